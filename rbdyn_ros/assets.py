@@ -1,0 +1,54 @@
+"""Where the files that ship beside the code lie: bundled robots, launch and config files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
+
+_PACKAGE = "rbdyn_ros"
+_ROBOTS = Path("config", "robots")
+
+
+def share_dir() -> Path:
+    """Return the folder that holds ``config/`` and ``launch/``.
+
+    That is the repository for a checkout, an editable install and ``colcon build
+    --symlink-install``, and ``<prefix>/share/rbdyn_ros`` for every other install.
+
+    Raises:
+        ParameterError: the package was installed without its data files.
+    """
+    here = Path(__file__).resolve()
+    checkout = here.parent.parent
+    installed = (folder / "share" / _PACKAGE for folder in here.parents)
+    for folder in (checkout, *installed):
+        if (folder / _ROBOTS).is_dir():
+            return folder
+    message = (
+        f"The data files of {_PACKAGE} were not found: there is no 'share/{_PACKAGE}/{_ROBOTS}' "
+        f"beside or above '{here.parent}'. Install the package again with pip or colcon."
+    )
+    raise ParameterError(Finding("no-share-dir", message, found=str(here.parent)))
+
+
+def bundled_robots() -> tuple[str, ...]:
+    """Return the names of the robots that ship with the package, sorted."""
+    return tuple(sorted(path.stem for path in (share_dir() / _ROBOTS).glob("*.urdf")))
+
+
+def bundled_robot(name: str) -> Path:
+    """Return the URDF file of a bundled robot.
+
+    Args:
+        name: file name without ``.urdf``, for example ``seven_dof_arm``.
+
+    Raises:
+        ParameterError: no robot of that name is bundled.
+    """
+    known = bundled_robots()
+    if name in known:
+        return share_dir() / _ROBOTS / f"{name}.urdf"
+    allowed = ", ".join(known)
+    message = f"No bundled robot is called '{name}'{did_you_mean(name, known)}; there are: {allowed}."
+    raise ParameterError(Finding("unknown-robot", message, found=name, allowed=allowed))

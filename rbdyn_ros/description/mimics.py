@@ -1,0 +1,90 @@
+"""Judges which joint follows which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rbdyn_ros.description.audit import Audit, quote
+from rbdyn_ros.description.types import Joint, Mimic
+
+FOLLOWABLE = ("revolute", "continuous", "prismatic")
+
+
+def judge_mimics(joints: Sequence[Joint], audit: Audit) -> list[Joint]:
+    """Return the joints without the mimics that mean nothing; add an error for broken ones.
+
+    Chains are legal: a joint may follow one that follows another.
+    """
+    if all(joint.mimic is None for joint in joints):
+        return list(joints)
+    by_name = {joint.name: joint for joint in reversed(joints)}  # of duplicates the first
+    names = [joint.name for joint in joints]
+    judged = [
+        joint if joint.mimic is None else _judge(joint, joint.mimic, by_name, names, audit)
+        for joint in joints
+    ]
+    _judge_loops(judged, audit)
+    return judged
+
+
+def _judge(
+    joint: Joint, mimic: Mimic, by_name: dict[str, Joint], names: Sequence[str], audit: Audit
+) -> Joint:
+    owner, line, target = f"joint {quote(joint.name)}", joint.line, mimic.joint
+    without = replace(joint, mimic=None)
+    if joint.type == "fixed":
+        message = f"a fixed joint cannot follow {quote(target)}; its <mimic> is ignored"
+        audit.add("note", "mimic-ignored", owner, line, message, found=target)
+        return without
+    if joint.type not in FOLLOWABLE:
+        message = f"a {joint.type} joint cannot follow another"
+        audit.error("mimic-type", owner, line, message, found=joint.type, allowed=_ALLOWED)
+        return without
+    if target == joint.name:
+        audit.error("mimic-self", owner, line, "follows itself", found=target)
+        return without
+    if target not in by_name:
+        if not audit.partial:
+            hint = audit.hint(target, names)
+            message = f"follows the joint {quote(target)}, which does not exist{hint}"
+            repaired = "taken as an ordinary joint"
+            audit.repair("mimic-unknown", owner, line, message, repaired, found=target)
+        return without
+    followed = by_name[target].type
+    if followed not in FOLLOWABLE:
+        code = "mimic-fixed" if followed == "fixed" else "mimic-type"
+        message = f"follows the joint {quote(target)}, which is {followed}; it must be one of "
+        audit.error(code, owner, line, message + _ALLOWED, found=target, allowed=_ALLOWED)
+        return without
+    return joint
+
+
+_ALLOWED = ", ".join(FOLLOWABLE)
+
+
+def _judge_loops(joints: Sequence[Joint], audit: Audit) -> None:
+    follows = {joint.name: joint.mimic.joint for joint in joints if joint.mimic is not None}
+    lines = {joint.name: joint.line for joint in joints}
+    done: set[str] = set()
+    for start in follows:
+        path: dict[str, int] = {}
+        name = start
+        while name in follows and name not in done and name not in path:
+            path[name] = len(path)
+            name = follows[name]
+        if name in path:
+            loop = [*list(path)[path[name] :], name]
+            message = f"follows itself by way of others: {chain(loop)}"
+            owner = f"joint {quote(name)}"
+            audit.error("mimic-loop", owner, lines[name], message, found=chain(loop))
+        done.update(path)
+
+
+def chain(names: Sequence[str], most: int = 8) -> str:
+    """Write a path as ``'a' -> 'b' -> 'a'``; a long one is cut in the middle."""
+    if len(names) <= most:
+        return " -> ".join(quote(name) for name in names)
+    half = most // 2
+    head, tail = names[:half], names[-half:]
+    return f"{chain(head)} -> ... -> {chain(tail)} ({len(names) - 1} steps)"

@@ -1,0 +1,223 @@
+"""Reads robots from URDF and xacro: guard, prune, parse, convert, check."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from rbdyn_ros.description import guard
+from rbdyn_ros.description.audit import Audit, quote
+from rbdyn_ros.description.check import judge
+from rbdyn_ros.description.prune import WANTED, prune
+from rbdyn_ros.description.types import (
+    Description,
+    Inertial,
+    Joint,
+    Limit,
+    Link,
+    Mimic,
+    Pose,
+    Quat,
+)
+from rbdyn_ros.description.xacro_files import expand
+from rbdyn_ros.errors import did_you_mean
+
+
+def read(
+    source: str | bytes | Path,
+    *,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+    xacro_args: Mapping[str, str] | None = None,
+) -> Description:
+    """Read a robot from a file or from URDF text.
+
+    Args:
+        source: path of a ``.urdf`` or ``.xacro`` file, or the text of a URDF.
+        strict: refuse what could be repaired (an unknown mimic target, a missing limit);
+            otherwise repair it and add a warning to ``findings``.
+        package_dirs: folders where ``$(find package)`` of a xacro file is looked for; each
+            may hold the package or be the package.
+        xacro_args: values for the ``$(arg ...)`` of a xacro file.
+
+    Returns:
+        The checked Description, in SI units; links and joints in the order of the text.
+
+    Raises:
+        DescriptionError: holds every error of the document, each with its line. For a xacro
+            file lines are those of what the command ``xacro`` prints.
+    """
+    if isinstance(source, bytes) or (isinstance(source, str) and _is_text(source)):
+        return read_text(source, strict=strict)
+    path = Path(source)
+    data = _file_bytes(path)
+    if path.suffix.lower() != ".xacro":
+        return read_text(data, source=str(path), strict=strict)
+    guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro looks at it
+    audit = Audit(strict=strict)
+    text = expand(path, audit, package_dirs, xacro_args)
+    return _read(text, f"{path} (as expanded by xacro)", audit)
+
+
+def read_text(
+    text: str | bytes, *, source: str = "<text>", strict: bool = True
+) -> Description:
+    """Read a robot from the text of a URDF; never opens a file and never runs xacro.
+
+    Args:
+        text: the document; bytes are decoded as they declare.
+        source: where it came from, for messages.
+        strict: as for ``read``.
+
+    Returns:
+        The checked Description.
+
+    Raises:
+        DescriptionError: holds every error of the document, each with its line.
+    """
+    return _read(text, source, Audit(strict=strict))
+
+
+def _read(text: str | bytes, source: str, audit: Audit) -> Description:
+    robot = guard.parse(text, source, "robot", WANTED)
+    prune(robot, audit)
+    lines = {tag: [part.line for part in robot if part.tag == tag] for tag in ("link", "joint")}  # type: ignore[attr-defined]
+    if not robot.get("name"):
+        robot.set("name", "unnamed")  # reported already; the rest can still be judged
+    parsed = _parse(ElementTree.tostring(robot), source)
+    description = Description(
+        name=parsed.name,
+        links=tuple(map(_link, parsed.links, lines["link"])),
+        joints=tuple(map(_joint, parsed.joints, lines["joint"])),
+        source=source,
+    )
+    description = judge(description, audit)
+    audit.raise_errors(source)
+    return replace(description, findings=audit.sorted())
+
+
+def _is_text(source: str) -> bool:
+    return "<" in source or "\n" in source or "\0" in source or not source.strip()
+
+
+def _file_bytes(path: Path) -> bytes:
+    name = str(path)
+    try:
+        if not path.is_file():
+            _refuse_path(path)
+        with path.open("rb") as file:
+            return file.read(guard.MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        guard.refuse("unreadable-file", f"the file cannot be read: {reason}", name, found=name)
+
+
+def _refuse_path(path: Path) -> None:
+    name = str(path)
+    if name.startswith(("package:", "file:", "http:", "https:", "model:")):
+        message = f"{quote(name)} is an address, not a path; give the path of the file"
+        guard.refuse("not-a-path", message, "", found=name, allowed="a path or URDF text")
+    if path.exists():
+        message = f"{quote(name)} is not a file; give the path of a .urdf or .xacro file"
+        guard.refuse("not-a-file", message, "", found=name, allowed="a .urdf or .xacro file")
+    hint = ""
+    if path.parent.is_dir():
+        hint = did_you_mean(path.name, [other.name for other in path.parent.iterdir()])
+    message = f"there is no file {quote(name, 200)}{hint}; give a path or the text of a URDF"
+    guard.refuse("no-such-file", message, "", found=name, allowed="a path or URDF text")
+
+
+def _parse(text: bytes, source: str) -> Any:
+    try:
+        parser = importlib.import_module("urdf_parser_py.urdf")
+    except ImportError:
+        message = "reading URDF needs the package urdf_parser_py: pip install urdf-parser-py"
+        guard.refuse("urdf-parser-missing", message, source)
+    try:
+        return parser.URDF.from_xml_string(text)
+    except Exception as error:  # it raises many types; nothing of it may pass unseen
+        reason = " ".join(str(error).split())
+        guard.refuse("urdf-parser", f"urdf_parser_py refuses the document: {reason}", source)
+
+
+def _link(parsed: Any, line: int) -> Link:
+    if parsed.inertial is None:
+        return Link(parsed.name, None, line)
+    inertia = parsed.inertial.inertia
+    return Link(
+        name=parsed.name,
+        inertial=Inertial(
+            mass=parsed.inertial.mass,
+            origin=_pose(parsed.inertial.origin),
+            inertia=(
+                inertia.ixx,
+                inertia.iyy,
+                inertia.izz,
+                inertia.ixy,
+                inertia.ixz,
+                inertia.iyz,
+            ),
+        ),
+        line=line,
+    )
+
+
+def _joint(parsed: Any, line: int) -> Joint:
+    axis = parsed.axis or (1.0, 0.0, 0.0)
+    dynamics = parsed.dynamics
+    mimic = parsed.mimic
+    return Joint(
+        name=parsed.name,
+        type=parsed.type,
+        parent=parsed.parent,
+        child=parsed.child,
+        origin=_pose(parsed.origin),
+        axis=(axis[0], axis[1], axis[2]),
+        limit=_limit(parsed.limit, parsed.type),
+        damping=(dynamics.damping or 0.0) if dynamics else 0.0,
+        friction=(dynamics.friction or 0.0) if dynamics else 0.0,
+        mimic=_mimic(mimic) if mimic else None,
+        line=line,
+    )
+
+
+def _limit(parsed: Any, joint_type: str) -> Limit | None:
+    if parsed is None:
+        return None
+    lower, upper = float(parsed.lower or 0.0), float(parsed.upper or 0.0)
+    if joint_type == "continuous" and lower == 0.0 and upper == 0.0:
+        lower, upper = -math.inf, math.inf  # URDF's defaults: the author gave no bounds
+    return Limit(lower, upper, parsed.effort, parsed.velocity)
+
+
+def _mimic(parsed: Any) -> Mimic:
+    ratio = 1.0 if parsed.multiplier is None else parsed.multiplier
+    return Mimic(parsed.joint, ratio, parsed.offset or 0.0)
+
+
+def _pose(parsed: Any) -> Pose:
+    if parsed is None:
+        return Pose()
+    x, y, z = parsed.xyz or (0.0, 0.0, 0.0)
+    roll, pitch, yaw = parsed.rpy or (0.0, 0.0, 0.0)
+    return Pose((x, y, z), quat_from_rpy(roll, pitch, yaw))
+
+
+def quat_from_rpy(roll: float, pitch: float, yaw: float) -> Quat:
+    """Return the quaternion (w, x, y, z) of Rz(yaw) Ry(pitch) Rx(roll) [rad]."""
+    if roll == pitch == yaw == 0.0:
+        return (1.0, 0.0, 0.0, 0.0)
+    cr, sr = math.cos(roll / 2), math.sin(roll / 2)
+    cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
+    cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
+    return (
+        cy * cp * cr + sy * sp * sr,
+        cy * cp * sr - sy * sp * cr,
+        cy * sp * cr + sy * cp * sr,
+        sy * cp * cr - cy * sp * sr,
+    )

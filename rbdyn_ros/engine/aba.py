@@ -1,0 +1,148 @@
+"""Articulated-body algorithm: joint accelerations in O(n).
+
+Source: RBDA table 7.1, in MuJoCo's frame: all bodies of a tree share world axes about the
+tree's centre of mass, so no 6x6 transforms are needed. Accelerations are counted from
+cacc_bias, the motion at qacc = 0; the bias force of a body is then cfrc_bias, no term in c_J
+remains, and RNE and ABA share that forward pass. A joint of several dofs is a chain of joints
+of one dof with nothing between, so each dof is eliminated by itself and D is a number.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.spatial import add_scaled6, cross3, dot6, load3, load6, store, sub3
+
+if TYPE_CHECKING:
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+
+
+@kernel
+def articulated(m, d, viscosity_step, qacc):
+    """Write qacc with (M + viscosity_step diag(dof_viscosity)) qacc = applied + passive - bias.
+
+    xfrc_applied is included in the right side. viscosity_step is 0 for the explicit
+    acceleration and the timestep for the one implicit in damping.
+    """
+    _start(m, d)
+    for i in range(m.nbody - 1, 0, -1):
+        _eliminate_joint(m, d, i, viscosity_step)
+    store(d.a, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    for i in range(1, m.nbody):
+        a = load6(d.a, m.body_parentid[i])
+        first = m.body_dofadr[i]
+        for k in range(first, first + m.body_dofnum[i]):
+            # qdd = (u - U^T a) / D
+            qacc[k] = (d.u[k] - dot6(load6(d.U, k), a)) / d.D[k]
+            a = add_scaled6(a, load6(d.cdof, k), qacc[k])
+        store(d.a, i, a)
+    _count_bad(m, d)
+
+
+@kernel
+def _count_bad(m, d):
+    bad = 0
+    for k in range(m.nv):
+        if not d.D[k] > 0.0:  # NaN as well
+            bad += 1
+    d.nbad = d.nbad + bad
+
+
+@kernel
+def _start(m, d):
+    """IA = I, pA = cfrc_bias - external force, for every body."""
+    for i in range(1, m.nbody):
+        store(d.IA, i, _as_upper_triangle(d.cinert[i]))
+        f = (d.xfrc_applied[i, 0], d.xfrc_applied[i, 1], d.xfrc_applied[i, 2])
+        arm = sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i]))
+        n = cross3(arm, f)
+        p = load6(d.cfrc_bias, i)
+        t = d.xfrc_applied[i]
+        store(
+            d.pA,
+            i,
+            (
+                p[0] - n[0] - t[3], p[1] - n[1] - t[4], p[2] - n[2] - t[5],
+                p[3] - f[0], p[4] - f[1], p[5] - f[2],
+            ),
+        )  # fmt: skip
+
+
+@kernel
+def _as_upper_triangle(c):
+    # [I, m c x; -m c x, m 1]
+    m, x, y, z = c[9], c[6], c[7], c[8]
+    return (
+        c[0], c[3], c[4], 0.0, -z, y,
+        c[1], c[5], z, 0.0, -x,
+        c[2], -y, x, 0.0,
+        m, 0.0, 0.0,
+        m, 0.0,
+        m,
+    )  # fmt: skip
+
+
+@kernel
+def _eliminate_joint(m, d, i, viscosity_step):
+    A, p = _load21(d.IA, i), load6(d.pA, i)
+    first = m.body_dofadr[i]
+    for k in range(first + m.body_dofnum[i] - 1, first - 1, -1):
+        S = load6(d.cdof, k)
+        # U = IA S; D = S^T U; u = tau - S^T pA
+        U = _times(A, S)
+        D = dot6(S, U) + m.dof_armature[k] + viscosity_step * d.dof_viscosity[k]
+        u = d.qfrc_applied[k] + d.qfrc_passive[k] - dot6(S, p)
+        store(d.U, k, U)
+        d.D[k] = D
+        d.u[k] = u
+        # Ia = IA - U D^-1 U^T; pa = pA + U D^-1 u
+        A = _minus_outer(A, U, 1.0 / D)
+        p = add_scaled6(p, U, u / D)
+    parent = m.body_parentid[i]
+    if parent > 0:
+        for k in range(21):
+            d.IA[parent, k] += A[k]
+        for k in range(6):
+            d.pA[parent, k] += p[k]
+
+
+@kernel
+def _load21(array, i):
+    r = array[i]
+    return (
+        r[0], r[1], r[2], r[3], r[4], r[5],
+        r[6], r[7], r[8], r[9], r[10],
+        r[11], r[12], r[13], r[14],
+        r[15], r[16], r[17],
+        r[18], r[19],
+        r[20],
+    )  # fmt: skip
+
+
+@kernel
+def _times(A, s):
+    return (
+        A[0] * s[0] + A[1] * s[1] + A[2] * s[2] + A[3] * s[3] + A[4] * s[4] + A[5] * s[5],
+        A[1] * s[0] + A[6] * s[1] + A[7] * s[2] + A[8] * s[3] + A[9] * s[4] + A[10] * s[5],
+        A[2] * s[0] + A[7] * s[1] + A[11] * s[2] + A[12] * s[3] + A[13] * s[4] + A[14] * s[5],
+        A[3] * s[0] + A[8] * s[1] + A[12] * s[2] + A[15] * s[3] + A[16] * s[4] + A[17] * s[5],
+        A[4] * s[0] + A[9] * s[1] + A[13] * s[2] + A[16] * s[3] + A[18] * s[4] + A[19] * s[5],
+        A[5] * s[0] + A[10] * s[1] + A[14] * s[2] + A[17] * s[3] + A[19] * s[4] + A[20] * s[5],
+    )
+
+
+@kernel
+def _minus_outer(A, U, w):
+    # A - w U U^T
+    a, b, c, e, f, g = U[0] * w, U[1] * w, U[2] * w, U[3] * w, U[4] * w, U[5] * w
+    return (
+        A[0] - a * U[0], A[1] - a * U[1], A[2] - a * U[2],
+        A[3] - a * U[3], A[4] - a * U[4], A[5] - a * U[5],
+        A[6] - b * U[1], A[7] - b * U[2], A[8] - b * U[3], A[9] - b * U[4], A[10] - b * U[5],
+        A[11] - c * U[2], A[12] - c * U[3], A[13] - c * U[4], A[14] - c * U[5],
+        A[15] - e * U[3], A[16] - e * U[4], A[17] - e * U[5],
+        A[18] - f * U[4], A[19] - f * U[5],
+        A[20] - g * U[5],
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""The tick, as a table of contents: forward, step, forward_dynamics, inverse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.engine.aba import articulated
+from rbdyn_ros.engine.crb import crb, factor_m
+from rbdyn_ros.engine.integrate import integrate, smooth_stages
+from rbdyn_ros.engine.jit import kernel, stage
+from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
+from rbdyn_ros.engine.passive import passive
+from rbdyn_ros.engine.rne import bias_force, rne, rne_acc
+from rbdyn_ros.model.options import RK4
+
+if TYPE_CHECKING:
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+
+
+@stage
+def fwd_position(m: Model, d: Data) -> None:
+    """Everything that depends on qpos: kinematics, com_pos, crb, factor_m."""
+    kinematics(m, d)
+    com_pos(m, d)
+    if m.nM > 0:
+        crb(m, d)
+        factor_m(m, d)
+
+
+@stage
+def fwd_velocity(m: Model, d: Data) -> None:
+    """Everything that depends on qvel: com_vel, passive, bias_force, rne."""
+    com_vel(m, d)
+    passive(m, d)
+    bias_force(m, d)
+    rne(m, d)
+
+
+@stage
+def fwd_acceleration(m: Model, d: Data) -> None:
+    """qacc from the forces: the articulated-body algorithm."""
+    aba(m, d)
+
+
+@stage
+def aba(m: Model, d: Data) -> None:
+    """Write qacc by the articulated-body algorithm; needs com_pos, passive, bias_force.
+
+    qacc is the explicit acceleration: M qacc = qfrc_applied + qfrc_passive - qfrc_bias plus
+    the effect of xfrc_applied. Source: RBDA table 7.1.
+    """
+    articulated(m, d, 0.0, d.qacc)
+
+
+@stage
+def forward(m: Model, d: Data) -> None:
+    """The whole tick without integration: every field of Data, qacc included."""
+    fwd_position(m, d)
+    fwd_velocity(m, d)
+    fwd_acceleration(m, d)
+
+
+@stage
+def forward_dynamics(m: Model, d: Data) -> None:
+    """Write qacc from qpos, qvel and the applied forces by the shortest way."""
+    smooth_stages(m, d)
+    aba(m, d)
+
+
+@stage
+def inverse(m: Model, d: Data) -> None:
+    """Write qfrc_inverse, cacc and cfrc_int from qpos, qvel and qacc.
+
+    Source: RBDA table 5.1; MuJoCo mj_inverse.
+    """
+    smooth_stages(m, d)
+    rne_acc(m, d)
+
+
+@stage
+def advance(m: Model, d: Data, nstep: int) -> None:
+    """Advance nstep timesteps; the last runs the full tick.
+
+    Every timestep goes through the same lines, so n steps at once and n single steps run the
+    same machine code and leave the same bits.
+    """
+    rk4 = m.opt.integrator_id == RK4
+    for n in range(nstep):
+        smooth_stages(m, d)
+        if n == nstep - 1 and not rk4:
+            _remaining_stages(m, d)
+        integrate(m, d)
+    if rk4 and nstep > 0:
+        _forward_at_start(m, d)
+
+
+@kernel
+def _remaining_stages(m, d):
+    """What the motion does not need but the full tick has."""
+    if m.nM > 0:
+        crb(m, d)
+        factor_m(m, d)
+    rne(m, d)
+    aba(m, d)
+
+
+@kernel
+def _forward_at_start(m, d):
+    """Runge-Kutta has left fields of its trial states: fill them at the state it started from."""
+    _swap(d.qpos, d.rk_qpos)
+    _swap(d.qvel, d.rk_qvel)
+    forward(m, d)
+    _swap(d.qpos, d.rk_qpos)
+    _swap(d.qvel, d.rk_qvel)
+
+
+@kernel
+def _swap(x, y):
+    for k in range(len(x)):
+        x[k], y[k] = y[k], x[k]
+
+
+@kernel
+def substep(m, d):
+    """One timestep with only what the motion needs."""
+    smooth_stages(m, d)
+    integrate(m, d)

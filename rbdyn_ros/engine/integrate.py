@@ -1,0 +1,78 @@
+"""From one tick to the next: semi-implicit Euler, implicit in damping, Runge-Kutta 4."""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.aba import articulated
+from rbdyn_ros.engine.jcalc import integrate_joint
+from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
+from rbdyn_ros.engine.passive import passive
+from rbdyn_ros.engine.rne import bias_force
+from rbdyn_ros.model.options import IMPLICIT_DAMPING, RK4
+
+
+@kernel
+def smooth_stages(m, d):
+    """All that the articulated-body algorithm needs, from qpos and qvel."""
+    kinematics(m, d)
+    com_pos(m, d)
+    com_vel(m, d)
+    passive(m, d)
+    bias_force(m, d)
+
+
+@kernel
+def integrate(m, d):
+    """Advance qpos, qvel and time by one timestep; needs smooth_stages."""
+    h = m.opt.timestep
+    if m.opt.integrator_id == RK4:
+        _rk4(m, d, h)
+    else:
+        implicit = h if m.opt.integrator_id == IMPLICIT_DAMPING else 0.0
+        articulated(m, d, implicit, d.qacc_step)
+        # v <- v + h a, then q <- q (+) h v
+        for k in range(m.nv):
+            d.qvel[k] += h * d.qacc_step[k]
+        integrate_pos(m, d.qpos, d.qvel, h)
+    d.time = d.time + h
+
+
+@kernel
+def integrate_pos(m, qpos, qvel, h):
+    """Advance qpos by h qvel, each joint on its own manifold."""
+    for j in range(m.njnt):
+        integrate_joint(m, j, qpos, qvel, h)
+
+
+@kernel
+def _rk4(m, d, h):
+    """Classical Runge-Kutta; stages and the sum are steps on the manifold from the start.
+
+    Source: MuJoCo mj_RungeKutta.
+    """
+    nv = m.nv
+    for k in range(m.nq):
+        d.rk_qpos[k] = d.qpos[k]
+    for k in range(nv):
+        d.rk_qvel[k] = d.qvel[k]
+        d.rk_sum[0, k] = 0.0
+        d.rk_sum[1, k] = 0.0
+    for stage_number in range(4):
+        weight = 1.0 / 6.0 if stage_number == 0 or stage_number == 3 else 1.0 / 3.0
+        articulated(m, d, 0.0, d.qacc_step)
+        for k in range(nv):
+            d.rk_sum[0, k] += weight * d.qvel[k]
+            d.rk_sum[1, k] += weight * d.qacc_step[k]
+        if stage_number < 3:
+            _move_from_start(m, d, d.qvel, d.qacc_step, h if stage_number == 2 else 0.5 * h)
+            smooth_stages(m, d)
+    _move_from_start(m, d, d.rk_sum[0], d.rk_sum[1], h)
+
+
+@kernel
+def _move_from_start(m, d, velocity, acceleration, h):
+    for k in range(m.nq):
+        d.qpos[k] = d.rk_qpos[k]
+    integrate_pos(m, d.qpos, velocity, h)
+    for k in range(m.nv):
+        d.qvel[k] = d.rk_qvel[k] + h * acceleration[k]

@@ -1,0 +1,104 @@
+"""Position and velocity of all bodies: kinematics, com_pos, com_vel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.engine.jcalc import joint_motion, joint_pose
+from rbdyn_ros.engine.jit import kernel, stage
+from rbdyn_ros.engine.spatial import (
+    add3,
+    add_scaled6,
+    cross_motion,
+    load3,
+    load6,
+    load9,
+    mat_mul,
+    mat_vec,
+    rotate_inertia,
+    store,
+    sub3,
+)
+
+if TYPE_CHECKING:
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+
+IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+MIN_MASS = 1e-15  # MuJoCo's mjMINVAL: a lighter subtree has no centre of mass
+
+
+@stage
+def kinematics(m: Model, d: Data) -> None:
+    """Write xpos, xmat, xipos, ximat from qpos.
+
+    Source: MuJoCo mj_kinematics; RBDA eq 4.15 with rotations child to world.
+    """
+    store(d.xmat, 0, IDENTITY)
+    store(d.ximat, 0, IDENTITY)
+    for i in range(1, m.nbody):
+        parent = m.body_parentid[i]
+        r, E = joint_pose(m, d, i - 1, i)
+        R_parent = load9(d.xmat, parent)
+        R = mat_mul(R_parent, E)
+        p = add3(load3(d.xpos, parent), mat_vec(R_parent, r))
+        store(d.xpos, i, p)
+        store(d.xmat, i, R)
+        store(d.xipos, i, add3(p, mat_vec(R, load3(m.body_ipos, i))))
+        store(d.ximat, i, mat_mul(R, load9(m.body_imat, i)))
+
+
+@kernel
+def _subtree_com(m, d):
+    for i in range(m.nbody):
+        mass = m.body_mass[i]
+        for k in range(3):
+            d.subtree_com[i, k] = mass * d.xipos[i, k]
+    for i in range(m.nbody - 1, 0, -1):
+        parent = m.body_parentid[i]
+        for k in range(3):
+            d.subtree_com[parent, k] += d.subtree_com[i, k]
+    for i in range(m.nbody):
+        mass = m.body_subtreemass[i]
+        for k in range(3):
+            if mass < MIN_MASS:
+                d.subtree_com[i, k] = d.xipos[i, k]
+            else:
+                d.subtree_com[i, k] /= mass
+
+
+@stage
+def com_pos(m: Model, d: Data) -> None:
+    """Write subtree_com, cinert and cdof; needs kinematics.
+
+    Source: MuJoCo mj_comPos.
+    """
+    _subtree_com(m, d)
+    for i in range(1, m.nbody):
+        origin = load3(d.subtree_com, m.body_rootid[i])
+        offset = sub3(load3(d.xipos, i), origin)
+        cinert = rotate_inertia(
+            load9(d.ximat, i), load3(m.body_inertia, i), offset, m.body_mass[i]
+        )
+        store(d.cinert, i, cinert)
+        joint_motion(m, d, i - 1, i, origin)
+
+
+@stage
+def com_vel(m: Model, d: Data) -> None:
+    """Write cvel and cdof_dot from qvel; needs com_pos.
+
+    Source: MuJoCo mj_comVel. A dof turns with the velocity its joint has reached just before
+    it; dofs that turn as one (the axes of a ball) share that of the first.
+    """
+    for i in range(1, m.nbody):
+        v = load6(d.cvel, m.body_parentid[i])
+        carrier = v
+        first = m.body_dofadr[i]
+        for k in range(first, first + m.body_dofnum[i]):
+            if m.dof_newframe[k]:
+                carrier = v
+            S = load6(d.cdof, k)
+            store(d.cdof_dot, k, cross_motion(carrier, S))
+            v = add_scaled6(v, S, d.qvel[k])
+        store(d.cvel, i, v)

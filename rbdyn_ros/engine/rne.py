@@ -1,0 +1,91 @@
+"""Recursive Newton-Euler: bias_force, rne, rne_acc (inverse dynamics of a tree)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.engine.jit import kernel, stage
+from rbdyn_ros.engine.spatial import (
+    add6,
+    add_scaled6,
+    cross_force,
+    dot6,
+    inertia_times,
+    load6,
+    load10,
+    store,
+)
+
+if TYPE_CHECKING:
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+
+
+@stage
+def bias_force(m: Model, d: Data) -> None:
+    """Write cacc_bias and cfrc_bias: motion and force of each body were qacc zero.
+
+    Gravity enters as an upward acceleration of the world. Source: RBDA table 5.1, qdd = 0.
+    """
+    g = m.opt.gravity
+    store(d.cacc_bias, 0, (0.0, 0.0, 0.0, -g[0], -g[1], -g[2]))
+    for i in range(1, m.nbody):
+        a = load6(d.cacc_bias, m.body_parentid[i])
+        first = m.body_dofadr[i]
+        for k in range(first, first + m.body_dofnum[i]):
+            a = add_scaled6(a, load6(d.cdof_dot, k), d.qvel[k])
+        store(d.cacc_bias, i, a)
+        store(d.cfrc_bias, i, _newton_euler(load10(d.cinert, i), load6(d.cvel, i), a))
+
+
+@kernel
+def _newton_euler(I, v, a):
+    # f = I a + v x* I v   (RBDA eq 5.9)
+    return add6(inertia_times(I, a), cross_force(v, inertia_times(I, v)))
+
+
+@stage
+def rne(m: Model, d: Data) -> None:
+    """Write qfrc_bias: Coriolis, centrifugal and gravity force; needs bias_force.
+
+    Source: MuJoCo mj_rne with flg_acc = 0; RBDA eq 5.10, 5.11.
+    """
+    for i in range(1, m.nbody):
+        store(d.cfrc_int, i, load6(d.cfrc_bias, i))
+    _project(m, d, d.qfrc_bias)
+
+
+@stage
+def rne_acc(m: Model, d: Data) -> None:
+    """Write cacc, cfrc_int and qfrc_inverse from qacc; needs bias_force and passive.
+
+    qfrc_inverse is what qfrc_applied, actuators and xfrc_applied together must exert.
+    Source: RBDA table 5.1; MuJoCo mj_inverse.
+    """
+    store(d.a, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    store(d.cacc, 0, load6(d.cacc_bias, 0))
+    for i in range(1, m.nbody):
+        a = load6(d.a, m.body_parentid[i])
+        first = m.body_dofadr[i]
+        for k in range(first, first + m.body_dofnum[i]):
+            a = add_scaled6(a, load6(d.cdof, k), d.qacc[k])
+        store(d.a, i, a)
+        store(d.cacc, i, add6(load6(d.cacc_bias, i), a))
+        f = add6(load6(d.cfrc_bias, i), inertia_times(load10(d.cinert, i), a))
+        store(d.cfrc_int, i, f)
+    _project(m, d, d.qfrc_inverse)
+    for k in range(m.nv):
+        d.qfrc_inverse[k] += m.dof_armature[k] * d.qacc[k] - d.qfrc_passive[k]
+
+
+@kernel
+def _project(m, d, qfrc):
+    # tau_i = S_i^T f_i; f_parent += f_i: all bodies of a tree share one frame
+    for i in range(m.nbody - 1, 0, -1):
+        f = load6(d.cfrc_int, i)
+        first = m.body_dofadr[i]
+        for k in range(first, first + m.body_dofnum[i]):
+            qfrc[k] = dot6(load6(d.cdof, k), f)
+        parent = m.body_parentid[i]
+        if parent > 0:
+            store(d.cfrc_int, parent, add6(load6(d.cfrc_int, parent), f))

@@ -1,0 +1,177 @@
+"""Small vectors and spatial algebra on tuples: pure functions the compiler keeps in registers.
+
+Conventions, here and nowhere else: spatial 6-vectors are [angular; linear]; 3x3 matrices are
+9-tuples row by row; quaternions are wxyz; a rigid-body inertia is MuJoCo's cinert
+(Ixx, Iyy, Izz, Ixy, Ixz, Iyz, mx, my, mz, m), its I about the frame's origin.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.jit import kernel
+
+
+@kernel
+def load3(array, i):
+    return array[i, 0], array[i, 1], array[i, 2]
+
+
+@kernel
+def load6(array, i):
+    return array[i, 0], array[i, 1], array[i, 2], array[i, 3], array[i, 4], array[i, 5]
+
+
+@kernel
+def load9(array, i):
+    return (
+        array[i, 0], array[i, 1], array[i, 2],
+        array[i, 3], array[i, 4], array[i, 5],
+        array[i, 6], array[i, 7], array[i, 8],
+    )  # fmt: skip
+
+
+@kernel
+def load10(array, i):
+    return (
+        array[i, 0], array[i, 1], array[i, 2], array[i, 3], array[i, 4],
+        array[i, 5], array[i, 6], array[i, 7], array[i, 8], array[i, 9],
+    )  # fmt: skip
+
+
+@kernel
+def store(array, i, values):
+    for k in range(len(values)):
+        array[i, k] = values[k]
+
+
+@kernel
+def add3(a, b):
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+@kernel
+def sub3(a, b):
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@kernel
+def cross3(a, b):
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@kernel
+def add6(a, b):
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5]
+
+
+@kernel
+def add_scaled6(a, b, s):
+    # a + b s
+    return (
+        a[0] + b[0] * s, a[1] + b[1] * s, a[2] + b[2] * s,
+        a[3] + b[3] * s, a[4] + b[4] * s, a[5] + b[5] * s,
+    )  # fmt: skip
+
+
+@kernel
+def dot6(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]
+
+
+@kernel
+def cross_motion(v, m):
+    # v x m = [w x m_w; w x m_v + v x m_w]   (RBDA eq 2.31)
+    return (
+        v[1] * m[2] - v[2] * m[1],
+        v[2] * m[0] - v[0] * m[2],
+        v[0] * m[1] - v[1] * m[0],
+        v[1] * m[5] - v[2] * m[4] + v[4] * m[2] - v[5] * m[1],
+        v[2] * m[3] - v[0] * m[5] + v[5] * m[0] - v[3] * m[2],
+        v[0] * m[4] - v[1] * m[3] + v[3] * m[1] - v[4] * m[0],
+    )
+
+
+@kernel
+def cross_force(v, f):
+    # v x* f = [w x n + v x f; w x f]   (RBDA eq 2.32)
+    return (
+        v[1] * f[2] - v[2] * f[1] + v[4] * f[5] - v[5] * f[4],
+        v[2] * f[0] - v[0] * f[2] + v[5] * f[3] - v[3] * f[5],
+        v[0] * f[1] - v[1] * f[0] + v[3] * f[4] - v[4] * f[3],
+        v[1] * f[5] - v[2] * f[4],
+        v[2] * f[3] - v[0] * f[5],
+        v[0] * f[4] - v[1] * f[3],
+    )
+
+
+@kernel
+def inertia_times(c, v):
+    # I v = [I w + m c x v; m v - m c x w]   (RBDA eq 2.63)
+    return (
+        c[0] * v[0] + c[3] * v[1] + c[4] * v[2] + c[7] * v[5] - c[8] * v[4],
+        c[3] * v[0] + c[1] * v[1] + c[5] * v[2] + c[8] * v[3] - c[6] * v[5],
+        c[4] * v[0] + c[5] * v[1] + c[2] * v[2] + c[6] * v[4] - c[7] * v[3],
+        c[9] * v[3] - c[7] * v[2] + c[8] * v[1],
+        c[9] * v[4] - c[8] * v[0] + c[6] * v[2],
+        c[9] * v[5] - c[6] * v[1] + c[7] * v[0],
+    )
+
+
+@kernel
+def mat_vec(R, v):
+    return (
+        R[0] * v[0] + R[1] * v[1] + R[2] * v[2],
+        R[3] * v[0] + R[4] * v[1] + R[5] * v[2],
+        R[6] * v[0] + R[7] * v[1] + R[8] * v[2],
+    )
+
+
+@kernel
+def mat_mul(A, B):
+    return (
+        A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
+        A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
+        A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
+        A[3] * B[0] + A[4] * B[3] + A[5] * B[6],
+        A[3] * B[1] + A[4] * B[4] + A[5] * B[7],
+        A[3] * B[2] + A[4] * B[5] + A[5] * B[8],
+        A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
+        A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
+        A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
+    )
+
+
+@kernel
+def quat_to_mat(q):
+    w, x, y, z = q
+    return (
+        w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y),
+        2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x),
+        2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z,
+    )  # fmt: skip
+
+
+@kernel
+def quat_mul(p, q):
+    return (
+        p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3],
+        p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2],
+        p[0] * q[2] - p[1] * q[3] + p[2] * q[0] + p[3] * q[1],
+        p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0],
+    )
+
+
+@kernel
+def rotate_inertia(R, principal, r, mass):
+    # cinert of a body: R diag(I) R^T + m (r.r 1 - r r^T), m r, m   (MuJoCo mju_inertCom)
+    a, b, c = principal
+    x, y, z = r
+    mx, my, mz = mass * x, mass * y, mass * z
+    return (
+        R[0] * R[0] * a + R[1] * R[1] * b + R[2] * R[2] * c + my * y + mz * z,
+        R[3] * R[3] * a + R[4] * R[4] * b + R[5] * R[5] * c + mx * x + mz * z,
+        R[6] * R[6] * a + R[7] * R[7] * b + R[8] * R[8] * c + mx * x + my * y,
+        R[0] * R[3] * a + R[1] * R[4] * b + R[2] * R[5] * c - mx * y,
+        R[0] * R[6] * a + R[1] * R[7] * b + R[2] * R[8] * c - mx * z,
+        R[3] * R[6] * a + R[4] * R[7] * b + R[5] * R[8] * c - my * z,
+        mx, my, mz, mass,
+    )  # fmt: skip

@@ -1,0 +1,176 @@
+"""How Model, Options and Data look from inside a kernel.
+
+A kernel receives addresses: a Model is its table of int64 (sizes, addresses of its arrays,
+offsets of Data's fields), a Data is that table and the start of its row. `m.body_mass` or
+`d.xpos` in a kernel then builds an array over that memory with two loads, without counting
+references and with the trailing sizes as constants, so the compiler sees fixed strides. This
+was measured against the alternatives in docs/performance.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    lower_setattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+from numba.np.arrayobj import make_array, populate_array
+
+from rbdyn_ros.model.data import DATA_FIELDS, Data
+from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.model import MODEL_FIELDS, SIZES, Model
+from rbdyn_ros.model.options import OPTION_FIELDS
+
+INT64 = ir.IntType(64)
+
+
+class ViewType(types.Type):
+    """Numba type of one of the three; `fields` maps a name to its place in the table."""
+
+    def __init__(self, name: str, fields: tuple[Field, ...], start: int, read_only: bool) -> None:
+        super().__init__(name=f"rbdyn_ros.{name}")
+        self.fields = {field.name: (start + k, field) for k, field in enumerate(fields)}
+        self.read_only = read_only
+
+    def array_type(self, field: Field) -> types.Array:
+        element = types.int64 if field.kind == "int" else types.float64
+        return types.Array(element, len(field.dims), "C", readonly=self.read_only)
+
+    def attribute_type(self, name: str) -> types.Type | None:
+        if name in SIZES and self is MODEL:
+            return types.int64
+        if name == "opt" and self is MODEL:
+            return OPTIONS
+        if name not in self.fields:
+            return None
+        array = self.array_type(self.fields[name][1])
+        return array if array.ndim else array.dtype
+
+
+_OPTIONS_START = len(SIZES) + len(MODEL_FIELDS)
+MODEL = ViewType("Model", MODEL_FIELDS, len(SIZES), read_only=True)
+OPTIONS = ViewType("Options", OPTION_FIELDS, _OPTIONS_START, read_only=True)
+DATA = ViewType("Data", DATA_FIELDS, _OPTIONS_START + len(OPTION_FIELDS), read_only=False)
+
+
+@register_model(ViewType)
+class _ViewModel(models.StructModel):  # type: ignore[misc]
+    """Two addresses: the Model's table, and the row of a Data (null for the others)."""
+
+    def __init__(self, manager: Any, kind: ViewType) -> None:
+        members = [("table", types.voidptr), ("row", types.voidptr)]
+        super().__init__(manager, kind, members)
+
+
+@infer_getattr
+class _ViewAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = ViewType
+
+    def generic_resolve(self, kind: ViewType, name: str) -> types.Type | None:
+        return kind.attribute_type(name)
+
+
+def _load(builder: ir.IRBuilder, table: ir.Value, position: int) -> ir.Value:
+    return builder.load(builder.gep(table, [INT64(position)]))
+
+
+def _locate(context: Any, builder: Any, kind: ViewType, view: Any, name: str) -> tuple[Any, Any]:
+    """Return the table and the address of a field."""
+    members = cgutils.create_struct_proxy(kind)(context, builder, value=view)
+    table = builder.bitcast(members.table, INT64.as_pointer())
+    start = _load(builder, table, kind.fields[name][0])
+    if kind is DATA:
+        row = builder.ptrtoint(members.row, INT64)
+        start = builder.add(row, builder.mul(start, INT64(8)))
+    return table, start
+
+
+@lower_getattr_generic(ViewType)  # type: ignore[untyped-decorator]
+def _lower_getattr(context: Any, builder: Any, kind: ViewType, view: Any, name: str) -> Any:
+    if name == "opt":
+        return view
+    if name in SIZES:
+        members = cgutils.create_struct_proxy(kind)(context, builder, value=view)
+        table = builder.bitcast(members.table, INT64.as_pointer())
+        return _load(builder, table, list(SIZES).index(name))
+    table, start = _locate(context, builder, kind, view, name)
+    field = kind.fields[name][1]
+    array_type = kind.array_type(field)
+    element = context.get_data_type(array_type.dtype).as_pointer()
+    pointer = builder.inttoptr(start, element)
+    if not field.dims:
+        return builder.load(pointer)
+    sizes = list(SIZES)
+    shape = [
+        _load(builder, table, sizes.index(dim)) if isinstance(dim, str) else INT64(dim)
+        for dim in field.dims
+    ]
+    return _array(context, builder, array_type, pointer, shape)
+
+
+def _array(context: Any, builder: Any, kind: types.Array, pointer: Any, shape: list[Any]) -> Any:
+    strides = [INT64(8)]
+    for extent in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], extent))
+    array = make_array(kind)(context, builder)
+    populate_array(
+        array,
+        data=pointer,
+        shape=cgutils.pack_array(builder, shape),
+        strides=cgutils.pack_array(builder, strides),
+        itemsize=INT64(8),
+        meminfo=None,
+    )
+    return array._getvalue()
+
+
+@lower_setattr_generic(ViewType)  # type: ignore[untyped-decorator]
+def _lower_setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -> None:
+    kind, value_type = sig.args
+    if kind.read_only:
+        raise TypeError(f"a kernel writes {kind.name}.{name}, which is read-only")
+    view, value = args
+    element = kind.array_type(kind.fields[name][1]).dtype
+    value = context.cast(builder, value, value_type, element)
+    _, start = _locate(context, builder, kind, view, name)
+    pointer = builder.inttoptr(start, context.get_data_type(element).as_pointer())
+    builder.store(value, pointer)
+
+
+def _address(c: Any, owner: Any, name: str) -> Any:
+    number = c.pyapi.object_getattr_string(owner, name)
+    address = c.pyapi.long_as_voidptr(number)
+    c.pyapi.decref(number)
+    return address
+
+
+@unbox(ViewType)  # type: ignore[untyped-decorator]
+def _unbox(kind: ViewType, value: Any, c: Any) -> NativeValue:
+    members = cgutils.create_struct_proxy(kind)(c.context, c.builder)
+    members.table = _address(c, value, "table_address")
+    if kind is DATA:
+        members.row = _address(c, value, "address")
+    else:
+        members.row = c.context.get_constant_null(types.voidptr)
+    return NativeValue(members._getvalue(), is_error=cgutils.is_not_null(c.builder, c.pyapi.err_occurred()))
+
+
+@typeof_impl.register(Model)  # type: ignore[untyped-decorator]
+def _typeof_model(value: Model, context: object) -> types.Type:
+    return MODEL
+
+
+@typeof_impl.register(Data)  # type: ignore[untyped-decorator]
+def _typeof_data(value: Data, context: object) -> types.Type:
+    return DATA

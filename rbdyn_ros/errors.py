@@ -1,0 +1,98 @@
+"""The error family: what was found, where, and what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing a reader or a check has to say about its input.
+
+    Attributes:
+        code: short kebab-case identifier, stable between releases.
+        message: one sentence for a person: what was found, where, what is allowed.
+        severity: ``error`` (refused), ``warning`` (taken, look at it) or ``note``.
+        element: the element it is about, for example ``joint 'elbow'``; may be empty.
+        line: line of the source text, or None where there is no text.
+        found: the offending text or value; may be empty.
+        allowed: what would have been accepted; may be empty.
+    """
+
+    code: str
+    message: str
+    severity: Severity = "error"
+    element: str = ""
+    line: int | None = None
+    found: str = ""
+    allowed: str = ""
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: " if self.line is not None else ""
+        return f"{where}{self.message}"
+
+
+class RbdynError(Exception):
+    """Base of every error this package raises on purpose.
+
+    Holds one or more findings; the fields of the first are attributes of the error.
+    """
+
+    def __init__(self, findings: Finding | Iterable[Finding], source: str = "") -> None:
+        self.findings = (findings,) if isinstance(findings, Finding) else tuple(findings)
+        self.source = source
+        super().__init__(self._text())
+
+    @property
+    def code(self) -> str:
+        return self.findings[0].code
+
+    @property
+    def element(self) -> str:
+        return self.findings[0].element
+
+    @property
+    def line(self) -> int | None:
+        return self.findings[0].line
+
+    @property
+    def found(self) -> str:
+        return self.findings[0].found
+
+    @property
+    def allowed(self) -> str:
+        return self.findings[0].allowed
+
+    def _text(self) -> str:
+        prefix = f"{self.source}: " if self.source else ""
+        if len(self.findings) == 1:
+            return f"{prefix}{self.findings[0]}"
+        lines = (f"  {finding}" for finding in self.findings)
+        return "\n".join([f"{prefix}{len(self.findings)} errors", *lines])
+
+
+class DescriptionError(RbdynError):
+    """The robot's description is refused: text, values or topology."""
+
+
+class ModelError(RbdynError):
+    """A Model or Data cannot do what was asked of it."""
+
+
+class ParameterError(RbdynError):
+    """An option, argument or ROS parameter has a value that is not allowed."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `` (did you mean 'x'?)`` for the nearest known name, or an empty string."""
+    # A nearest name is always of similar length; the test keeps hostile input from being slow.
+    longest = min(2 * len(name) + 2, 200)
+    candidates = [other for other in known if len(name) <= 2 * len(other) + 2 and other]
+    candidates = [other for other in candidates if len(other) <= longest]
+    nearest = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
+    return f" (did you mean '{nearest[0]}'?)" if nearest else ""

@@ -1,0 +1,140 @@
+"""The Data: everything that changes while simulating, declared once; one row of numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.errors import Finding, ModelError, did_you_mean
+from rbdyn_ros.model.fields import Field
+
+if TYPE_CHECKING:
+    from rbdyn_ros.model.model import Model
+
+# Spatial 6-vectors are [angular; linear] in world axes about subtree_com[body_rootid].
+DATA_FIELDS = (
+    # state and input
+    Field("time", (), "simulated time [s]", stage="integrate"),
+    Field("qpos", ("nq",), "joint positions", stage="input, integrate"),
+    Field("qvel", ("nv",), "joint velocities", stage="input, integrate"),
+    Field("qacc", ("nv",), "joint accelerations", stage="fwd_acceleration; input of inverse"),
+    Field("qfrc_applied", ("nv",), "joint forces from outside [N m or N]", stage="input"),
+    Field("xfrc_applied", ("nbody", 6), "force, torque at xipos, world axes", stage="input"),
+    # position
+    Field("xpos", ("nbody", 3), "origin of the body in the world [m]", stage="kinematics"),
+    Field("xmat", ("nbody", 9), "axes of the body in the world, row by row", stage="kinematics"),
+    Field("xipos", ("nbody", 3), "centre of mass in the world [m]", stage="kinematics"),
+    Field("ximat", ("nbody", 9), "principal axes in the world", stage="kinematics"),
+    Field("subtree_com", ("nbody", 3), "centre of mass of the subtree [m]", stage="com_pos"),
+    Field("cinert", ("nbody", 10), "inertia: Ixx Iyy Izz Ixy Ixz Iyz mx my mz m", stage="com_pos"),
+    Field("cdof", ("nv", 6), "motion axis of the dof", stage="com_pos"),
+    Field("crb", ("nbody", 10), "composite inertia of the subtree, as cinert", stage="crb"),
+    Field("M", ("nM",), "joint-space inertia, lower triangle by rows", stage="crb"),
+    Field("qLD", ("nM",), "L^T D L of M; unit diagonal of L holds D", stage="factor_m"),
+    Field("qLDiagInv", ("nv",), "1 / D", stage="factor_m"),
+    # velocity
+    Field("cvel", ("nbody", 6), "velocity of the body", stage="com_vel"),
+    Field("cdof_dot", ("nv", 6), "time derivative of cdof", stage="com_vel"),
+    Field("qfrc_passive", ("nv",), "damping, friction, limits [N m or N]", stage="passive"),
+    Field("dof_viscosity", ("nv",), "-d(qfrc_passive) / d(qvel), diagonal", stage="passive"),
+    Field("cacc_bias", ("nbody", 6), "acceleration at qacc = 0, gravity as -g", stage="bias_force"),
+    Field("cfrc_bias", ("nbody", 6), "force for cacc_bias, this body alone", stage="bias_force"),
+    Field("qfrc_bias", ("nv",), "Coriolis, centrifugal and gravity force", stage="rne"),
+    # acceleration
+    Field("qfrc_smooth", ("nv",), "applied + passive - bias, xfrc left out", stage="rne"),
+    Field("cacc", ("nbody", 6), "acceleration of the body, gravity as -g", stage="inverse"),
+    Field("cfrc_int", ("nbody", 6), "force through the body's joint", stage="inverse, rne"),
+    Field("qfrc_inverse", ("nv",), "force that causes qacc, xfrc part included", stage="inverse"),
+    Field("energy", (2,), "potential, kinetic [J]", stage="energy"),
+    # scratch, by Featherstone's names
+    Field("IA", ("nbody", 21), "articulated-body inertia, upper triangle by rows", stage="aba"),
+    Field("pA", ("nbody", 6), "articulated bias force", stage="aba"),
+    Field("U", ("nv", 6), "IA S", stage="aba"),
+    Field("D", ("nv",), "S^T U", stage="aba"),
+    Field("u", ("nv",), "force left for the dof", stage="aba"),
+    Field("a", ("nbody", 6), "acceleration caused by qacc alone", stage="aba"),
+    Field("qacc_step", ("nv",), "acceleration the integrator used", stage="integrate"),
+    Field("rk_qpos", ("nq",), "Runge-Kutta: position at the start", stage="integrate"),
+    Field("rk_qvel", ("nv",), "Runge-Kutta: velocity at the start", stage="integrate"),
+    Field("rk_sum", (2, "nv"), "Runge-Kutta: weighted velocity, acceleration", stage="integrate"),
+    # health
+    Field("nbad", (), "dofs whose inertia was not positive, since reset", "int", "aba"),
+)
+
+
+class Data:
+    """State and results of one robot (see DATA_FIELDS); made by make_data.
+
+    Every array is a view into one row of numbers, `buffer`: copying it copies the Data.
+    Assigning to a field writes into the array, it never rebinds it.
+
+    Args:
+        model: the Model it belongs to.
+    """
+
+    def __init__(self, model: Model) -> None:
+        keep = self.__dict__
+        keep["model"] = model
+        raw = np.zeros(model.data_slots + 8)
+        start = -raw.ctypes.data % 64 // 8  # fields begin on cache lines
+        keep["buffer"] = raw[start : start + model.data_slots]
+        keep["address"] = keep["buffer"].ctypes.data
+        keep["table_address"] = model.table_address
+        sizes = model.__dict__
+        for field in DATA_FIELDS:
+            shape = field.shape(sizes)
+            begin = model.data_offsets[field.name]
+            view = self.buffer[begin : begin + int(np.prod(shape, dtype=np.int64))]
+            view = view.view(np.int64) if field.kind == "int" else view
+            keep[f"_{field.name}" if not shape else field.name] = view.reshape(shape)
+        self.qpos[:] = model.qpos0
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return float(self._time)
+
+    @property
+    def nbad(self) -> int:
+        """Dofs whose inertia was not positive, counted since reset."""
+        return int(self._nbad)
+
+    def copy(self) -> Data:
+        """Return an independent Data with the same content."""
+        twin = Data(self.model)
+        twin.buffer[:] = self.buffer
+        return twin
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Data:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.model, self.buffer)
+
+    if TYPE_CHECKING:  # the arrays of DATA_FIELDS
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        target = self.__dict__.get(name, self.__dict__.get(f"_{name}"))
+        if not isinstance(target, np.ndarray) or name.startswith("_"):
+            hint = did_you_mean(name, [field.name for field in DATA_FIELDS])
+            raise AttributeError(f"Data has no field '{name}'{hint}")
+        new = np.asarray(value, target.dtype)
+        if new.shape not in (target.shape, ()):
+            text = f"Data.{name} has shape {target.shape}; an array of {new.shape} was given."
+            raise ModelError(Finding("data-shape", text, "error", name))
+        target[...] = new
+
+    def __repr__(self) -> str:
+        return f"<Data of '{self.model.name}' at time {self.time:g} s>"
+
+
+def _restore(model: Model, buffer: NDArray[np.float64]) -> Data:
+    data = Data(model)
+    data.buffer[:] = buffer
+    return data

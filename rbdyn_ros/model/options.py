@@ -1,0 +1,120 @@
+"""Options of a Model: the few numbers that may change while simulating."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
+from rbdyn_ros.model.fields import Field
+
+OPTION_FIELDS = (
+    Field("timestep", (), "[s], greater than 0"),
+    Field("gravity", (3,), "gravitational acceleration in the world [m/s^2]"),
+    Field("integrator_id", (), "position in INTEGRATORS", "int"),
+    Field("passive", (), "1: damping, friction and limits act; 0: they do not", "int"),
+)
+
+INTEGRATORS = ("euler", "implicit_damping", "rk4")
+EULER, IMPLICIT_DAMPING, RK4 = range(len(INTEGRATORS))
+
+
+class Options:
+    """Run-time options; what is assigned is checked.
+
+    Args:
+        timestep: [s].
+        gravity: in the world [m/s^2].
+        integrator: one of INTEGRATORS.
+        passive: whether damping, friction and limits act.
+
+    Raises:
+        ParameterError: for a value that is not allowed; nothing is changed then.
+    """
+
+    def __init__(
+        self,
+        timestep: float = 0.001,
+        gravity: Sequence[float] = (0.0, 0.0, -9.81),
+        integrator: str = "implicit_damping",
+        passive: bool = True,
+    ) -> None:
+        self._timestep = np.zeros(())
+        self._gravity = np.zeros(3)
+        self._integrator_id = np.zeros((), np.int64)
+        self._passive = np.zeros((), np.int64)
+        self.timestep = timestep
+        self.gravity = gravity
+        self.integrator = integrator
+        self.passive = passive
+
+    @property
+    def addresses(self) -> list[int]:
+        return [getattr(self, f"_{field.name}").ctypes.data for field in OPTION_FIELDS]
+
+    @property
+    def timestep(self) -> float:
+        return float(self._timestep)
+
+    @timestep.setter
+    def timestep(self, value: float) -> None:
+        if not (math.isfinite(value) and value > 0.0):
+            raise _refused("timestep", value, "a finite number of seconds greater than 0")
+        self._timestep[()] = value
+
+    @property
+    def gravity(self) -> NDArray[np.float64]:
+        return self._gravity
+
+    @gravity.setter
+    def gravity(self, value: Sequence[float] | NDArray[np.float64]) -> None:
+        vector = np.asarray(value, np.float64)
+        if vector.shape != (3,) or not np.isfinite(vector).all():
+            raise _refused("gravity", value, "three finite numbers [m/s^2]")
+        self._gravity[:] = vector
+
+    @property
+    def integrator_id(self) -> int:
+        return int(self._integrator_id)
+
+    @property
+    def integrator(self) -> str:
+        return INTEGRATORS[self.integrator_id]
+
+    @integrator.setter
+    def integrator(self, value: str) -> None:
+        if value not in INTEGRATORS:
+            raise _refused("integrator", value, f"one of {', '.join(INTEGRATORS)}")
+        self._integrator_id[()] = INTEGRATORS.index(value)
+
+    @property
+    def passive(self) -> bool:
+        return bool(self._passive)
+
+    @passive.setter
+    def passive(self, value: bool) -> None:
+        self._passive[()] = bool(value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and not isinstance(getattr(type(self), name, None), property):
+            known = [field for field in dir(type(self)) if not field.startswith("_")]
+            raise AttributeError(f"Options has no '{name}'{did_you_mean(name, known)}")
+        super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.timestep, tuple(self.gravity), self.integrator, self.passive)
+
+    def __repr__(self) -> str:
+        return (
+            f"Options(timestep={self.timestep}, gravity={self.gravity.tolist()}, "
+            f"integrator='{self.integrator}', passive={self.passive})"
+        )
+
+
+def _refused(name: str, found: object, allowed: str) -> ParameterError:
+    text = f"opt.{name} is {found!r}; allowed is {allowed}."
+    return ParameterError(Finding(f"option-{name}", text, "error", name, None, repr(found), allowed))
