@@ -50,5 +50,6 @@ def bundled_robot(name: str) -> Path:
     if name in known:
         return share_dir() / _ROBOTS / f"{name}.urdf"
     allowed = ", ".join(known)
-    message = f"No bundled robot is called '{name}'{did_you_mean(name, known)}; there are: {allowed}."
+    hint = did_you_mean(name, known)
+    message = f"No bundled robot is called '{name}'{hint}; there are: {allowed}."
     raise ParameterError(Finding("unknown-robot", message, found=name, allowed=allowed))

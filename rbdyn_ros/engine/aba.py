@@ -11,8 +11,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.spatial import add_scaled6, cross3, dot6, load3, load6, store, sub3
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.spatial import (
+    add6,
+    add_scaled6,
+    cross3,
+    dot6,
+    load3,
+    load6,
+    scaled6,
+    store6,
+    sub3,
+)
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
@@ -29,15 +39,15 @@ def articulated(m, d, viscosity_step, qacc):
     _start(m, d)
     for i in range(m.nbody - 1, 0, -1):
         _eliminate_joint(m, d, i, viscosity_step)
-    store(d.a, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    store6(d.a, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     for i in range(1, m.nbody):
         a = load6(d.a, m.body_parentid[i])
         first = m.body_dofadr[i]
         for k in range(first, first + m.body_dofnum[i]):
-            # qdd = (u - U^T a) / D
-            qacc[k] = (d.u[k] - dot6(load6(d.U, k), a)) / d.D[k]
+            # qdd = D^-1 (u - U^T a)
+            qacc[k] = d.Dinv_u[k] - dot6(load6(d.U_Dinv, k), a)
             a = add_scaled6(a, load6(d.cdof, k), qacc[k])
-        store(d.a, i, a)
+        store6(d.a, i, a)
     _count_bad(m, d)
 
 
@@ -50,17 +60,17 @@ def _count_bad(m, d):
     d.nbad = d.nbad + bad
 
 
-@kernel
+@inline
 def _start(m, d):
     """IA = I, pA = cfrc_bias - external force, for every body."""
     for i in range(1, m.nbody):
-        store(d.IA, i, _as_upper_triangle(d.cinert[i]))
+        _store21(d.IA, i, _as_upper_triangle(d.cinert[i]))
         f = (d.xfrc_applied[i, 0], d.xfrc_applied[i, 1], d.xfrc_applied[i, 2])
         arm = sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i]))
         n = cross3(arm, f)
         p = load6(d.cfrc_bias, i)
         t = d.xfrc_applied[i]
-        store(
+        store6(
             d.pA,
             i,
             (
@@ -70,7 +80,7 @@ def _start(m, d):
         )  # fmt: skip
 
 
-@kernel
+@inline
 def _as_upper_triangle(c):
     # [I, m c x; -m c x, m 1]
     m, x, y, z = c[9], c[6], c[7], c[8]
@@ -84,7 +94,7 @@ def _as_upper_triangle(c):
     )  # fmt: skip
 
 
-@kernel
+@inline
 def _eliminate_joint(m, d, i, viscosity_step):
     A, p = _load21(d.IA, i), load6(d.pA, i)
     first = m.body_dofadr[i]
@@ -94,21 +104,39 @@ def _eliminate_joint(m, d, i, viscosity_step):
         U = _times(A, S)
         D = dot6(S, U) + m.dof_armature[k] + viscosity_step * d.dof_viscosity[k]
         u = d.qfrc_applied[k] + d.qfrc_passive[k] - dot6(S, p)
-        store(d.U, k, U)
+        U_Dinv = scaled6(U, 1.0 / D)
+        store6(d.U_Dinv, k, U_Dinv)
         d.D[k] = D
-        d.u[k] = u
+        d.Dinv_u[k] = u / D
         # Ia = IA - U D^-1 U^T; pa = pA + U D^-1 u
-        A = _minus_outer(A, U, 1.0 / D)
-        p = add_scaled6(p, U, u / D)
+        A = _minus_outer(A, U_Dinv, U)
+        p = add_scaled6(p, U_Dinv, u)
     parent = m.body_parentid[i]
     if parent > 0:
-        for k in range(21):
-            d.IA[parent, k] += A[k]
-        for k in range(6):
-            d.pA[parent, k] += p[k]
+        _add21(d.IA, parent, A)
+        store6(d.pA, parent, add6(load6(d.pA, parent), p))
 
 
-@kernel
+@inline
+def _store21(array, i, A):
+    r = array[i]
+    r[0], r[1], r[2], r[3], r[4], r[5] = A[0], A[1], A[2], A[3], A[4], A[5]
+    r[6], r[7], r[8], r[9], r[10] = A[6], A[7], A[8], A[9], A[10]
+    r[11], r[12], r[13], r[14] = A[11], A[12], A[13], A[14]
+    r[15], r[16], r[17], r[18], r[19], r[20] = A[15], A[16], A[17], A[18], A[19], A[20]
+
+
+@inline
+def _add21(array, i, A):
+    r = array[i]
+    r[0] += A[0]; r[1] += A[1]; r[2] += A[2]; r[3] += A[3]; r[4] += A[4]; r[5] += A[5]
+    r[6] += A[6]; r[7] += A[7]; r[8] += A[8]; r[9] += A[9]; r[10] += A[10]
+    r[11] += A[11]; r[12] += A[12]; r[13] += A[13]; r[14] += A[14]
+    r[15] += A[15]; r[16] += A[16]; r[17] += A[17]
+    r[18] += A[18]; r[19] += A[19]; r[20] += A[20]
+
+
+@inline
 def _load21(array, i):
     r = array[i]
     return (
@@ -121,28 +149,28 @@ def _load21(array, i):
     )  # fmt: skip
 
 
-@kernel
+@inline
 def _times(A, s):
     return (
-        A[0] * s[0] + A[1] * s[1] + A[2] * s[2] + A[3] * s[3] + A[4] * s[4] + A[5] * s[5],
-        A[1] * s[0] + A[6] * s[1] + A[7] * s[2] + A[8] * s[3] + A[9] * s[4] + A[10] * s[5],
-        A[2] * s[0] + A[7] * s[1] + A[11] * s[2] + A[12] * s[3] + A[13] * s[4] + A[14] * s[5],
-        A[3] * s[0] + A[8] * s[1] + A[12] * s[2] + A[15] * s[3] + A[16] * s[4] + A[17] * s[5],
-        A[4] * s[0] + A[9] * s[1] + A[13] * s[2] + A[16] * s[3] + A[18] * s[4] + A[19] * s[5],
-        A[5] * s[0] + A[10] * s[1] + A[14] * s[2] + A[17] * s[3] + A[19] * s[4] + A[20] * s[5],
+        dot6((A[0], A[1], A[2], A[3], A[4], A[5]), s),
+        dot6((A[1], A[6], A[7], A[8], A[9], A[10]), s),
+        dot6((A[2], A[7], A[11], A[12], A[13], A[14]), s),
+        dot6((A[3], A[8], A[12], A[15], A[16], A[17]), s),
+        dot6((A[4], A[9], A[13], A[16], A[18], A[19]), s),
+        dot6((A[5], A[10], A[14], A[17], A[19], A[20]), s),
     )
 
 
-@kernel
-def _minus_outer(A, U, w):
-    # A - w U U^T
-    a, b, c, e, f, g = U[0] * w, U[1] * w, U[2] * w, U[3] * w, U[4] * w, U[5] * w
+@inline
+def _minus_outer(A, V, U):
+    # A - V U^T, known to be symmetric
     return (
-        A[0] - a * U[0], A[1] - a * U[1], A[2] - a * U[2],
-        A[3] - a * U[3], A[4] - a * U[4], A[5] - a * U[5],
-        A[6] - b * U[1], A[7] - b * U[2], A[8] - b * U[3], A[9] - b * U[4], A[10] - b * U[5],
-        A[11] - c * U[2], A[12] - c * U[3], A[13] - c * U[4], A[14] - c * U[5],
-        A[15] - e * U[3], A[16] - e * U[4], A[17] - e * U[5],
-        A[18] - f * U[4], A[19] - f * U[5],
-        A[20] - g * U[5],
+        A[0] - V[0] * U[0], A[1] - V[0] * U[1], A[2] - V[0] * U[2],
+        A[3] - V[0] * U[3], A[4] - V[0] * U[4], A[5] - V[0] * U[5],
+        A[6] - V[1] * U[1], A[7] - V[1] * U[2], A[8] - V[1] * U[3],
+        A[9] - V[1] * U[4], A[10] - V[1] * U[5],
+        A[11] - V[2] * U[2], A[12] - V[2] * U[3], A[13] - V[2] * U[4], A[14] - V[2] * U[5],
+        A[15] - V[3] * U[3], A[16] - V[3] * U[4], A[17] - V[3] * U[5],
+        A[18] - V[4] * U[4], A[19] - V[4] * U[5],
+        A[20] - V[5] * U[5],
     )  # fmt: skip

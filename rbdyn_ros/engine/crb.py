@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.jit import kernel, stage
-from rbdyn_ros.engine.spatial import dot6, inertia_times, load6, load10, store
+from rbdyn_ros.engine.spatial import add10, dot6, inertia_times, load6, load10, store10
 
 if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Matrix, Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
@@ -22,13 +23,7 @@ def crb(m: Model, d: Data) -> None:
 
     Source: RBDA table 6.2; MuJoCo mj_crb.
     """
-    for i in range(1, m.nbody):
-        store(d.crb, i, load10(d.cinert, i))
-    for i in range(m.nbody - 1, 0, -1):
-        parent = m.body_parentid[i]
-        if parent > 0:
-            for k in range(10):
-                d.crb[parent, k] += d.crb[i, k]
+    composite_inertia(m, d)
     for i in range(m.nv):
         # M_ij = S_j^T I^c S_i for every dof j above i
         F = inertia_times(load10(d.crb, m.dof_bodyid[i]), load6(d.cdof, i))
@@ -63,7 +58,18 @@ def factor_m(m: Model, d: Data) -> None:
 
 
 @kernel
-def solve_ltdl(m, d, x):
+def composite_inertia(m, d):
+    """Write crb: the inertia of every body's subtree as one rigid body."""
+    for i in range(1, m.nbody):
+        store10(d.crb, i, load10(d.cinert, i))
+    for i in range(m.nbody - 1, 0, -1):
+        parent = m.body_parentid[i]
+        if parent > 0:
+            store10(d.crb, parent, add10(load10(d.crb, parent), load10(d.crb, i)))
+
+
+@stage
+def solve_ltdl(m: Model, d: Data, x: Vector) -> None:
     """Replace x by M^-1 x; needs factor_m."""
     for i in range(m.nv - 1, -1, -1):  # x <- L^-T x
         row = m.M_rowadr[i]

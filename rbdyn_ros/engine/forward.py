@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.aba import articulated
-from rbdyn_ros.engine.crb import crb, factor_m
+from rbdyn_ros.engine.crb import crb, factor_m, fill_dense
 from rbdyn_ros.engine.integrate import integrate, smooth_stages
 from rbdyn_ros.engine.jit import kernel, stage
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
@@ -14,6 +14,7 @@ from rbdyn_ros.engine.rne import bias_force, rne, rne_acc
 from rbdyn_ros.model.options import RK4
 
 if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Matrix
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
@@ -76,6 +77,18 @@ def inverse(m: Model, d: Data) -> None:
     """
     smooth_stages(m, d)
     rne_acc(m, d)
+
+
+@stage
+def mass_matrix(m: Model, d: Data, dense: Matrix) -> None:
+    """Write the dense (nv, nv) joint-space inertia matrix at qpos.
+
+    Source: RBDA table 6.2.
+    """
+    kinematics(m, d)
+    com_pos(m, d)
+    crb(m, d)
+    fill_dense(m, d, dense)
 
 
 @stage

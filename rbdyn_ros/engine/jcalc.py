@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.jit import inline
 from rbdyn_ros.engine.spatial import (
     add3,
     cross3,
@@ -25,7 +25,7 @@ FREE, BALL, SLIDE, HINGE, PLANAR = (int(kind) for kind in JointType)
 ZERO3 = (0.0, 0.0, 0.0)
 
 
-@kernel
+@inline
 def joint_pose(m, d, j, i):
     """Return position and rotation of body i in its parent body, at d.qpos."""
     kind = m.jnt_type[j]
@@ -51,7 +51,7 @@ def joint_pose(m, d, j, i):
     return r, E
 
 
-@kernel
+@inline
 def _turned(m, j, q):
     # R(q) = P + cos(q) Q + sin(q) W: Rodrigues' formula times the body's own rotation E0,
     # P = E0 a a^T, Q = E0 (1 - a a^T), W = E0 [a x]
@@ -70,7 +70,7 @@ def _turned(m, j, q):
     )
 
 
-@kernel
+@inline
 def _unit_quat_mat(qpos, q):
     # the state is kept of unit length; what a user writes may not be
     w, x, y, z = qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3]
@@ -78,7 +78,7 @@ def _unit_quat_mat(qpos, q):
     return quat_to_mat((w * n, x * n, y * n, z * n))
 
 
-@kernel
+@inline
 def joint_motion(m, d, j, i, origin):
     """Write cdof of joint j: its motion axes in the world, about `origin`."""
     kind = m.jnt_type[j]
@@ -108,20 +108,20 @@ def joint_motion(m, d, j, i, origin):
         _write_turn(d.cdof, v + 2, (R[2], R[5], R[8]), arm)
 
 
-@kernel
+@inline
 def _write_turn(cdof, v, axis, arm):
     # MuJoCo mju_dofCom: [axis; axis x (origin - anchor)]
     cdof[v, 0], cdof[v, 1], cdof[v, 2] = axis
     cdof[v, 3], cdof[v, 4], cdof[v, 5] = cross3(axis, arm)
 
 
-@kernel
+@inline
 def _write_shift(cdof, v, axis):
     cdof[v, 0], cdof[v, 1], cdof[v, 2] = ZERO3
     cdof[v, 3], cdof[v, 4], cdof[v, 5] = axis
 
 
-@kernel
+@inline
 def integrate_joint(m, j, qpos, qvel, h):
     """Advance the position of joint j in `qpos` by h times `qvel`, on its manifold."""
     kind = m.jnt_type[j]
@@ -137,7 +137,7 @@ def integrate_joint(m, j, qpos, qvel, h):
             _integrate_quat(qpos, q + 3, qvel, v + 3, h)
 
 
-@kernel
+@inline
 def _integrate_quat(qpos, q, qvel, v, h):
     # q <- q exp(h w / 2), w in body axes, renormalised (RBDA section 4.5)
     x, y, z = h * qvel[v], h * qvel[v + 1], h * qvel[v + 2]

@@ -17,11 +17,16 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+import numpy as np
 from numba import types
 from numba.extending import typeof_impl
+from numpy.typing import NDArray
 
 from rbdyn_ros.engine.views import DATA, MODEL
 from rbdyn_ros.errors import Finding, ModelError
+
+Vector = NDArray[np.float64]  # (n,), contiguous
+Matrix = NDArray[np.float64]  # (n, n), contiguous
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,6 +39,7 @@ _ARGUMENT_TYPES = {
     "Model": MODEL,
     "Data": DATA,
     "int": types.int64,
+    "float": types.float64,
     "Vector": types.float64[::1],
     "Matrix": types.float64[:, ::1],
 }
@@ -69,12 +75,19 @@ CACHE_DIRECTORY = "" if DISABLED else _cache_directory()
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function for use by other kernels and by ordinary Numba code."""
-    if DISABLED:
-        return function
+    return function if DISABLED else _compile(function, OPTIONS)
+
+
+def inline(function: Callable[P, R]) -> Callable[P, R]:
+    """A kernel that is always inlined: for algebra on tuples, which then stays in registers."""
+    return function if DISABLED else _compile(function, {**OPTIONS, "forceinline": True})
+
+
+def _compile(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
     theirs = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = CACHE_DIRECTORY  # only while Numba looks where to keep this one
     try:
-        compiled: Callable[P, R] = numba.njit(cache=True, **OPTIONS)(function)
+        compiled: Callable[P, R] = numba.njit(cache=True, **options)(function)
     finally:
         numba.config.CACHE_DIR = theirs
     return compiled
@@ -129,7 +142,7 @@ def _not_a_pair(m: object, d: object) -> ModelError:
     return ModelError(Finding("data-of-other-model", text))
 
 
-@kernel
+@inline
 def select(condition: bool, yes: float, no: float) -> float:
     """Choose without a branch; symbols take this road too."""
     return yes if condition else no

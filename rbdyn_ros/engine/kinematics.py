@@ -16,7 +16,10 @@ from rbdyn_ros.engine.spatial import (
     mat_mul,
     mat_vec,
     rotate_inertia,
-    store,
+    store3,
+    store6,
+    store9,
+    store10,
     sub3,
 )
 
@@ -34,37 +37,38 @@ def kinematics(m: Model, d: Data) -> None:
 
     Source: MuJoCo mj_kinematics; RBDA eq 4.15 with rotations child to world.
     """
-    store(d.xmat, 0, IDENTITY)
-    store(d.ximat, 0, IDENTITY)
+    store9(d.xmat, 0, IDENTITY)
+    store9(d.ximat, 0, IDENTITY)
     for i in range(1, m.nbody):
         parent = m.body_parentid[i]
         r, E = joint_pose(m, d, i - 1, i)
         R_parent = load9(d.xmat, parent)
         R = mat_mul(R_parent, E)
         p = add3(load3(d.xpos, parent), mat_vec(R_parent, r))
-        store(d.xpos, i, p)
-        store(d.xmat, i, R)
-        store(d.xipos, i, add3(p, mat_vec(R, load3(m.body_ipos, i))))
-        store(d.ximat, i, mat_mul(R, load9(m.body_imat, i)))
+        store3(d.xpos, i, p)
+        store9(d.xmat, i, R)
+        store3(d.xipos, i, add3(p, mat_vec(R, load3(m.body_ipos, i))))
+        store9(d.ximat, i, mat_mul(R, load9(m.body_imat, i)))
 
 
 @kernel
 def _subtree_com(m, d):
     for i in range(m.nbody):
         mass = m.body_mass[i]
-        for k in range(3):
-            d.subtree_com[i, k] = mass * d.xipos[i, k]
-    for i in range(m.nbody - 1, 0, -1):
-        parent = m.body_parentid[i]
-        for k in range(3):
-            d.subtree_com[parent, k] += d.subtree_com[i, k]
-    for i in range(m.nbody):
-        mass = m.body_subtreemass[i]
-        for k in range(3):
-            if mass < MIN_MASS:
-                d.subtree_com[i, k] = d.xipos[i, k]
-            else:
-                d.subtree_com[i, k] /= mass
+        x, y, z = load3(d.xipos, i)
+        store3(d.subtree_com, i, (mass * x, mass * y, mass * z))
+    # moments of children are complete before their parent's, as numbering is regular
+    for i in range(m.nbody - 1, -1, -1):
+        moment = load3(d.subtree_com, i)
+        if i > 0:
+            parent = m.body_parentid[i]
+            store3(d.subtree_com, parent, add3(load3(d.subtree_com, parent), moment))
+        if m.body_subtreemass[i] < MIN_MASS:
+            store3(d.subtree_com, i, load3(d.xipos, i))
+        else:
+            scale = 1.0 / m.body_subtreemass[i]
+            x, y, z = moment
+            store3(d.subtree_com, i, (x * scale, y * scale, z * scale))
 
 
 @stage
@@ -80,7 +84,7 @@ def com_pos(m: Model, d: Data) -> None:
         cinert = rotate_inertia(
             load9(d.ximat, i), load3(m.body_inertia, i), offset, m.body_mass[i]
         )
-        store(d.cinert, i, cinert)
+        store10(d.cinert, i, cinert)
         joint_motion(m, d, i - 1, i, origin)
 
 
@@ -99,6 +103,6 @@ def com_vel(m: Model, d: Data) -> None:
             if m.dof_newframe[k]:
                 carrier = v
             S = load6(d.cdof, k)
-            store(d.cdof_dot, k, cross_motion(carrier, S))
+            store6(d.cdof_dot, k, cross_motion(carrier, S))
             v = add_scaled6(v, S, d.qvel[k])
-        store(d.cvel, i, v)
+        store6(d.cvel, i, v)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import kernel, stage
+from rbdyn_ros.engine.jit import inline, kernel, stage
 from rbdyn_ros.engine.spatial import (
     add6,
     add_scaled6,
@@ -13,7 +13,7 @@ from rbdyn_ros.engine.spatial import (
     inertia_times,
     load6,
     load10,
-    store,
+    store6,
 )
 
 if TYPE_CHECKING:
@@ -28,17 +28,17 @@ def bias_force(m: Model, d: Data) -> None:
     Gravity enters as an upward acceleration of the world. Source: RBDA table 5.1, qdd = 0.
     """
     g = m.opt.gravity
-    store(d.cacc_bias, 0, (0.0, 0.0, 0.0, -g[0], -g[1], -g[2]))
+    store6(d.cacc_bias, 0, (0.0, 0.0, 0.0, -g[0], -g[1], -g[2]))
     for i in range(1, m.nbody):
         a = load6(d.cacc_bias, m.body_parentid[i])
         first = m.body_dofadr[i]
         for k in range(first, first + m.body_dofnum[i]):
             a = add_scaled6(a, load6(d.cdof_dot, k), d.qvel[k])
-        store(d.cacc_bias, i, a)
-        store(d.cfrc_bias, i, _newton_euler(load10(d.cinert, i), load6(d.cvel, i), a))
+        store6(d.cacc_bias, i, a)
+        store6(d.cfrc_bias, i, _newton_euler(load10(d.cinert, i), load6(d.cvel, i), a))
 
 
-@kernel
+@inline
 def _newton_euler(I, v, a):
     # f = I a + v x* I v   (RBDA eq 5.9)
     return add6(inertia_times(I, a), cross_force(v, inertia_times(I, v)))
@@ -51,7 +51,7 @@ def rne(m: Model, d: Data) -> None:
     Source: MuJoCo mj_rne with flg_acc = 0; RBDA eq 5.10, 5.11.
     """
     for i in range(1, m.nbody):
-        store(d.cfrc_int, i, load6(d.cfrc_bias, i))
+        store6(d.cfrc_int, i, load6(d.cfrc_bias, i))
     _project(m, d, d.qfrc_bias)
 
 
@@ -62,17 +62,17 @@ def rne_acc(m: Model, d: Data) -> None:
     qfrc_inverse is what qfrc_applied, actuators and xfrc_applied together must exert.
     Source: RBDA table 5.1; MuJoCo mj_inverse.
     """
-    store(d.a, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-    store(d.cacc, 0, load6(d.cacc_bias, 0))
+    store6(d.a, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    store6(d.cacc, 0, load6(d.cacc_bias, 0))
     for i in range(1, m.nbody):
         a = load6(d.a, m.body_parentid[i])
         first = m.body_dofadr[i]
         for k in range(first, first + m.body_dofnum[i]):
             a = add_scaled6(a, load6(d.cdof, k), d.qacc[k])
-        store(d.a, i, a)
-        store(d.cacc, i, add6(load6(d.cacc_bias, i), a))
+        store6(d.a, i, a)
+        store6(d.cacc, i, add6(load6(d.cacc_bias, i), a))
         f = add6(load6(d.cfrc_bias, i), inertia_times(load10(d.cinert, i), a))
-        store(d.cfrc_int, i, f)
+        store6(d.cfrc_int, i, f)
     _project(m, d, d.qfrc_inverse)
     for k in range(m.nv):
         d.qfrc_inverse[k] += m.dof_armature[k] * d.qacc[k] - d.qfrc_passive[k]
@@ -88,4 +88,4 @@ def _project(m, d, qfrc):
             qfrc[k] = dot6(load6(d.cdof, k), f)
         parent = m.body_parentid[i]
         if parent > 0:
-            store(d.cfrc_int, parent, add6(load6(d.cfrc_int, parent), f))
+            store6(d.cfrc_int, parent, add6(load6(d.cfrc_int, parent), f))

@@ -43,7 +43,6 @@ DATA_FIELDS = (
     Field("cfrc_bias", ("nbody", 6), "force for cacc_bias, this body alone", stage="bias_force"),
     Field("qfrc_bias", ("nv",), "Coriolis, centrifugal and gravity force", stage="rne"),
     # acceleration
-    Field("qfrc_smooth", ("nv",), "applied + passive - bias, xfrc left out", stage="rne"),
     Field("cacc", ("nbody", 6), "acceleration of the body, gravity as -g", stage="inverse"),
     Field("cfrc_int", ("nbody", 6), "force through the body's joint", stage="inverse, rne"),
     Field("qfrc_inverse", ("nv",), "force that causes qacc, xfrc part included", stage="inverse"),
@@ -51,9 +50,9 @@ DATA_FIELDS = (
     # scratch, by Featherstone's names
     Field("IA", ("nbody", 21), "articulated-body inertia, upper triangle by rows", stage="aba"),
     Field("pA", ("nbody", 6), "articulated bias force", stage="aba"),
-    Field("U", ("nv", 6), "IA S", stage="aba"),
-    Field("D", ("nv",), "S^T U", stage="aba"),
-    Field("u", ("nv",), "force left for the dof", stage="aba"),
+    Field("D", ("nv",), "S^T U with U = IA S: inertia seen by the dof", stage="aba"),
+    Field("U_Dinv", ("nv", 6), "U D^-1", stage="aba"),
+    Field("Dinv_u", ("nv",), "D^-1 u with u the force left for the dof", stage="aba"),
     Field("a", ("nbody", 6), "acceleration caused by qacc alone", stage="aba"),
     Field("qacc_step", ("nv",), "acceleration the integrator used", stage="integrate"),
     Field("rk_qpos", ("nq",), "Runge-Kutta: position at the start", stage="integrate"),

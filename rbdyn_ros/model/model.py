@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -143,6 +144,25 @@ class Model:
             )
         )
 
+    def body_id(self, name: str) -> int:
+        """Return the number of a body; raises ModelError with the nearest name."""
+        return _position(name, self.body_names, "body")
+
+    def jnt_id(self, name: str) -> int:
+        """Return the number of a joint; raises ModelError with the nearest name."""
+        return _position(name, self.jnt_names, "joint")
+
+    def frame_id(self, name: str) -> int:
+        """Return the number of a frame; raises ModelError with the nearest name."""
+        return _position(name, self.frame_names, "frame")
+
+    def replaced(self, findings: Sequence[Finding] | None = None, **arrays: Any) -> Model:
+        """Return a Model with some arrays (or its findings) replaced, the options its own."""
+        old = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
+        names = (self.body_names, self.jnt_names, self.frame_names)
+        kept = self.findings if findings is None else findings
+        return Model(self.name, {**old, **arrays}, *names, copy.copy(self.opt), kept)
+
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
         names = (self.body_names, self.jnt_names, self.frame_names)
@@ -157,3 +177,10 @@ class Model:
         for field in MODEL_FIELDS:
             digest.update(getattr(self, field.name).tobytes())
         return digest.hexdigest()
+
+
+def _position(name: str, names: tuple[str, ...], kind: str) -> int:
+    if name in names:
+        return names.index(name)
+    text = f"there is no {kind} '{name}'{did_you_mean(name, names)}"
+    raise ModelError(Finding(f"unknown-{kind}", text, "error", name, None, name))

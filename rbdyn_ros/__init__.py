@@ -1,0 +1,47 @@
+"""rbdyn_ros: rigid-body dynamics for ROS 2 and Python, compiled.
+
+    import rbdyn_ros as rb
+
+    m = rb.load_urdf("robot.urdf")
+    d = rb.make_data(m)
+    rb.step(m, d, 1000)
+
+A Model is static, a Data is the state of one robot; names, layouts and frames are MuJoCo's.
+"""
+
+from rbdyn_ros.api import crb as crb
+from rbdyn_ros.api import factor_m as factor_m
+from rbdyn_ros.api import frame_pose as frame_pose
+from rbdyn_ros.api import make_data as make_data
+from rbdyn_ros.api import mass_matrix as mass_matrix
+from rbdyn_ros.api import mul_m as mul_m
+from rbdyn_ros.api import reset_data as reset_data
+from rbdyn_ros.api import solve_m as solve_m
+from rbdyn_ros.api import step as step
+from rbdyn_ros.engine.energy import energy as energy
+from rbdyn_ros.engine.forward import aba as aba
+from rbdyn_ros.engine.forward import forward as forward
+from rbdyn_ros.engine.forward import forward_dynamics as forward_dynamics
+from rbdyn_ros.engine.forward import fwd_acceleration as fwd_acceleration
+from rbdyn_ros.engine.forward import fwd_position as fwd_position
+from rbdyn_ros.engine.forward import fwd_velocity as fwd_velocity
+from rbdyn_ros.engine.forward import inverse as inverse
+from rbdyn_ros.engine.kinematics import com_pos as com_pos
+from rbdyn_ros.engine.kinematics import com_vel as com_vel
+from rbdyn_ros.engine.kinematics import kinematics as kinematics
+from rbdyn_ros.engine.passive import passive as passive
+from rbdyn_ros.engine.rne import bias_force as bias_force
+from rbdyn_ros.engine.rne import rne as rne
+from rbdyn_ros.errors import DescriptionError as DescriptionError
+from rbdyn_ros.errors import Finding as Finding
+from rbdyn_ros.errors import ModelError as ModelError
+from rbdyn_ros.errors import ParameterError as ParameterError
+from rbdyn_ros.errors import RbdynError as RbdynError
+from rbdyn_ros.load import build as build
+from rbdyn_ros.load import load as load
+from rbdyn_ros.load import load_urdf as load_urdf
+from rbdyn_ros.model.data import Data as Data
+from rbdyn_ros.model.joints import JointType as JointType
+from rbdyn_ros.model.model import Model as Model
+
+__version__ = "0.1.0"
