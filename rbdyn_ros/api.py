@@ -1,4 +1,4 @@
-"""Functions of (m, d) that check arguments or return arrays; what they run are engine stages."""
+"""The functions of (m, d): engine kernels behind the checks a Python user deserves."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.engine import crb as inertia
-from rbdyn_ros.engine import forward as tick
+from rbdyn_ros.engine import crb as _crb
+from rbdyn_ros.engine import energy as _energy
+from rbdyn_ros.engine import forward as _forward
+from rbdyn_ros.engine import kinematics as _kinematics
+from rbdyn_ros.engine import passive as _passive
+from rbdyn_ros.engine import rne as _rne
+from rbdyn_ros.entry import stage
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import MAX_M_ENTRIES
@@ -19,6 +24,29 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
+
+
+kinematics = stage(_kinematics.kinematics)
+com_pos = stage(_kinematics.com_pos)
+com_vel = stage(_kinematics.com_vel)
+passive = stage(_passive.passive)
+bias_force = stage(_rne.bias_force)
+rne = stage(_rne.rne)
+aba = stage(_forward.aba)
+energy = stage(_energy.energy)
+fwd_position = stage(_forward.fwd_position)
+fwd_velocity = stage(_forward.fwd_velocity)
+fwd_acceleration = stage(_forward.fwd_acceleration)
+forward = stage(_forward.forward)
+forward_dynamics = stage(_forward.forward_dynamics)
+inverse = stage(_forward.inverse)
+
+_advance = stage(_forward.advance)
+_fill_mass_matrix = stage(_forward.mass_matrix)
+_crb_stage = stage(_crb.crb)
+_factor_m = stage(_crb.factor_m)
+_solve_ltdl = stage(_crb.solve_ltdl)
+_mul_m = stage(_crb.mul_m)
 
 
 def make_data(m: Model) -> Data:
@@ -42,14 +70,21 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
         ParameterError: if nstep is not a whole number of at least 0.
         ModelError: if d was not made for m.
     """
+    if type(nstep) is not int or nstep < 0:
+        nstep = _whole_number(nstep)
+    _advance(m, d, nstep)
+
+
+def _whole_number(nstep: object) -> int:
+    """Accept NumPy's integers too."""
     try:
-        count = operator.index(nstep)
+        count = operator.index(nstep)  # type: ignore[arg-type]
     except TypeError:
         count = -1
     if count < 0:
         text = f"nstep is {nstep!r}; allowed is a whole number of at least 0."
         raise ParameterError(Finding("nstep", text, "error", "nstep", None, repr(nstep)))
-    tick.advance(m, d, count)
+    return count
 
 
 def mass_matrix(m: Model, d: Data) -> Array:
@@ -60,7 +95,7 @@ def mass_matrix(m: Model, d: Data) -> Array:
     """
     _demand_matrix(m, "mass_matrix")
     dense = np.empty((m.nv, m.nv))
-    tick.mass_matrix(m, d, dense)
+    _fill_mass_matrix(m, d, dense)
     return dense
 
 
@@ -71,7 +106,7 @@ def crb(m: Model, d: Data) -> None:
         ModelError: if the matrix of this Model would be too large.
     """
     _demand_matrix(m, "crb")
-    inertia.crb(m, d)
+    _crb_stage(m, d)
 
 
 def factor_m(m: Model, d: Data) -> None:
@@ -81,7 +116,7 @@ def factor_m(m: Model, d: Data) -> None:
         ModelError: if the matrix of this Model would be too large.
     """
     _demand_matrix(m, "factor_m")
-    inertia.factor_m(m, d)
+    _factor_m(m, d)
 
 
 def solve_m(m: Model, d: Data, x: Array, y: Array) -> None:
@@ -93,7 +128,7 @@ def solve_m(m: Model, d: Data, x: Array, y: Array) -> None:
     _demand_matrix(m, "solve_m")
     _demand_vectors(m, x, y)
     x[:] = y
-    inertia.solve_ltdl(m, d, x)
+    _solve_ltdl(m, d, x)
 
 
 def mul_m(m: Model, d: Data, y: Array, x: Array) -> None:
@@ -104,7 +139,7 @@ def mul_m(m: Model, d: Data, y: Array, x: Array) -> None:
     """
     _demand_matrix(m, "mul_m")
     _demand_vectors(m, x, y)
-    inertia.mul_m(m, d, x, y)
+    _mul_m(m, d, x, y)
 
 
 def frame_pose(m: Model, d: Data, name: str) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.description import urdf
+from rbdyn_ros.description.check import check
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.engine.constants import dof_inertia
 from rbdyn_ros.errors import DescriptionError, Finding
@@ -47,7 +48,7 @@ def load_urdf(
     description = urdf.read(
         source, strict=strict, package_dirs=package_dirs, xacro_args=xacro_args
     )
-    return build(description, floating_base, strict=strict, mimic=mimic)
+    return _complete(description, floating_base, strict, mimic)
 
 
 def load(path: str | Path) -> Model:
@@ -65,11 +66,16 @@ def build(
     strict: bool = True,
     mimic: bool = True,
 ) -> Model:
-    """Make a Model from a Description, see load_urdf.
+    """Make a Model from a Description built in Python; arguments as for load_urdf.
 
     Raises:
-        DescriptionError: if a joint moves no inertia and strict is set.
+        DescriptionError: with everything that is wrong with the description.
     """
+    return _complete(check(description, strict=strict), floating_base, strict, mimic)
+
+
+def _complete(description: Description, floating_base: bool, strict: bool, mimic: bool) -> Model:
+    """Compile, then fill in what only the engine can tell."""
     model = compile_model(description, floating_base)
     inertia, absent = dof_inertia(model)
     findings = [*model.findings, *(_mimic_warnings(description) if mimic else [])]

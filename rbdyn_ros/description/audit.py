@@ -11,7 +11,7 @@ HINT_BUDGET = 20_000
 
 
 def quote(text: str, longest: int = 60) -> str:
-    """Quote ``text`` for a message: on one line, printable and cut after ``longest`` characters."""
+    """Quote ``text`` for a message: printable, cut after ``longest`` characters."""
     shown = text if len(text) <= longest else text[:longest] + "..."
     return "'" + "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in shown) + "'"
 
@@ -20,6 +20,11 @@ def listing(names: Collection[str], most: int = 8) -> str:
     """Quote and join names; a long list is cut and its length told."""
     shown = ", ".join(quote(name) for name in list(names)[:most])
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
+
+
+def robot_element(name: str) -> str:
+    """Return how findings call a robot."""
+    return f"robot {quote(name)}" if name.strip() else "robot without a name"
 
 
 class Audit:
@@ -95,9 +100,7 @@ class Audit:
 
     def sorted(self) -> tuple[Finding, ...]:
         """All findings in the order of the text; those without a line come last."""
-        return tuple(
-            sorted(self.findings, key=lambda f: (f.line is None, f.line if f.line else 0))
-        )
+        return tuple(sorted(self.findings, key=lambda f: (f.line is None, f.line or 0)))
 
     def raise_errors(self, source: str) -> None:
         """Raise one DescriptionError that holds every error, if there is any."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rbdyn_ros.description.audit import Audit, quote
+from rbdyn_ros.description.audit import Audit, quote, robot_element
 from rbdyn_ros.description.mimics import judge_mimics
 from rbdyn_ros.description.topology import judge_references, judge_tree
 from rbdyn_ros.description.types import (
@@ -46,6 +46,8 @@ def check(description: Description, *, strict: bool = True) -> Description:
     """
     audit = Audit(strict=strict)
     audit.findings.extend(description.findings)
+    if not description.name.strip():
+        audit.error("missing-name", robot_element(""), None, "has no name", allowed="a name")
     checked = judge(description, audit)
     audit.raise_errors(description.source)
     return replace(checked, findings=audit.sorted())
@@ -53,16 +55,12 @@ def check(description: Description, *, strict: bool = True) -> Description:
 
 def judge(description: Description, audit: Audit) -> Description:
     """Add to ``audit`` what is wrong with a Description; return it in normal form."""
-    if not description.name.strip() and not audit.partial:
-        audit.error("missing-name", "robot without a name", None, "has no name", allowed="a name")
     if not description.links and not audit.partial:
         message = "has no links; the smallest robot is one <link name=.../>"
-        audit.error("no-links", f"robot {quote(description.name)}", None, message)
+        audit.error("no-links", robot_element(description.name), None, message)
     _judge_names("link", description.links, audit)
     _judge_names("joint", description.joints, audit)
-    for link in description.links:
-        _judge_inertial(link, audit)
-    _judge_inertias(description.links, audit)
+    _judge_inertias([link for link in description.links if _judge_inertial(link, audit)], audit)
     sound = [joint for joint in description.joints if _judge_numbers(joint, audit)]
     audit.partial |= len(sound) < len(description.joints)
     joints = judge_mimics([_judge_joint(joint, audit) for joint in sound], audit)
@@ -97,10 +95,11 @@ def _judge_names(kind: str, parts: Sequence[Link] | Sequence[Joint], audit: Audi
             first[name] = part
 
 
-def _judge_inertial(link: Link, audit: Audit) -> None:
+def _judge_inertial(link: Link, audit: Audit) -> bool:
+    """Return whether the link has an inertial whose numbers are usable."""
     inertial = link.inertial
     if inertial is None:
-        return
+        return False
     owner = f"link {quote(link.name)}"
     finite = _judge_finite("mass", (inertial.mass,), 1, owner, link.line, audit)
     finite &= _judge_finite("inertia", inertial.inertia, 6, owner, link.line, audit)
@@ -110,24 +109,24 @@ def _judge_inertial(link: Link, audit: Audit) -> None:
         audit.error(
             "negative-mass", owner, link.line, message, found=f"{inertial.mass:g}", allowed=">= 0"
         )
+    return finite
 
 
-def _judge_inertias(links: Sequence[Link], audit: Audit) -> None:
+def _judge_inertias(bodies: Sequence[Link], audit: Audit) -> None:
     """Warn of inertias that no distribution of mass can have."""
-    bodies = [link for link in links if link.inertial is not None]
     rows = [link.inertial.inertia for link in bodies if link.inertial is not None]
-    if not rows or any(len(row) != 6 for row in rows):
+    if not rows:
         return
     ixx, iyy, izz, ixy, ixz, iyz = np.array(rows, dtype=float).T
     matrices = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]).transpose(2, 0, 1)
     scale = np.abs(matrices).max(axis=(1, 2))
-    usable = np.isfinite(scale) & (scale > 0.0)
+    usable = scale > 0.0
     moments = np.zeros((len(rows), 3))
     moments[usable] = np.linalg.eigvalsh(matrices[usable] / scale[usable, None, None])
     slack = INERTIA_ROUNDING * np.abs(moments).max(axis=1)
     negative = moments[:, 0] < -slack
     triangle = moments[:, 0] + moments[:, 1] < moments[:, 2] - slack
-    for index in np.flatnonzero(negative | triangle):
+    for index in np.flatnonzero(negative | triangle).tolist():
         link = bodies[index]
         values = ", ".join(f"{moment:.3g}" for moment in moments[index] * scale[index])
         why = (
@@ -139,9 +138,7 @@ def _judge_inertias(links: Sequence[Link], audit: Audit) -> None:
             f"no rigid body has this inertia: its principal moments are {values} kg m^2, and {why}"
         )
         owner = f"link {quote(link.name)}"
-        audit.add(
-            "warning", "non-physical-inertia", owner, link.line, message, found=values
-        )
+        audit.add("warning", "non-physical-inertia", owner, link.line, message, found=values)
 
 
 def _judge_numbers(joint: Joint, audit: Audit) -> bool:
@@ -185,8 +182,11 @@ def _judge_finite(
     audit: Audit,
 ) -> bool:
     numbers = tuple(values)
-    if len(numbers) == count and all(map(math.isfinite, numbers)):
-        return True
+    try:
+        if len(numbers) == count and all(map(math.isfinite, numbers)):
+            return True
+    except (TypeError, OverflowError):  # no numbers, or integers beyond the largest float
+        pass
     shown = str(numbers[0] if count == 1 and numbers else numbers)
     allowed = "a finite number" if count == 1 else f"{count} finite numbers"
     message = f"the {what} is {shown}, not {allowed}"
@@ -223,7 +223,9 @@ def _judge_axis(joint: Joint, owner: str, audit: Audit) -> tuple[float, float, f
     length = math.hypot(*axis)
     if length < ZERO_AXIS:
         message = f"the axis is zero; a {joint.type} joint needs a direction"
-        audit.error("zero-axis", owner, joint.line, message, found=str(axis), allowed="a direction")
+        audit.error(
+            "zero-axis", owner, joint.line, message, found=str(axis), allowed="a direction"
+        )
         return DEFAULT_AXIS
     if abs(length - 1.0) > UNIT_AXIS:
         message = f"the axis has length {length:.9g} and was normalised"

@@ -10,7 +10,7 @@ import codecs
 import re
 from collections.abc import Collection, Mapping
 from typing import NoReturn
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
 from rbdyn_ros.description.audit import quote
@@ -45,19 +45,27 @@ _OTHER_FORMATS = {
 }
 
 
-class Element(ElementTree.Element):
+class Element(ET.Element):
     """An XML element that knows its line."""
 
+    __slots__ = ("line",)
     line: int
+
+    def getchildren(self) -> list[ET.Element]:
+        """Return the children; older urdf_parser_py call this name."""
+        return list(self)
 
 
 def refuse(
-    code: str, message: str, source: str, line: int | None = None, found: str = "", allowed: str = ""
+    code: str,
+    message: str,
+    source: str,
+    line: int | None = None,
+    found: str = "",
+    allowed: str = "",
 ) -> NoReturn:
     """Raise a DescriptionError with a single finding about the document as a whole."""
-    raise DescriptionError(
-        Finding(code, message, line=line, found=found, allowed=allowed), source
-    )
+    raise DescriptionError(Finding(code, message, line=line, found=found, allowed=allowed), source)
 
 
 def parse(
@@ -108,9 +116,8 @@ def decode(data: bytes | str, source: str) -> str:
             data.encode("utf-8")
             return data
         encoding = _encoding(data)
-        if codecs.lookup(encoding).name in _NOT_FOR_DOCUMENTS:
-            raise LookupError(encoding)
-        return data.decode(encoding)
+        known = codecs.lookup(encoding).name not in _NOT_FOR_DOCUMENTS
+        return data.decode(encoding if known else "no such encoding")
     except LookupError:
         refuse(
             "unknown-encoding",
@@ -156,7 +163,7 @@ def _refuse_non_xml(body: str, source: str, line: int) -> NoReturn:
         )
     refuse(
         "not-xml",
-        f"this is not XML: it begins with {quote(body, 20)} instead of '<'",
+        f"this is not XML: it begins with {quote(body.splitlines()[0], 20)} instead of '<'",
         source,
         line,
         found=body[:20],
@@ -234,13 +241,13 @@ class _Builder:
         self.root.line = self.line
         self.open.append(self.root)
 
-    def end(self, tag: str) -> None:
+    def end(self, _tag: str) -> None:
         if self.skipping:
             self.skipping -= 1
         else:
             self.open.pop()
 
-    def doctype(self, name: str, *rest: object) -> None:
+    def doctype(self, name: str, *_rest: object) -> None:
         refuse(
             "doctype",
             "the document has a DOCTYPE, which can define entities and is refused; delete it",

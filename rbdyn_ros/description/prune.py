@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from rbdyn_ros.description.audit import Audit, listing, quote
 from rbdyn_ros.description.check import judge_type
-from rbdyn_ros.description.guard import Element
+from rbdyn_ros.description.guard import Element, refuse
 
 # The digits are written out: [0-9] is ASCII only, and no two parts can match the same text.
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -35,6 +35,9 @@ class Tag:
         assumed: values of required attributes where ``strict=False`` goes on without them.
         one: children of which there may be one; many: any number; needed: exactly one.
         ignored: children and attributes that are known and not needed here.
+        kinds: of every attribute how many numbers it holds; 0 for a name.
+        children: all tags that may stand below this one.
+        needs: all attributes that must be there.
     """
 
     numbers: tuple[str, ...] = ()
@@ -46,14 +49,15 @@ class Tag:
     many: tuple[str, ...] = ()
     needed: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    kinds: dict[str, int] = field(init=False)
+    children: frozenset[str] = field(init=False)
+    needs: frozenset[str] = field(init=False)
 
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        return self.names + self.numbers + self.vectors
-
-    @property
-    def children(self) -> tuple[str, ...]:
-        return self.needed + self.one + self.many
+    def __post_init__(self) -> None:
+        kinds = dict.fromkeys(self.names, 0) | dict.fromkeys(self.numbers, 1)
+        object.__setattr__(self, "kinds", kinds | dict.fromkeys(self.vectors, 3))
+        object.__setattr__(self, "children", frozenset(self.needed + self.one + self.many))
+        object.__setattr__(self, "needs", frozenset(self.names + self.required))
 
 
 _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -85,7 +89,7 @@ SCHEMA = {
     "dynamics": Tag(numbers=("damping", "friction")),
     "mimic": Tag(names=("joint",), numbers=("multiplier", "offset")),
 }
-WANTED = {tag: frozenset(spec.children) for tag, spec in SCHEMA.items()}
+WANTED = {tag: spec.children for tag, spec in SCHEMA.items()}
 
 # Elements of xacro that stand for content; their presence means that xacro has not run.
 _XACRO_CONTENT = {
@@ -93,31 +97,35 @@ _XACRO_CONTENT = {
 }
 
 
-def prune(robot: Element, audit: Audit) -> None:
+def prune(robot: Element, audit: Audit, source: str) -> None:
     """Cut a ``<robot>`` tree down to what dynamics needs, in place.
 
     Args:
         robot: root of the tree, as ``guard.parse`` returns it.
         audit: receives what is wrong with the text.
+        source: name of the document for messages.
+
+    Raises:
+        DescriptionError: the document is xacro that nobody has expanded.
     """
+    _refuse_raw_xacro(robot, source)
     version = robot.get("version", "1.0")
     if not _VERSION.fullmatch(version):
         message = f"the version of URDF is {quote(version)}; known is 1.x"
-        audit.error("bad-version", "robot", robot.line, message, found=version, allowed="1.x")
-    for tag in _unexpanded(robot):
-        message = (
-            f"<{tag}> shows that this is xacro source, not URDF; "
-            "expand it with the command xacro, or name the file *.xacro and pass its path"
-        )
-        audit.error("raw-xacro", "robot", robot.line, message, found=f"<{tag}>", allowed="URDF")
-        break
-    _Pruner(audit).clean(robot, "robot")
+        audit.error("bad-version", "", robot.line, message, found=version, allowed="1.x")
+    _Pruner(audit).clean(robot, "")
 
 
-def _unexpanded(robot: Element) -> list[str]:
-    tags = [child.tag for child in robot]
-    tags += [child.tag for part in robot if part.tag in ("link", "joint") for child in part]
-    return [tag for tag in tags if tag in _XACRO_CONTENT]
+def _refuse_raw_xacro(robot: Element, source: str) -> None:
+    parts = list(robot)
+    parts += [child for part in robot if part.tag in ("link", "joint") for child in part]
+    for part in parts:
+        if part.tag in _XACRO_CONTENT and isinstance(part, Element):
+            message = (
+                f"<{part.tag}> shows that this is xacro source, not URDF; expand it with the "
+                "command xacro, or name the file *.xacro and pass its path"
+            )
+            refuse("raw-xacro", message, source, part.line, f"<{part.tag}>", "URDF")
 
 
 class _Pruner:
@@ -127,33 +135,33 @@ class _Pruner:
     def clean(self, element: Element, owner: str) -> bool:
         """Prune one element and all below it; return False if it has to be dropped."""
         spec = SCHEMA[element.tag]
-        owner = self.owner(element, owner)
-        sound = self.attributes(element, spec, owner)
-        return self.children(element, spec, owner) and sound
-
-    def owner(self, element: Element, owner: str) -> str:
         if element.tag in ("robot", "link", "joint"):
             name = element.get("name", "")
-            return f"{element.tag} {quote(name)}" if name else f"{element.tag} without a name"
-        return owner
+            owner = f"{element.tag} {quote(name)}" if name else f"{element.tag} without a name"
+        sound = self.attributes(element, spec, owner)
+        if len(element) or spec.needed:
+            sound &= self.children(element, spec, owner)
+        return sound
 
     def attributes(self, element: Element, spec: Tag, owner: str) -> bool:
-        present = element.attrib
-        for name in [name for name in present if name not in spec.attributes]:
-            self.unknown(element, name, spec, owner)
-            del present[name]
-        sound = True
-        for name in spec.names:
-            sound &= self.name(element, name, owner)
+        present, sound = element.attrib, True
+        for name, text in list(present.items()):
+            count = spec.kinds.get(name)
+            if count is None:
+                self.unknown(element, name, spec, owner)
+                del present[name]
+            elif text == "0 0 0" and element.tag == "origin":
+                del present[name]  # the default: the less urdf_parser_py has to chew the better
+            elif count:
+                sound &= self.number(element, name, text, owner, count)
+            elif not text.strip():
+                sound = False
+                self.empty_name(element, name, text, owner)
+        if not spec.needs <= present.keys():
+            for name in spec.names + spec.required:
+                sound &= name in present or self.missing(element, name, spec, owner)
         if element.tag == "joint" and sound:
             sound = judge_type(present["type"], owner, element.line, self.audit)
-        for name, text in present.items():
-            if name in spec.numbers:
-                sound &= self.number(element, name, text, owner, 1)
-            elif name in spec.vectors:
-                sound &= self.number(element, name, text, owner, 3)
-        for name in spec.required:
-            sound &= name in present or self.missing(element, name, spec, owner)
         return sound
 
     def children(self, element: Element, spec: Tag, owner: str) -> bool:
@@ -161,6 +169,7 @@ class _Pruner:
         first: dict[str, Element] = {}
         kept: list[Element] = []
         for child in element:
+            assert isinstance(child, Element)
             tag = child.tag
             if tag not in spec.children:
                 self.unknown_child(child, spec, owner)
@@ -188,35 +197,27 @@ class _Pruner:
             kept.append(child)
         return child.tag not in spec.needed
 
-    def name(self, element: Element, attribute: str, owner: str) -> bool:
-        text = element.get(attribute)
-        if text is not None and text.strip():
-            return True
-        what = "has no" if text is None else "has an empty"
-        shown = _shown(element, attribute)
+    def empty_name(self, element: Element, attribute: str, text: str, owner: str) -> None:
         code = "missing-name" if attribute == "name" else "missing-attribute"
-        message = f"{what} {shown}" if owner else f"{shown}: {what}"
-        self.audit.error(code, owner, element.line, message, found=text or "", allowed="a name")
-        return False
+        message = f"its {_shown(element, attribute)} is empty"
+        self.audit.error(code, owner, element.line, message, found=text, allowed="a name")
 
     def missing(self, element: Element, attribute: str, spec: Tag, owner: str) -> bool:
+        code = "missing-name" if attribute == "name" else "missing-attribute"
+        allowed = "a name" if attribute in spec.names else "a number"
         message = f"has no {_shown(element, attribute)}"
         if attribute not in spec.assumed:
-            self.audit.error("missing-attribute", owner, element.line, message, allowed="a number")
+            self.audit.error(code, owner, element.line, message, allowed=allowed)
             return False
-        self.audit.repair(
-            "missing-attribute",
-            owner,
-            element.line,
-            message,
-            "taken as unlimited",
-            allowed="a number",
-        )
+        repaired = "taken as unlimited"
+        self.audit.repair(code, owner, element.line, message, repaired, allowed=allowed)
         element.set(attribute, spec.assumed[attribute])
         return True
 
     def number(self, element: Element, attribute: str, text: str, owner: str, count: int) -> bool:
         if (_ONE if count == 1 else _THREE).fullmatch(text):
+            if len(text) < 300 and "e" not in text and "E" not in text:
+                return True  # too short to be beyond the largest number
             if all(math.isfinite(float(word)) for word in text.split()):
                 return True
             self.not_finite(element, attribute, text, owner)
@@ -226,8 +227,8 @@ class _Pruner:
             self.not_finite(element, attribute, text, owner)
             return False
         allowed = "one number" if count == 1 else "three numbers"
-        message = f"{_shown(element, attribute)} is {quote(text)}, not {allowed}"
-        message += _advice(text, words, count)
+        what = f"is {quote(text)}, not {allowed}" if words else f"is empty; it must be {allowed}"
+        message = f"{_shown(element, attribute)} {what}{_advice(text, words)}"
         self.audit.error("bad-number", owner, element.line, message, found=text, allowed=allowed)
         return False
 
@@ -244,7 +245,7 @@ class _Pruner:
 
     def missing_child(self, element: Element, tag: str, owner: str) -> None:
         inside = f" in its <{element.tag}>" if element.tag == "inertial" else ""
-        attribute = SCHEMA[tag].attributes[0]
+        attribute = next(iter(SCHEMA[tag].kinds))
         message = f"has no <{tag}>{inside}"
         allowed = f"<{tag} {attribute}=.../>"
         self.audit.error("missing-element", owner, element.line, message, allowed=allowed)
@@ -252,7 +253,7 @@ class _Pruner:
     def unknown_child(self, child: Element, spec: Tag, owner: str) -> None:
         """Warn if an element that is left out looks like a misspelt or misplaced known one."""
         tag = child.tag
-        if tag in spec.ignored or owner.startswith("robot") or len(tag) > 20:
+        if tag in spec.ignored or len(tag) > 20:
             return
         if tag in SCHEMA:
             where = ", ".join(f"<{p}>" for p, parent in SCHEMA.items() if tag in parent.children)
@@ -261,7 +262,7 @@ class _Pruner:
             message = f"<{tag}> is unknown and ignored{guess}"
         else:
             return
-        allowed = listing(spec.children)
+        allowed = listing(sorted(spec.children))
         self.audit.add(
             "warning", "unknown-element", owner, child.line, message, found=tag, allowed=allowed
         )
@@ -270,7 +271,7 @@ class _Pruner:
         """Warn if an attribute that is left out looks like a misspelt known one."""
         if attribute in spec.ignored or element.tag == "robot" or len(attribute) > 20:
             return
-        absent = [name for name in spec.attributes if name not in element.attrib]
+        absent = [name for name in spec.kinds if name not in element.attrib]
         if guess := self.audit.hint(attribute, absent):
             message = f"<{element.tag} {attribute}> is unknown and ignored{guess}"
             self.audit.add(
@@ -280,17 +281,19 @@ class _Pruner:
                 element.line,
                 message,
                 found=attribute,
-                allowed=listing(spec.attributes),
+                allowed=listing(spec.kinds),
             )
 
 
 def _shown(element: Element, attribute: str) -> str:
-    return attribute if element.tag in ("link", "joint", "robot") else f"<{element.tag} {attribute}>"
+    return (
+        attribute if element.tag in ("link", "joint", "robot") else f"<{element.tag} {attribute}>"
+    )
 
 
-def _advice(text: str, words: list[str], count: int) -> str:
+def _advice(text: str, words: list[str]) -> str:
     if not words:
-        return "; it is empty"
+        return ""
     if _XACRO.search(text):
         return "; this is xacro, expand it first"
     bad = [word for word in words if not _ONE.fullmatch(word)]

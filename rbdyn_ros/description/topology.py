@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rbdyn_ros.description.audit import Audit, listing, quote
+from rbdyn_ros.description.audit import Audit, listing, quote, robot_element
 from rbdyn_ros.description.mimics import chain
 from rbdyn_ros.description.types import Description, Joint, Link
 
@@ -90,5 +90,5 @@ def _several_roots(description: Description, roots: Sequence[str], audit: Audit)
         f"the links {listing(roots)} have no parent; a robot has exactly one such root: "
         "join the others to it"
     )
-    owner = f"robot {quote(description.name)}"
+    owner = robot_element(description.name)
     audit.error("several-roots", owner, lines[roots[1]], message, found=listing(roots))

@@ -13,17 +13,18 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import NoReturn
 
 from rbdyn_ros.description.audit import Audit, quote
 from rbdyn_ros.description.guard import refuse
 
 _PACKAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_XACRO_FIND = "_eval_find"  # what xacro calls for $(find ...); it has no public hook
 _expanding = threading.Lock()  # xacro keeps its state in module globals
 
 
-class _PackageNotFound(Exception):
-    pass
+class _PackageNotFoundError(Exception):
+    """Its text is the name of the package."""
 
 
 def find_package(name: str, package_dirs: Sequence[str | Path] = ()) -> Path | None:
@@ -77,7 +78,7 @@ def expand(
             with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
                 document = xacro.process_file(str(path), mappings=dict(xacro_args or {}))
             text: str = document.toprettyxml(indent="  ")
-        except Exception as error:  # xacro runs the file's own expressions: anything may come
+        except Exception as error:  # noqa: BLE001 - a file's own expressions may raise all
             _refuse(error, xacro, path)
     for line in dict.fromkeys(printed.getvalue().splitlines()):
         if line.strip():
@@ -90,19 +91,18 @@ def _packages_from(substitution: ModuleType, package_dirs: Sequence[str | Path])
     def find(name: str) -> str:
         folder = find_package(name, package_dirs)
         if folder is None:
-            raise _PackageNotFound(name)
+            raise _PackageNotFoundError(name)
         return str(folder)
 
-    changed: Any = substitution
-    original = changed._eval_find
-    changed._eval_find = find
+    original = getattr(substitution, _XACRO_FIND)
+    setattr(substitution, _XACRO_FIND, find)
     try:
         yield
     finally:
-        changed._eval_find = original
+        setattr(substitution, _XACRO_FIND, original)
 
 
-def _refuse(error: Exception, xacro: ModuleType, path: Path) -> None:
+def _refuse(error: Exception, xacro: ModuleType, path: Path) -> NoReturn:
     stack = [str(name) for name in getattr(xacro, "filestack", None) or [] if name]
     inside = f" (in {stack[-1]})" if stack and Path(stack[-1]) != path else ""
     missing = _package_not_found(error)
@@ -130,7 +130,7 @@ def _package_not_found(error: BaseException | None) -> str | None:
     for _ in range(20):  # a chain of causes ends; a loop in it must not hang us
         if error is None:
             return None
-        if isinstance(error, _PackageNotFound):
+        if isinstance(error, _PackageNotFoundError):
             return str(error)
         error = getattr(error, "exc", None) or error.__cause__ or error.__context__
     return None

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from rbdyn_ros.engine.aba import articulated
 from rbdyn_ros.engine.crb import composite_inertia
 from rbdyn_ros.engine.integrate import integrate_pos, smooth_stages
-from rbdyn_ros.engine.jit import stage
+from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.entry import stage
 from rbdyn_ros.engine.spatial import dot6, inertia_times, load6, load10
 from rbdyn_ros.model.data import Data
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 RELATIVE_ZERO = 1e-12
 
 
-@stage
+@kernel
 def articulated_inertia(m: Model, d: Data) -> None:
     """Write D; and to Dinv_u the same inertia with all joints below held rigid."""
     smooth_stages(m, d)
@@ -37,7 +38,7 @@ def articulated_inertia(m: Model, d: Data) -> None:
         d.Dinv_u[k] = rigid + m.dof_armature[k]
 
 
-@stage
+@kernel
 def move(m: Model, d: Data, h: float) -> None:
     """Advance qpos by h qvel."""
     integrate_pos(m, d.qpos, d.qvel, h)
@@ -49,14 +50,15 @@ def dof_inertia(m: Model) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     A dof has none if D vanishes at qpos0 and at an arbitrary other configuration as well.
     """
     d = Data(m)
-    articulated_inertia(m, d)
+    see_inertia = stage(articulated_inertia)
+    see_inertia(m, d)
     inertia = d.D.copy()
     absent = ~(inertia > RELATIVE_ZERO * np.abs(d.Dinv_u))
     if absent.any():
         d.qvel[:] = np.random.default_rng(1).uniform(-2.0, 2.0, m.nv)
-        move(m, d, 1.0)
+        stage(move)(m, d, 1.0)
         d.qvel[:] = 0.0
-        articulated_inertia(m, d)
+        see_inertia(m, d)
         inertia[absent] = d.D[absent]
         absent &= ~(d.D > RELATIVE_ZERO * np.abs(d.Dinv_u))
     return inertia, absent

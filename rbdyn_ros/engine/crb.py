@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import kernel, stage
+from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.spatial import add10, dot6, inertia_times, load6, load10, store10
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 
-@stage
+@kernel
 def crb(m: Model, d: Data) -> None:
     """Write crb and M by the composite-rigid-body algorithm; needs com_pos.
 
@@ -34,7 +34,7 @@ def crb(m: Model, d: Data) -> None:
         d.M[diagonal] += m.dof_armature[i]
 
 
-@stage
+@kernel
 def factor_m(m: Model, d: Data) -> None:
     """Write qLD and qLDiagInv: M = L^T D L with L unit lower triangular; needs crb.
 
@@ -68,7 +68,7 @@ def composite_inertia(m, d):
             store10(d.crb, parent, add10(load10(d.crb, parent), load10(d.crb, i)))
 
 
-@stage
+@kernel
 def solve_ltdl(m: Model, d: Data, x: Vector) -> None:
     """Replace x by M^-1 x; needs factor_m."""
     for i in range(m.nv - 1, -1, -1):  # x <- L^-T x
@@ -83,7 +83,7 @@ def solve_ltdl(m: Model, d: Data, x: Vector) -> None:
             x[i] -= d.qLD[e] * x[m.M_colind[e]]
 
 
-@stage
+@kernel
 def mul_m(m: Model, d: Data, x: Vector, y: Vector) -> None:
     """Write y = M x; needs crb."""
     for i in range(m.nv):
@@ -98,7 +98,7 @@ def mul_m(m: Model, d: Data, x: Vector, y: Vector) -> None:
         y[i] += d.M[diagonal] * x[i]
 
 
-@stage
+@kernel
 def fill_dense(m: Model, d: Data, dense: Matrix) -> None:
     """Write the dense symmetric (nv, nv) matrix of M; needs crb."""
     for i in range(m.nv):

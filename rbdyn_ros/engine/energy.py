@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import stage
+from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.spatial import dot6, inertia_times, load6, load10
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 
-@stage
+@kernel
 def energy(m: Model, d: Data) -> None:
     """Write energy: potential, kinetic [J]; needs com_vel. Limit springs are not counted.
 

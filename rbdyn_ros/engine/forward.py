@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.aba import articulated
-from rbdyn_ros.engine.crb import crb, factor_m, fill_dense
+from rbdyn_ros.engine.crb import crb, fill_dense
 from rbdyn_ros.engine.integrate import integrate, smooth_stages
-from rbdyn_ros.engine.jit import kernel, stage
+from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import bias_force, rne, rne_acc
@@ -19,17 +19,16 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 
-@stage
+@kernel
 def fwd_position(m: Model, d: Data) -> None:
-    """Everything that depends on qpos: kinematics, com_pos, crb, factor_m."""
+    """Everything that depends on qpos: kinematics, com_pos, crb."""
     kinematics(m, d)
     com_pos(m, d)
     if m.nM > 0:
         crb(m, d)
-        factor_m(m, d)
 
 
-@stage
+@kernel
 def fwd_velocity(m: Model, d: Data) -> None:
     """Everything that depends on qvel: com_vel, passive, bias_force, rne."""
     com_vel(m, d)
@@ -38,13 +37,13 @@ def fwd_velocity(m: Model, d: Data) -> None:
     rne(m, d)
 
 
-@stage
+@kernel
 def fwd_acceleration(m: Model, d: Data) -> None:
     """qacc from the forces: the articulated-body algorithm."""
     aba(m, d)
 
 
-@stage
+@kernel
 def aba(m: Model, d: Data) -> None:
     """Write qacc by the articulated-body algorithm; needs com_pos, passive, bias_force.
 
@@ -54,7 +53,7 @@ def aba(m: Model, d: Data) -> None:
     articulated(m, d, 0.0, d.qacc)
 
 
-@stage
+@kernel
 def forward(m: Model, d: Data) -> None:
     """The whole tick without integration: every field of Data, qacc included."""
     fwd_position(m, d)
@@ -62,14 +61,14 @@ def forward(m: Model, d: Data) -> None:
     fwd_acceleration(m, d)
 
 
-@stage
+@kernel
 def forward_dynamics(m: Model, d: Data) -> None:
     """Write qacc from qpos, qvel and the applied forces by the shortest way."""
     smooth_stages(m, d)
     aba(m, d)
 
 
-@stage
+@kernel
 def inverse(m: Model, d: Data) -> None:
     """Write qfrc_inverse, cacc and cfrc_int from qpos, qvel and qacc.
 
@@ -79,7 +78,7 @@ def inverse(m: Model, d: Data) -> None:
     rne_acc(m, d)
 
 
-@stage
+@kernel
 def mass_matrix(m: Model, d: Data, dense: Matrix) -> None:
     """Write the dense (nv, nv) joint-space inertia matrix at qpos.
 
@@ -91,7 +90,7 @@ def mass_matrix(m: Model, d: Data, dense: Matrix) -> None:
     fill_dense(m, d, dense)
 
 
-@stage
+@kernel
 def advance(m: Model, d: Data, nstep: int) -> None:
     """Advance nstep timesteps; the last runs the full tick.
 
@@ -113,7 +112,6 @@ def _remaining_stages(m, d):
     """What the motion does not need but the full tick has."""
     if m.nM > 0:
         crb(m, d)
-        factor_m(m, d)
     rne(m, d)
     aba(m, d)
 

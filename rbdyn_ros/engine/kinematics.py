@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.jcalc import joint_motion, joint_pose
-from rbdyn_ros.engine.jit import kernel, stage
+from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.spatial import (
     add3,
     add_scaled6,
@@ -31,7 +31,7 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 MIN_MASS = 1e-15  # MuJoCo's mjMINVAL: a lighter subtree has no centre of mass
 
 
-@stage
+@kernel
 def kinematics(m: Model, d: Data) -> None:
     """Write xpos, xmat, xipos, ximat from qpos.
 
@@ -71,7 +71,7 @@ def _subtree_com(m, d):
             store3(d.subtree_com, i, (x * scale, y * scale, z * scale))
 
 
-@stage
+@kernel
 def com_pos(m: Model, d: Data) -> None:
     """Write subtree_com, cinert and cdof; needs kinematics.
 
@@ -88,7 +88,7 @@ def com_pos(m: Model, d: Data) -> None:
         joint_motion(m, d, i - 1, i, origin)
 
 
-@stage
+@kernel
 def com_vel(m: Model, d: Data) -> None:
     """Write cvel and cdof_dot from qvel; needs com_pos.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import kernel, select, stage
+from rbdyn_ros.engine.jit import kernel, select
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 STICTION_SPEED = 1e-3
 
 
-@stage
+@kernel
 def passive(m: Model, d: Data) -> None:
     """Write qfrc_passive and dof_viscosity from qpos and qvel; zero where opt.passive is off.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import inline, kernel, stage
+from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     add6,
     add_scaled6,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 
-@stage
+@kernel
 def bias_force(m: Model, d: Data) -> None:
     """Write cacc_bias and cfrc_bias: motion and force of each body were qacc zero.
 
@@ -44,7 +44,7 @@ def _newton_euler(I, v, a):
     return add6(inertia_times(I, a), cross_force(v, inertia_times(I, v)))
 
 
-@stage
+@kernel
 def rne(m: Model, d: Data) -> None:
     """Write qfrc_bias: Coriolis, centrifugal and gravity force; needs bias_force.
 
@@ -55,7 +55,7 @@ def rne(m: Model, d: Data) -> None:
     _project(m, d, d.qfrc_bias)
 
 
-@stage
+@kernel
 def rne_acc(m: Model, d: Data) -> None:
     """Write cacc, cfrc_int and qfrc_inverse from qacc; needs bias_force and passive.
 

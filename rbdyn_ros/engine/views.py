@@ -148,22 +148,28 @@ def _lower_setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -
     builder.store(value, pointer)
 
 
-def _address(c: Any, owner: Any, name: str) -> Any:
-    number = c.pyapi.object_getattr_string(owner, name)
-    address = c.pyapi.long_as_voidptr(number)
-    c.pyapi.decref(number)
-    return address
-
-
 @unbox(ViewType)  # type: ignore[untyped-decorator]
 def _unbox(kind: ViewType, value: Any, c: Any) -> NativeValue:
+    """Take the address from an int, or from the __index__ of a Model or Data."""
+    number = c.pyapi.number_long(value)
+    failed = cgutils.is_null(c.builder, number)
     members = cgutils.create_struct_proxy(kind)(c.context, c.builder)
-    members.table = _address(c, value, "table_address")
-    if kind is DATA:
-        members.row = _address(c, value, "address")
-    else:
-        members.row = c.context.get_constant_null(types.voidptr)
-    return NativeValue(members._getvalue(), is_error=cgutils.is_not_null(c.builder, c.pyapi.err_occurred()))
+    with c.builder.if_else(failed) as (otherwise, then):
+        with otherwise:
+            pass
+        with then:
+            address = c.pyapi.long_as_voidptr(number)
+            c.pyapi.decref(number)
+            if kind is DATA:
+                # the slot before the row holds the address of the table
+                slot = c.builder.bitcast(address, INT64.as_pointer())
+                table = c.builder.load(c.builder.gep(slot, [INT64(-1)]))
+                members.row = address
+                members.table = c.builder.inttoptr(table, address.type)
+            else:
+                members.row = c.context.get_constant_null(types.voidptr)
+                members.table = address
+    return NativeValue(members._getvalue(), is_error=failed)
 
 
 @typeof_impl.register(Model)  # type: ignore[untyped-decorator]

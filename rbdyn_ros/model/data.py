@@ -76,11 +76,11 @@ class Data:
     def __init__(self, model: Model) -> None:
         keep = self.__dict__
         keep["model"] = model
-        raw = np.zeros(model.data_slots + 8)
-        start = -raw.ctypes.data % 64 // 8  # fields begin on cache lines
+        raw = np.zeros(model.data_slots + 16)
+        start = 8 + -raw.ctypes.data % 64 // 8  # the row begins on a cache line
+        raw.view(np.int64)[start - 1] = model.address  # where kernels look for the layout
         keep["buffer"] = raw[start : start + model.data_slots]
         keep["address"] = keep["buffer"].ctypes.data
-        keep["table_address"] = model.table_address
         sizes = model.__dict__
         for field in DATA_FIELDS:
             shape = field.shape(sizes)
@@ -89,6 +89,9 @@ class Data:
             view = view.view(np.int64) if field.kind == "int" else view
             keep[f"_{field.name}" if not shape else field.name] = view.reshape(shape)
         self.qpos[:] = model.qpos0
+
+    def __index__(self) -> int:
+        return int(self.address)
 
     @property
     def time(self) -> float:

@@ -128,9 +128,12 @@ class Model:
         table = [*sizes.values(), *addresses, *self.opt.addresses, *offsets]
         keep = self.__dict__
         keep["table"] = np.array(table, np.int64)
-        keep["table_address"] = keep["table"].ctypes.data
+        keep["address"] = keep["table"].ctypes.data
         keep["data_slots"] = end
         keep["data_offsets"] = dict(zip((f.name for f in DATA_FIELDS), offsets, strict=True))
+
+    def __index__(self) -> int:
+        return int(self.address)
 
     def __getattr__(self, name: str) -> Any:  # only called for what is not there
         raise AttributeError(f"Model has no field '{name}'{did_you_mean(name, self.__dict__)}")

@@ -1,0 +1,163 @@
+"""xacro files that a user names are expanded; text never is."""
+
+import sys
+import types
+
+import pytest
+
+from rbdyn_ros.description.urdf import read, read_text
+from rbdyn_ros.description.xacro_files import find_package
+from rbdyn_ros.errors import DescriptionError
+
+pytest.importorskip("xacro")
+
+XMLNS = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+MACRO = f"""<robot {XMLNS}>
+  <xacro:macro name="limb" params="name parent mass">
+    <link name="${{name}}"><inertial><mass value="${{mass}}"/>
+      <inertia ixx="${{mass * 2}}" iyy="${{mass * 2}}" izz="${{mass * 2}}"
+        ixy="0" ixz="0" iyz="0"/></inertial></link>
+    <joint name="${{name}}_joint" type="continuous">
+      <parent link="${{parent}}"/><child link="${{name}}"/><origin rpy="0 0 ${{pi / 2}}"/>
+    </joint>
+  </xacro:macro>
+</robot>
+"""
+ARM = f"""<robot name="arm" {XMLNS}>
+  <xacro:include filename="INCLUDE"/>
+  <xacro:arg name="heavy" default="1.5"/>
+  <xacro:property name="m" value="$(arg heavy)"/>
+  <link name="base"/>
+  <xacro:limb name="upper" parent="base" mass="${{m}}"/>
+  <xacro:limb name="lower" parent="upper" mass="${{m / 3}}"/>
+</robot>
+"""
+
+
+def write(folder, include="limb.xacro", arm=ARM):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "limb.xacro").write_text(MACRO, encoding="utf-8")
+    path = folder / "arm.urdf.xacro"
+    path.write_text(arm.replace("INCLUDE", include), encoding="utf-8")
+    return path
+
+
+def refused(path, **options):
+    with pytest.raises(DescriptionError) as caught:
+        read(path, **options)
+    return caught.value
+
+
+def test_macro_property_include_and_argument(tmp_path, capfd):
+    path = write(tmp_path)
+    robot = read(path)
+    assert [joint.name for joint in robot.joints] == ["upper_joint", "lower_joint"]
+    assert [link.inertial.mass for link in robot.links[1:]] == [1.5, 0.5]
+    assert robot.links[1].inertial.inertia[0] == 3.0
+    assert robot.source == f"{path} (as expanded by xacro)"
+    heavy = read(str(path), xacro_args={"heavy": "6"})
+    assert heavy.links[2].inertial.mass == 2.0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_warnings_of_xacro_are_kept(tmp_path, capfd):
+    extra = '<xacro:include filename="no*.xacro"/><link name="base"/>'
+    robot = read(write(tmp_path, arm=ARM.replace('<link name="base"/>', extra)))
+    assert [(f.severity, f.code) for f in robot.findings] == [("warning", "xacro")]
+    assert "matched no files" in robot.findings[0].message
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("dirs", [["."], ["my_arm"], ["elsewhere", "."]])
+def test_packages_are_found(tmp_path, monkeypatch, dirs):
+    path = write(tmp_path / "my_arm", "$(find my_arm)/limb.xacro")
+    monkeypatch.chdir(tmp_path)
+    assert len(read(path, package_dirs=dirs).links) == 3
+    assert len(read(path, package_dirs=[tmp_path / name for name in dirs]).links) == 3
+
+
+def test_package_that_is_not_found(tmp_path):
+    path = write(tmp_path, "$(find no_such_arm)/limb.xacro")
+    error = refused(path, package_dirs=[tmp_path])
+    assert error.code == "package-not-found"
+    assert error.found == "no_such_arm"
+    assert str(error) == (
+        f"{path}: $(find no_such_arm) names a package that is not found; pass the folder that "
+        "holds it in package_dirs, or source the ROS workspace that has it"
+    )
+
+
+def test_package_of_a_sourced_workspace(tmp_path, monkeypatch):
+    """The index of ROS is stood in for, so that this runs without ROS."""
+
+    def share(name):
+        if name != "my_arm":
+            raise LookupError(name)
+        return str(tmp_path / "share/my_arm")
+
+    index = types.ModuleType("ament_index_python.packages")
+    index.get_package_share_directory = share
+    monkeypatch.setitem(sys.modules, "ament_index_python", types.ModuleType("ament_index_python"))
+    monkeypatch.setitem(sys.modules, "ament_index_python.packages", index)
+    path = write(tmp_path / "share/my_arm", "$(find my_arm)/limb.xacro")
+    assert len(read(path).links) == 3
+    path = write(tmp_path / "other", "$(find other_arm)/limb.xacro")
+    assert refused(path).code == "package-not-found"
+
+
+@pytest.mark.parametrize("name", ["..", "../a", "/etc", "", "a/b", "."])
+def test_package_names_cannot_leave_the_folders(tmp_path, name):
+    (tmp_path / "a").mkdir()
+    assert find_package(name, [tmp_path / "a"]) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("${m / 3}", "${n / 3}", "xacro cannot expand this file: name 'n' is not defined"),
+        ("limb.xacro", "leg.xacro", "No such file or directory"),
+        ("xacro:limb", "xacro:limp", "xacro cannot expand this file: unknown macro name"),
+        ("<link name", "<link nme", "has no name"),
+        ("</robot>", "</robt>", "the XML is malformed inside the <robot> of line 1"),
+        ("<robot", "<!DOCTYPE a><robot", "the document has a DOCTYPE"),
+        ("${m / 3}", "1 / 0", "not one number"),
+        ("${m / 3}", "${1 / 0}", "division by zero"),
+        ("<link name", "<sdf name", "does not exist"),
+    ],
+)
+def test_xacro_errors_are_sentences(tmp_path, capfd, old, new, sentence):
+    path = write(tmp_path)
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    error = refused(path)
+    assert sentence in str(error)
+    assert error.source.startswith(str(path))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_error_in_an_included_file_names_it(tmp_path):
+    path = write(tmp_path)
+    (tmp_path / "limb.xacro").write_text("<robot><link></robot>", encoding="utf-8")
+    error = refused(path)
+    assert str(error).startswith(f"{path}: xacro cannot expand this file (in {tmp_path}")
+    assert "mismatched tag" in str(error)
+
+
+def test_reading_goes_on_after_a_failure(tmp_path):
+    broken = write(tmp_path / "broken", "$(find nowhere)/limb.xacro")
+    good = write(tmp_path / "good")
+    refused(broken)
+    assert len(read(good).links) == 3
+
+
+def test_text_is_never_expanded(tmp_path):
+    mark = tmp_path / "mark"
+    text = f"""<robot name="r" {XMLNS}>
+      <xacro:property name="x" value="${{open('{mark}', 'w')}}"/><link name="a"/></robot>"""
+    for reader in (read, read_text):
+        with pytest.raises(DescriptionError) as caught:
+            reader(text)
+        assert caught.value.code == "raw-xacro"
+    path = tmp_path / "raw.urdf"
+    path.write_text(text, encoding="utf-8")
+    assert refused(path).code == "raw-xacro"
+    assert not mark.exists()
