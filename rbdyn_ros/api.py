@@ -14,7 +14,8 @@ from rbdyn_ros.engine import forward as _forward
 from rbdyn_ros.engine import kinematics as _kinematics
 from rbdyn_ros.engine import passive as _passive
 from rbdyn_ros.engine import rne as _rne
-from rbdyn_ros.entry import stage
+from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.entry import Entry, not_a_pair, stage
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import MAX_M_ENTRIES
@@ -42,7 +43,7 @@ forward_dynamics = stage(_forward.forward_dynamics)
 inverse = stage(_forward.inverse)
 
 _advance = stage(_forward.advance)
-_fill_mass_matrix = stage(_forward.mass_matrix)
+_mass_matrix = Entry(_forward.mass_matrix)
 _crb_stage = stage(_crb.crb)
 _factor_m = stage(_crb.factor_m)
 _solve_ltdl = stage(_crb.solve_ltdl)
@@ -90,13 +91,28 @@ def _whole_number(nstep: object) -> int:
 def mass_matrix(m: Model, d: Data) -> Array:
     """Return the joint-space inertia matrix at qpos, dense (nv, nv).
 
+    Like every field of a Data, the array belongs to d and the next call overwrites it; take a
+    copy to keep it.
+
     Raises:
         ModelError: if the matrix of this Model would be too large.
     """
-    _demand_matrix(m, "mass_matrix")
-    dense = np.empty((m.nv, m.nv))
-    _fill_mass_matrix(m, d, dense)
+    if getattr(d, "model", None) is not m or d.dense_M is None:
+        _make_dense(m, d)
+    dense: Array = d.dense_M
+    if DISABLED:
+        _forward.mass_matrix(m, d, dense)
+    else:
+        _mass_matrix.call(m.address, d.address, dense)
     return dense
+
+
+def _make_dense(m: Model, d: Data) -> None:
+    """Make the array once; entries off the tree's paths are and stay zero."""
+    if getattr(d, "model", None) is not m:
+        raise not_a_pair(m, d)
+    _demand_matrix(m, "mass_matrix")
+    vars(d)["dense_M"] = np.zeros((m.nv, m.nv))
 
 
 def crb(m: Model, d: Data) -> None:

@@ -24,57 +24,70 @@ _TYPES = {
 }
 
 
-def compiled(kernel: Any) -> Callable[..., None]:
-    """Compile a kernel of (m, d, ...), or take it from the cache; return its bare entry point.
+class Entry:
+    """The compiled entry point of a kernel of (m, d, ...); compiled at the first call.
 
-    The entry point takes the addresses of m and d and skips Numba's look at the types of its
-    arguments, which would take as long as a small stage.
+    Attributes:
+        call: takes the addresses of m and d, then the kernel's other arguments. It skips Numba's
+            look at the types of its arguments, which would take as long as a small stage, and
+            it checks nothing: m and d must belong together.
     """
-    annotations = kernel.py_func.__annotations__
-    signature = tuple(_TYPES[kind] for name, kind in annotations.items() if name != "return")
-    kernel.compile(signature)
-    entry: Callable[..., None] = kernel.overloads[signature].entry_point
-    return entry
+
+    __slots__ = ("call", "kernel")
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel = kernel
+        self.call: Callable[..., None] = self._compile_and_call
+
+    def _compile_and_call(self, *args: Any) -> None:
+        annotations = self.kernel.py_func.__annotations__
+        signature = tuple(_TYPES[kind] for name, kind in annotations.items() if name != "return")
+        self.kernel.compile(signature)
+        self.call = self.kernel.overloads[signature].entry_point
+        self.call(*args)
 
 
 def stage(kernel: Callable[P, None]) -> Callable[P, None]:
-    """Return the public function of a kernel of (m, d, ...); it is compiled at the first call.
+    """Return the public function of a kernel of (m, d, ...).
 
     The function raises ModelError if d was not made for m.
     """
     if DISABLED:
-        return kernel
+        return _checked(kernel)
+    entry = Entry(kernel)
 
-    def compile_first(*args: Any) -> None:
-        nonlocal entry
-        entry = compiled(kernel)
-        entry(*args)
+    # written out by number of arguments: what a stage does not need costs time at every call
+    def run(m: Any, d: Any) -> None:
+        if getattr(d, "model", None) is not m:
+            raise not_a_pair(m, d)
+        entry.call(m.address, d.address)
 
-    entry: Callable[..., None] = compile_first
+    def run_with(m: Any, d: Any, x: Any) -> None:
+        if getattr(d, "model", None) is not m:
+            raise not_a_pair(m, d)
+        entry.call(m.address, d.address, x)
 
-    def run(m: Any, d: Any, *args: Any) -> None:
-        check_pair(m, d)
-        entry(m.address, d.address, *args)
-
-    def run_pair(m: Any, d: Any) -> None:
-        try:
-            if d.model is not m:
-                raise _not_a_pair(m, d)
-        except AttributeError:
-            raise _not_a_pair(m, d) from None
-        entry(m.address, d.address)
+    def run_with_two(m: Any, d: Any, x: Any, y: Any) -> None:
+        if getattr(d, "model", None) is not m:
+            raise not_a_pair(m, d)
+        entry.call(m.address, d.address, x, y)
 
     function = kernel.py_func  # type: ignore[attr-defined]
-    takes_more = function.__code__.co_argcount > 2
-    return functools.update_wrapper(run if takes_more else run_pair, function)
+    extra = function.__code__.co_argcount - 2
+    return functools.update_wrapper((run, run_with, run_with_two)[extra], function)
 
 
-def check_pair(m: Any, d: Any) -> None:
-    """Raise ModelError if d was not made for m."""
-    if getattr(d, "model", None) is not m:
-        raise _not_a_pair(m, d)
+def _checked(kernel: Callable[P, None]) -> Callable[P, None]:
+    @functools.wraps(kernel)
+    def run(m: Any, d: Any, *more: Any) -> None:
+        if getattr(d, "model", None) is not m:
+            raise not_a_pair(m, d)
+        kernel(m, d, *more)  # type: ignore[call-arg]
+
+    return run
 
 
-def _not_a_pair(m: object, d: object) -> ModelError:
+def not_a_pair(m: object, d: object) -> ModelError:
+    """Return the error for a Data used with another Model than its own."""
     text = f"{d!r} was not made for {m!r}; use d = rb.make_data(m) with the same m."
     return ModelError(Finding("data-of-other-model", text))

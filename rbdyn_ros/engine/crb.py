@@ -100,10 +100,7 @@ def mul_m(m: Model, d: Data, x: Vector, y: Vector) -> None:
 
 @kernel
 def fill_dense(m: Model, d: Data, dense: Matrix) -> None:
-    """Write the dense symmetric (nv, nv) matrix of M; needs crb."""
-    for i in range(m.nv):
-        for k in range(m.nv):
-            dense[i, k] = 0.0
+    """Write M into a dense symmetric (nv, nv) array that is zero elsewhere; needs crb."""
     for i in range(m.nv):
         row = m.M_rowadr[i]
         for e in range(row, row + m.M_rownnz[i]):

@@ -88,6 +88,7 @@ class Data:
             view = self.buffer[begin : begin + int(np.prod(shape, dtype=np.int64))]
             view = view.view(np.int64) if field.kind == "int" else view
             keep[f"_{field.name}" if not shape else field.name] = view.reshape(shape)
+        keep["dense_M"] = None  # made by the first mass_matrix
         self.qpos[:] = model.qpos0
 
     def __index__(self) -> int:

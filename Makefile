@@ -1,0 +1,45 @@
+# make sim   simulate a robot behind ROS 2 topics        make sim URDF=my_robot.urdf ARGS="--help"
+# make test  run the tests                               make test ARGS="-k urdf"
+# make setup make .venv; the others do it when needed    make setup PYTHON=python3.12
+# make lint  check style and types
+# make bench measure against MuJoCo and Pinocchio
+# make clean remove everything that was built
+
+URDF ?= config/robots/seven_dof_arm.urdf
+ARGS ?=
+
+# Nothing of a ROS 2 that is sourced in this shell may reach .venv, which has its own; its wheels
+# bring Fast DDS only. The last one stops them from finding their libraries when Python runs make.
+DROP = PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH RMW_IMPLEMENTATION _ROS_WHEELS_BOOTSTRAP_COMPLETE
+ifdef AMENT_PREFIX_PATH
+DROP += LD_LIBRARY_PATH
+endif
+RUN = env $(addprefix -u ,$(DROP))
+
+help:
+	@sed -n '/^# make/s/^# //p' Makefile
+
+setup:
+	@command -v $(or $(PYTHON),python3) >/dev/null || { \
+	  echo "make setup: $(or $(PYTHON),python3) is missing: sudo apt install python3 python3-venv python3-dev"; exit 1; }
+	@$(or $(PYTHON),python3) tools/setup_env.py $(if $(PYTHON),--python $(PYTHON))
+
+sim: setup
+	@$(RUN) .venv/bin/rbdyn sim $(URDF) $(ARGS)
+
+test: setup
+	@$(RUN) .venv/bin/python -m pytest $(ARGS)
+
+lint: setup
+	@$(RUN) .venv/bin/ruff check .
+	@$(RUN) .venv/bin/ruff format --check .
+	@$(RUN) .venv/bin/mypy
+
+bench: setup
+	@$(RUN) .venv/bin/python -m benchmarks $(ARGS)
+
+clean:
+	rm -rf .venv build install log dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help setup sim test lint bench clean

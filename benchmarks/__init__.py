@@ -1,0 +1,1 @@
+"""Measurements against the peers; run `python -m benchmarks --help`."""

@@ -1,0 +1,41 @@
+"""Run the benchmarks: `python -m benchmarks [engine] [scaling] [startup] [node]`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import platform
+from pathlib import Path
+
+BENCHMARKS = {
+    "engine": "one robot from Python, against MuJoCo and Pinocchio in turns",
+    "scaling": "cost against the number of bodies, 10 to 10,000",
+    "startup": "from process start to the first step, cold and warm",
+    "node": "the simulator node at 1 kHz: lateness, real-time factor, load, latency",
+}
+
+
+def main() -> None:
+    listed = "\n".join(f"  {name:8} {what}" for name, what in BENCHMARKS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        epilog=f"benchmarks:\n{listed}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", nargs="*", choices=[*BENCHMARKS, []], help="default: all of them")
+    names = parser.parse_args().name or list(BENCHMARKS)
+    print(f"{_processor()}, Python {platform.python_version()}")
+    for name in names:
+        print(f"\n## {name}: {BENCHMARKS[name]}\n")
+        importlib.import_module(f"benchmarks.{name}").main()
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return f"{models[0]}, {len(models)} cores" if models else platform.processor()
+
+
+main()

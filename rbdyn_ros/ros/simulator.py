@@ -1,0 +1,260 @@
+"""The simulator node: parameters in, robot loaded, loop warmed, topics and services opened."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import rclpy
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
+
+from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.load import build
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros import params, robot
+from rbdyn_ros.ros.commands import Command, Gate, Throttle
+from rbdyn_ros.ros.convert import SingleJoints
+from rbdyn_ros.ros.outputs import Outputs, reliable
+from rbdyn_ros.runtime import compiled
+from rbdyn_ros.runtime.runtime import Runtime, Settings, warm
+
+#: How long the graph gets to show another publisher of /clock [s].
+DISCOVERY = 0.5
+#: A busy callback holds the publishing thread up no longer than this [s].
+SWITCH_INTERVAL = 1e-4
+
+
+def make_executor() -> Any:
+    """Return the events executor where rclpy has it: it takes a third of the CPU time."""
+    try:
+        events = importlib.import_module("rclpy.experimental.events_executor")
+    except ImportError:
+        return SingleThreadedExecutor()
+    return events.EventsExecutor()
+
+
+class Simulator(Node):  # type: ignore[misc]
+    """Simulates one robot behind ROS 2 topics.
+
+    Args:
+        urdf: path of a robot file, stronger than every parameter; None: see the parameters.
+    """
+
+    def __init__(self, urdf: Path | None = None) -> None:
+        given = [Parameter("urdf", value=str(urdf))] if urdf else []
+        super().__init__("simulator", parameter_overrides=given)
+        self._created = time.monotonic()
+        self._runtime: Runtime | None = None
+        self._outputs: Outputs | None = None
+        self._rejected = Throttle()
+        self._executor = make_executor()
+
+    def bring_up(self, fallback: Path | None = None) -> None:
+        """Load the robot and open everything.
+
+        Args:
+            fallback: robot to take if the parameters name none; None: wait for the topic.
+
+        Raises:
+            RbdynError: a parameter or the robot is refused.
+        """
+        values = params.declare(self)
+        source = robot.find(self, values, self._executor, fallback)
+        m = self._compile(source, values)
+        self._open(m, source, values)
+
+    def _compile(self, source: robot.Source, values: SimpleNamespace) -> Model:
+        logger = self.get_logger()
+        if not any(Path(compiled.CACHE_DIRECTORY).glob("loop.run-*.nbi")):
+            logger.info("compiling the engine, first run only (about half a minute) ...")
+        m = build(source.description, values.floating_base, strict=values.strict)
+        warnings = [f"  {finding}" for finding in m.findings if finding.severity == "warning"]
+        if warnings:
+            logger.warning("\n".join([f"robot '{m.name}':", *warnings]))
+        m.opt.timestep = values.timestep
+        m.opt.gravity = values.gravity
+        m.opt.integrator = values.integrator
+        self._joints = SingleJoints.of(m)
+        given = {k: v for k, v in params.overrides(self).items() if k.startswith(params.INITIAL)}
+        self._start = robot.start_position(m, self._joints, given)
+        self._declare_facts(m)
+        for sentence in params.unknown(self):
+            logger.warning(sentence)
+        warm(m)
+        return m
+
+    def _declare_facts(self, m: Model) -> None:
+        """Parameters that others read: they describe the robot."""
+        facts: dict[str, Any] = {
+            "effort_command_joints": list(self._joints.names),
+            "model_sha256": m.sha256(),
+        }
+        for name, address in zip(self._joints.names, self._joints.qposadr, strict=True):
+            facts[params.INITIAL + name] = float(self._start[address])
+        for name, value in facts.items():
+            descriptor = ParameterDescriptor(read_only=True, dynamic_typing=True)
+            # a user's 1 for 1.0 was taken above, so what is declared is always the value
+            self.declare_parameter(name, value, descriptor, ignore_override=True)
+
+    def _open(self, m: Model, source: robot.Source, values: SimpleNamespace) -> None:
+        settings = Settings(
+            values.command_timeout, values.on_timeout, values.start_paused, values.realtime
+        )
+        self._runtime = Runtime(m, settings, self._start)
+        clock = values.publish_clock and not self._other_clock()
+        if not clock and values.publish_clock:
+            self.get_logger().warning("/clock has a publisher already: this one does not publish it")
+        base = 0 if clock else self._ros_time(values.publish_clock)
+        self._outputs = Outputs(self, self._runtime, source, self._joints, values, base, clock)
+        others = {
+            name: "has several degrees of freedom and takes no effort"
+            for name in m.jnt_names
+            if name not in self._joints.names
+        }
+        others |= {j.name: "is fixed" for j in source.description.joints if j.type == "fixed"}
+        self._gate = Gate(self._joints, others, values.partial_commands)
+        # everything there is lives as long as the node: the collector need not look at it
+        gc.collect()
+        gc.freeze()
+        self._runtime.start()
+        self._outputs.start()
+        queue = reliable(10)
+        self.create_subscription(JointState, "joint_commands", self._on_joint_command, queue)
+        self.create_subscription(Float64MultiArray, "effort_commands", self._on_efforts, queue)
+        self.create_service(SetBool, "~/pause", self._on_pause)
+        self.create_service(Trigger, "~/step", self._on_step)
+        self.create_service(Trigger, "~/reset", self._on_reset)
+        self.get_logger().info(f"simulating '{m.name}': {', '.join(self._joints.names)}")
+        self.get_logger().info(f"period {values.timestep:g} s; {self._runtime.grant}")
+
+    def _other_clock(self) -> bool:
+        time.sleep(max(0.0, self._created + DISCOVERY - time.monotonic()))
+        return self.count_publishers("/clock") > 0
+
+    def _ros_time(self, clock_runs: bool) -> int:
+        """Return the ROS time now [ns]: the time on /clock if that runs, else the wall clock's."""
+        if not clock_runs and not self.get_parameter("use_sim_time").value:
+            return int(self.get_clock().now().nanoseconds)
+        heard: list[int] = []
+        subscription = self.create_subscription(
+            Clock,
+            "/clock",
+            lambda tick: heard.append(tick.clock.sec * 1_000_000_000 + tick.clock.nanosec),
+            reliable(1),
+        )
+        self._executor.add_node(self)
+        give_up = time.monotonic() + 2.0
+        while not heard and time.monotonic() < give_up:
+            self._executor.spin_once(timeout_sec=0.1)
+        self._executor.remove_node(self)
+        self.destroy_subscription(subscription)
+        if not heard:
+            self.get_logger().warning("nothing was heard on /clock: stamps begin at 0")
+        return heard[-1] if heard else 0
+
+    def spin(self) -> None:
+        """Serve until the context is shut down."""
+        if not rclpy.ok():
+            raise ExternalShutdownException
+        self._executor.add_node(self)
+        self._executor.spin()
+
+    def close(self) -> None:
+        """Stop both threads, say how punctual the loop was, and leave the graph."""
+        if self._outputs is not None:
+            self._outputs.stop()
+        if self._runtime is not None:
+            self._runtime.stop()
+            print(f"rbdyn: {self._runtime.timing()}", file=sys.stderr)
+        self._executor.shutdown()
+        self.destroy_node()
+
+    def _on_joint_command(self, message: JointState) -> None:
+        self._take("joint_commands", self._gate.by_name(message.name, message.effort))
+
+    def _on_efforts(self, message: Float64MultiArray) -> None:
+        self._take("effort_commands", self._gate.in_order(message.data))
+
+    def _take(self, topic: str, judged: Command | str) -> None:
+        if isinstance(judged, Command):
+            self._runtime.command(judged.dofs, judged.efforts)  # type: ignore[union-attr]
+        elif self._rejected.due(time.monotonic()):
+            self.get_logger().warning(
+                f"refused a message on {topic}: {judged} (refused so far: {self._rejected.count})"
+            )
+
+    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        response.success = self._runtime.pause(request.data)  # type: ignore[union-attr]
+        response.message = "paused" if request.data else "running"
+        return self._unless_silent(response)
+
+    def _on_step(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        runtime = self._runtime
+        assert runtime is not None
+        if not runtime.paused:
+            response.message = "the simulation runs; pause it first"
+            return response
+        response.success, response.message = runtime.step(), "one timestep"
+        return self._unless_silent(response)
+
+    def _on_reset(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        response.success = self._runtime.reset()  # type: ignore[union-attr]
+        response.message = "at the start position, at rest"
+        return self._unless_silent(response)
+
+    def _unless_silent(self, response: Any) -> Any:
+        if not response.success:
+            response.message = "the loop does not answer"
+        return response
+
+
+def run(
+    args: Sequence[str] | None = None, urdf: Path | None = None, fallback: Path | None = None
+) -> int:
+    """Run the node until Ctrl-C or SIGTERM; return the exit status.
+
+    Args:
+        args: command line with the arguments of ROS; None for that of this process.
+        urdf, fallback: see Simulator and its bring_up.
+    """
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    node = None
+    try:
+        rclpy.init(args=args)
+    except RuntimeError as error:  # what rclpy raises for arguments it does not understand
+        print(f"rbdyn: {error}", file=sys.stderr)
+        return 2
+    try:
+        node = Simulator(urdf)
+        node.bring_up(fallback)
+        node.spin()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        return 0
+    except RbdynError as error:
+        print(f"rbdyn: {error}", file=sys.stderr)
+        return 2
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not cut this short
+        if node is not None:
+            node.close()
+        rclpy.try_shutdown()
+    return 0
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Entry point of `ros2 run rbdyn_ros simulator`."""
+    sys.exit(run(args))

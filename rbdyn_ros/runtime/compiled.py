@@ -1,0 +1,141 @@
+"""What compiled code of the loop needs beyond the engine's: atomic words and system calls.
+
+System calls are external symbols, not ctypes pointers: those have an address of one process and
+would keep Numba from caching the loop.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+from numpy.typing import NDArray
+
+from rbdyn_ros.engine import jit
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Words = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+CLOCK_MONOTONIC = 1
+TIMER_ABSTIME = 1
+POLLIN = 1
+NANOSECONDS = 1_000_000_000
+
+# On 64-bit Linux a timespec is two int64 and a pollfd is one: fd, events << 32, revents << 48.
+_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.intp))
+_clock_nanosleep = types.ExternalFunction(
+    "clock_nanosleep", types.int32(types.int32, types.int32, types.intp, types.intp)
+)
+_poll = types.ExternalFunction("poll", types.int32(types.intp, types.uint64, types.int32))
+_write = types.ExternalFunction("write", types.int64(types.int32, types.intp, types.int64))
+_read = types.ExternalFunction("read", types.int64(types.int32, types.intp, types.int64))
+
+
+def _cache_directory() -> str:
+    """A cache of its own below the engine's: editing the loop leaves the engine compiled."""
+    if jit.DISABLED:
+        return ""
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return str(Path(jit.CACHE_DIRECTORY) / f"runtime-{digest.hexdigest()[:16]}")
+
+
+CACHE_DIRECTORY = _cache_directory()
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function of the loop; it releases the GIL."""
+    if jit.DISABLED:
+        return function
+    theirs = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = CACHE_DIRECTORY
+    try:
+        compiled: Callable[P, R] = numba.njit(cache=True, **{**jit.OPTIONS, "nogil": True})(function)
+    finally:
+        numba.config.CACHE_DIR = theirs
+    return compiled
+
+
+def _word_pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    data = make_array(kind)(context, builder, array).data
+    return cgutils.gep(builder, data, index)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def load_acquire(typing_context: Any, words: Any, index: Any) -> Any:  # noqa: ARG001
+    """Read a word; what its writer wrote before it is visible afterwards."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _word_pointer(context, builder, signature.args[0], args[0], args[1])
+        return builder.load_atomic(pointer, "acquire", 8)
+
+    return types.int64(words, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def store_release(typing_context: Any, words: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
+    """Write a word; who reads it sees everything written before it."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _word_pointer(context, builder, signature.args[0], args[0], args[1])
+        builder.store_atomic(args[2], pointer, "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(words, types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def fence(typing_context: Any) -> Any:  # noqa: ARG001
+    """Order every access before it before every access after it."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _signature: Any, _args: Any) -> Any:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@kernel
+def steady_clock(timespec: Words) -> int:
+    """Return CLOCK_MONOTONIC [ns]; time.monotonic_ns() is the same clock."""
+    _clock_gettime(CLOCK_MONOTONIC, timespec.ctypes.data)
+    return timespec[0] * NANOSECONDS + timespec[1]
+
+
+@kernel
+def sleep_until(deadline: int, timespec: Words) -> None:
+    """Sleep to an absolute time of the steady clock [ns]; signals do not shorten it."""
+    timespec[0] = deadline // NANOSECONDS
+    timespec[1] = deadline % NANOSECONDS
+    while _clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, timespec.ctypes.data, 0) != 0:
+        pass
+
+
+@kernel
+def notify(descriptor: int, word: Words) -> None:
+    """Wake who waits at an eventfd."""
+    word[0] = 1
+    _write(descriptor, word.ctypes.data, 8)
+
+
+@kernel
+def wait_notified(descriptor: int, timeout_ms: int, word: Words) -> bool:
+    """Sleep until an eventfd is notified; False after the timeout."""
+    word[0] = descriptor | (POLLIN << 32)
+    if _poll(word.ctypes.data, 1, timeout_ms) <= 0:
+        return False
+    _read(descriptor, word.ctypes.data, 8)
+    return True

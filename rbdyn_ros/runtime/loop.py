@@ -1,0 +1,280 @@
+"""The loop: wait, read commands, watchdog, clamp, advance, hand the state over. All compiled.
+
+Python writes control words and command records, and reads answers, statistics and state records;
+the loop never waits for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rbdyn_ros.engine.forward import substep
+from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
+from rbdyn_ros.engine.rne import bias_force, rne
+from rbdyn_ros.runtime.compiled import (
+    Floats,
+    Words,
+    kernel,
+    load_acquire,
+    notify,
+    sleep_until,
+    steady_clock,
+    store_release,
+)
+from rbdyn_ros.runtime.mailbox import fetch, post
+
+if TYPE_CHECKING:
+    Model = Data = Any
+
+# settings: fixed while the loop runs
+PERIOD, TIMEOUT, POLICY, EVENT = range(4)  # [ns], [ns], one of ON_TIMEOUT, an eventfd
+NSETTINGS = 4
+ON_TIMEOUT = ("zero", "gravity", "hold")
+ZERO, GRAVITY, HOLD = range(len(ON_TIMEOUT))
+
+# control: what Python asks for, and in the second half what the loop has done of it
+STOP, PAUSE, STEPS, RESETS = range(4)
+DONE = 4
+NCONTROL = 8
+
+# statistics, each written by the loop only
+TICKS, OVERRUNS, LATEST, ACTIVE, MISSED = range(5)  # -, -, worst lateness [ns], run time [ns], -
+NSTATISTICS = 5
+
+# words of a state record
+TICK, PAUSED, FAULT, SATURATED, STALE, BAD = range(6)  # -, 0/1, dof or -1, dof or -1, dofs, -
+NSTATE = 6
+
+#: Beyond this [rad, m, rad/s or m/s] a state has diverged.
+HUGE = 1e6
+
+
+@kernel
+def run(
+    m: Model,
+    d: Data,
+    still: Data,
+    start: Floats,
+    dofs: Floats,
+    settings: Words,
+    control: Words,
+    statistics: Words,
+    histogram: Words,
+    box_version: Words,
+    box_words: Words,
+    box_floats: Floats,
+    out_version: Words,
+    out_words: Words,
+    out_floats: Floats,
+    arrival: Words,
+    seen: Words,
+    command: Floats,
+    inbox: Floats,
+    saved: Floats,
+    state: Words,
+    row: Floats,
+    scratch: Words,
+) -> None:
+    """Run until control[STOP].
+
+    Args:
+        m, d: the robot and its state.
+        still: a second Data, for gravity compensation.
+        start: (nq,) position after a reset.
+        dofs: (3, nv) 1 where an effort acts, effort limit, damping of `hold`.
+        settings, control, statistics: see the constants above.
+        histogram: wake-ups by lateness [us]; the last entry holds all that are later.
+        box_version, box_words, box_floats: mailbox of commands, arrival [ns] and effort per dof.
+        out_version, out_words, out_floats: mailbox of states.
+        arrival, seen, command, inbox, saved, state, row, scratch: work space.
+    """
+    period = settings[PERIOD]
+    state[TICK] = 0
+    state[SATURATED] = -1
+    state[FAULT] = -1
+    _forget_commands(seen, settings[TIMEOUT])
+    _hand_over(d, state, row, out_version, out_words, out_floats, settings[EVENT], scratch)
+    last = steady_clock(scratch)
+    standing = 0  # how long the watchdog's clock has stood still [ns]
+    deadline = last + period
+    while load_acquire(control, STOP) == 0:
+        sleep_until(deadline, scratch)
+        now = steady_clock(scratch)
+        _note_lateness(statistics, histogram, now - deadline)
+        pause = load_acquire(control, PAUSE)
+        steps = load_acquire(control, STEPS)
+        resets = load_acquire(control, RESETS)
+        halted = state[FAULT] >= 0 or (pause != 0 and steps == control[DONE + STEPS])
+        if halted:
+            standing += now - last
+        else:
+            statistics[ACTIVE] += now - last
+        last = now
+        watch = now - standing
+        record = fetch(box_version, box_words, box_floats, 0, arrival, inbox)
+        if record > 0:
+            _take_commands(arrival, inbox, now, watch, seen, command)
+        statistics[MISSED] += record < 0
+        changed = state[PAUSED] != pause
+        state[PAUSED] = pause
+        if resets != control[DONE + RESETS]:
+            # a reset takes a tick, so that its state has a stamp of its own
+            _reset(m, d, start, state)
+            _forget_commands(seen, settings[TIMEOUT] - watch)
+            changed = True
+        elif not halted:
+            _choose_effort(m, d, still, dofs, settings, command, seen, watch, state)
+            _advance(m, d, state, saved)
+            statistics[TICKS] += 1
+            changed = True
+        if changed:
+            _hand_over(d, state, row, out_version, out_words, out_floats, settings[EVENT], scratch)
+        store_release(control, DONE + PAUSE, pause)
+        store_release(control, DONE + RESETS, resets)
+        if steps != control[DONE + STEPS]:
+            store_release(control, DONE + STEPS, control[DONE + STEPS] + 1)
+        deadline += period
+        # late by a whole period: start anew from here, never catch up in a burst
+        finished = steady_clock(scratch)
+        if finished >= deadline:
+            statistics[OVERRUNS] += 1
+            deadline = finished + period
+
+
+@kernel
+def _note_lateness(statistics: Words, histogram: Words, lateness: int) -> None:
+    statistics[LATEST] = max(statistics[LATEST], lateness)
+    histogram[min(max(lateness // 1000, 0), len(histogram) - 1)] += 1
+
+
+@kernel
+def _forget_commands(seen: Words, timeout: int) -> None:
+    """Make every command too old: seen at -timeout - 1 when the watchdog's clock shows 0."""
+    for k in range(len(seen) // 2):
+        seen[len(seen) // 2 + k] = -timeout - 1
+
+
+@kernel
+def _take_commands(
+    arrival: Words, inbox: Floats, now: int, watch: int, seen: Words, command: Floats
+) -> None:
+    """Note new commands and when they came, by the watchdog's clock: it stands while paused."""
+    nv = len(inbox)
+    for k in range(nv):
+        if arrival[k] != seen[k]:
+            seen[k] = arrival[k]
+            seen[nv + k] = watch - (now - arrival[k])
+            command[k] = inbox[k]
+
+
+@kernel
+def _choose_effort(
+    m: Model,
+    d: Data,
+    still: Data,
+    dofs: Floats,
+    settings: Words,
+    command: Floats,
+    seen: Words,
+    watch: int,
+    state: Words,
+) -> None:
+    """Write qfrc_applied: commands, or the policy where they are too old; clamped."""
+    nv = m.nv
+    state[SATURATED] = -1
+    state[STALE] = 0
+    for k in range(nv):
+        state[STALE] += dofs[0, k] != 0.0 and watch - seen[nv + k] > settings[TIMEOUT]
+    if state[STALE] > 0 and settings[POLICY] != ZERO:
+        _gravity_force(m, d, still)
+    for k in range(nv):
+        effort = command[k]
+        if watch - seen[nv + k] > settings[TIMEOUT]:
+            effort = 0.0 if settings[POLICY] == ZERO else still.qfrc_bias[k]
+            if settings[POLICY] == HOLD:
+                effort -= dofs[2, k] * d.qvel[k]
+        clamped = min(max(effort, -dofs[1, k]), dofs[1, k])
+        if clamped != effort and dofs[0, k] != 0.0:
+            state[SATURATED] = k
+        d.qfrc_applied[k] = dofs[0, k] * clamped
+
+
+@kernel
+def _gravity_force(m: Model, d: Data, still: Data) -> None:
+    """Write still.qfrc_bias: the force that keeps the robot at rest where it is."""
+    for k in range(m.nq):
+        still.qpos[k] = d.qpos[k]
+    kinematics(m, still)
+    com_pos(m, still)
+    com_vel(m, still)
+    bias_force(m, still)
+    rne(m, still)
+
+
+@kernel
+def _advance(m: Model, d: Data, state: Words, saved: Floats) -> None:
+    """One timestep; a diverged one is undone and latches a fault."""
+    nq = m.nq
+    for k in range(nq):
+        saved[k] = d.qpos[k]
+    for k in range(m.nv):
+        saved[nq + k] = d.qvel[k]
+    substep(m, d)
+    state[BAD] = d.nbad
+    state[FAULT] = _diverged(m, d)
+    if state[FAULT] < 0:
+        state[TICK] += 1
+        return
+    for k in range(nq):
+        d.qpos[k] = saved[k]
+    for k in range(m.nv):
+        d.qvel[k] = saved[nq + k]
+
+
+@kernel
+def _diverged(m: Model, d: Data) -> int:
+    """Return the first dof whose state is not a number or huge, or -1."""
+    for k in range(m.nv):
+        if not abs(d.qvel[k]) <= HUGE:  # a NaN passes no comparison
+            return k
+    for k in range(m.nq):
+        if not abs(d.qpos[k]) <= HUGE:
+            owner = 0
+            for j in range(m.njnt):
+                if m.jnt_qposadr[owner] < m.jnt_qposadr[j] <= k:
+                    owner = j
+            return m.jnt_dofadr[owner]
+    return -1
+
+
+@kernel
+def _reset(m: Model, d: Data, start: Floats, state: Words) -> None:
+    for k in range(m.nq):
+        d.qpos[k] = start[k]
+    for k in range(m.nv):
+        d.qvel[k] = 0.0
+        d.qfrc_applied[k] = 0.0
+    state[TICK] += 1
+    state[FAULT] = -1
+    state[SATURATED] = -1
+
+
+@kernel
+def _hand_over(
+    d: Data,
+    state: Words,
+    row: Floats,
+    version: Words,
+    words: Words,
+    floats: Floats,
+    event: int,
+    scratch: Words,
+) -> None:
+    nq, nv = len(d.qpos), len(d.qvel)
+    for k in range(nq):
+        row[k] = d.qpos[k]
+    for k in range(nv):
+        row[nq + k] = d.qvel[k]
+        row[nq + nv + k] = d.qfrc_applied[k]
+    post(version, words, floats, state, row)
+    notify(event, scratch)

@@ -1,0 +1,104 @@
+"""Records handed from one thread to another without locks: one writer, one reader, no waiting.
+
+A mailbox has `depth` slots and a version, the number of the last complete record. Record v lies
+in slot v % depth. The writer fills the slot after the last one and then publishes the version,
+so a reader of record v is disturbed only when the writer is depth - 1 records further; it finds
+out by reading the version again after copying, and takes another record.
+
+Orderings (they hold on ARM as well as on x86):
+  writer  fence: no store into a slot before the version that freed it is visible;
+          release: the version becomes visible after the slot.
+  reader  acquire: the slot is read after the version;
+          fence: the version is read again after the slot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rbdyn_ros.runtime.compiled import (
+    Floats,
+    Words,
+    fence,
+    kernel,
+    load_acquire,
+    store_release,
+)
+
+#: The most a reader tries for a record while the writer overwrites it again and again.
+TRIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    """Slots for records of `nwords` integers and `nfloats` floats.
+
+    Attributes:
+        version: (8,) the first is the version, the others keep its cache line for itself.
+        words: (depth, nwords).
+        floats: (depth, nfloats).
+    """
+
+    nwords: int
+    nfloats: int
+    depth: int
+    version: Words = field(init=False, repr=False)
+    words: Words = field(init=False, repr=False)
+    floats: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "version", np.zeros(8, np.int64))
+        object.__setattr__(self, "words", np.zeros((self.depth, self.nwords), np.int64))
+        object.__setattr__(self, "floats", np.zeros((self.depth, self.nfloats)))
+
+    @property
+    def arrays(self) -> tuple[Words, Words, Floats]:
+        """What the kernels take."""
+        return self.version, self.words, self.floats
+
+
+@kernel
+def post(version: Words, slots: Words, float_slots: Floats, words: Words, floats: Floats) -> None:
+    """Write the next record."""
+    following = version[0] + 1
+    slot = following % len(slots)
+    fence()
+    for k in range(len(words)):
+        slots[slot, k] = words[k]
+    for k in range(len(floats)):
+        float_slots[slot, k] = floats[k]
+    store_release(version, 0, following)
+
+
+@kernel
+def fetch(
+    version: Words, slots: Words, float_slots: Floats, wanted: int, words: Words, floats: Floats
+) -> int:
+    """Copy a record; return its version.
+
+    Args:
+        version, slots, float_slots: the mailbox.
+        wanted: version to copy, 0 for the latest. One that is not there any more gives the latest.
+        words, floats: receive the record.
+
+    Returns:
+        The version copied; 0 if there is no such record yet; -1 if the writer overwrote the
+        record at every try: what was received is then worthless.
+    """
+    depth = len(slots)
+    for _ in range(TRIES):
+        latest = load_acquire(version, 0)
+        if latest == 0 or wanted > latest:
+            return 0
+        chosen = wanted if wanted > 0 and latest - wanted < depth - 1 else latest
+        slot = chosen % depth
+        for k in range(len(words)):
+            words[k] = slots[slot, k]
+        for k in range(len(floats)):
+            floats[k] = float_slots[slot, k]
+        fence()
+        if load_acquire(version, 0) - chosen < depth - 1:
+            return chosen
+    return -1

@@ -1,0 +1,332 @@
+"""The simulator without ROS: a thread that runs the loop, and the calls other threads make."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.api import make_data
+from rbdyn_ros.engine import jit
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.runtime import loop, realtime
+from rbdyn_ros.runtime.compiled import NANOSECONDS, Floats, Words, wait_notified
+from rbdyn_ros.runtime.mailbox import Mailbox, fetch, post
+
+#: States kept for a reader that is late; beyond that it misses some.
+DEPTH = 64
+#: A thread that finds so many states waiting takes the latest.
+BACKLOG = 16
+HISTOGRAM = 10_001  # [us], the last entry holds all above
+HOLD_TIME = 0.1  # [s] time constant in which `hold` brakes a joint
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a loop runs.
+
+    Attributes:
+        command_timeout: age at which a command is given up [s].
+        on_timeout: what then drives the joint, one of loop.ON_TIMEOUT.
+        start_paused: begin paused.
+        realtime: what to ask of the system, see realtime.obtain.
+    """
+
+    command_timeout: float = 0.1
+    on_timeout: str = "zero"
+    start_paused: bool = False
+    realtime: realtime.Mode = "try"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One record of the loop.
+
+    Attributes:
+        row: qpos, qvel and effort, a copy; see the properties.
+        tick: timesteps and resets since the start.
+        paused: whether the loop stands on request.
+        fault: the dof whose state diverged, -1 if none; the state is then the last good one.
+        saturated: a dof whose effort was clamped in this tick, -1 if none.
+        stale: number of dofs without a command that is young enough.
+        bad: see Data.nbad.
+        missed: records lost between the one before and this one.
+    """
+
+    m: Model
+    row: Floats
+    tick: int
+    paused: bool
+    fault: int
+    saturated: int
+    stale: int
+    bad: int
+    missed: int
+
+    @property
+    def qpos(self) -> Floats:
+        """Position as in Data."""
+        return self.row[: self.m.nq]
+
+    @property
+    def qvel(self) -> Floats:
+        """Velocity as in Data."""
+        return self.row[self.m.nq : self.m.nq + self.m.nv]
+
+    @property
+    def effort(self) -> Floats:
+        """Per dof, the effort that led here: commanded or by policy, clamped [N m or N]."""
+        return self.row[self.m.nq + self.m.nv :]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How punctual the loop was, since its start.
+
+    Attributes:
+        ticks: timesteps made.
+        overruns: periods that ended too late; the schedule then began anew.
+        real_time_factor: simulated time by the time not paused.
+        p50, p99, worst: lateness of wake-ups [us].
+    """
+
+    ticks: int
+    overruns: int
+    real_time_factor: float
+    p50: float
+    p99: float
+    worst: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.ticks} timesteps, real-time factor {self.real_time_factor:.4f}, wake-up "
+            f"lateness p50 {self.p50:.0f} us, p99 {self.p99:.0f} us, worst {self.worst:.0f} us, "
+            f"{self.overruns} overruns"
+        )
+
+
+class Runtime:
+    """Simulates a robot in real time on its own thread.
+
+    `command` may be called by one thread and `next_state` by one other.
+
+    Args:
+        m: the robot; m.opt.timestep is the period, rounded to nanoseconds.
+        settings: see Settings.
+        start: (nq,) position at the start and after a reset; m.qpos0 if None.
+
+    Raises:
+        ParameterError: on_timeout is not one of loop.ON_TIMEOUT.
+        RbdynError: compilation is switched off.
+    """
+
+    def __init__(self, m: Model, settings: Settings, start: Floats | None = None) -> None:
+        if jit.DISABLED:
+            text = "the real-time loop is compiled; unset NUMBA_DISABLE_JIT to run the simulator."
+            raise RbdynError(Finding("no-jit", text))
+        self.m = m
+        self.settings = settings
+        self.period_ns = max(round(m.opt.timestep * NANOSECONDS), 1)
+        self.start_position = np.array(m.qpos0 if start is None else start, np.float64)
+        self.grant = realtime.Grant()
+        self._commands = Mailbox(nwords=m.nv, nfloats=m.nv, depth=2)
+        self._states = Mailbox(nwords=loop.NSTATE, nfloats=m.nq + 2 * m.nv, depth=DEPTH)
+        self._control = np.zeros(loop.NCONTROL, np.int64)
+        self._control[loop.PAUSE] = settings.start_paused
+        self._statistics = np.zeros(loop.NSTATISTICS, np.int64)
+        self._histogram = np.zeros(HISTOGRAM, np.int64)
+        self._settings = self._loop_settings()
+        self._arrival, self._effort = np.zeros(m.nv, np.int64), np.zeros(m.nv)
+        self._version = 0
+        self._inbox = np.zeros(loop.NSTATE, np.int64), np.zeros(m.nq + 2 * m.nv)
+        self._poll = np.zeros(8, np.int64)
+        self._arguments = self._loop_arguments()
+        self._thread: threading.Thread | None = None
+        self._obtained = threading.Event()
+        self._failure: BaseException | None = None
+
+    def _loop_settings(self) -> Words:
+        settings = np.zeros(loop.NSETTINGS, np.int64)
+        policy = self.settings.on_timeout
+        if policy not in loop.ON_TIMEOUT:
+            allowed = ", ".join(loop.ON_TIMEOUT)
+            text = f"on_timeout is '{policy}'; allowed is one of {allowed}."
+            raise ParameterError(Finding("on-timeout", text, "error", "on_timeout", None, policy))
+        settings[loop.PERIOD] = self.period_ns
+        settings[loop.TIMEOUT] = round(self.settings.command_timeout * NANOSECONDS)
+        settings[loop.POLICY] = loop.ON_TIMEOUT.index(policy)
+        settings[loop.EVENT] = -1
+        return settings
+
+    def _loop_arguments(self) -> tuple[Any, ...]:
+        m = self.m
+        d = make_data(m)
+        d.qpos = self.start_position
+        dofs = np.array([actuated(m), _effort_limit(m), _hold_damping(m)])
+        work = (
+            np.zeros(m.nv, np.int64),  # arrival
+            np.zeros(2 * m.nv, np.int64),  # seen
+            np.zeros(m.nv),  # command
+            np.zeros(m.nv),  # inbox
+            np.zeros(m.nq + m.nv),  # saved
+            np.zeros(loop.NSTATE, np.int64),
+            np.zeros(m.nq + 2 * m.nv),  # row
+            np.zeros(8, np.int64),  # scratch
+        )
+        shared = (self._settings, self._control, self._statistics, self._histogram)
+        boxes = (*self._commands.arrays, *self._states.arrays)
+        return (m, d, make_data(m), self.start_position, dofs, *shared, *boxes, *work)
+
+    def start(self) -> None:
+        """Start the loop; returns when it runs.
+
+        Raises:
+            ParameterError: the settings demand what the system refuses.
+        """
+        self._settings[loop.EVENT] = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._thread = threading.Thread(target=self._run, name="rbdyn-loop")
+        self._thread.start()
+        self._obtained.wait()
+        if self._failure is not None:
+            self.stop()
+            raise self._failure
+
+    def _run(self) -> None:
+        try:
+            self.grant = realtime.obtain(self.settings.realtime)
+        except BaseException as error:  # noqa: BLE001 - start() raises it in the thread that asked
+            self._failure = error
+            return
+        finally:
+            self._obtained.set()
+        loop.run(*self._arguments)
+
+    def stop(self) -> None:
+        """Stop the loop and wait for its end; harmless if it does not run."""
+        if self._thread is None:
+            return
+        self._control[loop.STOP] = 1
+        self._thread.join()
+        self._thread = None
+        os.close(int(self._settings[loop.EVENT]))
+
+    def command(self, dofs: Words, efforts: Floats, arrival_ns: int | None = None) -> None:
+        """Set the effort of some dofs; the others keep theirs, which grow older.
+
+        Args:
+            dofs: numbers of the dofs.
+            efforts: finite, one for each [N m or N].
+            arrival_ns: when the command came, by time.monotonic_ns(); now if None.
+        """
+        self._arrival[dofs] = time.monotonic_ns() if arrival_ns is None else arrival_ns
+        self._effort[dofs] = efforts
+        post(*self._commands.arrays, self._arrival, self._effort)
+
+    def next_state(self, timeout: float) -> State | None:
+        """Wait for the state after the last one returned; None if none came in time.
+
+        Every state is returned once and in order, unless the caller falls BACKLOG behind.
+
+        Args:
+            timeout: [s].
+        """
+        newest = int(self._states.version[0])
+        if newest == self._version:
+            wait_notified(int(self._settings[loop.EVENT]), int(timeout * 1e3), self._poll)
+            newest = int(self._states.version[0])
+        wanted = self._version + 1 if newest - self._version <= BACKLOG else 0
+        version = fetch(*self._states.arrays, wanted, *self._inbox)
+        if version <= 0:
+            return None
+        missed, self._version = version - self._version - 1, version
+        return self._as_state(missed)
+
+    def _as_state(self, missed: int) -> State:
+        words, floats = self._inbox
+        tick, paused, fault, saturated, stale, bad = words.tolist()
+        row = floats.copy()
+        return State(self.m, row, tick, bool(paused), fault, saturated, stale, bad, missed)
+
+    @property
+    def paused(self) -> bool:
+        """Whether time stands on request."""
+        return bool(self._control[loop.DONE + loop.PAUSE])
+
+    def pause(self, paused: bool) -> bool:
+        """Stop or resume time; returns when the loop has done so, False if it does not answer.
+
+        The watchdog's clock stands as well, so commands do not grow old while paused.
+        """
+        self._control[loop.PAUSE] = paused
+        return self._answered(loop.PAUSE, int(paused))
+
+    def step(self) -> bool:
+        """Make one timestep while paused; False if the loop does not answer."""
+        self._control[loop.STEPS] += 1
+        return self._answered(loop.STEPS, int(self._control[loop.STEPS]))
+
+    def reset(self) -> bool:
+        """Go back to the start position, at rest, without commands and faults; time goes on.
+
+        The reset takes one tick. Returns False if the loop does not answer.
+        """
+        self._control[loop.RESETS] += 1
+        return self._answered(loop.RESETS, int(self._control[loop.RESETS]))
+
+    def _answered(self, word: int, value: int) -> bool:
+        give_up = time.monotonic() + 1.0 + 5e-9 * self.period_ns
+        while self._control[loop.DONE + word] != value:
+            if time.monotonic() > give_up:
+                return False
+            time.sleep(2e-4)
+        return True
+
+    def timing(self) -> Timing:
+        """Return how punctual the loop was until now."""
+        counts = np.cumsum(self._histogram)
+        p50, p99 = (float(np.searchsorted(counts, q * counts[-1])) for q in (0.5, 0.99))
+        ticks, active = int(self._statistics[loop.TICKS]), int(self._statistics[loop.ACTIVE])
+        return Timing(
+            ticks,
+            int(self._statistics[loop.OVERRUNS]),
+            ticks * self.period_ns / active if active else 1.0,
+            p50,
+            p99,
+            self._statistics[loop.LATEST] / 1e3,
+        )
+
+
+def warm(m: Model) -> None:
+    """Compile the loop, or take it from the cache, and let it run for some ticks."""
+    rehearsal = Runtime(m, Settings(realtime="off", on_timeout="hold"))
+    rehearsal.command(np.arange(m.nv), np.zeros(m.nv), arrival_ns=0)
+    rehearsal.start()
+    try:
+        for _ in range(5):
+            rehearsal.next_state(1.0)
+        rehearsal.reset()
+    finally:
+        rehearsal.stop()
+
+
+def actuated(m: Model) -> Words:
+    """Return 1 for each dof an effort may act on: those of hinges and slides."""
+    single = (JointType.HINGE, JointType.SLIDE)
+    return np.isin(m.jnt_type[m.dof_jntid], single).astype(np.int64)
+
+
+def _effort_limit(m: Model) -> Floats:
+    limit: Floats = np.array(m.jnt_effort[m.dof_jntid], np.float64)
+    return limit
+
+
+def _hold_damping(m: Model) -> Floats:
+    # never so much that one timestep could turn the velocity round
+    damping: Floats = m.dof_inertia0 / max(HOLD_TIME, 10.0 * m.opt.timestep)
+    return damping

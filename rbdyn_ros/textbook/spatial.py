@@ -1,0 +1,65 @@
+"""Spatial vectors as 6-arrays [angular; linear] and 6x6 matrices, as in RBDA chapter 2."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def cross(v: ArrayLike) -> Array:
+    """Return the 3x3 matrix [v x] (RBDA eq 2.23)."""
+    x, y, z = np.asarray(v, np.float64)
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def turn(axis: ArrayLike, angle: float) -> Array:
+    """Return E, coordinates seen from a frame turned by `angle` about a unit axis."""
+    a = np.asarray(axis, np.float64)
+    along = np.outer(a, a)
+    E: Array = along + np.cos(angle) * (np.eye(3) - along) - np.sin(angle) * cross(a)
+    return E
+
+
+def quat_turn(quat: ArrayLike) -> Array:
+    """Return E for a quaternion wxyz, Euler parameters p0 .. p3 (RBDA eq 4.12)."""
+    p0, p1, p2, p3 = np.asarray(quat, np.float64) / np.linalg.norm(quat)
+    return 2.0 * np.array(
+        [
+            [p0 * p0 + p1 * p1 - 0.5, p1 * p2 + p0 * p3, p1 * p3 - p0 * p2],
+            [p1 * p2 - p0 * p3, p0 * p0 + p2 * p2 - 0.5, p2 * p3 + p0 * p1],
+            [p1 * p3 + p0 * p2, p2 * p3 - p0 * p1, p0 * p0 + p3 * p3 - 0.5],
+        ]
+    )
+
+
+def motion_transform(E: ArrayLike, r: ArrayLike) -> Array:
+    """Return X = rot(E) xlt(r), motion vectors into a frame at r with axes E (RBDA eq 2.26)."""
+    E = np.asarray(E, np.float64)
+    return np.block([[E, np.zeros((3, 3))], [-E @ cross(r), E]])
+
+
+def force_transform(X: Array) -> Array:
+    """Return X* = X^-T, the same change of frame for force vectors (RBDA eq 2.27)."""
+    E, lower = X[:3, :3], X[3:, :3]
+    return np.block([[E, lower], [np.zeros((3, 3)), E]])
+
+
+def cross_motion(v: Array) -> Array:
+    """Return the 6x6 matrix [v x] (RBDA eq 2.31)."""
+    return np.block([[cross(v[:3]), np.zeros((3, 3))], [cross(v[3:]), cross(v[:3])]])
+
+
+def cross_force(v: Array) -> Array:
+    """Return the 6x6 matrix [v x*] (RBDA eq 2.32)."""
+    X: Array = -cross_motion(v).T
+    return X
+
+
+def rigid_inertia(mass: float, com: ArrayLike, about_com: ArrayLike) -> Array:
+    """Return the 6x6 inertia of a body about its frame's origin (RBDA eq 2.63)."""
+    C = cross(com)
+    return np.block(
+        [[np.asarray(about_com) + mass * C @ C.T, mass * C], [mass * C.T, mass * np.eye(3)]]
+    )

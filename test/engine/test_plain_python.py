@@ -1,0 +1,118 @@
+"""The kernels without Numba, on symbols, and the package without ROS."""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import pairs, plain_python, states, trees
+from support.compare import Comparison, with_inverse
+
+import rbdyn_ros as rb
+from rbdyn_ros.model.data import DATA_FIELDS
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TESTS = REPOSITORY / "test"
+
+
+def python(*arguments, **environment):
+    path = os.pathsep.join([str(REPOSITORY), str(TESTS), os.environ.get("PYTHONPATH", "")])
+    result = subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def robot():
+    """A tree of all joint types with damping, friction and one joint beyond its limit."""
+    m = trees.build(pairs.tree("tree-all"))
+    slides = m.jnt_type == 2
+    m = m.replaced(
+        dof_frictionloss=np.full(m.nv, 0.1),
+        jnt_limited=slides,
+        jnt_range=np.where(slides[:, None], [-0.1, 0.1], [-np.inf, np.inf]),
+    )
+    d = rb.make_data(m)
+    states.randomise(m, d, 2)
+    states.apply_reasonable_forces(m, d)
+    return m, d
+
+
+def results_of(kind, robot, folder):
+    source, result = folder / "robot.pickle", folder / f"{kind}.pickle"
+    source.write_bytes(pickle.dumps(robot))
+    python("-m", "support.plain_python", kind, str(source), str(result), NUMBA_DISABLE_JIT="1")
+    return pickle.loads(result.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def on_numbers(robot, tmp_path_factory):
+    return results_of("numbers", robot, tmp_path_factory.mktemp("numbers"))
+
+
+@pytest.fixture(scope="module")
+def on_symbols(robot, tmp_path_factory):
+    return results_of("symbols", robot, tmp_path_factory.mktemp("symbols"))
+
+
+def compare(kind, robot, name, buffer):
+    """Fused multiply-adds of the compiled code are the only difference: rounding."""
+    assert not isinstance(buffer, str), buffer
+    m, d = robot[0], robot[1].copy()
+    rb.forward(m, d)
+    rb.factor_m(m, d)
+    plain_python.run(m, d, name)
+    twin = rb.make_data(m)
+    twin.buffer[:] = buffer
+    tolerance = with_inverse(1e-13, rb.mass_matrix(m, d.copy()), m.nv)
+    with Comparison(f"plain Python, {kind}", name) as case:
+        for field in DATA_FIELDS:
+            if field.dims and not field.name.startswith("rk_"):
+                case.close(
+                    field.name, getattr(twin, field.name), getattr(d, field.name), tolerance
+                )
+
+
+@pytest.mark.parametrize("name", plain_python.SMOOTH + plain_python.OTHERS)
+def test_without_jit(robot, on_numbers, name):
+    compare("numbers", robot, name, on_numbers[name])
+
+
+BRANCHING = pytest.mark.xfail(reason="defect: aba._count_bad asks `if not d.D[k] > 0.0`")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=BRANCHING) if n == "aba" else n for n in plain_python.SMOOTH],
+)
+def test_on_symbols(robot, on_symbols, name):
+    """The specialiser will trace these kernels: no branch may depend on data."""
+    compare("symbols", robot, name, on_symbols[name])
+
+
+def test_without_ros():
+    """Importing and stepping works where rclpy and the message packages cannot be imported."""
+    script = (
+        "import sys\n"
+        "for name in ('rclpy', 'std_msgs', 'sensor_msgs', 'rosidl_runtime_py', 'mujoco',"
+        " 'pinocchio'):\n"
+        "    sys.modules[name] = None\n"
+        "import rbdyn_ros as rb\n"
+        "m = rb.load_urdf('''<robot name='r'><link name='a'/><link name='b'><inertial>"
+        "<mass value='1'/><origin xyz='0 0 1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0'"
+        " iyz='0'/></inertial></link><joint name='j' type='continuous'><parent link='a'/>"
+        "<child link='b'/></joint></robot>''')\n"
+        "d = rb.make_data(m); d.qpos = 0.1; rb.step(m, d, 10); print(d.qvel[0])\n"
+        "print([n for n in sys.modules if n.startswith('rbdyn_ros.ros')])\n"
+    )
+    speed, modules = python("-c", script).splitlines()
+    # I = 2 about the pivot, the centre of mass 1 m above it: it falls
+    assert float(speed) == pytest.approx(0.01 * 9.81 * np.sin(0.1) / 2.0, rel=1e-3)
+    assert modules == "[]"

@@ -1,0 +1,251 @@
+"""What a user may and may not do with Model, Options and Data."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from support import states, trees
+
+import rbdyn_ros as rb
+from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.model import MODEL_FIELDS, SIZES
+
+
+@pytest.fixture
+def m():
+    return trees.build(trees.auto_tree(5, 1.5, kinds=trees.ALL, seed=3, shuffle=False))
+
+
+@pytest.fixture
+def d(m):
+    d = rb.make_data(m)
+    states.randomise(m, d, 1)
+    return d
+
+
+@pytest.mark.parametrize("field", MODEL_FIELDS, ids=lambda field: field.name)
+def test_model_array_is_declared_and_read_only(m, field):
+    array = getattr(m, field.name)
+    assert array.shape == field.shape({name: getattr(m, name) for name in SIZES})
+    assert array.dtype == (np.int64 if field.kind == "int" else np.float64)
+    assert np.isfinite(array).all() or field.name in ("jnt_effort", "jnt_velocity", "jnt_range")
+    with pytest.raises(ValueError, match="read-only"):
+        array[...] = 0
+
+
+def test_model_attributes_cannot_be_set(m):
+    with pytest.raises(rb.ModelError, match="only what is in m"):
+        m.body_mass = np.ones(m.nbody)
+    with pytest.raises(rb.ModelError):
+        m.opt = None
+
+
+def test_misspelt_model_field(m):
+    with pytest.raises(AttributeError, match="did you mean 'body_mass'"):
+        _ = m.body_mas
+
+
+def test_numbers_of_names(m):
+    assert m.body_id("world") == 0
+    assert m.body_id("link3") == m.body_names.index("link3")
+    assert m.jnt_id("joint2") == m.jnt_names.index("joint2")
+    assert m.frame_names[m.frame_id("base")] == "base"
+    with pytest.raises(rb.ModelError, match=r"no joint 'joint22'.*did you mean 'joint2'"):
+        m.jnt_id("joint22")
+
+
+def test_joint_addresses_tile_qpos_and_qvel(m):
+    q, v = [], []
+    for j in range(m.njnt):
+        places = states.joint_slices(m, j)
+        q += range(places[0].start, places[0].stop)
+        v += range(places[1].start, places[1].stop)
+        assert m.jnt_bodyid[j] == j + 1
+    assert (q, v) == (list(range(m.nq)), list(range(m.nv)))
+
+
+def test_regular_numbering(m):
+    assert (m.body_parentid[1:] < np.arange(1, m.nbody)).all()
+    assert m.body_mass[0] == 0.0
+    assert m.body_subtreemass[0] == pytest.approx(m.body_mass.sum())
+
+
+def test_defaults(m):
+    assert (m.opt.timestep, m.opt.integrator, m.opt.passive) == (0.001, "implicit_damping", True)
+    assert m.opt.gravity.tolist() == [0.0, 0.0, -9.81]
+
+
+@pytest.mark.parametrize("value", [0.0, -1e-3, math.nan, math.inf])
+def test_timestep_refused(m, value):
+    with pytest.raises(rb.ParameterError) as caught:
+        m.opt.timestep = value
+    assert str(caught.value) == (
+        f"opt.timestep is {value!r}; allowed is a finite number of seconds greater than 0."
+    )
+    assert caught.value.element == "timestep"
+    assert m.opt.timestep == 0.001
+
+
+@pytest.mark.parametrize("value", [(0.0, 0.0), (0.0, 0.0, math.nan), 9.81, (1, 2, 3, 4)])
+def test_gravity_refused(m, value):
+    with pytest.raises(rb.ParameterError, match=r"opt\.gravity is .*three finite numbers"):
+        m.opt.gravity = value
+    assert m.opt.gravity.tolist() == [0.0, 0.0, -9.81]
+
+
+def test_integrator_refused(m):
+    with pytest.raises(rb.ParameterError, match="one of euler, implicit_damping, rk4"):
+        m.opt.integrator = "rk45"
+    assert m.opt.integrator == "implicit_damping"
+
+
+def test_misspelt_option(m):
+    with pytest.raises(AttributeError, match="did you mean 'timestep'"):
+        m.opt.time_step = 0.1
+
+
+def test_options_act_at_once_and_on_one_model_only(m, d):
+    other = m.replaced()
+    m.opt.gravity = (0.0, 0.0, 0.0)
+    e = rb.make_data(other)
+    e.qpos, e.qvel = d.qpos, 0.0
+    d.qvel = 0.0
+    rb.forward(m, d)
+    rb.forward(other, e)
+    assert np.abs(d.qfrc_bias).max() < 1e-12
+    assert np.abs(e.qfrc_bias).max() > 0.1
+    m.opt.timestep = 0.25
+    rb.step(m, d, 2)
+    assert d.time == 0.5
+
+
+def test_initial_data(m):
+    d = rb.make_data(m)
+    assert np.array_equal(d.qpos, m.qpos0)
+    assert (d.time, d.nbad) == (0.0, 0)
+    assert not d.qvel.any()
+
+
+@pytest.mark.parametrize("field", DATA_FIELDS, ids=lambda field: field.name)
+def test_data_field_is_a_view_of_the_buffer(m, d, field):
+    if not field.dims:
+        return
+    array = getattr(d, field.name)
+    assert array.shape == field.shape({name: getattr(m, name) for name in SIZES})
+    assert np.shares_memory(array, d.buffer) or array.size == 0
+    assert array.ctypes.data % 32 == 0 or array.size == 0
+
+
+def test_data_fields_do_not_overlap(d):
+    for number, field in enumerate(DATA_FIELDS, start=1):
+        target = d.__dict__.get(field.name, d.__dict__.get(f"_{field.name}"))
+        target[...] = number
+    for number, field in enumerate(DATA_FIELDS, start=1):
+        target = d.__dict__.get(field.name, d.__dict__.get(f"_{field.name}"))
+        assert (target == number).all(), field.name
+
+
+def test_assignment_writes_in_place(m, d):
+    view, address = d.qpos, d.qpos.ctypes.data
+    d.qpos = np.arange(m.nq)
+    assert d.qpos is view
+    assert d.qpos.ctypes.data == address
+    assert view.tolist() == list(range(m.nq))
+    d.qvel = 3
+    assert (d.qvel == 3.0).all()
+
+
+def test_wrong_shape_changes_nothing(m, d):
+    before = d.qpos.copy()
+    with pytest.raises(rb.ModelError, match=rf"Data\.qpos has shape \({m.nq},\)") as caught:
+        d.qpos = np.zeros(m.nq + 1)
+    assert caught.value.element == "qpos"
+    with pytest.raises(rb.ModelError):
+        d.xfrc_applied = np.zeros(6)  # would broadcast over the bodies
+    assert np.array_equal(d.qpos, before)
+
+
+def test_misspelt_data_field(d):
+    with pytest.raises(AttributeError, match="did you mean 'qpos'"):
+        d.qpoz = 1.0
+
+
+def test_data_of_another_model(m, d):
+    other = m.replaced()
+    for function in (rb.forward, rb.step, rb.inverse, rb.kinematics, rb.mass_matrix):
+        with pytest.raises(rb.ModelError, match="was not made for"):
+            function(other, d)
+    for wrong in (None, 3, m):
+        with pytest.raises(rb.ModelError):
+            rb.forward(m, wrong)
+
+
+@pytest.mark.parametrize("nstep", [-1, 1.0, "3", None])
+def test_nstep_refused(m, d, nstep):
+    with pytest.raises(rb.ParameterError, match="whole number of at least 0"):
+        rb.step(m, d, nstep)
+    assert d.time == 0.0
+
+
+def test_nstep_of_numpy(m, d):
+    rb.step(m, d, np.int32(3))
+    assert d.time == pytest.approx(0.003)
+
+
+@pytest.mark.parametrize("bad", [np.zeros(3), np.zeros(5, np.float32), [0.0] * 5])
+def test_vectors_of_solve_and_mul(bad):
+    m = trees.build(trees.auto_tree(5, kinds=trees.HINGES))
+    d = rb.make_data(m)
+    rb.fwd_position(m, d)
+    rb.factor_m(m, d)
+    for function in (rb.solve_m, rb.mul_m):
+        with pytest.raises(rb.ModelError, match=r"shape \(5,\)"):
+            function(m, d, np.zeros(5), bad)
+
+
+@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda d: d.copy()])
+def test_copy_of_data(m, d, clone):
+    twin = clone(d)
+    assert twin.model is m
+    assert twin.buffer.tobytes() == d.buffer.tobytes()
+    assert not np.shares_memory(twin.buffer, d.buffer)
+    rb.step(m, twin)
+    assert d.time == 0.0
+
+
+def test_pickle(m, d):
+    m.opt.timestep, m.opt.integrator, m.opt.passive = 0.002, "rk4", False
+    rb.step(m, d, 3)
+    n, e = pickle.loads(pickle.dumps((m, d)))
+    assert e.model is n
+    assert n.sha256() == m.sha256()
+    assert repr(n.opt) == repr(m.opt)
+    rb.step(m, d, 3)
+    rb.step(n, e, 3)
+    assert e.buffer.tobytes() == d.buffer.tobytes()
+
+
+def test_hash_follows_the_model_not_its_options(m):
+    other = m.replaced()
+    other.opt.timestep = 0.5
+    assert other.sha256() == m.sha256()
+    assert m.replaced(dof_damping=1.0 + m.dof_damping).sha256() != m.sha256()
+
+
+def test_nan_is_counted_not_hidden(m, d):
+    d.qpos[0] = np.nan
+    rb.forward_dynamics(m, d)
+    assert d.nbad > 0
+    assert np.isnan(d.qacc).any()
+
+
+def test_a_model_without_joints():
+    m = rb.load_urdf('<robot name="stone"><link name="stone"/></robot>')
+    d = rb.make_data(m)
+    rb.forward(m, d)
+    rb.inverse(m, d)
+    rb.step(m, d, 5)
+    assert (m.nv, m.nbody, rb.mass_matrix(m, d).shape) == (0, 1, (0, 0))
+    assert d.time == pytest.approx(0.005)

@@ -1,0 +1,1 @@
+"""Helpers of the tests: robots, generated trees, other engines, comparison."""

@@ -1,0 +1,58 @@
+"""Comparison by the largest entry, remembering the worst error of every kind of comparison."""
+
+import numpy as np
+
+EPS = np.finfo(float).eps
+
+#: kind of comparison -> (error / tolerance, error, field, where); shown at the end of a run
+WORST = {}
+
+
+def relative_error(ours, theirs):
+    """Largest difference over the largest entry of `theirs`; infinite for NaN and infinity."""
+    ours, theirs = np.asarray(ours, float), np.asarray(theirs, float)
+    assert ours.shape == theirs.shape, f"shape {ours.shape} instead of {theirs.shape}"
+    if ours.size == 0:
+        return 0.0
+    difference = np.abs(ours - theirs).max()
+    scale = np.abs(theirs).max()
+    if not (np.isfinite(difference) and np.isfinite(scale)):
+        return np.inf
+    return difference / scale if scale > 0.0 else difference
+
+
+class Comparison:
+    """Collects the fields of one case that differ; leaving the `with` block names them all."""
+
+    def __init__(self, kind, where):
+        self.kind, self.where, self.failures = kind, where, []
+
+    def __enter__(self):
+        return self
+
+    def close(self, field, ours, theirs, tolerance):
+        error = relative_error(ours, theirs)
+        worst = WORST.get((self.kind, field))
+        if worst is None or error / tolerance > worst[0]:
+            WORST[self.kind, field] = (error / tolerance, error, self.where)
+        if not error <= tolerance:
+            self.failures.append(f"{field}: {error:.2e} > {tolerance:.1e}{_place(ours, theirs)}")
+
+    def equal(self, field, ours, theirs):
+        if not np.array_equal(np.asarray(ours), np.asarray(theirs)):
+            self.failures.append(f"{field}: {ours} instead of {theirs}")
+
+    def __exit__(self, kind, error, trace):
+        if error is None:
+            assert not self.failures, f"{self.where}: " + "; ".join(self.failures)
+
+
+def _place(ours, theirs):
+    difference = np.atleast_1d(np.abs(np.asarray(ours, float) - np.asarray(theirs, float)))
+    where = np.unravel_index(np.argmax(np.nan_to_num(difference, nan=np.inf)), difference.shape)
+    return f" at {tuple(int(k) for k in where)}"
+
+
+def with_inverse(least, M, factor):
+    """Tolerance of a result of M^-1: its rounding grows with the condition number of M."""
+    return max(least, 64.0 * factor * np.linalg.cond(M) * EPS) if M.size else least

@@ -1,0 +1,127 @@
+"""Runs with NUMBA_DISABLE_JIT=1: the stages as plain Python, on numbers or on symbols.
+
+    python -m support.plain_python numbers|symbols MODEL_AND_DATA.pickle RESULT.pickle
+
+The result maps a stage to the buffer of its Data, or to the text of what went wrong.
+"""
+
+import contextlib
+import math
+import pickle
+import sys
+import types
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+import rbdyn_ros as rb
+from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.model.data import DATA_FIELDS
+
+SMOOTH = (
+    "kinematics", "com_pos", "com_vel", "passive", "bias_force", "rne", "crb", "aba", "inverse",
+)  # fmt: skip
+OTHERS = ("factor_m", "energy", "forward", "forward_dynamics", "step")
+
+
+class Symbol:
+    """A value that is known to its operations only: whoever asks what it is gets an error."""
+
+    count = 0
+
+    def __init__(self, value):
+        self.hidden = value
+        Symbol.count += 1
+
+    def __bool__(self):
+        raise TypeError("a branch depends on data")
+
+    def __float__(self):
+        raise TypeError("a number is demanded of a symbol")
+
+    __index__ = __int__ = __float__
+
+    def __neg__(self):
+        return Symbol(-self.hidden)
+
+
+def hidden(x):
+    return x.hidden if isinstance(x, Symbol) else x
+
+
+def _operation(name):
+    def apply(self, other):
+        return Symbol(getattr(np.float64(self.hidden), name)(hidden(other)))
+
+    return apply
+
+
+for _name in ("add", "sub", "mul", "truediv"):
+    setattr(Symbol, f"__{_name}__", _operation(f"__{_name}__"))
+    setattr(Symbol, f"__r{_name}__", _operation(f"__r{_name}__"))
+for _name in ("lt", "gt", "le", "ge", "eq", "ne"):
+    setattr(Symbol, f"__{_name}__", _operation(f"__{_name}__"))
+
+symbolic_math = types.SimpleNamespace(
+    sin=lambda x: Symbol(math.sin(hidden(x))),
+    cos=lambda x: Symbol(math.cos(hidden(x))),
+    sqrt=lambda x: Symbol(math.sqrt(hidden(x))),
+)
+
+
+def symbolic_select(condition, yes, no):
+    return Symbol(hidden(yes) if hidden(condition) else hidden(no))
+
+
+def run(m, d, name):
+    if name == "step":
+        rb.step(m, d, 3)
+    elif name in ("crb", "factor_m"):
+        getattr(rb.api, name)(m, d)
+    else:
+        getattr(rb, name)(m, d)
+
+
+def on_symbols(m, d, name):
+    """Run one stage on a copy of d whose every number is a Symbol; return the buffer."""
+    s = types.SimpleNamespace(model=m)
+    for field in DATA_FIELDS:
+        array = np.array(getattr(d, field.name), object)
+        setattr(s, field.name, array if field.dims else Symbol(float(array)))
+        for index in np.ndindex(array.shape) if field.dims else ():
+            array[index] = Symbol(array[index])
+    with contextlib.ExitStack() as patches:
+        for module in [sys.modules[n] for n in sys.modules if n.startswith("rbdyn_ros.engine.")]:
+            if hasattr(module, "math"):
+                patches.enter_context(mock.patch.object(module, "math", symbolic_math))
+            if hasattr(module, "select"):
+                patches.enter_context(mock.patch.object(module, "select", symbolic_select))
+        run(m, s, name)
+    for field in DATA_FIELDS:
+        if field.dims:
+            getattr(d, field.name)[...] = np.vectorize(hidden, otypes=[float])(
+                getattr(s, field.name)
+            )
+
+
+def main(kind, source, result):
+    assert DISABLED, "NUMBA_DISABLE_JIT is not set"
+    results = {}
+    for name in SMOOTH + (OTHERS if kind == "numbers" else ()):
+        m, d = pickle.loads(Path(source).read_bytes())
+        rb.forward(m, d)  # what a stage needs from those before it
+        rb.factor_m(m, d)
+        before = Symbol.count
+        try:
+            (run if kind == "numbers" else on_symbols)(m, d, name)
+            results[name] = d.buffer
+        except TypeError as error:
+            results[name] = str(error)
+        if kind == "symbols":
+            assert Symbol.count > before
+    Path(result).write_bytes(pickle.dumps(results))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,57 @@
+"""The 69 URDFs of example-robot-data, found through the installed package."""
+
+import functools
+import sys
+from pathlib import Path
+
+import pytest
+
+import rbdyn_ros as rb
+
+
+def _folder():
+    for entry in sys.path:
+        folder = Path(entry) / "cmeel.prefix/share/example-robot-data/robots"
+        if folder.is_dir():
+            return folder
+    return None
+
+
+FOLDER = _folder()
+FILES = sorted(FOLDER.glob("**/*.urdf")) if FOLDER else []
+NO_NAME = "ur3.urdf"  # no robot name, no links: nobody's robot
+
+#: Joints at the ends of these carry links without inertia: M is singular. (icub's is only badly
+#: conditioned, up to 1e9, and stays in: the tolerance grows with cond(M).)
+SINGULAR = ("romeo.urdf", "romeo_laas_small.urdf")
+
+needs_robots = pytest.mark.skipif(not FILES, reason="example-robot-data is not installed")
+
+
+def robot_id(path):
+    return (
+        path.stem
+        if sum(p.stem == path.stem for p in FILES) == 1
+        else (f"{path.relative_to(FOLDER).parts[0]}-{path.stem}")
+    )
+
+
+LOADABLE = [path for path in FILES if path.name != NO_NAME]
+each_robot = pytest.mark.parametrize("path", LOADABLE, ids=robot_id)
+
+
+@functools.lru_cache(maxsize=8)
+def _load(source, floating_base):
+    return rb.load_urdf(source, floating_base=floating_base, strict=False, mimic=False)
+
+
+def load(source, floating_base=False):
+    """Return a Model with options of its own; the arrays are shared between tests."""
+    return _load(source, floating_base).replaced()
+
+
+def find(name):
+    """Return the path of a robot by its file name."""
+    if not FILES:
+        pytest.skip("example-robot-data is not installed")
+    return next(path for path in FILES if path.name == name)

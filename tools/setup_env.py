@@ -1,0 +1,268 @@
+"""Make ``.venv``: Python packages from PyPI and the message packages that PyPI lacks.
+
+Run by ``make setup``. Uses the standard library only. A second run with the same inputs does
+nothing; after a change only the steps that depend on it run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Dict, NoReturn
+
+Info = Dict[str, Any]  # what an interpreter says of itself
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+VENV_PYTHON = VENV / "bin" / "python"
+STAMP = VENV / "setup.json"
+LOG = VENV / "setup.log"
+
+OLDEST, NEWEST = (3, 10), (3, 13)
+SUPPORTED = "Python 3.10 to 3.13"
+CANDIDATES = ("python3", "python3.13", "python3.12", "python3.11", "python3.10")
+
+# What a sourced ROS 2 sets. It would put its own rclpy and libraries before those of .venv.
+# The last one stops the ROS wheels from setting their library path in a child process.
+ROS_VARIABLES = (
+    "AMENT_PREFIX_PATH",
+    "CMAKE_PREFIX_PATH",
+    "COLCON_PREFIX_PATH",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "RMW_IMPLEMENTATION",
+    "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
+)
+
+# Asked of a candidate interpreter: what it is and what it lacks.
+PROBE = """
+import importlib.util as u, json, os, sys, sysconfig
+print(json.dumps({
+    "version": list(sys.version_info[:2]),
+    "executable": getattr(sys, "_base_executable", sys.executable),
+    "base": sys.base_prefix,
+    "venv": bool(u.find_spec("venv") and u.find_spec("ensurepip")),
+    "headers": os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")),
+}))
+"""
+
+
+def say(text: str) -> None:
+    """Print one line at once."""
+    print(text, flush=True)
+
+
+def fail(text: str) -> NoReturn:
+    """Stop with a message and exit status 1."""
+    sys.exit(f"make setup: {text}")
+
+
+def clean_environment() -> dict[str, str]:
+    """Return the environment for child processes, without a sourced ROS 2."""
+    env = {key: value for key, value in os.environ.items() if key not in ROS_VARIABLES}
+    if "AMENT_PREFIX_PATH" in os.environ:
+        env.pop("LD_LIBRARY_PATH", None)
+    env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
+    return env
+
+
+def probe(python: str) -> Info | None:
+    """Return what an interpreter says of itself, or None if it does not run."""
+    try:
+        command = [python, "-c", PROBE]
+        out = subprocess.run(command, env=clean_environment(), capture_output=True, check=True)
+        return dict(json.loads(out.stdout))
+    except (OSError, ValueError, subprocess.CalledProcessError):
+        return None
+
+
+def is_supported(info: Info) -> bool:
+    """Whether an interpreter's version is one this project is tested with."""
+    return OLDEST <= tuple(info["version"][:2]) <= NEWEST
+
+
+def choose_python(asked: str | None, recorded: str | None) -> Info:
+    """Return the interpreter for .venv: the one asked for, the one it has, or the first found."""
+    found = []
+    for name in (asked,) if asked else (recorded, *CANDIDATES):
+        info = probe(name) if name else None
+        if info is None:
+            continue
+        if is_supported(info):
+            return info
+        found.append("{} is Python {}.{}".format(name, *info["version"]))
+    if asked and not found:
+        fail(f"'{asked}' is not a Python interpreter that runs. Use PYTHON=/path/to/python3.12.")
+    seen = "; ".join(found) or "no python3 on the PATH"
+    fail(
+        f"{SUPPORTED} is needed, but {seen}.\n"
+        "  Install one:   sudo apt install python3 python3-venv python3-dev\n"
+        "  or name one:   make setup PYTHON=/path/to/python3.12"
+    )
+
+
+def missing_prerequisites(info: Info) -> list[tuple[str, str]]:
+    """Return (what is missing, Debian package that brings it) pairs."""
+    name = "python{}.{}".format(*info["version"])
+    missing = []
+    if not info["venv"]:
+        missing.append((f"the venv module of {info['executable']}", f"{name}-venv"))
+    if not info["headers"]:
+        missing.append((f"the C headers of {info['executable']} (Python.h)", f"{name}-dev"))
+    if not any(map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang"))):
+        missing.append(("a C compiler (cc, gcc or clang)", "build-essential"))
+    if not any(map(shutil.which, (os.environ.get("CXX", "c++"), "g++", "clang++"))):
+        missing.append(("a C++ compiler (c++, g++ or clang++)", "build-essential"))
+    return missing
+
+
+def check_prerequisites(info: Info) -> None:
+    """Stop if something that only the system can provide is missing."""
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        fail(
+            "the ROS 2 wheels on PyPI are for Linux on x86-64; this machine is "
+            f"{platform.system()} on {platform.machine()}. Build the package in a ROS 2 workspace "
+            "instead (README.md, 'In a ROS 2 workspace')."
+        )
+    missing = missing_prerequisites(info)
+    if missing:
+        lines = "".join(f"  missing: {what}\n" for what, _ in missing)
+        packages = " ".join(dict.fromkeys(package for _, package in missing))
+        fail(f"this machine lacks\n{lines}  cure:    sudo apt install {packages}")
+
+
+def digest(*parts: str | Path) -> str:
+    """Return a hash of texts and of the contents of files."""
+    state = hashlib.sha256()
+    for part in parts:
+        data = part.read_bytes() if isinstance(part, Path) else part.encode()
+        state.update(len(data).to_bytes(8, "little") + data)
+    return state.hexdigest()
+
+
+def wanted_stamps(info: Info) -> dict[str, str]:
+    """Return step -> hash of everything the step depends on, in order of the steps."""
+    tools = ROOT / "tools"
+    python = json.dumps([str(ROOT), info["version"], info["base"]])
+    environment = digest(python)
+    packages = digest(environment, ROOT / "setup.py")
+    files = sorted((tools / "interfaces").glob("*.ini"))
+    names = " ".join(path.name for path in files)
+    interfaces = digest(packages, names, tools / "build_interfaces.py", *files)
+    return {"environment": environment, "packages": packages, "interfaces": interfaces}
+
+
+def read_stamps() -> dict[str, str]:
+    """Return the stamps of the steps that are done."""
+    try:
+        stamps = json.loads(STAMP.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return {}
+    return stamps if isinstance(stamps, dict) and VENV_PYTHON.exists() else {}
+
+
+def run_logged(*command: str | Path) -> None:
+    """Run a command into the log; on a terminal show its latest line. Stop if it fails."""
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns - 5
+    with LOG.open("a", encoding="utf-8") as log:
+        log.write("$ {}\n".format(" ".join(map(str, command))))
+        child = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=clean_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+        )
+        for line in child.stdout or ():
+            log.write(line)
+            if terminal and line.strip():
+                print(f"\r\033[K    {line.strip()[:width]}", end="", flush=True)
+        status = child.wait()
+    if terminal:
+        print("\r\033[K", end="", flush=True)
+    if status:
+        tail = LOG.read_text(encoding="utf-8").splitlines()[-30:]
+        say("\n".join(tail))
+        fail(f"the step failed with exit status {status}. Everything it said: {LOG}")
+
+
+def make_environment(info: Info) -> None:
+    """Create a virtual environment with a new pip: the resolver of an old one may never end."""
+    if VENV.exists():
+        shutil.rmtree(VENV)
+    VENV.mkdir()
+    run_logged(info["executable"], "-m", "venv", VENV)
+    run_logged(VENV_PYTHON, "-m", "pip", "install", "--upgrade", "pip")
+
+
+def install_packages(_info: Info) -> None:
+    """Install this checkout, editable, with the ros and test extras."""
+    wanted = f"{ROOT}[ros,test]"
+    run_logged(VENV_PYTHON, "-m", "pip", "install", "--progress-bar", "off", "-e", wanted)
+
+
+def build_interfaces(_info: Info) -> None:
+    """Generate and build the message packages that PyPI lacks."""
+    run_logged(VENV_PYTHON, ROOT / "tools" / "build_interfaces.py")
+
+
+STEPS = {
+    "environment": ("creating .venv with Python {0}.{1}", make_environment),
+    "packages": ("installing ROS 2 and the rest from PyPI (some minutes)", install_packages),
+    "interfaces": ("building the message packages that PyPI lacks", build_interfaces),
+}
+
+
+def set_up(asked: str | None) -> None:
+    """Bring .venv up to date."""
+    stamps = read_stamps()
+    info = choose_python(asked, stamps.get("python"))
+    wanted = wanted_stamps(info)
+    todo = [step for step, stamp in wanted.items() if stamps.get(step) != stamp]
+    if not todo:
+        return
+    check_prerequisites(info)
+    if "AMENT_PREFIX_PATH" in os.environ:
+        distro = os.environ.get("ROS_DISTRO", "ROS 2")
+        say(f"Note: {distro} is sourced in this shell and is left alone; .venv has its own ROS 2.")
+        say("      To build against yours, use a workspace (README.md, 'In a ROS 2 workspace').")
+    for number, step in enumerate(todo, 1):
+        title, action = STEPS[step]
+        say("[{}/{}] {}".format(number, len(todo), title.format(*info["version"])))
+        start = time.monotonic()
+        action(info)
+        stamps = {"python": info["executable"]} if step == "environment" else stamps
+        stamps[step] = wanted[step]
+        STAMP.write_text(json.dumps(stamps, indent=1) + "\n", encoding="ascii")
+        say(f"      done in {time.monotonic() - start:.0f} s")
+    say(f"Ready: {VENV_PYTHON} has everything; nothing needs to be sourced.")
+
+
+def main() -> None:
+    """Read the command line and set up, one process at a time."""
+    parser = argparse.ArgumentParser(description="Make .venv with everything rbdyn_ros needs.")
+    parser.add_argument("--python", help="interpreter; default: the one .venv has, else python3")
+    asked = parser.parse_args().python
+    lock = os.open(ROOT, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    set_up(asked)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("\nmake setup: interrupted; run it again to go on.")
