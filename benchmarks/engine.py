@@ -39,9 +39,7 @@ def _lines(robot: str) -> list[str]:
         ),
         "full tick step(m, d) / mj_step(m, d)": (
             _repeated(lambda: rb.step(m, d), lambda: rb.reset_data(m, d)),
-            _repeated(
-                lambda: mujoco.mj_step(mj_m, mj_d), lambda: mujoco.mj_resetData(mj_m, mj_d)
-            ),
+            _repeated(lambda: mujoco.mj_step(mj_m, mj_d), lambda: mujoco.mj_resetData(mj_m, mj_d)),
         ),
         **_against_pinocchio(m, str(path)),
     }

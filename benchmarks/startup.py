@@ -16,10 +16,13 @@ import sys, rbdyn_ros as rb
 m = rb.load_urdf(sys.argv[1])
 rb.step(m, rb.make_data(m))
 """
-EVERYTHING = FIRST_STEP + """
+EVERYTHING = (
+    FIRST_STEP
+    + """
 d = rb.make_data(m)
 rb.forward(m, d); rb.forward_dynamics(m, d); rb.inverse(m, d); rb.mass_matrix(m, d)
 """
+)
 
 
 def main() -> None:

@@ -9,29 +9,29 @@
 A Model is static, a Data is the state of one robot; names, layouts and frames are MuJoCo's.
 """
 
-from rbdyn_ros.api import crb as crb
-from rbdyn_ros.api import factor_m as factor_m
-from rbdyn_ros.api import frame_pose as frame_pose
-from rbdyn_ros.api import make_data as make_data
-from rbdyn_ros.api import mass_matrix as mass_matrix
-from rbdyn_ros.api import mul_m as mul_m
-from rbdyn_ros.api import reset_data as reset_data
-from rbdyn_ros.api import solve_m as solve_m
-from rbdyn_ros.api import step as step
-from rbdyn_ros.api import energy as energy
 from rbdyn_ros.api import aba as aba
+from rbdyn_ros.api import bias_force as bias_force
+from rbdyn_ros.api import com_pos as com_pos
+from rbdyn_ros.api import com_vel as com_vel
+from rbdyn_ros.api import crb as crb
+from rbdyn_ros.api import energy as energy
+from rbdyn_ros.api import factor_m as factor_m
 from rbdyn_ros.api import forward as forward
 from rbdyn_ros.api import forward_dynamics as forward_dynamics
+from rbdyn_ros.api import frame_pose as frame_pose
 from rbdyn_ros.api import fwd_acceleration as fwd_acceleration
 from rbdyn_ros.api import fwd_position as fwd_position
 from rbdyn_ros.api import fwd_velocity as fwd_velocity
 from rbdyn_ros.api import inverse as inverse
-from rbdyn_ros.api import com_pos as com_pos
-from rbdyn_ros.api import com_vel as com_vel
 from rbdyn_ros.api import kinematics as kinematics
+from rbdyn_ros.api import make_data as make_data
+from rbdyn_ros.api import mass_matrix as mass_matrix
+from rbdyn_ros.api import mul_m as mul_m
 from rbdyn_ros.api import passive as passive
-from rbdyn_ros.api import bias_force as bias_force
+from rbdyn_ros.api import reset_data as reset_data
 from rbdyn_ros.api import rne as rne
+from rbdyn_ros.api import solve_m as solve_m
+from rbdyn_ros.api import step as step
 from rbdyn_ros.errors import DescriptionError as DescriptionError
 from rbdyn_ros.errors import Finding as Finding
 from rbdyn_ros.errors import ModelError as ModelError

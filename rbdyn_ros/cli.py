@@ -57,4 +57,6 @@ def _sim(options: argparse.Namespace) -> int:
         return 0
     from rbdyn_ros.assets import bundled_robot
 
-    return simulator.run([sys.argv[0], *options.ros_args], options.file, bundled_robot("seven_dof_arm"))
+    return simulator.run(
+        [sys.argv[0], *options.ros_args], options.file, bundled_robot("seven_dof_arm")
+    )

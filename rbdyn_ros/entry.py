@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import Any
 
 from numba import types
 
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.views import DATA, MODEL
 from rbdyn_ros.errors import Finding, ModelError
-
-P = ParamSpec("P")
+from rbdyn_ros.model.model import Model
 
 _TYPES = {
     "Model": MODEL,
@@ -47,7 +46,7 @@ class Entry:
         self.call(*args)
 
 
-def stage(kernel: Callable[P, None]) -> Callable[P, None]:
+def stage(kernel: Any) -> Callable[..., None]:
     """Return the public function of a kernel of (m, d, ...).
 
     The function raises ModelError if d was not made for m.
@@ -57,32 +56,32 @@ def stage(kernel: Callable[P, None]) -> Callable[P, None]:
     entry = Entry(kernel)
 
     # written out by number of arguments: what a stage does not need costs time at every call
-    def run(m: Any, d: Any) -> None:
+    def run(m: Model, d: Any) -> None:
         if getattr(d, "model", None) is not m:
             raise not_a_pair(m, d)
         entry.call(m.address, d.address)
 
-    def run_with(m: Any, d: Any, x: Any) -> None:
+    def run_with(m: Model, d: Any, x: Any) -> None:
         if getattr(d, "model", None) is not m:
             raise not_a_pair(m, d)
         entry.call(m.address, d.address, x)
 
-    def run_with_two(m: Any, d: Any, x: Any, y: Any) -> None:
+    def run_with_two(m: Model, d: Any, x: Any, y: Any) -> None:
         if getattr(d, "model", None) is not m:
             raise not_a_pair(m, d)
         entry.call(m.address, d.address, x, y)
 
-    function = kernel.py_func  # type: ignore[attr-defined]
+    function = kernel.py_func
     extra = function.__code__.co_argcount - 2
     return functools.update_wrapper((run, run_with, run_with_two)[extra], function)
 
 
-def _checked(kernel: Callable[P, None]) -> Callable[P, None]:
+def _checked(kernel: Any) -> Callable[..., None]:
     @functools.wraps(kernel)
-    def run(m: Any, d: Any, *more: Any) -> None:
+    def run(m: Model, d: Any, *more: Any) -> None:
         if getattr(d, "model", None) is not m:
             raise not_a_pair(m, d)
-        kernel(m, d, *more)  # type: ignore[call-arg]
+        kernel(m, d, *more)
 
     return run
 

@@ -78,7 +78,9 @@ class Report:
 
 def report(description: Description, m: Model) -> Report:
     """Look a robot over; `m` was built from `description`."""
-    masses = {link.name: link.inertial.mass if link.inertial else 0.0 for link in description.links}
+    masses = {
+        link.name: link.inertial.mass if link.inertial else 0.0 for link in description.links
+    }
     total = math.fsum(masses.values())
     non_physical = [f.element for f in m.findings if f.code == "non-physical-inertia"]
     return Report(

@@ -25,8 +25,7 @@ from rbdyn_ros.engine.spatial import (
 )
 
 if TYPE_CHECKING:
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+    pass
 
 
 @kernel
@@ -36,7 +35,6 @@ def articulated(m, d, viscosity_step, qacc):
     xfrc_applied is included in the right side. viscosity_step is 0 for the explicit
     acceleration and the timestep for the one implicit in damping.
     """
-    _start(m, d)
     for i in range(m.nbody - 1, 0, -1):
         _eliminate_joint(m, d, i, viscosity_step)
     store6(d.a, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
@@ -48,11 +46,11 @@ def articulated(m, d, viscosity_step, qacc):
             qacc[k] = d.Dinv_u[k] - dot6(load6(d.U_Dinv, k), a)
             a = add_scaled6(a, load6(d.cdof, k), qacc[k])
         store6(d.a, i, a)
-    _count_bad(m, d)
 
 
 @kernel
-def _count_bad(m, d):
+def count_bad(m, d):
+    """Count dofs whose inertia was not positive in nbad; needs articulated."""
     bad = 0
     for k in range(m.nv):
         if not d.D[k] > 0.0:  # NaN as well
@@ -61,42 +59,10 @@ def _count_bad(m, d):
 
 
 @inline
-def _start(m, d):
-    """IA = I, pA = cfrc_bias - external force, for every body."""
-    for i in range(1, m.nbody):
-        _store21(d.IA, i, _as_upper_triangle(d.cinert[i]))
-        f = (d.xfrc_applied[i, 0], d.xfrc_applied[i, 1], d.xfrc_applied[i, 2])
-        arm = sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i]))
-        n = cross3(arm, f)
-        p = load6(d.cfrc_bias, i)
-        t = d.xfrc_applied[i]
-        store6(
-            d.pA,
-            i,
-            (
-                p[0] - n[0] - t[3], p[1] - n[1] - t[4], p[2] - n[2] - t[5],
-                p[3] - f[0], p[4] - f[1], p[5] - f[2],
-            ),
-        )  # fmt: skip
-
-
-@inline
-def _as_upper_triangle(c):
-    # [I, m c x; -m c x, m 1]
-    m, x, y, z = c[9], c[6], c[7], c[8]
-    return (
-        c[0], c[3], c[4], 0.0, -z, y,
-        c[1], c[5], z, 0.0, -x,
-        c[2], -y, x, 0.0,
-        m, 0.0, 0.0,
-        m, 0.0,
-        m,
-    )  # fmt: skip
-
-
-@inline
 def _eliminate_joint(m, d, i, viscosity_step):
-    A, p = _load21(d.IA, i), load6(d.pA, i)
+    A, p = _rigid_inertia(d.cinert[i]), _bias_force(m, d, i)
+    if m.body_haschild[i]:
+        A, p = _add21(A, _load21(d.IA, i)), add6(p, load6(d.pA, i))
     first = m.body_dofadr[i]
     for k in range(first + m.body_dofnum[i] - 1, first - 1, -1):
         S = load6(d.cdof, k)
@@ -111,10 +77,45 @@ def _eliminate_joint(m, d, i, viscosity_step):
         # Ia = IA - U D^-1 U^T; pa = pA + U D^-1 u
         A = _minus_outer(A, U_Dinv, U)
         p = add_scaled6(p, U_Dinv, u)
+    _pass_to_parent(m, d, i, A, p)
+
+
+@inline
+def _pass_to_parent(m, d, i, A, p):
+    """Sum in IA, pA of the parent what its children pass up; the last child comes first."""
     parent = m.body_parentid[i]
     if parent > 0:
-        _add21(d.IA, parent, A)
-        store6(d.pA, parent, add6(load6(d.pA, parent), p))
+        if not m.body_lastchild[i]:
+            A, p = _add21(A, _load21(d.IA, parent)), add6(p, load6(d.pA, parent))
+        _store21(d.IA, parent, A)
+        store6(d.pA, parent, p)
+
+
+@inline
+def _bias_force(m, d, i):
+    # cfrc_bias - [arm x f + n; f] of the applied force f and torque n
+    t = d.xfrc_applied[i]
+    f = (t[0], t[1], t[2])
+    n = cross3(sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i])), f)
+    p = load6(d.cfrc_bias, i)
+    return (
+        p[0] - n[0] - t[3], p[1] - n[1] - t[4], p[2] - n[2] - t[5],
+        p[3] - f[0], p[4] - f[1], p[5] - f[2],
+    )  # fmt: skip
+
+
+@inline
+def _rigid_inertia(c):
+    # [I, m c x; -m c x, m 1]
+    m, x, y, z = c[9], c[6], c[7], c[8]
+    return (
+        c[0], c[3], c[4], 0.0, -z, y,
+        c[1], c[5], z, 0.0, -x,
+        c[2], -y, x, 0.0,
+        m, 0.0, 0.0,
+        m, 0.0,
+        m,
+    )  # fmt: skip
 
 
 @inline
@@ -127,13 +128,15 @@ def _store21(array, i, A):
 
 
 @inline
-def _add21(array, i, A):
-    r = array[i]
-    r[0] += A[0]; r[1] += A[1]; r[2] += A[2]; r[3] += A[3]; r[4] += A[4]; r[5] += A[5]
-    r[6] += A[6]; r[7] += A[7]; r[8] += A[8]; r[9] += A[9]; r[10] += A[10]
-    r[11] += A[11]; r[12] += A[12]; r[13] += A[13]; r[14] += A[14]
-    r[15] += A[15]; r[16] += A[16]; r[17] += A[17]
-    r[18] += A[18]; r[19] += A[19]; r[20] += A[20]
+def _add21(A, B):
+    return (
+        A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5],
+        A[6] + B[6], A[7] + B[7], A[8] + B[8], A[9] + B[9], A[10] + B[10],
+        A[11] + B[11], A[12] + B[12], A[13] + B[13], A[14] + B[14],
+        A[15] + B[15], A[16] + B[16], A[17] + B[17],
+        A[18] + B[18], A[19] + B[19],
+        A[20] + B[20],
+    )  # fmt: skip
 
 
 @inline

@@ -15,8 +15,8 @@ from rbdyn_ros.engine.aba import articulated
 from rbdyn_ros.engine.crb import composite_inertia
 from rbdyn_ros.engine.integrate import integrate_pos, smooth_stages
 from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.entry import stage
 from rbdyn_ros.engine.spatial import dot6, inertia_times, load6, load10
+from rbdyn_ros.entry import stage
 from rbdyn_ros.model.data import Data
 
 if TYPE_CHECKING:
@@ -60,5 +60,5 @@ def dof_inertia(m: Model) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         d.qvel[:] = 0.0
         see_inertia(m, d)
         inertia[absent] = d.D[absent]
-        absent &= ~(d.D > RELATIVE_ZERO * np.abs(d.Dinv_u))
+        absent &= ~(RELATIVE_ZERO * np.abs(d.Dinv_u) < d.D)
     return inertia, absent

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.aba import articulated
+from rbdyn_ros.engine.aba import articulated, count_bad
 from rbdyn_ros.engine.crb import crb, fill_dense
 from rbdyn_ros.engine.integrate import integrate, smooth_stages
 from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
+from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics, poses, principal_axes
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import bias_force, rne, rne_acc
 from rbdyn_ros.model.options import RK4
@@ -51,6 +51,7 @@ def aba(m: Model, d: Data) -> None:
     the effect of xfrc_applied. Source: RBDA table 7.1.
     """
     articulated(m, d, 0.0, d.qacc)
+    count_bad(m, d)
 
 
 @kernel
@@ -84,7 +85,7 @@ def mass_matrix(m: Model, d: Data, dense: Matrix) -> None:
 
     Source: RBDA table 6.2.
     """
-    kinematics(m, d)
+    poses(m, d)
     com_pos(m, d)
     crb(m, d)
     fill_dense(m, d, dense)
@@ -110,6 +111,7 @@ def advance(m: Model, d: Data, nstep: int) -> None:
 @kernel
 def _remaining_stages(m, d):
     """What the motion does not need but the full tick has."""
+    principal_axes(m, d)
     if m.nM > 0:
         crb(m, d)
     rne(m, d)

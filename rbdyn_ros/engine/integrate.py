@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.aba import articulated
+from rbdyn_ros.engine.aba import articulated, count_bad
 from rbdyn_ros.engine.jcalc import integrate_joint
 from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
+from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import bias_force
 from rbdyn_ros.model.options import IMPLICIT_DAMPING, RK4
@@ -14,7 +14,7 @@ from rbdyn_ros.model.options import IMPLICIT_DAMPING, RK4
 @kernel
 def smooth_stages(m, d):
     """All that the articulated-body algorithm needs, from qpos and qvel."""
-    kinematics(m, d)
+    poses(m, d)
     com_pos(m, d)
     com_vel(m, d)
     passive(m, d)
@@ -34,6 +34,7 @@ def integrate(m, d):
         for k in range(m.nv):
             d.qvel[k] += h * d.qacc_step[k]
         integrate_pos(m, d.qpos, d.qvel, h)
+    count_bad(m, d)
     d.time = d.time + h
 
 

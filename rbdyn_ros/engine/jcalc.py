@@ -5,9 +5,9 @@ Source: RBDA table 4.1 and section 4.4 (jcalc); names and layout are MuJoCo's.
 
 from __future__ import annotations
 
-import math
+import numpy as np
 
-from rbdyn_ros.engine.jit import inline
+from rbdyn_ros.engine.jit import inline, select
 from rbdyn_ros.engine.spatial import (
     add3,
     cross3,
@@ -55,7 +55,7 @@ def joint_pose(m, d, j, i):
 def _turned(m, j, q):
     # R(q) = P + cos(q) Q + sin(q) W: Rodrigues' formula times the body's own rotation E0,
     # P = E0 a a^T, Q = E0 (1 - a a^T), W = E0 [a x]
-    c, s = math.cos(q), math.sin(q)
+    c, s = np.cos(q), np.sin(q)
     b = m.jnt_rotbase[j]
     return (
         b[0] + c * b[9] + s * b[18],
@@ -74,7 +74,7 @@ def _turned(m, j, q):
 def _unit_quat_mat(qpos, q):
     # the state is kept of unit length; what a user writes may not be
     w, x, y, z = qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3]
-    n = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
+    n = 1.0 / np.sqrt(w * w + x * x + y * y + z * z)
     return quat_to_mat((w * n, x * n, y * n, z * n))
 
 
@@ -141,10 +141,12 @@ def integrate_joint(m, j, qpos, qvel, h):
 def _integrate_quat(qpos, q, qvel, v, h):
     # q <- q exp(h w / 2), w in body axes, renormalised (RBDA section 4.5)
     x, y, z = h * qvel[v], h * qvel[v + 1], h * qvel[v + 2]
-    half = 0.5 * math.sqrt(x * x + y * y + z * z)
-    # sin(half) / (2 half), by its series where the quotient would be 0 / 0
-    s = 0.5 * math.sin(half) / half if half > 1e-8 else 0.5
-    turn = (math.cos(half), s * x, s * y, s * z)
+    half = 0.5 * np.sqrt(x * x + y * y + z * z)
+    # sin(half) / (2 half); below 1e-8 it is 1 / 2 to the last digit, and would be 0 / 0 at zero
+    moved = half > 1e-8
+    divisor = select(moved, half, 1.0)
+    s = 0.5 * select(moved, np.sin(half) / divisor, 1.0)
+    turn = (np.cos(half), s * x, s * y, s * z)
     w, x, y, z = quat_mul((qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3]), turn)
-    n = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
+    n = 1.0 / np.sqrt(w * w + x * x + y * y + z * z)
     qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3] = w * n, x * n, y * n, z * n

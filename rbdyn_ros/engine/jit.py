@@ -15,9 +15,10 @@ from typing import Any, ParamSpec, TypeVar
 
 import numba
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
 
-from rbdyn_ros.engine import views as views  # makes Model and Data known to Numba
+from rbdyn_ros.engine import views  # noqa: F401  makes Model and Data known to Numba
 
 Vector = NDArray[np.float64]  # (n,), contiguous
 Matrix = NDArray[np.float64]  # (n, n), contiguous
@@ -29,6 +30,7 @@ DISABLED = bool(numba.config.DISABLE_JIT)
 OPTIONS = {"nogil": False, "error_model": "numpy", "fastmath": {"contract"}}
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+
 
 def _source_hash() -> str:
     """Hash of all that decides the machine code: numba itself would look at one file only."""
@@ -50,7 +52,7 @@ def _private_directory(path: Path) -> bool:
 
 
 def _cache_directory() -> str:
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     path = Path(home) / "rbdyn_ros" / _source_hash()
     return str(path) if _private_directory(path) else tempfile.mkdtemp(prefix="rbdyn_ros_")
 
@@ -78,7 +80,13 @@ def _compile(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R
     return compiled
 
 
-@inline
-def select(condition: bool, yes: float, no: float) -> float:
-    """Choose without a branch; symbols take this road too."""
+def select(condition, yes, no):
+    """Choose without a branch. A symbol, which has no truth value, decides by its own select."""
+    if hasattr(condition, "select"):
+        return condition.select(yes, no)
     return yes if condition else no
+
+
+@overload(select)
+def _select_compiled(condition, yes, no):
+    return lambda condition, yes, no: yes if condition else no

@@ -15,7 +15,7 @@ from rbdyn_ros.engine.spatial import (
     load9,
     mat_mul,
     mat_vec,
-    rotate_inertia,
+    spatial_inertia,
     store3,
     store6,
     store9,
@@ -37,8 +37,14 @@ def kinematics(m: Model, d: Data) -> None:
 
     Source: MuJoCo mj_kinematics; RBDA eq 4.15 with rotations child to world.
     """
+    poses(m, d)
+    principal_axes(m, d)
+
+
+@kernel
+def poses(m, d):
+    """Write xpos, xmat, xipos: all of kinematics that the motion needs."""
     store9(d.xmat, 0, IDENTITY)
-    store9(d.ximat, 0, IDENTITY)
     for i in range(1, m.nbody):
         parent = m.body_parentid[i]
         r, E = joint_pose(m, d, i - 1, i)
@@ -48,7 +54,14 @@ def kinematics(m: Model, d: Data) -> None:
         store3(d.xpos, i, p)
         store9(d.xmat, i, R)
         store3(d.xipos, i, add3(p, mat_vec(R, load3(m.body_ipos, i))))
-        store9(d.ximat, i, mat_mul(R, load9(m.body_imat, i)))
+
+
+@kernel
+def principal_axes(m, d):
+    """Write ximat; needs poses."""
+    store9(d.ximat, 0, IDENTITY)
+    for i in range(1, m.nbody):
+        store9(d.ximat, i, mat_mul(load9(d.xmat, i), load9(m.body_imat, i)))
 
 
 @kernel
@@ -80,11 +93,9 @@ def com_pos(m: Model, d: Data) -> None:
     _subtree_com(m, d)
     for i in range(1, m.nbody):
         origin = load3(d.subtree_com, m.body_rootid[i])
-        offset = sub3(load3(d.xipos, i), origin)
-        cinert = rotate_inertia(
-            load9(d.ximat, i), load3(m.body_inertia, i), offset, m.body_mass[i]
-        )
-        store10(d.cinert, i, cinert)
+        r = sub3(load3(d.xipos, i), origin)
+        inertia = load6(m.body_fullinertia, i)
+        store10(d.cinert, i, spatial_inertia(load9(d.xmat, i), inertia, r, m.body_mass[i]))
         joint_motion(m, d, i - 1, i, origin)
 
 

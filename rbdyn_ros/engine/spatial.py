@@ -192,17 +192,18 @@ def quat_mul(p, q):
 
 
 @inline
-def rotate_inertia(R, principal, r, mass):
-    # cinert of a body: R diag(I) R^T + m (r.r 1 - r r^T), m r, m   (MuJoCo mju_inertCom)
-    a, b, c = principal
+def spatial_inertia(R, inertia, r, mass):
+    # cinert of a body: R I R^T + m (r.r 1 - r r^T), m r, m   (MuJoCo mju_inertCom)
+    xx, yy, zz, xy, xz, yz = inertia
+    T = mat_mul(R, (xx, xy, xz, xy, yy, yz, xz, yz, zz))
     x, y, z = r
     mx, my, mz = mass * x, mass * y, mass * z
     return (
-        R[0] * R[0] * a + R[1] * R[1] * b + R[2] * R[2] * c + my * y + mz * z,
-        R[3] * R[3] * a + R[4] * R[4] * b + R[5] * R[5] * c + mx * x + mz * z,
-        R[6] * R[6] * a + R[7] * R[7] * b + R[8] * R[8] * c + mx * x + my * y,
-        R[0] * R[3] * a + R[1] * R[4] * b + R[2] * R[5] * c - mx * y,
-        R[0] * R[6] * a + R[1] * R[7] * b + R[2] * R[8] * c - mx * z,
-        R[3] * R[6] * a + R[4] * R[7] * b + R[5] * R[8] * c - my * z,
+        T[0] * R[0] + T[1] * R[1] + T[2] * R[2] + my * y + mz * z,
+        T[3] * R[3] + T[4] * R[4] + T[5] * R[5] + mx * x + mz * z,
+        T[6] * R[6] + T[7] * R[7] + T[8] * R[8] + mx * x + my * y,
+        T[0] * R[3] + T[1] * R[4] + T[2] * R[5] - mx * y,
+        T[0] * R[6] + T[1] * R[7] + T[2] * R[8] - mx * z,
+        T[3] * R[6] + T[4] * R[7] + T[5] * R[8] - my * z,
         mx, my, mz, mass,
     )  # fmt: skip

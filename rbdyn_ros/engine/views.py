@@ -65,7 +65,7 @@ DATA = ViewType("Data", DATA_FIELDS, _OPTIONS_START + len(OPTION_FIELDS), read_o
 
 
 @register_model(ViewType)
-class _ViewModel(models.StructModel):  # type: ignore[misc]
+class _ViewModel(models.StructModel):
     """Two addresses: the Model's table, and the row of a Data (null for the others)."""
 
     def __init__(self, manager: Any, kind: ViewType) -> None:
@@ -74,7 +74,7 @@ class _ViewModel(models.StructModel):  # type: ignore[misc]
 
 
 @infer_getattr
-class _ViewAttributes(AttributeTemplate):  # type: ignore[misc]
+class _ViewAttributes(AttributeTemplate):
     key = ViewType
 
     def generic_resolve(self, kind: ViewType, name: str) -> types.Type | None:
@@ -96,7 +96,7 @@ def _locate(context: Any, builder: Any, kind: ViewType, view: Any, name: str) ->
     return table, start
 
 
-@lower_getattr_generic(ViewType)  # type: ignore[untyped-decorator]
+@lower_getattr_generic(ViewType)
 def _lower_getattr(context: Any, builder: Any, kind: ViewType, view: Any, name: str) -> Any:
     if name == "opt":
         return view
@@ -135,7 +135,7 @@ def _array(context: Any, builder: Any, kind: types.Array, pointer: Any, shape: l
     return array._getvalue()
 
 
-@lower_setattr_generic(ViewType)  # type: ignore[untyped-decorator]
+@lower_setattr_generic(ViewType)
 def _lower_setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -> None:
     kind, value_type = sig.args
     if kind.read_only:
@@ -148,7 +148,7 @@ def _lower_setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -
     builder.store(value, pointer)
 
 
-@unbox(ViewType)  # type: ignore[untyped-decorator]
+@unbox(ViewType)
 def _unbox(kind: ViewType, value: Any, c: Any) -> NativeValue:
     """Take the address from an int, or from the __index__ of a Model or Data."""
     number = c.pyapi.number_long(value)
@@ -172,11 +172,11 @@ def _unbox(kind: ViewType, value: Any, c: Any) -> NativeValue:
     return NativeValue(members._getvalue(), is_error=failed)
 
 
-@typeof_impl.register(Model)  # type: ignore[untyped-decorator]
+@typeof_impl.register(Model)
 def _typeof_model(value: Model, context: object) -> types.Type:
     return MODEL
 
 
-@typeof_impl.register(Data)  # type: ignore[untyped-decorator]
+@typeof_impl.register(Data)
 def _typeof_data(value: Data, context: object) -> types.Type:
     return DATA

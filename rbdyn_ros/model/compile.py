@@ -71,11 +71,15 @@ def _bodies(tree: Tree) -> Arrays:
     subtree = mass.copy()
     for i in range(len(bodies) - 1, 0, -1):
         subtree[parent[i]] += subtree[i]
-    moments, axes = _principal(np.array([inertia[2] for inertia in inertias]))
+    inertia = np.array([inertia[2] for inertia in inertias])
+    moments, axes = _principal(inertia)
+    last_child = {p: i for i, p in enumerate(parent)}
     nv = [0, *(JOINT_KINDS[_type_of(body)].nv for body in bodies[1:])]
     return {
         "body_parentid": parent,
         "body_rootid": root,
+        "body_haschild": np.isin(np.arange(len(bodies)), parent[1:]),
+        "body_lastchild": np.array([last_child[p] == i for i, p in enumerate(parent)]),
         "body_dofadr": np.where(np.array(nv) > 0, _starts(nv), -1),
         "body_dofnum": np.array(nv),
         "body_pos": np.array([body.place.pos for body in bodies]),
@@ -86,6 +90,7 @@ def _bodies(tree: Tree) -> Arrays:
         "body_imat": axes,
         "body_mass": mass,
         "body_inertia": moments,
+        "body_fullinertia": inertia[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]],
         "body_subtreemass": subtree,
     }
 

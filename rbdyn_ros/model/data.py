@@ -39,7 +39,9 @@ DATA_FIELDS = (
     Field("cdof_dot", ("nv", 6), "time derivative of cdof", stage="com_vel"),
     Field("qfrc_passive", ("nv",), "damping, friction, limits [N m or N]", stage="passive"),
     Field("dof_viscosity", ("nv",), "-d(qfrc_passive) / d(qvel), diagonal", stage="passive"),
-    Field("cacc_bias", ("nbody", 6), "acceleration at qacc = 0, gravity as -g", stage="bias_force"),
+    Field(
+        "cacc_bias", ("nbody", 6), "acceleration at qacc = 0, gravity as -g", stage="bias_force"
+    ),
     Field("cfrc_bias", ("nbody", 6), "force for cacc_bias, this body alone", stage="bias_force"),
     Field("qfrc_bias", ("nv",), "Coriolis, centrifugal and gravity force", stage="rne"),
     # acceleration

@@ -1,4 +1,4 @@
-"""How an array of Model or Data is declared: once, with dims, meaning and the stage that writes it."""
+"""How an array of Model or Data is declared: once, with dims, meaning and its writer."""
 
 from __future__ import annotations
 

@@ -58,14 +58,16 @@ def lump(description: Description, floating_base: bool) -> Tree:
     """
     links = {link.name: link for link in description.links}
     joints_below: dict[str, list[Joint]] = defaultdict(list)
-    for joint in description.joints:
-        joints_below[joint.parent].append(joint)
-    children = {joint.child for joint in description.joints}
+    for edge in description.joints:
+        joints_below[edge.parent].append(edge)
+    children = {edge.child for edge in description.joints}
     root = next(name for name in links if name not in children)
 
     origin = Placement(0, np.zeros(3), np.eye(3))
     tree = Tree([Body(WORLD, origin, None)], {})
-    waiting: list[tuple[str, Placement, Joint | None, bool]] = [(root, origin, None, floating_base)]
+    waiting: list[tuple[str, Placement, Joint | None, bool]] = [
+        (root, origin, None, floating_base)
+    ]
     while waiting:
         name, place, joint, moves = waiting.pop()
         if moves:
@@ -75,8 +77,10 @@ def lump(description: Description, floating_base: bool) -> Tree:
         inertial = links[name].inertial
         if inertial is not None:
             tree.bodies[place.body].parts.append((inertial, place))
-        for below in reversed(joints_below[name]):
-            waiting.append((below.child, place.then(below.origin), below, below.type != "fixed"))
+        waiting.extend(
+            (below.child, place.then(below.origin), below, below.type != "fixed")
+            for below in reversed(joints_below[name])
+        )
     return tree
 
 

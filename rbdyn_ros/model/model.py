@@ -28,6 +28,8 @@ MODEL_FIELDS = (
     # bodies; fields in the frame of the parent body unless said otherwise
     Field("body_parentid", ("nbody",), "parent body; of the world 0", "int"),
     Field("body_rootid", ("nbody",), "child of the world this body descends from", "int"),
+    Field("body_haschild", ("nbody",), "1 if a joint hangs on the body", "int"),
+    Field("body_lastchild", ("nbody",), "1 if no body with a higher number has its parent", "int"),
     Field("body_dofadr", ("nbody",), "first dof of the body's joint, -1 if it has none", "int"),
     Field("body_dofnum", ("nbody",), "number of dofs of the body's joint", "int"),
     Field("body_pos", ("nbody", 3), "origin in the parent at zero joint position [m]"),
@@ -38,6 +40,7 @@ MODEL_FIELDS = (
     Field("body_imat", ("nbody", 9), "the same as rotation matrix, row by row"),
     Field("body_mass", ("nbody",), "[kg]; of the world 0"),
     Field("body_inertia", ("nbody", 3), "principal moments about the centre of mass [kg m^2]"),
+    Field("body_fullinertia", ("nbody", 6), "the same in body axes: xx yy zz xy xz yz [kg m^2]"),
     Field("body_subtreemass", ("nbody",), "mass of the body and all its descendants [kg]"),
     # joints
     Field("jnt_type", ("njnt",), "a JointType", "int"),
@@ -112,7 +115,7 @@ class Model:
         keep.update(sizes)
         for field in MODEL_FIELDS:
             dtype = np.int64 if field.kind == "int" else np.float64
-            value = np.array(arrays[field.name], dtype).reshape(field.shape(sizes))
+            value = np.array(arrays[field.name], dtype, order="C").reshape(field.shape(sizes))
             value.flags.writeable = False
             keep[field.name] = value
         self._lay_out(sizes)
@@ -142,7 +145,7 @@ class Model:
         raise ModelError(
             Finding(
                 "model-read-only",
-                f"Model.{name} cannot be set: a Model is read-only, only what is in m.opt changes.",
+                f"Model.{name} cannot be set: a Model is read-only, only m.opt may change.",
                 element=name,
             )
         )

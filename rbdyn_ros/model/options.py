@@ -117,4 +117,6 @@ class Options:
 
 def _refused(name: str, found: object, allowed: str) -> ParameterError:
     text = f"opt.{name} is {found!r}; allowed is {allowed}."
-    return ParameterError(Finding(f"option-{name}", text, "error", name, None, repr(found), allowed))
+    return ParameterError(
+        Finding(f"option-{name}", text, "error", name, None, repr(found), allowed)
+    )

@@ -45,7 +45,8 @@ def mat_to_quat(mat: ArrayLike) -> Array:
     )
     K = products + products.T + np.diag(diagonal + 1.0)
     row: Array = K[np.argmax(diagonal)]
-    return row / np.linalg.norm(row)
+    quat: Array = row / np.linalg.norm(row)
+    return quat
 
 
 def cross_matrix(v: ArrayLike) -> Array:
@@ -65,4 +66,5 @@ def plane_basis(normal: Array) -> Array:
         return np.array([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]])
     v = np.array([-z[1], z[0], 0.0])  # e_z cross normal
     V = cross_matrix(v)
-    return (np.eye(3) + V + V @ V / (1.0 + z[2])).T
+    rows: Array = (np.eye(3) + V + V @ V / (1.0 + z[2])).T
+    return rows
