@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rbdyn_ros.engine.aba import articulated, count_bad
-from rbdyn_ros.engine.jcalc import integrate_joint
+from rbdyn_ros.engine.jcalc import integrate_joint, joint_rate
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.passive import passive
@@ -47,33 +47,38 @@ def integrate_pos(m, qpos, qvel, h):
 
 @kernel
 def _rk4(m, d, h):
-    """Classical Runge-Kutta; stages and the sum are steps on the manifold from the start.
+    """Classical Runge-Kutta; each trial state is a displacement from the start of the step.
 
-    Source: MuJoCo mj_RungeKutta.
+    Source: Munthe-Kaas, High order Runge-Kutta methods on manifolds, 1999: with the rate of the
+    displacement corrected by jcalc's joint_rate the order is 4 for turning joints as well.
     """
-    nv = m.nv
     for k in range(m.nq):
         d.rk_qpos[k] = d.qpos[k]
-    for k in range(nv):
+    for k in range(m.nv):
         d.rk_qvel[k] = d.qvel[k]
+        d.rk_rate[k] = 0.0
         d.rk_sum[0, k] = 0.0
         d.rk_sum[1, k] = 0.0
-    for stage_number in range(4):
-        weight = 1.0 / 6.0 if stage_number == 0 or stage_number == 3 else 1.0 / 3.0
+    reached = 0.0  # time of the trial state after the start
+    for trial in range(4):
+        weight = 1.0 / 6.0 if trial == 0 or trial == 3 else 1.0 / 3.0
         articulated(m, d, 0.0, d.qacc_step)
-        for k in range(nv):
-            d.rk_sum[0, k] += weight * d.qvel[k]
+        for j in range(m.njnt):
+            joint_rate(m, j, d.rk_rate, d.qvel, reached)
+        for k in range(m.nv):
+            d.rk_sum[0, k] += weight * d.rk_rate[k]
             d.rk_sum[1, k] += weight * d.qacc_step[k]
-        if stage_number < 3:
-            _move_from_start(m, d, d.qvel, d.qacc_step, h if stage_number == 2 else 0.5 * h)
+        if trial < 3:
+            reached = h if trial == 2 else 0.5 * h
+            _move_from_start(m, d, d.rk_rate, d.qacc_step, reached)
             smooth_stages(m, d)
     _move_from_start(m, d, d.rk_sum[0], d.rk_sum[1], h)
 
 
 @kernel
-def _move_from_start(m, d, velocity, acceleration, h):
+def _move_from_start(m, d, rate, acceleration, h):
     for k in range(m.nq):
         d.qpos[k] = d.rk_qpos[k]
-    integrate_pos(m, d.qpos, velocity, h)
+    integrate_pos(m, d.qpos, rate, h)
     for k in range(m.nv):
         d.qvel[k] = d.rk_qvel[k] + h * acceleration[k]

@@ -138,6 +138,35 @@ def integrate_joint(m, j, qpos, qvel, h):
 
 
 @inline
+def joint_rate(m, j, rate, qvel, h):
+    """Replace `rate` of joint j by the rate at which its displacement h `rate` grows now.
+
+    A displacement u from the start of a step is what integrate_joint takes; it grows with qvel
+    where the joint moves in a flat space, but turns add up by exp(u), whose derivative it is
+    that qvel gives: u' = dexp^-1(-u) w.
+    """
+    kind = m.jnt_type[j]
+    v = m.jnt_dofadr[j]
+    if kind == FREE:
+        for k in range(v, v + 3):
+            rate[k] = qvel[k]
+        v += 3
+    if kind == FREE or kind == BALL:
+        u = (h * rate[v], h * rate[v + 1], h * rate[v + 2])
+        w = (qvel[v], qvel[v + 1], qvel[v + 2])
+        # w + u x w / 2 + u x (u x w) / 12; the next term is of fourth order in h
+        uw = cross3(u, w)
+        uuw = cross3(u, uw)
+        for k in range(3):
+            rate[v + k] = w[k] + uw[k] / 2.0 + uuw[k] / 12.0
+    elif kind == PLANAR:
+        for k in range(v, v + 3):
+            rate[k] = qvel[k]
+    else:
+        rate[v] = qvel[v]
+
+
+@inline
 def _integrate_quat(qpos, q, qvel, v, h):
     # q <- q exp(h w / 2), w in body axes, renormalised (RBDA section 4.5)
     x, y, z = h * qvel[v], h * qvel[v + 1], h * qvel[v + 2]

@@ -59,6 +59,7 @@ DATA_FIELDS = (
     Field("qacc_step", ("nv",), "acceleration the integrator used", stage="integrate"),
     Field("rk_qpos", ("nq",), "Runge-Kutta: position at the start", stage="integrate"),
     Field("rk_qvel", ("nv",), "Runge-Kutta: velocity at the start", stage="integrate"),
+    Field("rk_rate", ("nv",), "Runge-Kutta: rate of the displacement", stage="integrate"),
     Field("rk_sum", (2, "nv"), "Runge-Kutta: weighted velocity, acceleration", stage="integrate"),
     # health
     Field("nbad", (), "dofs whose inertia was not positive, since reset", "int", "aba"),
