@@ -1,10 +1,10 @@
-"""What every test session shares: the table of worst errors at its end."""
+"""What every test session shares: the table of worst errors at its end, with -v."""
 
 from support.compare import WORST
 
 
 def pytest_terminal_summary(terminalreporter):
-    if not WORST:
+    if not WORST or terminalreporter.verbosity < 1:
         return
     terminalreporter.section("worst errors, as part of the largest entry")
     for (kind, field), (share, error, where) in sorted(WORST.items()):

@@ -36,7 +36,7 @@ def test_model_array_is_declared_and_read_only(m, field):
 
 
 def test_model_attributes_cannot_be_set(m):
-    with pytest.raises(rb.ModelError, match="only what is in m"):
+    with pytest.raises(rb.ModelError, match="a Model is read-only"):
         m.body_mass = np.ones(m.nbody)
     with pytest.raises(rb.ModelError):
         m.opt = None
@@ -70,6 +70,14 @@ def test_regular_numbering(m):
     assert (m.body_parentid[1:] < np.arange(1, m.nbody)).all()
     assert m.body_mass[0] == 0.0
     assert m.body_subtreemass[0] == pytest.approx(m.body_mass.sum())
+
+
+def test_both_inertias_are_one(m):
+    """body_fullinertia = body_imat diag(body_inertia) body_imat^T."""
+    axes = m.body_imat.reshape(-1, 3, 3)
+    I = np.einsum("bij,bj,bkj->bik", axes, m.body_inertia, axes)
+    six = I[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+    assert np.abs(six - m.body_fullinertia).max() < 1e-14 * m.body_inertia.max()
 
 
 def test_defaults(m):

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 pytest.importorskip("mujoco", reason="mujoco is not installed")
+import mujoco
 from support import pairs, robots
 from support.compare import Comparison
+
+import rbdyn_ros as rb
 
 TREE = ("body_parentid", "body_rootid", "body_dofadr", "body_dofnum", "dof_bodyid", "dof_parentid")
 SPARSE = ("M_rownnz", "M_rowadr", "M_colind")
@@ -52,3 +55,25 @@ def test_tree(name, base):
     with Comparison("MuJoCo, Model", f"{name}, {base} base") as case:
         case.equal("body_names", m.body_names, [mm.body(i).name for i in range(mm.nbody)])
         compare(case, m, mm)
+
+
+PLANAR = """<robot name="p"><link name="a"/><link name="b"><inertial><origin xyz=".1 .2 .3"/>
+<mass value="2"/><inertia ixx="1" iyy="1.1" izz="1.2" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="planar"><origin xyz="1 2 3" rpy=".1 .2 .3"/><parent link="a"/>
+<child link="b"/><axis xyz="{axis}"/></joint>
+<mujoco><compiler fusestatic="true" balanceinertia="false"/></mujoco></robot>"""
+
+
+@pytest.mark.parametrize("axis", ["0 0 1", "1 0 0", "0 -1 0", "0 0 -1", "0.3 -0.5 0.8"])
+def test_planar_joint_of_a_urdf(axis):
+    """One planar joint is MuJoCo's slide, slide, hinge along the same three axes."""
+    text = PLANAR.format(axis=axis)
+    m, mm = rb.load_urdf(text), mujoco.MjModel.from_xml_string(text)
+    d, md = rb.make_data(m), mujoco.MjData(mm)
+    d.qpos = md.qpos[:] = [0.1, 0.2, 0.3]
+    d.qvel = md.qvel[:] = [0.4, 0.5, 0.6]
+    rb.forward(m, d)
+    mujoco.mj_forward(mm, md)
+    with Comparison("MuJoCo", f"planar joint about {axis}") as case:
+        for name in ("xpos", "xmat", "cdof", "cdof_dot", "M", "qfrc_bias", "qacc"):
+            case.close(name, getattr(d, name), getattr(md, name), TOLERANCE)

@@ -10,8 +10,9 @@ from support.trees import rotation
 
 mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
 
+mujoco.set_mju_user_warning(lambda _: None)  # or it writes MUJOCO_LOG.TXT where tests run
+
 ANCHOR = "anchor_of_the_floating_base"
-ANGLES = {"ball": mujoco.mjtJoint.mjJNT_BALL, "prismatic": mujoco.mjtJoint.mjJNT_SLIDE}
 
 
 class RefusedError(Exception):

@@ -1,0 +1,162 @@
+"""A simulator as a user starts it, in its own process, and a peer that talks to it over DDS."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+_count = itertools.count()
+STARTED = "simulating '"
+
+
+class Simulator:
+    """`rbdyn sim` in its own process; what it says goes into a file."""
+
+    def __init__(self, folder, domain, *arguments, entry="cli"):
+        self.log = folder / f"log{next(_count)}.txt"
+        self.domain = domain
+        env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=str(folder))
+        env.update(ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST", PYTHONUNBUFFERED="1")
+        code = {
+            "cli": "import sys; sys.argv[1:1] = ['sim']; from rbdyn_ros.cli import main; main()",
+            "node": "from rbdyn_ros.ros.simulator import main; main()",  # as `ros2 run` does
+        }
+        command = [sys.executable, "-c", code[entry]]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [*command, *map(str, arguments)], env=env, stdout=log, stderr=log
+            )
+
+    def text(self):
+        return self.log.read_text()
+
+    def wait_for(self, words, timeout=60.0):
+        until(lambda: words in self.text() or self.process.poll() is not None, timeout)
+        assert words in self.text(), f"'{words}' was not said:\n{self.text()}"
+
+    def end(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+        return self.process.wait(10.0)
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+class Peer:
+    """A node of the test: collects messages, sends commands, calls services."""
+
+    def __init__(self, domain):
+        import rclpy
+        from rclpy.executors import SingleThreadedExecutor
+
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, domain_id=domain)
+        self.node = rclpy.create_node("peer", context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+
+    def collect(self, kind, topic, qos=10):
+        """Subscribe; return the list that messages are added to."""
+        messages = []
+        self.node.create_subscription(kind, topic, messages.append, qos)
+        return messages
+
+    def publisher(self, kind, topic):
+        """Return a publisher that has found its subscriber."""
+        publisher = self.node.create_publisher(kind, topic, 10)
+        self.until(lambda: publisher.get_subscription_count() > 0)
+        return publisher
+
+    def spin(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.executor.spin_once(timeout_sec=0.01)
+
+    def until(self, condition, timeout=10.0):
+        """Spin until a condition holds; it must."""
+        end = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < end, "it did not happen in time"
+            self.executor.spin_once(timeout_sec=0.01)
+
+    def call(self, kind, name, request):
+        client = self.node.create_client(kind, name)
+        self.until(client.service_is_ready)
+        future = client.call_async(request)
+        self.until(future.done)
+        self.node.destroy_client(client)
+        return future.result()
+
+    def close(self):
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.context.try_shutdown()
+
+
+def until(condition, timeout):
+    end = time.monotonic() + timeout
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def domain():
+    return 10 + (os.getpid() + next(_count)) % 90
+
+
+@pytest.fixture
+def simulate(tmp_path, domain):
+    """Start simulators: simulate(*arguments); they end with the test."""
+    started = []
+
+    def start(*arguments, wait=True, entry="cli"):
+        simulator = Simulator(tmp_path, domain, *arguments, entry=entry)
+        started.append(simulator)
+        if wait:
+            simulator.wait_for(STARTED)
+        return simulator
+
+    yield start
+    for simulator in started:
+        simulator.kill()
+
+
+@pytest.fixture
+def peer(domain):
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    peer = Peer(domain)
+    yield peer
+    peer.close()
+
+
+TWO_JOINTS = """<robot name="two">
+  <link name="base"><inertial><mass value="3"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+  <joint name="lift" type="prismatic"><parent link="base"/><child link="car"/>
+    <axis xyz="1 0 0"/><limit lower="0.5" upper="2" effort="8" velocity="10"/></joint>
+  <link name="car"><inertial><mass value="2"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+  <joint name="turn" type="continuous"><origin xyz="0 0 0.3"/><parent link="car"/>
+    <child link="arm"/><axis xyz="0 1 0"/></joint>
+  <link name="arm"><inertial><origin xyz="0.2 0 0"/><mass value="1"/>
+    <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>
+  <joint name="mount" type="fixed"><origin xyz="0.4 0 0" rpy="0 0 1"/><parent link="arm"/>
+    <child link="tool"/></joint>
+  <link name="tool"/>
+</robot>
+"""
+
+
+@pytest.fixture
+def two_joints(tmp_path) -> Path:
+    """A robot whose slide may not be at 0."""
+    path = tmp_path / "two.urdf"
+    path.write_text(TWO_JOINTS)
+    return path

@@ -1,0 +1,61 @@
+"""Numbers to messages, without a node."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+
+import rbdyn_ros as rb
+from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.ros import convert
+from rbdyn_ros.ros.convert import Prepared, SingleJoints
+
+
+def test_quaternions_turn_to_xyzw():
+    assert convert.xyzw([1.0, 2.0, 3.0, 4.0]).tolist() == [2.0, 3.0, 4.0, 1.0]
+
+
+def test_a_shifted_wrench_does_the_same_work():
+    rng = np.random.default_rng(1)
+    force, torque, point, xipos, v, w = rng.normal(size=(6, 3))
+    f, t = np.split(convert.wrench_at(force, torque, point, xipos), 2)
+    at_point = force @ (v + np.cross(w, point - xipos)) + torque @ w
+    np.testing.assert_allclose(f @ v + t @ w, at_point, rtol=1e-12)
+
+
+@pytest.mark.parametrize("stamp", [0, 999_999_999, 1_000_000_000, 86_400_000_000_000 + 123])
+def test_prepared_joint_states_are_what_rclpy_serialises(stamp):
+    m = rb.load_urdf(bundled_robot("seven_dof_arm"))
+    joints = SingleJoints.of(m)
+    marked = JointState(name=list(joints.names))
+    marked.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+    marked.position, marked.velocity, marked.effort = (convert.marks(7 * k, 7) for k in range(3))
+    prepared = Prepared(marked, 21)
+    for seed in range(3):
+        qpos, qvel, effort = np.random.default_rng(seed).normal(size=(3, 7))
+        message = convert.joint_state(joints, stamp, qpos, qvel, effort)
+        numbers = np.concatenate([qpos, qvel, effort])
+        assert prepared.filled(stamp, numbers) == bytes(serialize_message(message))
+
+
+def test_prepared_transforms_are_what_rclpy_serialises():
+    tf2_msgs = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not installed")
+    links = [convert.Link(k, -1, "world", "odd name length"[:k]) for k in range(1, 6)]
+    numbers = np.array(convert.marks(0, 35)).reshape(5, 7)
+    marked = convert.transforms(links, Prepared.MARK_STAMP, numbers)
+    prepared = Prepared(tf2_msgs.TFMessage(transforms=marked), 35)
+    rows = np.random.default_rng(2).normal(size=(5, 7))
+    message = tf2_msgs.TFMessage(transforms=convert.transforms(links, 12_345_678_901, rows))
+    assert prepared.filled(12_345_678_901, rows.reshape(-1)) == bytes(serialize_message(message))
+
+
+def test_quaternions_agree_with_tf_transformations():
+    tf = pytest.importorskip("tf_transformations", reason="tf_transformations is not installed")
+    from rbdyn_ros.model.rotation import mat_to_quat
+
+    T = tf.euler_matrix(0.3, -0.2, 1.0)
+    ours, theirs = convert.xyzw(mat_to_quat(T[:3, :3])), tf.quaternion_from_matrix(T)
+    np.testing.assert_allclose(ours * np.sign(ours @ theirs), theirs, atol=1e-12)

@@ -1,0 +1,84 @@
+"""Ways to start wrongly and to end well: sentences, exit codes, no traceback."""
+
+import signal
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from rcl_interfaces.srv import GetParameters, SetParameters
+
+import rbdyn_ros as rb
+
+CYCLE = """<robot name="r"><link name="a"/><link name="b"/>
+<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>
+<joint name="k" type="fixed"><parent link="b"/><child link="a"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it_cleanly(simulate, number):
+    simulator = simulate()
+    assert simulator.end(number) == 0
+    assert "Traceback" not in simulator.text()
+    assert "real-time factor" in simulator.text()
+
+
+def test_ctrl_c_while_it_waits_for_a_robot(simulate):
+    simulator = simulate(entry="node", wait=False)
+    simulator.wait_for("waiting for a robot on /robot_description")
+    assert simulator.end() == 0
+    assert "Traceback" not in simulator.text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["-p", "timestep:=-1.0"],
+            "parameter 'timestep' is -1.0; allowed is a number from 0.0001",
+        ),
+        (["-p", "on_timeout:=brake"], "allowed is one of zero, gravity, hold"),
+        (["-p", "gravity:=[0.0, 1.0]"], "parameter 'gravity'"),
+        (["-p", "publish_tf:=7"], "allowed is true or false"),
+        (["-p", "initial_positions.elbow:=0.1"], "there is no joint 'elbow'"),
+        (["-p", "initial_positions.elbow_pitch:=9.0"], "a number from -1.45 to 1.05"),
+        (["-p", "="], "rbdyn: "),
+    ],
+)
+def test_bad_parameters(simulate, arguments, words):
+    simulator = simulate("--ros-args", *arguments, wait=False)
+    assert simulator.process.wait(60.0) == 2
+    assert words in simulator.text()
+    assert "Traceback" not in simulator.text()
+
+
+def test_bad_robots(simulate, tmp_path):
+    path = tmp_path / "cycle.urdf"
+    path.write_text(CYCLE)
+    for argument, words in ((path, "cycle"), (tmp_path / "none.urdf", "none.urdf")):
+        simulator = simulate(argument, wait=False)
+        assert simulator.process.wait(30.0) == 2
+        assert words in simulator.text()
+        assert "Traceback" not in simulator.text()
+
+
+def test_unknown_parameters_warn_and_facts_are_read_only(simulate, peer, two_joints):
+    simulator = simulate(
+        two_joints, "--ros-args", "-p", "timestap:=0.002", "-p", "timestep:=0.002"
+    )
+    simulator.wait_for("there is no parameter 'timestap' (did you mean 'timestep'?)")
+    names = ["model_sha256", "effort_command_joints", "timestep", "initial_positions.lift"]
+    request = GetParameters.Request(names=names)
+    sha, joints, timestep, lift = peer.call(
+        GetParameters, "simulator/get_parameters", request
+    ).values
+    assert sha.string_value == rb.load_urdf(two_joints).sha256()
+    assert list(joints.string_array_value) == ["lift", "turn"]
+    assert (timestep.double_value, lift.double_value) == (0.002, 0.5)
+    from rclpy.parameter import Parameter
+
+    change = [Parameter("command_timeout", value=9.0).to_parameter_msg()]
+    result = peer.call(
+        SetParameters, "simulator/set_parameters", SetParameters.Request(parameters=change)
+    )
+    assert not result.results[0].successful

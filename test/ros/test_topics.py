@@ -1,0 +1,193 @@
+"""What the simulator publishes: content, stamps, QoS."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("tf2_msgs", reason="tf2_msgs is not installed")
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import SetBool, Trigger
+from tf2_msgs.msg import TFMessage
+
+import rbdyn_ros as rb
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def nanoseconds(stamp):
+    return stamp.sec * 1_000_000_000 + stamp.nanosec
+
+
+def as_matrix(transform):
+    t, q = transform.transform.translation, transform.transform.rotation
+    T = np.eye(4)
+    w, x, y, z = q.w, q.x, q.y, q.z
+    T[:3, :3] = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    T[:3, 3] = t.x, t.y, t.z
+    return T
+
+
+def test_frames_agree_with_the_model_at_the_stamp(simulate, peer, two_joints):
+    simulate(two_joints, "--ros-args", "-p", "frame_prefix:=left/")
+    states = {}
+
+    def keep(message):
+        states.__setitem__(nanoseconds(message.header.stamp), message)
+
+    peer.node.create_subscription(JointState, "joint_states", keep, 10)
+    moving = peer.collect(TFMessage, "/tf", 100)
+    fixed = peer.collect(TFMessage, "/tf_static", LATCHED)
+
+    def matching():
+        return [tf for tf in moving if nanoseconds(tf.transforms[0].header.stamp) in states]
+
+    peer.until(lambda: fixed and len(matching()) > 10)
+    assert len(fixed) == 1
+    tf = matching()[-1]
+    edges = {t.child_frame_id: t for t in [*tf.transforms, *fixed[0].transforms]}
+    assert set(edges) == {"left/base", "left/car", "left/arm", "left/tool"}
+    m = rb.load_urdf(two_joints)
+    d = rb.make_data(m)
+    d.qpos = list(states[nanoseconds(tf.transforms[0].header.stamp)].position)
+    rb.kinematics(m, d)
+    for name in m.frame_names:
+        T, frame = np.eye(4), f"left/{name}"
+        while frame != "world":
+            T, frame = as_matrix(edges[frame]) @ T, edges[frame].header.frame_id
+        position, rotation = rb.frame_pose(m, d, name)
+        np.testing.assert_allclose(T[:3, 3], position, atol=1e-12)
+        np.testing.assert_allclose(T[:3, :3], rotation, atol=1e-12)
+
+
+def test_start_is_clipped_into_the_limits_and_rates_are_exact(simulate, peer, two_joints):
+    simulate(two_joints, "--ros-args", "-p", "start_paused:=true", "-p", "tf_rate:=100.0")
+    clocks = peer.collect(Clock, "/clock", 1)
+    states = peer.collect(JointState, "joint_states")
+    moving = peer.collect(TFMessage, "/tf", 100)
+    description = peer.collect(String, "robot_description", LATCHED)
+    peer.until(lambda: states and clocks and moving)  # the heartbeat of a paused simulator
+    assert list(states[0].name) == ["lift", "turn"]
+    assert list(states[0].position) == [0.5, 0.0]
+    assert nanoseconds(clocks[0].clock) == 0
+    assert description[0].data == two_joints.read_text()
+    peer.call(SetBool, "simulator/pause", SetBool.Request(data=False))
+    peer.until(lambda: len(clocks) > 30 and len(states) > 300)
+    stamps = np.array([nanoseconds(clock.clock) for clock in clocks])
+    assert set(stamps % 10_000_000) == {0}
+    assert (np.diff(np.unique(stamps)) > 0).all()
+    stamps = np.array([nanoseconds(state.header.stamp) for state in states[5:]])
+    assert np.median(np.diff(stamps)) == 1_000_000
+    assert {nanoseconds(tf.transforms[0].header.stamp) % 10_000_000 for tf in moving} == {0}
+
+
+def test_quality_of_service(simulate, peer):
+    simulate()
+    expected = {
+        "/joint_states": ("VOLATILE", 1),
+        "/tf": ("VOLATILE", 1),
+        "/tf_static": ("TRANSIENT_LOCAL", 1),
+        "/clock": ("VOLATILE", 1),
+        "/robot_description": ("TRANSIENT_LOCAL", 1),
+    }
+    peer.until(lambda: all(peer.node.count_publishers(topic) for topic in expected))
+    for topic, (durability, count) in expected.items():
+        found = peer.node.get_publishers_info_by_topic(topic)
+        assert len(found) == count
+        assert found[0].qos_profile.reliability == ReliabilityPolicy.RELIABLE
+        assert found[0].qos_profile.durability.name == durability
+
+
+def test_pause_step_reset(simulate, peer):
+    simulator = simulate("--ros-args", "-p", "initial_positions.elbow_pitch:=0.5")
+    states = peer.collect(JointState, "joint_states")
+    peer.until(lambda: len(states) > 50)
+    refused = peer.call(Trigger, "simulator/step", Trigger.Request())
+    assert not refused.success
+    assert "pause it first" in refused.message
+    assert peer.call(SetBool, "simulator/pause", SetBool.Request(data=True)).success
+    peer.spin(0.2)
+    paused = nanoseconds(states[-1].header.stamp)
+    peer.spin(0.3)
+    assert nanoseconds(states[-1].header.stamp) == paused
+    assert peer.call(Trigger, "simulator/step", Trigger.Request()).success
+    peer.until(lambda: nanoseconds(states[-1].header.stamp) == paused + 1_000_000)
+    assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success
+    peer.until(lambda: nanoseconds(states[-1].header.stamp) == paused + 2_000_000)
+    assert states[-1].position[states[-1].name.index("elbow_pitch")] == 0.5
+    assert not any(states[-1].velocity)
+    seen = len(states)
+    peer.call(SetBool, "simulator/pause", SetBool.Request(data=False))
+    peer.spin(0.5)
+    stamps = [nanoseconds(state.header.stamp) for state in states[seen:]]
+    assert stamps[-1] - paused < 800_000_000  # no burst makes up for the pause
+    assert stamps == sorted(stamps)
+    assert simulator.process.poll() is None
+
+
+def test_two_robots_by_namespace(simulate, peer, two_joints):
+    for name in ("left", "right"):
+        last = simulate(
+            two_joints, "--ros-args", "-r", f"__ns:=/{name}", "-p", f"frame_prefix:={name}/"
+        )
+    left = peer.collect(JointState, "/left/joint_states")
+    right = peer.collect(JointState, "/right/joint_states")
+    peer.until(lambda: left and right)
+    assert peer.node.count_publishers("/clock") == 1
+    assert "/clock has a publisher already" in last.text()
+    apart = nanoseconds(left[-1].header.stamp) - nanoseconds(right[-1].header.stamp)
+    assert abs(apart) < 1_000_000_000  # both count the time of the one clock
+
+
+def test_description_by_topic(simulate, peer, two_joints):
+    simulator = simulate(entry="node", wait=False)
+    simulator.wait_for("waiting for a robot on /robot_description", 10.0)
+    publisher = peer.node.create_publisher(String, "robot_description", LATCHED)
+    publisher.publish(String(data=two_joints.read_text()))
+    simulator.wait_for("simulating 'two'")
+    states = peer.collect(JointState, "joint_states")
+    peer.until(lambda: states)
+    assert list(states[0].name) == ["lift", "turn"]
+    assert peer.node.count_publishers("robot_description") == 1
+
+
+def test_a_nan_is_never_published(simulate, peer, tmp_path):
+    # a fast spin about one axis with a tiny inertia and no limit of effort: it diverges
+    path = tmp_path / "light.urdf"
+    path.write_text(
+        '<robot name="light"><link name="base"/><joint name="spin" type="continuous">'
+        '<parent link="base"/><child link="top"/></joint><link name="top"><inertial>'
+        '<mass value="0.001"/><inertia ixx="1e-6" ixy="0" ixz="0" iyy="1e-6" iyz="0" izz="1e-6"/>'
+        "</inertial></link></robot>"
+    )
+    simulator = simulate(path)
+    states = peer.collect(JointState, "joint_states")
+    publisher = peer.publisher(JointState, "joint_commands")
+    publisher.publish(JointState(name=["spin"], effort=[1e300]))
+    simulator.wait_for("the state of joint 'spin' diverged", 5.0)
+    peer.spin(0.3)
+    before = states[-1]
+    assert all(np.isfinite([*s.position, *s.velocity, *s.effort]).all() for s in states)
+    assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success
+    peer.until(
+        lambda: nanoseconds(states[-1].header.stamp) > nanoseconds(before.header.stamp) + 10**7
+    )
+    assert states[-1].position[0] == 0.0
+
+
+def test_floating_base_is_in_tf_not_in_joint_states(simulate, peer, two_joints):
+    simulate(two_joints, "--ros-args", "-p", "floating_base:=true")
+    states = peer.collect(JointState, "joint_states")
+    moving = peer.collect(TFMessage, "/tf", 100)
+    peer.until(lambda: states and len(moving) > 10)
+    assert list(states[-1].name) == ["lift", "turn"]
+    first, last = ({t.child_frame_id: t for t in tf.transforms} for tf in (moving[0], moving[-1]))
+    assert first["base"].header.frame_id == "world"
+    fall = first["base"].transform.translation.z - last["base"].transform.translation.z
+    assert fall > 0.0

@@ -1,0 +1,160 @@
+"""The loop without ROS: efforts, policies, pause, faults, overruns."""
+
+import time
+
+import numpy as np
+import pytest
+
+import rbdyn_ros as rb
+from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.engine import jit
+
+if jit.DISABLED:
+    pytest.skip("the loop is compiled only", allow_module_level=True)
+
+from rbdyn_ros.runtime import loop, realtime
+from rbdyn_ros.runtime.runtime import Runtime, Settings, warm
+
+
+@pytest.fixture
+def arm():
+    return rb.load_urdf(bundled_robot("seven_dof_arm"))
+
+
+@pytest.fixture
+def start():
+    running = []
+
+    def begin(m, position=None, **settings):
+        runtime = Runtime(m, Settings(**{"realtime": "off", **settings}), position)
+        running.append(runtime)
+        runtime.start()
+        return runtime
+
+    yield begin
+    for runtime in running:
+        runtime.stop()
+
+
+def states_for(runtime, seconds):
+    states, end = [], time.monotonic() + seconds
+    while time.monotonic() < end:
+        state = runtime.next_state(0.05)
+        states += [state] if state else []
+    return states
+
+
+def test_it_moves_exactly_as_step(arm, start):
+    runtime = start(arm, command_timeout=100.0, start_paused=True)
+    runtime.command(np.arange(7), np.linspace(-1.0, 1.0, 7))
+    d = rb.make_data(arm)
+    d.qfrc_applied = np.linspace(-1.0, 1.0, 7)
+    for _ in range(20):
+        assert runtime.step()
+    last = states_for(runtime, 0.1)[-1]
+    rb.step(arm, d, 20)
+    assert last.tick == 20
+    assert (last.qpos == d.qpos).all()
+    assert (last.qvel == d.qvel).all()
+
+
+def test_gravity_policy_carries_what_inverse_dynamics_says(arm, start):
+    position = np.array([0.0, 0.9, 0.2, 0.4, 0.1, -0.5, 0.0])
+    runtime = start(arm, position, on_timeout="gravity")
+    last = states_for(runtime, 0.3)[-1]
+    d = rb.make_data(arm)
+    d.qpos = last.qpos
+    rb.forward(arm, d)
+    np.testing.assert_allclose(last.effort, d.qfrc_bias, atol=1e-6)
+    np.testing.assert_allclose(last.qpos, position, atol=1e-6)
+    assert last.stale == 7
+
+
+def test_hold_brakes_and_then_stands(arm, start):
+    runtime = start(arm, np.array([0.0, 0.9, 0.0, 0.4, 0.0, 0.5, 0.0]), on_timeout="hold")
+    for _ in range(10):
+        runtime.command(np.array([0]), np.array([60.0]))
+        states_for(runtime, 0.01)
+    fastest = max(abs(state.qvel[0]) for state in states_for(runtime, 0.15))
+    rested = states_for(runtime, 1.0)[-1]
+    assert fastest > 0.5
+    assert np.abs(rested.qvel).max() < 0.01
+    last = states_for(runtime, 0.5)[-1]
+    np.testing.assert_allclose(last.qpos, rested.qpos, atol=0.01)
+
+
+def test_efforts_are_clamped(arm, start):
+    runtime = start(arm)
+    runtime.command(np.array([6]), np.array([-1e9]))
+    states = states_for(runtime, 0.05)
+    assert min(state.effort[6] for state in states) == -20.0
+    assert any(state.saturated == 6 for state in states)
+
+
+def test_commands_do_not_age_while_paused(arm, start):
+    runtime = start(arm)
+    assert runtime.pause(True)
+    runtime.command(np.array([0]), np.array([3.0]))
+    time.sleep(0.3)
+    assert runtime.step()
+    assert states_for(runtime, 0.05)[-1].effort[0] == 3.0
+    assert runtime.pause(False)
+    assert states_for(runtime, 0.3)[-1].effort[0] == 0.0
+
+
+def test_a_diverged_state_is_frozen_until_reset(arm, start):
+    runtime = start(arm)
+    runtime.command(np.array([0]), np.array([np.nan]))  # the gate would not let it through
+    states = states_for(runtime, 0.1)
+    last = states[-1]
+    assert last.fault == 0
+    assert np.isfinite([state.row[:14] for state in states]).all()
+    assert states_for(runtime, 0.05) == []
+    assert runtime.reset()
+    states = states_for(runtime, 0.05)
+    assert states[0].fault == -1
+    assert states[0].tick == last.tick + 1
+    assert len(states) > 10
+
+
+def test_no_state_is_lost_and_none_comes_twice(arm, start):
+    runtime = start(arm)
+    ticks = np.array([state.tick for state in states_for(runtime, 0.5)])
+    missed = sum(np.diff(ticks) - 1)
+    assert (np.diff(ticks) > 0).all()
+    assert missed < 0.2 * len(ticks)
+
+
+def test_a_stall_is_counted_and_never_made_up(arm, start):
+    # a timestep below what a wake-up takes: every period is an overrun
+    arm.opt.timestep = 1e-6
+    runtime = start(arm)
+    began = time.monotonic()
+    states_for(runtime, 0.3)
+    timing = runtime.timing()
+    assert timing.overruns > 0
+    assert timing.ticks * 1e-6 < time.monotonic() - began
+    arm.opt.timestep = 1e-3
+
+
+def test_settings_are_checked(arm):
+    with pytest.raises(rb.ParameterError, match="on_timeout is 'brake'; allowed is one of zero"):
+        Runtime(arm, Settings(on_timeout="brake"))
+
+
+def test_enforce_says_what_is_missing_and_how_to_get_it(monkeypatch):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(realtime.os, "sched_setscheduler", refuse)
+    with pytest.raises(rb.ParameterError, match=r"rtprio 98.*realtime to 'try'"):
+        realtime.obtain("enforce")
+
+
+def test_warming_leaves_no_thread_behind(arm):
+    import threading
+
+    before = threading.active_count()
+    warm(arm)
+    assert threading.active_count() == before
+    assert loop.ON_TIMEOUT[loop.HOLD] == "hold"

@@ -1,0 +1,107 @@
+"""Records between threads: never torn, in order, and the check that finds torn ones can fail."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from rbdyn_ros.engine import jit
+
+if jit.DISABLED:
+    pytest.skip("the loop is compiled only", allow_module_level=True)
+
+from rbdyn_ros.runtime.compiled import kernel, load_acquire
+from rbdyn_ros.runtime.mailbox import Mailbox, fetch, post
+
+N = 400  # long enough for a writer to be interrupted, or a reader to be overtaken
+
+
+@kernel
+def write_many(version, slots, float_slots, words, floats, control):
+    """Records whose every number is the same: 1, 2, 3 ..."""
+    value = 0
+    while load_acquire(control, 0) == 0:
+        value += 1
+        words[:] = value
+        floats[:] = value
+        post(version, slots, float_slots, words, floats)
+
+
+@kernel
+def read_many(version, slots, float_slots, words, floats, rounds, checked):
+    """Count records that are torn, go backwards, or are not the version they claim to be."""
+    wrong, last, lost = 0, 0, 0
+    for _ in range(rounds):
+        found = fetch(version, slots, float_slots, 0, words, floats)
+        if found < 0:
+            lost += 1
+            continue
+        if found == 0:
+            continue
+        torn = found < last
+        for k in range(len(words)):
+            torn = torn or (checked and words[k] != found)
+        for k in range(len(floats)):
+            torn = torn or (checked and floats[k] != found)
+        wrong += torn
+        last = found
+    return wrong, last, lost
+
+
+@kernel
+def read_carelessly(slots, rounds):
+    """The same without versions: what a mailbox protects from."""
+    torn = 0
+    for _ in range(rounds):
+        first = slots[0, 0]
+        for k in range(slots.shape[1]):
+            if slots[0, k] != first:
+                torn += 1
+                break
+    return torn
+
+
+def writing(box):
+    control = np.zeros(1, np.int64)
+    work = np.zeros(N, np.int64), np.zeros(N)
+    thread = threading.Thread(target=write_many, args=(*box.arrays, *work, control))
+    thread.start()
+    return thread, control
+
+
+@pytest.mark.parametrize("depth", [2, 64])
+def test_no_record_is_torn(depth):
+    box = Mailbox(N, N, depth)
+    thread, control = writing(box)
+    try:
+        work = np.zeros(N, np.int64), np.zeros(N)
+        wrong = last = lost = rounds = 0
+        end = time.monotonic() + 2.0
+        while time.monotonic() < end:
+            bad, last, missed = read_many(*box.arrays, *work, 1000, True)
+            wrong, lost, rounds = wrong + bad, lost + missed, rounds + 1000
+        careless = read_carelessly(box.words, 1_000_000)
+    finally:
+        control[0] = 1
+        thread.join()
+    assert wrong == 0
+    assert last > 10_000
+    assert lost < rounds
+    assert careless > 0  # the writer did disturb who does not look at versions
+
+
+def test_records_come_in_order_and_the_latest_is_found():
+    box = Mailbox(1, 1, 8)
+    words, floats = np.zeros(1, np.int64), np.zeros(1)
+    assert fetch(*box.arrays, 0, words, floats) == 0
+    for value in range(1, 6):
+        post(*box.arrays, np.array([value]), np.array([value / 2]))
+    for wanted in range(1, 6):
+        assert fetch(*box.arrays, wanted, words, floats) == wanted
+        assert (words[0], floats[0]) == (wanted, wanted / 2)
+    assert fetch(*box.arrays, 6, words, floats) == 0
+    assert fetch(*box.arrays, 0, words, floats) == 5
+    for value in range(6, 20):
+        post(*box.arrays, np.array([value]), np.array([0.0]))
+    assert fetch(*box.arrays, 6, words, floats) == 19  # long overwritten
