@@ -15,7 +15,7 @@ from rbdyn_ros.engine import kinematics as _kinematics
 from rbdyn_ros.engine import passive as _passive
 from rbdyn_ros.engine import rne as _rne
 from rbdyn_ros.engine.jit import DISABLED
-from rbdyn_ros.entry import Entry, not_a_pair, stage
+from rbdyn_ros.entry import NOBODY, Entry, demand_pair, stage
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import MAX_M_ENTRIES
@@ -57,6 +57,7 @@ def make_data(m: Model) -> Data:
 
 def reset_data(m: Model, d: Data) -> None:
     """Put a Data back into its initial state: qpos0, everything else zero, time included."""
+    demand_pair(m, d)
     d.buffer[:] = 0.0
     d.qpos[:] = m.qpos0
 
@@ -68,10 +69,10 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     the last timestep, as in MuJoCo. n steps at once and n single ones leave equal bits.
 
     Raises:
-        ParameterError: if nstep is not a whole number of at least 0.
+        ParameterError: if nstep is not a whole number from 0 to 2^62.
         ModelError: if d was not made for m.
     """
-    if type(nstep) is not int or nstep < 0:
+    if type(nstep) is not int or not 0 <= nstep < 2**62:
         nstep = _whole_number(nstep)
     _advance(m, d, nstep)
 
@@ -82,8 +83,8 @@ def _whole_number(nstep: object) -> int:
         count = operator.index(nstep)  # type: ignore[arg-type]
     except TypeError:
         count = -1
-    if count < 0:
-        text = f"nstep is {nstep!r}; allowed is a whole number of at least 0."
+    if not 0 <= count < 2**62:
+        text = f"nstep is {nstep!r}; allowed is a whole number from 0 to 2^62."
         raise ParameterError(Finding("nstep", text, "error", "nstep", None, repr(nstep)))
     return count
 
@@ -97,7 +98,7 @@ def mass_matrix(m: Model, d: Data) -> Array:
     Raises:
         ModelError: if the matrix of this Model would be too large.
     """
-    if getattr(d, "model", None) is not m or d.dense_M is None:
+    if getattr(d, "model", NOBODY) is not m or d.dense_M is None:
         _make_dense(m, d)
     dense: Array = d.dense_M
     if DISABLED:
@@ -109,8 +110,7 @@ def mass_matrix(m: Model, d: Data) -> Array:
 
 def _make_dense(m: Model, d: Data) -> None:
     """Make the array once; entries off the tree's paths are and stay zero."""
-    if getattr(d, "model", None) is not m:
-        raise not_a_pair(m, d)
+    demand_pair(m, d)
     _demand_matrix(m, "mass_matrix")
     vars(d)["dense_M"] = np.zeros((m.nv, m.nv))
 
@@ -148,13 +148,15 @@ def solve_m(m: Model, d: Data, x: Array, y: Array) -> None:
 
 
 def mul_m(m: Model, d: Data, y: Array, x: Array) -> None:
-    """Write y = M x, both (nv,), not the same array; needs crb.
+    """Write y = M x, both (nv,); needs crb.
 
     Raises:
-        ModelError: for arrays of another shape or type, or if M is too large.
+        ModelError: for arrays of another shape or type or that overlap, or if M is too large.
     """
     _demand_matrix(m, "mul_m")
     _demand_vectors(m, x, y)
+    if np.may_share_memory(x, y):
+        raise ModelError(Finding("shared-vectors", "mul_m: x and y must not share memory"))
     _mul_m(m, d, x, y)
 
 
@@ -164,6 +166,7 @@ def frame_pose(m: Model, d: Data, name: str) -> tuple[Array, Array]:
     Raises:
         ModelError: for an unknown frame.
     """
+    demand_pair(m, d)
     frame = m.frame_id(name)
     body = m.frame_bodyid[frame]
     rotation = d.xmat[body].reshape(3, 3)

@@ -18,6 +18,7 @@ def main(args: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="rbdyn", description="Rigid-body dynamics for ROS 2.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_sim(commands)
+    _add_check(commands)
     options = parser.parse_args(words[:cut])
     options.ros_args = words[cut:]
     sys.exit(options.run(options))
@@ -60,3 +61,51 @@ def _sim(options: argparse.Namespace) -> int:
     return simulator.run(
         [sys.argv[0], *options.ros_args], options.file, bundled_robot("seven_dof_arm")
     )
+
+
+def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    check = commands.add_parser(
+        "check",
+        help="read a robot and say what is in it and what is wrong with it",
+        epilog="Exit status: 0 if the robot loads, 1 if it is refused.",
+    )
+    check.add_argument("file", type=Path, help="a .urdf or .xacro file")
+    check.add_argument("--json", action="store_true", help="print JSON")
+    check.add_argument(
+        "--repair",
+        action="store_true",
+        help="repair what would be refused where that is possible, each repair a warning",
+    )
+    check.add_argument(
+        "--floating-base", action="store_true", help="let the root link move freely"
+    )
+    check.add_argument(
+        "--package-dir",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="DIR",
+        help="a folder with packages that the xacro file finds; may be given again",
+    )
+    check.set_defaults(run=_check)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from rbdyn_ros.description import urdf
+    from rbdyn_ros.errors import RbdynError
+    from rbdyn_ros.load import build
+    from rbdyn_ros.report import refusal_json, report
+
+    strict = not options.repair
+    try:
+        description = urdf.read(options.file, strict=strict, package_dirs=options.package_dir)
+        model = build(description, options.floating_base, strict=strict)
+    except RbdynError as error:
+        if options.json:
+            print(refusal_json(error))
+        else:
+            print(f"rbdyn check: {error}", file=sys.stderr)
+        return 1
+    found = report(description, model)
+    print(found.to_json() if options.json else found)
+    return 0

@@ -23,6 +23,10 @@ _TYPES = {
 }
 
 
+#: Stands for the model of what is no Data.
+NOBODY = object()
+
+
 class Entry:
     """The compiled entry point of a kernel of (m, d, ...); compiled at the first call.
 
@@ -57,17 +61,17 @@ def stage(kernel: Any) -> Callable[..., None]:
 
     # written out by number of arguments: what a stage does not need costs time at every call
     def run(m: Model, d: Any) -> None:
-        if getattr(d, "model", None) is not m:
+        if getattr(d, "model", NOBODY) is not m:
             raise not_a_pair(m, d)
         entry.call(m.address, d.address)
 
     def run_with(m: Model, d: Any, x: Any) -> None:
-        if getattr(d, "model", None) is not m:
+        if getattr(d, "model", NOBODY) is not m:
             raise not_a_pair(m, d)
         entry.call(m.address, d.address, x)
 
     def run_with_two(m: Model, d: Any, x: Any, y: Any) -> None:
-        if getattr(d, "model", None) is not m:
+        if getattr(d, "model", NOBODY) is not m:
             raise not_a_pair(m, d)
         entry.call(m.address, d.address, x, y)
 
@@ -79,11 +83,17 @@ def stage(kernel: Any) -> Callable[..., None]:
 def _checked(kernel: Any) -> Callable[..., None]:
     @functools.wraps(kernel)
     def run(m: Model, d: Any, *more: Any) -> None:
-        if getattr(d, "model", None) is not m:
+        if getattr(d, "model", NOBODY) is not m:
             raise not_a_pair(m, d)
         kernel(m, d, *more)
 
     return run
+
+
+def demand_pair(m: object, d: object) -> None:
+    """Raise ModelError if d was not made for m."""
+    if getattr(d, "model", NOBODY) is not m:
+        raise not_a_pair(m, d)
 
 
 def not_a_pair(m: object, d: object) -> ModelError:

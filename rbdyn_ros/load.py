@@ -19,6 +19,9 @@ from rbdyn_ros.model.model import MAX_M_ENTRIES, Model
 #: What strict=False gives a joint that moves no inertia [kg m^2 or kg].
 REPAIR_ARMATURE = 1e-6
 
+#: Part of the heaviest joint's inertia below which a joint's own is worth a warning.
+TINY_INERTIA = 1e-11
+
 
 def load_urdf(
     source: str | bytes | Path,
@@ -88,7 +91,28 @@ def _complete(description: Description, floating_base: bool, strict: bool, mimic
             raise DescriptionError(missing, description.source)
         findings += missing
         inertia, _ = dof_inertia(model.replaced(dof_armature=armature))
+    findings += _tiny_inertia(model, inertia, description)
     return model.replaced(findings=findings, dof_inertia0=inertia, dof_armature=armature)
+
+
+def _tiny_inertia(
+    model: Model, inertia: NDArray[np.float64], description: Description
+) -> list[Finding]:
+    """Warn of joints so light beside the heaviest that rounding errors decide how they move."""
+    lines = {joint.name: joint.line for joint in description.joints}
+    largest = inertia.max(initial=0.0)
+    return [
+        Finding(
+            "tiny-inertia",
+            f"joint '{(name := model.jnt_names[model.dof_jntid[k]])}': moves an inertia of only "
+            f"{inertia[k]:.2g}, the heaviest joint moves {largest:.2g}; accelerations of it and "
+            "of the joints beside it are lost in rounding; give the links below it an inertia",
+            "warning",
+            f"joint '{name}'",
+            lines.get(name),
+        )
+        for k in np.flatnonzero(inertia < TINY_INERTIA * largest)
+    ]
 
 
 def _mimic_warnings(description: Description) -> list[Finding]:

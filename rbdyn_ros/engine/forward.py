@@ -56,7 +56,11 @@ def aba(m: Model, d: Data) -> None:
 
 @kernel
 def forward(m: Model, d: Data) -> None:
-    """The whole tick without integration: every field of Data, qacc included."""
+    """The whole tick without integration: every field that qpos, qvel and forces determine.
+
+    Left to their own stages are qLD (factor_m), cacc, cfrc_int and qfrc_inverse (inverse), and
+    energy.
+    """
     fwd_position(m, d)
     fwd_velocity(m, d)
     fwd_acceleration(m, d)

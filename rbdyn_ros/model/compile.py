@@ -43,11 +43,21 @@ def compile_model(description: Description, floating_base: bool = False) -> Mode
     return Model(
         description.name,
         arrays,
-        body_names=[body.name for body in tree.bodies],
+        body_names=_body_names(tree),
         jnt_names=[body.joint.name if body.joint else ROOT_JOINT for body in tree.bodies[1:]],
         frame_names=list(tree.frames),
         findings=description.findings,
     )
+
+
+def _body_names(tree: Tree) -> list[str]:
+    """Return unique names: a floating root link may be called like the world."""
+    names = [body.name for body in tree.bodies]
+    taken = set(names)
+    for i in range(1, len(names)):
+        while names[i] == names[0]:
+            names[i] += "_link" if f"{names[i]}_link" not in taken else "_"
+    return names
 
 
 def _type_of(body: Body) -> JointType:

@@ -130,11 +130,19 @@ class Data:
         if not isinstance(target, np.ndarray) or name.startswith("_"):
             hint = did_you_mean(name, [field.name for field in DATA_FIELDS])
             raise AttributeError(f"Data has no field '{name}'{hint}")
-        new = np.asarray(value, target.dtype)
+        try:
+            new = np.asarray(value, target.dtype)
+        except (TypeError, ValueError):
+            text = f"Data.{name} holds numbers; {value!r} is not"
+            raise ModelError(Finding("data-value", text, "error", name)) from None
         if new.shape not in (target.shape, ()):
             text = f"Data.{name} has shape {target.shape}; an array of {new.shape} was given."
             raise ModelError(Finding("data-shape", text, "error", name))
         target[...] = new
+
+    def __delattr__(self, name: str) -> None:
+        text = f"Data.{name} cannot be deleted; the kernels write where it lies"
+        raise ModelError(Finding("data-delete", text, "error", name))
 
     def __repr__(self) -> str:
         return f"<Data of '{self.model.name}' at time {self.time:g} s>"

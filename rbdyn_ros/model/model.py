@@ -114,10 +114,7 @@ class Model:
         }
         keep.update(sizes)
         for field in MODEL_FIELDS:
-            dtype = np.int64 if field.kind == "int" else np.float64
-            value = np.array(arrays[field.name], dtype, order="C").reshape(field.shape(sizes))
-            value.flags.writeable = False
-            keep[field.name] = value
+            keep[field.name] = _stored(field, arrays[field.name], field.shape(sizes))
         self._lay_out(sizes)
 
     def _lay_out(self, sizes: Mapping[str, int]) -> None:
@@ -163,11 +160,24 @@ class Model:
         return _position(name, self.frame_names, "frame")
 
     def replaced(self, findings: Sequence[Finding] | None = None, **arrays: Any) -> Model:
-        """Return a Model with some arrays (or its findings) replaced, the options its own."""
+        """Return a Model with some arrays (or its findings) replaced, the options its own.
+
+        Arrays that others were computed from (body_quat and body_mat, body_inertia and
+        body_fullinertia) are taken as given: replace both.
+
+        Raises:
+            ModelError: for an unknown field, another shape, or a number that is not finite where
+                the old one was.
+        """
+        for name, new in arrays.items():
+            _demand_alike(name, getattr(self, name, None), new)
         old = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
         names = (self.body_names, self.jnt_names, self.frame_names)
         kept = self.findings if findings is None else findings
         return Model(self.name, {**old, **arrays}, *names, copy.copy(self.opt), kept)
+
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
@@ -183,6 +193,27 @@ class Model:
         for field in MODEL_FIELDS:
             digest.update(getattr(self, field.name).tobytes())
         return digest.hexdigest()
+
+
+def _stored(field: Field, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return a read-only copy in C order: kernels read it as flat memory."""
+    dtype = np.int64 if field.kind == "int" else np.float64
+    array = np.array(value, dtype, order="C").reshape(shape)
+    array.flags.writeable = False
+    return array
+
+
+def _demand_alike(name: str, old: Any, new: Any) -> None:
+    known = [field.name for field in MODEL_FIELDS]
+    if name not in known:
+        text = f"Model has no array '{name}'{did_you_mean(name, known)}"
+    elif np.shape(new) != old.shape:
+        text = f"Model.{name} has shape {old.shape}; an array of {np.shape(new)} was given"
+    elif not (np.isfinite(new) | ~np.isfinite(old)).all():
+        text = f"Model.{name}: every number must be finite that was finite before"
+    else:
+        return
+    raise ModelError(Finding("model-array", text, "error", name))
 
 
 def _position(name: str, names: tuple[str, ...], kind: str) -> int:

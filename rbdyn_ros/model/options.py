@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class Options:
 
     @timestep.setter
     def timestep(self, value: float) -> None:
-        if not (math.isfinite(value) and value > 0.0):
+        if not (isinstance(value, Real) and math.isfinite(value) and value > 0.0):
             raise _refused("timestep", value, "a finite number of seconds greater than 0")
         self._timestep[()] = value
 
@@ -72,7 +73,10 @@ class Options:
 
     @gravity.setter
     def gravity(self, value: Sequence[float] | NDArray[np.float64]) -> None:
-        vector = np.asarray(value, np.float64)
+        try:
+            vector = np.asarray(value, np.float64)
+        except (TypeError, ValueError):
+            vector = np.empty(0)
         if vector.shape != (3,) or not np.isfinite(vector).all():
             raise _refused("gravity", value, "three finite numbers [m/s^2]")
         self._gravity[:] = vector
@@ -97,7 +101,9 @@ class Options:
 
     @passive.setter
     def passive(self, value: bool) -> None:
-        self._passive[()] = bool(value)
+        if not isinstance(value, bool | np.bool_):
+            raise _refused("passive", value, "True or False")
+        self._passive[()] = value
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and not isinstance(getattr(type(self), name, None), property):
