@@ -190,18 +190,6 @@ def test_data_of_another_model(m, d):
             rb.forward(m, wrong)
 
 
-@pytest.mark.parametrize("nstep", [-1, 1.0, "3", None])
-def test_nstep_refused(m, d, nstep):
-    with pytest.raises(rb.ParameterError, match="whole number of at least 0"):
-        rb.step(m, d, nstep)
-    assert d.time == 0.0
-
-
-def test_nstep_of_numpy(m, d):
-    rb.step(m, d, np.int32(3))
-    assert d.time == pytest.approx(0.003)
-
-
 @pytest.mark.parametrize("bad", [np.zeros(3), np.zeros(5, np.float32), [0.0] * 5])
 def test_vectors_of_solve_and_mul(bad):
     m = trees.build(trees.auto_tree(5, kinds=trees.HINGES))

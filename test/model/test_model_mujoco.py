@@ -38,7 +38,7 @@ def test_robot(path, base):
     with Comparison("MuJoCo, Model", f"{robots.robot_id(path)}, {base} base") as case:
         case.equal("nq, nv, nbody, njnt", (m.nq, m.nv, m.nbody, m.njnt),
                    (mm.nq, mm.nv, mm.nbody, mm.njnt))  # fmt: skip
-        names = [mm.body(i).name.replace("moving_world", "world") for i in range(mm.nbody)]
+        names = [mm.body(i).name.replace("moving_world", "world_link") for i in range(mm.nbody)]
         case.equal("body_names", m.body_names, names)
         case.equal("jnt_names", m.jnt_names, [mm.jnt(j).name for j in range(mm.njnt)])
         for name in JOINTS:
