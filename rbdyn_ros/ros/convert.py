@@ -38,7 +38,8 @@ def wrench_at(force: ArrayLike, torque: ArrayLike, point: ArrayLike, xipos: Arra
         (6,) force, torque: a row of xfrc_applied.
     """
     arm = np.asarray(point, np.float64) - np.asarray(xipos, np.float64)
-    return np.concatenate([force, np.asarray(torque) + np.cross(arm, force)])
+    f = np.asarray(force, np.float64)
+    return np.concatenate([f, np.asarray(torque) + np.cross(arm, f)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +91,13 @@ def tf_tree(
     The root link stands in world_frame, unless that is empty or the root link itself.
     """
     numbers = {name: k for k, name in enumerate(m.frame_names)}
-    moving, fixed = [], []
+    moving: list[Link] = []
+    fixed: list[Link] = []
     children = {joint.child for joint in description.joints}
-    for link in description.links:
-        if link.name in children or world_frame in ("", prefix + link.name):
+    for part in description.links:
+        if part.name in children or world_frame in ("", prefix + part.name):
             continue
-        root = Link(numbers[link.name], -1, world_frame, prefix + link.name)
+        root = Link(numbers[part.name], -1, world_frame, prefix + part.name)
         (moving if m.frame_bodyid[root.frame] else fixed).append(root)
     for joint in description.joints:
         child, parent = numbers[joint.child], numbers[joint.parent]

@@ -72,7 +72,9 @@ class Transforms:
         self._poses = convert.Poses(m, moving)
         numbers = np.array(convert.marks(0, 7 * len(moving))).reshape(-1, 7)
         marked = convert.transforms(moving, Prepared.MARK_STAMP, numbers)
-        self._prepared = Prepared(tf_message(transforms=marked), 7 * len(moving)) if moving else None
+        self._prepared = (
+            Prepared(tf_message(transforms=marked), 7 * len(moving)) if moving else None
+        )
         self._publisher = node.create_publisher(tf_message, "/tf", reliable(100))
         self._listeners = 0
 
@@ -151,6 +153,7 @@ class Outputs:
         if not source.received:
             self._description = node.create_publisher(String, "robot_description", LATCHED)
             self._description.publish(String(data=source.text))
+        self._reset_name = f"{node.get_fully_qualified_name()}/reset"
         self._state_tick = Ticker(values.publish_rate, period)
         self._tf_tick = Ticker(values.tf_rate, period)
         self._clock_tick = Ticker(values.clock_rate, period)
@@ -173,7 +176,7 @@ class Outputs:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop publishing; returns when the thread has ended. The loop must still run or notify."""
+        """Stop publishing; returns when the thread has ended."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -216,28 +219,30 @@ class Outputs:
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
 
     def _report(self, state: State) -> None:
-        logger, m, alarms = self._node.get_logger(), self._runtime.m, self._alarms
+        m, alarms, logger = self._runtime.m, self._alarms, self._node.get_logger()
         if state.fault != alarms.fault:
             alarms.fault = state.fault
             if state.fault >= 0:
-                logger.error(
+                text = (
                     f"the state of joint '{_owner(m, state.fault)}' diverged; the simulation "
-                    f"stands at its last good state. Call {self._node.resolve_service_name('~/reset')}"
+                    f"stands at its last good state. Call {self._reset_name}"
                 )
+                logger.error(text)
         if state.saturated >= 0 and alarms.saturated.due(time.monotonic()):
-            k = state.saturated
-            logger.warning(
-                f"effort of joint '{_owner(m, k)}' is clamped to its limit {abs(state.effort[k]):g}"
-            )
+            limit = abs(state.effort[state.saturated])
+            text = f"effort of joint '{_owner(m, state.saturated)}' is clamped to {limit:g}"
+            logger.warning(text)
         if state.bad > alarms.bad:
-            logger.error("an inertia is not positive: the motion is wrong; see rbdyn check")
             alarms.bad = state.bad
+            logger.error("an inertia is not positive: the motion is wrong; see rbdyn check")
         if state.missed and alarms.missed.due(time.monotonic()):
-            logger.warning(f"publishing is too slow: {state.missed} states were left out")
+            text = f"publishing is too slow: {state.missed} states were left out"
+            logger.warning(text)
 
 
 _NO_NUMBERS: NDArray[np.float64] = np.empty(0)
 
 
 def _owner(m: Model, dof: int) -> str:
-    return m.jnt_names[m.dof_jntid[dof]]
+    name: str = m.jnt_names[int(m.dof_jntid[dof])]
+    return name

@@ -132,7 +132,8 @@ def declare(node: Node) -> SimpleNamespace:
     Raises:
         ParameterError: with every value that is not allowed.
     """
-    values, findings = {}, []
+    values: dict[str, Any] = {}
+    findings: list[Finding] = []
     for parameter in PARAMETERS:
         found = _declare_one(node, parameter)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,16 +47,24 @@ class Source:
     received: bool = False
 
 
-def find(node: Node, values: SimpleNamespace, executor: Any, fallback: Path | None) -> Source:
+def find(
+    node: Node,
+    values: SimpleNamespace,
+    executor: Any,
+    stop: threading.Event,
+    fallback: Path | None,
+) -> Source:
     """Read the robot that the parameters name, the fallback, or the one on the topic.
 
     Raises:
         DescriptionError: the robot is refused.
+        KeyboardInterrupt: stop was set while it waited for the topic.
     """
-    if values.urdf or (fallback and not values.robot_description):
-        return _from_file(Path(values.urdf or fallback), values.strict)
+    path = Path(values.urdf) if values.urdf else fallback
+    if path and (values.urdf or not values.robot_description):
+        return _from_file(path, values.strict)
     received = not values.robot_description
-    text = _wait(node, executor) if received else values.robot_description
+    text = _wait(node, executor, stop) if received else values.robot_description
     source = f"topic {node.resolve_topic_name('robot_description')}" if received else "parameter"
     description = urdf.read_text(text, source=f"<{source}>", strict=values.strict)
     return Source(description, text, received)
@@ -68,7 +77,7 @@ def _from_file(path: Path, strict: bool) -> Source:
     return Source(description, decode(path.read_bytes(), str(path)))
 
 
-def _wait(node: Node, executor: Any) -> str:
+def _wait(node: Node, executor: Any, stop: threading.Event) -> str:
     received: list[str] = []
     subscription = node.create_subscription(
         String, "robot_description", lambda message: received.append(message.data), LATCHED
@@ -76,6 +85,8 @@ def _wait(node: Node, executor: Any) -> str:
     executor.add_node(node)
     remind = 0.0
     while not received:
+        if stop.is_set():
+            raise KeyboardInterrupt
         if time.monotonic() >= remind:
             remind = time.monotonic() + REMINDER
             node.get_logger().info(

@@ -6,6 +6,7 @@ import gc
 import importlib
 import signal
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -33,13 +35,13 @@ from rbdyn_ros.runtime import compiled
 from rbdyn_ros.runtime.runtime import Runtime, Settings, warm
 
 #: How long the graph gets to show another publisher of /clock [s].
-DISCOVERY = 0.5
+DISCOVERY = 1.0
 #: A busy callback holds the publishing thread up no longer than this [s].
 SWITCH_INTERVAL = 1e-4
 
 
 def make_executor() -> Any:
-    """Return the events executor where rclpy has it: it takes a third of the CPU time."""
+    """Return the events executor where rclpy has it: it takes 19 % of a core, not 29."""
     try:
         events = importlib.import_module("rclpy.experimental.events_executor")
     except ImportError:
@@ -47,19 +49,25 @@ def make_executor() -> Any:
     return events.EventsExecutor()
 
 
-class Simulator(Node):  # type: ignore[misc]
+class Simulator(Node):
     """Simulates one robot behind ROS 2 topics.
 
     Args:
+        stop: set when a signal asks for the end.
         urdf: path of a robot file, stronger than every parameter; None: see the parameters.
     """
 
-    def __init__(self, urdf: Path | None = None) -> None:
+    def __init__(self, stop: threading.Event, urdf: Path | None = None) -> None:
         given = [Parameter("urdf", value=str(urdf))] if urdf else []
         super().__init__("simulator", parameter_overrides=given)
+        self._stop = stop
+        self._own_clock = False
         self._created = time.monotonic()
         self._runtime: Runtime | None = None
         self._outputs: Outputs | None = None
+        self._server: threading.Thread | None = None
+        self._stopping = threading.Event()
+        self._failure: BaseException | None = None
         self._rejected = Throttle()
         self._executor = make_executor()
 
@@ -73,13 +81,13 @@ class Simulator(Node):  # type: ignore[misc]
             RbdynError: a parameter or the robot is refused.
         """
         values = params.declare(self)
-        source = robot.find(self, values, self._executor, fallback)
+        source = robot.find(self, values, self._executor, self._stop, fallback)
         m = self._compile(source, values)
         self._open(m, source, values)
 
     def _compile(self, source: robot.Source, values: SimpleNamespace) -> Model:
         logger = self.get_logger()
-        if not any(Path(compiled.CACHE_DIRECTORY).glob("loop.run-*.nbi")):
+        if not any(Path(compiled.CACHE_DIRECTORY).rglob("loop.run-*.nbi")):
             logger.info("compiling the engine, first run only (about half a minute) ...")
         m = build(source.description, values.floating_base, strict=values.strict)
         warnings = [f"  {finding}" for finding in m.findings if finding.severity == "warning"]
@@ -117,7 +125,10 @@ class Simulator(Node):  # type: ignore[misc]
         self._runtime = Runtime(m, settings, self._start)
         clock = values.publish_clock and not self._other_clock()
         if not clock and values.publish_clock:
-            self.get_logger().warning("/clock has a publisher already: this one does not publish it")
+            self.get_logger().warning(
+                "/clock has a publisher already: this one does not publish it"
+            )
+        self._own_clock = clock
         base = 0 if clock else self._ros_time(values.publish_clock)
         self._outputs = Outputs(self, self._runtime, source, self._joints, values, base, clock)
         others = {
@@ -127,17 +138,17 @@ class Simulator(Node):  # type: ignore[misc]
         }
         others |= {j.name: "is fixed" for j in source.description.joints if j.type == "fixed"}
         self._gate = Gate(self._joints, others, values.partial_commands)
-        # everything there is lives as long as the node: the collector need not look at it
-        gc.collect()
-        gc.freeze()
-        self._runtime.start()
-        self._outputs.start()
         queue = reliable(10)
         self.create_subscription(JointState, "joint_commands", self._on_joint_command, queue)
         self.create_subscription(Float64MultiArray, "effort_commands", self._on_efforts, queue)
         self.create_service(SetBool, "~/pause", self._on_pause)
         self.create_service(Trigger, "~/step", self._on_step)
         self.create_service(Trigger, "~/reset", self._on_reset)
+        # everything there is lives as long as the node: the collector need not look at it
+        gc.collect()
+        gc.freeze()
+        self._runtime.start()
+        self._outputs.start()
         self.get_logger().info(f"simulating '{m.name}': {', '.join(self._joints.names)}")
         self.get_logger().info(f"period {values.timestep:g} s; {self._runtime.grant}")
 
@@ -167,14 +178,42 @@ class Simulator(Node):  # type: ignore[misc]
         return heard[-1] if heard else 0
 
     def spin(self) -> None:
-        """Serve until the context is shut down."""
-        if not rclpy.ok():
-            raise ExternalShutdownException
+        """Serve until the context is shut down or a signal raises KeyboardInterrupt.
+
+        The executor spins on a thread of its own: a signal then always finds this one in Python,
+        whatever the executor, and the context stays valid until everything has ended.
+        """
         self._executor.add_node(self)
-        self._executor.spin()
+        self._server = threading.Thread(target=self._serve, name="rbdyn-serve")
+        self._server.start()
+        # the interrupt is lost if it comes while C++ calls Python; the event is not
+        while self._server.is_alive() and not self._stop.is_set():
+            self._server.join(0.2)
+            self._watch_clock()
+        if self._failure is not None:
+            raise self._failure
+
+    def _watch_clock(self) -> None:
+        """Warn once if discovery was too slow to show another /clock before ours was opened."""
+        if self._own_clock and self.count_publishers("/clock") > 1:
+            self._own_clock = False
+            text = "/clock has another publisher; set publish_clock to false on all but one"
+            self.get_logger().warning(text)
+
+    def _serve(self) -> None:
+        try:
+            while not self._stopping.is_set():  # spin() of the events executor cannot be ended
+                self._executor.spin_once(timeout_sec=0.1)
+        except ExternalShutdownException:
+            return
+        except BaseException as error:  # noqa: BLE001 - spin() raises it in the main thread
+            self._failure = error
 
     def close(self) -> None:
-        """Stop both threads, say how punctual the loop was, and leave the graph."""
+        """Stop the threads, say how punctual the loop was, and leave the graph."""
+        self._stopping.set()
+        if self._server is not None:
+            self._server.join()
         if self._outputs is not None:
             self._outputs.stop()
         if self._runtime is not None:
@@ -229,26 +268,40 @@ def run(
 
     Args:
         args: command line with the arguments of ROS; None for that of this process.
-        urdf, fallback: see Simulator and its bring_up.
+        urdf: path of a robot file, stronger than every parameter.
+        fallback: robot to take if the parameters name none; None: wait for the topic.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
+    stop = threading.Event()
+
+    def interrupt(_number: int, _frame: object) -> None:
+        stop.set()
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
     node = None
     try:
-        rclpy.init(args=args)
+        # rclpy's own handlers would end the context while threads still publish
+        rclpy.init(
+            args=None if args is None else list(args),
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
     except RuntimeError as error:  # what rclpy raises for arguments it does not understand
         print(f"rbdyn: {error}", file=sys.stderr)
         return 2
     try:
-        node = Simulator(urdf)
+        node = Simulator(stop, urdf)
         node.bring_up(fallback)
         node.spin()
-    except (KeyboardInterrupt, ExternalShutdownException):
+    except KeyboardInterrupt:
         return 0
     except RbdynError as error:
         print(f"rbdyn: {error}", file=sys.stderr)
         return 2
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not cut this short
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # a second one must not cut this short
         if node is not None:
             node.close()
         rclpy.try_shutdown()

@@ -63,7 +63,9 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     theirs = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = CACHE_DIRECTORY
     try:
-        compiled: Callable[P, R] = numba.njit(cache=True, **{**jit.OPTIONS, "nogil": True})(function)
+        compiled: Callable[P, R] = numba.njit(cache=True, **{**jit.OPTIONS, "nogil": True})(
+            function
+        )
     finally:
         numba.config.CACHE_DIR = theirs
     return compiled
@@ -112,7 +114,8 @@ def fence(typing_context: Any) -> Any:  # noqa: ARG001
 def steady_clock(timespec: Words) -> int:
     """Return CLOCK_MONOTONIC [ns]; time.monotonic_ns() is the same clock."""
     _clock_gettime(CLOCK_MONOTONIC, timespec.ctypes.data)
-    return timespec[0] * NANOSECONDS + timespec[1]
+    now: int = timespec[0] * NANOSECONDS + timespec[1]
+    return now
 
 
 @kernel

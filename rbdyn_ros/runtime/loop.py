@@ -6,11 +6,11 @@ the loop never waits for it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.forward import substep
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
-from rbdyn_ros.engine.rne import bias_force, rne
+from rbdyn_ros.engine.rne import bias_force, rne_acc
 from rbdyn_ros.runtime.compiled import (
     Floats,
     Words,
@@ -24,7 +24,8 @@ from rbdyn_ros.runtime.compiled import (
 from rbdyn_ros.runtime.mailbox import fetch, post
 
 if TYPE_CHECKING:
-    Model = Data = Any
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
 
 # settings: fixed while the loop runs
 PERIOD, TIMEOUT, POLICY, EVENT = range(4)  # [ns], [ns], one of ON_TIMEOUT, an eventfd
@@ -44,6 +45,9 @@ NSTATISTICS = 5
 # words of a state record
 TICK, PAUSED, FAULT, SATURATED, STALE, BAD = range(6)  # -, 0/1, dof or -1, dof or -1, dofs, -
 NSTATE = 6
+
+#: Time constant [s] in which `hold` brakes a joint.
+HOLD_TIME = 0.1
 
 #: Beyond this [rad, m, rad/s or m/s] a state has diverged.
 HUGE = 1e6
@@ -77,16 +81,11 @@ def run(
 ) -> None:
     """Run until control[STOP].
 
-    Args:
-        m, d: the robot and its state.
-        still: a second Data, for gravity compensation.
-        start: (nq,) position after a reset.
-        dofs: (3, nv) 1 where an effort acts, effort limit, damping of `hold`.
-        settings, control, statistics: see the constants above.
-        histogram: wake-ups by lateness [us]; the last entry holds all that are later.
-        box_version, box_words, box_floats: mailbox of commands, arrival [ns] and effort per dof.
-        out_version, out_words, out_floats: mailbox of states.
-        arrival, seen, command, inbox, saved, state, row, scratch: work space.
+    `m` and `d` are the robot and its state, `still` a second Data for computing efforts, `start`
+    the (nq,) position after a reset. `dofs` is (2, nv): 1 where an effort acts, effort limit.
+    `settings`, `control`, `statistics`: see the constants above. `histogram` counts wake-ups by
+    lateness [us]; its last entry holds all that are later. `box_...` is the mailbox of commands,
+    arrival [ns] and effort per dof; `out_...` that of states. The rest is work space.
     """
     period = settings[PERIOD]
     state[TICK] = 0
@@ -181,18 +180,22 @@ def _choose_effort(
 ) -> None:
     """Write qfrc_applied: commands, or the policy where they are too old; clamped."""
     nv = m.nv
+    timeout, policy = settings[TIMEOUT], settings[POLICY]
+    # slow enough for the timestep: a joint must not be thrown back by one brake
+    rate = 1.0 / max(HOLD_TIME, 10.0 * m.opt.timestep) if policy == HOLD else 0.0
     state[SATURATED] = -1
     state[STALE] = 0
     for k in range(nv):
-        state[STALE] += dofs[0, k] != 0.0 and watch - seen[nv + k] > settings[TIMEOUT]
-    if state[STALE] > 0 and settings[POLICY] != ZERO:
-        _gravity_force(m, d, still)
+        stale = dofs[0, k] != 0.0 and watch - seen[nv + k] > timeout
+        state[STALE] += stale
+        still.qvel[k] = d.qvel[k] if policy == HOLD else 0.0
+        still.qacc[k] = -rate * d.qvel[k] if stale else 0.0
+    if state[STALE] > 0 and policy != ZERO:
+        _carry(m, d, still)
     for k in range(nv):
         effort = command[k]
-        if watch - seen[nv + k] > settings[TIMEOUT]:
-            effort = 0.0 if settings[POLICY] == ZERO else still.qfrc_bias[k]
-            if settings[POLICY] == HOLD:
-                effort -= dofs[2, k] * d.qvel[k]
+        if watch - seen[nv + k] > timeout:
+            effort = 0.0 if policy == ZERO else still.qfrc_inverse[k]
         clamped = min(max(effort, -dofs[1, k]), dofs[1, k])
         if clamped != effort and dofs[0, k] != 0.0:
             state[SATURATED] = k
@@ -200,15 +203,18 @@ def _choose_effort(
 
 
 @kernel
-def _gravity_force(m: Model, d: Data, still: Data) -> None:
-    """Write still.qfrc_bias: the force that keeps the robot at rest where it is."""
+def _carry(m: Model, d: Data, still: Data) -> None:
+    """Write still.qfrc_inverse: what carries the robot at still.qvel and causes still.qacc.
+
+    still.qfrc_passive is zero for ever: damping and friction may help to brake.
+    """
     for k in range(m.nq):
         still.qpos[k] = d.qpos[k]
     kinematics(m, still)
     com_pos(m, still)
     com_vel(m, still)
     bias_force(m, still)
-    rne(m, still)
+    rne_acc(m, still)
 
 
 @kernel
@@ -243,7 +249,8 @@ def _diverged(m: Model, d: Data) -> int:
             for j in range(m.njnt):
                 if m.jnt_qposadr[owner] < m.jnt_qposadr[j] <= k:
                     owner = j
-            return m.jnt_dofadr[owner]
+            dof: int = m.jnt_dofadr[owner]
+            return dof
     return -1
 
 

@@ -78,10 +78,8 @@ def fetch(
 ) -> int:
     """Copy a record; return its version.
 
-    Args:
-        version, slots, float_slots: the mailbox.
-        wanted: version to copy, 0 for the latest. One that is not there any more gives the latest.
-        words, floats: receive the record.
+    `version`, `slots`, `float_slots` are the mailbox; `words`, `floats` receive the record.
+    `wanted` is the version to copy, 0 for the latest; one overwritten since gives the latest.
 
     Returns:
         The version copied; 0 if there is no such record yet; -1 if the writer overwrote the

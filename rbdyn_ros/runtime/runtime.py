@@ -24,7 +24,6 @@ DEPTH = 64
 #: A thread that finds so many states waiting takes the latest.
 BACKLOG = 16
 HISTOGRAM = 10_001  # [us], the last entry holds all above
-HOLD_TIME = 0.1  # [s] time constant in which `hold` brakes a joint
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,7 @@ class Runtime:
         m = self.m
         d = make_data(m)
         d.qpos = self.start_position
-        dofs = np.array([actuated(m), _effort_limit(m), _hold_damping(m)])
+        dofs = np.array([actuated(m), _effort_limit(m)])
         work = (
             np.zeros(m.nv, np.int64),  # arrival
             np.zeros(2 * m.nv, np.int64),  # seen
@@ -182,6 +181,12 @@ class Runtime:
         shared = (self._settings, self._control, self._statistics, self._histogram)
         boxes = (*self._commands.arrays, *self._states.arrays)
         return (m, d, make_data(m), self.start_position, dofs, *shared, *boxes, *work)
+
+    def compile(self) -> None:
+        """Compile the loop in this thread, where Ctrl-C interrupts it, by a run of no length."""
+        self._control[loop.STOP] = 1
+        loop.run(*self._arguments)
+        self._control[loop.STOP] = 0
 
     def start(self) -> None:
         """Start the loop; returns when it runs.
@@ -305,6 +310,7 @@ class Runtime:
 def warm(m: Model) -> None:
     """Compile the loop, or take it from the cache, and let it run for some ticks."""
     rehearsal = Runtime(m, Settings(realtime="off", on_timeout="hold"))
+    rehearsal.compile()
     rehearsal.command(np.arange(m.nv), np.zeros(m.nv), arrival_ns=0)
     rehearsal.start()
     try:
@@ -324,9 +330,3 @@ def actuated(m: Model) -> Words:
 def _effort_limit(m: Model) -> Floats:
     limit: Floats = np.array(m.jnt_effort[m.dof_jntid], np.float64)
     return limit
-
-
-def _hold_damping(m: Model) -> Floats:
-    # never so much that one timestep could turn the velocity round
-    damping: Floats = m.dof_inertia0 / max(HOLD_TIME, 10.0 * m.opt.timestep)
-    return damping
