@@ -59,13 +59,20 @@ def factor_m(m: Model, d: Data) -> None:
 
 @kernel
 def composite_inertia(m, d):
-    """Write crb: the inertia of every body's subtree as one rigid body."""
-    for i in range(1, m.nbody):
-        store10(d.crb, i, load10(d.cinert, i))
+    """Write crb: the inertia of every body's subtree as one rigid body.
+
+    Children come before their parent, the last one first: it stores what the others add to.
+    """
     for i in range(m.nbody - 1, 0, -1):
+        I = load10(d.cinert, i)
+        if m.body_haschild[i]:
+            I = add10(I, load10(d.crb, i))
+        store10(d.crb, i, I)
         parent = m.body_parentid[i]
         if parent > 0:
-            store10(d.crb, parent, add10(load10(d.crb, parent), load10(d.crb, i)))
+            if not m.body_lastchild[i]:
+                I = add10(I, load10(d.crb, parent))
+            store10(d.crb, parent, I)
 
 
 @kernel

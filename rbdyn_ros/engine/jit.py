@@ -27,7 +27,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 DISABLED = bool(numba.config.DISABLE_JIT)
-OPTIONS = {"nogil": False, "error_model": "numpy", "fastmath": {"contract"}}
+OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 

@@ -66,22 +66,23 @@ def principal_axes(m, d):
 
 @kernel
 def _subtree_com(m, d):
-    for i in range(m.nbody):
+    # mass times centre of mass of a subtree; children come first, the last one stores the sum
+    for i in range(m.nbody - 1, -1, -1):
         mass = m.body_mass[i]
         x, y, z = load3(d.xipos, i)
-        store3(d.subtree_com, i, (mass * x, mass * y, mass * z))
-    # moments of children are complete before their parent's, as numbering is regular
-    for i in range(m.nbody - 1, -1, -1):
-        moment = load3(d.subtree_com, i)
-        if i > 0:
-            parent = m.body_parentid[i]
-            store3(d.subtree_com, parent, add3(load3(d.subtree_com, parent), moment))
+        moment = (mass * x, mass * y, mass * z)
+        if m.body_haschild[i]:
+            moment = add3(moment, load3(d.subtree_com, i))
         if m.body_subtreemass[i] < MIN_MASS:
-            store3(d.subtree_com, i, load3(d.xipos, i))
+            store3(d.subtree_com, i, (x, y, z))
         else:
             scale = 1.0 / m.body_subtreemass[i]
-            x, y, z = moment
-            store3(d.subtree_com, i, (x * scale, y * scale, z * scale))
+            store3(d.subtree_com, i, (moment[0] * scale, moment[1] * scale, moment[2] * scale))
+        if i > 0:
+            parent = m.body_parentid[i]
+            if not m.body_lastchild[i]:
+                moment = add3(moment, load3(d.subtree_com, parent))
+            store3(d.subtree_com, parent, moment)
 
 
 @kernel

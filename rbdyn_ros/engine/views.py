@@ -3,8 +3,7 @@
 A kernel receives addresses: a Model is its table of int64 (sizes, addresses of its arrays,
 offsets of Data's fields), a Data is that table and the start of its row. `m.body_mass` or
 `d.xpos` in a kernel then builds an array over that memory with two loads, without counting
-references and with the trailing sizes as constants, so the compiler sees fixed strides. This
-was measured against the alternatives in docs/performance.md.
+references and with the trailing sizes as constants, so the compiler sees fixed strides.
 """
 
 from __future__ import annotations

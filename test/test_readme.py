@@ -1,0 +1,39 @@
+"""The README is true: its Python runs, its tables name what there is, its links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def test_python_block_runs(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    found = {}
+    exec(code, found)
+    assert found["M"].shape == (7, 7)
+    assert found["rotation"].shape == (3, 3)
+
+
+def test_every_parameter_is_in_the_table_with_its_default():
+    parameters = yaml.safe_load((ROOT / "config/simulator.yaml").read_text())
+    for name, default in parameters["/**"]["ros__parameters"].items():
+        row = re.search(rf"^\| `{name}` \| \w+(?:\[3\])? \| `(.*?)` \|", README, re.MULTILINE)
+        assert row, f"the README's table lacks parameter {name}"
+        assert yaml.safe_load(row[1]) == default
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md"])
+def test_links_lead_somewhere(page):
+    text = (ROOT / page).read_text()
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (ROOT / page).parent.joinpath(target).exists(), f"{page} links to {target}"
+
+
+@pytest.mark.parametrize("target", ["sim", "test", "setup", "lint", "bench"])
+def test_make_targets_exist(target):
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
