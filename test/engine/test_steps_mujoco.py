@@ -23,7 +23,14 @@ INTEGRATORS = {
 STEPS = 10
 
 
+#: MuJoCo 3 (all there is for Python 3.10) adds angular velocities of different trial states.
+SECOND_ORDER_TURNS = int(mujoco.__version__.split(".")[0]) < 4
+
+
 def check_steps(m, mm, integrator, where):
+    turning = (m.jnt_type == rb.JointType.FREE) | (m.jnt_type == rb.JointType.BALL)
+    if SECOND_ORDER_TURNS and integrator == "rk4" and turning.any():
+        pytest.skip(f"rk4 of MuJoCo {mujoco.__version__} is of order 2 for turning joints")
     m = m.replaced(dof_frictionloss=0.0 * m.dof_damping, jnt_limited=0 * m.jnt_limited)
     m.opt.integrator = integrator
     theirs, flag = INTEGRATORS[integrator]
