@@ -23,8 +23,11 @@ def main() -> None:
         epilog=f"benchmarks:\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", nargs="*", choices=[*BENCHMARKS, []], help="default: all of them")
+    parser.add_argument("name", nargs="*", metavar="NAME", help="default: all of them")
     names = parser.parse_args().name or list(BENCHMARKS)
+    unknown = set(names) - set(BENCHMARKS)
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
     print(f"{_processor()}, Python {platform.python_version()}")
     for name in names:
         print(f"\n## {name}: {BENCHMARKS[name]}\n")

@@ -15,6 +15,7 @@ FEW, MANY = 2, 42
 
 
 def main() -> None:
+    rb.load_urdf(chain_urdf(1))  # compiles
     print("| bodies | load, s | substep, us | forward_dynamics, us |\n|---|---|---|---|")
     rows = [_row(n) for n in SIZES]
     for n, load, substep, dynamics in rows:

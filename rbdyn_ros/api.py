@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +17,8 @@ from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.entry import NOBODY, Entry, demand_pair, stage
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.model import MAX_M_ENTRIES
+from rbdyn_ros.model.model import MAX_M_ENTRIES, Model
 from rbdyn_ros.model.rotation import quat_to_mat
-
-if TYPE_CHECKING:
-    from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
 
@@ -51,7 +47,13 @@ _mul_m = stage(_crb.mul_m)
 
 
 def make_data(m: Model) -> Data:
-    """Return a Data in its initial state: qpos0, everything else zero."""
+    """Return a Data in its initial state: qpos0, everything else zero.
+
+    Raises:
+        ModelError: if m is no Model.
+    """
+    if not isinstance(m, Model):
+        raise ModelError(Finding("not-a-model", f"make_data needs a Model, got {m!r}."))
     return Data(m)
 
 
@@ -121,6 +123,7 @@ def crb(m: Model, d: Data) -> None:
     Raises:
         ModelError: if the matrix of this Model would be too large.
     """
+    demand_pair(m, d)
     _demand_matrix(m, "crb")
     _crb_stage(m, d)
 
@@ -131,6 +134,7 @@ def factor_m(m: Model, d: Data) -> None:
     Raises:
         ModelError: if the matrix of this Model would be too large.
     """
+    demand_pair(m, d)
     _demand_matrix(m, "factor_m")
     _factor_m(m, d)
 
@@ -141,8 +145,9 @@ def solve_m(m: Model, d: Data, x: Array, y: Array) -> None:
     Raises:
         ModelError: for arrays of another shape or type, or if M is too large.
     """
+    demand_pair(m, d)
     _demand_matrix(m, "solve_m")
-    _demand_vectors(m, x, y)
+    _demand_vectors(m, y, x)
     x[:] = y
     _solve_ltdl(m, d, x)
 
@@ -153,6 +158,7 @@ def mul_m(m: Model, d: Data, y: Array, x: Array) -> None:
     Raises:
         ModelError: for arrays of another shape or type or that overlap, or if M is too large.
     """
+    demand_pair(m, d)
     _demand_matrix(m, "mul_m")
     _demand_vectors(m, x, y)
     if np.may_share_memory(x, y):
@@ -183,9 +189,17 @@ def _demand_matrix(m: Model, function: str) -> None:
         raise ModelError(Finding("no-mass-matrix", text, "error", function))
 
 
-def _demand_vectors(m: Model, *vectors: Array) -> None:
-    for vector in vectors:
-        fits = isinstance(vector, np.ndarray) and vector.shape == (m.nv,)
-        if not (fits and vector.dtype == np.float64 and vector.flags.c_contiguous):
-            text = f"a contiguous float64 array of shape ({m.nv},) is needed, got {vector!r}."
+def _demand_vectors(m: Model, source: object, target: object) -> None:
+    """Raise ModelError unless a kernel may read the one and write the other."""
+    for vector, written in ((source, False), (target, True)):
+        if not _is_vector(vector, m.nv, written):
+            kind = "writable, " if written else ""
+            text = f"a {kind}contiguous float64 array of shape ({m.nv},) is needed, got {vector!r}"
             raise ModelError(Finding("vector-shape", text))
+
+
+def _is_vector(vector: object, n: int, written: bool) -> bool:
+    if not isinstance(vector, np.ndarray) or vector.shape != (n,) or vector.dtype != np.float64:
+        return False
+    flags = vector.flags
+    return bool(flags.c_contiguous and flags.aligned and (flags.writeable or not written))

@@ -46,6 +46,13 @@ def _add_sim(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _sim(options: argparse.Namespace) -> int:
     try:
+        return _simulate(options)
+    except KeyboardInterrupt:  # before the simulator has its own way to end
+        return 0
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    try:
         from rbdyn_ros.ros import simulator
     except ModuleNotFoundError as error:
         print(
@@ -54,8 +61,6 @@ def _sim(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 2
-    except KeyboardInterrupt:
-        return 0
     from rbdyn_ros.assets import bundled_robot
 
     return simulator.run(

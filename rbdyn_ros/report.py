@@ -82,7 +82,8 @@ def report(description: Description, m: Model) -> Report:
         link.name: link.inertial.mass if link.inertial else 0.0 for link in description.links
     }
     total = math.fsum(masses.values())
-    non_physical = [f.element for f in m.findings if f.code == "non-physical-inertia"]
+    elements = [f.element for f in m.findings if f.code == "non-physical-inertia"]
+    non_physical = [name.removeprefix("link '").removesuffix("'") for name in elements]
     return Report(
         name=description.name,
         source=description.source,

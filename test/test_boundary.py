@@ -1,10 +1,18 @@
 """Whatever a Python user gets wrong is answered with a sentence, and nothing is changed."""
 
+import copy
+
 import numpy as np
 import pytest
 
 import rbdyn_ros as rb
 from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.description.types import Description, Inertial, Joint, Link, Pose
+
+BRICK = (
+    '<inertial><mass value="1"/>'
+    '<inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0" ixz="0" iyz="0"/></inertial>'
+)
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +111,12 @@ def test_replaced_checks_its_arrays(arm):
         arm.replaced(dof_amature=arm.dof_armature)
     with pytest.raises(rb.ModelError, match=r"Model.dof_armature has shape \(7,\)"):
         arm.replaced(dof_armature=[1.0])
-    with pytest.raises(rb.ModelError, match="every number must be finite"):
-        arm.replaced(dof_armature=arm.dof_armature * np.nan)
+    for numbers in (arm.dof_armature * np.nan, arm.dof_armature + np.inf, ["a"] * arm.nv):
+        with pytest.raises(rb.ModelError, match="takes numbers; NaN is refused"):
+            arm.replaced(dof_armature=numbers)
+    for structure in ("body_parentid", "body_mass", "dof_bodyid"):
+        with pytest.raises(rb.ModelError, match=f"Model.{structure} cannot be replaced"):
+            arm.replaced(**{structure: getattr(arm, structure)})
 
 
 def test_vectors_must_not_overlap(arm):
@@ -115,6 +127,157 @@ def test_vectors_must_not_overlap(arm):
         rb.mul_m(arm, d, x, x)
     with pytest.raises(rb.ModelError, match=r"shape \(7,\)"):
         rb.solve_m(arm, d, x, x.astype(np.float32))
+
+
+@pytest.mark.parametrize("read", [rb.solve_m, rb.mul_m])
+def test_read_only_memory_is_not_written(arm, read):
+    d = rb.make_data(arm)
+    rb.fwd_position(arm, d)
+    rb.factor_m(arm, d)
+    before = arm.qpos0.copy()
+    with pytest.raises(rb.ModelError, match="a writable, contiguous float64 array"):
+        read(arm, d, arm.qpos0, np.ones(arm.nv))
+    assert np.array_equal(arm.qpos0, before)
+
+
+@pytest.mark.parametrize("source", [None, 5, [], {}])
+def test_a_source_is_a_path_or_text(source):
+    for reader in (rb.load_urdf, rb.load):
+        with pytest.raises(rb.ParameterError, match="a robot comes from a path or from URDF text"):
+            reader(source)
+    with pytest.raises(rb.ParameterError, match="build needs a Description"):
+        rb.build(source)
+
+
+@pytest.mark.parametrize("call", [rb.crb, rb.factor_m, rb.mass_matrix, rb.kinematics])
+def test_no_model_at_all(arm, call):
+    d = rb.make_data(arm)
+    for m, other in ((None, d), (d, arm), ("arm", d)):
+        with pytest.raises(rb.ModelError):
+            call(m, other)
+    with pytest.raises(rb.ModelError, match="make_data needs a Model"):
+        rb.make_data(None)
+
+
+def test_names_are_texts(arm):
+    for name in (3, None):
+        with pytest.raises(rb.ModelError, match="a name is a text"):
+            arm.body_id(name)
+
+
+def test_copies_are_independent(arm):
+    m = copy.copy(arm)
+    m.opt.timestep = 0.25
+    assert arm.opt.timestep != 0.25
+    n, e = copy.deepcopy((m, rb.make_data(m)))
+    rb.step(n, e)
+    assert e.time == 0.25
+    alone = copy.deepcopy(rb.make_data(m))
+    rb.step(m, alone)
+    assert alone.time == 0.25
+
+
+@pytest.mark.parametrize("floating", [True, False])
+def test_no_turn_is_read_from_a_quaternion_of_no_length(floating):
+    m = rb.load_urdf(bundled_robot("seven_dof_arm"), floating_base=floating)
+    d, zero = rb.make_data(m), rb.make_data(m)
+    zero.qpos = 0.0
+    rb.step(m, d, 5)
+    rb.step(m, zero, 5)
+    assert np.array_equal(d.qpos, zero.qpos)
+    assert np.isfinite(zero.qpos).all()
+
+
+def test_floating_base_beside_a_joint_of_its_name():
+    urdf = f"""<robot name="r"><link name="a">{BRICK}</link><link name="b">{BRICK}</link>
+        <joint name="root_joint" type="continuous"><parent link="a"/><child link="b"/></joint>
+        </robot>"""
+    assert rb.load_urdf(urdf, floating_base=True).jnt_names == ("root_joint_", "root_joint")
+
+
+def test_only_the_joint_without_inertia_is_named():
+    links = "".join(
+        f"<link name='l{i}'>{BRICK if i < 3 else ''}</link><joint name='j{i}' type='continuous'>"
+        f"<parent link='{f'l{i - 1}' if i else 'a'}'/><child link='l{i}'/></joint>"
+        for i in range(4)
+    )
+    urdf = f"<robot name='r'><link name='a'/>{links}</robot>"
+    with pytest.raises(rb.DescriptionError) as caught:
+        rb.load_urdf(urdf)
+    assert [finding.element for finding in caught.value.findings] == ["joint 'j3'"]
+    m = rb.load_urdf(urdf, strict=False)
+    assert np.flatnonzero(m.dof_armature).tolist() == [3]
+
+
+def test_inertia_that_vanishes_only_at_the_start_is_none_to_refuse():
+    # the second axis is the first one at zero, and turns away from it with the joint between
+    urdf = f"""<robot name="r"><link name="a"/><link name="b"/><link name="c"/>
+        <link name="d">{BRICK}</link>
+        <joint name="j0" type="continuous"><axis xyz="0 0 1"/><parent link="a"/><child link="b"/>
+        </joint><joint name="j1" type="continuous"><axis xyz="1 0 0"/><parent link="b"/>
+        <child link="c"/></joint><joint name="j2" type="continuous"><axis xyz="0 0 1"/>
+        <parent link="c"/><child link="d"/></joint></robot>"""
+    m = rb.load_urdf(urdf)
+    assert (m.dof_inertia0 > 0.0).all()
+    assert not m.dof_armature.any()
+
+
+def test_negative_inertia_is_not_repaired():
+    wrong = (
+        '<inertial><mass value="0"/>'
+        '<inertia ixx="-1" iyy="-1" izz="-1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    )
+    urdf = f"""<robot name="r"><link name="a"/><link name="b">{wrong}</link>
+        <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"""
+    for strict in (True, False):
+        with pytest.raises(rb.DescriptionError, match="joint 'j': sees an inertia of -1;"):
+            rb.load_urdf(urdf, strict=strict)
+
+
+def test_arrays_are_taken_in_a_description():
+    link = Link("b", Inertial(1.0, Pose(np.zeros(3), np.array([1.0, 0, 0, 0])), np.ones(6) * 0.1))
+    joint = Joint("j", "continuous", "a", "b", Pose([1, 0, 0]), np.array([0.0, 0.0, 1.0]))
+    m = rb.build(Description("r", (Link("a"), link), (joint,)))
+    assert m.body_pos[1].tolist() == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("axis", ["0.001 0 -1", "0 1e-5 -1", "0 0 -1", "0.6 0 -0.8"])
+def test_plane_of_a_planar_joint_is_normal_to_its_axis(axis):
+    urdf = f"""<robot name="p"><link name="a"/><link name="b">{BRICK}</link>
+        <joint name="j" type="planar"><axis xyz="{axis}"/><parent link="a"/><child link="b"/>
+        </joint></robot>"""
+    m = rb.load_urdf(urdf)
+    basis = m.jnt_basis[0].reshape(3, 3)
+    assert np.allclose(basis @ basis.T, np.eye(3), atol=1e-15)
+    assert np.linalg.det(basis) == pytest.approx(1.0)
+    assert np.allclose(basis[2], m.jnt_axis[0], atol=1e-15)
+
+
+def test_trouble_is_counted_alike_in_one_call_and_in_many(arm):
+    at_once, singly = rb.make_data(arm), rb.make_data(arm)
+    at_once.qpos[0] = singly.qpos[0] = np.nan
+    rb.step(arm, at_once, 10)
+    for _ in range(10):
+        rb.step(arm, singly)
+    assert at_once.nbad == singly.nbad == 10 * arm.nv
+
+
+def test_negative_inertia_is_counted(arm):
+    m = arm.replaced(dof_armature=np.full(arm.nv, -1e3))
+    d = rb.make_data(m)
+    rb.forward_dynamics(m, d)
+    assert d.nbad == m.nv
+
+
+def test_limit_spring_is_no_faster_than_two_timesteps(arm):
+    m = copy.copy(arm)
+    m.opt.timestep = 0.05  # far longer than the 20 ms of the spring
+    d = rb.make_data(m)
+    j = int(np.flatnonzero(m.jnt_limited)[0])
+    d.qpos[j] = m.jnt_range[j, 1] + 0.1
+    rb.passive(m, d)
+    inertia, t = m.dof_inertia0[j], 2.0 * m.opt.timestep
+    assert d.qfrc_passive[j] == pytest.approx(-0.1 * inertia / t**2, rel=1e-12)
 
 
 @pytest.mark.parametrize(("look_up", "kind"), [("jnt_id", "joint"), ("frame_id", "frame")])

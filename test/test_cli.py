@@ -86,3 +86,14 @@ def test_missing_file():
     assert told.returncode == 1
     assert "no_such_robot.urdf" in told.stderr
     assert "Traceback" not in told.stderr
+
+
+def test_nothing_is_said_twice(tmp_path):
+    file = tmp_path / "odd.urdf"
+    file.write_text(
+        '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="9" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+    )
+    told = json.loads(_rbdyn("check", str(file), "--json").stdout)
+    assert [finding["code"] for finding in told["findings"]] == ["non-physical-inertia"]

@@ -45,11 +45,13 @@ def check(description: Description, *, strict: bool = True) -> Description:
         DescriptionError: holds every error that was found.
     """
     audit = Audit(strict=strict)
-    audit.findings.extend(description.findings)
     if not description.name.strip():
         audit.error("missing-name", robot_element(""), None, "has no name", allowed="a name")
     checked = judge(description, audit)
     audit.raise_errors(description.source)
+    # what a reader has said already is not said again
+    new = [finding for finding in audit.findings if finding not in description.findings]
+    audit.findings[:] = [*description.findings, *new]
     return replace(checked, findings=audit.sorted())
 
 

@@ -18,6 +18,13 @@ JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "plan
 AXIS_TYPES = ("revolute", "continuous", "prismatic", "planar")
 
 
+def _make_tuple(owner: object, name: str) -> None:
+    """Take lists and arrays too; what is kept is a tuple of floats."""
+    value = getattr(owner, name)
+    if type(value) is not tuple:
+        object.__setattr__(owner, name, tuple(float(number) for number in value))
+
+
 @dataclass(frozen=True, slots=True)
 class Pose:
     """A frame in its parent frame.
@@ -29,6 +36,10 @@ class Pose:
 
     pos: Vec3 = (0.0, 0.0, 0.0)
     quat: Quat = (1.0, 0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        _make_tuple(self, "pos")
+        _make_tuple(self, "quat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +56,9 @@ class Inertial:
     mass: float
     origin: Pose = Pose()
     inertia: tuple[float, float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        _make_tuple(self, "inertia")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +116,9 @@ class Joint:
     friction: float = 0.0
     mimic: Mimic | None = None
     line: int | None = None
+
+    def __post_init__(self) -> None:
+        _make_tuple(self, "axis")
 
 
 @dataclass(frozen=True, slots=True)

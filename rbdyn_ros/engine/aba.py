@@ -9,8 +9,6 @@ of one dof with nothing between, so each dof is eliminated by itself and D is a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     add6,
@@ -23,9 +21,6 @@ from rbdyn_ros.engine.spatial import (
     store6,
     sub3,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 @kernel

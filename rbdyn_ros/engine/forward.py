@@ -58,8 +58,7 @@ def aba(m: Model, d: Data) -> None:
 def forward(m: Model, d: Data) -> None:
     """The whole tick without integration: every field that qpos, qvel and forces determine.
 
-    Left to their own stages are qLD (factor_m), cacc, cfrc_int and qfrc_inverse (inverse), and
-    energy.
+    Left to their own stages are qLD (factor_m), cacc and qfrc_inverse (inverse), and energy.
     """
     fwd_position(m, d)
     fwd_velocity(m, d)
@@ -75,7 +74,7 @@ def forward_dynamics(m: Model, d: Data) -> None:
 
 @kernel
 def inverse(m: Model, d: Data) -> None:
-    """Write qfrc_inverse, cacc and cfrc_int from qpos, qvel and qacc.
+    """Write qfrc_inverse and cacc from qpos, qvel and qacc.
 
     Source: RBDA table 5.1; MuJoCo mj_inverse.
     """
@@ -119,7 +118,7 @@ def _remaining_stages(m, d):
     if m.nM > 0:
         crb(m, d)
     rne(m, d)
-    aba(m, d)
+    articulated(m, d, 0.0, d.qacc)  # without aba's count: integrate counts
 
 
 @kernel

@@ -73,9 +73,16 @@ def _turned(m, j, q):
 @inline
 def _unit_quat_mat(qpos, q):
     # the state is kept of unit length; what a user writes may not be
-    w, x, y, z = qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3]
-    n = 1.0 / np.sqrt(w * w + x * x + y * y + z * z)
-    return quat_to_mat((w * n, x * n, y * n, z * n))
+    return quat_to_mat(_normalised(qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3]))
+
+
+@inline
+def _normalised(w, x, y, z):
+    # a quaternion of no length is taken for no turn, as MuJoCo does
+    square = w * w + x * x + y * y + z * z
+    sound = square > 1e-30
+    n = 1.0 / np.sqrt(select(sound, square, 1.0))
+    return select(sound, w * n, 1.0), x * n, y * n, z * n
 
 
 @inline
@@ -176,6 +183,6 @@ def _integrate_quat(qpos, q, qvel, v, h):
     divisor = select(moved, half, 1.0)
     s = 0.5 * select(moved, np.sin(half) / divisor, 1.0)
     turn = (np.cos(half), s * x, s * y, s * z)
-    w, x, y, z = quat_mul((qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3]), turn)
-    n = 1.0 / np.sqrt(w * w + x * x + y * y + z * z)
-    qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3] = w * n, x * n, y * n, z * n
+    start = _normalised(qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3])
+    w, x, y, z = quat_mul(start, turn)
+    qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3] = _normalised(w, x, y, z)

@@ -52,9 +52,21 @@ def _private_directory(path: Path) -> bool:
 
 
 def _cache_directory() -> str:
-    home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    path = Path(home) / "rbdyn_ros" / _source_hash()
-    return str(path) if _private_directory(path) else tempfile.mkdtemp(prefix="rbdyn_ros_")
+    """Return where machine code is kept: in the user's cache, else in a temporary folder."""
+    name = _source_hash()
+    temporary = Path(tempfile.gettempdir(), f"rbdyn_ros_{os.getuid()}")
+    for parent in (_user_cache(), temporary):
+        if parent and _private_directory(parent) and _private_directory(parent / name):
+            return str(parent / name)
+    return tempfile.mkdtemp(prefix="rbdyn_ros_")
+
+
+def _user_cache() -> Path | None:
+    given = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return Path(given or "~/.cache").expanduser() / "rbdyn_ros"
+    except RuntimeError:  # a user without a home, as in some containers
+        return None
 
 
 CACHE_DIRECTORY = "" if DISABLED else _cache_directory()

@@ -51,13 +51,13 @@ def rne(m: Model, d: Data) -> None:
     Source: MuJoCo mj_rne with flg_acc = 0; RBDA eq 5.10, 5.11.
     """
     for i in range(1, m.nbody):
-        store6(d.cfrc_int, i, load6(d.cfrc_bias, i))
+        store6(d.cfrc_sum, i, load6(d.cfrc_bias, i))
     _project(m, d, d.qfrc_bias)
 
 
 @kernel
 def rne_acc(m: Model, d: Data) -> None:
-    """Write cacc, cfrc_int and qfrc_inverse from qacc; needs bias_force and passive.
+    """Write cacc, cfrc_sum and qfrc_inverse from qacc; needs bias_force and passive.
 
     qfrc_inverse is what qfrc_applied, actuators and xfrc_applied together must exert.
     Source: RBDA table 5.1; MuJoCo mj_inverse.
@@ -72,7 +72,7 @@ def rne_acc(m: Model, d: Data) -> None:
         store6(d.a, i, a)
         store6(d.cacc, i, add6(load6(d.cacc_bias, i), a))
         f = add6(load6(d.cfrc_bias, i), inertia_times(load10(d.cinert, i), a))
-        store6(d.cfrc_int, i, f)
+        store6(d.cfrc_sum, i, f)
     _project(m, d, d.qfrc_inverse)
     for k in range(m.nv):
         d.qfrc_inverse[k] += m.dof_armature[k] * d.qacc[k] - d.qfrc_passive[k]
@@ -82,10 +82,10 @@ def rne_acc(m: Model, d: Data) -> None:
 def _project(m, d, qfrc):
     # tau_i = S_i^T f_i; f_parent += f_i: all bodies of a tree share one frame
     for i in range(m.nbody - 1, 0, -1):
-        f = load6(d.cfrc_int, i)
+        f = load6(d.cfrc_sum, i)
         first = m.body_dofadr[i]
         for k in range(first, first + m.body_dofnum[i]):
             qfrc[k] = dot6(load6(d.cdof, k), f)
         parent = m.body_parentid[i]
         if parent > 0:
-            store6(d.cfrc_int, parent, add6(load6(d.cfrc_int, parent), f))
+            store6(d.cfrc_sum, parent, add6(load6(d.cfrc_sum, parent), f))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.description.types import Description, Limit
 from rbdyn_ros.model.joints import JOINT_KINDS, JointType
-from rbdyn_ros.model.lumping import Body, Tree, lump, lumped_inertia
+from rbdyn_ros.model.lumping import WORLD, Body, Tree, lump, lumped_inertia
 from rbdyn_ros.model.model import MAX_M_ENTRIES, Model
 from rbdyn_ros.model.rotation import Array, cross_matrix, mat_to_quat, plane_basis
 
@@ -44,20 +44,31 @@ def compile_model(description: Description, floating_base: bool = False) -> Mode
         description.name,
         arrays,
         body_names=_body_names(tree),
-        jnt_names=[body.joint.name if body.joint else ROOT_JOINT for body in tree.bodies[1:]],
+        jnt_names=_joint_names(tree),
         frame_names=list(tree.frames),
         findings=description.findings,
     )
 
 
 def _body_names(tree: Tree) -> list[str]:
-    """Return unique names: a floating root link may be called like the world."""
     names = [body.name for body in tree.bodies]
-    taken = set(names)
-    for i in range(1, len(names)):
-        while names[i] == names[0]:
-            names[i] += "_link" if f"{names[i]}_link" not in taken else "_"
+    if WORLD in names[1:]:  # a floating root link may be called like the world
+        i = names.index(WORLD, 1)
+        names[i] = _free_name(f"{WORLD}_link", names)
     return names
+
+
+def _joint_names(tree: Tree) -> list[str]:
+    names = [body.joint.name for body in tree.bodies if body.joint]
+    if any(body.joint is None for body in tree.bodies[1:]):
+        names.insert(0, _free_name(ROOT_JOINT, names))
+    return names
+
+
+def _free_name(wanted: str, taken: list[str]) -> str:
+    while wanted in taken:
+        wanted += "_"
+    return wanted
 
 
 def _type_of(body: Body) -> JointType:

@@ -46,7 +46,12 @@ DATA_FIELDS = (
     Field("qfrc_bias", ("nv",), "Coriolis, centrifugal and gravity force", stage="rne"),
     # acceleration
     Field("cacc", ("nbody", 6), "acceleration of the body, gravity as -g", stage="inverse"),
-    Field("cfrc_int", ("nbody", 6), "force through the body's joint", stage="inverse, rne"),
+    Field(
+        "cfrc_sum",
+        ("nbody", 6),
+        "its force summed over the subtree, xfrc left out",
+        stage="inverse, rne",
+    ),
     Field("qfrc_inverse", ("nv",), "force that causes qacc, xfrc part included", stage="inverse"),
     Field("energy", (2,), "potential, kinetic [J]", stage="energy"),
     # scratch, by Featherstone's names
@@ -116,7 +121,10 @@ class Data:
     __copy__ = copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Data:
-        return self.copy()
+        # alone it stays with its Model; copied together with it, with the copy
+        twin = Data(memo.get(id(self.model), self.model))
+        twin.buffer[:] = self.buffer
+        return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.model, self.buffer)
@@ -131,8 +139,8 @@ class Data:
             hint = did_you_mean(name, [field.name for field in DATA_FIELDS])
             raise AttributeError(f"Data has no field '{name}'{hint}")
         try:
-            new = np.asarray(value, target.dtype)
-        except (TypeError, ValueError):
+            new = np.asarray(value if value is not None else "nothing", target.dtype)
+        except (TypeError, ValueError, OverflowError):
             text = f"Data.{name} holds numbers; {value!r} is not"
             raise ModelError(Finding("data-value", text, "error", name)) from None
         if new.shape not in (target.shape, ()):

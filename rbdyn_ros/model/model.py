@@ -49,7 +49,7 @@ MODEL_FIELDS = (
     Field("jnt_bodyid", ("njnt",), "the body it carries", "int"),
     Field("jnt_axis", ("njnt", 3), "unit axis in the body; a planar joint's normal"),
     Field("jnt_limited", ("njnt",), "1 where jnt_range holds", "int"),
-    Field("jnt_range", ("njnt", 2), "lower and upper position [rad or m]"),
+    Field("jnt_range", ("njnt", 2), "lower and upper position, infinite if none [rad or m]"),
     Field("jnt_effort", ("njnt",), "largest effort [N m or N], infinity if none"),
     Field("jnt_velocity", ("njnt",), "largest speed [rad/s or m/s], infinity if none"),
     Field("jnt_solref", ("njnt", 2), "limit spring: time constant [s], damping ratio"),
@@ -63,7 +63,11 @@ MODEL_FIELDS = (
     Field("dof_armature", ("nv",), "rotor inertia seen at the joint [kg m^2 or kg]"),
     Field("dof_damping", ("nv",), "viscous damping [N m s/rad or N s/m]"),
     Field("dof_frictionloss", ("nv",), "dry friction [N m or N]"),
-    Field("dof_inertia0", ("nv",), "articulated-body inertia seen by the dof at qpos0"),
+    Field(
+        "dof_inertia0",
+        ("nv",),
+        "articulated-body inertia seen by the dof at qpos0 (elsewhere if 0)",
+    ),
     Field("qpos0", ("nq",), "positions after reset_data"),
     # sparse lower triangle of M
     Field("M_rownnz", ("nv",), "entries in a row: the dof and those above it", "int"),
@@ -73,6 +77,20 @@ MODEL_FIELDS = (
     Field("frame_bodyid", ("nframe",), "the body the frame is fixed to", "int"),
     Field("frame_pos", ("nframe", 3), "origin in the body [m]"),
     Field("frame_quat", ("nframe", 4), "orientation in the body, wxyz"),
+)
+
+#: Arrays that nothing else in a Model was computed from.
+REPLACEABLE = (
+    "dof_armature",
+    "dof_damping",
+    "dof_frictionloss",
+    "dof_inertia0",
+    "jnt_effort",
+    "jnt_limited",
+    "jnt_range",
+    "jnt_solref",
+    "jnt_velocity",
+    "qpos0",
 )
 
 #: largest number of entries for which Data holds the joint-space inertia matrix
@@ -162,12 +180,11 @@ class Model:
     def replaced(self, findings: Sequence[Finding] | None = None, **arrays: Any) -> Model:
         """Return a Model with some arrays (or its findings) replaced, the options its own.
 
-        Arrays that others were computed from (body_quat and body_mat, body_inertia and
-        body_fullinertia) are taken as given: replace both.
+        Only what nothing else was computed from can be replaced, see REPLACEABLE; for the rest
+        build a Model from a changed Description.
 
         Raises:
-            ModelError: for an unknown field, another shape, or a number that is not finite where
-                the old one was.
+            ModelError: for another field, another shape, or a NaN.
         """
         for name, new in arrays.items():
             _demand_alike(name, getattr(self, name, None), new)
@@ -175,6 +192,9 @@ class Model:
         names = (self.body_names, self.jnt_names, self.frame_names)
         kept = self.findings if findings is None else findings
         return Model(self.name, {**old, **arrays}, *names, copy.copy(self.opt), kept)
+
+    def __copy__(self) -> Model:
+        return self.replaced()
 
     def __delattr__(self, name: str) -> None:
         self.__setattr__(name, None)
@@ -204,20 +224,28 @@ def _stored(field: Field, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _demand_alike(name: str, old: Any, new: Any) -> None:
-    known = [field.name for field in MODEL_FIELDS]
-    if name not in known:
-        text = f"Model has no array '{name}'{did_you_mean(name, known)}"
+    if name not in REPLACEABLE:
+        hint = did_you_mean(name, REPLACEABLE)
+        text = f"Model.{name} cannot be replaced{hint}; allowed are {', '.join(REPLACEABLE)}"
     elif np.shape(new) != old.shape:
         text = f"Model.{name} has shape {old.shape}; an array of {np.shape(new)} was given"
-    elif not (np.isfinite(new) | ~np.isfinite(old)).all():
-        text = f"Model.{name}: every number must be finite that was finite before"
+    elif not _are_numbers(new, finite=name.startswith(("dof_", "qpos"))):
+        text = f"Model.{name} takes numbers; NaN is refused, and infinity where it means nothing"
     else:
         return
     raise ModelError(Finding("model-array", text, "error", name))
 
 
+def _are_numbers(values: Any, finite: bool) -> bool:
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        return False
+    return bool(np.isfinite(array).all() if finite else not np.isnan(array).any())
+
+
 def _position(name: str, names: tuple[str, ...], kind: str) -> int:
     if name in names:
         return names.index(name)
-    text = f"there is no {kind} '{name}'{did_you_mean(name, names)}"
-    raise ModelError(Finding(f"unknown-{kind}", text, "error", name, None, name))
+    hint = did_you_mean(name, names) if isinstance(name, str) else "; a name is a text"
+    text = f"there is no {kind} {name!r}{hint}"
+    raise ModelError(Finding(f"unknown-{kind}", text, "error", str(name), None, str(name)))

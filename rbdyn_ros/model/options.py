@@ -63,7 +63,7 @@ class Options:
 
     @timestep.setter
     def timestep(self, value: float) -> None:
-        if not (isinstance(value, Real) and math.isfinite(value) and value > 0.0):
+        if not _is_positive(value):
             raise _refused("timestep", value, "a finite number of seconds greater than 0")
         self._timestep[()] = value
 
@@ -91,7 +91,7 @@ class Options:
 
     @integrator.setter
     def integrator(self, value: str) -> None:
-        if value not in INTEGRATORS:
+        if not isinstance(value, str) or value not in INTEGRATORS:
             raise _refused("integrator", value, f"one of {', '.join(INTEGRATORS)}")
         self._integrator_id[()] = INTEGRATORS.index(value)
 
@@ -119,6 +119,10 @@ class Options:
             f"Options(timestep={self.timestep}, gravity={self.gravity.tolist()}, "
             f"integrator='{self.integrator}', passive={self.passive})"
         )
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and bool(0.0 < value < math.inf)  # type: ignore[operator]
 
 
 def _refused(name: str, found: object, allowed: str) -> ParameterError:

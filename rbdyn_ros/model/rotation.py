@@ -61,10 +61,15 @@ def plane_basis(normal: Array) -> Array:
     x and y are those of the shortest rotation of the z axis onto the normal, so the normal
     (0, 0, 1) gives the axes themselves.
     """
-    z = np.asarray(normal, np.float64)
-    if z[2] < -0.999999:  # half a turn about x
-        return np.array([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]])
-    v = np.array([-z[1], z[0], 0.0])  # e_z cross normal
-    V = cross_matrix(v)
-    rows: Array = (np.eye(3) + V + V @ V / (1.0 + z[2])).T
-    return rows
+    x, y, z = np.asarray(normal, np.float64)
+    # 1 + z, without cancellation where the normal points down
+    above = 1.0 + z if z > 0.0 else (x * x + y * y) / (1.0 - z)
+    if above == 0.0:  # half a turn about x
+        return np.diag([1.0, -1.0, -1.0])
+    return np.array(
+        [
+            [1.0 - x * x / above, -x * y / above, -x],
+            [-x * y / above, 1.0 - y * y / above, -y],
+            [x, y, z],
+        ]
+    )

@@ -14,7 +14,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.model.options import INTEGRATORS
 
 POSITION = ("xpos", "xmat", "xipos", "ximat", "subtree_com", "cinert", "cdof", "crb", "M")
-VELOCITY = ("cvel", "cdof_dot", "qfrc_passive", "qfrc_bias", "cfrc_int", "qacc")
+VELOCITY = ("cvel", "cdof_dot", "qfrc_passive", "qfrc_bias", "cfrc_sum", "qacc")
 
 each_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)
 

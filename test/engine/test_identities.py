@@ -214,7 +214,7 @@ def test_same_data_three_times(tree):
     for _ in range(3):
         rb.forward(m, d)
         results.append(d.buffer.copy())
-        rb.inverse(m, d)  # leaves its own cfrc_int, cacc, scratch
+        rb.inverse(m, d)  # leaves its own cfrc_sum, cacc, scratch
         rb.energy(m, d)
         rb.mass_matrix(m, d)
     rb.forward(m, d)
@@ -222,7 +222,7 @@ def test_same_data_three_times(tree):
     for name in ("qpos", "qvel", "qfrc_applied", "xfrc_applied"):
         setattr(fresh, name, getattr(d, name))
     rb.forward(m, fresh)
-    for name in ("xpos", "M", "qfrc_bias", "qacc", "cvel", "cdof_dot", "cfrc_int"):
+    for name in ("xpos", "M", "qfrc_bias", "qacc", "cvel", "cdof_dot", "cfrc_sum"):
         assert np.array_equal(getattr(d, name), getattr(fresh, name)), f"{where}: {name}"
     qacc = m.data_offsets["qacc"]
     for other in results[1:]:

@@ -63,7 +63,7 @@ def on_symbols(robot, tmp_path_factory):
 
 
 SOLVED = ("qacc", "qacc_step", "Dinv_u", "U_Dinv", "a", "qLD", "qLDiagInv")
-FROM_INVERSE = (*SOLVED, "cacc", "cfrc_int", "qfrc_inverse")
+FROM_INVERSE = (*SOLVED, "cacc", "cfrc_sum", "qfrc_inverse")
 
 
 def compare(kind, robot, name, buffer):

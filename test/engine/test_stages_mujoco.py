@@ -85,15 +85,15 @@ def check_velocity(case, m, d, mm, md):
     bias = np.full(m.nv, np.nan)
     mujoco.mj_rne(mm, md, 0, bias)
     case.close("qfrc_bias", d.qfrc_bias, bias, TOLERANCE)
-    case.close("cfrc_int of rne", *without_qacc(m, d), TOLERANCE)
+    case.close("cfrc_sum of rne", *without_qacc(m, d), TOLERANCE)
 
 
 def without_qacc(m, d):
-    """cfrc_int at qacc = 0: bodies' own forces summed towards the root by parents."""
+    """cfrc_sum at qacc = 0: bodies' own forces summed towards the root by parents."""
     total = d.cfrc_bias.copy()
     for i in range(m.nbody - 1, 0, -1):
         total[m.body_parentid[i]] += total[i]
-    return d.cfrc_int[1:], total[1:]
+    return d.cfrc_sum[1:], total[1:]
 
 
 def check_energy(case, m, d, mm, md):
@@ -119,7 +119,7 @@ def check_dynamics(case, m, d, mm, md, inverse):
     md.xfrc_applied[:] = 0.0
     mujoco.mj_rnePostConstraint(mm, md)
     case.close("cacc", d.cacc, md.cacc, TOLERANCE)
-    case.close("cfrc_int", d.cfrc_int[1:], md.cfrc_int[1:], TOLERANCE)
+    case.close("cfrc_int", d.cfrc_sum[1:], md.cfrc_int[1:], TOLERANCE)
 
 
 def check_all(m, mm, where, seed):
