@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,13 +47,9 @@ def _add_sim(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _sim(options: argparse.Namespace) -> int:
-    try:
-        return _simulate(options)
-    except KeyboardInterrupt:  # before the simulator has its own way to end
-        return 0
-
-
-def _simulate(options: argparse.Namespace) -> int:
+    # until the simulator has its own way to end nothing is open, so Ctrl-C may end it at once;
+    # an exception would get lost in one of the many imports
+    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
     try:
         from rbdyn_ros.ros import simulator
     except ModuleNotFoundError as error:

@@ -153,6 +153,26 @@ def transforms(links: list[Link], stamp_ns: int, rows: Array) -> list[TransformS
     return messages
 
 
+def odometry(message: Any, world: str, child: str) -> Any:
+    """Fill a nav_msgs/Odometry with marks for `Prepared`, in the order of odometry_numbers."""
+    message.header.stamp = time_message(Prepared.MARK_STAMP)
+    message.header.frame_id, message.child_frame_id = world, child
+    at, turn = message.pose.pose.position, message.pose.pose.orientation
+    at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w = marks(0, 7)
+    v, w = message.twist.twist.linear, message.twist.twist.angular
+    v.x, v.y, v.z, w.x, w.y, w.z = marks(7, 6)
+    return message
+
+
+def odometry_numbers(qpos: Array, qvel: Array) -> Array:
+    """Return (13,): position, quaternion xyzw, and the twist in the axes of the child frame.
+
+    qpos, qvel are those of a free joint on the world: its linear velocity is in world axes.
+    """
+    linear = quat_to_mat(qpos[3:]).T @ qvel[:3]
+    return np.concatenate([qpos[:3], xyzw(qpos[3:]), linear, qvel[3:]])
+
+
 class Prepared:
     """A message that is serialised once; later only its numbers and stamps change.
 

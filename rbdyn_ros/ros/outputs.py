@@ -95,6 +95,24 @@ class Transforms:
         self._listeners = listeners
 
 
+class Odometry:
+    """Publishes odom: pose and twist of the root link on a floating base.
+
+    nav_msgs wants the twist in the child frame; qvel has only its angular part there.
+    """
+
+    def __init__(self, node: Node, m: Model, world: str, prefix: str) -> None:
+        odometry = importlib.import_module("nav_msgs.msg").Odometry
+        # the pose needs a frame even if TF has none above the root link
+        message = convert.odometry(odometry(), world or "world", prefix + m.body_names[1])
+        self._prepared = Prepared(message, 13)
+        self._publisher = node.create_publisher(odometry, "odom", reliable(10))
+
+    def publish(self, stamp_ns: int, state: State) -> None:
+        numbers = convert.odometry_numbers(state.qpos[:7], state.qvel[:6])
+        self._publisher.publish(self._prepared.filled(stamp_ns, numbers))
+
+
 class Ticker:
     """Says when something that happens every so many ticks is due."""
 
@@ -130,7 +148,10 @@ class Outputs:
         joints: of joint_states.
         values: the parameters.
         time_base: stamp of tick 0 [ns].
-        clock: whether to publish /clock.
+        clock: publishes /clock; None: somebody else does.
+
+    Attributes:
+        failure: what ended the thread before its time.
     """
 
     def __init__(
@@ -141,13 +162,15 @@ class Outputs:
         joints: SingleJoints,
         values: SimpleNamespace,
         time_base: int,
-        clock: bool,
+        clock: Any,
     ) -> None:
+        self.failure: BaseException | None = None
         self._node, self._runtime, self._time_base = node, runtime, time_base
         m, period = runtime.m, runtime.period_ns
         self._joint_states = JointStates(node, m, joints)
         self._transforms = self._make_transforms(source.description, values)
-        self._clock = node.create_publisher(Clock, "/clock", reliable(1)) if clock else None
+        self._odometry = self._make_odometry(values)
+        self._clock = clock
         marked = Clock(clock=convert.time_message(Prepared.MARK_STAMP))
         self._clock_bytes = Prepared(marked, 0)
         if not source.received:
@@ -172,6 +195,16 @@ class Outputs:
             self._node.get_logger().warning("tf2_msgs is not installed: no /tf and no /tf_static")
             return None
 
+    def _make_odometry(self, values: SimpleNamespace) -> Any:
+        if not values.floating_base:
+            return None
+        m, world, prefix = self._runtime.m, values.world_frame, values.frame_prefix
+        try:
+            return Odometry(self._node, m, world, prefix)
+        except ImportError:
+            self._node.get_logger().info("nav_msgs is not installed: no odom")
+            return None
+
     def start(self) -> None:
         self._thread.start()
 
@@ -182,6 +215,12 @@ class Outputs:
             self._thread.join()
 
     def _run(self) -> None:
+        try:
+            self._serve()
+        except BaseException as error:  # noqa: BLE001 - spin() raises it in the main thread
+            self.failure = error
+
+    def _serve(self) -> None:
         spoken = time.monotonic()
         while not self._stopping.is_set():
             state = self._runtime.next_state(0.1)
@@ -201,6 +240,8 @@ class Outputs:
         stamp = self._time_base + state.tick * self._runtime.period_ns
         if self._state_tick.due(state.tick):
             self._joint_states.publish(stamp, state)
+            if self._odometry is not None:
+                self._odometry.publish(stamp, state)
         if self._transforms is not None and self._tf_tick.due(state.tick):
             self._transforms.publish(stamp, state)
         if self._clock is not None and self._clock_tick.due(state.tick):
@@ -213,6 +254,8 @@ class Outputs:
             return
         stamp = self._time_base + self._last_state.tick * self._runtime.period_ns
         self._joint_states.publish(stamp, self._last_state)
+        if self._odometry is not None:
+            self._odometry.publish(stamp, self._last_state)
         if self._transforms is not None:
             self._transforms.repeat(stamp, self._last_state)
         if self._clock is not None:

@@ -19,23 +19,21 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
-from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
-from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.load import build
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros import params, robot
+from rbdyn_ros.ros.clock import ClockClaim
 from rbdyn_ros.ros.commands import Command, Gate, Throttle
 from rbdyn_ros.ros.convert import SingleJoints
 from rbdyn_ros.ros.outputs import Outputs, reliable
 from rbdyn_ros.runtime import compiled
 from rbdyn_ros.runtime.runtime import Runtime, Settings, warm
 
-#: How long the graph gets to show another publisher of /clock [s].
-DISCOVERY = 1.0
 #: A busy callback holds the publishing thread up no longer than this [s].
 SWITCH_INTERVAL = 1e-4
 
@@ -61,8 +59,7 @@ class Simulator(Node):
         given = [Parameter("urdf", value=str(urdf))] if urdf else []
         super().__init__("simulator", parameter_overrides=given)
         self._stop = stop
-        self._own_clock = False
-        self._created = time.monotonic()
+        self._claim: ClockClaim | None = None
         self._runtime: Runtime | None = None
         self._outputs: Outputs | None = None
         self._server: threading.Thread | None = None
@@ -81,6 +78,8 @@ class Simulator(Node):
             RbdynError: a parameter or the robot is refused.
         """
         values = params.declare(self)
+        if values.publish_clock or self.get_parameter("use_sim_time").value:
+            self._claim = ClockClaim(self, values.publish_clock)
         source = robot.find(self, values, self._executor, self._stop, fallback)
         m = self._compile(source, values)
         self._open(m, source, values)
@@ -123,13 +122,11 @@ class Simulator(Node):
             values.command_timeout, values.on_timeout, values.start_paused, values.realtime
         )
         self._runtime = Runtime(m, settings, self._start)
-        clock = values.publish_clock and not self._other_clock()
-        if not clock and values.publish_clock:
-            self.get_logger().warning(
-                "/clock has a publisher already: this one does not publish it"
-            )
-        self._own_clock = clock
-        base = 0 if clock else self._ros_time(values.publish_clock)
+        clock = None
+        base = int(self.get_clock().now().nanoseconds)
+        if self._claim is not None:
+            base = self._claim.settle(self._executor, self._stop)
+            clock = self._claim.publisher
         self._outputs = Outputs(self, self._runtime, source, self._joints, values, base, clock)
         others = {
             name: "has several degrees of freedom and takes no effort"
@@ -152,31 +149,6 @@ class Simulator(Node):
         self.get_logger().info(f"simulating '{m.name}': {', '.join(self._joints.names)}")
         self.get_logger().info(f"period {values.timestep:g} s; {self._runtime.grant}")
 
-    def _other_clock(self) -> bool:
-        time.sleep(max(0.0, self._created + DISCOVERY - time.monotonic()))
-        return self.count_publishers("/clock") > 0
-
-    def _ros_time(self, clock_runs: bool) -> int:
-        """Return the ROS time now [ns]: the time on /clock if that runs, else the wall clock's."""
-        if not clock_runs and not self.get_parameter("use_sim_time").value:
-            return int(self.get_clock().now().nanoseconds)
-        heard: list[int] = []
-        subscription = self.create_subscription(
-            Clock,
-            "/clock",
-            lambda tick: heard.append(tick.clock.sec * 1_000_000_000 + tick.clock.nanosec),
-            reliable(1),
-        )
-        self._executor.add_node(self)
-        give_up = time.monotonic() + 2.0
-        while not heard and time.monotonic() < give_up:
-            self._executor.spin_once(timeout_sec=0.1)
-        self._executor.remove_node(self)
-        self.destroy_subscription(subscription)
-        if not heard:
-            self.get_logger().warning("nothing was heard on /clock: stamps begin at 0")
-        return heard[-1] if heard else 0
-
     def spin(self) -> None:
         """Serve until the context is shut down or a signal raises KeyboardInterrupt.
 
@@ -189,16 +161,12 @@ class Simulator(Node):
         # the interrupt is lost if it comes while C++ calls Python; the event is not
         while self._server.is_alive() and not self._stop.is_set():
             self._server.join(0.2)
-            self._watch_clock()
+            if self._claim is not None:
+                self._claim.watch()
+            if self._outputs is not None and self._outputs.failure is not None:
+                raise self._outputs.failure
         if self._failure is not None:
             raise self._failure
-
-    def _watch_clock(self) -> None:
-        """Warn once if discovery was too slow to show another /clock before ours was opened."""
-        if self._own_clock and self.count_publishers("/clock") > 1:
-            self._own_clock = False
-            text = "/clock has another publisher; set publish_clock to false on all but one"
-            self.get_logger().warning(text)
 
     def _serve(self) -> None:
         try:
@@ -212,13 +180,15 @@ class Simulator(Node):
     def close(self) -> None:
         """Stop the threads, say how punctual the loop was, and leave the graph."""
         self._stopping.set()
-        if self._server is not None:
+        if self._server is not None and self._server.is_alive():
             self._server.join()
         if self._outputs is not None:
             self._outputs.stop()
         if self._runtime is not None:
             self._runtime.stop()
-            print(f"rbdyn: {self._runtime.timing()}", file=sys.stderr)
+            timing = self._runtime.timing()
+            if timing.ticks:
+                print(f"rbdyn: {timing}", file=sys.stderr)
         self._executor.shutdown()
         self.destroy_node()
 
@@ -248,7 +218,10 @@ class Simulator(Node):
             response.message = "the simulation runs; pause it first"
             return response
         response.success, response.message = runtime.step(), "one timestep"
-        return self._unless_silent(response)
+        self._unless_silent(response)
+        if response.success and runtime.faulty:
+            response.success, response.message = False, "the state diverged; call reset"
+        return response
 
     def _on_reset(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         response.success = self._runtime.reset()  # type: ignore[union-attr]
@@ -278,19 +251,12 @@ def run(
         stop.set()
         raise KeyboardInterrupt
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupt)
     node = None
     try:
-        # rclpy's own handlers would end the context while threads still publish
-        rclpy.init(
-            args=None if args is None else list(args),
-            signal_handler_options=SignalHandlerOptions.NO,
-        )
-    except RuntimeError as error:  # what rclpy raises for arguments it does not understand
-        print(f"rbdyn: {error}", file=sys.stderr)
-        return 2
-    try:
+        sys.unraisablehook = _unraisable
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, interrupt)
+        _init(args)
         node = Simulator(stop, urdf)
         node.bring_up(fallback)
         node.spin()
@@ -299,6 +265,9 @@ def run(
     except RbdynError as error:
         print(f"rbdyn: {error}", file=sys.stderr)
         return 2
+    except Exception:
+        if not stop.is_set():  # C++ that calls Python turns an interrupt into some other error
+            raise
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # a second one must not cut this short
@@ -306,6 +275,26 @@ def run(
             node.close()
         rclpy.try_shutdown()
     return 0
+
+
+def _init(args: Sequence[str] | None) -> None:
+    try:
+        # rclpy's own handlers would end the context while threads still publish
+        rclpy.init(
+            args=None if args is None else list(args),
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
+    except RuntimeError as error:  # what rclpy raises for arguments it does not understand
+        text = str(error)
+        if "Sequence should be of same type" in text:
+            text += "; write every number with a point, as in [0.0, 0.0, -9.81]"
+        raise ParameterError(Finding("ros-arguments", text)) from error
+
+
+def _unraisable(lost: Any) -> None:
+    """Say what was raised where nothing can catch it, but not the interrupt: `stop` has it."""
+    if not isinstance(lost.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
 
 
 def main(args: Sequence[str] | None = None) -> None:

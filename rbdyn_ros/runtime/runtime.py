@@ -145,6 +145,7 @@ class Runtime:
         self._version = 0
         self._inbox = np.zeros(loop.NSTATE, np.int64), np.zeros(m.nq + 2 * m.nv)
         self._poll = np.zeros(8, np.int64)
+        self._state = np.zeros(loop.NSTATE, np.int64)
         self._arguments = self._loop_arguments()
         self._thread: threading.Thread | None = None
         self._obtained = threading.Event()
@@ -174,7 +175,7 @@ class Runtime:
             np.zeros(m.nv),  # command
             np.zeros(m.nv),  # inbox
             np.zeros(m.nq + m.nv),  # saved
-            np.zeros(loop.NSTATE, np.int64),
+            self._state,
             np.zeros(m.nq + 2 * m.nv),  # row
             np.zeros(8, np.int64),  # scratch
         )
@@ -217,7 +218,8 @@ class Runtime:
         if self._thread is None:
             return
         self._control[loop.STOP] = 1
-        self._thread.join()
+        if self._thread.is_alive():  # an interrupt may have come before it was started
+            self._thread.join()
         self._thread = None
         os.close(int(self._settings[loop.EVENT]))
 
@@ -262,6 +264,11 @@ class Runtime:
     def paused(self) -> bool:
         """Whether time stands on request."""
         return bool(self._control[loop.DONE + loop.PAUSE])
+
+    @property
+    def faulty(self) -> bool:
+        """Whether time stands because the state diverged, until a reset."""
+        return bool(self._state[loop.FAULT] >= 0)
 
     def pause(self, paused: bool) -> bool:
         """Stop or resume time; returns when the loop has done so, False if it does not answer.
@@ -312,8 +319,8 @@ def warm(m: Model) -> None:
     rehearsal = Runtime(m, Settings(realtime="off", on_timeout="hold"))
     rehearsal.compile()
     rehearsal.command(np.arange(m.nv), np.zeros(m.nv), arrival_ns=0)
-    rehearsal.start()
     try:
+        rehearsal.start()
         for _ in range(5):
             rehearsal.next_state(1.0)
         rehearsal.reset()

@@ -113,10 +113,15 @@ def domain():
 
 @pytest.fixture
 def simulate(tmp_path, domain):
-    """Start simulators: simulate(*arguments); they end with the test."""
+    """Start simulators: simulate(*arguments); they end with the test.
+
+    They look for another publisher of /clock, which takes seconds, only if the test asks.
+    """
     started = []
 
-    def start(*arguments, wait=True, entry="cli"):
+    def start(*arguments, wait=True, entry="cli", clock=False):
+        if not clock:
+            arguments = [*arguments, "--ros-args", "-p", "publish_clock:=false"]
         simulator = Simulator(tmp_path, domain, *arguments, entry=entry)
         started.append(simulator)
         if wait:

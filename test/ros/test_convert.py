@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
 import rbdyn_ros as rb
@@ -50,6 +50,24 @@ def test_prepared_transforms_are_what_rclpy_serialises():
     rows = np.random.default_rng(2).normal(size=(5, 7))
     message = tf2_msgs.TFMessage(transforms=convert.transforms(links, 12_345_678_901, rows))
     assert prepared.filled(12_345_678_901, rows.reshape(-1)) == bytes(serialize_message(message))
+
+
+def test_prepared_odometry_has_its_twist_in_the_child_frame():
+    messages = pytest.importorskip("nav_msgs.msg", reason="nav_msgs is not installed")
+    prepared = Prepared(convert.odometry(messages.Odometry(), "world", "base"), 13)
+    turned = [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]  # wxyz: by 90 degrees about z
+    qpos = np.array([1.0, 2.0, 3.0, *turned])
+    qvel = np.array([0.5, 0.0, 0.25, 7.0, 8.0, 9.0])  # along the world's x, the base's -y
+    filled = prepared.filled(1_500_000_000, convert.odometry_numbers(qpos, qvel))
+    odom = deserialize_message(filled, messages.Odometry)
+    assert (odom.header.stamp.sec, odom.header.stamp.nanosec) == (1, 500_000_000)
+    assert (odom.header.frame_id, odom.child_frame_id) == ("world", "base")
+    at, turn = odom.pose.pose.position, odom.pose.pose.orientation
+    v, w = odom.twist.twist.linear, odom.twist.twist.angular
+    assert (at.x, at.y, at.z) == (1.0, 2.0, 3.0)
+    assert (turn.x, turn.y, turn.z, turn.w) == (0.0, 0.0, turned[3], turned[0])
+    np.testing.assert_allclose([v.x, v.y, v.z], [0.0, -0.5, 0.25], atol=1e-15)
+    assert (w.x, w.y, w.z) == (7.0, 8.0, 9.0)
 
 
 def test_quaternions_agree_with_tf_transformations():

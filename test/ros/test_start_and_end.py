@@ -1,6 +1,7 @@
 """Ways to start wrongly and to end well: sentences, exit codes, no traceback."""
 
 import signal
+import time
 
 import pytest
 
@@ -23,6 +24,26 @@ def test_signals_end_it_cleanly(simulate, number):
     assert "real-time factor" in simulator.text()
 
 
+@pytest.mark.parametrize("seconds", [0.0, 0.01, 0.03, 0.1, 0.3])
+def test_ctrl_c_while_it_starts(simulate, seconds, two_joints):
+    simulator = simulate(two_joints, "--ros-args", "-p", "x:=1", wait=False, clock=True)
+    simulator.wait_for("there is no parameter 'x'")  # then it warms the loop
+    time.sleep(seconds)
+    assert simulator.end() == 0
+    assert "Traceback" not in simulator.text()
+
+
+def test_ctrl_c_while_it_compiles(simulate, two_joints, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    simulator = simulate(two_joints, wait=False)
+    simulator.wait_for("compiling the engine, first run only")
+    time.sleep(1.0)
+    simulator.process.send_signal(signal.SIGINT)
+    assert simulator.process.wait(60.0) == 0
+    assert "Traceback" not in simulator.text()
+    assert "simulating" not in simulator.text()
+
+
 def test_ctrl_c_while_it_waits_for_a_robot(simulate):
     simulator = simulate(entry="node", wait=False)
     simulator.wait_for("waiting for a robot on /robot_description")
@@ -43,6 +64,7 @@ def test_ctrl_c_while_it_waits_for_a_robot(simulate):
         (["-p", "initial_positions.elbow:=0.1"], "there is no joint 'elbow'"),
         (["-p", "initial_positions.elbow_pitch:=9.0"], "a number from -1.45 to 1.05"),
         (["-p", "="], "rbdyn: "),
+        (["-p", "gravity:=[0, 0, -9.81]"], "write every number with a point, as in [0.0,"),
     ],
 )
 def test_bad_parameters(simulate, arguments, words):

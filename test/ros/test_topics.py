@@ -67,7 +67,9 @@ def test_frames_agree_with_the_model_at_the_stamp(simulate, peer, two_joints):
 
 
 def test_start_is_clipped_into_the_limits_and_rates_are_exact(simulate, peer, two_joints):
-    simulate(two_joints, "--ros-args", "-p", "start_paused:=true", "-p", "tf_rate:=100.0")
+    simulate(
+        two_joints, "--ros-args", "-p", "start_paused:=true", "-p", "tf_rate:=100.0", clock=True
+    )
     clocks = peer.collect(Clock, "/clock", 1)
     states = peer.collect(JointState, "joint_states")
     moving = peer.collect(TFMessage, "/tf", 100)
@@ -88,7 +90,7 @@ def test_start_is_clipped_into_the_limits_and_rates_are_exact(simulate, peer, tw
 
 
 def test_quality_of_service(simulate, peer):
-    simulate()
+    simulate(clock=True)
     expected = {
         "/joint_states": ("VOLATILE", 1),
         "/tf": ("VOLATILE", 1),
@@ -102,6 +104,19 @@ def test_quality_of_service(simulate, peer):
         assert len(found) == count
         assert found[0].qos_profile.reliability == ReliabilityPolicy.RELIABLE
         assert found[0].qos_profile.durability.name == durability
+
+
+@pytest.fixture
+def spinning_top(tmp_path):
+    """A tiny inertia about one axis and no limit of effort: a large one makes it diverge."""
+    path = tmp_path / "light.urdf"
+    path.write_text(
+        '<robot name="light"><link name="base"/><joint name="spin" type="continuous">'
+        '<parent link="base"/><child link="top"/></joint><link name="top"><inertial>'
+        '<mass value="0.001"/><inertia ixx="1e-6" ixy="0" ixz="0" iyy="1e-6" iyz="0" izz="1e-6"/>'
+        "</inertial></link></robot>"
+    )
+    return path
 
 
 def test_pause_step_reset(simulate, peer):
@@ -131,20 +146,45 @@ def test_pause_step_reset(simulate, peer):
     assert simulator.process.poll() is None
 
 
-def test_two_robots_by_namespace(simulate, peer, two_joints):
-    for name in ("left", "right"):
-        last = simulate(
-            two_joints, "--ros-args", "-r", f"__ns:=/{name}", "-p", f"frame_prefix:={name}/"
-        )
-    left = peer.collect(JointState, "/left/joint_states")
-    right = peer.collect(JointState, "/right/joint_states")
-    peer.until(lambda: left and right)
-    # discovery may take its time: then both publish, and both say so
-    last.wait_for("/clock has ", 10.0)
-    if "/clock has a publisher already" in last.text():
-        assert peer.node.count_publishers("/clock") == 1
-        apart = nanoseconds(left[-1].header.stamp) - nanoseconds(right[-1].header.stamp)
-        assert abs(apart) < 1_000_000_000  # both count the time of the one clock
+def named(name):
+    return ("--ros-args", "-r", f"__ns:=/{name}", "-p", f"frame_prefix:={name}/")
+
+
+def same_time(peer, *names):
+    """Whether robots stamp their states with the one time on /clock."""
+    states = [peer.collect(JointState, f"/{name}/joint_states") for name in names]
+    clocks = peer.collect(Clock, "/clock", 1)
+    peer.until(lambda: clocks and all(states))
+    peer.spin(0.5)
+    latest = nanoseconds(clocks[-1].clock)
+    return all(abs(nanoseconds(s[-1].header.stamp) - latest) < 500_000_000 for s in states)
+
+
+@pytest.mark.parametrize("names", [("left", "right"), ("right", "left")])
+def test_two_robots_by_namespace(simulate, peer, two_joints, names):
+    for name in names:
+        last = simulate(two_joints, *named(name), clock=True)
+    last.wait_for("/clock has a publisher already: this one does not", 1.0)
+    peer.until(lambda: peer.node.count_publishers("/clock") == 1)
+    assert same_time(peer, *names)
+
+
+def test_of_two_robots_that_start_together_one_publishes_the_clock(simulate, peer, two_joints):
+    left, right = (
+        simulate(two_joints, *named(name), clock=True, wait=False) for name in ("left", "right")
+    )
+    left.wait_for("simulating '")
+    right.wait_for("simulating '")
+    assert "/clock has" not in left.text()
+    assert "/clock has a publisher already" in right.text()
+    peer.until(lambda: peer.node.count_publishers("/clock") == 1)
+    assert same_time(peer, "left", "right")
+
+
+def test_a_paused_clock_is_heard(simulate, two_joints):
+    simulate(two_joints, *named("right"), "-p", "start_paused:=true", clock=True)
+    left = simulate(two_joints, *named("left"), clock=True)
+    assert "/clock has a publisher already" in left.text()
 
 
 def test_description_by_topic(simulate, peer, two_joints):
@@ -159,16 +199,8 @@ def test_description_by_topic(simulate, peer, two_joints):
     assert peer.node.count_publishers("robot_description") == 1
 
 
-def test_a_nan_is_never_published(simulate, peer, tmp_path):
-    # a fast spin about one axis with a tiny inertia and no limit of effort: it diverges
-    path = tmp_path / "light.urdf"
-    path.write_text(
-        '<robot name="light"><link name="base"/><joint name="spin" type="continuous">'
-        '<parent link="base"/><child link="top"/></joint><link name="top"><inertial>'
-        '<mass value="0.001"/><inertia ixx="1e-6" ixy="0" ixz="0" iyy="1e-6" iyz="0" izz="1e-6"/>'
-        "</inertial></link></robot>"
-    )
-    simulator = simulate(path)
+def test_a_nan_is_never_published(simulate, peer, spinning_top):
+    simulator = simulate(spinning_top)
     states = peer.collect(JointState, "joint_states")
     publisher = peer.publisher(JointState, "joint_commands")
     publisher.publish(JointState(name=["spin"], effort=[1e300]))
@@ -193,3 +225,36 @@ def test_floating_base_is_in_tf_not_in_joint_states(simulate, peer, two_joints):
     assert first["base"].header.frame_id == "world"
     fall = first["base"].transform.translation.z - last["base"].transform.translation.z
     assert fall > 0.0
+
+
+def test_odometry_agrees_with_tf(simulate, peer, two_joints):
+    odometry = pytest.importorskip("nav_msgs.msg", reason="nav_msgs is not installed").Odometry
+    simulate(two_joints, "--ros-args", "-p", "floating_base:=true", "-p", "tf_rate:=1000.0")
+    moving, found = peer.collect(TFMessage, "/tf", 100), peer.collect(odometry, "odom")
+
+    def pairs():
+        by_stamp = {nanoseconds(tf.transforms[0].header.stamp): tf for tf in moving}
+        stamped = [(by_stamp.get(nanoseconds(odom.header.stamp)), odom) for odom in found]
+        return [pair for pair in stamped if pair[0]]
+
+    peer.until(lambda: len(pairs()) > 100)
+    tf, odom = pairs()[-1]
+    assert (odom.header.frame_id, odom.child_frame_id) == ("world", "base")
+    base = next(t for t in tf.transforms if t.child_frame_id == "base")
+    pose = odom.pose.pose
+    assert (pose.position.x, pose.position.z) == pytest.approx(
+        (base.transform.translation.x, base.transform.translation.z), abs=1e-12
+    )
+    assert pose.orientation.w == pytest.approx(base.transform.rotation.w, abs=1e-12)
+
+
+def test_a_step_that_diverged_is_no_success(simulate, peer, spinning_top):
+    simulate(spinning_top, "--ros-args", "-p", "start_paused:=true")
+    publisher = peer.publisher(JointState, "joint_commands")
+    publisher.publish(JointState(name=["spin"], effort=[1e300]))
+    peer.spin(0.3)
+    for _ in range(2):
+        stepped = peer.call(Trigger, "simulator/step", Trigger.Request())
+        assert (stepped.success, stepped.message) == (False, "the state diverged; call reset")
+    assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success
+    assert peer.call(Trigger, "simulator/step", Trigger.Request()).success

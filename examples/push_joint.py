@@ -1,0 +1,56 @@
+"""Push one joint of a running simulator for two seconds and watch it move.
+
+In one terminal `make sim`, in another:
+    .venv/bin/python examples/push_joint.py [joint] [effort in N m, or N for a slide]
+"""
+
+import sys
+import time
+
+import rclpy
+from rclpy.executors import ExternalShutdownException
+from sensor_msgs.msg import JointState
+
+
+def main(joint: str = "", effort: str = "5.0") -> str:
+    """Push; return a sentence if that was not possible."""
+    try:
+        command = JointState(name=[joint], effort=[float(effort)])
+    except ValueError:
+        return f"the effort '{effort}' is not a number"
+    rclpy.init()
+    node = rclpy.create_node("push_joint")
+    states: list[JointState] = []
+    node.create_subscription(JointState, "joint_states", states.append, 10)
+    publisher = node.create_publisher(JointState, "joint_commands", 10)
+    give_up = time.monotonic() + 10.0
+    while not (states and publisher.get_subscription_count()):
+        if time.monotonic() > give_up:
+            return "no simulator answers: start one with `make sim` in another terminal"
+        rclpy.spin_once(node, timeout_sec=0.1)
+
+    names = list(states[-1].name)
+    command.name = [joint or names[0]]
+    if command.name[0] not in names:
+        return f"there is no joint '{joint}'; there are {', '.join(names)}"
+    k = names.index(command.name[0])
+    begin = send = show = time.monotonic()
+    while time.monotonic() < begin + 2.0:
+        if time.monotonic() >= send:  # again and again: an old command is given up
+            publisher.publish(command)
+            send += 0.01
+        rclpy.spin_once(node, timeout_sec=0.01)
+        if time.monotonic() >= show:
+            now = states[-1]
+            numbers = (now.position[k], now.velocity[k], now.effort[k])
+            row = "{}: position {:8.4f}  velocity {:8.4f}  effort {:8.4f}"
+            print(row.format(names[k], *numbers), flush=True)
+            show += 0.25
+    return ""
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(*sys.argv[1:3]) or 0)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        sys.exit(0)

@@ -1,0 +1,52 @@
+"""examples/push_joint.py as a user runs it."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+FILE = Path(__file__).parents[2] / "examples" / "push_joint.py"
+
+
+def push(domain, *arguments):
+    env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
+    command = [sys.executable, str(FILE), *arguments]
+    return subprocess.run(
+        command, env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_it_pushes_the_joint_and_shows_how_it_moves(simulate, domain, two_joints):
+    simulate(two_joints, "--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]")
+    done = push(domain, "turn", "0.5")
+    assert done.returncode == 0, done.stderr
+    rows = re.findall(
+        r"^turn: position +(\S+)  velocity +(\S+)  effort +(\S+)$", done.stdout, re.MULTILINE
+    )
+    assert len(rows) >= 4
+    assert float(rows[-1][0]) > float(rows[1][0])
+    assert float(rows[-1][2]) == 0.5
+
+
+def test_mistakes_get_a_sentence(simulate, domain, two_joints):
+    simulate(two_joints)
+    for arguments, words in (
+        (["trun"], "there is no joint 'trun'; there are lift, turn"),
+        (["turn", "much"], "the effort 'much' is not a number"),
+    ):
+        done = push(domain, *arguments)
+        assert done.returncode == 1
+        assert words in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_nobody_answers(domain):
+    done = push(domain)
+    assert done.returncode == 1
+    assert "no simulator answers: start one with `make sim`" in done.stderr
+    assert "Traceback" not in done.stderr
