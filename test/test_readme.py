@@ -27,7 +27,9 @@ def test_every_parameter_is_in_the_table_with_its_default():
         assert yaml.safe_load(row[1]) == default
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/performance.md"]
+)
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\(([^)#]+)\)", text):
@@ -37,3 +39,9 @@ def test_links_lead_somewhere(page):
 @pytest.mark.parametrize("target", ["sim", "test", "setup", "lint", "bench"])
 def test_make_targets_exist(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_files_in_commands_exist():
+    blocks = "\n".join(re.findall(r"```\n(.*?)```", README, re.DOTALL))
+    for word in re.findall(r"\b(?:examples|config)/[\w/.]+", blocks):
+        assert (ROOT / word).exists(), f"the README runs {word}"
