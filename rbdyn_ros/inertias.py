@@ -117,8 +117,8 @@ def _joints_of(m: Model, dofs: Mask) -> list[int]:
 def _missing(m: Model, j: int, lines: Lines, strict: bool) -> Finding:
     name = m.jnt_names[j]
     outcome = (
-        "give a link below it mass and inertia, or load with strict=False to add an "
-        f"armature of {REPAIR_ARMATURE:g}"
+        "give a link below it mass and inertia, or load with strict=False (rbdyn check --repair, "
+        f"node parameter strict) to add an armature of {REPAIR_ARMATURE:g}"
         if strict
         else f"repaired with an armature of {REPAIR_ARMATURE:g}"
     )
