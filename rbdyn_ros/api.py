@@ -22,6 +22,7 @@ from rbdyn_ros.model.rotation import quat_to_mat
 
 Array = NDArray[np.float64]
 
+MAX_STEPS = 2**62  # what a 64-bit counter in a kernel holds with room to spare
 
 kinematics = stage(_kinematics.kinematics)
 com_pos = stage(_kinematics.com_pos)
@@ -74,7 +75,7 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
         ParameterError: if nstep is not a whole number from 0 to 2^62.
         ModelError: if d was not made for m.
     """
-    if type(nstep) is not int or not 0 <= nstep < 2**62:
+    if type(nstep) is not int or not 0 <= nstep < MAX_STEPS:
         nstep = _whole_number(nstep)
     _advance(m, d, nstep)
 
@@ -85,7 +86,7 @@ def _whole_number(nstep: object) -> int:
         count = operator.index(nstep)  # type: ignore[arg-type]
     except TypeError:
         count = -1
-    if not 0 <= count < 2**62:
+    if not 0 <= count < MAX_STEPS:
         text = f"nstep is {nstep!r}; allowed is a whole number from 0 to 2^62."
         raise ParameterError(Finding("nstep", text, "error", "nstep", None, repr(nstep)))
     return count
@@ -112,8 +113,7 @@ def mass_matrix(m: Model, d: Data) -> Array:
 
 def _make_dense(m: Model, d: Data) -> None:
     """Make the array once; entries off the tree's paths are and stay zero."""
-    demand_pair(m, d)
-    _demand_matrix(m, "mass_matrix")
+    _demand_matrix(m, d, "mass_matrix")
     vars(d)["dense_M"] = np.zeros((m.nv, m.nv))
 
 
@@ -123,8 +123,7 @@ def crb(m: Model, d: Data) -> None:
     Raises:
         ModelError: if the matrix of this Model would be too large.
     """
-    demand_pair(m, d)
-    _demand_matrix(m, "crb")
+    _demand_matrix(m, d, "crb")
     _crb_stage(m, d)
 
 
@@ -134,8 +133,7 @@ def factor_m(m: Model, d: Data) -> None:
     Raises:
         ModelError: if the matrix of this Model would be too large.
     """
-    demand_pair(m, d)
-    _demand_matrix(m, "factor_m")
+    _demand_matrix(m, d, "factor_m")
     _factor_m(m, d)
 
 
@@ -145,8 +143,7 @@ def solve_m(m: Model, d: Data, x: Array, y: Array) -> None:
     Raises:
         ModelError: for arrays of another shape or type, or if M is too large.
     """
-    demand_pair(m, d)
-    _demand_matrix(m, "solve_m")
+    _demand_matrix(m, d, "solve_m")
     _demand_vectors(m, y, x)
     x[:] = y
     _solve_ltdl(m, d, x)
@@ -158,8 +155,7 @@ def mul_m(m: Model, d: Data, y: Array, x: Array) -> None:
     Raises:
         ModelError: for arrays of another shape or type or that overlap, or if M is too large.
     """
-    demand_pair(m, d)
-    _demand_matrix(m, "mul_m")
+    _demand_matrix(m, d, "mul_m")
     _demand_vectors(m, x, y)
     if np.may_share_memory(x, y):
         raise ModelError(Finding("shared-vectors", "mul_m: x and y must not share memory"))
@@ -180,7 +176,8 @@ def frame_pose(m: Model, d: Data, name: str) -> tuple[Array, Array]:
     return position, rotation @ quat_to_mat(m.frame_quat[frame])
 
 
-def _demand_matrix(m: Model, function: str) -> None:
+def _demand_matrix(m: Model, d: Data, function: str) -> None:
+    demand_pair(m, d)
     if m.nM == 0 and m.nv > 0:
         text = (
             f"{function}: the mass matrix of '{m.name}' has more than {MAX_M_ENTRIES} entries; "

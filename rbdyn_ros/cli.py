@@ -96,13 +96,13 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _check(options: argparse.Namespace) -> int:
     from rbdyn_ros.description import urdf
     from rbdyn_ros.errors import RbdynError
-    from rbdyn_ros.load import build
+    from rbdyn_ros.load import complete
     from rbdyn_ros.report import refusal_json, report
 
     strict = not options.repair
     try:
         description = urdf.read(options.file, strict=strict, package_dirs=options.package_dir)
-        model = build(description, options.floating_base, strict=strict)
+        model = complete(description, options.floating_base, strict)
     except RbdynError as error:
         if options.json:
             print(refusal_json(error))

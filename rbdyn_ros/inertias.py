@@ -6,6 +6,8 @@ articulated-body algorithm), or its acceleration would be infinite.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,50 +38,59 @@ _see_inertia = stage(articulated_inertia)
 _move = stage(move)
 
 
-def with_inertias(model: Model, description: Description, strict: bool) -> Model:
+def with_inertias(
+    model: Model, description: Description, findings: Sequence[Finding], strict: bool
+) -> Model:
     """Return the Model with dof_inertia0 filled in, and with an armature where that is needed.
+
+    Args:
+        model: compiled from the description.
+        description: where its joints are found, by line.
+        findings: what is known so far; the Model gets them and what is found here.
+        strict: refuse a joint without inertia; otherwise repair it.
 
     Raises:
         DescriptionError: if a joint sees a negative inertia, or none and strict is set.
     """
-    repaired, missing, wrong = _repair(model)
+    repaired, inertia, missing, wrong = _repair(model)
     lines = {joint.name: joint.line for joint in description.joints}
-    errors = [_wrong(repaired, dof, inertia, lines) for dof, inertia in wrong.items()]
+    errors = [_wrong(repaired, dof, inertia[dof], lines) for dof in wrong]
     missed = [_missing(repaired, j, lines, strict) for j in _joints_of(model, missing)]
     if errors or (strict and missed):
         raise DescriptionError([*errors, *missed], description.source)
-    inertia = _measure(repaired)[0]
-    findings = [*model.findings, *missed, *_tiny(repaired, inertia, lines)]
-    return repaired.replaced(findings=findings, dof_inertia0=inertia)
+    told = [*findings, *missed, *_tiny(repaired, inertia, lines)]
+    return repaired.replaced(findings=told, dof_inertia0=inertia)
 
 
-def _repair(model: Model) -> tuple[Model, Mask, dict[int, float]]:
+def _repair(model: Model) -> tuple[Model, Floats, Mask, list[int]]:
     """Give an armature to each dof that sees no inertia, from the tips to the root.
 
     A dof that sees nothing makes nonsense of what all dofs above it see, so only those with no
     such dof below are judged, and then it is measured again.
 
     Returns:
-        The Model with armatures, which dofs got one, and what is not positive but not zero.
+        The Model with armatures, the inertia its dofs see, which dofs got an armature, and those
+        whose inertia is not positive but not zero either.
     """
     armature = model.dof_armature.copy()
     missing = np.zeros(model.nv, bool)
+    inertia, rigid = _measure(model)
     for _ in range(MAX_ROUNDS):
-        inertia, rigid = _measure(model)
         zero = RELATIVE_ZERO * np.abs(rigid)
         absent = ~(inertia > zero) & ~missing
         if not absent.any():
             break
         lowest = absent & ~_above_any(model, absent)
-        wrong = {int(k): float(inertia[k]) for k in np.flatnonzero(lowest & ~(inertia >= -zero))}
-        if wrong:
-            return model, missing, wrong
+        wrong = np.flatnonzero(lowest & ~(inertia >= -zero))
+        if len(wrong):
+            return model, inertia, missing, wrong.tolist()
         # no need to ask one by one where there is no mass at all
         lowest |= absent & (rigid == 0.0)
         missing |= lowest
         armature[lowest] = REPAIR_ARMATURE
         model = model.replaced(dof_armature=armature)
-    return model, missing, {}
+        inertia, rigid = _measure(model)
+    return model, inertia, missing, []
 
 
 def _measure(m: Model) -> tuple[Floats, Floats]:

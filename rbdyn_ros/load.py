@@ -43,7 +43,7 @@ def load_urdf(
     description = urdf.read(
         source, strict=strict, package_dirs=package_dirs, xacro_args=xacro_args
     )
-    return _complete(description, floating_base, strict, mimic)
+    return complete(description, floating_base, strict, mimic)
 
 
 def load(path: str | Path) -> Model:
@@ -67,7 +67,25 @@ def build(
         DescriptionError: with everything that is wrong with the description.
     """
     _demand_description(description)
-    return _complete(check(description, strict=strict), floating_base, strict, mimic)
+    return complete(check(description, strict=strict), floating_base, strict, mimic)
+
+
+def complete(
+    description: Description,
+    floating_base: bool = False,
+    strict: bool = True,
+    mimic: bool = True,
+) -> Model:
+    """Make a Model from a Description that a reader has checked; arguments as for load_urdf.
+
+    Raises:
+        DescriptionError: if a joint moves no inertia that would let it be simulated.
+    """
+    findings = [*description.findings, *(_mimic_warnings(description) if mimic else [])]
+    model = compile_model(description, floating_base)
+    if model.nv > 0 and model.nM == 0:
+        findings.append(_too_large(model))
+    return with_inertias(model, description, findings, strict)
 
 
 def _demand_source(source: object) -> None:
@@ -80,14 +98,6 @@ def _demand_description(description: object) -> None:
     if not isinstance(description, Description):
         text = f"build needs a Description, got {description!r}; load_urdf reads files and text"
         raise ParameterError(Finding("not-a-description", text))
-
-
-def _complete(description: Description, floating_base: bool, strict: bool, mimic: bool) -> Model:
-    model = compile_model(description, floating_base)
-    findings = [*model.findings, *(_mimic_warnings(description) if mimic else [])]
-    if model.nv > 0 and model.nM == 0:
-        findings.append(_too_large(model))
-    return with_inertias(model.replaced(findings=findings), description, strict)
 
 
 def _mimic_warnings(description: Description) -> list[Finding]:

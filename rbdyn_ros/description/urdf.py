@@ -61,14 +61,29 @@ def read(
     if isinstance(source, str) and source.startswith(_ADDRESSES):
         message = f"{quote(source, 200)} is an address, not a path; give the path of the file"
         guard.refuse("not-a-path", message, "", found=source, allowed="a path or URDF text")
-    path = Path(source)
+    return read_file(
+        Path(source), strict=strict, package_dirs=package_dirs, xacro_args=xacro_args
+    )[0]
+
+
+def read_file(
+    path: Path,
+    *,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+    xacro_args: Mapping[str, str] | None = None,
+) -> tuple[Description, str]:
+    """Read a robot file once; return what it describes and the URDF text that says so.
+
+    Arguments and errors are those of ``read``; the text of a xacro file is the expanded one.
+    """
     data = _file_bytes(path)
-    if path.suffix.lower() != ".xacro":
-        return read_text(data, source=str(path), strict=strict)
-    guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro looks at it
     audit = Audit(strict=strict)
+    if path.suffix.lower() != ".xacro":
+        return _read(data, str(path), audit), guard.decode(data, str(path))
+    guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro looks at it
     text = expand(path, audit, package_dirs, xacro_args)
-    return _read(text, f"{path} (as expanded by xacro)", audit)
+    return _read(text, f"{path} (as expanded by xacro)", audit), text
 
 
 def read_text(text: str | bytes, *, source: str = "<text>", strict: bool = True) -> Description:

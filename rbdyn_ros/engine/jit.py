@@ -74,17 +74,22 @@ CACHE_DIRECTORY = "" if DISABLED else _cache_directory()
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function for use by other kernels and by ordinary Numba code."""
-    return function if DISABLED else _compile(function, OPTIONS)
+    return compile_cached(function, OPTIONS, CACHE_DIRECTORY)
 
 
 def inline(function: Callable[P, R]) -> Callable[P, R]:
     """A kernel that is always inlined: for algebra on tuples, which then stays in registers."""
-    return function if DISABLED else _compile(function, {**OPTIONS, "forceinline": True})
+    return compile_cached(function, {**OPTIONS, "forceinline": True}, CACHE_DIRECTORY)
 
 
-def _compile(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
+def compile_cached(
+    function: Callable[P, R], options: dict[str, Any], directory: str
+) -> Callable[P, R]:
+    """Compile a function and keep its machine code in `directory`; plain Python if DISABLED."""
+    if DISABLED:
+        return function
     theirs = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = CACHE_DIRECTORY  # only while Numba looks where to keep this one
+    numba.config.CACHE_DIR = directory  # only while Numba looks where to keep this one
     try:
         compiled: Callable[P, R] = numba.njit(cache=True, **options)(function)
     finally:

@@ -48,3 +48,6 @@ JOINT_KINDS = {
     JointType.HINGE: JointKind((0.0,), (1,)),
     JointType.PLANAR: JointKind((0.0, 0.0, 0.0), (1, 0, 1)),
 }
+
+#: The types that joint_states and effort commands are about.
+SINGLE_DOF = tuple(kind for kind, row in JOINT_KINDS.items() if row.nv == 1)

@@ -10,8 +10,8 @@ from typing import Any
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 
-from rbdyn_ros.ros.convert import NANOSECONDS
 from rbdyn_ros.ros.outputs import HEARTBEAT, reliable
+from rbdyn_ros.runtime.compiled import NANOSECONDS
 
 #: A DDS participant announces itself every 3 s. One that starts learns of the others from that
 #: if their answers to its own announcement are lost, which happens every other time [s].

@@ -13,12 +13,12 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.joints import SINGLE_DOF
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.runtime.compiled import NANOSECONDS
 
 Array = NDArray[np.float64]
-NANOSECONDS = 1_000_000_000
 
 
 def xyzw(quat: ArrayLike) -> Array:
@@ -52,7 +52,7 @@ class SingleJoints:
 
     @staticmethod
     def of(m: Model) -> SingleJoints:
-        chosen = np.isin(m.jnt_type, (JointType.HINGE, JointType.SLIDE))
+        chosen = np.isin(m.jnt_type, SINGLE_DOF)
         names = tuple(name for name, single in zip(m.jnt_names, chosen, strict=True) if single)
         return SingleJoints(names, m.jnt_qposadr[chosen], m.jnt_dofadr[chosen])
 

@@ -19,12 +19,13 @@ from std_msgs.msg import String
 
 from rbdyn_ros.api import make_data
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.engine.kinematics import kinematics
+from rbdyn_ros.engine.kinematics import poses
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros import convert
 from rbdyn_ros.ros.commands import Throttle
-from rbdyn_ros.ros.convert import NANOSECONDS, Prepared, SingleJoints
+from rbdyn_ros.ros.convert import Prepared, SingleJoints
 from rbdyn_ros.ros.robot import LATCHED, Source
+from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.runtime import Runtime, State
 
 HEARTBEAT = 1.0  # [s] between two repetitions while time stands
@@ -40,12 +41,12 @@ class JointStates:
 
     def __init__(self, node: Node, m: Model, joints: SingleJoints) -> None:
         n = len(joints.names)
-        message = JointState(name=list(joints.names))
-        message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
-        message.position = convert.marks(0, n)
-        message.velocity = convert.marks(n, n)
-        message.effort = convert.marks(2 * n, n)
-        self._prepared = Prepared(message, 3 * n)
+        qpos, qvel, effort = np.zeros(m.nq), np.zeros(m.nv), np.zeros(m.nv)
+        qpos[joints.qposadr] = convert.marks(0, n)
+        qvel[joints.dofadr] = convert.marks(n, n)
+        effort[joints.dofadr] = convert.marks(2 * n, n)
+        marked = convert.joint_state(joints, Prepared.MARK_STAMP, qpos, qvel, effort)
+        self._prepared = Prepared(marked, 3 * n)
         velocity = m.nq + joints.dofadr
         # where the message's numbers lie in a state's row
         self._pick = np.concatenate([joints.qposadr, velocity, velocity + m.nv])
@@ -64,7 +65,7 @@ class Transforms:
         tf_message = importlib.import_module("tf2_msgs.msg").TFMessage
         moving, fixed = convert.tf_tree(m, description, world, prefix)
         self._m, self._d = m, make_data(m)
-        kinematics(m, self._d)
+        poses(m, self._d)
         self._static = node.create_publisher(tf_message, "/tf_static", LATCHED)
         rows = convert.Poses(m, fixed).at(self._d.xpos, self._d.xmat)
         stamp = node.get_clock().now().nanoseconds
@@ -81,9 +82,9 @@ class Transforms:
     def publish(self, stamp_ns: int, state: State) -> None:
         if self._prepared is None:
             return
-        # kinematics of the state itself, so no transform is a tick late
+        # poses of the state itself, so no transform is a tick late
         self._d.qpos = state.qpos
-        kinematics(self._m, self._d)
+        poses(self._m, self._d)
         rows = self._poses.at(self._d.xpos, self._d.xmat)
         self._publisher.publish(self._prepared.filled(stamp_ns, rows.reshape(-1)))
 

@@ -16,10 +16,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
 from rbdyn_ros.description import urdf
-from rbdyn_ros.description.audit import Audit
-from rbdyn_ros.description.guard import decode
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.description.xacro_files import expand
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.convert import SingleJoints
@@ -62,19 +59,12 @@ def find(
     """
     path = Path(values.urdf) if values.urdf else fallback
     if path and (values.urdf or not values.robot_description):
-        return _from_file(path, values.strict)
+        return Source(*urdf.read_file(path, strict=values.strict))
     received = not values.robot_description
     text = _wait(node, executor, stop) if received else values.robot_description
     source = f"topic {node.resolve_topic_name('robot_description')}" if received else "parameter"
     description = urdf.read_text(text, source=f"<{source}>", strict=values.strict)
     return Source(description, text, received)
-
-
-def _from_file(path: Path, strict: bool) -> Source:
-    description = urdf.read(path, strict=strict)
-    if path.suffix.lower() == ".xacro":
-        return Source(description, expand(path, Audit(strict=strict)))
-    return Source(description, decode(path.read_bytes(), str(path)))
 
 
 def _wait(node: Node, executor: Any, stop: threading.Event) -> str:

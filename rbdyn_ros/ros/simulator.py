@@ -24,7 +24,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
-from rbdyn_ros.load import build
+from rbdyn_ros.load import complete
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros import params, robot
 from rbdyn_ros.ros.clock import ClockClaim
@@ -88,7 +88,7 @@ class Simulator(Node):
         logger = self.get_logger()
         if not any(Path(compiled.CACHE_DIRECTORY).rglob("loop.run-*.nbi")):
             logger.info("compiling the engine, first run only (about half a minute) ...")
-        m = build(source.description, values.floating_base, strict=values.strict)
+        m = complete(source.description, values.floating_base, values.strict)
         warnings = [f"  {finding}" for finding in m.findings if finding.severity == "warning"]
         if warnings:
             logger.warning("\n".join([f"robot '{m.name}':", *warnings]))

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -57,18 +56,8 @@ CACHE_DIRECTORY = _cache_directory()
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function of the loop; it releases the GIL."""
-    if jit.DISABLED:
-        return function
-    theirs = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = CACHE_DIRECTORY
-    try:
-        compiled: Callable[P, R] = numba.njit(cache=True, **{**jit.OPTIONS, "nogil": True})(
-            function
-        )
-    finally:
-        numba.config.CACHE_DIR = theirs
-    return compiled
+    """Compile a function of the loop; like every kernel it releases the GIL."""
+    return jit.compile_cached(function, jit.OPTIONS, CACHE_DIRECTORY)
 
 
 def _word_pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.forward import substep
-from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
+from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.rne import bias_force, rne_acc
 from rbdyn_ros.runtime.compiled import (
     Floats,
@@ -210,7 +210,7 @@ def _carry(m: Model, d: Data, still: Data) -> None:
     """
     for k in range(m.nq):
         still.qpos[k] = d.qpos[k]
-    kinematics(m, still)
+    poses(m, still)
     com_pos(m, still)
     com_vel(m, still)
     bias_force(m, still)

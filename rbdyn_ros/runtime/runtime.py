@@ -13,7 +13,7 @@ import numpy as np
 from rbdyn_ros.api import make_data
 from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.joints import SINGLE_DOF
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime import loop, realtime
 from rbdyn_ros.runtime.compiled import NANOSECONDS, Floats, Words, wait_notified
@@ -329,9 +329,8 @@ def warm(m: Model) -> None:
 
 
 def actuated(m: Model) -> Words:
-    """Return 1 for each dof an effort may act on: those of hinges and slides."""
-    single = (JointType.HINGE, JointType.SLIDE)
-    return np.isin(m.jnt_type[m.dof_jntid], single).astype(np.int64)
+    """Return 1 for each dof an effort may act on: those that are the only one of a joint."""
+    return np.isin(m.jnt_type[m.dof_jntid], SINGLE_DOF).astype(np.int64)
 
 
 def _effort_limit(m: Model) -> Floats:
