@@ -16,6 +16,15 @@ def quote(text: str, longest: int = 60) -> str:
     return "'" + "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in shown) + "'"
 
 
+def told(value: object, longest: int = 80) -> str:
+    """Return how a message shows what is no text: cut after ``longest`` characters."""
+    try:
+        shown = repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        shown = "a number of very many digits"
+    return shown if len(shown) <= longest else f"{shown[:longest]}..."
+
+
 def listing(names: Collection[str], most: int = 8) -> str:
     """Quote and join names; a long list is cut and its length told."""
     shown = ", ".join(quote(name) for name in list(names)[:most])

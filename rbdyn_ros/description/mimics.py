@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from rbdyn_ros.description.audit import Audit, quote
+from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Joint, Mimic
 
-FOLLOWABLE = ("revolute", "continuous", "prismatic")
 
-
-def judge_mimics(joints: Sequence[Joint], audit: Audit) -> list[Joint]:
+def judge_mimics(joints: Sequence[Joint], types: Collection[str], audit: Audit) -> list[Joint]:
     """Return the joints without the mimics that mean nothing; add an error for broken ones.
 
     Chains are legal: a joint may follow one that follows another.
+
+    Args:
+        joints: of types that are known.
+        types: the joint types that the format of the description knows; those of one
+            coordinate can follow and be followed.
+        audit: receives the findings.
     """
     if all(joint.mimic is None for joint in joints):
         return list(joints)
     by_name = {joint.name: joint for joint in reversed(joints)}  # of duplicates the first
     names = [joint.name for joint in joints]
+    single = [name for name in types if len(JOINT_SPECS[name].coordinates) == 1]
     judged = [
-        joint if joint.mimic is None else _judge(joint, joint.mimic, by_name, names, audit)
+        joint if joint.mimic is None else _judge(joint, joint.mimic, by_name, names, single, audit)
         for joint in joints
     ]
     _judge_loops(judged, audit)
@@ -29,17 +35,27 @@ def judge_mimics(joints: Sequence[Joint], audit: Audit) -> list[Joint]:
 
 
 def _judge(
-    joint: Joint, mimic: Mimic, by_name: dict[str, Joint], names: Sequence[str], audit: Audit
+    joint: Joint,
+    mimic: Mimic,
+    by_name: dict[str, Joint],
+    names: Sequence[str],
+    single: Sequence[str],
+    audit: Audit,
 ) -> Joint:
+    allowed = ", ".join(single)
     owner, line, target = f"joint {quote(joint.name)}", joint.line, mimic.joint
     without = replace(joint, mimic=None)
     if joint.type == "fixed":
         message = f"a fixed joint cannot follow {quote(target)}; its <mimic> is ignored"
         audit.add("note", "mimic-ignored", owner, line, message, found=target)
         return without
-    if joint.type not in FOLLOWABLE:
+    if joint.type not in single:
         message = f"a {joint.type} joint cannot follow another"
-        audit.error("mimic-type", owner, line, message, found=joint.type, allowed=_ALLOWED)
+        audit.error("mimic-type", owner, line, message, found=joint.type, allowed=allowed)
+        return without
+    if joint.closes_loop:
+        message = "a loop joint has no coordinate of its own and cannot follow another"
+        audit.error("mimic-loop-joint", owner, line, message, found=target)
         return without
     if target == joint.name:
         audit.error("mimic-self", owner, line, "follows itself", found=target)
@@ -51,16 +67,18 @@ def _judge(
             repaired = "taken as an ordinary joint"
             audit.repair("mimic-unknown", owner, line, message, repaired, found=target)
         return without
-    followed = by_name[target].type
-    if followed not in FOLLOWABLE:
-        code = "mimic-fixed" if followed == "fixed" else "mimic-type"
-        message = f"follows the joint {quote(target)}, which is {followed}; it must be one of "
-        audit.error(code, owner, line, message + _ALLOWED, found=target, allowed=_ALLOWED)
+    followed = by_name[target]
+    if followed.type not in single:
+        code = "mimic-fixed" if followed.type == "fixed" else "mimic-type"
+        what = f"follows the joint {quote(target)}, which is {followed.type}"
+        message = f"{what}; it must be one of {allowed}"
+        audit.error(code, owner, line, message, found=target, allowed=allowed)
+        return without
+    if followed.closes_loop:
+        message = f"follows the joint {quote(target)}, which closes a loop and has no coordinate"
+        audit.error("mimic-loop-joint", owner, line, message, found=target)
         return without
     return joint
-
-
-_ALLOWED = ", ".join(FOLLOWABLE)
 
 
 def _judge_loops(joints: Sequence[Joint], audit: Audit) -> None:

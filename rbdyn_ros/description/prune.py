@@ -11,8 +11,9 @@ import re
 from dataclasses import dataclass, field
 
 from rbdyn_ros.description.audit import Audit, listing, quote
-from rbdyn_ros.description.check import judge_type
 from rbdyn_ros.description.guard import Element, refuse
+from rbdyn_ros.description.joint_types import URDF_TYPES
+from rbdyn_ros.description.joints import judge_type
 
 # The digits are written out: [0-9] is ASCII only, and no two parts can match the same text.
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -161,7 +162,7 @@ class _Pruner:
             for name in spec.names + spec.required:
                 sound &= name in present or self.missing(element, name, spec, owner)
         if element.tag == "joint" and sound:
-            sound = judge_type(present["type"], owner, element.line, self.audit)
+            sound = judge_type(present["type"], owner, element.line, self.audit, URDF_TYPES)
         return sound
 
     def children(self, element: Element, spec: Tag, owner: str) -> bool:

@@ -1,10 +1,11 @@
-"""Judges whether links and joints form one tree."""
+"""Judges how joints connect links: as one tree, or as a graph if the description names a base."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rbdyn_ros.description.audit import Audit, listing, quote, robot_element
+from rbdyn_ros.description.connectivity import RigidBodies, judge_base, judge_rigid
 from rbdyn_ros.description.mimics import chain
 from rbdyn_ros.description.types import Description, Joint, Link
 
@@ -27,6 +28,46 @@ def judge_references(links: Sequence[Link], joints: Sequence[Joint], audit: Audi
                 )
 
 
+def judge_topology(
+    description: Description, joints: Sequence[Joint], audit: Audit
+) -> Mapping[str, str]:
+    """Add errors for what is no tree, or for what is no connected graph on a base.
+
+    Args:
+        description: for its links, its name and its base.
+        joints: those of its joints that can be judged.
+        audit: receives the errors.
+
+    Returns:
+        For each link the one that stands for its rigid body: links that fixed joints join.
+    """
+    _judge_self_loops(joints, audit)
+    carrying = [joint for joint in joints if not joint.closes_loop]
+    moving: list[Joint] = [joint for joint in joints if joint.closes_loop]
+    doubled: list[Joint] = []
+    bodies = RigidBodies(link.name for link in description.links)
+    for joint in carrying:
+        if joint.type != "fixed":
+            moving.append(joint)
+        elif not bodies.merge(joint):
+            doubled.append(joint)
+    if description.base:
+        judge_base(description, joints, audit)
+        judge_rigid([*doubled, *moving], bodies, audit)
+    else:
+        judge_tree(description, carrying, audit)
+        judge_rigid([joint for joint in joints if joint.closes_loop], bodies, audit)
+    return {link.name: bodies.find(link.name) for link in description.links}
+
+
+def _judge_self_loops(joints: Sequence[Joint], audit: Audit) -> None:
+    for joint in joints:
+        if joint.parent == joint.child:
+            message = f"joins the link {quote(joint.child)} to itself"
+            owner = f"joint {quote(joint.name)}"
+            audit.error("self-loop", owner, joint.line, message, found=joint.child)
+
+
 def judge_tree(description: Description, joints: Sequence[Joint], audit: Audit) -> None:
     """Add an error for every link with two parents, every cycle, and several roots.
 
@@ -37,11 +78,9 @@ def judge_tree(description: Description, joints: Sequence[Joint], audit: Audit) 
     """
     parent_joint: dict[str, Joint] = {}
     for joint in joints:
-        owner = f"joint {quote(joint.name)}"
         if joint.parent == joint.child:
-            message = f"joins the link {quote(joint.child)} to itself"
-            audit.error("self-loop", owner, joint.line, message, found=joint.child)
-        elif joint.child in parent_joint:
+            continue
+        if joint.child in parent_joint:
             _two_parents(parent_joint[joint.child], joint, audit)
         else:
             parent_joint[joint.child] = joint

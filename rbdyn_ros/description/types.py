@@ -6,7 +6,9 @@ check.py judges it, model/compile.py turns it into a Model.
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rbdyn_ros.errors import Finding
@@ -14,15 +16,16 @@ from rbdyn_ros.errors import Finding
 Vec3 = tuple[float, float, float]
 Quat = tuple[float, float, float, float]
 
-JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
-AXIS_TYPES = ("revolute", "continuous", "prismatic", "planar")
-
 
 def _make_tuple(owner: object, name: str) -> None:
-    """Take lists and arrays too; what is kept is a tuple of floats."""
+    """Take lists and arrays too; what is kept is a tuple of floats, or what is no such thing.
+
+    That is check.py's to refuse, in a sentence.
+    """
     value = getattr(owner, name)
     if type(value) is not tuple:
-        object.__setattr__(owner, name, tuple(float(number) for number in value))
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            object.__setattr__(owner, name, tuple(float(number) for number in value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,10 @@ class Pose:
         _make_tuple(self, "quat")
 
 
+#: The pose of what is in its parent frame already.
+IN_PLACE = Pose()
+
+
 @dataclass(frozen=True, slots=True)
 class Inertial:
     """Mass distribution of one link.
@@ -54,7 +61,7 @@ class Inertial:
     """
 
     mass: float
-    origin: Pose = Pose()
+    origin: Pose = IN_PLACE
     inertia: tuple[float, float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
@@ -94,31 +101,111 @@ class Mimic:
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
-    """A joint between two links.
+class Trajectory:
+    """A motion given by samples, for a joint that is driven over time.
+
+    Between the samples a spline of degree five runs through them; before the first and after
+    the last the joint stands still, unless the motion repeats.
 
     Attributes:
-        type: one of JOINT_TYPES.
-        origin: joint frame (= child link frame at zero position) in the parent link frame.
-        axis: unit axis in the joint frame, for AXIS_TYPES; normal of a planar joint's plane.
+        times: of the samples, ascending [s].
+        positions: one row a sample, one number a coordinate of the joint [rad or m]; for a joint
+            of one coordinate a number will do for a row.
+        periodic: the motion repeats after the last sample, which equals the first.
+    """
+
+    times: tuple[float, ...]
+    positions: tuple[tuple[float, ...], ...]
+    periodic: bool = False
+
+    def __post_init__(self) -> None:
+        _make_tuple(self, "times")
+        with contextlib.suppress(TypeError):
+            rows = (row if isinstance(row, Iterable) else (row,) for row in self.positions)
+            object.__setattr__(self, "positions", tuple(map(tuple, rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """A joint from a parent (its predecessor) to a child (its successor).
+
+    URDF knows the fields up to `mimic`; the types it knows are joint_types.URDF_TYPES.
+
+    Attributes:
+        type: a name in joint_types.JOINT_SPECS.
+        parent, child: predecessor and successor link. In a spanning tree the joint may turn out
+            to be reversed: to carry its predecessor.
+        origin: joint frame (= child link frame at zero position) in the parent link frame; X_P.
+        axis: unit axis in the joint frame, for types that have one; a planar joint's normal.
+        limit: of a joint of one coordinate.
         damping: viscous coefficient [N m s/rad or N s/m].
         friction: dry friction [N m or N].
+        child_origin: joint frame in the child link frame; X_S.
+        axis2: second unit axis, perpendicular to the first: the axis of the second turn of a
+            universal joint, the x axis of a plane, the direction of a rack.
+        parameters: by name, for example {"pitch": 0.01} [m/rad] or {"radius": 0.1} [m].
+        limits: of a joint of several coordinates, one for each.
+        stiffness: of a spring in the joint [N m/rad or N/m].
+        rest: where that spring is at rest, one number a coordinate; empty: at zero position.
+        armature: rotor inertia seen at the joint [kg m^2 or kg].
+        closes_loop: never a joint of the spanning tree.
+        motion: a joint driven over time has no freedom: a Trajectory, or the name of a function
+            registered with register_motion.
     """
 
     name: str
     type: str
     parent: str
     child: str
-    origin: Pose = Pose()
+    origin: Pose = IN_PLACE
     axis: Vec3 = (1.0, 0.0, 0.0)
     limit: Limit | None = None
     damping: float = 0.0
     friction: float = 0.0
     mimic: Mimic | None = None
     line: int | None = None
+    child_origin: Pose = IN_PLACE
+    axis2: Vec3 | None = None
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    limits: tuple[Limit, ...] = ()
+    stiffness: float = 0.0
+    rest: tuple[float, ...] = ()
+    armature: float = 0.0
+    closes_loop: bool = False
+    motion: Trajectory | str | None = None
 
     def __post_init__(self) -> None:
         _make_tuple(self, "axis")
+        _make_tuple(self, "rest")
+        if self.axis2 is not None:
+            _make_tuple(self, "axis2")
+
+
+@dataclass(frozen=True, slots=True)
+class Spring:
+    """A spring and damper between two points, each fixed to a link; it pulls along their line.
+
+    Attributes:
+        link1, link2: the links it connects.
+        point1, point2: its ends, each in the frame of its link [m].
+        stiffness: [N/m].
+        damping: [N s/m].
+        length: at rest [m].
+    """
+
+    name: str
+    link1: str
+    link2: str
+    point1: Vec3 = (0.0, 0.0, 0.0)
+    point2: Vec3 = (0.0, 0.0, 0.0)
+    stiffness: float = 0.0
+    damping: float = 0.0
+    length: float = 0.0
+    line: int | None = None
+
+    def __post_init__(self) -> None:
+        _make_tuple(self, "point1")
+        _make_tuple(self, "point2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +215,10 @@ class Description:
     Attributes:
         source: where it came from: a path, or ``<text>``.
         findings: warnings and notes of the reader, in the order of the text.
+        base: the link that is fixed to the world (or floats). Empty: links and joints must be
+            one tree, and it is the link without a parent. With a name they may be any connected
+            graph: joints may run either way, and close loops.
+        springs: spring-dampers between points.
     """
 
     name: str
@@ -135,3 +226,5 @@ class Description:
     joints: tuple[Joint, ...]
     source: str = "<text>"
     findings: tuple[Finding, ...] = field(default=())
+    base: str = ""
+    springs: tuple[Spring, ...] = ()

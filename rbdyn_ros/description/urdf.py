@@ -9,12 +9,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from xml.etree import ElementTree as ET
 
 from rbdyn_ros.description import guard
 from rbdyn_ros.description.audit import Audit, quote
 from rbdyn_ros.description.check import judge
+from rbdyn_ros.description.files import read_bytes
+from rbdyn_ros.description.joint_types import URDF_TYPES
+from rbdyn_ros.description.poses import quat_from_rpy
 from rbdyn_ros.description.prune import WANTED, prune
 from rbdyn_ros.description.types import (
     Description,
@@ -24,10 +27,8 @@ from rbdyn_ros.description.types import (
     Link,
     Mimic,
     Pose,
-    Quat,
 )
 from rbdyn_ros.description.xacro_files import expand
-from rbdyn_ros.errors import did_you_mean
 
 _ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
 
@@ -56,7 +57,7 @@ def read(
         DescriptionError: holds every error of the document, each with its line. For a xacro
             file lines are those of what the command ``xacro`` prints.
     """
-    if isinstance(source, bytes) or (isinstance(source, str) and _is_text(source)):
+    if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
         return read_text(source, strict=strict)
     if isinstance(source, str) and source.startswith(_ADDRESSES):
         message = f"{quote(source, 200)} is an address, not a path; give the path of the file"
@@ -77,7 +78,7 @@ def read_file(
 
     Arguments and errors are those of ``read``; the text of a xacro file is the expanded one.
     """
-    data = _file_bytes(path)
+    data = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
     audit = Audit(strict=strict)
     if path.suffix.lower() != ".xacro":
         return _read(data, str(path), audit), guard.decode(data, str(path))
@@ -105,7 +106,7 @@ def read_text(text: str | bytes, *, source: str = "<text>", strict: bool = True)
 
 def _read(text: str | bytes, source: str, audit: Audit) -> Description:
     with _collector_paused():
-        description = judge(_convert(text, source, audit), audit)
+        description = judge(_convert(text, source, audit), audit, URDF_TYPES)
     audit.raise_errors(source)
     return replace(description, findings=audit.sorted())
 
@@ -136,33 +137,9 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _is_text(source: str) -> bool:
+def is_text(source: str) -> bool:
+    """Return whether this is the text of a document rather than its path."""
     return "<" in source or "\n" in source or "\0" in source or not source.strip()
-
-
-def _file_bytes(path: Path) -> bytes:
-    name = str(path)
-    try:
-        if not path.is_file():
-            _refuse_path(path)
-        with path.open("rb") as file:
-            return file.read(guard.MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        message = f"the file {quote(name, 200)} cannot be read: {reason}"
-        guard.refuse("unreadable-file", message, "", found=name, allowed="a readable file")
-
-
-def _refuse_path(path: Path) -> NoReturn:
-    name = str(path)
-    if path.exists():
-        message = f"{quote(name)} is not a file; give the path of a .urdf or .xacro file"
-        guard.refuse("not-a-file", message, "", found=name, allowed="a .urdf or .xacro file")
-    hint = ""
-    if path.parent.is_dir():
-        hint = did_you_mean(path.name, [other.name for other in path.parent.iterdir()])
-    message = f"there is no file {quote(name, 200)}{hint}; give a path or the text of a URDF"
-    guard.refuse("no-such-file", message, "", found=name, allowed="a path or URDF text")
 
 
 def _parse(robot: guard.Element, source: str) -> Any:
@@ -242,18 +219,3 @@ def _pose(parsed: Any) -> Pose:
     x, y, z = parsed.xyz or (0.0, 0.0, 0.0)
     roll, pitch, yaw = parsed.rpy or (0.0, 0.0, 0.0)
     return Pose((x, y, z), quat_from_rpy(roll, pitch, yaw))
-
-
-def quat_from_rpy(roll: float, pitch: float, yaw: float) -> Quat:
-    """Return the quaternion (w, x, y, z) of Rz(yaw) Ry(pitch) Rx(roll) [rad]."""
-    if roll == pitch == yaw == 0.0:
-        return (1.0, 0.0, 0.0, 0.0)
-    cr, sr = math.cos(roll / 2), math.sin(roll / 2)
-    cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
-    cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
-    return (
-        cy * cp * cr + sy * sp * sr,
-        cy * cp * sr - sy * sp * cr,
-        cy * sp * cr + sy * cp * sr,
-        sy * cp * cr - cy * sp * sr,
-    )

@@ -75,7 +75,7 @@ NAN = math.nan
         ),
         (
             with_joint(origin=Pose((0, NAN, 0))),
-            "joint 'j': the origin is (0, nan, 0, 1.0, 0.0, 0.0, 0.0), not 7 finite numbers",
+            "joint 'j': the position of the origin is (0, nan, 0), not 3 finite numbers",
         ),
         (
             with_joint(origin=Pose(quat=(1, 1, 0, 0))),
@@ -95,7 +95,9 @@ NAN = math.nan
             with_joint(type="hinge"),
             (
                 "joint 'j': the type 'hinge' is unknown; allowed are "
-                "revolute, continuous, prismatic, fixed, floating, planar"
+                "revolute, continuous, prismatic, fixed, floating, planar, helical, cylindrical, "
+                "universal, spherical, spherical_ypr, rack_pinion, planar_fp, planar_fs, "
+                "sixdof_fp, sixdof_fs"
             ),
         ),
         (

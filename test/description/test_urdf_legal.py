@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
+from rbdyn_ros.description.poses import quat_from_rpy
 from rbdyn_ros.description.types import Pose
-from rbdyn_ros.description.urdf import quat_from_rpy, read, read_text
+from rbdyn_ros.description.urdf import read, read_text
 
 LIMIT = '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
 ENDS = '<parent link="a"/><child link="b"/>'

@@ -1,0 +1,57 @@
+"""The joint library as an author sees it: names of types, and what each one takes.
+
+How a type moves is engine/jcalc.py; both are keyed by the name (model/joints.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: The six types that URDF knows.
+URDF_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+
+
+@dataclass(frozen=True, slots=True)
+class JointSpec:
+    """What a joint of one type takes.
+
+    Attributes:
+        axes: how many axes an author gives: `axis`, then `axis2` perpendicular to it.
+        optional_axis2: whether the second may be left out; it is then chosen.
+        parameters: names of its parameters; all must be given, as finite numbers.
+        nonzero: those of them that must not be zero.
+        coordinates: "rad" or "m" for every coordinate that can have a Limit, a rest position or
+            a motion given over time; empty where the coordinates cannot (quaternions, positions
+            that are not the integral of their velocities).
+        radial: it has one Limit all the same: `upper` bounds the angle from the zero position.
+    """
+
+    axes: int = 0
+    optional_axis2: bool = False
+    parameters: tuple[str, ...] = ()
+    nonzero: tuple[str, ...] = ()
+    coordinates: tuple[str, ...] = ()
+    radial: bool = False
+
+
+#: Every type by its name; register_joint adds to it.
+JOINT_SPECS: dict[str, JointSpec] = {
+    "revolute": JointSpec(axes=1, coordinates=("rad",)),
+    "continuous": JointSpec(axes=1, coordinates=("rad",)),
+    "prismatic": JointSpec(axes=1, coordinates=("m",)),
+    "fixed": JointSpec(),
+    "floating": JointSpec(),
+    "planar": JointSpec(axes=2, optional_axis2=True, coordinates=("m", "m", "rad")),
+    "helical": JointSpec(axes=1, parameters=("pitch",), nonzero=("pitch",), coordinates=("rad",)),
+    "cylindrical": JointSpec(axes=1, coordinates=("rad", "m")),
+    "universal": JointSpec(axes=2, coordinates=("rad", "rad")),
+    "spherical": JointSpec(radial=True),
+    "spherical_ypr": JointSpec(coordinates=("rad", "rad", "rad")),
+    "rack_pinion": JointSpec(
+        axes=2, optional_axis2=True, parameters=("radius",), coordinates=("rad",)
+    ),
+    "planar_fp": JointSpec(axes=2, optional_axis2=True),
+    "planar_fs": JointSpec(axes=2, optional_axis2=True),
+    "sixdof_fp": JointSpec(),
+    "sixdof_fs": JointSpec(),
+}

@@ -1,0 +1,284 @@
+"""Reads mechanism files: what URDF cannot say, in YAML.
+
+    rbdyn_mechanism: 1              # the version of this format
+    name: crank_slider              # default: the name of the robot, or of the file
+    robot: robot.urdf               # a .urdf or .xacro file to start from, relative to this file
+    base: ground                    # default: the root link of the robot; it needs no entry below
+
+    links:                          # more links, or new inertials for links of the robot
+      crank: {box: {size: [1, 0.1, 0.1], density: 2700, xyz: [0.5, 0, 0], rpy: [0, 0, 0]}}
+      rod: {mass: 1.0, com: [0, 0, 0], inertia: [ixx, iyy, izz, ixy, ixz, iyz]}
+      dumb_bell: [{sphere: {...}}, {cylinder: {...}}]
+
+    joints:
+      J1: {type: revolute, parent: ground, child: crank, axis: [0, 0, 1], damping: 0.1}
+      lead_screw: {type: helical, pitch: 0.01}       # of the robot: changes only what it names
+
+    loops:                          # joints that are never part of the spanning tree
+      J4: {type: revolute, predecessor: rod, successor: ground, X_P: {xyz: [1, 0, 0]}}
+
+    couplings:
+      finger: {follows: thumb, ratio: 2.0, offset: 0.0}
+
+    springs:
+      return: {from: {link: crank, xyz: [1, 0, 0]}, to: {link: ground}, stiffness: 10}
+
+    drives:                         # joints whose motion is given over time
+      J1: {times: [0, 1, 2], positions: [0, 1, 0], periodic: true}
+      J2: {function: my_motion}     # registered with register_motion
+
+Units are SI. Shapes are those of shapes.py, each with `density` or `mass` and with `xyz`, `rpy`;
+a link may have a list of them, or nothing: then it has no mass. A joint has `type`, `parent`,
+`child`, `origin` and `child_origin` (tables of `xyz` and `rpy`), `axis` (default [1, 0, 0]),
+`axis2`, `limit` (a table of `lower`, `upper`, `effort`, `velocity`, or a list [lower, upper]),
+`limits` (a list of such), `damping`, `friction`, `armature`, `stiffness`, `rest` and the
+parameters of its type. A loop has `predecessor`, `successor`, `X_P` and `X_S` instead of
+`parent`, `child`, `origin` and `child_origin`. Joints may run either way; those that are no loops
+must connect every link with the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rbdyn_ros.description import urdf
+from rbdyn_ros.description.audit import Audit, quote
+from rbdyn_ros.description.check import judge
+from rbdyn_ros.description.files import read_bytes
+from rbdyn_ros.description.forms import Form, is_nothing
+from rbdyn_ros.description.guard import refuse
+from rbdyn_ros.description.mechanism_joints import couple, drive, read_joints, read_loops
+from rbdyn_ros.description.mechanism_links import read_links
+from rbdyn_ros.description.types import Description, Link, Spring, Vec3
+from rbdyn_ros.description.yaml_text import Node, Table, parse
+from rbdyn_ros.errors import DescriptionError, Finding
+
+VERSION = "rbdyn_mechanism"
+SECTIONS = ("links", "joints", "loops", "couplings", "springs", "drives")
+KEYS = (VERSION, "name", "robot", "base", *SECTIONS)
+ROBOT_SUFFIXES = (".urdf", ".xacro")
+_SPRING_NUMBERS = ("stiffness", "damping", "length")
+
+
+def read(
+    path: str | Path,
+    *,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+    xacro_args: Mapping[str, str] | None = None,
+) -> Description:
+    """Read a mechanism file.
+
+    Args:
+        path: of the file.
+        strict: refuse what could be repaired; otherwise repair it and add a warning.
+        package_dirs: for a xacro file it starts from, as for `urdf.read`.
+        xacro_args: likewise.
+
+    Returns:
+        The checked Description; links and joints of the robot it starts from come first.
+
+    Raises:
+        DescriptionError: holds every error of the document, each with its line.
+    """
+    path = Path(path)
+    data = read_bytes(path, "a .yaml file", "the path of a mechanism file")
+    return read_text(
+        data,
+        source=str(path),
+        folder=path.parent,
+        strict=strict,
+        package_dirs=package_dirs,
+        xacro_args=xacro_args,
+    )
+
+
+def read_text(
+    text: str | bytes,
+    *,
+    source: str = "<text>",
+    folder: Path | None = None,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+    xacro_args: Mapping[str, str] | None = None,
+) -> Description:
+    """Read a mechanism from text.
+
+    Args:
+        text: the document.
+        source: where it came from, for messages.
+        folder: where the robot it starts from is looked for; without one it cannot name a robot,
+            so that text alone never opens a file.
+        strict: as for `read`, like the others and what is returned.
+        package_dirs: as for `read`.
+        xacro_args: as for `read`.
+
+    Raises:
+        DescriptionError: holds every error of the document, each with its line.
+    """
+    audit = Audit(strict=strict)
+    top = parse(text, source, audit)
+    _demand_version(top, source)
+    form = Form(audit)
+    form.table(top, "mechanism", "", KEYS)
+    robot = None
+    if "robot" in top.nodes:
+        robot = _robot(top.nodes["robot"], folder, form, package_dirs, xacro_args)
+        if robot is None:
+            raise DescriptionError(audit.errors, source)
+    described = _described(top, robot, source, form)
+    if described is None:
+        raise DescriptionError(audit.errors, source)
+    checked = judge(described, audit)
+    audit.raise_errors(source)
+    if robot is not None:
+        _keep(robot, top, audit)
+    return replace(checked, findings=audit.sorted())
+
+
+def _described(
+    top: Table, robot: Description | None, source: str, form: Form
+) -> Description | None:
+    """Return what the file says, over a robot or alone; None if it has no name or no base."""
+    parts = {name: _section(name, top, form) for name in SECTIONS}
+    links = read_links(parts["links"], robot.links if robot else (), form)
+    joints = read_joints(parts["joints"], robot.joints if robot else (), form)
+    joints += read_loops(parts["loops"], form)
+    joints = drive(parts["drives"], couple(parts["couplings"], joints, form), form)
+    springs = _springs(parts["springs"], form)
+    name, base = _name(top, robot, source, form), _base(top, robot, form)
+    if name is None or base is None:
+        return None
+    joined = {end for joint in joints for end in (joint.parent, joint.child)}
+    if base in joined - {link.name for link in links}:
+        links.append(Link(base))
+    return Description(
+        name, tuple(links), tuple(joints), source, base=base, springs=tuple(springs)
+    )
+
+
+def _demand_version(top: Table, source: str) -> None:
+    version = top.nodes.get(VERSION)
+    allowed = f"{VERSION}: 1"
+    if version is None:
+        message = f"this is not a mechanism file, which says '{allowed}' at its top"
+        refuse("not-a-mechanism", message, source, top.line, allowed=allowed)
+    if getattr(version, "text", None) != "1":
+        message = f"the version of the mechanism file is not known; known is '{allowed}'"
+        refuse("bad-version", message, source, top.lines[VERSION], allowed=allowed)
+
+
+def _section(name: str, top: Table, form: Form) -> Table:
+    """Return a section of the file; one that is not there or cannot be read is empty."""
+    node = top.nodes.get(name)
+    if isinstance(node, Table):
+        return node
+    if node is not None and not is_nothing(node):
+        form.audit.partial = True
+        form.wrong(node, f"section {quote(name)}", "", "a table of names")
+    return Table(top.line)
+
+
+def _name(top: Table, robot: Description | None, source: str, form: Form) -> str | None:
+    if "name" in top.nodes:
+        return form.name(top.nodes["name"], "name", "")
+    if robot is not None:
+        return robot.name
+    return Path(source).stem or "mechanism"
+
+
+def _base(top: Table, robot: Description | None, form: Form) -> str | None:
+    if "base" in top.nodes:
+        return form.name(top.nodes["base"], "base", "")
+    if robot is not None:
+        children = {joint.child for joint in robot.joints}
+        return next(link.name for link in robot.links if link.name not in children)
+    message = "has no key 'base'; without a robot it must name the link that stands on the ground"
+    form.audit.error("missing-key", "the mechanism", top.line, message, allowed="base")
+    return None
+
+
+def _robot(
+    node: Node,
+    folder: Path | None,
+    form: Form,
+    package_dirs: Sequence[str | Path],
+    xacro_args: Mapping[str, str] | None,
+) -> Description | None:
+    """Return the robot to start from, without the lines of its own file; None: an error."""
+    name = form.name(node, "robot", "")
+    if name is None:
+        return None
+    path, audit = Path(name), form.audit
+    if path.suffix.lower() not in ROBOT_SUFFIXES:
+        message = f"the robot {quote(name)} is neither a .urdf nor a .xacro file"
+        audit.error("bad-robot", "", node.line, message, found=name, allowed=".urdf or .xacro")
+        return None
+    if folder is None:
+        message = f"the robot {quote(name)} is a file, and a mechanism given as text opens none"
+        audit.error("bad-robot", "", node.line, message, found=name, allowed="a mechanism file")
+        return None
+    try:
+        robot = urdf.read_file(
+            folder / path, strict=audit.strict, package_dirs=package_dirs, xacro_args=xacro_args
+        )[0]
+    except DescriptionError as error:
+        audit.findings += [_quoted(finding, name, node.line) for finding in error.findings]
+        return None
+    return replace(
+        robot,
+        links=tuple(replace(link, line=None) for link in robot.links),
+        joints=tuple(replace(joint, line=None) for joint in robot.joints),
+        findings=tuple(_quoted(finding, name, node.line) for finding in robot.findings),
+    )
+
+
+def _quoted(finding: Finding, file: str, line: int) -> Finding:
+    """Return what was found in another file, at the line that names the file."""
+    where = f"{file}, line {finding.line}" if finding.line is not None else file
+    return replace(finding, message=f"{where}: {finding.message}", line=line)
+
+
+def _keep(robot: Description, top: Table, audit: Audit) -> None:
+    """Add what was found in the robot's own file, unless it is said of the mechanism again."""
+    links = top.nodes.get("links")
+    replaced = {f"link {quote(name)}" for name in links.nodes} if isinstance(links, Table) else ()
+    kept = [finding for finding in robot.findings if finding.element not in replaced]
+    said = {(finding.code, finding.element) for finding in kept}
+    new = [f for f in audit.findings if f.line is not None or (f.code, f.element) not in said]
+    audit.findings[:] = [*kept, *new]
+
+
+def _springs(section: Table, form: Form) -> list[Spring]:
+    springs = []
+    allowed, needed = ("from", "to", *_SPRING_NUMBERS), ("from", "to")
+    for name, node in section.nodes.items():
+        owner = f"spring {quote(name)}"
+        table = form.table(node, "spring", owner, allowed, needed)
+        if table is None:
+            continue
+        ends = [_spring_end(key, table.nodes[key], owner, form) for key in needed]
+        said = {
+            key: form.number(table.nodes[key], key, owner)
+            for key in _SPRING_NUMBERS
+            if key in table.nodes
+        }
+        known = {key: value for key, value in said.items() if value is not None}
+        one, other = ends
+        if one is not None and other is not None:
+            line = section.lines[name]
+            springs.append(Spring(name, one[0], other[0], one[1], other[1], line=line, **known))
+    return springs
+
+
+def _spring_end(key: str, node: Node, owner: str, form: Form) -> tuple[str, Vec3] | None:
+    table = form.table(node, f"end {quote(key)}", owner, ("link", "xyz"), ("link",))
+    if table is None:
+        return None
+    link = form.name(table.nodes["link"], "link", owner)
+    point: Vec3 | None = (0.0, 0.0, 0.0)
+    if "xyz" in table.nodes:
+        point = form.vector(table.nodes["xyz"], "xyz", owner)
+    return None if link is None or point is None else (link, point)

@@ -1,0 +1,150 @@
+"""Chains from Denavit-Hartenberg tables against products of 4x4 matrices."""
+
+import math
+from functools import reduce
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from rbdyn_ros.description.dh import DHRow, distal, proximal
+from rbdyn_ros.description.poses import pose
+from rbdyn_ros.description.shapes import sphere
+from rbdyn_ros.description.types import Limit, Pose
+from rbdyn_ros.errors import DescriptionError, ParameterError
+
+TYPES = ("revolute", "prismatic", "continuous")
+
+
+def matrix(p):
+    w, x, y, z = p.quat
+    T = np.eye(4)
+    T[:3, :3] = Rotation.from_quat([x, y, z, w]).as_matrix()
+    T[:3, 3] = p.pos
+    return T
+
+
+def turn(axis, angle):
+    T = np.eye(4)
+    T[:3, :3] = Rotation.from_euler(axis, angle).as_matrix()
+    return T
+
+
+def shift(x=0.0, y=0.0, z=0.0):
+    T = np.eye(4)
+    T[:3, 3] = x, y, z
+    return T
+
+
+def frames(description, q):
+    """Return the frame of every link: X_P, the joint's motion along z, X_S^-1."""
+    placed = {"base": np.eye(4)}
+    q = [*q, 0.0]  # the joint of the tool
+    for joint, value in zip(description.joints, q, strict=False):
+        moved = shift(z=value) if joint.type == "prismatic" else turn("z", value)
+        motion = np.eye(4) if joint.type == "fixed" else moved
+        own = np.linalg.inv(matrix(joint.child_origin))
+        placed[joint.child] = placed[joint.parent] @ matrix(joint.origin) @ motion @ own
+    return placed
+
+
+def expected(rows, q, order):
+    steps = []
+    for row, value in zip(rows, q, strict=True):
+        slides = row.type == "prismatic"
+        theta, d = row.theta + value * (not slides), row.d + value * slides
+        along_z = turn("z", theta) @ shift(z=d)
+        if order is proximal:
+            steps.append(turn("x", row.alpha) @ shift(x=row.a) @ along_z)
+        else:
+            steps.append(along_z @ shift(x=row.a) @ turn("x", row.alpha))
+    return [reduce(np.matmul, steps[: i + 1]) for i in range(len(steps))]
+
+
+@pytest.mark.parametrize("order", [proximal, distal])
+@pytest.mark.parametrize("seed", range(10))
+def test_links_have_the_frames_of_the_table(order, seed):
+    rng = np.random.default_rng(seed)
+    rows = [DHRow(*rng.uniform(-2, 2, 4), type=TYPES[rng.integers(3)]) for _ in range(6)]
+    for q in (np.zeros(6), rng.uniform(-2, 2, 6)):
+        placed = frames(order(rows), q)
+        for i, T in enumerate(expected(rows, q, order), start=1):
+            # six products of matrices whose entries are below 20
+            assert np.allclose(placed[f"link{i}"], T, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("order", [proximal, distal])
+def test_base_and_tool(order):
+    rows = [DHRow(0.1, 0.2, 0.3, 0.4), DHRow(0.5, 0.6, 0.7, 0.8, "prismatic")]
+    base, tool = pose((1, 2, 3), (0.1, 0, 0)), pose((0, 0, 0.1), (0, 0.2, 0))
+    placed = frames(order(rows, base=base, tool=tool), (1.0, 2.0))
+    last = matrix(base) @ expected(rows, (1.0, 2.0), order)[-1]
+    assert np.allclose(placed["link2"], last, rtol=0, atol=1e-14)
+    assert np.allclose(placed["tool"], last @ matrix(tool), rtol=0, atol=1e-14)
+
+
+def test_names_axes_and_what_a_row_carries():
+    ball, limit = sphere(0.1, mass=1.0), Limit(-1, 1)
+    arm = distal(
+        [DHRow(1, 0, 0, 0, inertial=ball, limit=limit, name="shoulder"), DHRow(1, 0, 0, 0)],
+        name="arm",
+        tool=Pose(),
+    )
+    assert (arm.name, arm.base) == ("arm", "base")
+    assert [link.name for link in arm.links] == ["base", "link1", "link2", "tool"]
+    assert [joint.name for joint in arm.joints] == ["shoulder", "joint2", "tool_joint"]
+    assert arm.joints[0].axis == (0.0, 0.0, 1.0)
+    assert arm.links[1].inertial is ball
+    assert arm.joints[0].limit == limit
+    assert arm.joints[1].limit is None
+    assert arm.findings == ()
+
+
+def test_bad_rows_are_all_told():
+    rows = [
+        DHRow(0, 0, 0, 0),
+        DHRow(math.nan, 0, "one", 0),
+        (0, 0, 0, 0),
+        DHRow(0, 0, 0, 0, type="spherical"),
+    ]
+    with pytest.raises(DescriptionError) as caught:
+        proximal(rows, name="arm")
+    assert str(caught.value) == (
+        "arm: 4 errors\n"
+        "  row 2: a is nan; allowed is a finite number\n"
+        "  row 2: d is 'one'; allowed is a finite number\n"
+        "  row 3: is (0, 0, 0, 0), not a DHRow\n"
+        "  row 4: the type 'spherical' has no place in a table; allowed are "
+        "revolute, continuous, prismatic"
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "sentence"),
+    [
+        (
+            lambda: proximal([]),
+            DescriptionError,
+            "dh: the table has no rows; a chain has one joint at least",
+        ),
+        (
+            lambda: distal([DHRow(0, 0, 0, 0)], base=(0, 0, 0)),
+            ParameterError,
+            "base is (0, 0, 0); allowed is a Pose",
+        ),
+        (
+            lambda: distal([DHRow(0, 0, 0, 0, limit=Limit(1, -1))]),
+            DescriptionError,
+            "dh: joint 'joint1': the lower limit 1 is above the upper limit -1",
+        ),
+        (
+            lambda: distal([DHRow(0, 0, 0, 0, name="j"), DHRow(0, 0, 0, 0, name="j")]),
+            DescriptionError,
+            "dh: joint 'j': the name is given to more than one joint; names must be unique",
+        ),
+    ],
+)
+def test_bad_tables(call, error, sentence):
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value) == sentence

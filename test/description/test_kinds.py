@@ -1,0 +1,159 @@
+"""Whatever a field of a Description holds: a Model or a sentence, never another exception."""
+
+import contextlib
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.check import check
+from rbdyn_ros.description.types import (
+    Description,
+    Inertial,
+    Joint,
+    Limit,
+    Link,
+    Mimic,
+    Pose,
+    Spring,
+    Trajectory,
+)
+from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, RbdynError
+
+BALL = Inertial(1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
+LINKS = (Link("base"), Link("a", BALL), Link("b", BALL))
+J = Joint("j", "revolute", "base", "a")
+K = Joint("k", "revolute", "a", "b")
+S = Spring("s", "base", "b", stiffness=5.0)
+MOTION = Trajectory((0.0, 1.0, 2.0), ((0.0,), (1.0,), (0.0,)))
+
+
+def system(**parts):
+    fields = {"name": "n", "links": LINKS, "joints": (J, K), "base": "base", "springs": (S,)}
+    return Description(**(fields | parts))
+
+
+def with_joint(**fields):
+    return system(joints=(dataclasses.replace(J, **fields), K))
+
+
+def with_inertial(inertial):
+    return system(links=(LINKS[0], Link("a", inertial), LINKS[2]))
+
+
+#: A good part of each kind, and a Description with another in its place.
+PLACES = {
+    "Description": (system(), lambda part: part),
+    "Link": (LINKS[1], lambda part: system(links=(LINKS[0], part, LINKS[2]))),
+    "Inertial": (BALL, with_inertial),
+    "Joint": (J, lambda part: system(joints=(part, K))),
+    "Spring": (S, lambda part: system(springs=(part,))),
+    "Pose": (Pose(), lambda part: with_joint(origin=part, child_origin=part)),
+    "Limit": (Limit(), lambda part: with_joint(limit=part)),
+    "Mimic": (Mimic("k"), lambda part: with_joint(mimic=part)),
+    "Trajectory": (MOTION, lambda part: with_joint(motion=part)),
+    "Finding": (Finding("c", "m", "note"), lambda part: system(findings=(part,))),
+}
+NONSENSE = [
+    *(None, True, 5, -1.0, 1e308, float("nan"), 10**400, 10**5000, 1 + 2j, "x", "", "\0", b"x"),
+    *((), ("a", 0, 0), (1, 2), [[1]], {5: 1}, object(), range(3)),
+    *(np.array([1, 0, 0]), np.array(["a"]), np.zeros((2, 2)), (np.zeros(1), 0, 0)),
+    *(Limit("a", None), (Limit(),), Mimic(None), Trajectory(None, None), Pose(None, 5)),
+]
+
+
+@pytest.mark.filterwarnings("ignore")  # NumPy's, about 1e308
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [
+        pytest.param(kind, field.name, id=f"{kind}.{field.name}")
+        for kind, (part, _) in PLACES.items()
+        for field in dataclasses.fields(part)
+    ],
+)
+def test_only_our_errors_leave(kind, field):
+    part, place = PLACES[kind]
+    for value in NONSENSE:
+        with contextlib.suppress(RbdynError):
+            rb.build(place(dataclasses.replace(part, **{field: value})))
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (system(name=None), "robot: name is None; allowed is a text"),
+        (system(base=b"x"), "robot 'n': base is b'x'; allowed is a text"),
+        (system(links=None), "robot 'n': links is None; allowed is a tuple of Link"),
+        (system(joints="x"), "robot 'n': joints is 'x'; allowed is a tuple of Joint"),
+        (system(springs=(5,)), "robot 'n': number 1 of its springs is 5; allowed is a Spring"),
+        (system(joints=(J, Joint(None, "fixed", "a", "b"))), "joint number 2: name is None; "),
+        (with_joint(parent=None), "joint 'j': parent is None; allowed is a text"),
+        (with_joint(mimic=5), "joint 'j': mimic is 5; allowed is a Mimic or None"),
+        (with_joint(mimic=Mimic(("k",))), "joint 'j': mimic.joint is ('k',); allowed is a text"),
+        (
+            with_joint(motion=dataclasses.replace(MOTION, periodic=np.ones(2))),
+            "joint 'j': motion.periodic is array([1., 1.]); allowed is True or False",
+        ),
+        (with_joint(closes_loop=1), "joint 'j': closes_loop is 1; allowed is True or False"),
+        (
+            with_joint(rest=5),
+            "joint 'j': rest is 5; allowed is a sequence of numbers, one a coordinate",
+        ),
+        (with_inertial(5), "link 'a': inertial is 5; allowed is an Inertial or None"),
+        (with_joint(line="x"), "joint 'j': line is 'x'; allowed is a whole number or None"),
+        (with_joint(axis=None), "joint 'j': the axis is None, not 3 finite numbers"),
+        (with_joint(axis2=5), "joint 'j': the second axis is 5, not 3 finite numbers"),
+        (with_joint(damping=np.ones(1)), "joint 'j': the damping is array([1.]), not a finite "),
+        (
+            with_joint(origin=Pose(quat=np.zeros((1, 2)))),
+            "joint 'j': the quaternion of the origin is array([[0., 0.]]), not 4 finite numbers",
+        ),
+        (
+            with_joint(friction=10**5000),
+            "joint 'j': the friction is a number of very many digits, not a finite number",
+        ),
+    ],
+)
+def test_sentences(given, sentence):
+    with pytest.raises(DescriptionError) as caught:
+        check(given)
+    assert str(caught.value).startswith(f"<text>: {sentence}")
+    assert len(caught.value.findings) == 1
+
+
+def test_all_wrong_kinds_are_told_together():
+    given = system(base=3, joints=(dataclasses.replace(J, child=None, closes_loop=None), 7))
+    with pytest.raises(DescriptionError) as caught:
+        check(dataclasses.replace(given, source=np.zeros(2)))
+    assert [finding.message for finding in caught.value.findings] == [
+        "robot 'n': source is array([0., 0.]); allowed is a text",
+        "robot 'n': base is 3; allowed is a text",
+        "joint 'j': child is None; allowed is a text",
+        "joint 'j': closes_loop is None; allowed is True or False",
+        "robot 'n': number 2 of its joints is 7; allowed is a Joint",
+    ]
+
+
+def test_a_builder_lets_nothing_through():
+    swing = rb.SystemBuilder("swing").body("arm", BALL)
+    swing.joint("j", "revolute", "base", "arm", closes_loop=np.ones(2))
+    with pytest.raises(DescriptionError, match="joint 'j': closes_loop is array"):
+        swing.description()
+    with pytest.raises(ParameterError):
+        swing.drive("j", 5)
+
+
+def test_lists_and_the_flags_of_numpy_are_taken():
+    given = system(links=list(LINKS), joints=[dataclasses.replace(J, closes_loop=np.False_), K])
+    assert rb.build(given).njnt == 2
+
+
+def test_inertias_beyond_all_bounds_are_warned_of_without_a_warning_of_numpy():
+    largest = Inertial(1.0, inertia=(1.7e308, 0.0, 0.0, 1.7e308, 0.0, 0.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        findings = check(with_inertial(largest)).findings
+    assert [finding.code for finding in findings] == ["non-physical-inertia"]
+    assert "its principal moments are -1.05e+308, 0, inf kg m^2" in findings[0].message

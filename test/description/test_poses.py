@@ -1,0 +1,62 @@
+"""Poses as tuples against 4x4 matrices."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from rbdyn_ros.description.poses import compose, inverse, pose, quat_mul, rotate
+from rbdyn_ros.description.types import Pose
+from rbdyn_ros.errors import ParameterError
+
+
+def matrix(p):
+    w, x, y, z = p.quat
+    T = np.eye(4)
+    T[:3, :3] = Rotation.from_quat([x, y, z, w]).as_matrix()
+    T[:3, 3] = p.pos
+    return T
+
+
+def random_pose(rng):
+    x, y, z, w = Rotation.random(random_state=rng).as_quat()
+    return Pose(tuple(rng.normal(size=3)), (w, x, y, z))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_products_and_inverses(seed):
+    rng = np.random.default_rng(seed)
+    a, b = random_pose(rng), random_pose(rng)
+    # a handful of roundings of numbers of size one
+    assert np.allclose(matrix(compose(a, b)), matrix(a) @ matrix(b), rtol=0, atol=1e-14)
+    assert np.allclose(matrix(inverse(a)), np.linalg.inv(matrix(a)), rtol=0, atol=1e-14)
+    v = tuple(rng.normal(size=3))
+    assert np.allclose(rotate(a.quat, v), matrix(a)[:3, :3] @ v, rtol=0, atol=1e-14)
+    ab = matrix(Pose(quat=quat_mul(a.quat, b.quat)))
+    assert np.allclose(ab, matrix(Pose(quat=a.quat)) @ matrix(Pose(quat=b.quat)), atol=1e-14)
+
+
+def test_roll_pitch_yaw_are_about_fixed_axes():
+    rpy = (0.3, -0.7, 2.0)
+    expected = Rotation.from_euler("xyz", rpy).as_matrix()
+    assert np.allclose(matrix(pose((1, 2, 3), rpy))[:3, :3], expected, rtol=0, atol=1e-15)
+    assert pose((1, 2, 3), rpy).pos == (1.0, 2.0, 3.0)
+    assert pose() == Pose()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (((1, 2),), "xyz is (1, 2); allowed is 3 finite numbers"),
+        (("abc",), "xyz is 'abc'; allowed is 3 finite numbers"),
+        ((7,), "xyz is 7; allowed is 3 finite numbers"),
+        (((0, 0, 0), (0, math.nan, 0)), "a number of rpy is nan; allowed is a finite number"),
+        (((0, 0, True),), "xyz is (0, 0, True); allowed is 3 finite numbers"),
+        (((0, 0, 10**400),), None),
+    ],
+)
+def test_bad_arguments(arguments, sentence):
+    with pytest.raises(ParameterError) as caught:
+        pose(*arguments)
+    assert sentence is None or str(caught.value) == sentence
