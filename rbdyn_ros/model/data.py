@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean
+from rbdyn_ros.model.callbacks import ROW
 from rbdyn_ros.model.fields import Field
 
 if TYPE_CHECKING:
@@ -17,9 +18,19 @@ if TYPE_CHECKING:
 DATA_FIELDS = (
     # state and input
     Field("time", (), "simulated time [s]", stage="integrate"),
-    Field("qpos", ("nq",), "joint positions", stage="input, integrate"),
-    Field("qvel", ("nv",), "joint velocities", stage="input, integrate"),
-    Field("qacc", ("nv",), "joint accelerations", stage="fwd_acceleration; input of inverse"),
+    # joints driven over time have no freedom; their motion stands behind that of the others
+    Field("qpos_all", ("nqall",), "qpos, then positions of driven joints", stage="drive"),
+    Field("qpos", ("nq",), "joint positions", stage="input, integrate", inside="qpos_all"),
+    Field("qvel_all", ("nvall",), "qvel, then velocities of driven joints", stage="drive"),
+    Field("qvel", ("nv",), "joint velocities", stage="input, integrate", inside="qvel_all"),
+    Field("qacc_all", ("nvall",), "qacc, then accelerations of driven joints", stage="drive"),
+    Field(
+        "qacc",
+        ("nv",),
+        "joint accelerations",
+        stage="fwd_acceleration; input of inverse",
+        inside="qacc_all",
+    ),
     Field("qfrc_applied", ("nv",), "joint forces from outside [N m or N]", stage="input"),
     Field("xfrc_applied", ("nbody", 6), "force, torque at xipos, world axes", stage="input"),
     # position
@@ -29,15 +40,23 @@ DATA_FIELDS = (
     Field("ximat", ("nbody", 9), "principal axes in the world", stage="kinematics"),
     Field("subtree_com", ("nbody", 3), "centre of mass of the subtree [m]", stage="com_pos"),
     Field("cinert", ("nbody", 10), "inertia: Ixx Iyy Izz Ixy Ixz Iyz mx my mz m", stage="com_pos"),
-    Field("cdof", ("nv", 6), "motion axis of the dof", stage="com_pos"),
+    Field("cdof_all", ("nvall", 6), "cdof, then those of driven joints", stage="com_pos"),
+    Field("cdof", ("nv", 6), "motion axis of the dof", stage="com_pos", inside="cdof_all"),
     Field("crb", ("nbody", 10), "composite inertia of the subtree, as cinert", stage="crb"),
     Field("M", ("nM",), "joint-space inertia, lower triangle by rows", stage="crb"),
     Field("qLD", ("nM",), "L^T D L of M; unit diagonal of L holds D", stage="factor_m"),
     Field("qLDiagInv", ("nv",), "1 / D", stage="factor_m"),
     # velocity
     Field("cvel", ("nbody", 6), "velocity of the body", stage="com_vel"),
-    Field("cdof_dot", ("nv", 6), "time derivative of cdof", stage="com_vel"),
-    Field("qfrc_passive", ("nv",), "damping, friction, limits [N m or N]", stage="passive"),
+    Field("cdof_dot_all", ("nvall", 6), "cdof_dot, then those of driven joints", stage="com_vel"),
+    Field(
+        "cdof_dot",
+        ("nv", 6),
+        "time derivative of cdof",
+        stage="com_vel",
+        inside="cdof_dot_all",
+    ),
+    Field("qfrc_passive", ("nv",), "damping, friction, limits, springs", stage="passive"),
     Field("dof_viscosity", ("nv",), "-d(qfrc_passive) / d(qvel), diagonal", stage="passive"),
     Field(
         "cacc_bias", ("nbody", 6), "acceleration at qacc = 0, gravity as -g", stage="bias_force"
@@ -53,6 +72,7 @@ DATA_FIELDS = (
         stage="inverse, rne",
     ),
     Field("qfrc_inverse", ("nv",), "force that causes qacc, xfrc part included", stage="inverse"),
+    Field("qfrc_driven", ("ndrive",), "force that drives a joint, xfrc included", stage="inverse"),
     Field("energy", (2,), "potential, kinetic [J]", stage="energy"),
     # scratch, by Featherstone's names
     Field("IA", ("nbody", 21), "articulated-body inertia, upper triangle by rows", stage="aba"),
@@ -62,12 +82,23 @@ DATA_FIELDS = (
     Field("Dinv_u", ("nv",), "D^-1 u with u the force left for the dof", stage="aba"),
     Field("a", ("nbody", 6), "acceleration caused by qacc alone", stage="aba"),
     Field("qacc_step", ("nv",), "acceleration the integrator used", stage="integrate"),
+    Field("rk_time", (1,), "Runge-Kutta: time at the start", stage="integrate"),
     Field("rk_qpos", ("nq",), "Runge-Kutta: position at the start", stage="integrate"),
     Field("rk_qvel", ("nv",), "Runge-Kutta: velocity at the start", stage="integrate"),
     Field("rk_rate", ("nv",), "Runge-Kutta: rate of the displacement", stage="integrate"),
     Field("rk_sum", (2, "nv"), "Runge-Kutta: weighted velocity, acceleration", stage="integrate"),
+    Field("stretch", ("nv",), "of the springs in the joints [rad or m]", stage="passive"),
+    Field("user_joint", ("nuser", ROW), "E r S S_dot of a user-defined joint", stage="kinematics"),
+    Field("drive_time", (1,), "the time, for functions that drive joints", stage="drive"),
     # health
     Field("nbad", (), "dofs whose inertia was not positive, since reset", "int", "aba"),
+    Field(
+        "nsingular",
+        (),
+        "times a yaw-pitch-roll joint was within 0.01 of its singularity, since reset",
+        "int",
+        "com_pos",
+    ),
 )
 
 
@@ -102,16 +133,6 @@ class Data:
     def __index__(self) -> int:
         return int(self.address)
 
-    @property
-    def time(self) -> float:
-        """Simulated time [s]."""
-        return float(self._time)
-
-    @property
-    def nbad(self) -> int:
-        """Dofs whose inertia was not positive, counted since reset."""
-        return int(self._nbad)
-
     def copy(self) -> Data:
         """Return an independent Data with the same content."""
         twin = Data(self.model)
@@ -129,9 +150,12 @@ class Data:
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.model, self.buffer)
 
-    if TYPE_CHECKING:  # the arrays of DATA_FIELDS
-
-        def __getattr__(self, name: str) -> Any: ...
+    def __getattr__(self, name: str) -> Any:  # only called for what is not there: single numbers
+        scalar = self.__dict__.get(f"_{name}")
+        if scalar is None:
+            hint = did_you_mean(name, [field.name for field in DATA_FIELDS])
+            raise AttributeError(f"Data has no field '{name}'{hint}")
+        return scalar.item()
 
     def __setattr__(self, name: str, value: Any) -> None:
         target = self.__dict__.get(name, self.__dict__.get(f"_{name}"))

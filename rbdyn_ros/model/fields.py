@@ -19,6 +19,7 @@ class Field:
         doc: meaning, unit, frame.
         kind: element type; every element takes eight bytes.
         stage: the stage that writes it (Data only); ``input`` is the user's to write.
+        inside: the field, declared before, whose first entries it is.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Field:
     doc: str
     kind: Literal["float", "int"] = "float"
     stage: str = ""
+    inside: str = ""
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         return tuple(sizes[dim] if isinstance(dim, str) else dim for dim in self.dims)

@@ -1,16 +1,17 @@
-"""From links and joints to bodies: regular numbering, fixed joints lumped, frames kept."""
+"""From links and joints to bodies: a spanning tree, numbered; fixed joints lumped, frames kept."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from rbdyn_ros.description.types import Description, Inertial, Joint, Pose
+from rbdyn_ros.model.graph import Edge, span
 from rbdyn_ros.model.rotation import Array, cross_matrix, quat_to_mat
 
 WORLD = "world"
+IDENTITY = Pose()
 
 
 @dataclass(slots=True)
@@ -22,24 +23,45 @@ class Placement:
     mat: Array
 
     def then(self, pose: Pose) -> Placement:
-        mat = self.mat if pose.quat == (1.0, 0.0, 0.0, 0.0) else self.mat @ quat_to_mat(pose.quat)
+        """Return the frame that is at `pose` in this one."""
+        mat = self.mat if pose.quat == IDENTITY.quat else self.mat @ quat_to_mat(pose.quat)
         return Placement(self.body, self.pos + self.mat @ np.asarray(pose.pos), mat)
+
+    def before(self, pose: Pose) -> Placement:
+        """Return the frame in which this one is at `pose`."""
+        if pose == IDENTITY:
+            return self
+        mat = self.mat if pose.quat == IDENTITY.quat else self.mat @ quat_to_mat(pose.quat).T
+        return Placement(self.body, self.pos - mat @ np.asarray(pose.pos), mat)
 
 
 @dataclass(slots=True)
 class Body:
     """One body of the tree: the link its joint moves and all links fixed to that one.
 
+    Its frame is the joint's, on its side.
+
     Attributes:
-        place: in the parent body at zero joint position.
+        place: the joint's frame on the other side, in the parent body.
         joint: None for the joint `root_joint` of a floating base.
+        forward: the body is the joint's successor.
         parts: inertials of its links and where those links are.
     """
 
     name: str
     place: Placement
     joint: Joint | None
+    forward: bool = True
     parts: list[tuple[Inertial, Placement]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Loop:
+    """A joint that closes a loop: its frame in the predecessor and in the successor body."""
+
+    joint: Joint
+    predecessor: Placement
+    successor: Placement
 
 
 @dataclass(slots=True)
@@ -48,6 +70,7 @@ class Tree:
 
     bodies: list[Body]
     frames: dict[str, Placement]
+    loops: list[Loop]
 
 
 def lump(description: Description, floating_base: bool) -> Tree:
@@ -56,32 +79,46 @@ def lump(description: Description, floating_base: bool) -> Tree:
     This is MuJoCo's order (fusestatic), so arrays compare field by field. The description must
     have passed description/check.py.
     """
-    links = {link.name: link for link in description.links}
-    joints_below: dict[str, list[Joint]] = defaultdict(list)
-    for edge in description.joints:
-        joints_below[edge.parent].append(edge)
-    children = {edge.child for edge in description.joints}
-    root = next(name for name in links if name not in children)
-
+    spanning = span(description)
+    inertials = {link.name: link.inertial for link in description.links}
     origin = Placement(0, np.zeros(3), np.eye(3))
-    tree = Tree([Body(WORLD, origin, None)], {})
-    waiting: list[tuple[str, Placement, Joint | None, bool]] = [
-        (root, origin, None, floating_base)
-    ]
+    tree = Tree([Body(WORLD, origin, None)], {}, [])
+    at_base = origin
+    if floating_base:
+        tree.bodies.append(Body(spanning.base, origin, None))
+        at_base = Placement(1, origin.pos, origin.mat)
+    waiting: list[tuple[str, Placement, Edge | None]] = [(spanning.base, at_base, None)]
     while waiting:
-        name, place, joint, moves = waiting.pop()
-        if moves:
-            tree.bodies.append(Body(name, place, joint))
-            place = Placement(len(tree.bodies) - 1, np.zeros(3), np.eye(3))
+        name, place, edge = waiting.pop()
+        if edge is not None:
+            place = _cross(tree, edge, place)
         tree.frames[name] = place
-        inertial = links[name].inertial
+        inertial = inertials[name]
         if inertial is not None:
             tree.bodies[place.body].parts.append((inertial, place))
         waiting.extend(
-            (below.child, place.then(below.origin), below, below.type != "fixed")
-            for below in reversed(joints_below[name])
+            (below.other, place, below)
+            for below in reversed(spanning.edges.get(name, ()))
+            if below.other not in tree.frames
         )
+    for joint in spanning.chords:
+        ends = tree.frames[joint.parent], tree.frames[joint.child]
+        loop = Loop(joint, ends[0].then(joint.origin), ends[1].then(joint.child_origin))
+        tree.loops.append(loop)
     return tree
+
+
+def _cross(tree: Tree, edge: Edge, place: Placement) -> Placement:
+    """Go over a joint from the link at `place`; return where the link beyond is."""
+    joint = edge.joint
+    near, far = joint.origin, joint.child_origin
+    if not edge.forward:
+        near, far = far, near
+    place = place.then(near)
+    if joint.type != "fixed":
+        tree.bodies.append(Body(edge.other, place, joint, edge.forward))
+        place = Placement(len(tree.bodies) - 1, np.zeros(3), np.eye(3))
+    return place.before(far)
 
 
 def lumped_inertia(body: Body) -> tuple[float, Array, Array]:
