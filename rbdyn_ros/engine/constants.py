@@ -1,4 +1,4 @@
-"""Kernels for what a Model must know of itself before it is used: the inertia its dofs see."""
+"""Kernels that look at a Model itself: the inertia its dofs see, one joint alone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,23 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.engine.aba import articulated
 from rbdyn_ros.engine.crb import composite_inertia
 from rbdyn_ros.engine.integrate import integrate_pos, smooth_stages
+from rbdyn_ros.engine.jcalc import joint_motion, joint_pose, joint_velocity
 from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.spatial import dot6, inertia_times, load6, load10
+from rbdyn_ros.engine.spatial import (
+    add3,
+    dot6,
+    inertia_times,
+    load3,
+    load6,
+    load9,
+    load10,
+    mat_mul,
+    mat_vec,
+    store3,
+    store6,
+    store9,
+    transposed,
+)
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
@@ -31,3 +46,26 @@ def articulated_inertia(m: Model, d: Data) -> None:
 def move(m: Model, d: Data, h: float) -> None:
     """Advance qpos by h qvel."""
     integrate_pos(m, d.qpos, d.qvel, h)
+
+
+@kernel
+def isolated_joint(m: Model, d: Data, j: int) -> None:
+    """Write pose, cdof, velocity and cdof_dot of joint j alone, at d.qpos_all and d.qvel_all.
+
+    They are as seen from the joint's frame on the parent's side, which stands still; cdof is
+    about the origin of the body it carries.
+    """
+    i = m.jnt_bodyid[j]
+    parent = m.body_parentid[i]
+    # the world is put where that frame is the identity
+    E = transposed(load9(m.body_mat, i))
+    store9(d.xmat, parent, E)
+    x, y, z = mat_vec(E, load3(m.body_pos, i))
+    store3(d.xpos, parent, (-x, -y, -z))
+    r, R = joint_pose(m, d, j, i)
+    store9(d.xmat, i, mat_mul(E, R))
+    store3(d.xpos, i, add3(load3(d.xpos, parent), mat_vec(E, r)))
+    origin = load3(d.xpos, i)
+    store3(d.subtree_com, m.body_rootid[i], origin)
+    joint_motion(m, d, j, i, origin)
+    store6(d.cvel, i, joint_velocity(m, d, j, i, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)))

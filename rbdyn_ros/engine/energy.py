@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.manifold import joint_stretch
 from rbdyn_ros.engine.spatial import dot6, inertia_times, load6, load10
+from rbdyn_ros.engine.springs import spring_energy
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
 
 @kernel
 def energy(m: Model, d: Data) -> None:
-    """Write energy: potential, kinetic [J]; needs com_vel. Limit springs are not counted.
+    """Write energy: potential, kinetic [J]; needs com_vel.
+
+    Springs are counted where opt.passive is on, those of limits never.
 
     Source: RBDA eq 3.2 summed over bodies; MuJoCo mj_energyPos, mj_energyVel.
     """
@@ -27,5 +31,20 @@ def energy(m: Model, d: Data) -> None:
         twice_kinetic += dot6(v, inertia_times(load10(d.cinert, i), v))
     for k in range(m.nv):
         twice_kinetic += m.dof_armature[k] * d.qvel[k] * d.qvel[k]
+    if m.opt.passive:
+        potential += _joint_springs(m, d) + spring_energy(m, d)
     d.energy[0] = potential
     d.energy[1] = 0.5 * twice_kinetic
+
+
+@kernel
+def _joint_springs(m, d):
+    total = 0.0
+    if m.nstiff == 0:
+        return total
+    for j in range(m.njnt):
+        if m.jnt_stiffness[j] > 0.0:
+            joint_stretch(m, j, d.qpos, m.qpos_spring, d.stretch)
+            for k in range(m.jnt_dofadr[j], m.jnt_dofadr[j] + m.jnt_dofnum[j]):
+                total += 0.5 * m.jnt_stiffness[j] * d.stretch[k] * d.stretch[k]
+    return total

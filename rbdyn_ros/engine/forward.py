@@ -9,6 +9,7 @@ from rbdyn_ros.engine.crb import crb, fill_dense
 from rbdyn_ros.engine.integrate import integrate, smooth_stages
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics, poses, principal_axes
+from rbdyn_ros.engine.motion import drive
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import bias_force, rne, rne_acc
 from rbdyn_ros.model.options import RK4
@@ -109,6 +110,8 @@ def advance(m: Model, d: Data, nstep: int) -> None:
         integrate(m, d)
     if rk4 and nstep > 0:
         _forward_at_start(m, d)
+    if m.ndrive > 0:
+        drive(m, d)  # driven positions belong to the new state, as qpos
 
 
 @kernel
@@ -124,11 +127,14 @@ def _remaining_stages(m, d):
 @kernel
 def _forward_at_start(m, d):
     """Runge-Kutta has left fields of its trial states: fill them at the state it started from."""
+    end = d.time
+    d.time = d.rk_time[0]
     _swap(d.qpos, d.rk_qpos)
     _swap(d.qvel, d.rk_qvel)
     forward(m, d)
     _swap(d.qpos, d.rk_qpos)
     _swap(d.qvel, d.rk_qvel)
+    d.time = end
 
 
 @kernel

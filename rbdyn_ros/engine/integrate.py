@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rbdyn_ros.engine.aba import articulated, count_bad
-from rbdyn_ros.engine.jcalc import integrate_joint, joint_rate
 from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.joint_library import YPR
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
+from rbdyn_ros.engine.manifold import (
+    differentiate_joint,
+    integrate_joint,
+    joint_qpos_dot,
+    joint_rate,
+)
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import bias_force
+from rbdyn_ros.engine.ypr import (
+    NEAR_SINGULAR,
+    angle_rates,
+    angular_velocity,
+    singular_distance,
+)
 from rbdyn_ros.model.options import IMPLICIT_DAMPING, RK4
+
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Vector
+    from rbdyn_ros.model.model import Model
 
 
 @kernel
@@ -26,23 +44,95 @@ def integrate(m, d):
     """Advance qpos, qvel and time by one timestep; needs smooth_stages."""
     h = m.opt.timestep
     if m.opt.integrator_id == RK4:
+        _keep_start(m, d)
+    if m.opt.integrator_id == RK4 and not _near_singular(m, d):
         _rk4(m, d, h)
     else:
-        implicit = h if m.opt.integrator_id == IMPLICIT_DAMPING else 0.0
-        articulated(m, d, implicit, d.qacc_step)
-        # v <- v + h a, then q <- q (+) h v
-        for k in range(m.nv):
-            d.qvel[k] += h * d.qacc_step[k]
-        integrate_pos(m, d.qpos, d.qvel, h)
+        _euler(m, d, h)
     count_bad(m, d)
     d.time = d.time + h
 
 
 @kernel
-def integrate_pos(m, qpos, qvel, h):
+def _euler(m, d, h):
+    implicit = h if m.opt.integrator_id == IMPLICIT_DAMPING else 0.0
+    articulated(m, d, implicit, d.qacc_step)
+    # v <- v + h a, then q <- q (+) h v
+    if m.nypr > 0:
+        _ypr_turning(m, d, h)
+    for k in range(m.nv):
+        d.qvel[k] += h * d.qacc_step[k]
+    integrate_pos(m, d.qpos, d.qvel, h)
+    if m.nypr > 0:
+        _ypr_rates(m, d)
+
+
+@kernel
+def integrate_pos(m: Model, qpos: Vector, qvel: Vector, h: float) -> None:
     """Advance qpos by h qvel, each joint on its own manifold."""
     for j in range(m.njnt):
-        integrate_joint(m, j, qpos, qvel, h)
+        if m.jnt_dofadr[j] < m.nv:
+            integrate_joint(m, j, qpos, qvel, h)
+
+
+@kernel
+def differentiate_pos(m: Model, qvel: Vector, h: float, qpos1: Vector, qpos2: Vector) -> None:
+    """Write qvel: what leads from qpos1 to qpos2 in the time h."""
+    for j in range(m.njnt):
+        if m.jnt_dofadr[j] < m.nv:
+            differentiate_joint(m, j, qpos1, qpos2, qvel, h)
+
+
+@kernel
+def qpos_dot(m: Model, qpos: Vector, qvel: Vector, out: Vector) -> None:
+    """Write the derivative of qpos."""
+    for j in range(m.njnt):
+        if m.jnt_dofadr[j] < m.nv:
+            joint_qpos_dot(m, j, qpos, qvel, out)
+
+
+@kernel
+def _ypr_turning(m, d, h):
+    """Keep in rk_rate the angular velocities that yaw-pitch-roll joints will have after the step.
+
+    Close to the singularity angle rates are huge, and those of one position are nonsense at the
+    next; the angular velocity is what goes on.
+    """
+    for j in range(m.njnt):
+        if m.jnt_type[j] == YPR and m.jnt_dofadr[j] < m.nv:
+            angular_velocity(m, d, j, h, d.rk_rate)
+
+
+@kernel
+def _ypr_rates(m, d):
+    """Set the angle rates that those angular velocities are at the new position."""
+    for j in range(m.njnt):
+        if m.jnt_type[j] == YPR and m.jnt_dofadr[j] < m.nv:
+            angle_rates(m, d, j, d.rk_rate)
+
+
+@kernel
+def _near_singular(m, d):
+    """Whether a trial state of the step may come so close that angle rates are nonsense."""
+    near = False
+    if m.nypr > 0:
+        for j in range(m.njnt):
+            if m.jnt_type[j] == YPR and m.jnt_dofadr[j] < m.nv:
+                v = m.jnt_dofadr[j]
+                rates = abs(d.qvel[v]) + abs(d.qvel[v + 1]) + abs(d.qvel[v + 2])
+                # five steps away: found by trial, with 1 to 8 rad/s and steps of 1 to 5 ms
+                reach = max(NEAR_SINGULAR, 5.0 * m.opt.timestep * rates)
+                near = near or singular_distance(m, d, j) < reach
+    return near
+
+
+@kernel
+def _keep_start(m, d):
+    d.rk_time[0] = d.time
+    for k in range(m.nq):
+        d.rk_qpos[k] = d.qpos[k]
+    for k in range(m.nv):
+        d.rk_qvel[k] = d.qvel[k]
 
 
 @kernel
@@ -50,12 +140,10 @@ def _rk4(m, d, h):
     """Classical Runge-Kutta; each trial state is a displacement from the start of the step.
 
     Source: Munthe-Kaas, High order Runge-Kutta methods on manifolds, 1999: with the rate of the
-    displacement corrected by jcalc's joint_rate the order is 4 for turning joints as well.
+    displacement corrected by joint_rate the order is 4 for turning joints as well. Close to the
+    singularity of a yaw-pitch-roll joint the step is one of Euler instead.
     """
-    for k in range(m.nq):
-        d.rk_qpos[k] = d.qpos[k]
     for k in range(m.nv):
-        d.rk_qvel[k] = d.qvel[k]
         d.rk_rate[k] = 0.0
         d.rk_sum[0, k] = 0.0
         d.rk_sum[1, k] = 0.0
@@ -64,15 +152,18 @@ def _rk4(m, d, h):
         weight = 1.0 / 6.0 if trial == 0 or trial == 3 else 1.0 / 3.0
         articulated(m, d, 0.0, d.qacc_step)
         for j in range(m.njnt):
-            joint_rate(m, j, d.rk_rate, d.qvel, reached)
+            if m.jnt_dofadr[j] < m.nv:
+                joint_rate(m, j, d.rk_rate, d.qvel, reached)
         for k in range(m.nv):
             d.rk_sum[0, k] += weight * d.rk_rate[k]
             d.rk_sum[1, k] += weight * d.qacc_step[k]
         if trial < 3:
             reached = h if trial == 2 else 0.5 * h
             _move_from_start(m, d, d.rk_rate, d.qacc_step, reached)
+            d.time = d.rk_time[0] + reached
             smooth_stages(m, d)
     _move_from_start(m, d, d.rk_sum[0], d.rk_sum[1], h)
+    d.time = d.rk_time[0]  # integrate counts the step
 
 
 @kernel

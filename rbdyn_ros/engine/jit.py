@@ -27,7 +27,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 DISABLED = bool(numba.config.DISABLE_JIT)
-OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+# without Numba's runtime a kernel cannot allocate, and no reference is counted
+OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 

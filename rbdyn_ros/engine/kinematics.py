@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jcalc import joint_motion, joint_pose
+from rbdyn_ros.engine.jcalc import joint_motion, joint_pose, joint_velocity
 from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.motion import drive
 from rbdyn_ros.engine.spatial import (
+    IDENTITY,
     add3,
-    add_scaled6,
-    cross_motion,
     load3,
     load6,
     load9,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 MIN_MASS = 1e-15  # MuJoCo's mjMINVAL: a lighter subtree has no centre of mass
 
 
@@ -44,6 +43,8 @@ def kinematics(m: Model, d: Data) -> None:
 @kernel
 def poses(m, d):
     """Write xpos, xmat, xipos: all of kinematics that the motion needs."""
+    if m.ndrive > 0:
+        drive(m, d)
     store9(d.xmat, 0, IDENTITY)
     for i in range(1, m.nbody):
         parent = m.body_parentid[i]
@@ -104,17 +105,8 @@ def com_pos(m: Model, d: Data) -> None:
 def com_vel(m: Model, d: Data) -> None:
     """Write cvel and cdof_dot from qvel; needs com_pos.
 
-    Source: MuJoCo mj_comVel. A dof turns with the velocity its joint has reached just before
-    it; dofs that turn as one (the axes of a ball) share that of the first.
+    Source: MuJoCo mj_comVel.
     """
     for i in range(1, m.nbody):
         v = load6(d.cvel, m.body_parentid[i])
-        carrier = v
-        first = m.body_dofadr[i]
-        for k in range(first, first + m.body_dofnum[i]):
-            if m.dof_newframe[k]:
-                carrier = v
-            S = load6(d.cdof, k)
-            store6(d.cdof_dot, k, cross_motion(carrier, S))
-            v = add_scaled6(v, S, d.qvel[k])
-        store6(d.cvel, i, v)
+        store6(d.cvel, i, joint_velocity(m, d, i - 1, i, v))

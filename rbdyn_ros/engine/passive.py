@@ -1,10 +1,12 @@
-"""Forces the robot makes by itself: viscous damping, dry friction, joint limits."""
+"""Forces the robot makes by itself: damping, dry friction, joint limits, springs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import kernel, select
+from rbdyn_ros.engine.jit import inline, kernel, select
+from rbdyn_ros.engine.manifold import ball_angle, joint_stretch
+from rbdyn_ros.engine.springs import spring_forces
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
@@ -17,12 +19,16 @@ STICTION_SPEED = 1e-3
 
 @kernel
 def passive(m: Model, d: Data) -> None:
-    """Write qfrc_passive and dof_viscosity from qpos and qvel; zero where opt.passive is off.
+    """Write qfrc_passive and dof_viscosity; zero where opt.passive is off; needs com_vel.
 
     Damping is -b v. Dry friction F is damping of coefficient F / max(|v|, STICTION_SPEED), so
     it is implicit in the step. A joint beyond its limit by r meets a spring and damper
     k = I / (t z)^2, b = 2 I / t with (t, z) = jnt_solref and I = dof_inertia0: time constant t,
     damping ratio z, whatever the size of the robot. Source: MuJoCo's solref.
+
+    A spring in a joint pulls it to qpos_spring by -jnt_stiffness times the distance.
+    Spring-dampers between points act along their line; only the damping above is in
+    dof_viscosity.
     """
     for k in range(m.nv):
         v = d.qvel[k]
@@ -33,6 +39,10 @@ def passive(m: Model, d: Data) -> None:
     for j in range(m.njnt):
         if m.jnt_limited[j]:
             _limit(m, d, j)
+    if m.nlimit > 0:
+        _coordinate_limits(m, d)
+    if m.nstiff + m.nspring > 0:
+        springs(m, d)
     if not m.opt.passive:
         for k in range(m.nv):
             d.dof_viscosity[k] = 0.0
@@ -40,15 +50,70 @@ def passive(m: Model, d: Data) -> None:
 
 
 @kernel
+def springs(m, d):
+    """Add to qfrc_passive what springs in joints and between points exert; needs com_vel."""
+    if m.nstiff > 0:
+        for j in range(m.njnt):
+            if m.jnt_stiffness[j] > 0.0:
+                _joint_spring(m, d, j)
+    spring_forces(m, d)
+
+
+@kernel
+def _coordinate_limits(m, d):
+    for c in range(m.nlimit):
+        k = m.limit_dofid[c]
+        j = m.dof_jntid[k]
+        q = d.qpos[m.jnt_qposadr[j] + k - m.jnt_dofadr[j]]
+        _push_back(m, d, j, k, q, m.limit_range[c, 0], m.limit_range[c, 1])
+
+
+@inline
 def _limit(m, d, j):
-    q, k = d.qpos[m.jnt_qposadr[j]], m.jnt_dofadr[j]
-    below, above = m.jnt_range[j, 0] - q, q - m.jnt_range[j, 1]
+    if m.jnt_dofnum[j] == 1:
+        lower, upper = m.jnt_range[j, 0], m.jnt_range[j, 1]
+        _push_back(m, d, j, m.jnt_dofadr[j], d.qpos[m.jnt_qposadr[j]], lower, upper)
+    else:
+        _cone(m, d, j)
+
+
+@inline
+def _push_back(m, d, j, k, q, lower, upper):
+    below, above = lower - q, q - upper
     # how far beyond, towards positive force; zero inside
     beyond = select(below > 0.0, below, select(above > 0.0, -above, 0.0))
+    stiffness, damping = _stop(m, j, m.dof_inertia0[k])
+    damping = select(beyond != 0.0, damping, 0.0)
+    d.qfrc_passive[k] += stiffness * beyond - damping * d.qvel[k]
+    d.dof_viscosity[k] += damping
+
+
+@inline
+def _stop(m, j, inertia):
+    """Return stiffness and damping of the end stops of joint j."""
     # a spring faster than two steps would ring
     slowest, timestep = m.jnt_solref[j, 0], m.opt.timestep
     t = select(slowest > 2.0 * timestep, slowest, 2.0 * timestep)
-    inertia, ratio = m.dof_inertia0[k], m.jnt_solref[j, 1]
-    damping = select(beyond != 0.0, 2.0 * inertia / t, 0.0)
-    d.qfrc_passive[k] += beyond * inertia / (t * t * ratio * ratio) - damping * d.qvel[k]
-    d.dof_viscosity[k] += damping
+    ratio = m.jnt_solref[j, 1]
+    return inertia / (t * t * ratio * ratio), 2.0 * inertia / t
+
+
+@kernel
+def _cone(m, d, j):
+    """A ball whose angle from the zero position is bounded by jnt_range[1], as in MuJoCo."""
+    k = m.jnt_dofadr[j]
+    axis, angle = ball_angle(d.qpos, m.jnt_qposadr[j])
+    beyond = select(angle > m.jnt_range[j, 1], angle - m.jnt_range[j, 1], 0.0)
+    for n in range(3):
+        stiffness, damping = _stop(m, j, m.dof_inertia0[k + n])
+        damping = select(beyond > 0.0, damping, 0.0)
+        along = axis[0] if n == 0 else axis[1] if n == 1 else axis[2]
+        d.qfrc_passive[k + n] -= stiffness * beyond * along + damping * d.qvel[k + n]
+        d.dof_viscosity[k + n] += damping
+
+
+@kernel
+def _joint_spring(m, d, j):
+    joint_stretch(m, j, d.qpos, m.qpos_spring, d.stretch)
+    for k in range(m.jnt_dofadr[j], m.jnt_dofadr[j] + m.jnt_dofnum[j]):
+        d.qfrc_passive[k] -= m.jnt_stiffness[j] * d.stretch[k]

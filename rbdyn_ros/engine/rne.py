@@ -15,6 +15,7 @@ from rbdyn_ros.engine.spatial import (
     load10,
     store6,
 )
+from rbdyn_ros.engine.springs import spring_loads
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
@@ -31,9 +32,13 @@ def bias_force(m: Model, d: Data) -> None:
     store6(d.cacc_bias, 0, (0.0, 0.0, 0.0, -g[0], -g[1], -g[2]))
     for i in range(1, m.nbody):
         a = load6(d.cacc_bias, m.body_parentid[i])
-        first = m.body_dofadr[i]
-        for k in range(first, first + m.body_dofnum[i]):
-            a = add_scaled6(a, load6(d.cdof_dot, k), d.qvel[k])
+        first = m.jnt_dofadr[i - 1]
+        end = first + m.jnt_dofnum[i - 1]
+        for k in range(first, end):
+            a = add_scaled6(a, load6(d.cdof_dot_all, k), d.qvel_all[k])
+        if first >= m.nv:  # driven over time: its acceleration is given
+            for k in range(first, end):
+                a = add_scaled6(a, load6(d.cdof_all, k), d.qacc_all[k])
         store6(d.cacc_bias, i, a)
         store6(d.cfrc_bias, i, _newton_euler(load10(d.cinert, i), load6(d.cvel, i), a))
 
@@ -76,6 +81,19 @@ def rne_acc(m: Model, d: Data) -> None:
     _project(m, d, d.qfrc_inverse)
     for k in range(m.nv):
         d.qfrc_inverse[k] += m.dof_armature[k] * d.qacc[k] - d.qfrc_passive[k]
+    if m.ndrive > 0:
+        _driving_force(m, d)
+
+
+@kernel
+def _driving_force(m, d):
+    """Write qfrc_driven: S^T f of the forces across driven joints, less what springs give."""
+    for j in range(m.njnt):
+        for k in range(max(m.jnt_dofadr[j], m.nv), m.jnt_dofadr[j] + m.jnt_dofnum[j]):
+            force = dot6(load6(d.cdof_all, k), load6(d.cfrc_sum, m.jnt_bodyid[j]))
+            d.qfrc_driven[k - m.nv] = force
+    if m.nspring > 0 and m.opt.passive:
+        spring_loads(m, d)
 
 
 @kernel

@@ -7,7 +7,12 @@ Conventions, here and nowhere else: spatial 6-vectors are [angular; linear]; 3x3
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.jit import inline
+import numpy as np
+
+from rbdyn_ros.engine.jit import inline, select
+
+ZERO3 = (0.0, 0.0, 0.0)
+IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
 @inline
@@ -76,6 +81,11 @@ def add3(a, b):
 @inline
 def sub3(a, b):
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@inline
+def scaled3(a, s):
+    return a[0] * s, a[1] * s, a[2] * s
 
 
 @inline
@@ -169,6 +179,20 @@ def mat_mul(A, B):
         A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
         A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
     )
+
+
+@inline
+def transposed(R):
+    return R[0], R[3], R[6], R[1], R[4], R[7], R[2], R[5], R[8]
+
+
+@inline
+def unit_quat(w, x, y, z):
+    # a quaternion of no length is taken for no turn, as MuJoCo does
+    square = w * w + x * x + y * y + z * z
+    sound = square > 1e-30
+    n = 1.0 / np.sqrt(select(sound, square, 1.0))
+    return select(sound, w * n, 1.0), x * n, y * n, z * n
 
 
 @inline

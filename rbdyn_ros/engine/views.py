@@ -28,7 +28,7 @@ from numba.np.arrayobj import make_array, populate_array
 
 from rbdyn_ros.model.data import DATA_FIELDS, Data
 from rbdyn_ros.model.fields import Field
-from rbdyn_ros.model.model import MODEL_FIELDS, SIZES, Model
+from rbdyn_ros.model.model import CALLBACK_FIELDS, MODEL_FIELDS, SIZES, Model
 from rbdyn_ros.model.options import OPTION_FIELDS
 
 INT64 = ir.IntType(64)
@@ -57,8 +57,8 @@ class ViewType(types.Type):
         return array if array.ndim else array.dtype
 
 
-_OPTIONS_START = len(SIZES) + len(MODEL_FIELDS)
-MODEL = ViewType("Model", MODEL_FIELDS, len(SIZES), read_only=True)
+_OPTIONS_START = len(SIZES) + len(MODEL_FIELDS) + len(CALLBACK_FIELDS)
+MODEL = ViewType("Model", MODEL_FIELDS + CALLBACK_FIELDS, len(SIZES), read_only=True)
 OPTIONS = ViewType("Options", OPTION_FIELDS, _OPTIONS_START, read_only=True)
 DATA = ViewType("Data", DATA_FIELDS, _OPTIONS_START + len(OPTION_FIELDS), read_only=False)
 

@@ -1,0 +1,105 @@
+"""Rotations and poses as groups: exponential, logarithm, rates.
+
+Source: Murray, Li, Sastry, A Mathematical Introduction to Robotic Manipulation, 1994, appendix A;
+RBDA section 4.5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.jit import inline, select
+from rbdyn_ros.engine.spatial import add3, cross3, quat_mul, scaled3, unit_quat
+
+
+@inline
+def write3(array, k, x):
+    array[k], array[k + 1], array[k + 2] = x
+
+
+@inline
+def quat_at(qpos, q):
+    return unit_quat(qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3])
+
+
+@inline
+def rotated(angle, x, y):
+    c, s = np.cos(angle), np.sin(angle)
+    return c * x - s * y, s * x + c * y
+
+
+@inline
+def integrate_quat(qpos, q, qvel, v, h):
+    # q <- q exp(h w / 2), w in body axes, renormalised (RBDA section 4.5)
+    x, y, z = h * qvel[v], h * qvel[v + 1], h * qvel[v + 2]
+    half = 0.5 * np.sqrt(x * x + y * y + z * z)
+    s = 0.5 * _sinc(half)
+    turned = quat_mul(quat_at(qpos, q), (np.cos(half), s * x, s * y, s * z))
+    w, x, y, z = turned
+    qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3] = unit_quat(w, x, y, z)
+
+
+@inline
+def _sinc(x):
+    # sin(x) / x; below 1e-8 it is 1 to the last digit, and would be 0 / 0 at zero
+    large = x > 1e-8
+    return select(large, np.sin(x) / select(large, x, 1.0), 1.0)
+
+
+@inline
+def quat_dot(qpos, q, qvel, v, out):
+    # q (0, w) / 2 (RBDA eq 4.13)
+    p = (qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3])
+    w = quat_mul(p, (0.0, 0.5 * qvel[v], 0.5 * qvel[v + 1], 0.5 * qvel[v + 2]))
+    out[q], out[q + 1], out[q + 2], out[q + 3] = w
+
+
+@inline
+def turn_between(qpos1, qpos2, q):
+    # log(q1^-1 q2), in the axes after q1
+    w, x, y, z = quat_at(qpos1, q)
+    return log_quat(quat_mul((w, -x, -y, -z), quat_at(qpos2, q)))
+
+
+@inline
+def log_quat(p):
+    # the shorter way round
+    sign = select(p[0] < 0.0, -1.0, 1.0)
+    w, x, y, z = sign * p[0], sign * p[1], sign * p[2], sign * p[3]
+    sine = np.sqrt(x * x + y * y + z * z)
+    # angle / sin(angle / 2): 2 near zero
+    turned = sine > 1e-8
+    scale = select(turned, 2.0 * np.arctan2(sine, w) / select(turned, sine, 1.0), 2.0)
+    return scale * x, scale * y, scale * z
+
+
+@inline
+def travelled(u, v):
+    # V(u) v = v + b u x v + c u x (u x v): where a constant velocity leads while the frame turns
+    square = u[0] * u[0] + u[1] * u[1] + u[2] * u[2]
+    half = 0.5 * np.sqrt(square)
+    b = 0.5 * _sinc(half) * _sinc(half)  # (1 - cos) / angle^2
+    small = square < 0.09
+    angle = select(small, 1.0, 2.0 * half)
+    far = (angle - np.sin(angle)) / (angle * angle * angle)
+    # the next term is below 1e-15 of the first
+    near = (1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0 - square * (
+        1.0 / 362880.0 - square / 39916800.0))))  # fmt: skip
+    c = select(small, near, far)
+    uv = cross3(u, v)
+    return add3(v, add3(scaled3(uv, b), scaled3(cross3(u, uv), c)))
+
+
+@inline
+def untravelled(u, p):
+    # V(u)^-1 p = p - u x p / 2 + e u x (u x p), e = (1 - (angle / 2) cot(angle / 2)) / angle^2
+    square = u[0] * u[0] + u[1] * u[1] + u[2] * u[2]
+    small = square < 0.04
+    half = select(small, 1.0, 0.5 * np.sqrt(square))
+    far = (1.0 - half * np.cos(half) / np.sin(half)) / (4.0 * half * half)
+    # the next term is below 1e-15 of the first
+    near = 1.0 / 12.0 + square * (1.0 / 720.0 + square * (1.0 / 30240.0 + square * (
+        1.0 / 1209600.0 + square / 47900160.0)))  # fmt: skip
+    e = select(small, near, far)
+    up = cross3(u, p)
+    return add3(p, add3(scaled3(up, -0.5), scaled3(cross3(u, up), e)))

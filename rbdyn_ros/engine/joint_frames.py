@@ -1,0 +1,126 @@
+"""The two frames of a joint, the rotations across it, and motion axes in the world."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.jit import inline
+from rbdyn_ros.engine.spatial import (
+    ZERO3,
+    add3,
+    cross3,
+    load3,
+    load9,
+    mat_mul,
+    mat_vec,
+    quat_to_mat,
+    unit_quat,
+)
+
+
+@inline
+def _body_side(d, i):
+    return load9(d.xmat, i), load3(d.xpos, i)
+
+
+@inline
+def _parent_side(m, d, i):
+    parent = m.body_parentid[i]
+    R = load9(d.xmat, parent)
+    return (
+        mat_mul(R, load9(m.body_mat, i)),
+        add3(load3(d.xpos, parent), mat_vec(R, load3(m.body_pos, i))),
+    )
+
+
+@inline
+def frame_p(m, d, i, reverse):
+    """Return rotation and origin of F_p in the world; of a reversed joint it is the body's."""
+    return _body_side(d, i) if reverse else _parent_side(m, d, i)
+
+
+@inline
+def frame_s(m, d, i, reverse):
+    """Return rotation and origin of F_s in the world; of a reversed joint the other side's."""
+    return _parent_side(m, d, i) if reverse else _body_side(d, i)
+
+
+@inline
+def turned(m, j, q):
+    """Return the rotation of F_s after a turn by q about jnt_axis, where E0 is that of F_p."""
+    # R(q) = P + cos(q) Q + sin(q) W: Rodrigues' formula times the rotation E0 of F_p,
+    # P = E0 a a^T, Q = E0 (1 - a a^T), W = E0 [a x]; E0 = 1 in a reversed joint
+    c, s = np.cos(q), np.sin(q)
+    b = m.jnt_rotbase[j]
+    return (
+        b[0] + c * b[9] + s * b[18],
+        b[1] + c * b[10] + s * b[19],
+        b[2] + c * b[11] + s * b[20],
+        b[3] + c * b[12] + s * b[21],
+        b[4] + c * b[13] + s * b[22],
+        b[5] + c * b[14] + s * b[23],
+        b[6] + c * b[15] + s * b[24],
+        b[7] + c * b[16] + s * b[25],
+        b[8] + c * b[17] + s * b[26],
+    )
+
+
+@inline
+def turn(a, q):
+    """Return the rotation by q about a unit axis."""
+    # Rodrigues' formula: 1 cos + a a^T (1 - cos) + [a x] sin
+    c, s = np.cos(q), np.sin(q)
+    x, y, z = a
+    o = 1.0 - c
+    return (
+        c + x * x * o, x * y * o - z * s, x * z * o + y * s,
+        x * y * o + z * s, c + y * y * o, y * z * o - x * s,
+        x * z * o - y * s, y * z * o + x * s, c + z * z * o,
+    )  # fmt: skip
+
+
+@inline
+def in_plane(m, j, x, y):
+    """Return a vector in the plane of the joint's x and y axes, in the joint frame."""
+    B = m.jnt_basis[j]
+    return B[0] * x + B[3] * y, B[1] * x + B[4] * y, B[2] * x + B[5] * y
+
+
+@inline
+def quat_mat(qpos, q):
+    """Return the rotation of the quaternion at q."""
+    # the state is kept of unit length; what a user writes may not be
+    return quat_to_mat(unit_quat(qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3]))
+
+
+@inline
+def write_turn(cdof, v, axis, arm):
+    # MuJoCo mju_dofCom: [axis; axis x (origin - anchor)]
+    cdof[v, 0], cdof[v, 1], cdof[v, 2] = axis
+    cdof[v, 3], cdof[v, 4], cdof[v, 5] = cross3(axis, arm)
+
+
+@inline
+def write_shift(cdof, v, axis):
+    cdof[v, 0], cdof[v, 1], cdof[v, 2] = ZERO3
+    cdof[v, 3], cdof[v, 4], cdof[v, 5] = axis
+
+
+@inline
+def write_screw(cdof, v, axis, shift, arm):
+    cdof[v, 0], cdof[v, 1], cdof[v, 2] = axis
+    cdof[v, 3], cdof[v, 4], cdof[v, 5] = add3(cross3(axis, arm), shift)
+
+
+@inline
+def write_turns(cdof, v, R, arm):
+    write_turn(cdof, v, (R[0], R[3], R[6]), arm)
+    write_turn(cdof, v + 1, (R[1], R[4], R[7]), arm)
+    write_turn(cdof, v + 2, (R[2], R[5], R[8]), arm)
+
+
+@inline
+def write_shifts(cdof, v, R):
+    write_shift(cdof, v, (R[0], R[3], R[6]))
+    write_shift(cdof, v + 1, (R[1], R[4], R[7]))
+    write_shift(cdof, v + 2, (R[2], R[5], R[8]))

@@ -1,0 +1,51 @@
+"""The motion of joints that are given functions of time: sigma of v_J = S qd + sigma(t).
+
+Such a joint has no freedom; its coordinates stand behind those of the others in qpos_all,
+qvel_all and qacc_all, where jcalc and the bias acceleration find them. Source: RBDA eq 3.30.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.callbacks import call
+from rbdyn_ros.engine.jit import kernel
+
+
+@kernel
+def drive(m, d):
+    """Write the driven part of qpos_all, qvel_all and qacc_all from the time."""
+    for j in range(m.njnt):
+        q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
+        if v >= m.nv:
+            if m.jnt_motion[j] != 0:
+                d.drive_time[0] = d.time
+                target = d.qpos_all[q:], d.qvel_all[v:], d.qacc_all[v:]
+                call(m.jnt_motion[j], d.drive_time, target[0], target[1], target[2])
+            else:
+                for k in range(m.jnt_dofnum[j]):
+                    _follow(m, d, v - m.nv + k)
+
+
+@kernel
+def _follow(m, d, c):
+    """Evaluate the polynomial of driven coordinate c at the time."""
+    first, number = m.drive_knotadr[c], m.drive_knotnum[c]
+    begin, end = m.knot_time[first], m.knot_time[first + number - 1]
+    time = d.time
+    if m.drive_period[c] > 0.0:
+        time = begin + (time - begin) % m.drive_period[c]
+    time = min(max(time, begin), end)
+    low, high = first, first + number - 1  # bisection: knot_time[low] <= time
+    while low < high:
+        middle = (low + high + 1) // 2
+        if m.knot_time[middle] <= time:
+            low = middle
+        else:
+            high = middle - 1
+    x, p, v, a = time - m.knot_time[low], 0.0, 0.0, 0.0
+    for n in range(5, -1, -1):  # Horner's rule, for the polynomial and two derivatives
+        a = a * x + 2.0 * v
+        v = v * x + p
+        p = p * x + m.knot_coef[low, n]
+    d.qpos_all[m.nq + c] = p
+    d.qvel_all[m.nv + c] = v
+    d.qacc_all[m.nv + c] = a

@@ -1,0 +1,126 @@
+"""Spring-dampers between two points."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.jit import inline, kernel, select
+from rbdyn_ros.engine.spatial import (
+    add3,
+    cross3,
+    dot6,
+    load3,
+    load6,
+    load9,
+    mat_vec,
+    scaled3,
+    sub3,
+)
+
+#: Two ends closer than this [m] have no direction between them.
+NO_LENGTH = 1e-12
+
+
+@kernel
+def spring_forces(m, d):
+    """Add to qfrc_passive J^T f of every spring-damper; needs com_vel.
+
+    The force along the line between the ends is k (l - l0) + c dl/dt.
+    """
+    for n in range(m.nspring):
+        body1, body2 = m.spring_bodyid[n, 0], m.spring_bodyid[n, 1]
+        p1, p2, f = _pull(m, d, n)
+        _push_dofs(m, d, body1, _wrench(m, d, body1, p1, f))
+        _push_dofs(m, d, body2, _wrench(m, d, body2, p2, scaled3(f, -1.0)))
+
+
+@kernel
+def spring_loads(m, d):
+    """Take from qfrc_driven what spring-dampers contribute."""
+    for n in range(m.nspring):
+        body1, body2 = m.spring_bodyid[n, 0], m.spring_bodyid[n, 1]
+        p1, p2, f = _pull(m, d, n)
+        _relieve_drives(m, d, body1, _wrench(m, d, body1, p1, f))
+        _relieve_drives(m, d, body2, _wrench(m, d, body2, p2, scaled3(f, -1.0)))
+
+
+@inline
+def _pull(m, d, n):
+    """Return both ends and the force on the first."""
+    p1, p2 = _end(m, d, n, 0), _end(m, d, n, 1)
+    line, length = _between(p1, p2)
+    v1 = _velocity(m, d, m.spring_bodyid[n, 0], p1)
+    v2 = _velocity(m, d, m.spring_bodyid[n, 1], p2)
+    rate = _dot3(line, sub3(v2, v1))
+    pull = m.spring_stiffness[n] * (length - m.spring_length[n]) + m.spring_damping[n] * rate
+    return p1, p2, scaled3(line, pull)
+
+
+@kernel
+def spring_energy(m, d):
+    """Return the energy k (l - l0)^2 / 2 of all spring-dampers [J]; needs kinematics."""
+    total = 0.0
+    for n in range(m.nspring):
+        _, length = _between(_end(m, d, n, 0), _end(m, d, n, 1))
+        stretch = length - m.spring_length[n]
+        total += 0.5 * m.spring_stiffness[n] * stretch * stretch
+    return total
+
+
+@inline
+def _end(m, d, n, side):
+    point = m.spring_pos[n, side]
+    body = m.spring_bodyid[n, side]
+    return add3(load3(d.xpos, body), mat_vec(load9(d.xmat, body), (point[0], point[1], point[2])))
+
+
+@inline
+def _between(p1, p2):
+    """Return the direction from p1 to p2, zero if there is none, and the distance."""
+    r = sub3(p2, p1)
+    length = np.sqrt(_dot3(r, r))
+    apart = length > NO_LENGTH
+    return scaled3(r, select(apart, 1.0 / select(apart, length, 1.0), 0.0)), length
+
+
+@inline
+def _dot3(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@inline
+def _arm(m, d, body, p):
+    return sub3(p, load3(d.subtree_com, m.body_rootid[body]))
+
+
+@inline
+def _velocity(m, d, body, p):
+    v = load6(d.cvel, body)
+    turning = cross3((v[0], v[1], v[2]), _arm(m, d, body, p))
+    return add3((v[3], v[4], v[5]), turning)
+
+
+@inline
+def _wrench(m, d, body, p, f):
+    # [arm x f; f]
+    n = cross3(_arm(m, d, body, p), f)
+    return n[0], n[1], n[2], f[0], f[1], f[2]
+
+
+@kernel
+def _push_dofs(m, d, body, wrench):
+    # tau_k = S_k^T f for every dof above the body
+    k = m.body_lastdof[body]
+    while k >= 0:
+        d.qfrc_passive[k] += dot6(load6(d.cdof, k), wrench)
+        k = m.dof_parentid[k]
+
+
+@kernel
+def _relieve_drives(m, d, body, wrench):
+    while body > 0:
+        first = m.jnt_dofadr[body - 1]
+        if first >= m.nv:
+            for k in range(first, first + m.jnt_dofnum[body - 1]):
+                d.qfrc_driven[k - m.nv] -= dot6(load6(d.cdof_all, k), wrench)
+        body = m.body_parentid[body]
