@@ -32,16 +32,37 @@ from rbdyn_ros.api import reset_data as reset_data
 from rbdyn_ros.api import rne as rne
 from rbdyn_ros.api import solve_m as solve_m
 from rbdyn_ros.api import step as step
+from rbdyn_ros.configuration import differentiate_pos as differentiate_pos
+from rbdyn_ros.configuration import integrate_pos as integrate_pos
+from rbdyn_ros.configuration import qpos_dot as qpos_dot
+from rbdyn_ros.configuration import random_qpos as random_qpos
+from rbdyn_ros.description import dh as dh
+from rbdyn_ros.description import shapes as shapes
+from rbdyn_ros.description.builder import SystemBuilder as SystemBuilder
+from rbdyn_ros.description.poses import pose as pose
+from rbdyn_ros.description.types import Description as Description
+from rbdyn_ros.description.types import Inertial as Inertial
+from rbdyn_ros.description.types import Limit as Limit
+from rbdyn_ros.description.types import Pose as Pose
+from rbdyn_ros.description.types import Trajectory as Trajectory
+from rbdyn_ros.engine.user import register_joint as register_joint
+from rbdyn_ros.engine.user import register_motion as register_motion
 from rbdyn_ros.errors import DescriptionError as DescriptionError
 from rbdyn_ros.errors import Finding as Finding
 from rbdyn_ros.errors import ModelError as ModelError
 from rbdyn_ros.errors import ParameterError as ParameterError
 from rbdyn_ros.errors import RbdynError as RbdynError
+from rbdyn_ros.joint_model import JointModel as JointModel
+from rbdyn_ros.joint_model import jcalc as jcalc
 from rbdyn_ros.load import build as build
 from rbdyn_ros.load import load as load
 from rbdyn_ros.load import load_urdf as load_urdf
 from rbdyn_ros.model.data import Data as Data
 from rbdyn_ros.model.joints import JointType as JointType
 from rbdyn_ros.model.model import Model as Model
+from rbdyn_ros.report.describe import describe as describe
+from rbdyn_ros.storage import save as save
+from rbdyn_ros.view.animation import animate as animate
+from rbdyn_ros.view.connectivity import draw_connectivity as draw_connectivity
 
 __version__ = "0.1.0"

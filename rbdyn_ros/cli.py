@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import runpy
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rbdyn_ros.model.model import Model
 
 ROS_ARGS = "--ros-args"
 
@@ -26,6 +31,27 @@ def main(args: Sequence[str] | None = None) -> None:
     sys.exit(options.run(options))
 
 
+def _add_import(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="run this Python file before: it registers joint types and motions that the robot "
+        "uses; may be given again",
+    )
+
+
+def _run_imports(paths: Sequence[Path]) -> None:
+    """Run files of the user; what they raise is theirs to read."""
+    for path in paths:
+        if not path.is_file():
+            sys.exit(f"rbdyn --import: there is no file '{path}'")
+        runpy.run_path(str(path))
+
+
 def _add_sim(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     sim = commands.add_parser(
         "sim",
@@ -36,8 +62,10 @@ def _add_sim(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "file",
         nargs="?",
         type=Path,
-        help="a .urdf or .xacro file; without it the robot the parameters name, or a bundled arm",
+        help="a .urdf, .xacro or mechanism .yaml file; without it the one the parameters name, or "
+        "a bundled arm",
     )
+    _add_import(sim)
     sim.add_argument(
         "--no-view",
         action="store_true",
@@ -50,6 +78,7 @@ def _sim(options: argparse.Namespace) -> int:
     # until the simulator has its own way to end nothing is open, so Ctrl-C may end it at once;
     # an exception would get lost in one of the many imports
     signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+    _run_imports(options.imports)
     try:
         from rbdyn_ros.ros import simulator
     except ModuleNotFoundError as error:
@@ -70,10 +99,18 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     check = commands.add_parser(
         "check",
         help="read a robot and say what is in it and what is wrong with it",
-        epilog="Exit status: 0 if the robot loads, 1 if it is refused.",
+        epilog="Exit status: 0 if the robot loads, 1 if it is refused, 2 if --graph cannot be "
+        "drawn.",
     )
-    check.add_argument("file", type=Path, help="a .urdf or .xacro file")
+    check.add_argument("file", type=Path, help="a .urdf, .xacro or mechanism .yaml file")
+    _add_import(check)
     check.add_argument("--json", action="store_true", help="print JSON")
+    check.add_argument(
+        "--graph",
+        type=Path,
+        metavar="PICTURE",
+        help="draw bodies and joints to a .svg, .png or .pdf file",
+    )
     check.add_argument(
         "--repair",
         action="store_true",
@@ -94,14 +131,15 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _check(options: argparse.Namespace) -> int:
-    from rbdyn_ros.description import urdf
+    from rbdyn_ros.description.source import read
     from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.load import complete
     from rbdyn_ros.report import refusal_json, report
 
+    _run_imports(options.imports)
     strict = not options.repair
     try:
-        description = urdf.read(options.file, strict=strict, package_dirs=options.package_dir)
+        description = read(options.file, strict=strict, package_dirs=options.package_dir)
         model = complete(description, options.floating_base, strict)
     except RbdynError as error:
         if options.json:
@@ -111,4 +149,16 @@ def _check(options: argparse.Namespace) -> int:
         return 1
     found = report(description, model)
     print(found.to_json() if options.json else found)
+    return 0 if options.graph is None else _draw(model, options.graph)
+
+
+def _draw(model: Model, path: Path) -> int:
+    from rbdyn_ros.errors import ParameterError
+    from rbdyn_ros.view.connectivity import draw_connectivity
+
+    try:
+        draw_connectivity(model, path)
+    except ParameterError as error:
+        print(f"rbdyn check --graph: {error}", file=sys.stderr)
+        return 2
     return 0

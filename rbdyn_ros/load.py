@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rbdyn_ros.description import urdf
+from rbdyn_ros.description.audit import Audit
+from rbdyn_ros.description.builder import SystemBuilder
 from rbdyn_ros.description.check import check
+from rbdyn_ros.description.joint_types import JOINT_SPECS
+from rbdyn_ros.description.mimics import judge_mimics
+from rbdyn_ros.description.passive import judge_loop_joint
+from rbdyn_ros.description.source import read
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import Finding, ParameterError
-from rbdyn_ros.inertias import with_inertias
+from rbdyn_ros.judge.inertias import with_inertias
+from rbdyn_ros.judge.user_joints import demand_consistent
 from rbdyn_ros.model.compile import compile_model
 from rbdyn_ros.model.model import MAX_M_ENTRIES, Model
+from rbdyn_ros.storage import SUFFIX as MODEL_SUFFIX
+from rbdyn_ros.storage import load_model
 
 
 def load_urdf(
@@ -47,27 +57,36 @@ def load_urdf(
 
 
 def load(path: str | Path) -> Model:
-    """Load a robot from a `.urdf` or `.xacro` file with a fixed base.
+    """Load a robot from a file, with a fixed base.
+
+    Args:
+        path: of a `.urdf` or `.xacro` file, a mechanism `.yaml` file, or a Model kept by `save`.
 
     Raises:
         DescriptionError: with every error of the document, each with its line.
+        ModelError: if a function of the user that it names is not registered.
     """
-    return load_urdf(Path(path) if isinstance(path, str) else path)
+    if isinstance(path, str | Path) and Path(path).suffix == MODEL_SUFFIX:
+        return load_model(path)
+    return complete(read(Path(path) if isinstance(path, str) else path))
 
 
 def build(
-    description: Description,
+    system: Description | SystemBuilder,
     floating_base: bool = False,
     strict: bool = True,
     mimic: bool = True,
 ) -> Model:
-    """Make a Model from a Description built in Python; arguments as for load_urdf.
+    """Make a Model from what was built in Python; arguments as for load_urdf.
 
     Raises:
         DescriptionError: with everything that is wrong with the description.
+        ModelError: if a function of the user that it names is not registered, or is wrong.
     """
-    _demand_description(description)
-    return complete(check(description, strict=strict), floating_base, strict, mimic)
+    if isinstance(system, SystemBuilder):
+        return complete(system.description(), floating_base, strict, mimic)
+    _demand_description(system)
+    return complete(check(system, strict=strict), floating_base, strict, mimic)
 
 
 def complete(
@@ -79,10 +98,14 @@ def complete(
     """Make a Model from a Description that a reader has checked; arguments as for load_urdf.
 
     Raises:
-        DescriptionError: if a joint moves no inertia that would let it be simulated.
+        DescriptionError: if a joint moves no inertia that would let it be simulated, no spline
+            runs through a trajectory, or a joint that closes a loop is driven or coupled.
+        ModelError: if a function of the user that it names is not registered, or is wrong.
     """
     findings = [*description.findings, *(_mimic_warnings(description) if mimic else [])]
     model = compile_model(description, floating_base)
+    demand_consistent(model)
+    findings += _loop_warnings(model, description)
     if model.nv > 0 and model.nM == 0:
         findings.append(_too_large(model))
     return with_inertias(model, description, findings, strict)
@@ -96,7 +119,10 @@ def _demand_source(source: object) -> None:
 
 def _demand_description(description: object) -> None:
     if not isinstance(description, Description):
-        text = f"build needs a Description, got {description!r}; load_urdf reads files and text"
+        text = (
+            f"build needs a Description or a SystemBuilder, got {description!r}; load_urdf reads "
+            "files and text"
+        )
         raise ParameterError(Finding("not-a-description", text))
 
 
@@ -104,8 +130,8 @@ def _mimic_warnings(description: Description) -> list[Finding]:
     return [
         Finding(
             "mimic-not-coupled",
-            f"joint '{joint.name}': follows '{joint.mimic.joint}' in the URDF, but the coupling "
-            "is not simulated yet; it moves as an ordinary joint of its own",
+            f"joint '{joint.name}': follows '{joint.mimic.joint}', but the coupling is not "
+            "simulated yet; it moves as an ordinary joint of its own",
             "warning",
             f"joint '{joint.name}'",
             joint.line,
@@ -113,6 +139,38 @@ def _mimic_warnings(description: Description) -> list[Finding]:
         for joint in description.joints
         if joint.mimic is not None and joint.type != "fixed"
     ]
+
+
+def _loop_warnings(model: Model, description: Description) -> list[Finding]:
+    """Return what is not simulated of the joints that close loops.
+
+    check.py knows only those that their author calls so; the spanning tree leaves out others too,
+    and what they have is judged here.
+
+    Raises:
+        DescriptionError: one of them is driven, or coupled with another joint.
+    """
+    if not model.loop_names:
+        return []
+    loops = set(model.loop_names)
+    marked = [replace(joint, closes_loop=joint.name in loops) for joint in description.joints]
+    audit = Audit()
+    for joint in marked:
+        if joint.closes_loop:
+            judge_loop_joint(joint, audit)
+    judge_mimics(marked, JOINT_SPECS, audit)
+    audit.raise_errors(description.source)
+    warnings = [
+        Finding(
+            "loop-not-closed",
+            f"joint '{name}': closes a loop; its constraint is not simulated yet, its ends move "
+            "apart",
+            "warning",
+            f"joint '{name}'",
+        )
+        for name in model.loop_names
+    ]
+    return [*warnings, *audit.findings]
 
 
 def _too_large(model: Model) -> Finding:

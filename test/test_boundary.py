@@ -7,7 +7,15 @@ import pytest
 
 import rbdyn_ros as rb
 from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link, Pose
+from rbdyn_ros.description.types import (
+    Description,
+    Inertial,
+    Joint,
+    Link,
+    Mimic,
+    Pose,
+    Trajectory,
+)
 
 BRICK = (
     '<inertial><mass value="1"/>'
@@ -262,11 +270,20 @@ def test_trouble_is_counted_alike_in_one_call_and_in_many(arm):
     assert at_once.nbad == singly.nbad == 10 * arm.nv
 
 
-def test_negative_inertia_is_counted(arm):
-    m = arm.replaced(dof_armature=np.full(arm.nv, -1e3))
+def test_negative_inertia_is_counted():
+    # j sees izz of the body at zero position, and iyy when k has turned it by a right angle
+    links = Link("a"), Link("b"), Link("c", Inertial(1.0, inertia=(1.0, -1.0, 1.0, 0, 0, 0)))
+    joints = (
+        Joint("j", "revolute", "a", "b", axis=(0.0, 0.0, 1.0)),
+        Joint("k", "revolute", "b", "c", axis=(1.0, 0.0, 0.0)),
+    )
+    m = rb.build(Description("r", links, joints, base="a"))
     d = rb.make_data(m)
     rb.forward_dynamics(m, d)
-    assert d.nbad == m.nv
+    assert d.nbad == 0
+    d.qpos = [0.0, np.pi / 2]
+    rb.forward_dynamics(m, d)
+    assert d.nbad == 1
 
 
 def test_limit_spring_is_no_faster_than_two_timesteps(arm):
@@ -307,3 +324,89 @@ def test_joint_far_lighter_than_the_rest_is_warned_of():
         <joint name="weak" type="continuous"><parent link="b"/><child link="c"/></joint></robot>"""
     found = [f for f in rb.load_urdf(urdf).findings if f.code == "tiny-inertia"]
     assert [f.element for f in found] == ["joint 'weak'"]
+
+
+def driven(times, positions, **fields):
+    inertial = Inertial(1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
+    motion = Trajectory(times, positions, **fields)
+    joint = Joint("j", "revolute", "a", "b", motion=motion, line=7)
+    return Description("r", (Link("a"), Link("b", inertial)), (joint,), base="a")
+
+
+EXTREME = "numbers too extreme for a spline to run through them"
+
+
+@pytest.mark.parametrize(
+    ("times", "positions", "sentence"),
+    [
+        ((0, 1e-300, 1), (0, 1, 2), f"1 and 2 (times 0 and 1e-300) {EXTREME}"),
+        ((0, 1, 2), (0, 1e308, -1e308), f"1 and 2 (times 0 and 1) {EXTREME}"),
+        ((0, 1e100), (0, 1), f"1 and 2 (times 0 and 1e+100) {EXTREME}"),
+        ((0, 1e-9, 1), (0, 1, 2), f"2 and 3 (times 1e-09 and 1) {EXTREME}"),
+        (
+            (0, 1e-3, 1),
+            (0, 1, 2),
+            (
+                "2 and 3 (times 0.001 and 1) a spline that swings out to 5.77e+04, though all "
+                "samples lie between 0 and 2"
+            ),
+        ),
+    ],
+)
+def test_trajectories_that_no_spline_can_follow(times, positions, sentence):
+    with pytest.raises(rb.DescriptionError) as caught:
+        rb.build(driven(times, positions))
+    assert str(caught.value) == (
+        f"line 7: joint 'j': its trajectory has between the samples {sentence}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("times", "positions", "periodic"),
+    [
+        ((0, 1, 2), (1e6, 1e6, 1e6), False),  # nothing but rounding errors to swing out
+        ((0, 0.1, 1), (0, 1, 0), False),  # careless: it swings out by six times the range
+        ((1.7e9, 1.7e9 + 0.01, 1.7e9 + 0.02), (0, 1, 0), True),  # stamps of a clock
+        ((0, 1e-60), (0, 1), False),  # a jump is not this check's to judge
+    ],
+)
+def test_trajectories_that_a_spline_can_follow(times, positions, periodic):
+    m = rb.build(driven(times, positions, periodic=periodic))
+    assert np.isfinite(m.knot_coef).all()
+    assert m.knot_coef[:, 0] == pytest.approx(positions, rel=1e-9, abs=1e-9)
+
+
+def ring(**fields):
+    """Three joints round: the spanning tree reaches both ends of `far` without it."""
+    inertial = Inertial(1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
+    links = (Link("a"), Link("b", inertial), Link("c", inertial))
+    near = Joint("j", "revolute", "a", "b"), Joint("k", "revolute", "a", "c")
+    far = {"name": "far", "type": "revolute", "parent": "b", "child": "c"} | fields
+    return Description("r", links, (*near, Joint(**far)), base="a")
+
+
+def test_what_a_joint_loses_that_the_spanning_tree_leaves_out():
+    warned, lost = rb.build(ring(damping=1.0, rest=(0.5,), stiffness=2.0)).findings
+    assert warned.code == "loop-not-closed"
+    assert lost.message == (
+        "joint 'far': closes a loop and has no coordinate of its own, so these mean nothing and "
+        "are ignored: damping, stiffness, rest"
+    )
+    with pytest.raises(rb.DescriptionError) as caught:
+        rb.build(ring(motion=Trajectory((0, 1), (0, 1))))
+    assert str(caught.value) == (
+        "<text>: joint 'far': closes a loop and has no coordinate of its own that could be driven "
+        "over time; let another joint close the loop"
+    )
+    with pytest.raises(rb.DescriptionError, match="a loop joint has no coordinate of its own and"):
+        rb.build(ring(mimic=Mimic("j")))
+
+
+def test_a_coupling_is_told_of_wherever_it_was_said():
+    follower = Joint("k", "revolute", "b", "c", mimic=Mimic("j"))
+    given = ring()
+    m = rb.build(Description("r", given.links, (given.joints[0], follower), base="a"))
+    assert m.findings[0].message == (
+        "joint 'k': follows 'j', but the coupling is not simulated yet; it moves as an ordinary "
+        "joint of its own"
+    )

@@ -97,3 +97,124 @@ def test_nothing_is_said_twice(tmp_path):
     )
     told = json.loads(_rbdyn("check", str(file), "--json").stdout)
     assert [finding["code"] for finding in told["findings"]] == ["non-physical-inertia"]
+
+
+# mechanism files and pictures
+
+LINKAGE = """\
+rbdyn_mechanism: 1
+base: ground
+links:
+  ground:
+  crank: {box: {size: [1, 0.1, 0.1], density: 2700, xyz: [0.5, 0, 0]}}
+  rod: {box: {size: [2, 0.1, 0.1], density: 2700, xyz: [1, 0, 0]}}
+  slider: {box: {size: [0.1, 0.1, 0.1], density: 2700}}
+joints:
+  J1: {type: revolute, parent: ground, child: crank, axis: [0, 0, 1]}
+  J2: {type: revolute, parent: crank, child: rod, axis: [0, 0, 1], origin: {xyz: [1, 0, 0]}}
+  J3: {type: revolute, parent: rod, child: slider, axis: [0, 0, 1], origin: {xyz: [2, 0, 0]}}
+loops:
+  J4: {type: prismatic, predecessor: slider, successor: ground, X_S: {xyz: [3, 0, 0]}}
+"""
+
+
+@pytest.fixture
+def linkage(tmp_path):
+    file = tmp_path / "linkage.yaml"
+    file.write_text(LINKAGE)
+    return str(file)
+
+
+def test_check_reads_a_mechanism(linkage):
+    told = _rbdyn("check", linkage)
+    assert told.returncode == 0, told.stderr
+    assert "spanning tree: N_B 3, N_J 4, N_L 1" in told.stdout
+    assert "4 J4 (prismatic) from slider to world; round it: J4, J1, J2, J3" in told.stdout
+    found = json.loads(_rbdyn("check", linkage, "--json").stdout)
+    assert [row["joint"] for row in found["tree"]] == ["J1", "J2", "J3"]
+    assert found["loops"][0]["cycle"] == ["J4", "J1", "J2", "J3"]
+
+
+def test_check_refuses_a_mechanism_with_lines(tmp_path):
+    file = tmp_path / "linkage.yaml"
+    file.write_text(LINKAGE.replace("child: rod", "child: rot"))
+    told = _rbdyn("check", str(file))
+    assert told.returncode == 1
+    assert "line 10: joint 'J2': its child link 'rot' does not exist (did you mean 'rod'?)" in (
+        told.stderr
+    )
+
+
+def test_unknown_suffix(tmp_path):
+    file = tmp_path / "robot.sdf"
+    file.write_text("<sdf/>")
+    told = _rbdyn("check", str(file))
+    assert told.returncode == 1
+    assert "known are .urdf, .xacro, .yaml and .yml" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_graph_is_drawn(linkage, tmp_path):
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "graph.svg"
+    told = _rbdyn("check", linkage, "--graph", str(picture))
+    assert told.returncode == 0, told.stderr
+    assert picture.read_bytes().startswith(b"<?xml")
+    assert "spanning tree" in told.stdout
+    assert told.stderr == ""
+    told = _rbdyn("check", linkage, "--json", "--graph", str(picture))
+    assert json.loads(told.stdout)["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("picture", "told"),
+    [
+        ("graph.gif", "a picture is written to a file .svg, .png or .pdf, not to 'graph.gif'"),
+        ("/no/such/graph.svg", "'/no/such/graph.svg' cannot be written: there is no such folder"),
+    ],
+)
+def test_graph_that_cannot_be_drawn(linkage, picture, told):
+    done = _rbdyn("check", linkage, "--graph", picture)
+    assert done.returncode == 2
+    assert done.stderr.startswith("rbdyn check --graph: ")
+    assert done.stderr.count("\n") == 1
+    assert told in done.stderr
+    assert "spanning tree" in done.stdout  # the robot itself is sound
+
+
+def test_graph_without_the_plot_extra(linkage):
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        f"from rbdyn_ros.cli import main; main(['check', {linkage!r}, '--graph', 'x.svg'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "rbdyn check --graph: pictures need matplotlib, which is not installed: "
+        "pip install rbdyn_ros[plot]\n"
+    )
+
+
+def test_import_registers_what_a_mechanism_uses(tmp_path):
+    joints, mechanism = tmp_path / "joints.py", tmp_path / "lift.yaml"
+    joints.write_text(
+        "import rbdyn_ros as rb\n"
+        "@rb.register_joint('lift', coordinates=('m',))\n"
+        "def lift(q, qd, p, E, r, S, S_dot):\n"
+        "    r[2], S[5, 0] = q[0], 1.0\n"
+    )
+    mechanism.write_text(
+        "rbdyn_mechanism: 1\nbase: floor\nlinks: {car: {mass: 1, inertia: [1, 1, 1, 0, 0, 0]}}\n"
+        "joints: {rail: {type: lift, parent: floor, child: car}}\n"
+    )
+    told = _rbdyn("check", str(mechanism), "--import", str(joints))
+    assert told.returncode == 0, told.stderr
+    assert "1 car <- rail (lift)" in told.stdout
+    refused = _rbdyn("check", str(mechanism))
+    assert refused.returncode == 1
+    assert "line 4: joint 'rail': the type 'lift' is unknown" in refused.stderr
+    missing = _rbdyn("check", str(mechanism), "--import", str(tmp_path / "none.py"))
+    assert missing.returncode == 1
+    assert missing.stderr == f"rbdyn --import: there is no file '{tmp_path}/none.py'\n"

@@ -3,9 +3,18 @@
 import json
 
 import pytest
+from support import trees
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link, Mimic
+from rbdyn_ros.description.types import (
+    Description,
+    Inertial,
+    Joint,
+    Limit,
+    Link,
+    Mimic,
+    Trajectory,
+)
 from rbdyn_ros.report import findings_text, refusal_json, report
 
 BRICK = Inertial(2.0, inertia=(0.1, 0.1, 0.1, 0.0, 0.0, 0.0))
@@ -89,3 +98,121 @@ def test_worst_comes_first():
         rb.Finding("e", "an error", "error", line=5),
     ]
     assert [line.split(":")[0] for line in findings_text(found)] == ["error", "warning", "note"]
+
+
+# mechanisms: the spanning tree, the loops, and joints that URDF does not know
+
+
+def _mechanism(name="J4") -> Description:
+    z = (0.0, 0.0, 1.0)
+    return Description(
+        "linkage",
+        (Link("ground"), Link("crank", BRICK), Link("rod", BRICK), Link("slider", BRICK)),
+        (
+            Joint("J1", "revolute", "ground", "crank", axis=z, stiffness=2.0, armature=0.1),
+            Joint("J2", "universal", "rod", "crank", axis=z, axis2=(1.0, 0.0, 0.0),
+                  limits=(Limit(-1.0, 1.0), Limit(-0.5))),
+            Joint("J3", "helical", "rod", "slider", axis=z, parameters={"pitch": 0.01}),
+            Joint(name, "prismatic", "slider", "ground", axis=z, closes_loop=True),
+        ),
+        base="ground",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def linkage():
+    description = _mechanism()
+    return report(description, rb.build(description))
+
+
+def test_spanning_tree_and_loops(linkage):
+    assert (linkage.N_B, linkage.N_J, linkage.N_L) == (3, 4, 1)
+    assert (linkage.links, linkage.base) == (4, "ground")
+    assert [row.parent for row in linkage.tree] == [0, 1, 2]
+    assert [row.reversed for row in linkage.tree] == [False, True, False]
+    (loop,) = linkage.loops
+    assert (loop.number, loop.joint, loop.type) == (4, "J4", "prismatic")
+    assert (loop.predecessor, loop.successor) == ("slider", "world")
+    assert loop.cycle == ("J4", "J1", "J2", "J3")
+
+
+def test_spanning_tree_and_loops_as_text(linkage):
+    lines = str(linkage).splitlines()
+    start = lines.index("spanning tree: N_B 3, N_J 4, N_L 1")
+    assert lines[start + 1 : start + 9] == [
+        "  0 world (ground)",
+        "    1 crank <- J1 (revolute)",
+        "      2 rod <- J2 (universal, reversed)",
+        "        3 slider <- J3 (helical)",
+        "",
+        "loops and the joints that close them",
+        "  4 J4 (prismatic) from slider to world; round it: J4, J1, J2, J3",
+        "",
+    ]
+
+
+def test_a_tree_has_no_loops(little):
+    assert (little.N_B, little.N_L, little.loops) == (2, 0, ())
+    assert "loops" not in str(little)
+    assert "  0 world (base)\n    1 arm <- lift (prismatic)\n" in str(little)
+
+
+def test_a_floating_base_stands_on_nothing():
+    description = _robot()
+    found = report(description, rb.build(description, floating_base=True))
+    assert found.base == ""
+    assert "  0 world\n    1 base <- root_joint (floating)\n" in str(found)
+
+
+def test_a_deep_tree_is_not_indented_without_end():
+    found = str(report(*_chain(60)))
+    assert max(map(len, found.splitlines())) < 150
+    assert "60 link60 <- joint60 (revolute), on body 59" in found
+
+
+def _chain(number):
+    tree = trees.auto_tree(number, kinds=trees.HINGES)
+    return tree, rb.build(tree)
+
+
+def test_joint_table_has_columns_for_what_there_is(linkage, little):
+    head = next(line for line in str(linkage).splitlines() if line.lstrip().startswith("name"))
+    assert head.split()[10:] == ["mimic", "parameters", "limits", "stiffness", "armature",
+                                 "closes", "loop"]  # fmt: skip
+    text = str(linkage)
+    assert "pitch 0.01" in text
+    assert "-1 to 1, -0.5 to -" in text
+    head = next(line for line in str(little).splitlines() if line.lstrip().startswith("name"))
+    assert head.split()[-1] == "mimic"
+
+
+def test_library_columns_in_json(linkage):
+    told = json.loads(linkage.to_json())
+    rows = {row["name"]: row for row in told["joints"]}
+    assert rows["J3"]["parameters"] == {"pitch": 0.01}
+    assert rows["J2"]["limits"] == [[-1.0, 1.0], [-0.5, None]]
+    assert (rows["J1"]["stiffness"], rows["J1"]["armature"]) == (2.0, 0.1)
+    assert [row["closes_loop"] for row in told["joints"]] == [False, False, False, True]
+    assert [row["parent"] for row in told["tree"]] == [0, 1, 2]
+    assert told["tree"][1] == {
+        "number": 2,
+        "body": "rod",
+        "parent": 1,
+        "joint": "J2",
+        "type": "universal",
+        "reversed": True,
+    }
+    assert told["loops"][0]["cycle"] == ["J4", "J1", "J2", "J3"]
+    assert (told["N_B"], told["N_J"], told["N_L"]) == (3, 4, 1)
+
+
+def test_driven_joints_in_the_table():
+    samples = Trajectory((0.0, 1.0), ((0.0,), (1.0,)))
+    joints = (
+        Joint("sampled", "revolute", "base", "a", motion=samples),
+        Joint("free", "revolute", "a", "b"),
+    )
+    description = Description("d", (Link("base"), Link("a", BRICK), Link("b", BRICK)), joints,
+                              base="base")  # fmt: skip
+    found = report(description, rb.build(description))
+    assert [row.motion for row in found.joints] == ["sampled", ""]

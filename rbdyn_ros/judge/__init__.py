@@ -1,0 +1,1 @@
+"""Whether a Model can be simulated: what the engine would otherwise have to trust."""

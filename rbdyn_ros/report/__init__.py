@@ -1,0 +1,136 @@
+"""What is worth knowing about a robot before simulating it: `rbdyn check`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from rbdyn_ros.description.types import Description
+from rbdyn_ros.errors import Finding, RbdynError
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.report.joints import JointRow, joint_row, joint_table
+from rbdyn_ros.report.tree import (
+    BodyRow,
+    LoopRow,
+    base_link,
+    body_rows,
+    loop_rows,
+    loops_text,
+    tree_text,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The audit of one robot.
+
+    Attributes:
+        mass: of all links [kg].
+        world_mass: the part of it that is fixed to the world [kg].
+        massless: links without mass; legal as long as every joint moves some inertia.
+        non_physical: links whose inertia no rigid body can have.
+        joints: in the order of the text.
+        N_B, N_J, N_L: moving bodies, joints between bodies, independent loops (RBDA eq 4.1).
+        base: the link that body 0, the world, begins with; empty if the base floats.
+        tree: the spanning tree; bodies are numbered from 1, parents first.
+        loops: the joints that are not in it.
+        findings: warnings and notes.
+    """
+
+    name: str
+    source: str
+    nq: int
+    nv: int
+    links: int
+    mass: float
+    world_mass: float
+    massless: tuple[str, ...]
+    non_physical: tuple[str, ...]
+    joints: tuple[JointRow, ...]
+    N_B: int
+    N_J: int
+    N_L: int
+    base: str
+    tree: tuple[BodyRow, ...]
+    loops: tuple[LoopRow, ...]
+    findings: tuple[Finding, ...]
+    sha256: str
+
+    def to_json(self) -> str:
+        """Return the audit as a JSON object with `ok` true."""
+        return json.dumps({"ok": True, **asdict(self)}, indent=2, allow_nan=False)
+
+    def __str__(self) -> str:
+        lines = [
+            f"robot '{self.name}' ({self.source})",
+            f"  {self.links} links, {len(self.joints)} joints, nq {self.nq}, nv {self.nv}",
+            f"  mass {self.mass:.6g} kg, of which {self.world_mass:.6g} kg fixed to the world",
+            f"  massless links: {_listed(self.massless)}",
+            f"  non-physical inertias: {_listed(self.non_physical)}",
+            f"  sha256 {self.sha256}",
+            "",
+            *joint_table(self.joints),
+            "",
+            f"spanning tree: N_B {self.N_B}, N_J {self.N_J}, N_L {self.N_L}",
+            *tree_text(self.base, self.tree),
+            "",
+            *loops_text(self.loops),
+            *findings_text(self.findings),
+        ]
+        return "\n".join(lines)
+
+
+def report(description: Description, m: Model) -> Report:
+    """Look a robot over; `m` was built from `description`."""
+    masses = {
+        link.name: link.inertial.mass if link.inertial else 0.0 for link in description.links
+    }
+    total = math.fsum(masses.values())
+    elements = [f.element for f in m.findings if f.code == "non-physical-inertia"]
+    non_physical = [name.removeprefix("link '").removesuffix("'") for name in elements]
+    return Report(
+        name=description.name,
+        source=description.source,
+        nq=m.nq,
+        nv=m.nv,
+        links=len(description.links),
+        mass=total,
+        world_mass=math.fsum(
+            masses[name]
+            for name, body in zip(m.frame_names, m.frame_bodyid, strict=True)
+            if body == 0
+        ),
+        massless=tuple(name for name, mass in masses.items() if mass == 0.0),
+        non_physical=tuple(non_physical),
+        joints=tuple(joint_row(joint) for joint in description.joints),
+        N_B=m.graph.N_B,
+        N_J=m.graph.N_J,
+        N_L=m.graph.N_L,
+        base=base_link(m),
+        tree=body_rows(m),
+        loops=loop_rows(m),
+        findings=m.findings,
+        sha256=m.sha256(),
+    )
+
+
+def refusal_json(error: RbdynError) -> str:
+    """Return an error as a JSON object with `ok` false."""
+    findings = [asdict(finding) for finding in error.findings]
+    return json.dumps({"ok": False, "source": error.source, "findings": findings}, indent=2)
+
+
+def findings_text(findings: Iterable[Finding]) -> list[str]:
+    """Return a line a finding, the worst first."""
+    order = ("error", "warning", "note")
+    ranked = sorted(findings, key=lambda f: (order.index(f.severity), f.line or 0))
+    return [f"{finding.severity}: {finding}" for finding in ranked] or ["nothing to warn about"]
+
+
+def _listed(names: tuple[str, ...], most: int = 6) -> str:
+    if not names:
+        return "none"
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{len(names)}: {', '.join(names[:most])}{more}"

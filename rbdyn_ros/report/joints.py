@@ -1,0 +1,94 @@
+"""The joints as the author wrote them: the joint table of `rbdyn check`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rbdyn_ros.description.types import Joint, Limit
+from rbdyn_ros.report.tables import aligned
+
+
+@dataclass(frozen=True, slots=True)
+class JointRow:
+    """One line of the joint table; infinite limits are None.
+
+    Attributes:
+        lower, upper, effort, velocity: of a joint of one coordinate.
+        parameters: such as pitch and radius, by name.
+        limits: lower and upper of each coordinate of a joint of several.
+        motion: what drives it over time: `sampled`, or the name of a function.
+        closes_loop: the author keeps it out of the spanning tree.
+    """
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    lower: float | None
+    upper: float | None
+    effort: float | None
+    velocity: float | None
+    damping: float
+    friction: float
+    mimic: str
+    parameters: dict[str, float]
+    limits: tuple[tuple[float | None, float | None], ...]
+    stiffness: float
+    armature: float
+    motion: str
+    closes_loop: bool
+
+
+_ALWAYS = ("name", "type", "parent", "child", "lower", "upper", "effort", "velocity", "damping",
+           "friction", "mimic")  # fmt: skip
+_WHERE_USED = ("parameters", "limits", "stiffness", "armature", "motion", "closes_loop")
+
+
+def joint_row(joint: Joint) -> JointRow:
+    """Return the line of a joint."""
+    limit, mimic, motion = joint.limit or Limit(), joint.mimic, joint.motion
+    return JointRow(
+        name=joint.name,
+        type=joint.type,
+        parent=joint.parent,
+        child=joint.child,
+        lower=_finite(limit.lower),
+        upper=_finite(limit.upper),
+        effort=_finite(limit.effort),
+        velocity=_finite(limit.velocity),
+        damping=joint.damping,
+        friction=joint.friction,
+        mimic=f"{mimic.ratio:g} {mimic.joint} + {mimic.offset:g}" if mimic else "",
+        parameters=dict(joint.parameters),
+        limits=tuple((_finite(bound.lower), _finite(bound.upper)) for bound in joint.limits),
+        stiffness=joint.stiffness,
+        armature=joint.armature,
+        motion=motion if isinstance(motion, str) else "sampled" if motion else "",
+        closes_loop=joint.closes_loop,
+    )
+
+
+def joint_table(rows: Sequence[JointRow]) -> list[str]:
+    """Return the table as text; columns of rare properties only where a joint has them."""
+    columns = [*_ALWAYS, *(c for c in _WHERE_USED if any(getattr(row, c) for row in rows))]
+    cells = [tuple(_cell(getattr(row, column)) for column in columns) for row in rows]
+    return aligned([[column.replace("_", " ") for column in columns], *cells])
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {number:.5g}" for name, number in value.items())
+    if isinstance(value, tuple):
+        return ", ".join(f"{_cell(lower)} to {_cell(upper)}" for lower, upper in value)
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
