@@ -1,0 +1,185 @@
+"""Films of a motion: every body as the box that has its mass and inertia, joints as lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbdyn_ros.api import kinematics, step
+from rbdyn_ros.entry import demand_pair
+from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.output import output_path
+from rbdyn_ros.view.canvas import BLUE, INK, SKY, VERMILLION, new_figure
+from rbdyn_ros.view.film import demand_writer, write_film
+from rbdyn_ros.view.scene import Floats, Poses, Scene
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUFFIXES = (".gif", ".mp4")
+MOST_FRAMES = 20_000
+
+
+def animate(
+    m: Model,
+    motion: Data | ArrayLike,
+    path: str | Path,
+    *,
+    duration: float | None = None,
+    fps: float = 25.0,
+    size: tuple[float, float] = (6.4, 4.8),
+    elevation: float = 20.0,
+    azimuth: float = -60.0,
+) -> None:
+    """Write a film of a motion to a .gif or .mp4 file (the latter needs ffmpeg).
+
+    Bodies are the boxes of equal mass and inertia. The view stays the same all the time. A .gif
+    counts time in 1/100 s, so fps is rounded to 100 over a whole number.
+
+    Args:
+        m: the Model.
+        motion: qpos of every frame (frames, nq); or a Data, which is simulated from where it is
+            and left where that ends.
+        path: of the file; what is there is replaced.
+        duration: to simulate [s]; only with a Data.
+        fps: frames a second of film, which is a second of motion.
+        size: of the picture [inch], at 100 dots an inch.
+        elevation: from which it is seen, above the horizon [degree].
+        azimuth: from which it is seen, about z from x [degree].
+
+    Raises:
+        ModelError: if a Data was not made for m, or its simulation diverges.
+        ParameterError: for positions of another shape or that are not finite, for numbers that
+            make no film, for another suffix, or without matplotlib, Pillow or ffmpeg.
+    """
+    if not isinstance(m, Model):
+        raise ModelError(Finding("not-a-model", f"animate needs a Model, got {m!r}"))
+    target = output_path(path, "a film", SUFFIXES)
+    fps = _positive("fps", fps)
+    if target.suffix.lower() == ".gif":
+        fps = 100.0 / max(2, round(100.0 / fps))
+    figure = new_figure(_positive("size", size[0]), _positive("size", size[1]), 100.0)
+    demand_writer(target)
+    if isinstance(motion, Data):
+        poses = _simulated(m, motion, _positive("duration", duration), fps)
+    else:
+        poses = _given(m, motion, duration, fps)
+    write_film(target, figure, fps, _drawn(figure, Scene(m, poses), elevation, azimuth))
+
+
+def _given(m: Model, motion: ArrayLike, duration: object, fps: float) -> Poses:
+    try:
+        qpos = np.asarray(motion, np.float64)
+    except (TypeError, ValueError):
+        qpos = np.empty(0)
+    if qpos.ndim != 2 or qpos.shape[1] != m.nq or not 1 <= len(qpos) <= MOST_FRAMES:
+        text = (
+            f"a motion is a Data or an array of positions (frames, {m.nq}) with 1 to "
+            f"{MOST_FRAMES} frames, not {_kind(motion)}"
+        )
+        raise ParameterError(Finding("bad-motion", text, "error", "motion"))
+    if not np.isfinite(qpos).all():
+        first = int(np.flatnonzero(~np.isfinite(qpos).all(axis=1))[0])
+        text = f"the positions of frame {first} are not finite"
+        raise ParameterError(Finding("bad-motion", text, "error", "motion"))
+    if duration is not None:
+        text = "duration is for a Data that is to be simulated; an array has a frame a row"
+        raise ParameterError(Finding("bad-duration", text, "error", "duration"))
+    d = Data(m)
+
+    def frame(k: int) -> Data:
+        d.qpos[:] = qpos[k]
+        vars(d)["_time"][...] = k / fps  # of joints that are driven over time
+        return d
+
+    return _poses(m, len(qpos), frame)
+
+
+def _simulated(m: Model, d: Data, duration: float, fps: float) -> Poses:
+    demand_pair(m, d)
+    frames = 1 + round(duration * fps)
+    if frames > MOST_FRAMES:
+        text = f"a film of {duration:g} s has {frames} frames; allowed are {MOST_FRAMES}"
+        raise ParameterError(Finding("bad-duration", text, "error", "duration"))
+    done = 0
+
+    def frame(k: int) -> Data:
+        nonlocal done
+        due = round(k / (fps * m.opt.timestep))
+        step(m, d, due - done)
+        done = due
+        if not np.isfinite(d.qpos).all():
+            text = f"the simulation diverged: qpos is not finite at time {d.time:g} s"
+            raise ModelError(Finding("diverged", text, "error", m.name))
+        return d.copy()  # kinematics would leave its traces in d
+
+    return _poses(m, frames, frame)
+
+
+def _poses(m: Model, frames: int, at: Callable[[int], Data]) -> Poses:
+    kept: list[list[Any]] = []
+    for k in range(frames):
+        d = at(k)
+        kinematics(m, d)
+        kept.append([getattr(d, name).copy() for name in Poses.__slots__])
+    xpos, xmat, xipos, ximat = (np.array(part) for part in zip(*kept, strict=True))
+    axes = (frames, m.nbody, 3, 3)
+    return Poses(xpos, xmat.reshape(axes), xipos, ximat.reshape(axes))
+
+
+def _drawn(figure: Figure, scene: Scene, elevation: float, azimuth: float) -> Iterator[None]:
+    """Draw one frame after the other into the figure."""
+    from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
+
+    axes = _stage(figure, scene, elevation, azimuth)
+    shown: list[tuple[Any, Callable[[Any], None], Floats]] = []
+    if scene.faces.size:
+        looks = {"facecolors": SKY, "edgecolors": BLUE, "linewidths": 0.5, "alpha": 0.55}
+        boxes = Poly3DCollection(scene.faces[0], zorder=1, **looks)
+        shown.append((boxes, boxes.set_verts, scene.faces))
+    for segments, color in ((scene.links, INK), (scene.others, VERMILLION)):
+        if segments.size:
+            lines = Line3DCollection(segments[0], colors=color, linewidths=1.6, zorder=2)
+            shown.append((lines, lines.set_segments, segments))
+    for collection, _, _ in shown:
+        axes.add_collection(collection)
+    for k in range(len(scene.faces)):
+        for _, move, places in shown:
+            move(places[k])
+        yield
+
+
+def _stage(figure: Figure, scene: Scene, elevation: float, azimuth: float) -> Any:
+    """Return axes that show everything in all frames, with one scale for x, y and z."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes: Any = figure.add_axes((0.0, 0.05, 1.0, 0.95), projection="3d")
+    axes.computed_zorder = False  # lines are seen through the boxes
+    low, high = scene.extent()
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
+    axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
+    axes.set_box_aspect(high - low, zoom=0.9)
+    axes.view_init(elevation, azimuth)
+    shares = (high - low) / (high - low).max()
+    for axis, share in zip((axes.xaxis, axes.yaxis, axes.zaxis), shares, strict=True):
+        axis.set_major_locator(MaxNLocator(max(2, round(6 * share))))
+    return axes
+
+
+def _positive(name: str, value: object) -> float:
+    if isinstance(value, int | float) and 0.0 < value < math.inf:
+        return float(value)
+    text = f"{name} is {value!r}; allowed is a finite number greater than 0"
+    raise ParameterError(Finding(f"bad-{name}", text, "error", name, None, repr(value)))
+
+
+def _kind(value: object) -> str:
+    shape = getattr(value, "shape", None)
+    return f"one of shape {shape}" if shape is not None else type(value).__name__

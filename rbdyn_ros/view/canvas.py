@@ -1,0 +1,36 @@
+"""Where pictures are drawn: figures without a display and without pyplot's global state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.errors import Finding, ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# of Okabe and Ito's palette, which colour-blind readers can tell apart
+BLUE, SKY, VERMILLION = "#0072B2", "#56B4E9", "#D55E00"
+INK, GREY = "#222222", "#6E6E6E"
+
+
+def new_figure(width: float, height: float, dpi: float) -> Figure:
+    """Return an empty figure of this size [inch].
+
+    Raises:
+        ParameterError: matplotlib is not installed.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise missing_extra("matplotlib") from error
+    figure = Figure(figsize=(width, height), dpi=dpi)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def missing_extra(package: str) -> ParameterError:
+    """Return the error for a package that only pictures need."""
+    text = f"pictures need {package}, which is not installed: pip install rbdyn_ros[plot]"
+    return ParameterError(Finding("no-plot-extra", text, "error", "", None, "", package))

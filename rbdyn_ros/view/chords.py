@@ -1,0 +1,72 @@
+"""How chords run through a picture of a connectivity graph, and where their labels stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+POINTS = 61  # of a curve
+LANES = 4  # chords beside each other before they share a way again
+
+
+def chord_curve(p: Floats, s: Floats, radius: float, lane: int, bodies: Floats) -> Floats:
+    """Return the points (POINTS, 2) of a bow between two bodies.
+
+    Over bodies of one row it rises above the names of joints; otherwise it leans aside, rather
+    to the right, away from the trunk of the tree, and as much as leaves other bodies uncovered.
+
+    Args:
+        p: place of its predecessor [inch].
+        s: place of its successor.
+        radius: of a body.
+        lane: number of the chord; neighbours keep apart.
+        bodies: places of all bodies (n, 2) that it should not cross.
+    """
+    across, apart = s - p, lane % LANES
+    if abs(across[1]) < radius:
+        up = np.array([0.0, radius])
+        lift = up + np.array([0.0, 0.4 + 0.08 * min(abs(across[0]), 6.0) + 0.2 * apart])
+        return _bezier(p + up, p + lift, s + lift, s + up)
+    right = np.array([abs(across[1]), -across[0] * np.sign(across[1])])
+    ends = (bodies == p).all(axis=1) | (bodies == s).all(axis=1)
+    curves = []
+    for lean in (0.25, 0.15, 0.35, 0.05, 0.45, -0.15, -0.3):
+        aside = (lean + 0.1 * apart) * right
+        curves.append(_bezier(p, p + across / 3.0 + aside, s - across / 3.0 + aside, s))
+    # the first of those that cross the fewest bodies
+    return min(curves, key=lambda curve: _crossed(curve, bodies[~ends], 1.5 * radius))
+
+
+def _bezier(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
+    t = np.linspace(0.0, 1.0, POINTS)[:, None]
+    curve: Floats = (1 - t) ** 3 * a + 3 * t * (1 - t) * ((1 - t) * b + t * c) + t**3 * d
+    return curve
+
+
+def _crossed(curve: Floats, bodies: Floats, radius: float) -> int:
+    """Return how many bodies a curve comes closer to than `radius`."""
+    distance = np.linalg.norm(bodies[:, None] - curve[None], axis=2)
+    return int((distance < radius).any(axis=1).sum())
+
+
+def free_spot(curve: Floats, size: Floats, taken: Sequence[Floats]) -> int:
+    """Return the number of the point of the curve where what has this size (2,) covers least.
+
+    Args:
+        curve: (n, 2) [inch]; points at its ends are left out, those in its middle preferred.
+        size: width and height.
+        taken: rectangles (x0, y0, x1, y1) that other things cover.
+    """
+    first = len(curve) // 6
+    candidates = curve[first : len(curve) - first]
+    low, high = candidates - 0.5 * size, candidates + 0.5 * size
+    cost = 1e-3 * np.abs(np.arange(len(candidates)) - 0.5 * len(candidates))
+    for x0, y0, x1, y1 in taken:
+        across = np.minimum(high[:, 0], x1) - np.maximum(low[:, 0], x0)
+        along = np.minimum(high[:, 1], y1) - np.maximum(low[:, 1], y0)
+        cost += np.maximum(across, 0.0) * np.maximum(along, 0.0) * 100.0
+    return first + int(np.argmin(cost))

@@ -1,0 +1,175 @@
+"""Draws the connectivity graph of a Model: bodies, the spanning tree, and the chords."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.output import output_path, write_whole
+from rbdyn_ros.report.describe import joint_type, loop_type
+from rbdyn_ros.report.tree import base_link
+from rbdyn_ros.view.canvas import BLUE, GREY, INK, VERMILLION, new_figure
+from rbdyn_ros.view.chords import chord_curve, free_spot
+from rbdyn_ros.view.layout import Floats, lay_out
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SUFFIXES = (".svg", ".png", ".pdf")
+
+NAME_SIZE, LABEL_SIZE, TYPE_SIZE, TITLE_SIZE = 8.0, 7.5, 6.5, 10.0  # of letters [point]
+LONGEST_NAME = 28
+MARGIN, TITLE_SPACE = 0.35, 0.3  # [inch]
+MOST_PIXELS = 12_000  # of a side of a .png
+
+
+def draw_connectivity(m: Model, path: str | Path) -> None:
+    """Draw the connectivity graph of a Model to a .svg, .png or .pdf file.
+
+    The base is hollow; columns are distances from it. Joints of the spanning tree are solid,
+    chords dashed; arrows run from predecessor to successor. In a large graph the names of joints
+    are left out, in a very large one those of bodies too. Source: RBDA section 4.1.
+
+    Raises:
+        ModelError: if m is no Model.
+        ParameterError: for another suffix, if the file cannot be written, or without matplotlib.
+    """
+    if not isinstance(m, Model):
+        raise ModelError(Finding("not-a-model", f"draw_connectivity needs a Model, got {m!r}"))
+    target = output_path(path, "a picture", SUFFIXES)
+    picture = _Picture(m)
+    picture.draw_tree()
+    picture.draw_bodies()
+    picture.draw_chords()
+    kind = target.suffix.lower()[1:]
+    write_whole(target, lambda file: picture.figure.savefig(file, format=kind))
+
+
+class _Picture:
+    """A picture in the making.
+
+    Attributes:
+        layout: where the bodies are.
+        curves: the ways of the chords.
+        taken: rectangles (x0, y0, x1, y1) that texts and bodies cover.
+        figure, axes: in inches, as large as the graph.
+    """
+
+    def __init__(self, m: Model) -> None:
+        self.m = m
+        self.names = [_shown(base_link(m) or "world"), *map(_shown, m.body_names[1:])]
+        self.joints = [_shown(name) for name in m.jnt_names]
+        self.types = [
+            joint_type(m, j) + ", reversed" * int(m.jnt_reversed[j]) for j in range(m.njnt)
+        ]
+        labels = [
+            max(_width(joint, LABEL_SIZE), _width(kind, TYPE_SIZE))
+            for joint, kind in zip(self.joints, self.types, strict=True)
+        ]
+        widths = [_width(name, NAME_SIZE) for name in self.names]
+        self.layout = lay_out(m.graph, widths, labels)
+        places = np.column_stack([self.layout.x, self.layout.y])
+        self.curves = [
+            chord_curve(places[p], places[s], self.layout.radius, k, places)
+            for k, (p, s) in enumerate(m.loop_bodyid)
+        ]
+        self.taken: list[Floats] = []
+        side = 0.5 * max(widths) if self.layout.names else 0.0
+        self.figure, self.axes = self.paper(np.vstack([places, *self.curves]), side)
+
+    def paper(self, points: Floats, side: float) -> tuple[Figure, Axes]:
+        """Return a figure, and axes that show these points and a title."""
+        m = self.m
+        title = f"{_shown(m.name)}:  N_B = {m.graph.N_B}, N_J = {m.graph.N_J}, N_L = {m.graph.N_L}"
+        left, bottom = points.min(axis=0) - MARGIN - (side, 0.15)
+        right, top = points.max(axis=0) + MARGIN + (side, TITLE_SPACE)
+        width, height = max(right - left, _width(title, TITLE_SIZE) + 2 * MARGIN), top - bottom
+        figure = new_figure(width, height, min(150.0, MOST_PIXELS / max(width, height)))
+        axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        axes.set(xlim=(left, left + width), ylim=(bottom, top))
+        axes.set_axis_off()
+        axes.text(left + 0.2, top - 0.15, title, size=TITLE_SIZE, color=INK, va="top",
+                  parse_math=False)  # fmt: skip
+        return figure, axes
+
+    def draw_tree(self) -> None:
+        from matplotlib.collections import LineCollection
+
+        at, m, lines = self.layout, self.m, []
+        for j, (joint, kind) in enumerate(zip(self.joints, self.types, strict=True)):
+            i, parent = j + 1, m.graph.lam[j]
+            bend, y = at.bend[parent], at.y[i]
+            start = (at.x[parent], at.y[parent])
+            lines.append([start, (bend, start[1]), (bend, y), (at.x[i], y)])
+            middle = 0.5 * (bend + at.x[i] - at.radius)
+            if at.names:
+                self.arrow(middle, y, 180.0 if m.jnt_reversed[j] else 0.0, INK)
+            if at.edge_labels:
+                self.write(middle, y + 0.12, joint, LABEL_SIZE, INK)
+                self.write(middle, y - 0.11, kind, TYPE_SIZE, GREY)
+        self.axes.add_collection(LineCollection(lines, colors=INK, linewidths=1.0, zorder=1))
+
+    def draw_bodies(self) -> None:
+        from matplotlib.collections import EllipseCollection
+
+        at, number = self.layout, len(self.names)
+        size = np.full(number, 2.0 * at.radius)
+        bodies = EllipseCollection(
+            size, size, np.zeros(number), units="xy", edgecolors=INK, zorder=3,
+            facecolors=["white", *[BLUE] * (number - 1)], linewidths=1.2 if at.names else 0.4,
+            offsets=np.column_stack([at.x, at.y]), offset_transform=self.axes.transData,
+        )  # fmt: skip
+        self.axes.add_collection(bodies)
+        if not at.names:
+            return
+        for i, (x, y, name) in enumerate(zip(at.x, at.y, self.names, strict=True)):
+            self.taken.append(np.array([x, y, x, y]) + at.radius * np.array([-1, -1, 1, 1]))
+            self.axes.text(x, y - 0.005, str(i), size=7.0, color="white" if i else INK,
+                           ha="center", va="center_baseline", zorder=4)  # fmt: skip
+            self.write(x, y - at.radius - 0.1, name, NAME_SIZE, INK)
+
+    def draw_chords(self) -> None:
+        for k, curve in enumerate(self.curves):
+            self.axes.plot(*curve.T, color=VERMILLION, linewidth=1.2, linestyle=(0, (5, 3)),
+                           zorder=2)  # fmt: skip
+            if self.layout.edge_labels:
+                text = f"{_shown(self.m.loop_names[k])}  {loop_type(self.m, k)}"
+                size = np.array([_width(text, LABEL_SIZE), 0.14])
+                spot = curve[free_spot(curve, size, self.taken)]
+                self.write(spot[0], spot[1], text, LABEL_SIZE, VERMILLION)
+            half = len(curve) // 2
+            at = half + free_spot(curve[half:], np.array([0.1, 0.1]), self.taken)
+            step = curve[at + 1] - curve[at - 1]
+            angle = float(np.degrees(np.arctan2(step[1], step[0])))
+            self.arrow(curve[at, 0], curve[at, 1], angle, VERMILLION)
+            self.taken.append(np.concatenate([curve[at] - 0.05, curve[at] + 0.05]))
+
+    def arrow(self, x: float, y: float, angle: float, color: str) -> None:
+        """Draw a small triangle that points in a direction [degree]."""
+        marker = (3, 0, angle - 90.0)
+        self.axes.plot([x], [y], marker=marker, markersize=6.0, color=color, markeredgewidth=0,
+                       zorder=2)  # fmt: skip
+
+    def write(self, x: float, y: float, text: str, size: float, color: str) -> None:
+        """Write a text around a point, on white."""
+        half = 0.5 * np.array([_width(text, size), 1.3 * size / 72.0])
+        self.taken.append(np.array([x - half[0], y - half[1], x + half[0], y + half[1]]))
+        background = {"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none"}
+        self.axes.text(x, y, text, size=size, color=color, ha="center", va="center", zorder=4,
+                       parse_math=False, bbox=background)  # fmt: skip
+
+
+def _shown(name: str) -> str:
+    """Return a name that can be drawn: printable, and not too long."""
+    name = "".join(c if c.isprintable() else "?" for c in name)
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 3] + "..."
+
+
+def _width(text: str, size: float) -> float:
+    """Return about how wide a text is [inch]."""
+    return 0.6 * len(text) * size / 72.0

@@ -1,0 +1,95 @@
+"""Where the bodies of a connectivity graph stand in a picture: columns by distance from the base.
+
+The tree grows to the right, so that names can be written beside each other. A leaf has a row of
+its own, a parent stands in the middle of its children.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.model.graph import Graph
+
+Floats = NDArray[np.float64]
+
+RADIUS = 0.13  # of a body [inch]
+MOST_EDGE_LABELS, MOST_NAMES = 80, 400
+LARGEST = 60.0  # a picture grows no further [inch]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Places in a picture [inch], y upwards.
+
+    Attributes:
+        x, y: of the bodies, the base first.
+        bend: where the edges from a body to its children part.
+        radius: of a body.
+        edge_labels, names: whether there is room for these texts.
+    """
+
+    x: Floats
+    y: Floats
+    bend: Floats
+    radius: float
+    edge_labels: bool
+    names: bool
+
+
+def lay_out(graph: Graph, names: Sequence[float], labels: Sequence[float]) -> Layout:
+    """Return the places of all bodies.
+
+    Args:
+        graph: regularly numbered.
+        names: width of the name of each body, the base first [inch].
+        labels: width of the label of each tree joint [inch].
+    """
+    rows, depth = tree_rows(graph)
+    number = graph.N_B + 1
+    with_labels, with_names = number <= MOST_EDGE_LABELS, number <= MOST_NAMES
+    pitch = 0.12
+    if with_names:
+        pitch = 0.5 if graph.N_L == 0 else 0.8
+    half = 0.5 * _widest(names, depth) if with_names else np.full(int(depth.max()) + 1, 0.05)
+    label = _widest([0.0, *labels], depth) if with_labels else np.full(len(half), 0.15)
+    before_bend = np.maximum(half, RADIUS) + 0.08
+    # a label stands between the bend and the body; names of neighbours must not touch
+    steps = before_bend[:-1] + np.maximum(label[1:] + 0.3 + RADIUS, half[1:] + 0.1)
+    columns = np.concatenate([[0.0], np.cumsum(steps)])
+    x, y, bend = columns[depth], -pitch * rows, (columns + before_bend)[depth]
+    shrink = min(1.0, LARGEST / max(np.ptp(x), np.ptp(y), 1.0))
+    roomy = shrink == 1.0
+    radius = RADIUS if with_names and roomy else max(0.004, 0.04 * shrink)
+    return Layout(
+        shrink * x, shrink * y, shrink * bend, radius, with_labels and roomy, with_names and roomy
+    )
+
+
+def tree_rows(graph: Graph) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the row of each body, the first one on top, and its distance from the base."""
+    rows, depth = np.zeros(graph.N_B + 1), np.zeros(graph.N_B + 1, np.int64)
+    order, waiting, leaves = [], [0], 0
+    while waiting:
+        body = waiting.pop()
+        order.append(body)
+        children = graph.mu(body)
+        depth[list(children)] = depth[body] + 1
+        waiting.extend(reversed(children))
+        if not children:
+            rows[body] = leaves
+            leaves += 1
+    for body in reversed(order):
+        if children := graph.mu(body):
+            rows[body] = 0.5 * (rows[children[0]] + rows[children[-1]])
+    return rows, depth
+
+
+def _widest(widths: Sequence[float], depth: NDArray[np.int64]) -> Floats:
+    """Return the greatest width in each column."""
+    widest = np.zeros(int(depth.max()) + 1)
+    np.maximum.at(widest, depth, np.asarray(widths, np.float64))
+    return widest

@@ -1,0 +1,86 @@
+"""What of a Model is drawn in a film: boxes for bodies, lines between joints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.model import Model
+
+Floats = NDArray[np.float64]
+
+_CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+_FACES = np.array([[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4],
+                   [1, 3, 7, 5]])  # fmt: skip
+_UNTIED = (JointType.FREE, JointType.SIXDOF_FP, JointType.SIXDOF_FS)  # nothing holds the body
+
+
+@dataclass(frozen=True, slots=True)
+class Poses:
+    """Where the bodies are in each frame: origins, axes, centres of mass, principal axes."""
+
+    xpos: Floats
+    xmat: Floats
+    xipos: Floats
+    ximat: Floats
+
+
+class Scene:
+    """What is drawn, in the world [m].
+
+    Attributes:
+        faces: sides (frames, 6 bodies, 4, 3) of the bodies that have mass.
+        links: lines (frames, lines, 2, 3) between the frames of joints.
+        others: the same for springs and for joints that close loops.
+    """
+
+    def __init__(self, m: Model, poses: Poses) -> None:
+        massive = np.flatnonzero(m.body_mass > 0.0)
+        corners = _CORNERS * equivalent_box(m.body_mass[massive], m.body_inertia[massive])[:, None]
+        turned = np.einsum("fbij,bcj->fbci", poses.ximat[:, massive], corners)
+        boxes = poses.xipos[:, massive, None] + turned
+        self.faces = boxes[:, :, _FACES].reshape(len(boxes), 6 * len(massive), 4, 3)
+
+        def line(body1: NDArray[Any], p1: Floats, body2: NDArray[Any], p2: Floats) -> Floats:
+            return np.stack([_at(poses, body1, p1), _at(poses, body2, p2)], axis=2)
+
+        bodies = 1 + np.flatnonzero(~np.isin(m.jnt_type, _UNTIED))
+        parents, here = m.body_parentid[bodies], np.zeros((len(bodies), 3))
+        on_parent = m.body_pos[bodies]
+        inner = parents > 0
+        arms = line(parents[inner], here[inner], parents[inner], on_parent[inner])
+        self.links = np.concatenate([arms, line(parents, on_parent, bodies, here)], axis=1)
+        ends = np.concatenate([m.loop_bodyid, m.spring_bodyid]).T
+        at = np.concatenate([m.loop_pos, m.spring_pos]).transpose(1, 0, 2)
+        nowhere = np.zeros(at[0].shape)
+        arms = np.concatenate([line(b, nowhere, b, p) for b, p in zip(ends, at, strict=True)], 1)
+        self.others = np.concatenate([arms, line(ends[0], at[0], ends[1], at[1])], axis=1)
+
+    def extent(self) -> tuple[Floats, Floats]:
+        """Return the corners of what encloses everything in all frames, not flat in any way."""
+        parts = [part.reshape(-1, 3) for part in (self.faces, self.links, self.others)]
+        points = np.concatenate([*parts, np.zeros((int(not any(map(len, parts))), 3))])
+        low, high = points.min(axis=0), points.max(axis=0)
+        room = 0.55 * np.maximum(high - low, 0.35 * max(float((high - low).max()), 1e-3))
+        middle = 0.5 * (low + high)
+        return middle - room, middle + room
+
+
+def equivalent_box(mass: Floats, inertia: Floats) -> Floats:
+    """Return the edges (n, 3) of homogeneous boxes of these masses (n,) and moments (n, 3).
+
+    From I_x = m (b^2 + c^2) / 12: a^2 = 6 (I_y + I_z - I_x) / m; what no matter can have is 0.
+    """
+    squares = 6.0 * (inertia.sum(axis=1, keepdims=True) - 2.0 * inertia) / mass[:, None]
+    edges: Floats = np.sqrt(np.maximum(squares, 0.0))
+    return edges
+
+
+def _at(poses: Poses, bodies: NDArray[Any], points: Floats) -> Floats:
+    turned = np.einsum("fbij,bj->fbi", poses.xmat[:, bodies], points)
+    places: Floats = poses.xpos[:, bodies] + turned
+    return places

@@ -1,0 +1,225 @@
+"""Films: as many frames as asked, of the right motion, in a view that stays the same."""
+
+import itertools
+import shutil
+
+import numpy as np
+import pytest
+from support import trees
+from support.systems import everything, register
+
+import rbdyn_ros as rb
+from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.description import shapes
+from rbdyn_ros.description.types import Description, Joint, Link
+from rbdyn_ros.view import animation
+from rbdyn_ros.view.animation import animate
+from rbdyn_ros.view.scene import Scene, equivalent_box
+
+pytest.importorskip("matplotlib")
+Image = pytest.importorskip("PIL.Image")
+
+SIZE = (2.0, 1.5)
+
+
+@pytest.fixture
+def m():
+    return rb.load_urdf(bundled_robot("pendulum"))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "film.gif"
+
+
+def frames(path):
+    """Return all frames (frames, height, width, 3) and the time each is shown [ms]."""
+    with Image.open(path) as film:
+        pictures, times = [], []
+        for k in range(film.n_frames):
+            film.seek(k)
+            pictures.append(np.asarray(film.convert("RGB"), float))
+            times.append(film.info["duration"])
+    return np.array(pictures), times
+
+
+def test_a_motion_given_by_positions(m, path):
+    qpos = np.linspace(0.0, 1.0, 4)[:, None] * np.ones(m.nq)
+    animate(m, qpos, path, fps=20, size=SIZE)
+    pictures, times = frames(path)
+    assert pictures.shape == (4, 150, 200, 3)
+    assert times == [50] * 4
+    for one, other in itertools.pairwise(pictures):
+        assert np.abs(one - other).max() > 50  # it moves
+
+
+def test_a_simulation_goes_on_from_where_the_data_is(m, path):
+    d, e = rb.make_data(m), rb.make_data(m)
+    d.qpos = e.qpos = 0.5
+    animate(m, d, path, duration=0.4, fps=25, size=SIZE)
+    assert len(frames(path)[1]) == 11
+    rb.step(m, e, 400)
+    assert d.time == pytest.approx(0.4)
+    assert d.qpos.tobytes() == e.qpos.tobytes()
+
+
+def test_frames_of_a_simulation_are_as_far_apart_as_they_are_shown(m, monkeypatch, path):
+    """Also where the timestep does not divide the time of a frame."""
+    m.opt.timestep = 0.003
+    d, seen = rb.make_data(m), []
+    d.qvel = 1.0
+    real = animation.kinematics
+    monkeypatch.setattr(animation, "kinematics", lambda m, d: (seen.append(d.time), real(m, d)))
+    animate(m, d, path, duration=1.0, fps=30, size=SIZE)
+    _, times = frames(path)
+    assert times == [30] * len(times)  # a .gif counts hundredths of a second
+    assert np.abs(np.array(seen) - 0.03 * np.arange(len(seen))).max() <= 0.5 * 0.003 + 1e-9
+
+
+def test_driven_joints_move_with_the_time(path):
+    register()
+    m = rb.build(everything())
+    poses = animation._given(m, np.tile(m.qpos0, (30, 1)), None, 25.0)
+    d = rb.make_data(m)
+    rb.step(m, d, 1000)
+    k, body = 25, m.jnt_bodyid[m.jnt_id("sway")]
+    angle = np.sin(k / 25.0)
+    turned = poses.xmat[0, body].T @ poses.xmat[k, body]
+    assert np.trace(turned) == pytest.approx(1.0 + 2.0 * np.cos(angle))
+    animate(m, np.tile(m.qpos0, (2, 1)), path, size=SIZE)
+
+
+def test_the_box_has_the_inertia_of_the_body():
+    inertial = shapes.box((0.3, 0.5, 0.7), mass=2.0)
+    edges = equivalent_box(np.array([2.0]), np.array([inertial.inertia[:3]]))
+    assert np.allclose(edges, [[0.3, 0.5, 0.7]], rtol=1e-12)
+    flat = equivalent_box(np.array([1.0]), np.array([[1.0, 1.0, 3.0]]))  # no matter is like this
+    assert np.isfinite(flat).all()
+
+
+def test_boxes_are_where_the_bodies_are():
+    box = shapes.box((0.2, 0.4, 0.6), mass=1.0, at=rb.pose((0.0, 0.0, 1.0), (0.0, 0.0, 0.0)))
+    joint = Joint("j", "continuous", "base", "arm", axis=(1.0, 0.0, 0.0))
+    m = rb.build(Description("r", (Link("base"), Link("arm", box)), (joint,)))
+    scene = Scene(m, animation._given(m, [[0.0], [np.pi / 2]], None, 25.0))
+    corners = scene.faces.reshape(2, -1, 3)
+    assert np.allclose(corners.min(axis=1), [[-0.1, -0.2, 0.7], [-0.1, -1.3, -0.2]])
+    assert np.allclose(corners.max(axis=1), [[0.1, 0.2, 1.3], [0.1, -0.7, 0.2]])
+
+
+def test_lines_run_between_joints():
+    m = trees.build(trees.auto_tree(3, kinds=trees.HINGES, seed=1))
+    poses = animation._given(m, [m.qpos0], None, 25.0)
+    ends = Scene(m, poses).links[0].reshape(-1, 3)
+    for body in range(1, m.nbody):
+        assert np.linalg.norm(ends - poses.xpos[0, body], axis=1).min() < 1e-12
+    register()
+    m = rb.build(everything())
+    others = Scene(m, animation._given(m, [m.qpos0], None, 25.0)).others
+    # two arms and what is between them: of a loop joint, and of a spring
+    assert others.shape == (1, 3 * (m.nloop + m.nspring), 2, 3)
+
+
+def test_the_view_encloses_all_frames(m):
+    qpos = np.linspace(0.0, 6.0, 20)[:, None] * np.ones(m.nq)
+    scene = Scene(m, animation._given(m, qpos, None, 25.0))
+    low, high = scene.extent()
+    points = np.concatenate([scene.faces.reshape(-1, 3), scene.links.reshape(-1, 3)])
+    assert (points > low).all()
+    assert (points < high).all()
+
+
+def test_robots_of_no_joint_and_of_no_mass(path):
+    stone = rb.load_urdf('<robot name="stone"><link name="stone"/></robot>')
+    animate(stone, np.zeros((2, 0)), path, size=SIZE)
+    assert len(frames(path)[1]) >= 1
+
+
+@pytest.mark.parametrize(
+    ("motion", "found"),
+    [(np.zeros((3, 5)), "one of shape (3, 5)"), (np.zeros((0, 1)), "one of shape (0, 1)"),
+     ("swing", "str"), (None, "NoneType")],
+)  # fmt: skip
+def test_what_is_no_motion(m, path, motion, found):
+    with pytest.raises(rb.ParameterError) as caught:
+        animate(m, motion, path)
+    assert str(caught.value) == (
+        "a motion is a Data or an array of positions (frames, 1) with 1 to 20000 frames, not "
+        f"{found}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("motion", "more", "told"),
+    [
+        ([[0.0], [np.nan]], {}, "the positions of frame 1 are not finite"),
+        (
+            [[0.0]],
+            {"duration": 1.0},
+            "duration is for a Data that is to be simulated; an array has a frame a row",
+        ),
+        ([[0.0]], {"fps": 0}, "fps is 0; allowed is a finite number greater than 0"),
+        ([[0.0]], {"fps": np.nan}, "fps is nan; allowed is a finite number greater than 0"),
+        ([[0.0]], {"size": (0.0, 1.0)}, "size is 0.0; allowed is a finite number greater than 0"),
+    ],
+)
+def test_what_makes_no_film(m, path, motion, more, told):
+    with pytest.raises(rb.ParameterError) as caught:
+        animate(m, motion, path, **more)
+    assert str(caught.value) == told
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("duration", "told"),
+    [
+        (None, "duration is None; allowed is a finite number greater than 0"),
+        (-1.0, "duration is -1.0; allowed is a finite number greater than 0"),
+        (1e4, "a film of 10000 s has 250001 frames; allowed are 20000"),
+    ],
+)
+def test_durations_that_are_refused(m, path, duration, told):
+    d = rb.make_data(m)
+    with pytest.raises(rb.ParameterError) as caught:
+        animate(m, d, path, duration=duration)
+    assert str(caught.value) == told
+    assert d.time == 0.0
+
+
+def test_a_simulation_that_diverges_makes_no_film(m, path):
+    d = rb.make_data(m)
+    d.qvel = np.nan
+    with pytest.raises(rb.ModelError, match="the simulation diverged: qpos is not finite at time"):
+        animate(m, d, path, duration=1.0)
+    assert not path.exists()
+
+
+def test_a_data_of_another_model(m, path):
+    other = m.replaced()
+    with pytest.raises(rb.ModelError, match="was not made for"):
+        animate(m, rb.make_data(other), path, duration=1.0)
+    with pytest.raises(rb.ModelError, match="animate needs a Model, got 3"):
+        animate(3, [[0.0]], path)
+
+
+def test_another_suffix(m, tmp_path):
+    with pytest.raises(rb.ParameterError) as caught:
+        animate(m, [[0.0]], tmp_path / "film.avi")
+    assert str(caught.value).startswith("a film is written to a file .gif or .mp4, not to ")
+
+
+def test_mp4_without_ffmpeg_says_so(m, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    d = rb.make_data(m)
+    with pytest.raises(rb.ParameterError) as caught:
+        animate(m, d, tmp_path / "film.mp4", duration=1.0)
+    assert str(caught.value) == (
+        "an .mp4 film needs the program ffmpeg, which is not installed; a .gif does not"
+    )
+    assert d.time == 0.0  # nothing was simulated
+
+
+@pytest.mark.skipif(not shutil.which("ffmpeg"), reason="ffmpeg is not installed")
+def test_mp4(m, tmp_path):
+    animate(m, [[0.0], [0.5], [1.0]], tmp_path / "film.mp4", size=SIZE)
+    assert (tmp_path / "film.mp4").read_bytes()[4:8] == b"ftyp"
