@@ -13,7 +13,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.model.joints import SINGLE_DOF
+from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
 from rbdyn_ros.runtime.compiled import NANOSECONDS
@@ -44,15 +44,20 @@ def wrench_at(force: ArrayLike, torque: ArrayLike, point: ArrayLike, xipos: Arra
 
 @dataclass(frozen=True, slots=True)
 class SingleJoints:
-    """The joints of one degree of freedom, which joint_states and commands are about."""
+    """The joints of one coordinate, which joint_states and commands are about.
+
+    Attributes:
+        qposadr, dofadr: where they are in qpos_all and qvel_all.
+    """
 
     names: tuple[str, ...]
     qposadr: NDArray[np.int64]
     dofadr: NDArray[np.int64]
 
     @staticmethod
-    def of(m: Model) -> SingleJoints:
-        chosen = np.isin(m.jnt_type, SINGLE_DOF)
+    def of(m: Model, driven: bool = False) -> SingleJoints:
+        """Return those with a degree of freedom, or with `driven` those driven over time too."""
+        chosen = (m.jnt_dofnum == 1) & (driven | (m.jnt_dofadr < m.nv))
         names = tuple(name for name, single in zip(m.jnt_names, chosen, strict=True) if single)
         return SingleJoints(names, m.jnt_qposadr[chosen], m.jnt_dofadr[chosen])
 
@@ -93,16 +98,19 @@ def tf_tree(
     numbers = {name: k for k, name in enumerate(m.frame_names)}
     moving: list[Link] = []
     fixed: list[Link] = []
-    children = {joint.child for joint in description.joints}
-    for part in description.links:
-        if part.name in children or world_frame in ("", prefix + part.name):
-            continue
-        root = Link(numbers[part.name], -1, world_frame, prefix + part.name)
+    spanning = span(description)
+    parents = spanning.parents()
+    if world_frame not in ("", prefix + spanning.base):
+        root = Link(numbers[spanning.base], -1, world_frame, prefix + spanning.base)
         (moving if m.frame_bodyid[root.frame] else fixed).append(root)
+    chords = {joint.name for joint in spanning.chords}
     for joint in description.joints:
-        child, parent = numbers[joint.child], numbers[joint.parent]
-        link = Link(child, parent, prefix + joint.parent, prefix + joint.child)
-        same = m.frame_bodyid[child] == m.frame_bodyid[parent]
+        if joint.name in chords:
+            continue
+        far = joint.child if parents.get(joint.child) == joint.parent else joint.parent
+        near = parents[far]
+        link = Link(numbers[far], numbers[near], prefix + near, prefix + far)
+        same = m.frame_bodyid[link.frame] == m.frame_bodyid[link.parent]
         (fixed if same else moving).append(link)
     return moving, fixed
 

@@ -39,17 +39,18 @@ def reliable(depth: int) -> QoSProfile:
 class JointStates:
     """Publishes joint_states."""
 
-    def __init__(self, node: Node, m: Model, joints: SingleJoints) -> None:
+    def __init__(self, node: Node, m: Model) -> None:
+        joints = SingleJoints.of(m, driven=True)
         n = len(joints.names)
-        qpos, qvel, effort = np.zeros(m.nq), np.zeros(m.nv), np.zeros(m.nv)
+        qpos, qvel, effort = np.zeros(m.nqall), np.zeros(m.nvall), np.zeros(m.nvall)
         qpos[joints.qposadr] = convert.marks(0, n)
         qvel[joints.dofadr] = convert.marks(n, n)
         effort[joints.dofadr] = convert.marks(2 * n, n)
         marked = convert.joint_state(joints, Prepared.MARK_STAMP, qpos, qvel, effort)
         self._prepared = Prepared(marked, 3 * n)
-        velocity = m.nq + joints.dofadr
+        velocity = m.nqall + joints.dofadr
         # where the message's numbers lie in a state's row
-        self._pick = np.concatenate([joints.qposadr, velocity, velocity + m.nv])
+        self._pick = np.concatenate([joints.qposadr, velocity, velocity + m.nvall])
         self._publisher = node.create_publisher(JointState, "joint_states", reliable(10))
 
     def publish(self, stamp_ns: int, state: State) -> None:
@@ -83,7 +84,7 @@ class Transforms:
         if self._prepared is None:
             return
         # poses of the state itself, so no transform is a tick late
-        self._d.qpos = state.qpos
+        self._d.qpos, self._d.time = state.qpos, state.time
         poses(self._m, self._d)
         rows = self._poses.at(self._d.xpos, self._d.xmat)
         self._publisher.publish(self._prepared.filled(stamp_ns, rows.reshape(-1)))
@@ -135,8 +136,10 @@ class Alarms:
 
     saturated: Throttle
     missed: Throttle
+    singular: Throttle
     fault: int = -1
     bad: int = 0
+    near: int = 0
 
 
 class Outputs:
@@ -146,7 +149,6 @@ class Outputs:
         node: publishes.
         runtime: whose states.
         source: the robot as it was given.
-        joints: of joint_states.
         values: the parameters.
         time_base: stamp of tick 0 [ns].
         clock: publishes /clock; None: somebody else does.
@@ -160,7 +162,6 @@ class Outputs:
         node: Node,
         runtime: Runtime,
         source: Source,
-        joints: SingleJoints,
         values: SimpleNamespace,
         time_base: int,
         clock: Any,
@@ -168,20 +169,20 @@ class Outputs:
         self.failure: BaseException | None = None
         self._node, self._runtime, self._time_base = node, runtime, time_base
         m, period = runtime.m, runtime.period_ns
-        self._joint_states = JointStates(node, m, joints)
+        self._joint_states = JointStates(node, m)
         self._transforms = self._make_transforms(source.description, values)
         self._odometry = self._make_odometry(values)
         self._clock = clock
         marked = Clock(clock=convert.time_message(Prepared.MARK_STAMP))
         self._clock_bytes = Prepared(marked, 0)
-        if not source.received:
+        if source.text and not source.received:
             self._description = node.create_publisher(String, "robot_description", LATCHED)
             self._description.publish(String(data=source.text))
         self._reset_name = f"{node.get_fully_qualified_name()}/reset"
         self._state_tick = Ticker(values.publish_rate, period)
         self._tf_tick = Ticker(values.tf_rate, period)
         self._clock_tick = Ticker(values.clock_rate, period)
-        self._alarms = Alarms(Throttle(), Throttle())
+        self._alarms = Alarms(Throttle(), Throttle(), Throttle())
         self._last_state: State | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rbdyn-publish")
@@ -268,7 +269,7 @@ class Outputs:
             alarms.fault = state.fault
             if state.fault >= 0:
                 text = (
-                    f"the state of joint '{_owner(m, state.fault)}' diverged; the simulation "
+                    f"the state of joint '{m.jnt_names[state.fault]}' diverged; the simulation "
                     f"stands at its last good state. Call {self._reset_name}"
                 )
                 logger.error(text)
@@ -279,6 +280,11 @@ class Outputs:
         if state.bad > alarms.bad:
             alarms.bad = state.bad
             logger.error("an inertia is not positive: the motion is wrong; see rbdyn check")
+        if state.singular > alarms.near and alarms.singular.due(time.monotonic()):
+            logger.warning(
+                "a yaw-pitch-roll joint is close to its singularity: its motion is inexact there"
+            )
+        alarms.near = max(alarms.near, state.singular)
         if state.missed and alarms.missed.due(time.monotonic()):
             text = f"publishing is too slow: {state.missed} states were left out"
             logger.warning(text)

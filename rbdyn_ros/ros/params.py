@@ -89,7 +89,7 @@ class Parameter:
 
 
 PARAMETERS = (
-    Parameter("urdf", "", "path of a .urdf or .xacro file"),
+    Parameter("urdf", "", "path of a .urdf, .xacro or mechanism .yaml file"),
     Parameter("robot_description", "", "text of a URDF; used if urdf is empty"),
     Parameter("strict", True, "refuse a robot with flaws that could be repaired, see rbdyn check"),
     Parameter("floating_base", False, "let the root link move freely"),

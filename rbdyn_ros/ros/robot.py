@@ -16,6 +16,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
 from rbdyn_ros.description import urdf
+from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.model import Model
@@ -35,7 +36,7 @@ class Source:
     """A robot as it was given.
 
     Attributes:
-        text: URDF.
+        text: URDF; empty for a mechanism file, which has none.
         received: it came over the topic, so somebody else publishes it.
     """
 
@@ -59,6 +60,8 @@ def find(
     """
     path = Path(values.urdf) if values.urdf else fallback
     if path and (values.urdf or not values.robot_description):
+        if path.suffix.lower() in MECHANISM_SUFFIXES:
+            return Source(read(path, strict=values.strict), "")
         return Source(*urdf.read_file(path, strict=values.strict))
     received = not values.robot_description
     text = _wait(node, executor, stop) if received else values.robot_description

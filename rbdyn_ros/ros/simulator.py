@@ -38,6 +38,11 @@ from rbdyn_ros.runtime.runtime import Runtime, Settings, warm
 SWITCH_INTERVAL = 1e-4
 
 
+def _why_not(m: Model, j: int) -> str:
+    """Return why joint j takes no commands."""
+    return "is driven over time" if m.jnt_dofadr[j] >= m.nv else "has several degrees of freedom"
+
+
 def make_executor() -> Any:
     """Return the events executor where rclpy has it: it takes 19 % of a core, not 29."""
     try:
@@ -127,13 +132,14 @@ class Simulator(Node):
         if self._claim is not None:
             base = self._claim.settle(self._executor, self._stop)
             clock = self._claim.publisher
-        self._outputs = Outputs(self, self._runtime, source, self._joints, values, base, clock)
-        others = {
-            name: "has several degrees of freedom and takes no effort"
-            for name in m.jnt_names
+        self._outputs = Outputs(self, self._runtime, source, values, base, clock)
+        others = {j.name: "is fixed" for j in source.description.joints if j.type == "fixed"}
+        others |= dict.fromkeys(m.loop_names, "closes a loop and takes no effort")
+        others |= {
+            name: f"{_why_not(m, j)} and takes no effort"
+            for j, name in enumerate(m.jnt_names)
             if name not in self._joints.names
         }
-        others |= {j.name: "is fixed" for j in source.description.joints if j.type == "fixed"}
         self._gate = Gate(self._joints, others, values.partial_commands)
         queue = reliable(10)
         self.create_subscription(JointState, "joint_commands", self._on_joint_command, queue)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.forward import substep
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
+from rbdyn_ros.engine.motion import drive
+from rbdyn_ros.engine.passive import springs
 from rbdyn_ros.engine.rne import bias_force, rne_acc
 from rbdyn_ros.runtime.compiled import (
     Floats,
@@ -43,8 +45,9 @@ TICKS, OVERRUNS, LATEST, ACTIVE, MISSED = range(5)  # -, -, worst lateness [ns],
 NSTATISTICS = 5
 
 # words of a state record
-TICK, PAUSED, FAULT, SATURATED, STALE, BAD = range(6)  # -, 0/1, dof or -1, dof or -1, dofs, -
-NSTATE = 6
+TICK, PAUSED, FAULT, SATURATED = range(4)  # -, 0/1, joint or -1, dof or -1
+STALE, BAD, SINGULAR = range(4, 7)  # dofs, Data.nbad, Data.nsingular
+NSTATE = 7
 
 #: Time constant [s] in which `hold` brakes a joint.
 HOLD_TIME = 0.1
@@ -92,7 +95,9 @@ def run(
     state[SATURATED] = -1
     state[FAULT] = -1
     _forget_commands(seen, settings[TIMEOUT])
-    _hand_over(d, state, row, out_version, out_words, out_floats, settings[EVENT], scratch)
+    if m.ndrive > 0:
+        drive(m, d)
+    _hand_over(m, d, state, row, out_version, out_words, out_floats, settings[EVENT], scratch)
     last = steady_clock(scratch)
     standing = 0  # how long the watchdog's clock has stood still [ns]
     deadline = last + period
@@ -127,7 +132,9 @@ def run(
             statistics[TICKS] += 1
             changed = True
         if changed:
-            _hand_over(d, state, row, out_version, out_words, out_floats, settings[EVENT], scratch)
+            _hand_over(
+                m, d, state, row, out_version, out_words, out_floats, settings[EVENT], scratch
+            )
         store_release(control, DONE + PAUSE, pause)
         store_release(control, DONE + RESETS, resets)
         if steps != control[DONE + STEPS]:
@@ -206,13 +213,19 @@ def _choose_effort(
 def _carry(m: Model, d: Data, still: Data) -> None:
     """Write still.qfrc_inverse: what carries the robot at still.qvel and causes still.qacc.
 
-    still.qfrc_passive is zero for ever: damping and friction may help to brake.
+    Springs carry their part. Of what else is passive nothing is counted: damping and friction may
+    help to brake.
     """
     for k in range(m.nq):
         still.qpos[k] = d.qpos[k]
+    still.time = d.time
     poses(m, still)
     com_pos(m, still)
     com_vel(m, still)
+    for k in range(m.nv):
+        still.qfrc_passive[k] = 0.0
+    if m.nstiff + m.nspring > 0 and m.opt.passive:
+        springs(m, still)
     bias_force(m, still)
     rne_acc(m, still)
 
@@ -225,33 +238,47 @@ def _advance(m: Model, d: Data, state: Words, saved: Floats) -> None:
         saved[k] = d.qpos[k]
     for k in range(m.nv):
         saved[nq + k] = d.qvel[k]
+    start = d.time
     substep(m, d)
+    if m.ndrive > 0:
+        drive(m, d)
     state[BAD] = d.nbad
+    state[SINGULAR] = d.nsingular
     state[FAULT] = _diverged(m, d)
     if state[FAULT] < 0:
         state[TICK] += 1
         return
+    d.time = start
     for k in range(nq):
         d.qpos[k] = saved[k]
     for k in range(m.nv):
         d.qvel[k] = saved[nq + k]
+    if m.ndrive > 0:
+        drive(m, d)
 
 
 @kernel
 def _diverged(m: Model, d: Data) -> int:
-    """Return the first dof whose state is not a number or huge, or -1."""
-    for k in range(m.nv):
-        if not abs(d.qvel[k]) <= HUGE:  # a NaN passes no comparison
-            return k
-    for k in range(m.nq):
-        if not abs(d.qpos[k]) <= HUGE:
-            owner = 0
-            for j in range(m.njnt):
-                if m.jnt_qposadr[owner] < m.jnt_qposadr[j] <= k:
-                    owner = j
-            dof: int = m.jnt_dofadr[owner]
-            return dof
+    """Return the first joint whose state is not a number or huge, or -1."""
+    for k in range(m.nvall):
+        if not abs(d.qvel_all[k]) <= HUGE:  # a NaN passes no comparison
+            return _owner(m, m.jnt_dofadr, k)
+    for k in range(m.nqall):
+        if not abs(d.qpos_all[k]) <= HUGE:
+            return _owner(m, m.jnt_qposadr, k)
     return -1
+
+
+@kernel
+def _owner(m: Model, address: Words, k: int) -> int:
+    """Return the joint whose entries, beginning at its address, hold entry k."""
+    owner = 0
+    nearest = -1
+    for j in range(m.njnt):
+        if nearest < address[j] <= k and m.jnt_dofnum[j] > 0:
+            nearest = address[j]
+            owner = j
+    return owner
 
 
 @kernel
@@ -268,6 +295,7 @@ def _reset(m: Model, d: Data, start: Floats, state: Words) -> None:
 
 @kernel
 def _hand_over(
+    m: Model,
     d: Data,
     state: Words,
     row: Floats,
@@ -277,11 +305,14 @@ def _hand_over(
     event: int,
     scratch: Words,
 ) -> None:
-    nq, nv = len(d.qpos), len(d.qvel)
+    """Post qpos_all, qvel_all, the effort of each dof (0 where driven over time), and time."""
+    nq, nv = m.nqall, m.nvall
     for k in range(nq):
-        row[k] = d.qpos[k]
+        row[k] = d.qpos_all[k]
     for k in range(nv):
-        row[nq + k] = d.qvel[k]
+        row[nq + k] = d.qvel_all[k]
+    for k in range(m.nv):
         row[nq + nv + k] = d.qfrc_applied[k]
+    row[nq + 2 * nv] = d.time
     post(version, words, floats, state, row)
     notify(event, scratch)

@@ -13,7 +13,6 @@ import numpy as np
 from rbdyn_ros.api import make_data
 from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
-from rbdyn_ros.model.joints import SINGLE_DOF
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime import loop, realtime
 from rbdyn_ros.runtime.compiled import NANOSECONDS, Floats, Words, wait_notified
@@ -48,13 +47,14 @@ class State:
     """One record of the loop.
 
     Attributes:
-        row: qpos, qvel and effort, a copy; see the properties.
+        row: qpos_all, qvel_all, effort of as many, and time, a copy; see the properties.
         tick: timesteps and resets since the start.
         paused: whether the loop stands on request.
-        fault: the dof whose state diverged, -1 if none; the state is then the last good one.
+        fault: the joint whose state diverged, -1 if none; the state is then the last good one.
         saturated: a dof whose effort was clamped in this tick, -1 if none.
         stale: number of dofs without a command that is young enough.
         bad: see Data.nbad.
+        singular: see Data.nsingular.
         missed: records lost between the one before and this one.
     """
 
@@ -66,6 +66,7 @@ class State:
     saturated: int
     stale: int
     bad: int
+    singular: int
     missed: int
 
     @property
@@ -76,12 +77,18 @@ class State:
     @property
     def qvel(self) -> Floats:
         """Velocity as in Data."""
-        return self.row[self.m.nq : self.m.nq + self.m.nv]
+        return self.row[self.m.nqall : self.m.nqall + self.m.nv]
 
     @property
     def effort(self) -> Floats:
         """Per dof, the effort that led here: commanded or by policy, clamped [N m or N]."""
-        return self.row[self.m.nq + self.m.nv :]
+        start = self.m.nqall + self.m.nvall
+        return self.row[start : start + self.m.nv]
+
+    @property
+    def time(self) -> float:
+        """Simulated time as in Data [s]."""
+        return float(self.row[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +142,7 @@ class Runtime:
         self.start_position = np.array(m.qpos0 if start is None else start, np.float64)
         self.grant = realtime.Grant()
         self._commands = Mailbox(nwords=m.nv, nfloats=m.nv, depth=2)
-        self._states = Mailbox(nwords=loop.NSTATE, nfloats=m.nq + 2 * m.nv, depth=DEPTH)
+        self._states = Mailbox(nwords=loop.NSTATE, nfloats=_row_length(m), depth=DEPTH)
         self._control = np.zeros(loop.NCONTROL, np.int64)
         self._control[loop.PAUSE] = settings.start_paused
         self._statistics = np.zeros(loop.NSTATISTICS, np.int64)
@@ -143,7 +150,7 @@ class Runtime:
         self._settings = self._loop_settings()
         self._arrival, self._effort = np.zeros(m.nv, np.int64), np.zeros(m.nv)
         self._version = 0
-        self._inbox = np.zeros(loop.NSTATE, np.int64), np.zeros(m.nq + 2 * m.nv)
+        self._inbox = np.zeros(loop.NSTATE, np.int64), np.zeros(_row_length(m))
         self._poll = np.zeros(8, np.int64)
         self._state = np.zeros(loop.NSTATE, np.int64)
         self._arguments = self._loop_arguments()
@@ -176,7 +183,7 @@ class Runtime:
             np.zeros(m.nv),  # inbox
             np.zeros(m.nq + m.nv),  # saved
             self._state,
-            np.zeros(m.nq + 2 * m.nv),  # row
+            np.zeros(_row_length(m)),  # row
             np.zeros(8, np.int64),  # scratch
         )
         shared = (self._settings, self._control, self._statistics, self._histogram)
@@ -256,9 +263,9 @@ class Runtime:
 
     def _as_state(self, missed: int) -> State:
         words, floats = self._inbox
-        tick, paused, fault, saturated, stale, bad = words.tolist()
-        row = floats.copy()
-        return State(self.m, row, tick, bool(paused), fault, saturated, stale, bad, missed)
+        tick, paused, fault, saturated, stale, bad, singular = words.tolist()
+        row, stands = floats.copy(), bool(paused)
+        return State(self.m, row, tick, stands, fault, saturated, stale, bad, singular, missed)
 
     @property
     def paused(self) -> bool:
@@ -330,7 +337,12 @@ def warm(m: Model) -> None:
 
 def actuated(m: Model) -> Words:
     """Return 1 for each dof an effort may act on: those that are the only one of a joint."""
-    return np.isin(m.jnt_type[m.dof_jntid], SINGLE_DOF).astype(np.int64)
+    alone: Words = (m.jnt_dofnum[m.dof_jntid] == 1).astype(np.int64)
+    return alone
+
+
+def _row_length(m: Model) -> int:
+    return int(m.nqall + 2 * m.nvall + 1)
 
 
 def _effort_limit(m: Model) -> Floats:

@@ -117,6 +117,65 @@ def test_a_diverged_state_is_frozen_until_reset(arm, start):
     assert len(states) > 10
 
 
+BOX = rb.shapes.box((0.4, 0.1, 0.1), mass=1.0, at=rb.pose((0.2, 0.0, 0.0)))
+
+
+@pytest.mark.parametrize("policy", ["gravity", "hold"])
+def test_springs_carry_their_part(start, policy):
+    """Without commands the robot is carried where it is, neither dropped nor pushed away."""
+    m = rb.build(
+        rb.SystemBuilder("balanced")
+        .body("a", BOX)
+        .body("b", BOX)
+        .joint("shoulder", "revolute", "base", "a", axis=(0, 1, 0), stiffness=30.0, rest=-0.5)
+        .joint("elbow", "revolute", "a", "b", axis=(0, 1, 0), xyz=(0.4, 0, 0))
+        .spring("balance", "base", "b", point1=(0, 0, 0.5), stiffness=60.0, length=0.1)
+    )
+    runtime = start(m, np.array([0.3, 0.4]), command_timeout=0.001, on_timeout=policy)
+    last = states_for(runtime, 0.4)[-1]
+    assert last.qpos == pytest.approx([0.3, 0.4], abs=1e-6)
+    assert np.abs(last.effort).max() > 1.0
+
+
+@rb.register_motion("test_with_a_gap")
+def with_a_gap(t, q, qd, qdd):
+    q[0] = np.nan if 0.05 < t < 0.06 else t
+    qd[0] = 1.0
+
+
+def driven_and_free(motion):
+    """Joint 0 is driven, joint 1 is not: its entries come first."""
+    return rb.build(
+        rb.SystemBuilder("driven")
+        .body("a", BOX)
+        .body("b", BOX)
+        .joint("rail", "prismatic", "base", "a")
+        .joint("hinge", "revolute", "a", "b", axis=(0, 1, 0))
+        .drive("rail", motion)
+    )
+
+
+def test_driven_joints_stand_in_the_state(start):
+    times = np.linspace(0.0, 10.0, 11)
+    runtime = start(driven_and_free(rb.Trajectory(times, 0.1 * times)))
+    state = states_for(runtime, 0.1)[-1]
+    expected = rb.make_data(runtime.m)
+    expected.time = state.time
+    rb.kinematics(runtime.m, expected)
+    assert state.row[1] == expected.qpos_all[1]
+    assert state.time > 0.0
+
+
+def test_a_fault_names_the_joint(start):
+    runtime = start(driven_and_free(rb.Trajectory((0.0, 1.0), (0.0, 1.0))))
+    runtime.command(np.array([0]), np.array([np.nan]))
+    assert states_for(runtime, 0.1)[-1].fault == 1
+    runtime = start(driven_and_free("test_with_a_gap"))
+    last = states_for(runtime, 0.3)[-1]
+    assert last.fault == 0
+    assert np.isfinite(last.row).all()
+
+
 def test_no_state_is_lost_and_none_comes_twice(arm, start):
     runtime = start(arm)
     ticks = np.array([state.tick for state in states_for(runtime, 0.5)])
