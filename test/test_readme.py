@@ -1,4 +1,4 @@
-"""The README is true: its Python runs, its tables name what there is, its links lead somewhere."""
+"""README and docs are true: their Python runs, tables name what there is, links lead somewhere."""
 
 import re
 from pathlib import Path
@@ -27,8 +27,16 @@ def test_every_parameter_is_in_the_table_with_its_default():
         assert yaml.safe_load(row[1]) == default
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_python_blocks_of_a_page_run_in_turn(page):
+    found = {}
+    for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        exec(code, found)
+
+
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/performance.md"]
+    "page",
+    ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))],
 )
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text()

@@ -1,47 +1,100 @@
-"""Joint calculation, RBDA table 4.1, with the joint types and joint variables of a Model.
+"""Joint calculation: a model of the library, with a joint's own axes and polarity.
 
-Free and planar joints have velocities along axes of the predecessor, so their S turns with q
-and c_J = (dS/dt) qd is not zero (RBDA eq 3.41, 4.4).
+Source: RBDA section 4.4 and table 4.2.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from rbdyn_ros.model.joints import JointType
-from rbdyn_ros.textbook.spatial import Array, cross, motion_transform, quat_turn, turn
+from rbdyn_ros.textbook.joint_models import JOINT_MODELS, WITHOUT_AXES, JointModel
+from rbdyn_ros.textbook.spatial import (
+    Array,
+    cross_motion,
+    force_transform,
+    inverse_transform,
+    motion_transform,
+)
 
 
-def jcalc(kind: int, q: Array, qd: Array, basis: Array) -> tuple[Array, Array, Array, Array]:
-    """Return X_J, S, v_J and c_J of one joint.
+@dataclass(frozen=True)
+class JointDescriptor:
+    """jtype(i): the type of a joint and what is particular to this one.
+
+    Attributes:
+        kind: a JointType of the library.
+        basis: (3, 3), rows x, y, z: the model's axes in the joint's frames.
+        parameter: pitch [m/rad] or radius [m].
+        reversed: whether it carries its predecessor.
+    """
+
+    kind: JointType
+    basis: Array
+    parameter: float = 0.0
+    reversed: bool = False
+
+
+@dataclass(frozen=True)
+class JointMotion:
+    """What jcalc returns, in the coordinates of the body that the joint carries.
+
+    Attributes:
+        X_J: (6, 6), from the joint's frame on the parent to the body's frame.
+        S, T, S_ring: as in JointModel.
+        v_J, c_J: (6,), velocity of the body relative to its parent, and S_ring alpha.
+    """
+
+    X_J: Array
+    S: Array
+    T: Array
+    S_ring: Array
+    v_J: Array
+    c_J: Array
+
+
+def jcalc(joint: JointDescriptor, q: Array, alpha: Array) -> JointMotion:
+    """Return position and motion of a joint.
 
     Args:
-        kind: a JointType.
-        q: its positions.
-        qd: its velocities.
-        basis: rows x, y, z: the joint's axes in the body; z is the axis of motion.
+        joint: its descriptor.
+        q: (nq,) its positions.
+        alpha: (nv,) its velocities.
     """
-    x, y, z = basis
-    E, r = np.eye(3), np.zeros(3)
-    S, Sdot = np.zeros((6, len(qd))), np.zeros((6, len(qd)))
-    if kind == JointType.HINGE:
-        E = turn(z, q[0])
-        S[:3, 0] = z
-    elif kind == JointType.SLIDE:
-        r = z * q[0]
-        S[3:, 0] = z
-    elif kind == JointType.BALL:
-        E = quat_turn(q)
-        S[:3] = np.eye(3)
-    elif kind == JointType.FREE:
-        E, r = quat_turn(q[3:]), q[:3]
-        S[3:, :3], S[:3, 3:] = E, np.eye(3)
-        Sdot[3:, :3] = -cross(qd[3:]) @ E
-    elif kind == JointType.PLANAR:
-        E, r = turn(z, q[2]), x * q[0] + y * q[1]
-        plane = E @ np.column_stack([x, y])
-        S[3:, :2], S[:3, 2] = plane, z
-        Sdot[3:, :2] = -cross(z * qd[2]) @ plane
-    else:
-        raise NotImplementedError(f"joint type {kind}")
-    return motion_transform(E, r), S, S @ qd, Sdot @ qd
+    model = JOINT_MODELS[joint.kind](q, alpha, joint.parameter)
+    if joint.kind not in WITHOUT_AXES:
+        model = in_frame(model, joint.basis)
+    X_J = motion_transform(model.E, model.r)
+    motion = JointMotion(
+        X_J, model.S, model.T, model.S_ring, model.S @ alpha, model.S_ring @ alpha
+    )
+    return opposite(motion) if joint.reversed else motion
+
+
+def in_frame(model: JointModel, basis: Array) -> JointModel:
+    """Return the model as seen from frames in which its axes are the rows of `basis`."""
+    R = basis.T
+    R6 = motion_transform(R, np.zeros(3))
+    return JointModel(
+        R @ model.E @ R.T, R @ model.r, R6 @ model.S, R6 @ model.T, R6 @ model.S_ring
+    )
+
+
+def opposite(joint: JointMotion) -> JointMotion:
+    """Return the motion of the predecessor relative to the successor, in F_p (RBDA table 4.2).
+
+    That table has no row for S_ring. With S_p = -pXs S and d(pXs)/dt = pXs [v_J x], an observer
+    in F_p sees S_p change by -pXs (S_ring + v_J x S); times alpha the second term is zero, and
+    what is left is the table's -pXs c_J.
+    """
+    to_p = inverse_transform(joint.X_J)
+    return JointMotion(
+        X_J=to_p,
+        S=-to_p @ joint.S,
+        T=force_transform(to_p) @ joint.T,
+        S_ring=-to_p @ (joint.S_ring + cross_motion(joint.v_J) @ joint.S),
+        v_J=-to_p @ joint.v_J,
+        c_J=-to_p @ joint.c_J,
+    )

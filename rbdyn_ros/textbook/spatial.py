@@ -14,12 +14,22 @@ def cross(v: ArrayLike) -> Array:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def turn(axis: ArrayLike, angle: float) -> Array:
-    """Return E, coordinates seen from a frame turned by `angle` about a unit axis."""
-    a = np.asarray(axis, np.float64)
-    along = np.outer(a, a)
-    E: Array = along + np.cos(angle) * (np.eye(3) - along) - np.sin(angle) * cross(a)
-    return E
+def rx(angle: float) -> Array:
+    """Return E, coordinates seen from a frame turned by `angle` about x (RBDA table 2.2)."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[1.0, 0.0, 0.0], [0.0, c, s], [0.0, -s, c]])
+
+
+def ry(angle: float) -> Array:
+    """Return E for a turn about y (RBDA table 2.2)."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]])
+
+
+def rz(angle: float) -> Array:
+    """Return E for a turn about z (RBDA table 2.2)."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 def quat_turn(quat: ArrayLike) -> Array:
@@ -38,6 +48,12 @@ def motion_transform(E: ArrayLike, r: ArrayLike) -> Array:
     """Return X = rot(E) xlt(r), motion vectors into a frame at r with axes E (RBDA eq 2.26)."""
     E = np.asarray(E, np.float64)
     return np.block([[E, np.zeros((3, 3))], [-E @ cross(r), E]])
+
+
+def inverse_transform(X: Array) -> Array:
+    """Return X^-1, the way back for motion vectors (RBDA section 2.8)."""
+    to_E, to_lower = X[:3, :3].T, X[3:, :3].T
+    return np.block([[to_E, np.zeros((3, 3))], [to_lower, to_E]])
 
 
 def force_transform(X: Array) -> Array:

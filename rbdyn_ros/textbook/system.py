@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.model.joints import JointType
-from rbdyn_ros.textbook.jcalc import jcalc
+from rbdyn_ros.model.joints import JOINT_KINDS, JointType
+from rbdyn_ros.textbook.jcalc import JointDescriptor, jcalc
 from rbdyn_ros.textbook.spatial import Array, motion_transform, rigid_inertia
 
 if TYPE_CHECKING:
@@ -21,17 +21,15 @@ class System:
 
     Attributes:
         parent: lambda(i).
-        jtype: type of the joint that carries body i.
-        basis: its axes in the body, rows x, y, z.
-        X_T: from the parent's frame to the joint's, at zero position.
+        jtype: descriptor of the joint that carries body i.
+        X_T: from the parent's frame to the joint's frame on the parent.
         I: 6x6 inertia about the body's origin.
         qs, vs: the joint's part of qpos and qvel.
         a_g: gravitational acceleration of the base frame, [0; g].
     """
 
     parent: list[int]
-    jtype: list[int]
-    basis: list[Array]
+    jtype: list[JointDescriptor]
     X_T: list[Array]
     I: list[Array]
     qs: list[slice]
@@ -40,25 +38,40 @@ class System:
 
     @classmethod
     def of(cls, m: Model) -> System:
-        """Return the system model of a Model; gravity is m.opt.gravity now."""
-        none = slice(0, 0)
-        system = cls([0], [-1], [np.eye(3)], [np.eye(6)], [np.zeros((6, 6))], [none], [none],
+        """Return the system model of a Model; gravity is m.opt.gravity now.
+
+        A joint that is driven over time counts as a free one: the algorithms then take and
+        return vectors of the length of qpos_all and qvel_all.
+
+        Raises:
+            NotImplementedError: for a user-defined joint, which brings its own model.
+        """
+        none, base = slice(0, 0), JointDescriptor(JointType.WELD, np.eye(3))
+        system = cls([0], [base], [np.eye(6)], [np.zeros((6, 6))], [none], [none],
                      np.concatenate([np.zeros(3), m.opt.gravity]))  # fmt: skip
         for i in range(1, m.nbody):
             j = i - 1
             E = m.body_mat[i].reshape(3, 3).T
             axes = m.body_imat[i].reshape(3, 3)
             about_com = axes @ np.diag(m.body_inertia[i]) @ axes.T
+            kind = JointType(m.jnt_type[j])
+            if kind == JointType.USER:
+                text = f"joint '{m.jnt_names[j]}': the textbook knows no user-defined joints"
+                raise NotImplementedError(text)
             q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
-            nv = m.body_dofnum[i]
-            nq = {JointType.FREE: 7, JointType.BALL: 4}.get(m.jnt_type[j], nv)
             system.parent.append(int(m.body_parentid[i]))
-            system.jtype.append(int(m.jnt_type[j]))
-            system.basis.append(m.jnt_basis[j].reshape(3, 3))
+            system.jtype.append(
+                JointDescriptor(
+                    kind,
+                    m.jnt_basis[j].reshape(3, 3),
+                    float(m.jnt_param[j, 0]),
+                    bool(m.jnt_reversed[j]),
+                )
+            )
             system.X_T.append(motion_transform(E, m.body_pos[i]))
             system.I.append(rigid_inertia(m.body_mass[i], m.body_ipos[i], about_com))
-            system.qs.append(slice(q, q + nq))
-            system.vs.append(slice(v, v + nv))
+            system.qs.append(slice(q, q + JOINT_KINDS[kind].nq))
+            system.vs.append(slice(v, v + JOINT_KINDS[kind].nv))
         return system
 
     @property
@@ -69,9 +82,9 @@ class System:
     @property
     def nv(self) -> int:
         """Number of degrees of freedom."""
-        return int(self.vs[-1].stop)
+        return max(int(part.stop) for part in self.vs)
 
     def joint(self, i: int, q: Array, qd: Array) -> tuple[Array, Array, Array, Array]:
         """Return iX_lambda, S_i, v_J and c_J for body i."""
-        X_J, S, v_J, c_J = jcalc(self.jtype[i], q[self.qs[i]], qd[self.vs[i]], self.basis[i])
-        return X_J @ self.X_T[i], S, v_J, c_J
+        joint = jcalc(self.jtype[i], q[self.qs[i]], qd[self.vs[i]])
+        return joint.X_J @ self.X_T[i], joint.S, joint.v_J, joint.c_J

@@ -15,6 +15,7 @@ from support.compare import Comparison, with_inverse
 import rbdyn_ros as rb
 from rbdyn_ros.textbook.aba import aba
 from rbdyn_ros.textbook.crba import crba
+from rbdyn_ros.textbook.kinematics import kinematics
 from rbdyn_ros.textbook.rnea import rnea
 from rbdyn_ros.textbook.system import System
 
@@ -46,8 +47,31 @@ CASES["massless-inside"] = {
 }
 CASES["planar-only"] = {"nb": 5, "branching": 1.3, "kinds": ("planar",), "seed": 4}
 CASES["free-only"] = {"nb": 4, "branching": 1.3, "kinds": ("floating",), "seed": 5}
-CASES["ball-only"] = {"nb": 6, "branching": 1.3, "kinds": ("ball",), "seed": 6}
+CASES["ball-only"] = {"nb": 6, "branching": 1.3, "kinds": ("spherical",), "seed": 6}
 CASES["deep-chain"] = {"nb": 40, "kinds": ("revolute",), "skew": 1.0, "seed": 7}
+for _label, _odd in (
+    ("library", {}),
+    ("library-mixed", {"reversals": 0.5, "offsets": 0.5}),
+    ("library-reversed", {"reversals": 1.0, "offsets": 1.0}),
+):
+    for _branching in (1.0, 1.6):
+        CASES[f"{_label}-b{_branching}"] = {
+            "nb": len(trees.LIBRARY),
+            "branching": _branching,
+            "kinds": trees.LIBRARY,
+            "seed": 8,
+            "shuffle": False,
+            **_odd,
+        }
+for _seed in (9, 10, 11):
+    CASES[f"library-{_seed}"] = {
+        "nb": 9,
+        "branching": 1.4,
+        "kinds": trees.LIBRARY,
+        "seed": _seed,
+        "reversals": 0.5,
+        "offsets": 0.5,
+    }
 
 
 @pytest.fixture(
@@ -76,10 +100,25 @@ def test_against_textbook(tree):
         twin = d.copy()
         rb.forward(m, twin)
         case.close("bias", twin.qfrc_bias, rnea(s, d.qpos, d.qvel, zero), TOLERANCE)
+        compare_kinematics(case, m, twin, s)
         tolerance = with_inverse(TOLERANCE, M, m.nv)
         wrenches = [None, *(at_world_origin(twin, i) for i in range(1, m.nbody))]
         expected = aba(s, d.qpos, d.qvel, d.qfrc_applied, wrenches)
         case.close("qacc", twin.qacc, expected, tolerance)
+
+
+def compare_kinematics(case, m, d, s):
+    """xpos, xmat and cvel against iX_0 and v_i of the textbook, turned into the world."""
+    xpos, xmat, cvel = np.zeros((m.nbody, 3)), np.zeros((m.nbody, 3, 3)), np.zeros((m.nbody, 6))
+    for i, (X, v) in enumerate(zip(*kinematics(s, d.qpos, d.qvel), strict=True)):
+        R = X[:3, :3].T
+        rx = -R @ X[3:, :3]
+        xpos[i], xmat[i] = [rx[2, 1], rx[0, 2], rx[1, 0]], R
+        w, to_com = R @ v[:3], d.subtree_com[m.body_rootid[i]] - xpos[i]
+        cvel[i] = [*w, *(R @ v[3:] + np.cross(w, to_com))]
+    case.close("xpos", d.xpos, xpos, TOLERANCE)
+    case.close("xmat", d.xmat.reshape(-1, 3, 3), xmat, TOLERANCE)
+    case.close("cvel", d.cvel[1:], cvel[1:], TOLERANCE)
 
 
 def at_world_origin(d, i):

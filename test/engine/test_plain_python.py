@@ -29,15 +29,21 @@ def python(*arguments, **environment):
     return result.stdout
 
 
-@pytest.fixture(scope="module")
-def robot():
-    """A tree of all joint types with damping, friction and one joint beyond its limit."""
-    m = trees.build(pairs.tree("tree-all"))
-    slides = m.jnt_type == 2
+@pytest.fixture(scope="module", params=["urdf", "library"])
+def robot(request):
+    """A tree of all joint types with damping, friction, springs and joints beyond their limits."""
+    if request.param == "urdf":
+        m = trees.build(pairs.tree("tree-all"))
+    else:
+        count = len(trees.LIBRARY)
+        tree = trees.auto_tree(count, 1.5, kinds=trees.LIBRARY, shuffle=False, reversals=0.5)
+        m = trees.build(tree)
+    slides = m.jnt_type == rb.JointType.SLIDE
     m = m.replaced(
         dof_frictionloss=np.full(m.nv, 0.1),
         jnt_limited=slides,
         jnt_range=np.where(slides[:, None], [-0.1, 0.1], [-np.inf, np.inf]),
+        jnt_stiffness=np.where(m.jnt_dofnum == 1, 3.0, 0.0),
     )
     d = rb.make_data(m)
     states.randomise(m, d, 2)
@@ -62,7 +68,7 @@ def on_symbols(robot, tmp_path_factory):
     return results_of("symbols", robot, tmp_path_factory.mktemp("symbols"))
 
 
-SOLVED = ("qacc", "qacc_step", "Dinv_u", "U_Dinv", "a", "qLD", "qLDiagInv")
+SOLVED = ("qacc", "qacc_all", "qacc_step", "Dinv_u", "U_Dinv", "a", "qLD", "qLDiagInv")
 FROM_INVERSE = (*SOLVED, "cacc", "cfrc_sum", "qfrc_inverse")
 
 

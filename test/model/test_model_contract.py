@@ -147,12 +147,20 @@ def test_data_field_is_a_view_of_the_buffer(m, d, field):
 
 
 def test_data_fields_do_not_overlap(d):
-    for number, field in enumerate(DATA_FIELDS, start=1):
+    own = [field for field in DATA_FIELDS if not field.inside]
+    for number, field in enumerate(own, start=1):
         target = d.__dict__.get(field.name, d.__dict__.get(f"_{field.name}"))
         target[...] = number
-    for number, field in enumerate(DATA_FIELDS, start=1):
+    for number, field in enumerate(own, start=1):
         target = d.__dict__.get(field.name, d.__dict__.get(f"_{field.name}"))
         assert (target == number).all(), field.name
+
+
+def test_a_field_inside_another_is_its_beginning(d):
+    for field in DATA_FIELDS:
+        if field.inside:
+            part, whole = getattr(d, field.name), getattr(d, field.inside)
+            assert part.ctypes.data == whole.ctypes.data, field.name
 
 
 def test_assignment_writes_in_place(m, d):
@@ -245,3 +253,24 @@ def test_a_model_without_joints():
     rb.step(m, d, 5)
     assert (m.nv, m.nbody, rb.mass_matrix(m, d).shape) == (0, 1, (0, 0))
     assert d.time == pytest.approx(0.005)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("jnt_stiffness", [np.inf], "takes numbers; NaN is refused"),
+        ("jnt_stiffness", [-5.0], "holds -5; allowed are numbers that are not negative"),
+        ("dof_damping", [-1.0], "holds -1; allowed are numbers that are not negative"),
+        ("jnt_limited", [0.5], "holds [0.5]; allowed are 0 and 1"),
+        ("jnt_range", [[1.0, -1.0]], "has the lower limit 1 above the upper one -1"),
+        ("jnt_range", [[1], [2, 3]], "takes numbers"),
+        ("qpos0", None, "takes numbers"),
+    ],
+)
+def test_numbers_that_cannot_be(name, value, text):
+    body = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
+    builder = rb.SystemBuilder("slide").body("a", body)
+    slide = rb.build(builder.joint("j", "prismatic", "base", "a", limit=(-1.0, 1.0)))
+    with pytest.raises(rb.ModelError) as caught:
+        slide.replaced(**{name: value})
+    assert str(caught.value).startswith(f"Model.{name} {text}")

@@ -112,7 +112,7 @@ def _add_joints(body, joint):
         "revolute": [(hinge, joint.axis)],
         "continuous": [(hinge, joint.axis)],
         "prismatic": [(slide, joint.axis)],
-        "ball": [(ball, axes[2])],
+        "spherical": [(ball, axes[2])],
         "planar": [(slide, axes[0]), (slide, axes[1]), (hinge, axes[2])],
         "floating": [(slide, axes[0]), (slide, axes[1]), (slide, axes[2]), (ball, axes[2])],
     }[joint.type]

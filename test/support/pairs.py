@@ -11,7 +11,7 @@ TREES = {
     "chain-slide": {"nb": 5, "kinds": ("prismatic",), "seed": 2},
     "tree-mixed": {"nb": 12, "branching": 2.0, "kinds": trees.SIMPLE, "seed": 3, "damping": 0.5},
     "tree-planar": {"nb": 6, "branching": 1.5, "kinds": ("planar", "revolute"), "seed": 4},
-    "tree-ball": {"nb": 7, "branching": 1.5, "kinds": ("ball", "revolute"), "seed": 5},
+    "tree-ball": {"nb": 7, "branching": 1.5, "kinds": ("spherical", "revolute"), "seed": 5},
     "tree-free-inside": {"nb": 6, "branching": 2.0, "kinds": ("floating", "revolute"), "seed": 6},
     "tree-all": {
         "nb": 15,

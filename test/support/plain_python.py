@@ -88,6 +88,9 @@ def on_symbols(m, d, name):
     """Run one stage on a copy of d whose every number is a Symbol; return the buffer."""
     s = types.SimpleNamespace(model=m)
     for field in DATA_FIELDS:
+        if field.inside:
+            setattr(s, field.name, getattr(s, field.inside)[: len(getattr(d, field.name))])
+            continue
         array = np.array(getattr(d, field.name), object)
         setattr(s, field.name, array if field.dims else Symbol(float(array)))
         for index in np.ndindex(array.shape) if field.dims else ():

@@ -1,4 +1,4 @@
-"""Random states of a Model."""
+"""Random states of a Model, and how positions add up: in plain NumPy, without the engine."""
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -7,6 +7,10 @@ import rbdyn_ros as rb
 from rbdyn_ros.model.data import DATA_FIELDS
 from rbdyn_ros.model.joints import JOINT_KINDS, JointType
 from support.trees import rotation, wxyz
+
+SIXDOF = (JointType.SIXDOF_FP, JointType.SIXDOF_FS)
+PLANAR = (JointType.PLANAR_FP, JointType.PLANAR_FS)
+MAX_PITCH = 1.2  # of yaw, pitch and roll in a random state; the singularity is at pi / 2
 
 CONSTANT_ROWS = "nbody"  # row 0 of these is the world's: set by make_data, never written again
 
@@ -34,6 +38,8 @@ def random_qpos(m, rng):
     for quat in quaternions(m):
         value = rng.normal(size=4)
         qpos[quat] = value / np.linalg.norm(value)
+    for pitch in m.jnt_qposadr[m.jnt_type == JointType.YPR] + 1:
+        qpos[pitch] *= MAX_PITCH / 1.5
     return qpos
 
 
@@ -41,18 +47,25 @@ def quaternions(m):
     """Return the places of unit quaternions in qpos."""
     places = []
     for kind, adr in zip(m.jnt_type, m.jnt_qposadr, strict=True):
-        if kind == JointType.FREE:
-            places.append(slice(adr + 3, adr + 7))
-        elif kind == JointType.BALL:
-            places.append(slice(adr, adr + 4))
+        first = quaternion(kind)
+        if first is not None:
+            places.append(slice(adr + first, adr + first + 4))
     return places
+
+
+def quaternion(kind):
+    """Return where the quaternion begins in a joint's positions, None if there is none."""
+    if kind == JointType.FREE:
+        return 3
+    return 0 if kind in (JointType.BALL, *SIXDOF) else None
 
 
 def joint_slices(m, j):
     """Return the places of joint j in qpos and in qvel."""
-    kind = JOINT_KINDS[JointType(m.jnt_type[j])]
-    q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
-    return slice(q, q + kind.nq), slice(v, v + kind.nv)
+    q, v, nv = m.jnt_qposadr[j], m.jnt_dofadr[j], m.jnt_dofnum[j]
+    kind = JointType(m.jnt_type[j])
+    nq = nv if kind == JointType.USER else JOINT_KINDS[kind].nq
+    return slice(q, q + nq), slice(v, v + nv)
 
 
 def outputs(*stages):
@@ -60,7 +73,7 @@ def outputs(*stages):
     fields = []
     for field in DATA_FIELDS:
         writers = field.stage.replace(";", ",").split(",")
-        if any(writer.strip() in stages for writer in writers) and field.name != "nbad":
+        if any(writer.strip() in stages for writer in writers) and field.kind == "float":
             fields.append(field)
     return fields
 
@@ -73,15 +86,62 @@ def poison(d, *stages):
 
 
 def move(m, d, h, velocity):
-    """qpos <- qpos (+) h velocity, in plain NumPy: the integration rule of every joint."""
+    """qpos <- qpos (+) h velocity: the integration rule of every joint."""
     for j in range(m.njnt):
         q, v = joint_slices(m, j)
-        rate = velocity[v]
-        if m.jnt_type[j] in (JointType.FREE, JointType.BALL):
-            lines = len(rate) - 3
-            d.qpos[q.start : q.start + lines] += h * rate[:lines]
-            quat = slice(q.start + lines, q.stop)
-            turned = rotation(d.qpos[quat]) * Rotation.from_rotvec(h * rate[lines:])
-            d.qpos[quat] = wxyz(turned)
-        else:
-            d.qpos[q] += h * rate
+        d.qpos[q] = moved(m.jnt_type[j], d.qpos[q], h * velocity[v])
+
+
+def moved(kind, q, u):
+    """Return q (+) u of one joint: positions add, turns and poses multiply by exp(u).
+
+    Where the velocity is that of F_s in its own axes, the pose of F_s moves along a screw:
+    pose <- pose exp(u).
+    """
+    if kind in SIXDOF:
+        return sixdof_moved(q, u, in_successor=kind == JointType.SIXDOF_FS)
+    if kind in PLANAR:
+        return planar_moved(q, u, in_successor=kind == JointType.PLANAR_FS)
+    first = quaternion(kind)
+    if first is None:
+        return q + u
+    turned = rotation(q[first:]) * Rotation.from_rotvec(u[first:])
+    return np.concatenate([q[:first] + u[:first], wxyz(turned)])
+
+
+def sixdof_moved(q, u, in_successor):
+    R = rotation(q[:4])
+    r = R.apply(q[4:]) if in_successor else q[4:]
+    (x, y, z), velocity = u[:3], u[3:]
+    twist = np.zeros((4, 4))
+    twist[:3, :3] = [[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]
+    twist[:3, 3] = velocity
+    r = r + R.apply(exponential(twist)[:3, 3])
+    R = R * Rotation.from_rotvec(u[:3])
+    return np.concatenate([wxyz(R), R.inv().apply(r) if in_successor else r])
+
+
+def planar_moved(q, u, in_successor):
+    w, x, y = u
+    twist = np.array([[0.0, -w, x], [w, 0.0, y], [0.0, 0.0, 0.0]])
+    r = turn(q[0]) @ q[1:] if in_successor else q[1:]
+    r = r + turn(q[0]) @ exponential(twist)[:2, 2]
+    angle = q[0] + w
+    return np.concatenate([[angle], turn(-angle) @ r if in_successor else r])
+
+
+def exponential(A):
+    """Return exp(A) of a small matrix: Taylor's series of a part of A, squared."""
+    halvings = max(0, int(np.ceil(np.log2(np.abs(A).max() + 1e-300))) + 2)
+    term = total = np.eye(len(A))
+    for n in range(1, 20):
+        term = term @ A / (2.0**halvings * n)
+        total = total + term
+    for _ in range(halvings):
+        total = total @ total
+    return total
+
+
+def turn(angle):
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, -s], [s, c]])

@@ -1,42 +1,46 @@
 """Generated robots: auto_tree(number of bodies, branching, skew, joint types, seed)."""
 
 import math
-from unittest import mock
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 import rbdyn_ros as rb
-from rbdyn_ros.description import check
-from rbdyn_ros.description.types import (
-    JOINT_TYPES,
-    Description,
-    Inertial,
-    Joint,
-    Limit,
-    Link,
-    Pose,
-)
-from rbdyn_ros.model.compile import URDF_TYPES
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.description.joint_types import JOINT_SPECS, URDF_TYPES
+from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link, Pose
 
 HINGES = ("revolute",)
 SIMPLE = ("revolute", "prismatic")
-#: "ball" is a joint type of the engine that no URDF can name: see build
-ALL = ("revolute", "prismatic", "ball", "planar", "floating")
+#: what MuJoCo has as well
+ALL = ("revolute", "prismatic", "spherical", "planar", "floating")
+#: every type that moves
+LIBRARY = (
+    *ALL,
+    "helical",
+    "cylindrical",
+    "universal",
+    "spherical_ypr",
+    "rack_pinion",
+    "planar_fp",
+    "planar_fs",
+    "sixdof_fp",
+    "sixdof_fs",
+)
 
-
-def build(description, floating_base=False, **options):
-    """rb.build, which here also knows the joint type `ball`."""
-    with (
-        mock.patch.dict(URDF_TYPES, ball=JointType.BALL),
-        mock.patch.object(check, "JOINT_TYPES", (*JOINT_TYPES, "ball")),
-    ):
-        return rb.build(description, floating_base, **options)
+build = rb.build
 
 
 def auto_tree(
-    nb, branching=1.0, skew=1.0, kinds=SIMPLE, seed=0, massless=(), damping=0.0, shuffle=True
+    nb,
+    branching=1.0,
+    skew=1.0,
+    kinds=SIMPLE,
+    seed=0,
+    massless=(),
+    damping=0.0,
+    shuffle=True,
+    reversals=0.0,
+    offsets=0.0,
 ):
     """Return a Description with nb moving links, named link1 .. link<nb>.
 
@@ -48,27 +52,63 @@ def auto_tree(
         seed: of all random numbers.
         massless: numbers of links without inertia.
         damping: largest viscous damping.
+        reversals: share of the joints whose predecessor is the link farther from the base.
+        offsets: share of the joints whose frame on the farther link is not the link's.
     """
     rng = np.random.default_rng([seed, nb])
+    extra = np.random.default_rng([seed, nb, 1])  # leaves trees of URDF's joints as they were
     links = [Link("base", random_inertial(rng))]
     joints = []
     for i in range(1, nb + 1):
         parent = max(0, math.floor((i - 2 + math.ceil(branching)) / branching))
         kind = kinds[rng.integers(len(kinds))] if shuffle else kinds[(i - 1) % len(kinds)]
         links.append(Link(f"link{i}", None if i in massless else random_inertial(rng)))
-        joints.append(
-            Joint(
-                f"joint{i}",
-                kind,
-                links[parent].name,
-                f"link{i}",
-                Pose(tuple(rng.uniform(-0.5, 0.5, 3)), random_quat(rng, skew)),
-                unit(rng.normal(size=3)),
-                Limit() if kind in ("revolute", "prismatic") else None,
-                damping=rng.uniform(0.0, damping),
-            )
-        )
-    return Description(f"tree-{nb}-{branching:g}-{skew:g}-{seed}", tuple(links), tuple(joints))
+        near = (links[parent].name, random_pose(rng, skew))
+        axis = unit(rng.normal(size=3))
+        loss = rng.uniform(0.0, damping)
+        far = (f"link{i}", random_pose(extra, skew) if extra.random() < offsets else Pose())
+        turned_round = extra.random() < reversals
+        ends = (far, near) if turned_round else (near, far)
+        joints.append(library_joint(f"joint{i}", kind, *ends, axis, extra, damping=loss))
+    return Description(
+        f"tree-{nb}-{branching:g}-{skew:g}-{seed}",
+        tuple(links),
+        tuple(joints),
+        base="base" if reversals > 0.0 else "",
+    )
+
+
+def library_joint(name, kind, predecessor, successor, axis, rng, **more):
+    """Return a joint with all that its type takes.
+
+    Args:
+        name, kind: of the joint.
+        predecessor, successor: (name, pose of the joint's frame in it) of each link.
+        axis: its axis.
+        rng: draws a second axis and parameters.
+        more: further fields of the Joint.
+    """
+    spec = JOINT_SPECS[kind]
+    if spec.axes == 2 and kind not in URDF_TYPES:
+        more["axis2"] = unit(np.cross(axis, rng.normal(size=3)))
+    if kind in ("revolute", "prismatic"):
+        more.setdefault("limit", Limit())
+    parameters = {key: rng.choice((-1, 1)) * rng.uniform(0.05, 0.3) for key in spec.parameters}
+    return Joint(
+        name,
+        kind,
+        predecessor[0],
+        successor[0],
+        predecessor[1],
+        axis,
+        child_origin=successor[1],
+        parameters=parameters,
+        **more,
+    )
+
+
+def random_pose(rng, skew):
+    return Pose(tuple(rng.uniform(-0.5, 0.5, 3)), random_quat(rng, skew))
 
 
 def random_inertial(rng):

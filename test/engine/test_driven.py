@@ -1,0 +1,183 @@
+"""Joints that are given functions of time: v_J = S qd + sigma(t)."""
+
+import numpy as np
+import pytest
+from support.compare import Comparison
+
+import rbdyn_ros as rb
+
+TIMES = (0.0, 0.4, 1.1, 1.5, 2.0)
+SAMPLES = ((0.0, 0.3), (0.5, -0.2), (-0.3, 0.1), (0.2, 0.4), (0.1, 0.0))
+TYPES = ("revolute", "prismatic", "helical", "rack_pinion", "cylindrical", "universal")
+EXTRA = {"helical": {"pitch": 0.2}, "rack_pinion": {"radius": 0.3}}
+BODY = rb.shapes.box((0.6, 0.2, 0.3), mass=1.5, at=rb.pose((0.2, 0.1, -0.1), (0.1, 0.2, 0.3)))
+AXES = {"axis": (0.6, 0.0, 0.8), "axis2": (0.8, 0.0, -0.6)}
+
+
+def coordinates(kind):
+    return 2 if kind in ("cylindrical", "universal") else 1
+
+
+def trajectory(kind, periodic=False):
+    rows = tuple(row[: coordinates(kind)] for row in SAMPLES)
+    return rb.Trajectory(TIMES, (*rows[:-1], rows[0]) if periodic else rows, periodic)
+
+
+def system(kind, motion=None, reverse=False):
+    """A hinge, the joint that is or is not driven, another hinge: three bodies."""
+    axes = dict(AXES) if kind in ("universal", "rack_pinion") else {"axis": AXES["axis"]}
+    ends = ("b", "a") if reverse else ("a", "b")
+    builder = rb.SystemBuilder("driven").body("a", BODY).body("b", BODY).body("c", BODY)
+    builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0), damping=0.1)
+    builder.joint("given", kind, *ends, xyz=(0.3, 0, 0.1), **axes, **EXTRA.get(kind, {}))
+    builder.joint("last", "revolute", "b", "c", axis=(1, 0, 0), xyz=(0, 0.2, 0))
+    ends = {"point1": (0.2, 0, 0.1), "point2": (0, 0.3, 0)}
+    builder.spring("across", "base", "b", stiffness=40.0, damping=2.0, length=0.1, **ends)
+    builder.spring("inside", "a", "c", stiffness=15.0, length=0.4, **ends)
+    if motion is not None:
+        builder.drive("given", motion)
+    return rb.build(builder)
+
+
+def at(m, time, push=0.0):
+    """Data at a time and at the same state of the free joints; `push` acts on the driven body."""
+    d = rb.make_data(m)
+    d.xfrc_applied[2] = push
+    d.time = time
+    d.qpos = (0.3, -0.4)
+    d.qvel = (0.7, -1.1)
+    d.qfrc_applied = (0.5, 0.2)
+    rb.forward(m, d)
+    return d
+
+
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
+@pytest.mark.parametrize("kind", TYPES)
+def test_it_moves_like_the_free_joint_with_the_same_acceleration(kind, reverse):
+    """The free twin with the given q, qd, qdd: M is partitioned for the accelerations left."""
+    m, free = system(kind, trajectory(kind), reverse), system(kind, None, reverse)
+    assert (m.nq, m.nv, m.njnt, m.nvall) == (2, 2, 3, 2 + coordinates(kind))
+    d, e = at(m, 0.77), rb.make_data(free)
+    given = slice(free.jnt_dofadr[1], free.jnt_dofadr[1] + coordinates(kind))
+    others = [free.jnt_dofadr[0], free.jnt_dofadr[2]]
+    for target, source in ((e.qpos, d.qpos_all), (e.qvel, d.qvel_all)):
+        target[others], target[given] = source[:2], source[2:]
+    e.qfrc_applied[others] = d.qfrc_applied
+    rb.forward(free, e)
+    M = rb.mass_matrix(free, e).copy()
+    left = (e.qfrc_applied + e.qfrc_passive - e.qfrc_bias) - M[:, given] @ d.qacc_all[2:]
+    e.qacc[others] = np.linalg.solve(M[np.ix_(others, others)], left[others])
+    e.qacc[given] = d.qacc_all[2:]
+    rb.inverse(free, e)
+    with Comparison("driven", f"{kind}, reversed {reverse}") as case:
+        case.close("xpos", d.xpos, e.xpos, 1e-14)
+        case.close("cvel", d.cvel, e.cvel, 1e-14)
+        case.close("qacc", d.qacc, e.qacc[others], 1e-12)
+        rb.inverse(m, d)
+        case.close("qfrc_inverse", d.qfrc_inverse, d.qfrc_applied, 1e-12)
+        case.close("cacc", d.cacc, e.cacc, 1e-12)
+        case.close("qfrc_driven", d.qfrc_driven, e.qfrc_inverse[given], 1e-12)
+        rb.energy(m, d)
+        rb.energy(free, e)
+        case.close("energy", d.energy, e.energy, 1e-14)
+
+
+@pytest.mark.parametrize("periodic", [False, True], ids=["once", "again-and-again"])
+def test_a_trajectory_runs_through_its_samples(periodic):
+    motion = trajectory("universal", periodic)
+    m = system("universal", motion)
+    for time, row in zip(motion.times, motion.positions, strict=True):
+        assert at(m, time).qpos_all[2:] == pytest.approx(row, abs=1e-14)
+    if periodic:
+        assert at(m, 2.9).qpos_all[2:] == pytest.approx(at(m, 0.9).qpos_all[2:], abs=1e-14)
+        return
+    for time in (-1.0, 2.0, 7.0):
+        d = at(m, time)
+        assert d.qpos_all[2:] == pytest.approx(motion.positions[0 if time < 0 else -1], abs=1e-14)
+        assert np.abs([d.qvel_all[2:], d.qacc_all[2:]]).max() < 1e-12
+
+
+@pytest.mark.parametrize("periodic", [False, True], ids=["once", "again-and-again"])
+def test_velocity_and_acceleration_are_its_derivatives(periodic):
+    """Central differences over 2e-5 s: truncation h^2 and rounding eps / h are both 1e-9."""
+    m = system("cylindrical", trajectory("cylindrical", periodic))
+    h = 1e-5
+    for time in (0.2, 0.5, 1.3, 1.9, 3.3):
+        before, here, after = (at(m, t) for t in (time - h, time, time + h))
+        for field, rate in (("qpos_all", "qvel_all"), ("qvel_all", "qacc_all")):
+            slope = (getattr(after, field) - getattr(before, field))[2:] / (2.0 * h)
+            assert slope == pytest.approx(getattr(here, rate)[2:], abs=3e-7)
+
+
+@rb.register_motion("test_swing")
+def swing(t, q, qd, qdd):
+    q[0] = 0.4 * np.sin(3.0 * t)
+    qd[0] = 1.2 * np.cos(3.0 * t)
+    qdd[0] = -3.6 * np.sin(3.0 * t)
+
+
+def test_a_function_drives():
+    d = at(system("revolute", "test_swing"), 0.7)
+    expected = (0.4 * np.sin(2.1), 1.2 * np.cos(2.1), -3.6 * np.sin(2.1))
+    given = (d.qpos_all[2], d.qvel_all[2], d.qacc_all[2])
+    assert given == pytest.approx(expected, rel=1e-15)
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(rb.ModelError) as caught:
+        system("universal", "test_swing")
+    assert str(caught.value) == (
+        "joint 'given': the motion 'test_swing' has 1 coordinates, the joint 2"
+    )
+    with pytest.raises(rb.ModelError) as caught:
+        system("revolute", "test_sving")
+    assert str(caught.value) == (
+        "the motion 'test_sving' is not registered (did you mean 'test_swing'?); call "
+        "rbdyn_ros.register_motion before"
+    )
+
+
+def end_position(m, integrator, h, total=0.4):
+    m = m.replaced()
+    m.opt.integrator, m.opt.timestep = integrator, h
+    d = rb.make_data(m)
+    d.qpos = (0.3, -0.4)
+    rb.step(m, d, round(total / h))
+    return d.qpos.copy()
+
+
+@pytest.mark.parametrize(("integrator", "order"), [("euler", 1), ("rk4", 4)])
+def test_integrators_keep_their_order(integrator, order):
+    """Runge-Kutta asks for the motion at the times of its trial states."""
+    m = system("revolute", "test_swing")
+    exact = end_position(m, "rk4", 1e-4)
+    errors = [np.abs(end_position(m, integrator, h) - exact).max() for h in (0.02, 0.01)]
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.15)
+
+
+@pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
+def test_n_steps_and_n_times_a_step_leave_equal_bits(integrator):
+    m = system("helical", trajectory("helical"))
+    m.opt.integrator = integrator
+    d, e = rb.make_data(m), rb.make_data(m)
+    rb.step(m, d, 50)
+    for _ in range(50):
+        rb.step(m, e)
+    assert np.array_equal(d.buffer, e.buffer)
+    # driven positions are new, as qpos; derived fields belong to the start of the last step
+    moved = d.xpos.copy()
+    rb.kinematics(m, d)
+    assert np.array_equal(d.qpos_all, e.qpos_all)
+    assert np.abs(d.xpos - moved).max() > 1e-6
+
+
+def test_what_is_given_cannot_be_pushed():
+    """A force on the driven body changes how it feels to the others, not how it moves."""
+    m = system("prismatic", trajectory("prismatic"))
+    free, pushed = at(m, 0.5), at(m, 0.5, push=50.0)
+    assert np.array_equal(free.xpos, pushed.xpos)
+    assert np.array_equal(free.qvel_all[2:], pushed.qvel_all[2:])
+    assert np.abs(free.qacc - pushed.qacc).max() > 1.0
+    rb.step(m, pushed, 100)
+    rb.step(m, free, 100)
+    assert np.array_equal(free.qpos_all[2:], pushed.qpos_all[2:])

@@ -1,0 +1,198 @@
+"""Springs in joints, spring-dampers between points, limits of joints of several coordinates."""
+
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+import pytest
+from support import states, trees
+from support.compare import Comparison
+
+import rbdyn_ros as rb
+
+BODY = rb.shapes.box((0.6, 0.2, 0.3), mass=1.5, at=rb.pose((0.2, 0.1, -0.1)))
+
+#: what MuJoCo calls the same: springs in a slide, a hinge and a ball; a spring from body a to
+#: body c, one from the world to body b
+MJCF = """
+<mujoco><compiler angle="radian"/>
+  <option timestep="0.001" integrator="Euler">
+    <flag contact="disable" eulerdamp="disable"/>
+  </option>
+  <worldbody>
+    <site name="w" pos="0.1 -0.3 0.5"/>
+    <body name="a"><joint type="slide" axis="0 0 1" stiffness="20" springref="0.1"/>
+      <inertial pos="0.2 0.1 -0.1" mass="1.5" diaginertia="0.01625 0.05625 0.05"/>
+      <site name="a" pos="0.1 0.2 0.3"/>
+      <body name="b" pos="0.3 0 0.1">
+        <joint type="hinge" axis="0 1 0" stiffness="5" springref="0.4" ref="0"/>
+        <inertial pos="0.2 0.1 -0.1" mass="1.5" diaginertia="0.01625 0.05625 0.05"/>
+        <site name="b" pos="-0.1 0 0.1"/>
+        <body name="c" pos="0 0.2 0"><joint type="ball" stiffness="3" {ball}/>
+          <inertial pos="0.2 0.1 -0.1" mass="1.5" diaginertia="0.01625 0.05625 0.05"/>
+          <site name="c" pos="0 0.4 0"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <tendon>
+    <spatial stiffness="30" damping="2" springlength="0.2">
+      <site site="a"/><site site="c"/>
+    </spatial>
+    <spatial stiffness="10" damping="0.5" springlength="0">
+      <site site="w"/><site site="b"/>
+    </spatial>
+  </tendon>
+</mujoco>
+"""
+
+
+def ours():
+    return rb.build(
+        rb.SystemBuilder("springs")
+        .body("a", BODY)
+        .body("b", BODY)
+        .body("c", BODY)
+        .joint("slide", "prismatic", "base", "a", axis=(0, 0, 1), stiffness=20.0, rest=0.1)
+        .joint("hinge", "revolute", "a", "b", axis=(0, 1, 0), xyz=(0.3, 0, 0.1), stiffness=5.0,
+               rest=0.4)
+        .joint("ball", "spherical", "b", "c", xyz=(0, 0.2, 0), stiffness=3.0)
+        .spring("ac", "a", "c", point1=(0.1, 0.2, 0.3), point2=(0, 0.4, 0), stiffness=30.0,
+                damping=2.0, length=0.2)
+        .spring("wb", "base", "b", point1=(0.1, -0.3, 0.5), point2=(-0.1, 0, 0.1), stiffness=10.0,
+                damping=0.5)
+    )  # fmt: skip
+
+
+def test_against_mujoco():
+    m, mm = ours(), mujoco.MjModel.from_xml_string(MJCF.format(ball=""))
+    d, md = rb.make_data(m), mujoco.MjData(mm)
+    for seed in range(5):
+        states.randomise(m, d, seed)
+        d.qfrc_applied = d.xfrc_applied = 0.0
+        md.qpos, md.qvel = d.qpos, d.qvel
+        rb.forward(m, d)
+        mujoco.mj_forward(mm, md)
+        rb.energy(m, d)
+        mujoco.mj_energyPos(mm, md)
+        with Comparison("springs", f"seed {seed}") as case:
+            case.close("qfrc_passive", d.qfrc_passive, md.qfrc_passive, 1e-13)
+            case.close("qacc", d.qacc, md.qacc, 1e-12)
+            case.close("potential energy", d.energy[0], md.energy[0], 1e-13)
+
+
+def test_steps_against_mujoco():
+    m, mm = ours(), mujoco.MjModel.from_xml_string(MJCF.format(ball=""))
+    m.opt.integrator = "euler"
+    d, md = rb.make_data(m), mujoco.MjData(mm)
+    d.qpos[1] = md.qpos[1] = 0.7
+    rb.step(m, d, 300)
+    mujoco.mj_step(mm, md, 300)
+    assert d.qpos == pytest.approx(md.qpos, abs=1e-11)
+
+
+@pytest.mark.parametrize("kind", trees.LIBRARY)
+def test_a_spring_in_a_joint_is_the_slope_of_its_energy(kind):
+    """qfrc_passive against central differences of the energy, along every dof.
+
+    Over 2e-5 of functions of size ten: truncation h^2 and rounding eps / h are about 1e-9.
+    """
+    description = trees.auto_tree(1, kinds=(kind,), seed=3)
+    joint = replace(description.joints[0], stiffness=7.0, damping=0.0)
+    m = rb.build(replace(description, joints=(joint,)))
+    m.opt.gravity = (0.0, 0.0, 0.0)
+    d = rb.make_data(m)
+    states.randomise(m, d, 4)
+    d.qvel = 0.0
+    rb.forward(m, d)
+    h = 1e-5
+    for k in range(m.nv):
+        energies = []
+        for side in (h, -h):
+            twin = d.copy()
+            states.move(m, twin, side, np.eye(m.nv)[k])
+            rb.forward(m, twin)
+            rb.energy(m, twin)
+            energies.append(twin.energy[0])
+        slope = (energies[0] - energies[1]) / (2.0 * h)
+        assert d.qfrc_passive[k] == pytest.approx(-slope, abs=1e-8)
+
+
+def test_energy_is_kept_without_damping():
+    m = ours()
+    m = m.replaced(spring_damping=np.zeros(2))
+    m.opt.integrator, m.opt.timestep = "rk4", 5e-4
+    d = rb.make_data(m)
+    d.qpos[1] = 1.0
+    rb.forward(m, d)
+    rb.energy(m, d)
+    start = d.energy.sum()
+    rb.step(m, d, 1000)
+    rb.forward(m, d)
+    rb.energy(m, d)
+    # the step's own error: h^4 T of what moves
+    assert d.energy.sum() == pytest.approx(start, abs=1e-8)
+
+
+def test_ends_that_meet_pull_nowhere():
+    m = rb.build(
+        rb.SystemBuilder("met").body("a", BODY).joint("j", "revolute", "base", "a")
+        .spring("s", "base", "a", stiffness=100.0, damping=5.0, length=0.3)
+    )  # fmt: skip
+    d = rb.make_data(m)
+    d.qvel = 1.0
+    rb.forward(m, d)
+    assert d.qfrc_passive[0] == 0.0
+    assert np.isfinite(d.buffer).all()
+
+
+def test_passive_off_is_off():
+    m = ours()
+    m.opt.passive = False
+    d = rb.make_data(m)
+    d.qpos[1] = 1.0
+    rb.forward(m, d)
+    rb.energy(m, d)
+    weights = 9.81 * m.body_mass @ d.xipos[:, 2]
+    assert not d.qfrc_passive.any()
+    assert d.energy[0] == pytest.approx(weights, rel=1e-14)
+
+
+def limited(kind, **limits):
+    builder = rb.SystemBuilder("limited").body("a", BODY)
+    axes = {} if kind == "spherical" else {"axis": (0, 0, 1)}
+    axes |= {"axis2": (1, 0, 0)} if kind == "universal" else {}
+    m = rb.build(builder.joint("j", kind, "base", "a", **axes, **limits))
+    m.opt.gravity = (0.0, 0.0, 0.0)
+    return m
+
+
+@pytest.mark.parametrize("kind", ["cylindrical", "universal"])
+def test_each_coordinate_has_its_limits(kind):
+    """Pushed beyond its limit a coordinate comes back; the other one, without limit, goes on."""
+    m = limited(kind, limits=(rb.Limit(-0.1, 0.2), rb.Limit()))
+    d = rb.make_data(m)
+    d.qpos = (0.25, 3.0)
+    rb.forward(m, d)
+    t, ratio = m.jnt_solref[0]
+    assert d.qfrc_passive[0] == pytest.approx(-0.05 * m.dof_inertia0[0] / (t * ratio) ** 2)
+    assert d.qfrc_passive[1] == 0.0
+    d.qpos = (0.19, 3.0)
+    rb.forward(m, d)
+    assert not d.qfrc_passive.any()
+
+
+def test_a_ball_is_limited_by_its_angle():
+    m = limited("spherical", limit=rb.Limit(0.0, 0.5))
+    d = rb.make_data(m)
+    axis = np.array([0.6, 0.0, 0.8])
+    for angle, beyond in ((0.4, 0.0), (0.5 + 1e-3, 1e-3)):
+        d.qpos = np.concatenate([[np.cos(angle / 2)], np.sin(angle / 2) * axis])
+        rb.forward(m, d)
+        t, ratio = m.jnt_solref[0]
+        expected = -beyond * m.dof_inertia0 / (t * ratio) ** 2 * axis
+        assert d.qfrc_passive == pytest.approx(expected, abs=1e-11)
+    d.qvel = 4.0 * axis
+    rb.step(m, d, 1000)
+    angle = 2.0 * np.arccos(min(1.0, abs(d.qpos[0])))
+    assert angle < 0.55

@@ -1,0 +1,390 @@
+"""Joint types that a user defines: a jcalc of his own inside the compiled tick."""
+
+import copy
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import states, trees
+from support.compare import Comparison, with_inverse
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.joint_types import JOINT_SPECS
+from rbdyn_ros.description.poses import pose
+from rbdyn_ros.description.types import Joint, Link
+from rbdyn_ros.engine.jit import DISABLED
+
+REGISTRATIONS = []
+
+
+def of_this_module(*args, **options):
+    """Register when the tests of this module run, and only for them."""
+
+    def keep(jcalc):
+        REGISTRATIONS.append((args, options, jcalc))
+        return jcalc
+
+    return keep
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered():
+    known = set(JOINT_SPECS)
+    for args, options, jcalc in REGISTRATIONS:
+        rb.register_joint(*args, **options)(jcalc)
+    yield
+    for name in set(JOINT_SPECS) - known:
+        del JOINT_SPECS[name]
+
+
+BODY = rb.shapes.box((0.6, 0.2, 0.3), mass=1.5, at=rb.pose((0.2, 0.1, -0.1), (0.1, 0.2, 0.3)))
+
+
+@of_this_module("my_helical", parameters=("pitch",))
+def my_helical(q, qd, p, E, r, S, S_dot):
+    c, s = np.cos(q[0]), np.sin(q[0])
+    E[0, 0], E[0, 1], E[1, 0], E[1, 1] = c, s, -s, c
+    r[2] = p[0] * q[0]
+    S[2, 0], S[5, 0] = 1.0, p[0]
+
+
+@of_this_module("my_rack", parameters=("radius",))
+def my_rack(q, qd, p, E, r, S, S_dot):
+    c, s = np.cos(q[0]), np.sin(q[0])
+    E[0, 0], E[0, 1], E[1, 0], E[1, 1] = c, s, -s, c
+    r[0] = p[0] * q[0]
+    S[2, 0], S[3, 0], S[4, 0] = 1.0, p[0] * c, -p[0] * s
+    S_dot[3, 0], S_dot[4, 0] = -p[0] * s * qd[0], -p[0] * c * qd[0]
+
+
+@of_this_module("my_cylindrical", nv=2, coordinates=("rad", "m"))
+def my_cylindrical(q, qd, p, E, r, S, S_dot):
+    c, s = np.cos(q[0]), np.sin(q[0])
+    E[0, 0], E[0, 1], E[1, 0], E[1, 1] = c, s, -s, c
+    r[2] = q[1]
+    S[2, 0], S[5, 1] = 1.0, 1.0
+
+
+TWINS = {
+    "my_helical": ("helical", {"pitch": 0.3}),
+    "my_rack": ("rack_pinion", {"radius": 0.2}),
+    "my_cylindrical": ("cylindrical", {}),
+}
+
+
+def chain(kind, reverse, **properties):
+    """Hinge, the joint, hinge; the first and last bodies feel what the middle one does."""
+    ends = ("b", "a") if reverse else ("a", "b")
+    builder = rb.SystemBuilder("chain").body("a", BODY).body("b", BODY).body("c", BODY)
+    builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0))
+    builder.joint("middle", kind, *ends, xyz=(0.3, 0, 0.1), rpy=(0.4, 0.2, 0.1), **properties)
+    builder.joint("last", "revolute", "b", "c", axis=(1, 0, 0), xyz=(0, 0.2, 0))
+    return rb.build(builder)
+
+
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
+@pytest.mark.parametrize("kind", TWINS)
+def test_it_is_as_good_as_the_library(kind, reverse):
+    library, parameters = TWINS[kind]
+    axes = {"axis": (0, 0, 1)} | ({"axis2": (1, 0, 0)} if library == "rack_pinion" else {})
+    m, twin = chain(kind, reverse, **parameters), chain(library, reverse, **parameters, **axes)
+    d, e = rb.make_data(m), rb.make_data(twin)
+    states.randomise(twin, e, 3)
+    for field in ("qpos", "qvel", "qacc", "qfrc_applied", "xfrc_applied"):
+        setattr(d, field, getattr(e, field))
+    for model, data in ((m, d), (twin, e)):
+        rb.inverse(model, data)
+        rb.forward(model, data)
+    with Comparison("user joint", f"{kind}, reversed {reverse}") as case:
+        for field in ("xpos", "xmat", "cdof", "cvel", "M", "qfrc_bias", "qfrc_inverse", "qacc"):
+            case.close(field, getattr(d, field), getattr(e, field), 1e-13)
+    m.opt.integrator = twin.opt.integrator = "rk4"
+    rb.step(m, d, 200)
+    rb.step(twin, e, 200)
+    assert d.qpos == pytest.approx(e.qpos, abs=1e-11)
+
+
+def test_velocity_alone_may_change_between_stages():
+    """S_dot belongs to the velocity stage: fwd_velocity must not use what fwd_position found."""
+    m = chain("my_rack", False, radius=0.2)
+    d = rb.make_data(m)
+    states.randomise(m, d, 5)
+    rb.fwd_position(m, d)
+    d.qvel *= 2.0
+    rb.fwd_velocity(m, d)
+    whole = d.copy()
+    rb.forward(m, whole)
+    assert np.array_equal(d.qfrc_bias, whole.qfrc_bias)
+
+
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
+def test_among_all_other_types(reverse):
+    """On top of a tree of all library types: the identities hold, energy and power balance."""
+    tree = trees.auto_tree(14, 1.5, kinds=trees.LIBRARY, seed=8, shuffle=False, reversals=0.5)
+    ends = ("top", "link14") if reverse else ("link14", "top")
+    joint = Joint("user", "my_rack", *ends, pose((0.2, 0.1, 0)), parameters={"radius": 0.2})
+    links = (*tree.links, Link("top", BODY))
+    base = tree.base or "base"
+    m = rb.build(replace(tree, base=base, links=links, joints=(*tree.joints, joint)))
+    d = rb.make_data(m)
+    states.randomise(m, d, 6)
+    given = d.qacc.copy()
+    d.xfrc_applied = 0.0
+    rb.inverse(m, d)
+    d.qfrc_applied = d.qfrc_inverse
+    M = rb.mass_matrix(m, d).copy()
+    rb.forward_dynamics(m, d)
+    with Comparison("user joint", "among all types") as case:
+        case.close("ABA(RNE(qacc)) = qacc", d.qacc, given, with_inverse(1e-13, M, m.nv))
+        rb.forward(m, d)
+        case.close("M qacc + bias", M @ given + d.qfrc_bias, d.qfrc_inverse, 1e-13)
+    m.opt.integrator, m.opt.timestep = "rk4", 2e-4
+    d.qvel *= 0.3
+    d.qfrc_applied = 0.0
+    energies = []
+    for _ in range(2):
+        rb.forward(m, d)
+        rb.energy(m, d)
+        energies.append(d.energy.sum())
+        rb.step(m, d, 200)
+    # the step's own error, h^4 T of what moves
+    assert energies[1] == pytest.approx(energies[0], rel=1e-8)
+
+
+@pytest.mark.parametrize("integrator", ["euler", "rk4"])
+def test_two_runs_leave_equal_bits(integrator):
+    m = chain("my_rack", False, radius=0.2)
+    m.opt.integrator = integrator
+    runs = [rb.make_data(m) for _ in range(2)]
+    for d in runs:
+        d.qpos = (0.1, 0.5, -0.3)
+        rb.step(m, d, 100)
+    assert np.array_equal(runs[0].buffer, runs[1].buffer)
+
+
+def refused(build):
+    with pytest.raises(rb.RbdynError) as caught:
+        build()
+    return str(caught.value)
+
+
+@of_this_module("wrong_S")
+def wrong_S(q, qd, p, E, r, S, S_dot):
+    r[2] = q[0] * q[0]
+    S[5, 0] = -2.0 * q[0]
+    S_dot[5, 0] = -2.0 * qd[0]
+
+
+@of_this_module("wrong_S_dot")
+def wrong_S_dot(q, qd, p, E, r, S, S_dot):
+    r[2] = q[0] * q[0]
+    S[5, 0] = 2.0 * q[0]
+
+
+@of_this_module("wrong_E")
+def wrong_E(q, qd, p, E, r, S, S_dot):
+    E[0, 0] = 2.0
+    S[5, 0] = 1.0
+    r[2] = q[0]
+
+
+@of_this_module("not_a_number")
+def not_a_number(q, qd, p, E, r, S, S_dot):
+    r[2] = np.nan
+
+
+def test_a_wrong_jcalc_is_refused():
+    text = refused(lambda: chain("wrong_S", False))
+    assert text.startswith("joint 'middle': the jcalc of 'wrong_S' has S[5, 0] = ")
+    assert "but the derivative of its pose is " in text
+    text = refused(lambda: chain("wrong_S_dot", True))
+    assert text.startswith("joint 'middle': the jcalc of 'wrong_S_dot' has S_dot[5, 0] = ")
+    assert "has an E that is no rotation" in refused(lambda: chain("wrong_E", False))
+    assert "has numbers that are not finite" in refused(lambda: chain("not_a_number", False))
+
+
+def test_what_cannot_be_registered():
+    def nothing(q, qd, p, E, r, S, S_dot):
+        pass
+
+    def refusal(*args, **options):
+        return refused(lambda: rb.register_joint(*args, **options)(nothing))
+
+    assert refusal("revolute") == ("'revolute' is a type of the library; choose another name")
+    assert refusal("") == "'' is no name; give a text"
+    assert refusal("x", nv=7) == "'x' has nv 7; allowed is a whole number from 1 to 6"
+    assert refusal("x", nv=2.0) == "'x' has nv 2.0; allowed is a whole number from 1 to 6"
+    assert refusal("x", coordinates=("deg",)) == (
+        "'x' needs 'rad' or 'm' for each of its 1 coordinates, not ('deg',)"
+    )
+    assert refusal("x", parameters=("a", "a")) == (
+        "'x' has the parameters ('a', 'a'); allowed are at most 8 different names"
+    )
+    assert "x" not in JOINT_SPECS
+
+
+@pytest.mark.skipif(DISABLED, reason="nothing is compiled with NUMBA_DISABLE_JIT=1")
+def test_what_does_not_compile():
+    def no_numba(q, qd, p, E, r, S, S_dot):
+        r[0] = undefined_name  # noqa: F821
+
+    text = refused(lambda: rb.register_joint("no_numba")(no_numba))
+    assert text.startswith("'no_numba' does not compile: ")
+    assert "undefined_name" in text
+    assert "no_numba" not in JOINT_SPECS
+
+
+def test_a_type_nobody_registered():
+    assert "the type 'my_helikal' is unknown (did you mean 'my_helical'?)" in refused(
+        lambda: chain("my_helikal", False)
+    )
+
+
+def test_a_type_registered_again():
+    """A Model and its copies go on with the function they were made with."""
+
+    def slide(q, qd, p, E, r, S, S_dot):
+        r[2], S[5, 0] = q[0], 1.0
+
+    def back(q, qd, p, E, r, S, S_dot):
+        r[2], S[5, 0] = -q[0], -1.0
+
+    def z(m):
+        d = rb.make_data(m)
+        d.qpos[1] = 0.5
+        rb.kinematics(m, d)
+        return d.user_joint[0, 11]
+
+    rb.register_joint("again", coordinates=("m",))(slide)
+    m = chain("again", False)
+    rb.register_joint("again", coordinates=("m",))(back)
+    assert [z(n) for n in (m, m.replaced(), copy.copy(m), copy.deepcopy(m))] == [0.5] * 4
+    assert z(chain("again", False)) == -0.5
+    assert z(pickle.loads(pickle.dumps(m))) == -0.5  # by name
+    assert refused(lambda: rb.register_joint("again", nv=2)(slide)) == (
+        "'again' is registered with another nv, other parameters or coordinates; choose another "
+        "name"
+    )
+
+
+def test_what_it_reads_it_cannot_write():
+    def writes(q, qd, p, E, r, S, S_dot):
+        p[0] = 2.0
+        r[2], S[5, 0] = q[0], 1.0
+
+    def make():
+        rb.register_joint("writes")(writes)
+        chain("writes", False)
+
+    assert "read" in refused(make)
+
+
+@of_this_module("outside")
+def outside(q, qd, p, E, r, S, S_dot):
+    r[2], S[5, 0] = q[0], 1.0
+    S_dot[0, 6] = 0.0
+
+
+@of_this_module("far", coordinates=("m",))
+def far(q, qd, p, E, r, S, S_dot):
+    root = np.sqrt(q[0] - 2.0)
+    r[2], S[5, 0], S_dot[5, 0] = root, 0.5 / root, -0.25 / root**3 * qd[0]
+
+
+@of_this_module("piece")
+def piece(q, qd, p, E, r, S, S_dot):
+    r[2], S[5, 0] = (q[0] if q[0] < 1.5 else 2.0 * q[0] - 1.5), 1.0
+
+
+@of_this_module("cam", parameters=("lift", "lobes"))
+def cam(q, qd, p, E, r, S, S_dot):
+    x = p[1] * q[0]
+    r[2], S[5, 0] = p[0] * np.cos(x), -p[0] * p[1] * np.sin(x)
+    S_dot[5, 0] = -p[0] * p[1] ** 2 * np.cos(x) * qd[0]
+
+
+def test_where_a_jcalc_is_looked_at():
+    text = refused(lambda: chain("outside", False))
+    assert "raises IndexError: index 6 is out of bounds for axis 1 with size 1" in text
+    assert "its zero position is outside its domain" in refused(
+        lambda: chain("far", False, limit=(3.0, 4.0))
+    )
+    assert "S[5, 0] = 1, but the derivative of its pose is 2" in refused(
+        lambda: chain("piece", False)
+    )
+    for lobes in (3.0, 400.0):
+        assert chain("cam", False, lift=0.05, lobes=lobes).nv == 3
+
+
+def driven(motion):
+    rb.register_motion("test_motion")(motion)
+    builder = rb.SystemBuilder("driven").body("a", BODY)
+    return rb.build(builder.joint("j", "prismatic", "base", "a").drive("j", "test_motion"))
+
+
+def test_a_wrong_motion_is_refused():
+    def forgets(t, q, qd, qdd):
+        q[0] = 2.0 * t
+
+    def no_number(t, q, qd, qdd):
+        q[0] = np.nan
+
+    def outside(t, q, qd, qdd):
+        qdd[1] = 0.0
+
+    assert refused(lambda: driven(forgets)) == (
+        "joint 'j': the motion 'test_motion' has qd[0] = 0, but the derivative of q is 2 there "
+        "(at t = 0.1371)"
+    )
+    assert "has numbers that are not finite (at t = 0.0)" in refused(lambda: driven(no_number))
+    assert "raises IndexError: index 1 is out of bounds" in refused(lambda: driven(outside))
+
+
+def test_a_motion_has_no_memory():
+    def stops(t, q, qd, qdd):
+        if t < 1.0:
+            q[0], qd[0] = t, 1.0
+
+    m = driven(stops)
+    d = rb.make_data(m)
+    for time, expected in ((0.5, 0.5), (2.0, 0.0)):
+        d.time = time
+        rb.kinematics(m, d)
+        assert d.qpos_all[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"nv": True}, "has nv True; allowed is a whole number from 1 to 6"),
+        ({"parameters": "lift"}, "has the parameters 'lift'; allowed are at most 8 different"),
+        ({"parameters": [""]}, "has the parameters ['']; allowed are"),
+        ({"parameters": None}, "has the parameters None; allowed are"),
+        ({"parameters": [[]]}, "has the parameters [[]]; allowed are"),
+        ({"parameters": ["damping"]}, "has the parameter 'damping', which every joint has"),
+        ({"parameters": ["xyz"]}, "has the parameter 'xyz', which every joint has"),
+        ({"coordinates": 5}, "needs 'rad' or 'm' for each of its 1 coordinates, not 5"),
+        ({"coordinates": [[1]]}, "needs 'rad' or 'm' for each of its 1 coordinates, not [[1]]"),
+    ],
+)
+def test_arguments_of_a_registration(options, text):
+    assert refused(lambda: rb.register_joint("y", **options)(piece)).startswith(f"'y' {text}")
+
+
+@pytest.mark.parametrize("register", [rb.register_joint, rb.register_motion])
+@pytest.mark.parametrize("wrong", [5, None, int, np.sin], ids=str)
+def test_what_is_no_function(register, wrong):
+    assert refused(lambda: register("y")(wrong)) == (
+        f"'y' is to be computed by {wrong!r}; allowed is a Python function"
+    )
+
+
+@pytest.mark.parametrize("name", [5, "", []], ids=repr)
+def test_what_is_no_name(name):
+    assert refused(lambda: rb.register_motion(name)) == f"{name!r} is no name; give a text"
+
+
+def test_other_arguments_and_sizes():
+    assert "needs a function of (t, q, qd, qdd): " in refused(lambda: rb.register_motion("y")(cam))
+    rb.register_joint("numpy_size", nv=np.int64(1))(piece)

@@ -1,0 +1,55 @@
+"""Systems with parts that trees.py does not have: loops, springs, drives, joints of a user."""
+
+import numpy as np
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.types import Description, Joint, Link, Pose, Spring, Trajectory
+from support import trees
+
+BRICK = trees.random_inertial(np.random.default_rng(1))
+
+
+def twist(q, _qd, p, E, r, S, _S_dot):
+    E[0, 0], E[0, 1] = np.cos(q[0]), np.sin(q[0])
+    E[1, 0], E[1, 1] = -np.sin(q[0]), np.cos(q[0])
+    r[2] = p[0] * q[0]
+    S[2, 0], S[5, 0] = 1.0, p[0]
+
+
+def swing(t, q, qd, qdd):
+    q[0], qd[0], qdd[0] = np.sin(t), np.cos(t), -np.sin(t)
+
+
+def register():
+    rb.register_joint("storage_twist", parameters=("lead",))(twist)
+    rb.register_motion("storage_swing")(swing)
+
+
+def everything():
+    """A system with a bit of all that a Model can hold."""
+    tree = trees.auto_tree(
+        14,
+        1.6,
+        kinds=trees.LIBRARY,
+        seed=3,
+        damping=0.2,
+        shuffle=False,
+        reversals=0.4,
+        offsets=0.5,
+    )
+    more = (
+        Joint("screw", "storage_twist", "base", "nut", parameters={"lead": 0.1}),
+        Joint("sway", "revolute", "nut", "flag", motion="storage_swing"),
+        Joint("wave", "universal", "flag", "tip", axis=(1.0, 0.0, 0.0), axis2=(0.0, 1.0, 0.0),
+              motion=Trajectory((0.0, 1.0, 2.0), ((0.0, 0.0), (1.0, 0.5), (0.0, 0.0)), True)),
+        Joint("cross", "universal", "nut", "yoke", axis=(1.0, 0.0, 0.0), axis2=(0.0, 1.0, 0.0),
+              limits=(rb.Limit(-1.0, 1.0), rb.Limit(-0.5, 0.5))),
+        Joint("door", "revolute", "base", "leaf", limit=rb.Limit(-1.0, 1.0, 5.0, 2.0),
+              stiffness=3.0, rest=(0.1,), friction=0.2, armature=0.01),
+        Joint("chord", "revolute", "link3", "leaf", Pose((0.1, 0.0, 0.0)), closes_loop=True),
+    )  # fmt: skip
+    links = [Link(name, BRICK) for name in ("nut", "flag", "tip", "yoke", "leaf")]
+    spring = Spring("coil", "link1", "leaf", (0.1, 0.0, 0.0), (0.0, 0.0, 0.0), 10.0, 0.5, 0.3)
+    return Description(
+        "everything", (*tree.links, *links), (*tree.joints, *more), base="base", springs=(spring,)
+    )
