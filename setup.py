@@ -27,6 +27,7 @@ ROS = [
     "empy>=3.3",
     "lark>=1.1",
 ]
+PLOT = ["matplotlib>=3.6", "pillow>=9.0"]  # pictures and animations
 VIEW = ["viser>=1.0"]
 TEST = [
     "pytest>=7.4",
@@ -63,9 +64,10 @@ setup(
         "scipy>=1.10",
         "numba>=0.60",
         "urdf_parser_py>=0.0.4",
+        "pyyaml>=5.4",
         "xacro>=2.0",
     ],
-    extras_require={"ros": ROS, "view": VIEW, "test": TEST},
+    extras_require={"ros": ROS, "plot": PLOT, "view": VIEW, "test": TEST},
     entry_points={
         "console_scripts": [
             "rbdyn = rbdyn_ros.cli:main",

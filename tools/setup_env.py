@@ -209,8 +209,8 @@ def make_environment(info: Info) -> None:
 
 
 def install_packages(_info: Info) -> None:
-    """Install this checkout, editable, with the ros and test extras."""
-    wanted = f"{ROOT}[ros,test]"
+    """Install this checkout, editable, with the ros, plot and test extras."""
+    wanted = f"{ROOT}[ros,plot,test]"
     run_logged(VENV_PYTHON, "-m", "pip", "install", "--progress-bar", "off", "-e", wanted)
 
 
