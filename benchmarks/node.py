@@ -7,7 +7,6 @@ share of a core, and the time from publishing a torque to receiving the joint st
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import subprocess
@@ -117,11 +116,8 @@ def _cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def main() -> None:
+def main(seconds: float = 10.0) -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=10.0)
-    seconds = parser.parse_args().seconds
     rows = beside_a_busy_thread(seconds)
     rows += node(seconds)
     print(f"{os.cpu_count()} processors, memory {resource.getrusage(0).ru_maxrss // 1024} MiB")

@@ -107,7 +107,7 @@ def mass_matrix(m: Model, d: Data) -> Array:
     if DISABLED:
         _forward.mass_matrix(m, d, dense)
     else:
-        _mass_matrix.call(m.address, d.address, dense)
+        _mass_matrix.call(d.model_address, d.address, dense)
     return dense
 
 

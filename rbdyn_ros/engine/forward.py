@@ -131,7 +131,8 @@ def _forward_at_start(m, d):
     d.time = d.rk_time[0]
     _swap(d.qpos, d.rk_qpos)
     _swap(d.qvel, d.rk_qvel)
-    forward(m, d)
+    smooth_stages(m, d)
+    _remaining_stages(m, d)
     _swap(d.qpos, d.rk_qpos)
     _swap(d.qvel, d.rk_qvel)
     d.time = end

@@ -112,6 +112,11 @@ class Data:
         model: the Model it belongs to.
     """
 
+    # single numbers: read through properties made below, one a field
+    time: float
+    nbad: int
+    nsingular: int
+
     def __init__(self, model: Model) -> None:
         keep = self.__dict__
         keep["model"] = model
@@ -120,6 +125,7 @@ class Data:
         raw.view(np.int64)[start - 1] = model.address  # where kernels look for the layout
         keep["buffer"] = raw[start : start + model.data_slots]
         keep["address"] = keep["buffer"].ctypes.data
+        keep["model_address"] = model.address
         sizes = model.__dict__
         for field in DATA_FIELDS:
             shape = field.shape(sizes)
@@ -150,12 +156,9 @@ class Data:
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.model, self.buffer)
 
-    def __getattr__(self, name: str) -> Any:  # only called for what is not there: single numbers
-        scalar = self.__dict__.get(f"_{name}")
-        if scalar is None:
-            hint = did_you_mean(name, [field.name for field in DATA_FIELDS])
-            raise AttributeError(f"Data has no field '{name}'{hint}")
-        return scalar.item()
+    if TYPE_CHECKING:  # the arrays of DATA_FIELDS
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __setattr__(self, name: str, value: Any) -> None:
         target = self.__dict__.get(name, self.__dict__.get(f"_{name}"))
@@ -184,3 +187,14 @@ def _restore(model: Model, buffer: NDArray[np.float64]) -> Data:
     data = Data(model)
     data.buffer[:] = buffer
     return data
+
+
+def _number(field: Field) -> property:
+    # not by __getattr__: a class that has one pays for it at every look at an attribute
+    name = f"_{field.name}"
+    return property(lambda d: d.__dict__[name].item(), doc=field.doc)
+
+
+for _field in DATA_FIELDS:
+    if not _field.dims:
+        setattr(Data, _field.name, _number(_field))
