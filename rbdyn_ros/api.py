@@ -14,7 +14,7 @@ from rbdyn_ros.engine import kinematics as _kinematics
 from rbdyn_ros.engine import passive as _passive
 from rbdyn_ros.engine import rne as _rne
 from rbdyn_ros.engine.jit import DISABLED
-from rbdyn_ros.entry import NOBODY, Entry, demand_pair, stage
+from rbdyn_ros.entry import NOBODY, Entry, demand_pair, is_vector, stage
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import MAX_M_ENTRIES, Model
@@ -189,14 +189,7 @@ def _demand_matrix(m: Model, d: Data, function: str) -> None:
 def _demand_vectors(m: Model, source: object, target: object) -> None:
     """Raise ModelError unless a kernel may read the one and write the other."""
     for vector, written in ((source, False), (target, True)):
-        if not _is_vector(vector, m.nv, written):
+        if not is_vector(vector, m.nv, written):
             kind = "writable, " if written else ""
             text = f"a {kind}contiguous float64 array of shape ({m.nv},) is needed, got {vector!r}"
             raise ModelError(Finding("vector-shape", text))
-
-
-def _is_vector(vector: object, n: int, written: bool) -> bool:
-    if not isinstance(vector, np.ndarray) or vector.shape != (n,) or vector.dtype != np.float64:
-        return False
-    flags = vector.flags
-    return bool(flags.c_contiguous and flags.aligned and (flags.writeable or not written))

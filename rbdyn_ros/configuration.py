@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.engine import integrate as _integrate
 from rbdyn_ros.engine.jit import DISABLED
-from rbdyn_ros.entry import Entry
+from rbdyn_ros.entry import Entry, is_vector
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.joints import TYPE_OF_NAME, JointKind, JointType
 from rbdyn_ros.model.model import Model
@@ -176,14 +176,7 @@ def _wrong_time(dt: object, allowed: str) -> ParameterError:
 
 def _demand(length: int, name: str, array: object, written: bool = False) -> None:
     """Raise ModelError unless a kernel may read the array, or write it."""
-    good = (
-        isinstance(array, np.ndarray)
-        and array.shape == (length,)
-        and array.dtype == np.float64
-        and bool(array.flags.c_contiguous and array.flags.aligned)
-        and (bool(array.flags.writeable) or not written)
-    )
-    if not good:
+    if not is_vector(array, length, written):
         kind = "writable, " if written else ""
         text = (
             f"{name}: a {kind}contiguous float64 array of shape ({length},) is needed, "

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba import types
 
 from rbdyn_ros.engine.jit import DISABLED
@@ -101,3 +102,11 @@ def not_a_pair(m: object, d: object) -> ModelError:
     """Return the error for a Data used with another Model than its own."""
     text = f"{d!r} was not made for {m!r}; use d = rb.make_data(m) with the same m."
     return ModelError(Finding("data-of-other-model", text))
+
+
+def is_vector(vector: object, n: int, written: bool) -> bool:
+    """Whether a kernel may read the first n numbers of an array, or write them."""
+    if not isinstance(vector, np.ndarray) or vector.shape != (n,) or vector.dtype != np.float64:
+        return False
+    flags = vector.flags
+    return bool(flags.c_contiguous and flags.aligned and (flags.writeable or not written))

@@ -13,7 +13,7 @@ from rbdyn_ros.description.check import check
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.mimics import judge_mimics
 from rbdyn_ros.description.passive import judge_loop_joint
-from rbdyn_ros.description.source import read
+from rbdyn_ros.description.source import demand_source, read
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.judge.inertias import with_inertias
@@ -49,7 +49,7 @@ def load_urdf(
     Raises:
         DescriptionError: with every error of the document, each with its line.
     """
-    _demand_source(source)
+    demand_source(source)
     description = urdf.read(
         source, strict=strict, package_dirs=package_dirs, xacro_args=xacro_args
     )
@@ -109,12 +109,6 @@ def complete(
     if model.nv > 0 and model.nM == 0:
         findings.append(_too_large(model))
     return with_inertias(model, description, findings, strict)
-
-
-def _demand_source(source: object) -> None:
-    if not isinstance(source, str | bytes | Path):
-        text = f"a robot comes from a path or from URDF text, not from {source!r}"
-        raise ParameterError(Finding("not-a-source", text))
 
 
 def _demand_description(description: object) -> None:

@@ -37,10 +37,7 @@ def read(
         DescriptionError: holds every error of the document, each with its line.
         ParameterError: the source is neither a path nor text.
     """
-    given: object = source
-    if not isinstance(given, str | bytes | Path):
-        text = f"a robot comes from a path or from URDF text, not from {given!r}"
-        raise ParameterError(Finding("not-a-source", text))
+    demand_source(source)
     if isinstance(source, bytes) or (isinstance(source, str) and urdf.is_text(source)):
         return urdf.read_text(source, strict=strict)
     suffix = Path(source).suffix.lower()
@@ -52,3 +49,10 @@ def read(
         )
         refuse("unknown-format", message, "", found=suffix, allowed=".urdf, .xacro, .yaml, .yml")
     return reader(source, strict=strict, package_dirs=package_dirs, xacro_args=xacro_args)
+
+
+def demand_source(source: object) -> None:
+    """Raise ParameterError unless it is a path or text."""
+    if not isinstance(source, str | bytes | Path):
+        text = f"a robot comes from a path or from URDF text, not from {source!r}"
+        raise ParameterError(Finding("not-a-source", text))

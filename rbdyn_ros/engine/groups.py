@@ -9,17 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.jit import inline, select
-from rbdyn_ros.engine.spatial import add3, cross3, quat_mul, scaled3, unit_quat
+from rbdyn_ros.engine.spatial import add3, cross3, quat_at, quat_mul, scaled3, unit_quat
 
 
 @inline
 def write3(array, k, x):
     array[k], array[k + 1], array[k + 2] = x
-
-
-@inline
-def quat_at(qpos, q):
-    return unit_quat(qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3])
 
 
 @inline

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.aba import articulated, count_bad
 from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.joint_library import YPR
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.manifold import (
     differentiate_joint,
@@ -16,12 +15,7 @@ from rbdyn_ros.engine.manifold import (
 )
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import bias_force
-from rbdyn_ros.engine.ypr import (
-    NEAR_SINGULAR,
-    angle_rates,
-    angular_velocity,
-    singular_distance,
-)
+from rbdyn_ros.engine.ypr import keep_turning, near_singular, resume_turning
 from rbdyn_ros.model.options import IMPLICIT_DAMPING, RK4
 
 if TYPE_CHECKING:
@@ -45,7 +39,7 @@ def integrate(m, d):
     h = m.opt.timestep
     if m.opt.integrator_id == RK4:
         _keep_start(m, d)
-    if m.opt.integrator_id == RK4 and not _near_singular(m, d):
+    if m.opt.integrator_id == RK4 and not near_singular(m, d):
         _rk4(m, d, h)
     else:
         _euler(m, d, h)
@@ -59,12 +53,12 @@ def _euler(m, d, h):
     articulated(m, d, implicit, d.qacc_step)
     # v <- v + h a, then q <- q (+) h v
     if m.nypr > 0:
-        _ypr_turning(m, d, h)
+        keep_turning(m, d, h)
     for k in range(m.nv):
         d.qvel[k] += h * d.qacc_step[k]
     integrate_pos(m, d.qpos, d.qvel, h)
     if m.nypr > 0:
-        _ypr_rates(m, d)
+        resume_turning(m, d)
 
 
 @kernel
@@ -89,41 +83,6 @@ def qpos_dot(m: Model, qpos: Vector, qvel: Vector, out: Vector) -> None:
     for j in range(m.njnt):
         if m.jnt_dofadr[j] < m.nv:
             joint_qpos_dot(m, j, qpos, qvel, out)
-
-
-@kernel
-def _ypr_turning(m, d, h):
-    """Keep in rk_rate the angular velocities that yaw-pitch-roll joints will have after the step.
-
-    Close to the singularity angle rates are huge, and those of one position are nonsense at the
-    next; the angular velocity is what goes on.
-    """
-    for j in range(m.njnt):
-        if m.jnt_type[j] == YPR and m.jnt_dofadr[j] < m.nv:
-            angular_velocity(m, d, j, h, d.rk_rate)
-
-
-@kernel
-def _ypr_rates(m, d):
-    """Set the angle rates that those angular velocities are at the new position."""
-    for j in range(m.njnt):
-        if m.jnt_type[j] == YPR and m.jnt_dofadr[j] < m.nv:
-            angle_rates(m, d, j, d.rk_rate)
-
-
-@kernel
-def _near_singular(m, d):
-    """Whether a trial state of the step may come so close that angle rates are nonsense."""
-    near = False
-    if m.nypr > 0:
-        for j in range(m.njnt):
-            if m.jnt_type[j] == YPR and m.jnt_dofadr[j] < m.nv:
-                v = m.jnt_dofadr[j]
-                rates = abs(d.qvel[v]) + abs(d.qvel[v + 1]) + abs(d.qvel[v + 2])
-                # five steps away: found by trial, with 1 to 8 rad/s and steps of 1 to 5 ms
-                reach = max(NEAR_SINGULAR, 5.0 * m.opt.timestep * rates)
-                near = near or singular_distance(m, d, j) < reach
-    return near
 
 
 @kernel

@@ -1,6 +1,7 @@
 """What each joint does: pose, motion axes and velocity across it.
 
-This file, joint_library.py and manifold.py are the only places that switch on the type of a joint.
+This file, joint_library.py, ypr.py and manifold.py are the only places that ask for the type of a
+joint.
 A joint leads from its predecessor's frame F_p to its successor's F_s. Vectors are in world axes
 about the tree's centre of mass, so to reverse a joint (RBDA table 4.2) is to let its two frames
 change places and to negate its motion: no transform remains.
@@ -161,10 +162,8 @@ def joint_velocity(m, d, j, i, v):
     Source: MuJoCo mj_comVel.
     """
     if m.jnt_common[j]:
-        v = _velocity(m, d, j, v)
-    else:
-        v = _uncommon_velocity(m, d, j, i, v)
-    return v
+        return _velocity(m, d, j, v)
+    return _uncommon_velocity(m, d, j, i, v)
 
 
 @inline

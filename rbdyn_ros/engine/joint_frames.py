@@ -13,8 +13,8 @@ from rbdyn_ros.engine.spatial import (
     load9,
     mat_mul,
     mat_vec,
+    quat_at,
     quat_to_mat,
-    unit_quat,
 )
 
 
@@ -89,8 +89,7 @@ def in_plane(m, j, x, y):
 @inline
 def quat_mat(qpos, q):
     """Return the rotation of the quaternion at q."""
-    # the state is kept of unit length; what a user writes may not be
-    return quat_to_mat(unit_quat(qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3]))
+    return quat_to_mat(quat_at(qpos, q))
 
 
 @inline

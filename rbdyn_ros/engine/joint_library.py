@@ -33,14 +33,13 @@ from rbdyn_ros.engine.spatial import (
     store6,
     sub3,
 )
-from rbdyn_ros.engine.ypr import yaw_pitch_roll, ypr_motion
+from rbdyn_ros.engine.ypr import YPR, yaw_pitch_roll, ypr_motion
 from rbdyn_ros.model.callbacks import R_AT, S_AT, S_DOT_AT
 from rbdyn_ros.model.joints import JointType
 
 HELICAL = int(JointType.HELICAL)
 CYLINDRICAL = int(JointType.CYLINDRICAL)
 UNIVERSAL = int(JointType.UNIVERSAL)
-YPR = int(JointType.YPR)
 RACK_PINION = int(JointType.RACK_PINION)
 PLANAR_FP = int(JointType.PLANAR_FP)
 PLANAR_FS = int(JointType.PLANAR_FS)

@@ -14,7 +14,6 @@ import numpy as np
 from rbdyn_ros.engine.groups import (
     integrate_quat,
     log_quat,
-    quat_at,
     quat_dot,
     rotated,
     travelled,
@@ -24,13 +23,14 @@ from rbdyn_ros.engine.groups import (
 )
 from rbdyn_ros.engine.jcalc import BALL, FREE, HINGE, SLIDE
 from rbdyn_ros.engine.jit import inline, kernel, select
+from rbdyn_ros.engine.joint_frames import quat_mat
 from rbdyn_ros.engine.joint_library import PLANAR_FP, PLANAR_FS, SIXDOF_FP, SIXDOF_FS
 from rbdyn_ros.engine.spatial import (
     add3,
     cross3,
     cross_motion,
     mat_vec,
-    quat_to_mat,
+    quat_at,
     scaled3,
     sub3,
     transposed,
@@ -65,13 +65,13 @@ def _integrate_group(m, j, qpos, qvel, h):
     if kind == SIXDOF_FP or kind == SIXDOF_FS:
         u = (h * qvel[v], h * qvel[v + 1], h * qvel[v + 2])
         step = travelled(u, (h * qvel[v + 3], h * qvel[v + 4], h * qvel[v + 5]))
-        R = quat_to_mat(quat_at(qpos, q))
+        R = quat_mat(qpos, q)
         p = (qpos[q + 4], qpos[q + 5], qpos[q + 6])
         integrate_quat(qpos, q, qvel, v, h)
         if kind == SIXDOF_FP:
             p = add3(p, mat_vec(R, step))
         else:  # position in the axes of the frame that has turned
-            p = mat_vec(transposed(quat_to_mat(quat_at(qpos, q))), mat_vec(R, add3(p, step)))
+            p = mat_vec(transposed(quat_mat(qpos, q)), mat_vec(R, add3(p, step)))
         qpos[q + 4], qpos[q + 5], qpos[q + 6] = p
     else:
         angle = h * qvel[v]
@@ -121,10 +121,10 @@ def _shift_between(m, j, qpos1, qpos2):
     if kind == SIXDOF_FP or kind == SIXDOF_FS:
         p1 = (qpos1[q + 4], qpos1[q + 5], qpos1[q + 6])
         p2 = (qpos2[q + 4], qpos2[q + 5], qpos2[q + 6])
-        E = transposed(quat_to_mat(quat_at(qpos1, q)))
+        E = transposed(quat_mat(qpos1, q))
         if kind == SIXDOF_FP:
             return mat_vec(E, sub3(p2, p1))
-        return sub3(mat_vec(E, mat_vec(quat_to_mat(quat_at(qpos2, q)), p2)), p1)
+        return sub3(mat_vec(E, mat_vec(quat_mat(qpos2, q), p2)), p1)
     if kind == PLANAR_FP:
         x, y = rotated(-qpos1[q], qpos2[q + 1] - qpos1[q + 1], qpos2[q + 2] - qpos1[q + 2])
     else:
@@ -194,7 +194,7 @@ def joint_qpos_dot(m, j, qpos, qvel, out):
         w = (qvel[v], qvel[v + 1], qvel[v + 2])
         shift = (qvel[v + 3], qvel[v + 4], qvel[v + 5])
         if kind == SIXDOF_FP:
-            shift = mat_vec(quat_to_mat(quat_at(qpos, q)), shift)
+            shift = mat_vec(quat_mat(qpos, q), shift)
         else:
             shift = sub3(shift, cross3(w, (qpos[q + 4], qpos[q + 5], qpos[q + 6])))
         write3(out, q + 4, shift)
@@ -219,21 +219,14 @@ def joint_stretch(m, j, qpos, rest, stretch):
     """
     kind = m.jnt_type[j]
     q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
-    if kind == BALL:
-        write3(stretch, v, turn_between(rest, qpos, q))
-    elif kind == FREE:
-        for k in range(3):
-            stretch[v + k] = qpos[q + k] - rest[q + k]
-        write3(stretch, v + 3, turn_between(rest, qpos, q + 3))
-    elif kind == SIXDOF_FP or kind == SIXDOF_FS:
+    if kind == SIXDOF_FP or kind == SIXDOF_FS:
         write3(stretch, v, turn_between(rest, qpos, q))
         write3(stretch, v + 3, scaled3(_shift_between(m, j, qpos, rest), -1.0))
     elif kind == PLANAR_FP or kind == PLANAR_FS:
         x, y, _ = _shift_between(m, j, qpos, rest)
         stretch[v], stretch[v + 1], stretch[v + 2] = qpos[q] - rest[q], -x, -y
     else:
-        for k in range(m.jnt_dofnum[j]):
-            stretch[v + k] = qpos[q + k] - rest[q + k]
+        differentiate_joint(m, j, rest, qpos, stretch, 1.0)
 
 
 @inline

@@ -196,6 +196,12 @@ def unit_quat(w, x, y, z):
 
 
 @inline
+def quat_at(qpos, q):
+    # the state is kept of unit length; what a user writes may not be
+    return unit_quat(qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3])
+
+
+@inline
 def quat_to_mat(q):
     w, x, y, z = q
     return (

@@ -10,6 +10,9 @@ import numpy as np
 from rbdyn_ros.engine.jit import inline, kernel, select
 from rbdyn_ros.engine.joint_frames import write_turn
 from rbdyn_ros.engine.spatial import mat_vec
+from rbdyn_ros.model.joints import JointType
+
+YPR = int(JointType.YPR)
 
 #: Such a joint with |cos(pitch)| below this is counted in nsingular ...
 NEAR_SINGULAR = 1e-2
@@ -53,13 +56,13 @@ def _pitch_roll(qpos, q):
 
 
 @inline
-def singular_distance(m, d, j):
+def _distance(m, d, j):
     """Return |cos(pitch)| of a yaw-pitch-roll joint."""
     return abs(np.cos(d.qpos_all[m.jnt_qposadr[j] + 1]))
 
 
 @kernel
-def angular_velocity(m, d, j, h, out):
+def _angular_velocity(m, d, j, h, out):
     """Write w + h dw/dt of a yaw-pitch-roll joint, at qvel and qacc_step (RBDA eq 4.8, 4.9)."""
     v = m.jnt_dofadr[j]
     c2, s2, c3, s3, _ = _pitch_roll(d.qpos, m.jnt_qposadr[j])
@@ -75,7 +78,7 @@ def angular_velocity(m, d, j, h, out):
 
 
 @kernel
-def angle_rates(m, d, j, w):
+def _angle_rates(m, d, j, w):
     """Write to qvel the angle rates of a yaw-pitch-roll joint that turns with w."""
     v = m.jnt_dofadr[j]
     c2, s2, c3, s3, _ = _pitch_roll(d.qpos, m.jnt_qposadr[j])
@@ -83,3 +86,43 @@ def angle_rates(m, d, j, w):
     d.qvel[v] = yaw
     d.qvel[v + 1] = c3 * w[v + 1] - s3 * w[v + 2]
     d.qvel[v + 2] = w[v] + s2 * yaw
+
+
+@inline
+def _turns_freely(m, j):
+    return m.jnt_type[j] == YPR and m.jnt_dofadr[j] < m.nv
+
+
+@kernel
+def keep_turning(m, d, h):
+    """Keep in rk_rate the angular velocities that yaw-pitch-roll joints will have after the step.
+
+    Close to the singularity angle rates are huge, and those of one position are nonsense at the
+    next; the angular velocity is what goes on.
+    """
+    for j in range(m.njnt):
+        if _turns_freely(m, j):
+            _angular_velocity(m, d, j, h, d.rk_rate)
+
+
+@kernel
+def resume_turning(m, d):
+    """Set the angle rates that those angular velocities are at the new position."""
+    for j in range(m.njnt):
+        if _turns_freely(m, j):
+            _angle_rates(m, d, j, d.rk_rate)
+
+
+@kernel
+def near_singular(m, d):
+    """Whether a trial state of the step may come so close that angle rates are nonsense."""
+    near = False
+    if m.nypr > 0:
+        for j in range(m.njnt):
+            if _turns_freely(m, j):
+                v = m.jnt_dofadr[j]
+                rates = abs(d.qvel[v]) + abs(d.qvel[v + 1]) + abs(d.qvel[v + 2])
+                # five steps away: found by trial, with 1 to 8 rad/s and steps of 1 to 5 ms
+                reach = max(NEAR_SINGULAR, 5.0 * m.opt.timestep * rates)
+                near = near or _distance(m, d, j) < reach
+    return near

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.description.audit import Audit, quote
 from rbdyn_ros.model.callbacks import registered_joint, registered_motion
-from rbdyn_ros.model.compile import inertia_pattern
+from rbdyn_ros.model.compile import driven_last, inertia_pattern
 from rbdyn_ros.model.fields import Field
-from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType
+from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType, user_kind
 from rbdyn_ros.model.model import MODEL_FIELDS
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -164,8 +164,7 @@ def _judge_user_types(kind: str, arrays: Arrays, names: Names, audit: Audit) -> 
 def _kind(kind: JointType, user_type: str) -> JointKind:
     if kind != JointType.USER:
         return JOINT_KINDS[kind]
-    nv = registered_joint(user_type).nv
-    return JointKind((0.0,) * nv, (1,) + (0,) * (nv - 1))
+    return user_kind(registered_joint(user_type).nv)
 
 
 def _derived(arrays: Arrays, kinds: Sequence[JointKind], driven: NDArray[np.bool_]) -> Arrays:
@@ -190,8 +189,8 @@ def _derived(arrays: Arrays, kinds: Sequence[JointKind], driven: NDArray[np.bool
         "body_dofnum": dofnum,
         "body_dofadr": np.where(dofnum > 0, np.cumsum(dofnum) - dofnum, -1),
         "jnt_common": (arrays["jnt_reversed"] == 0) & (types <= JointType.PLANAR),
-        "jnt_qposadr": _driven_last(nq, driven),
-        "jnt_dofadr": _driven_last(nv, driven),
+        "jnt_qposadr": driven_last(nq, driven),
+        "jnt_dofadr": driven_last(nv, driven),
         "jnt_dofnum": nv,
         "jnt_bodyid": bodies[1:],
         "jnt_userid": np.where(user, np.cumsum(user) - 1, -1),
@@ -226,14 +225,6 @@ def _derived_dofs(
         "dof_parentid": np.array(above, np.int64),
         "dof_newframe": np.array(newframe + driven_newframe, np.int64),
     }
-
-
-def _driven_last(lengths: Ints, driven: NDArray[np.bool_]) -> Ints:
-    """Return where each joint's share begins if those of driven joints come after all others."""
-    order = np.argsort(driven, kind="stable")
-    starts = np.zeros_like(lengths)
-    starts[order] = np.cumsum(lengths[order]) - lengths[order]
-    return starts
 
 
 def _judge_drives(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Description, Joint, Limit, Pose
@@ -180,8 +180,8 @@ def _joints(tree: Tree) -> Arrays:
         "jnt_type": types,
         "jnt_reversed": ~forward,
         "jnt_common": forward & (types <= JointType.PLANAR),
-        "jnt_qposadr": _driven_last([kind.nq for kind in kinds], driven),
-        "jnt_dofadr": _driven_last([kind.nv for kind in kinds], driven),
+        "jnt_qposadr": driven_last([kind.nq for kind in kinds], driven),
+        "jnt_dofadr": driven_last([kind.nv for kind in kinds], driven),
         "jnt_dofnum": np.array([kind.nv for kind in kinds], np.int64),
         "jnt_bodyid": np.arange(1, len(bodies) + 1),
         "jnt_userid": np.where(user, np.cumsum(user) - 1, -1),
@@ -202,11 +202,12 @@ def _joints(tree: Tree) -> Arrays:
     }
 
 
-def _driven_last(lengths: Sequence[int], driven: Sequence[bool]) -> NDArray[np.int64]:
+def driven_last(lengths: ArrayLike, driven: ArrayLike) -> NDArray[np.int64]:
     """Return where each joint's share begins if those of driven joints come after all others."""
-    order = np.argsort(np.array(driven, bool), kind="stable")
-    starts = np.zeros(len(lengths), np.int64)
-    starts[order] = _starts(np.asarray(lengths, np.int64)[order])[: len(lengths)]
+    shares = np.asarray(lengths, np.int64)
+    order = np.argsort(np.asarray(driven, bool), kind="stable")
+    starts = np.zeros_like(shares)
+    starts[order] = np.cumsum(shares[order]) - shares[order]
     return starts
 
 
