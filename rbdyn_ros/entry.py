@@ -105,7 +105,7 @@ def not_a_pair(m: object, d: object) -> ModelError:
 
 
 def is_vector(vector: object, n: int, written: bool) -> bool:
-    """Whether a kernel may read the first n numbers of an array, or write them."""
+    """Whether it is an array of n numbers that a kernel may read, or write."""
     if not isinstance(vector, np.ndarray) or vector.shape != (n,) or vector.dtype != np.float64:
         return False
     flags = vector.flags
