@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rbdyn_ros.description.arguments import frame, name, number, numbers, vector, wrong
+from rbdyn_ros.description.arguments import frame, name, number, vector, wrong
 from rbdyn_ros.description.audit import Audit, listing, quote
+from rbdyn_ros.description.builder_constraints import ConstraintBuilder
+from rbdyn_ros.description.builder_fields import FIELDS
 from rbdyn_ros.description.check import judge_built
 from rbdyn_ros.description.poses import ZERO, pose
 from rbdyn_ros.description.types import (
@@ -15,7 +17,6 @@ from rbdyn_ros.description.types import (
     Description,
     Inertial,
     Joint,
-    Limit,
     Link,
     Mimic,
     Pose,
@@ -24,10 +25,8 @@ from rbdyn_ros.description.types import (
     Vec3,
 )
 
-X_AXIS = (1.0, 0.0, 0.0)
 
-
-class SystemBuilder:
+class SystemBuilder(ConstraintBuilder):
     """A system of bodies that joints connect, part by part.
 
         swing = (
@@ -52,6 +51,7 @@ class SystemBuilder:
         Raises:
             ParameterError: a name is empty.
         """
+        super().__init__()
         self._name = name("the name of the system", system)
         self._base = Link(name("the name of the base", base))
         self._links: list[Link] = []
@@ -106,7 +106,8 @@ class SystemBuilder:
             **properties: further fields of types.Joint: `axis`, `axis2`, `limit` (a Limit or a
                 pair (lower, upper)), `limits` (one such for each coordinate), `damping`,
                 `friction`, `armature`, `stiffness`, `rest` (a number, or one a coordinate),
-                `motion`; and the parameters of the type, such as `pitch` and `radius`.
+                `motion`, `actuated`, `transmission` (a spatial force for each degree of
+                freedom); and the parameters of the type, such as `pitch` and `radius`.
 
         Raises:
             ParameterError: an argument is not of the kind that is wanted.
@@ -145,10 +146,47 @@ class SystemBuilder:
         properties["closes_loop"] = True
         return self._add(joint, joint_type, predecessor, successor, X_P, X_S, properties)
 
+    def point(
+        self,
+        joint: str,
+        predecessor: str,
+        successor: str,
+        X_P: Pose = IN_PLACE,
+        X_S: Pose = IN_PLACE,
+    ) -> SystemBuilder:
+        """Let a point of a body stay at a point of another: a spherical loop joint.
+
+        Arguments are those of `loop`; how its frames are turned means nothing.
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        return self.loop(joint, "spherical", predecessor, successor, X_P=X_P, X_S=X_S)
+
+    def weld(
+        self,
+        joint: str,
+        predecessor: str,
+        successor: str,
+        X_P: Pose = IN_PLACE,
+        X_S: Pose = IN_PLACE,
+    ) -> SystemBuilder:
+        """Let a frame of a body stay in a frame of another: a fixed loop joint.
+
+        Unlike a fixed joint of the tree it is held by a constraint force. Arguments are those of
+        `loop`.
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        return self.loop(joint, "fixed", predecessor, successor, X_P=X_P, X_S=X_S)
+
     def couple(
         self, joint: str, follows: str, ratio: float = 1.0, offset: float = 0.0
     ) -> SystemBuilder:
-        """Let a joint follow another like a gear: q = ratio * q_follows + offset.
+        """Let a joint follow another: q = ratio * q_follows + offset.
+
+        It has no freedom of its own any more. A `gear` between joints leaves them theirs.
 
         Raises:
             ParameterError: an argument is not of the kind that is wanted.
@@ -226,6 +264,7 @@ class SystemBuilder:
             source=self._name,
             base=self._base.name,
             springs=tuple(self._springs),
+            constraints=tuple(self._constraints),
         )
         checked = judge_built(built, audit)
         audit.raise_errors(self._name)
@@ -244,7 +283,7 @@ class SystemBuilder:
         owner = f"joint {name('the name of a joint', joint)!r}"
         fields = {
             key: read(f"the {key} of {owner}", properties.pop(key))
-            for key, read in _FIELDS.items()
+            for key, read in FIELDS.items()
             if key in properties
         }
         self._joints.append(
@@ -281,45 +320,3 @@ def _change(
         audit.error("duplicate", owner, None, "is given more than once", found=joint)
     else:
         changes[joint][field] = value
-
-
-def _limit(what: str, value: object) -> Limit | None:
-    if value is None or isinstance(value, Limit):
-        return value
-    allowed = "a Limit or a pair (lower, upper)"
-    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
-        wrong(what, value, allowed)
-    if not all(isinstance(bound, int | float) for bound in value):
-        wrong(what, value, allowed)
-    return Limit(float(value[0]), float(value[1]))
-
-
-def _limits(what: str, value: object) -> tuple[Limit, ...]:
-    if not isinstance(value, Iterable) or isinstance(value, str):
-        wrong(what, value, "a Limit or a pair (lower, upper) for each coordinate")
-    limits = (_limit(what, bounds) for bounds in value)
-    return tuple(Limit() if limit is None else limit for limit in limits)
-
-
-def _rest(what: str, value: object) -> tuple[float, ...]:
-    return numbers(what, (value,) if isinstance(value, int | float) else value)
-
-
-def _as_it_is(_what: str, value: Any) -> Any:
-    return value
-
-
-#: How the properties of a joint that are fields of types.Joint are read; others are parameters.
-_FIELDS: dict[str, Any] = {
-    "axis": vector,
-    "axis2": vector,
-    "limit": _limit,
-    "limits": _limits,
-    "damping": number,
-    "friction": number,
-    "armature": number,
-    "stiffness": number,
-    "rest": _rest,
-    "motion": _as_it_is,
-    "closes_loop": _as_it_is,
-}

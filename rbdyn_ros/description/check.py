@@ -6,14 +6,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from rbdyn_ros.description.audit import Audit, quote, robot_element
+from rbdyn_ros.description.constraints import judge_constraints
 from rbdyn_ros.description.inertials import judge_inertials
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.joints import judge_joint, judge_numbers
 from rbdyn_ros.description.kinds import judge_kinds
-from rbdyn_ros.description.mimics import judge_mimics
+from rbdyn_ros.description.mimics import judge_mimics, judge_reach
 from rbdyn_ros.description.springs import judge_springs
 from rbdyn_ros.description.topology import judge_references, judge_topology
-from rbdyn_ros.description.types import Description, Joint, Link, Spring
+from rbdyn_ros.description.types import Constraint, Description, Joint, Link, Spring
+
+_Part = Link | Joint | Spring | Constraint
 
 
 def check(description: Description, *, strict: bool = True) -> Description:
@@ -75,22 +78,23 @@ def judge(
     _judge_names("link", description.links, audit)
     _judge_names("joint", description.joints, audit)
     _judge_names("spring", description.springs, audit)
+    _judge_names("constraint", description.constraints, audit)
     judge_inertials(description.links, audit)
     sound = [joint for joint in description.joints if judge_numbers(joint, types, audit)]
     audit.partial |= len(sound) < len(description.joints)
     bounded = not description.base  # URDF demands limits, a mechanism may turn without end
     joints = [judge_joint(joint, bounded, audit) for joint in sound]
     joints = judge_mimics(joints, types, audit)
+    judge_reach(joints, audit)
     judge_references(description.links, joints, audit)
     bodies = judge_topology(description, joints, audit)
     judge_springs(description, bodies, audit)
-    return replace(description, joints=tuple(joints))
+    constraints = judge_constraints(description, joints, bodies, audit)
+    return replace(description, joints=tuple(joints), constraints=constraints)
 
 
-def _judge_names(
-    kind: str, parts: Sequence[Link] | Sequence[Joint] | Sequence[Spring], audit: Audit
-) -> None:
-    first: dict[str, Link | Joint | Spring] = {}
+def _judge_names(kind: str, parts: Sequence[_Part], audit: Audit) -> None:
+    first: dict[str, _Part] = {}
     for part in parts:
         name, line = part.name, part.line
         if not name.strip() or "\0" in name:

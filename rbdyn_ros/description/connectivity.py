@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from rbdyn_ros.description.audit import Audit, listing, quote, robot_element
 from rbdyn_ros.description.types import Description, Joint
@@ -31,6 +31,18 @@ class RigidBodies:
     def join_one(self, joint: Joint) -> bool:
         """Return whether both ends of a joint are on one rigid body."""
         return self.find(joint.parent) == self.find(joint.child)
+
+
+def judge_links(
+    names: Iterable[str], known: Collection[str], owner: str, line: int | None, audit: Audit
+) -> bool:
+    """Return whether all links of these names are known; if not, add errors."""
+    unknown = [name for name in names if name not in known]
+    for name in unknown:
+        allowed = sorted(known)
+        message = f"the link {quote(name)} does not exist{audit.hint(name, allowed)}"
+        audit.error("unknown-link", owner, line, message, found=name, allowed=listing(allowed))
+    return not unknown
 
 
 def judge_rigid(joints: Sequence[Joint], bodies: RigidBodies, audit: Audit) -> None:

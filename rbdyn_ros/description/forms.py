@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import TypeVar
 
 from rbdyn_ros.description.audit import Audit, listing, quote
 from rbdyn_ros.description.poses import quat_from_rpy
@@ -15,8 +16,11 @@ from rbdyn_ros.description.yaml_text import Items, Node, Scalar, Table
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _INFINITE = {".inf": math.inf, "+.inf": math.inf, "-.inf": -math.inf}
 _NOT_FINITE = re.compile(r"[+-]?\.?(nan|inf|infinity)", re.IGNORECASE)
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
 _NOTHING = ("", "~", "null")
 _FLAGS = {"true": True, "false": False}
+
+T = TypeVar("T")
 
 
 def is_nothing(node: Node | None) -> bool:
@@ -91,6 +95,31 @@ class Form:
             self.wrong(node, what, owner, "a number or .inf" if infinite else "a finite number")
         return value
 
+    def whole(self, node: Node, what: str, owner: str) -> int | None:
+        """Return a whole number that is not negative."""
+        if isinstance(node, Scalar) and not node.quoted and _WHOLE.fullmatch(node.text):
+            return int(node.text)
+        self.wrong(node, what, owner, "one of 0, 1, 2, ...")
+        return None
+
+    def items(
+        self,
+        node: Node,
+        what: str,
+        each: str,
+        owner: str,
+        read: Callable[[Node, str, str], T | None],
+    ) -> tuple[T, ...] | None:
+        """Return what each item of a list holds, as `read` reads it."""
+        if not isinstance(node, Items):
+            self.wrong(node, what, owner, f"a list of {each}s")
+            return None
+        read_items = [
+            read(item, f"{each} {number}", owner) for number, item in enumerate(node.nodes, 1)
+        ]
+        known = tuple(item for item in read_items if item is not None)
+        return known if len(known) == len(read_items) else None
+
     def numbers(
         self, node: Node, what: str, owner: str, count: int | None = None
     ) -> tuple[float, ...] | None:
@@ -116,6 +145,17 @@ class Form:
         """Return three numbers."""
         values = self.numbers(node, what, owner, 3)
         return None if values is None else (values[0], values[1], values[2])
+
+    def point(self, node: Node, what: str, owner: str) -> tuple[str, Vec3] | None:
+        """Return a link and a point in its frame: a table of `link` and `xyz`."""
+        table = self.table(node, what, owner, ("link", "xyz"), ("link",))
+        if table is None:
+            return None
+        link = self.name(table.nodes["link"], "link", owner)
+        at: Vec3 | None = (0.0, 0.0, 0.0)
+        if "xyz" in table.nodes:
+            at = self.vector(table.nodes["xyz"], "xyz", owner)
+        return None if link is None or at is None else (link, at)
 
     def pose(self, table: Table, owner: str, before: Pose) -> Pose | None:
         """Return the pose of a table's `xyz` and `rpy`; what is not there is as before."""

@@ -24,6 +24,7 @@ class JointSpec:
             a motion given over time; empty where the coordinates cannot (quaternions, positions
             that are not the integral of their velocities).
         radial: it has one Limit all the same: `upper` bounds the angle from the zero position.
+        velocities: its degrees of freedom where `coordinates` is empty.
     """
 
     axes: int = 0
@@ -32,6 +33,12 @@ class JointSpec:
     nonzero: tuple[str, ...] = ()
     coordinates: tuple[str, ...] = ()
     radial: bool = False
+    velocities: int = 0
+
+    @property
+    def dofs(self) -> int:
+        """Degrees of freedom."""
+        return len(self.coordinates) or self.velocities
 
 
 #: Every type by its name; register_joint adds to it.
@@ -40,18 +47,18 @@ JOINT_SPECS: dict[str, JointSpec] = {
     "continuous": JointSpec(axes=1, coordinates=("rad",)),
     "prismatic": JointSpec(axes=1, coordinates=("m",)),
     "fixed": JointSpec(),
-    "floating": JointSpec(),
+    "floating": JointSpec(velocities=6),
     "planar": JointSpec(axes=2, optional_axis2=True, coordinates=("m", "m", "rad")),
     "helical": JointSpec(axes=1, parameters=("pitch",), nonzero=("pitch",), coordinates=("rad",)),
     "cylindrical": JointSpec(axes=1, coordinates=("rad", "m")),
     "universal": JointSpec(axes=2, coordinates=("rad", "rad")),
-    "spherical": JointSpec(radial=True),
+    "spherical": JointSpec(radial=True, velocities=3),
     "spherical_ypr": JointSpec(coordinates=("rad", "rad", "rad")),
     "rack_pinion": JointSpec(
         axes=2, optional_axis2=True, parameters=("radius",), coordinates=("rad",)
     ),
-    "planar_fp": JointSpec(axes=2, optional_axis2=True),
-    "planar_fs": JointSpec(axes=2, optional_axis2=True),
-    "sixdof_fp": JointSpec(),
-    "sixdof_fs": JointSpec(),
+    "planar_fp": JointSpec(axes=2, optional_axis2=True, velocities=3),
+    "planar_fs": JointSpec(axes=2, optional_axis2=True, velocities=3),
+    "sixdof_fp": JointSpec(velocities=6),
+    "sixdof_fs": JointSpec(velocities=6),
 }

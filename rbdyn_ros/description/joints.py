@@ -1,28 +1,25 @@
-"""Judges joints one by one: type, numbers, axes, parameters, springs.
+"""Judges joints one by one: type, numbers, parameters, springs.
 
-What a joint of one type takes is its JointSpec; limits.py and motions.py judge those two.
+What a joint of one type takes is its JointSpec; axes.py, limits.py, motions.py and actuators.py
+judge those four.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from rbdyn_ros.description.actuators import forces_are_numbers, judge_actuator
 from rbdyn_ros.description.audit import Audit, quote, told
+from rbdyn_ros.description.axes import DEFAULT_AXIS, judge_axes
 from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.description.limits import judge_limits, limits_are_numbers
 from rbdyn_ros.description.motions import judge_motion
 from rbdyn_ros.description.passive import judge_loop_joint
-from rbdyn_ros.description.types import IN_PLACE, Joint, Vec3
+from rbdyn_ros.description.types import IN_PLACE, Joint
 from rbdyn_ros.description.values import are_finite, judge_finite, judge_pose, judge_sign
 
-DEFAULT_AXIS = (1.0, 0.0, 0.0)
-ZERO_AXIS = 1e-6  # a shorter axis is a slip of the author, not a direction
-UNIT_AXIS = 1e-9  # a larger deviation from unit length is worth a note
-SQUARE_AXES = 1e-6  # a larger cosine between two axes is more than a rounding error
-ROUNDING = 1e-15  # what is within it is in normal form already
 _FORCES = ("damping", "friction", "stiffness", "armature")
 _JOINT_FIELDS = tuple(field.name for field in fields(Joint))
 
@@ -66,6 +63,7 @@ def judge_numbers(joint: Joint, types: Collection[str], audit: Audit) -> bool:
         message = f"the parameters are {told(parameters)}, not a mapping of names to numbers"
         audit.error("bad-parameters", owner, line, message)
         sound = False
+    sound &= forces_are_numbers(joint, owner, audit)
     return sound & limits_are_numbers(joint, owner, audit)
 
 
@@ -90,7 +88,8 @@ def judge_joint(joint: Joint, bounded: bool, audit: Audit) -> Joint:
     for what in _FORCES:
         judge_sign(what, getattr(joint, what), owner, joint.line, audit)
     _judge_rest(joint, spec, owner, audit)
-    axis, axis2 = _judge_axes(joint, spec, owner, audit)
+    judge_actuator(joint, spec, owner, audit)
+    axis, axis2 = judge_axes(joint, spec, owner, audit)
     bounded = bounded and joint.motion is None and not joint.closes_loop
     limit, limits = judge_limits(joint, spec, bounded, owner, audit)
     return _changed(joint, axis=axis, axis2=axis2, limit=limit, limits=limits)
@@ -103,7 +102,7 @@ def _changed(joint: Joint, **judged: Any) -> Joint:
 
 
 def _judge_fixed(joint: Joint, owner: str, audit: Audit) -> Joint:
-    passive = ("limits", "stiffness", "rest", "armature")
+    passive = ("limits", "stiffness", "rest", "armature", "transmission")
     ignored = [what for what in passive if getattr(joint, what)]
     if joint.axis2 is not None:
         ignored.insert(0, "axis2")
@@ -122,6 +121,7 @@ def _judge_fixed(joint: Joint, owner: str, audit: Audit) -> Joint:
         stiffness=0.0,
         rest=(),
         armature=0.0,
+        transmission=(),
     )
 
 
@@ -161,69 +161,3 @@ def _judge_rest(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> None
     elif joint.stiffness == 0.0:
         message = "the rest position means nothing, for the stiffness is 0"
         audit.add("note", "rest-ignored", owner, joint.line, message, found=str(joint.rest))
-
-
-def _judge_axes(
-    joint: Joint, spec: JointSpec, owner: str, audit: Audit
-) -> tuple[Vec3, Vec3 | None]:
-    """Return the axes that the type has, as unit vectors that are perpendicular."""
-    first, second = joint.axis, joint.axis2
-    needless = [("axis", first)] if spec.axes == 0 and first != DEFAULT_AXIS else []
-    needless += [("second axis", second)] if spec.axes < 2 and second is not None else []
-    for what, axis in needless:
-        message = f"the {what} means nothing for a {joint.type} joint and is ignored"
-        audit.add("note", "axis-ignored", owner, joint.line, message, found=str(axis))
-    if spec.axes == 0:
-        return DEFAULT_AXIS, None
-    unit = _judge_axis(first, "axis", joint, owner, audit) or DEFAULT_AXIS
-    if spec.axes == 1:
-        return unit, None
-    if second is None:
-        if not spec.optional_axis2:
-            message = f"has no second axis (axis2); a {joint.type} joint needs two"
-            audit.error("missing-axis2", owner, joint.line, message, allowed="axis2")
-        return unit, None
-    unit2 = _judge_axis(second, "second axis", joint, owner, audit)
-    return unit, None if unit2 is None else _squared(unit, unit2, joint, owner, audit)
-
-
-def _judge_axis(axis: Vec3, what: str, joint: Joint, owner: str, audit: Audit) -> Vec3 | None:
-    """Return a unit vector; None if the axis has no direction, which is an error."""
-    line = joint.line
-    length = math.hypot(*axis)
-    if length < ZERO_AXIS:
-        message = f"the {what} is zero; a {joint.type} joint needs a direction"
-        audit.error("zero-axis", owner, line, message, found=str(axis), allowed="a direction")
-        return None
-    if math.isinf(length):  # beyond the largest number, though none of its entries is
-        axis = _scaled(axis, 4.0)
-        length = math.hypot(*axis)
-    if abs(length - 1.0) > UNIT_AXIS:
-        message = f"the {what} has length {length:.9g} and was normalised"
-        audit.add("note", "axis-normalised", owner, line, message, found=f"{length:.9g}")
-    return axis if length == 1.0 else _scaled(axis, length)
-
-
-def _scaled(axis: Vec3, divisor: float) -> Vec3:
-    return (axis[0] / divisor, axis[1] / divisor, axis[2] / divisor)
-
-
-def _squared(axis: Vec3, axis2: Vec3, joint: Joint, owner: str, audit: Audit) -> Vec3:
-    """Return the second axis without what it has of the first."""
-    cosine = sum(a * b for a, b in zip(axis, axis2, strict=True))
-    if abs(cosine) > SQUARE_AXES:
-        angle = math.degrees(math.acos(max(-1.0, min(1.0, cosine))))
-        message = f"the axes must be perpendicular; they are {angle:.6g} degrees apart"
-        audit.error(
-            "axes-not-perpendicular",
-            owner,
-            joint.line,
-            message,
-            found=f"{angle:.6g}",
-            allowed="90 degrees",
-        )
-        return axis2
-    if abs(cosine) <= ROUNDING:
-        return axis2
-    x, y, z = (b - cosine * a for a, b in zip(axis, axis2, strict=True))
-    return _scaled((x, y, z), math.hypot(x, y, z))

@@ -15,11 +15,16 @@ import numpy as np
 
 from rbdyn_ros.description.audit import Audit, quote, robot_element, told
 from rbdyn_ros.description.types import (
+    Constraint,
     Description,
+    Gear,
+    GearTerm,
     Inertial,
     Joint,
+    Length,
     Link,
     Mimic,
+    Roll,
     Spring,
     Trajectory,
 )
@@ -29,6 +34,7 @@ Kind = tuple[type | UnionType, str]
 
 _TEXT: Kind = (str, "a text")
 _FLAG: Kind = (bool | np.bool_, "True or False")
+_COUNT: Kind = (int | np.integer, "a whole number")
 _LINE: Kind = (int | None, "a whole number or None")
 
 #: Of what kind a field must be, and how a sentence says so.
@@ -44,13 +50,32 @@ _FIELDS: dict[type, dict[str, Kind]] = {
         "line": _LINE,
         "rest": (tuple, "a sequence of numbers, one a coordinate"),
         "closes_loop": _FLAG,
+        "actuated": _FLAG,
+        "transmission": (tuple, "a sequence of spatial forces, one a degree of freedom"),
     },
     Mimic: {"joint": _TEXT},
     Trajectory: {"periodic": _FLAG},
     Spring: {"name": _TEXT, "link1": _TEXT, "link2": _TEXT, "line": _LINE},
+    Length: {
+        "name": _TEXT,
+        "links": (tuple, "a sequence of names"),
+        "points": (tuple, "a sequence of points, one a link"),
+        "closed": _FLAG,
+        "line": _LINE,
+    },
+    Gear: {"name": _TEXT, "terms": (tuple, "a sequence of GearTerm"), "line": _LINE},
+    GearTerm: {"joint": _TEXT, "coordinate": _COUNT},
+    Roll: {"name": _TEXT, "link": _TEXT, "on": _TEXT, "line": _LINE},
     Finding: {"code": _TEXT, "message": _TEXT, "severity": _TEXT, "element": _TEXT, "line": _LINE},
 }
-_PARTS: dict[str, type] = {"links": Link, "joints": Joint, "springs": Spring, "findings": Finding}
+#: What the sequences of a Description hold, and how a sentence calls one of it.
+_PARTS: dict[str, tuple[type | UnionType, str]] = {
+    "links": (Link, "Link"),
+    "joints": (Joint, "Joint"),
+    "springs": (Spring, "Spring"),
+    "constraints": (Constraint, "Length, Gear or Roll"),
+    "findings": (Finding, "Finding"),
+}
 
 
 def judge_kinds(description: Description, audit: Audit) -> bool:
@@ -59,29 +84,48 @@ def judge_kinds(description: Description, audit: Audit) -> bool:
     name: object = description.name
     robot = robot_element(name) if isinstance(name, str) else "robot"
     _judge_fields(description, _FIELDS[Description], "", robot, None, audit)
-    for field, kind in _PARTS.items():
+    for field, (kind, called) in _PARTS.items():
         parts: object = getattr(description, field)
         if not isinstance(parts, tuple | list):
-            _wrong(field, parts, f"a tuple of {kind.__name__}", robot, None, audit)
+            _wrong(field, parts, f"a tuple of {called}", robot, None, audit)
             continue
         for number, part in enumerate(parts, start=1):
             if isinstance(part, kind):
-                _judge_part(part, kind, number, audit)
+                _judge_part(part, field[:-1], number, audit)
             else:
-                what = f"number {number} of its {field}"
-                _wrong(what, part, f"a {kind.__name__}", robot, None, audit)
+                _wrong(f"number {number} of its {field}", part, f"a {called}", robot, None, audit)
     return len(audit.findings) == before
 
 
-def _judge_part(part: Any, kind: type, number: int, audit: Audit) -> None:
+def _judge_part(part: Any, element: str, number: int, audit: Audit) -> None:
     name, line = getattr(part, "name", None), part.line
     called = quote(name) if isinstance(name, str) else f"number {number}"
-    owner, line = f"{kind.__name__.lower()} {called}", line if isinstance(line, int) else None
-    _judge_fields(part, _FIELDS[kind], "", owner, line, audit)
+    owner, line = f"{element} {called}", line if isinstance(line, int) else None
+    kinds = next(fields for kind, fields in _FIELDS.items() if isinstance(part, kind))
+    _judge_fields(part, kinds, "", owner, line, audit)
     for field, below in (("mimic", Mimic), ("motion", Trajectory)):
         value = getattr(part, field, None)
         if isinstance(value, below):
             _judge_fields(value, _FIELDS[below], f"{field}.", owner, line, audit)
+    if isinstance(part, Length):
+        _judge_names(part.links, owner, line, audit)
+    elif isinstance(part, Gear):
+        _judge_terms(part.terms, owner, line, audit)
+
+
+def _judge_names(links: object, owner: str, line: int | None, audit: Audit) -> None:
+    for number, name in enumerate(links if isinstance(links, tuple) else (), start=1):
+        if not isinstance(name, str):
+            _wrong(f"number {number} of its links", name, "a text", owner, line, audit)
+
+
+def _judge_terms(terms: object, owner: str, line: int | None, audit: Audit) -> None:
+    for number, term in enumerate(terms if isinstance(terms, tuple) else (), start=1):
+        if isinstance(term, GearTerm):
+            what = f"number {number} of its terms: "
+            _judge_fields(term, _FIELDS[GearTerm], what, owner, line, audit)
+        else:
+            _wrong(f"number {number} of its terms", term, "a GearTerm", owner, line, audit)
 
 
 def _judge_fields(

@@ -17,8 +17,17 @@
     loops:                          # joints that are never part of the spanning tree
       J4: {type: revolute, predecessor: rod, successor: ground, X_P: {xyz: [1, 0, 0]}}
 
-    couplings:
+    couplings:                      # joints that follow others: q = ratio * q_thumb + offset
       finger: {follows: thumb, ratio: 2.0, offset: 0.0}
+
+    constraints:                    # what holds between bodies beside their joints
+      strut: {rod: {from: {link: crank, xyz: [1, 0, 0]}, to: {link: slider}, length: 2}}
+      belt: {band: {points: [{link: a}, {link: b}, {link: c, xyz: [0, 1, 0]}], length: 4,
+                    closed: true, radius: 0.1}}
+      pair: {gear: {terms: [{joint: J1, factor: 2}, {joint: J3, factor: 1, coordinate: 0}],
+                    offset: 0}}
+      wheel: {roll: {body: disk, on: ground, radius: 0.1, centre: [0, 0, 0], axis: [0, 1, 0],
+                     point: [0, 0, 0], normal: [0, 0, 1]}}
 
     springs:
       return: {from: {link: crank, xyz: [1, 0, 0]}, to: {link: ground}, stiffness: 10}
@@ -31,10 +40,13 @@ Units are SI. Shapes are those of shapes.py, each with `density` or `mass` and w
 a link may have a list of them, or nothing: then it has no mass. A joint has `type`, `parent`,
 `child`, `origin` and `child_origin` (tables of `xyz` and `rpy`), `axis` (default [1, 0, 0]),
 `axis2`, `limit` (a table of `lower`, `upper`, `effort`, `velocity`, or a list [lower, upper]),
-`limits` (a list of such), `damping`, `friction`, `armature`, `stiffness`, `rest` and the
-parameters of its type. A loop has `predecessor`, `successor`, `X_P` and `X_S` instead of
+`limits` (a list of such), `damping`, `friction`, `armature`, `stiffness`, `rest`, `actuated`
+(true or false), `transmission` (a list of spatial forces, six numbers each) and the parameters of
+its type. A loop has `predecessor`, `successor`, `X_P` and `X_S` instead of
 `parent`, `child`, `origin` and `child_origin`. Joints may run either way; those that are no loops
-must connect every link with the base.
+must connect every link with the base. A constraint is of one kind; of a band `closed` (default
+true) and `radius` (of disks it goes round, default 0) may be left out, of a roll `axis` (then it
+is a sphere), and whatever is 0 or upright by default: types.py says what each means.
 """
 
 from __future__ import annotations
@@ -49,17 +61,18 @@ from rbdyn_ros.description.check import judge
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.forms import Form, is_nothing
 from rbdyn_ros.description.guard import refuse
+from rbdyn_ros.description.mechanism_constraints import read_constraints
 from rbdyn_ros.description.mechanism_joints import couple, drive, read_joints, read_loops
 from rbdyn_ros.description.mechanism_links import read_links
-from rbdyn_ros.description.types import Description, Link, Spring, Vec3
+from rbdyn_ros.description.mechanism_springs import read_springs
+from rbdyn_ros.description.types import Description, Link
 from rbdyn_ros.description.yaml_text import Node, Table, parse
 from rbdyn_ros.errors import DescriptionError, Finding
 
 VERSION = "rbdyn_mechanism"
-SECTIONS = ("links", "joints", "loops", "couplings", "springs", "drives")
+SECTIONS = ("links", "joints", "loops", "couplings", "constraints", "springs", "drives")
 KEYS = (VERSION, "name", "robot", "base", *SECTIONS)
 ROBOT_SUFFIXES = (".urdf", ".xacro")
-_SPRING_NUMBERS = ("stiffness", "damping", "length")
 
 
 def read(
@@ -147,7 +160,8 @@ def _described(
     joints = read_joints(parts["joints"], robot.joints if robot else (), form)
     joints += read_loops(parts["loops"], form)
     joints = drive(parts["drives"], couple(parts["couplings"], joints, form), form)
-    springs = _springs(parts["springs"], form)
+    springs = read_springs(parts["springs"], form)
+    constraints = read_constraints(parts["constraints"], form)
     name, base = _name(top, robot, source, form), _base(top, robot, form)
     if name is None or base is None:
         return None
@@ -155,7 +169,13 @@ def _described(
     if base in joined - {link.name for link in links}:
         links.append(Link(base))
     return Description(
-        name, tuple(links), tuple(joints), source, base=base, springs=tuple(springs)
+        name,
+        tuple(links),
+        tuple(joints),
+        source,
+        base=base,
+        springs=tuple(springs),
+        constraints=tuple(constraints),
     )
 
 
@@ -249,36 +269,3 @@ def _keep(robot: Description, top: Table, audit: Audit) -> None:
     said = {(finding.code, finding.element) for finding in kept}
     new = [f for f in audit.findings if f.line is not None or (f.code, f.element) not in said]
     audit.findings[:] = [*kept, *new]
-
-
-def _springs(section: Table, form: Form) -> list[Spring]:
-    springs = []
-    allowed, needed = ("from", "to", *_SPRING_NUMBERS), ("from", "to")
-    for name, node in section.nodes.items():
-        owner = f"spring {quote(name)}"
-        table = form.table(node, "spring", owner, allowed, needed)
-        if table is None:
-            continue
-        ends = [_spring_end(key, table.nodes[key], owner, form) for key in needed]
-        said = {
-            key: form.number(table.nodes[key], key, owner)
-            for key in _SPRING_NUMBERS
-            if key in table.nodes
-        }
-        known = {key: value for key, value in said.items() if value is not None}
-        one, other = ends
-        if one is not None and other is not None:
-            line = section.lines[name]
-            springs.append(Spring(name, one[0], other[0], one[1], other[1], line=line, **known))
-    return springs
-
-
-def _spring_end(key: str, node: Node, owner: str, form: Form) -> tuple[str, Vec3] | None:
-    table = form.table(node, f"end {quote(key)}", owner, ("link", "xyz"), ("link",))
-    if table is None:
-        return None
-    link = form.name(table.nodes["link"], "link", owner)
-    point: Vec3 | None = (0.0, 0.0, 0.0)
-    if "xyz" in table.nodes:
-        point = form.vector(table.nodes["xyz"], "xyz", owner)
-    return None if link is None or point is None else (link, point)

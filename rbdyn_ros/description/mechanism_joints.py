@@ -17,7 +17,10 @@ JOINT_ENDS = ("parent", "child", "origin", "child_origin")
 LOOP_ENDS = ("predecessor", "successor", "X_P", "X_S")
 _NUMBERS = ("damping", "friction", "armature", "stiffness")
 _BOUNDS = ("lower", "upper", "effort", "velocity")
-_OTHERS = ("type", "axis", "axis2", "limit", "limits", "rest", *_NUMBERS)
+_OTHERS = (
+    *("type", "axis", "axis2", "limit", "limits", "rest", "actuated", "transmission"),
+    *_NUMBERS,
+)
 
 
 def read_joints(section: Table, known: Sequence[Joint], form: Form) -> list[Joint]:
@@ -90,10 +93,27 @@ class _Sentence:
             return self.limit(node, Limit() if before is None else before.limit or Limit())
         if key == "limits":
             return self.limits(node)
+        if key == "actuated":
+            return form.flag(node, key, owner)
+        if key == "transmission":
+            return self.transmission(node)
         if key == "rest" and isinstance(node, Items):
             return form.numbers(node, key, owner)
         number = form.number(node, key, owner)
         return (number,) if key == "rest" and number is not None else number
+
+    def transmission(self, node: Node) -> tuple[tuple[float, ...], ...] | None:
+        what, form = "transmission", self.form
+        items = node.nodes if isinstance(node, Items) else ()
+        loose = next((item for item in items if not isinstance(item, Items)), None)
+        if loose is not None:
+            allowed = "spatial forces, each a list of six"
+            form.wrong(loose, what, self.owner, allowed, verb="holds")
+            return None
+        return form.items(node, what, "force", self.owner, self.force)
+
+    def force(self, node: Node, what: str, owner: str) -> tuple[float, ...] | None:
+        return self.form.numbers(node, f"{what} of the transmission", owner, 6)
 
     def limit(self, node: Node, before: Limit) -> Limit | None:
         if isinstance(node, Items):

@@ -1,13 +1,16 @@
-"""Judges which joint follows which."""
+"""Judges which joint follows which, and whether it keeps its limits in doing so."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from rbdyn_ros.description.audit import Audit, quote
 from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.description.types import Joint, Mimic
+from rbdyn_ros.description.types import Joint, Limit, Mimic
+
+REACH = 1e-6  # of a radian or metre: what rounded numbers in a file leave between two limits
 
 
 def judge_mimics(joints: Sequence[Joint], types: Collection[str], audit: Audit) -> list[Joint]:
@@ -106,3 +109,74 @@ def chain(names: Sequence[str], most: int = 8) -> str:
     half = most // 2
     head, tail = names[:half], names[-half:]
     return f"{chain(head)} -> ... -> {chain(tail)} ({len(names) - 1} steps)"
+
+
+def judge_reach(joints: Sequence[Joint], audit: Audit) -> None:
+    """Add a warning for every joint that follows another out of its own limits.
+
+    A joint that follows has no freedom that a limit could act on; only the limits of the joint at
+    the end of the chain are there to hold both.
+
+    Args:
+        joints: passed by judge_mimics.
+        audit: receives notes and warnings; with errors in it a chain may have no end.
+    """
+    if audit.errors or all(joint.mimic is None for joint in joints):
+        return
+    by_name = {joint.name: joint for joint in joints}
+    leads: dict[str, _Lead] = {}
+    for joint in joints:
+        lead = _lead(joint, by_name, leads)
+        if joint.mimic is None:
+            continue
+        if joint.mimic.ratio == 0.0:
+            message = f"the ratio is 0, so it stands still at its offset {joint.mimic.offset:g}"
+            owner = f"joint {quote(joint.name)}"
+            audit.add("note", "mimic-still", owner, joint.line, message, found="0")
+        if lead.joint.motion is None:  # else it is not for a limit to say where it goes
+            _judge_reach(joint, lead, audit)
+
+
+class _Lead(NamedTuple):
+    """A joint moves as q = ratio * q_joint + offset, and that one follows no other."""
+
+    joint: Joint
+    ratio: float
+    offset: float
+
+
+def _lead(joint: Joint, by_name: Mapping[str, Joint], leads: dict[str, _Lead]) -> _Lead:
+    """Return what leads a joint; `leads` keeps what was found, for chains may be long."""
+    followers: list[Joint] = []
+    while joint.mimic is not None and joint.name not in leads:
+        followers.append(joint)
+        joint = by_name[joint.mimic.joint]
+    lead = leads.setdefault(joint.name, _Lead(joint, 1.0, 0.0))
+    for follower in reversed(followers):
+        if (mimic := follower.mimic) is not None:
+            ratio, offset = mimic.ratio * lead.ratio, mimic.ratio * lead.offset + mimic.offset
+            lead = leads[follower.name] = _Lead(lead.joint, ratio, offset)
+    return lead
+
+
+def _judge_reach(joint: Joint, lead: _Lead, audit: Audit) -> None:
+    own, others = joint.limit or Limit(), lead.joint.limit or Limit()
+    owner, bounds = f"joint {quote(joint.name)}", f"{own.lower:g} to {own.upper:g}"
+    if lead.ratio == 0.0:
+        if not own.lower - REACH <= lead.offset <= own.upper + REACH:
+            message = f"it stands still at {lead.offset:g}, outside its limits {bounds}"
+            audit.add("warning", "mimic-limits", owner, joint.line, message, found=bounds)
+        return
+    low, high = sorted(lead.ratio * x + lead.offset for x in (others.lower, others.upper))
+    if own.lower - REACH <= low and high <= own.upper + REACH:
+        return
+    low, high = sorted((x - lead.offset) / lead.ratio for x in (own.lower, own.upper))
+    low, high = max(low, others.lower), min(high, others.upper)
+    named = quote(lead.joint.name)
+    both = f"both keep theirs while {named} is from {low:g} to {high:g}"
+    if abs(high - low) <= REACH:
+        both = f"both keep theirs only while {named} is at {low:g}"
+    elif low > high:
+        both = f"no position of {named} keeps the limits of both"
+    message = f"follows {named} out of its own limits {bounds}, which are not enforced; {both}"
+    audit.add("warning", "mimic-limits", owner, joint.line, message, found=bounds)

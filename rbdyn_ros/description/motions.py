@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rbdyn_ros.description.audit import Audit, quote, told
 from rbdyn_ros.description.joint_types import JointSpec
-from rbdyn_ros.description.passive import without_passive
+from rbdyn_ros.description.passive import without_forces
 from rbdyn_ros.description.types import Joint, Trajectory
 
 CLOSURE = 1e-9  # of the largest position: what rounding leaves open at the end of a period
@@ -36,7 +36,7 @@ def judge_motion(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> Joi
         audit.error("motion-mimic", owner, joint.line, message, found=joint.mimic.joint)
     # no force changes how it moves
     joint = replace(joint, motion=motion, mimic=None)
-    return without_passive(joint, "driven", "is driven over time", owner, audit)
+    return without_forces(joint, owner, audit)
 
 
 def _judge_trajectory(

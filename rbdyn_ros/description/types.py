@@ -151,6 +151,11 @@ class Joint:
         closes_loop: never a joint of the spanning tree.
         motion: a joint driven over time has no freedom: a Trajectory, or the name of a function
             registered with register_motion.
+        actuated: an actuator acts along its coordinates: inverse dynamics of a closed loop may
+            ask forces of it.
+        transmission: where that force acts, one spatial force [moment; force] a coordinate, in
+            the joint's frame on the successor; only its direction counts, it is scaled to do the
+            work of the coordinate's force. Empty: along the joint's own axes. T_a of RBDA 3.5.
     """
 
     name: str
@@ -173,12 +178,16 @@ class Joint:
     armature: float = 0.0
     closes_loop: bool = False
     motion: Trajectory | str | None = None
+    actuated: bool = True
+    transmission: tuple[tuple[float, ...], ...] = ()
 
     def __post_init__(self) -> None:
         _make_tuple(self, "axis")
         _make_tuple(self, "rest")
         if self.axis2 is not None:
             _make_tuple(self, "axis2")
+        with contextlib.suppress(TypeError):
+            object.__setattr__(self, "transmission", tuple(map(tuple, self.transmission)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +218,94 @@ class Spring:
 
 
 @dataclass(frozen=True, slots=True)
+class Length:
+    """The distances along a line through points of bodies add up to a constant.
+
+    With two points it is a rod without mass. A band round disks of one radius r is the closed line
+    through their centres, of the band's length less 2 pi r (RBDA fig 3.2c).
+
+    Attributes:
+        links, points: a link, and a point in its frame [m], for each corner of the line.
+        length: of the whole line [m].
+        closed: the line goes back to its first point.
+    """
+
+    name: str
+    links: tuple[str, ...]
+    points: tuple[Vec3, ...]
+    length: float
+    closed: bool = False
+    line: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("links", "points"):
+            with contextlib.suppress(TypeError):
+                object.__setattr__(self, name, tuple(getattr(self, name)))
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            points = tuple(tuple(float(x) for x in point) for point in self.points)
+            object.__setattr__(self, "points", points)
+
+
+@dataclass(frozen=True, slots=True)
+class GearTerm:
+    """A share of a gear: factor times one coordinate of a joint."""
+
+    joint: str
+    factor: float = 1.0
+    coordinate: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Gear:
+    """A linear equation between joint positions: the terms add up to `offset`.
+
+    A joint that only follows another is better a Mimic, which takes its freedom away; a gear
+    keeps all freedoms and adds a constraint force. It can hold between more than two joints.
+    """
+
+    name: str
+    terms: tuple[GearTerm, ...]
+    offset: float = 0.0
+    line: int | None = None
+
+    def __post_init__(self) -> None:
+        with contextlib.suppress(TypeError):
+            object.__setattr__(self, "terms", tuple(self.terms))
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """A sphere or a thin disk rolls on a plane without slipping; it never leaves the plane.
+
+    Attributes:
+        link: the link that rolls.
+        on: the link that carries the plane.
+        radius: [m].
+        centre: of the sphere or disk, in `link` [m].
+        axis: of the disk, a unit vector in `link`; None for a sphere.
+        point: some point of the plane, in `on` [m].
+        normal: of the plane, towards the rolling body, a unit vector in `on`.
+    """
+
+    name: str
+    link: str
+    on: str
+    radius: float
+    centre: Vec3 = (0.0, 0.0, 0.0)
+    axis: Vec3 | None = None
+    point: Vec3 = (0.0, 0.0, 0.0)
+    normal: Vec3 = (0.0, 0.0, 1.0)
+    line: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("centre", "point", "normal", *(("axis",) if self.axis is not None else ())):
+            _make_tuple(self, name)
+
+
+Constraint = Length | Gear | Roll
+
+
+@dataclass(frozen=True, slots=True)
 class Description:
     """A whole robot as its author wrote it.
 
@@ -219,6 +316,7 @@ class Description:
             one tree, and it is the link without a parent. With a name they may be any connected
             graph: joints may run either way, and close loops.
         springs: spring-dampers between points.
+        constraints: what holds between bodies beside their joints.
     """
 
     name: str
@@ -228,3 +326,4 @@ class Description:
     findings: tuple[Finding, ...] = field(default=())
     base: str = ""
     springs: tuple[Spring, ...] = ()
+    constraints: tuple[Constraint, ...] = ()

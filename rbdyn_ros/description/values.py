@@ -59,6 +59,14 @@ def judge_sign(what: str, value: float, owner: str, line: int | None, audit: Aud
         audit.error(f"negative-{what}", owner, line, message, found=found, allowed=">= 0")
 
 
+def judge_positive(what: str, value: float, owner: str, line: int | None, audit: Audit) -> None:
+    """Add an error if this is no finite number above 0."""
+    if judge_finite(what, (value,), 1, owner, line, audit) and value <= 0.0:
+        found = f"{value:g}"
+        message = f"the {what} is {found}; it must be above 0"
+        audit.error(f"non-positive-{what}", owner, line, message, found=found, allowed="> 0")
+
+
 def judge_pose(what: str, pose: object, owner: str, line: int | None, audit: Audit) -> bool:
     """Return whether a pose has finite numbers and a unit quaternion; if not, add an error."""
     if not isinstance(pose, Pose):

@@ -3,18 +3,24 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import rbdyn_ros as rb
 from rbdyn_ros.description import shapes
 from rbdyn_ros.description.builder import SystemBuilder
 from rbdyn_ros.description.check import check
 from rbdyn_ros.description.poses import pose
 from rbdyn_ros.description.types import (
     Description,
+    Gear,
+    GearTerm,
     Joint,
+    Length,
     Limit,
     Link,
     Mimic,
+    Roll,
     Spring,
     Trajectory,
 )
@@ -126,6 +132,61 @@ def test_couplings_and_drives():
     assert builder.drive("J3", "my_motion").description().joints[2].motion == "my_motion"
 
 
+def test_constraints():
+    zero, x = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)
+    built = (
+        crank_slider()
+        .rod("strut", "ground", "rod", 2.0, point2=x)
+        .band("belt", [("ground", zero), ("crank", x), ("rod", zero)], 9.0, radius=0.5)
+        .band("rope", [("ground", zero), ["crank", x]], 2, closed=False)
+        .gear("pair", {"J1": 2.0, "J3": -1}, 0.5)
+        .gear("same", [("J1", 0, 1.0), ("J2", 0, 1.0)])
+        .roll("ball", "rod", "ground", 0.1)
+        .roll("disk", "rod", "ground", 0.1, centre=x, axis=Z, point=x, normal=(0, 1, 0))
+        .description()
+    )
+    line = 9.0 - math.tau * 0.5
+    assert built.constraints == (
+        Length("strut", ("ground", "rod"), (zero, x), 2.0),
+        Length("belt", ("ground", "crank", "rod"), (zero, x, zero), line, closed=True),
+        Length("rope", ("ground", "crank"), (zero, x), 2.0),
+        Gear("pair", (GearTerm("J1", 2.0), GearTerm("J3", -1.0)), 0.5),
+        Gear("same", (GearTerm("J1"), GearTerm("J2"))),
+        Roll("ball", "rod", "ground", 0.1),
+        Roll("disk", "rod", "ground", 0.1, x, Z, x, (0.0, 1.0, 0.0)),
+    )
+    assert check(built) == built
+
+
+def test_points_and_welds_close_loops():
+    at, there = pose((1, 0, 0)), pose((0, 1, 0))
+    builder = crank_slider()
+    for body in ("marker", "flag"):
+        builder.body(body, BALL).joint(f"to {body}", "revolute", "ground", body)
+    builder.point("p", "rod", "marker", at, there).weld("w", "rod", "flag", X_S=there)
+    assert builder.description().joints[-2:] == (
+        Joint("p", "spherical", "rod", "marker", at, child_origin=there, closes_loop=True),
+        Joint("w", "fixed", "rod", "flag", child_origin=there, closes_loop=True),
+    )
+    m = rb.build(builder)
+    assert m.loop_names[-2:] == ("p", "w")
+    assert m.graph.N_L == 3  # the weld is a chord, its bodies are not one
+
+
+def test_actuators():
+    force = (0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+    built = (
+        SystemBuilder("s")
+        .body("a")
+        .body("b")
+        .joint("j", "revolute", "base", "a", actuated=False)
+        .joint("k", "revolute", "a", "b", transmission=[np.array(force)])
+        .description()
+    )
+    assert [joint.actuated for joint in built.joints] == [False, True]
+    assert built.joints[1].transmission == (force,)
+
+
 def test_a_builder_goes_on():
     builder = crank_slider()
     before = builder.description()
@@ -230,6 +291,91 @@ def base():
         (
             lambda: base().drive("j", 3),
             "the motion is 3; allowed is a Trajectory or the name of a function",
+        ),
+        (
+            lambda: base().joint("j", "revolute", "base", "a", transmission=3),
+            (
+                "the transmission of joint 'j' is 3; "
+                "allowed is a spatial force of 6 numbers for each degree of freedom"
+            ),
+        ),
+        (
+            lambda: base().joint("j", "revolute", "base", "a", transmission=[(1, 2)]),
+            "a force of the transmission of joint 'j' is (1, 2); allowed is 6 finite numbers",
+        ),
+        (
+            lambda: base().rod("", "a", "b", 1.0),
+            "the name of a rod is ''; allowed is a name",
+        ),
+        (
+            lambda: base().rod("r", "a", "b", "1"),
+            "the length is '1'; allowed is a finite number",
+        ),
+        (
+            lambda: base().rod("r", "a", "b", 1.0, (0, 0, 0), 5),
+            "point 2 of the rod 'r' is 5; allowed is 3 finite numbers",
+        ),
+        (
+            lambda: base().band("r", {"a": (0, 0, 0)}, 1.0),
+            (
+                "the points of the band 'r' is {'a': (0, 0, 0)}; "
+                "allowed is a sequence of pairs (body, point)"
+            ),
+        ),
+        (
+            lambda: base().band("r", ["a", "b"], 1.0),
+            "a point of the band 'r' is 'a'; allowed is a pair (body, point)",
+        ),
+        (
+            lambda: base().band("r", [("a", 5)], 1.0),
+            "point 1 of the band 'r' is 5; allowed is 3 finite numbers",
+        ),
+        (
+            lambda: base().band("r", [], 1.0, closed=1),
+            "closed is 1; allowed is True or False",
+        ),
+        (
+            lambda: base().band("r", [], 1.0, radius=-1.0),
+            "the radius is -1.0; allowed is a number that is not negative",
+        ),
+        (
+            lambda: base().band("r", [], 1.0, closed=False, radius=1.0),
+            "the radius is 1.0; allowed is 0, for a band with ends does not go round disks",
+        ),
+        (
+            lambda: base().band("r", [], 3.0, radius=0.5),
+            "the length is 3.0; allowed is more than once round a disk, 3.14159",
+        ),
+        (
+            lambda: base().gear("g", 3),
+            (
+                "the terms of the gear 'g' is 3; "
+                "allowed is a mapping of joints to factors, or triples (joint, coordinate, factor)"
+            ),
+        ),
+        (
+            lambda: base().gear("g", "jk"),
+            "a term of the gear 'g' is 'j'; allowed is a triple (joint, coordinate, factor)",
+        ),
+        (
+            lambda: base().gear("g", {"j": None}),
+            "a factor of the gear 'g' is None; allowed is a finite number",
+        ),
+        (
+            lambda: base().gear("g", [("j", 0.0, 1.0)]),
+            "a coordinate of the gear 'g' is 0.0; allowed is a whole number",
+        ),
+        (
+            lambda: base().gear("g", [("j", True, 1.0)]),
+            "a coordinate of the gear 'g' is True; allowed is a whole number",
+        ),
+        (
+            lambda: base().roll("r", "a", "b", 1.0, axis=5),
+            "the axis is 5; allowed is 3 finite numbers",
+        ),
+        (
+            lambda: base().weld("w", "a", "b", (1, 0, 0)),
+            "the origin of joint 'w' is (1, 0, 0); allowed is a Pose",
         ),
         (
             lambda: base().spring("s", "a", "b", point1=1),

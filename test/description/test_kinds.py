@@ -11,12 +11,16 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.check import check
 from rbdyn_ros.description.types import (
     Description,
+    Gear,
+    GearTerm,
     Inertial,
     Joint,
+    Length,
     Limit,
     Link,
     Mimic,
     Pose,
+    Roll,
     Spring,
     Trajectory,
 )
@@ -27,16 +31,24 @@ LINKS = (Link("base"), Link("a", BALL), Link("b", BALL))
 J = Joint("j", "revolute", "base", "a")
 K = Joint("k", "revolute", "a", "b")
 S = Spring("s", "base", "b", stiffness=5.0)
+ROD = Length("rod", ("base", "b"), ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), 1.0)
+GEAR = Gear("gear", (GearTerm("j"), GearTerm("k", 2.0)))
+ROLL = Roll("roll", "b", "base", 0.1, axis=(1.0, 0.0, 0.0))
 MOTION = Trajectory((0.0, 1.0, 2.0), ((0.0,), (1.0,), (0.0,)))
 
 
 def system(**parts):
-    fields = {"name": "n", "links": LINKS, "joints": (J, K), "base": "base", "springs": (S,)}
+    fields = {"name": "n", "links": LINKS, "joints": (J, K), "base": "base", "springs": (S,),
+              "constraints": (ROD, GEAR, ROLL)}  # fmt: skip
     return Description(**(fields | parts))
 
 
 def with_joint(**fields):
     return system(joints=(dataclasses.replace(J, **fields), K))
+
+
+def with_constraint(part, **fields):
+    return system(constraints=(dataclasses.replace(part, **fields),))
 
 
 def with_inertial(inertial):
@@ -50,6 +62,13 @@ PLACES = {
     "Inertial": (BALL, with_inertial),
     "Joint": (J, lambda part: system(joints=(part, K))),
     "Spring": (S, lambda part: system(springs=(part,))),
+    "Length": (ROD, lambda part: system(constraints=(part,))),
+    "Gear": (GEAR, lambda part: system(constraints=(part,))),
+    "GearTerm": (
+        GearTerm("k", 2.0),
+        lambda part: system(constraints=(Gear("g", (GEAR.terms[0], part)),)),
+    ),
+    "Roll": (ROLL, lambda part: system(constraints=(part,))),
     "Pose": (Pose(), lambda part: with_joint(origin=part, child_origin=part)),
     "Limit": (Limit(), lambda part: with_joint(limit=part)),
     "Mimic": (Mimic("k"), lambda part: with_joint(mimic=part)),
@@ -88,6 +107,50 @@ def test_only_our_errors_leave(kind, field):
         (system(links=None), "robot 'n': links is None; allowed is a tuple of Link"),
         (system(joints="x"), "robot 'n': joints is 'x'; allowed is a tuple of Joint"),
         (system(springs=(5,)), "robot 'n': number 1 of its springs is 5; allowed is a Spring"),
+        (
+            system(constraints=(S,)),
+            (
+                "robot 'n': number 1 of its constraints is Spring(name='s', link1='base', "
+                "link2='b', point1=(0.0, 0.0, 0.0), point2=(0.0, 0...; "
+                "allowed is a Length, Gear or Roll"
+            ),
+        ),
+        (
+            with_constraint(ROD, links=5),
+            "constraint 'rod': links is 5; allowed is a sequence of names",
+        ),
+        (
+            with_constraint(ROD, links=("a", ["b"])),
+            "constraint 'rod': number 2 of its links is ['b']; allowed is a text",
+        ),
+        (
+            with_constraint(ROD, points=None),
+            "constraint 'rod': points is None; allowed is a sequence of points, one a link",
+        ),
+        (
+            with_constraint(ROD, closed=1),
+            "constraint 'rod': closed is 1; allowed is True or False",
+        ),
+        (
+            with_constraint(GEAR, terms=GearTerm("j")),
+            (
+                "constraint 'gear': terms is GearTerm(joint='j', factor=1.0, coordinate=0); "
+                "allowed is a sequence of GearTerm"
+            ),
+        ),
+        (
+            with_constraint(GEAR, terms=("j", GearTerm("k"))),
+            "constraint 'gear': number 1 of its terms is 'j'; allowed is a GearTerm",
+        ),
+        (
+            with_constraint(GEAR, terms=(GearTerm("j"), GearTerm("k", 1.0, 0.5))),
+            (
+                "constraint 'gear': number 2 of its terms: coordinate is 0.5; "
+                "allowed is a whole number"
+            ),
+        ),
+        (with_constraint(ROLL, on=None), "constraint 'roll': on is None; allowed is a text"),
+        (with_constraint(ROLL, name=3), "constraint number 1: name is 3; allowed is a text"),
         (system(joints=(J, Joint(None, "fixed", "a", "b"))), "joint number 2: name is None; "),
         (with_joint(parent=None), "joint 'j': parent is None; allowed is a text"),
         (with_joint(mimic=5), "joint 'j': mimic is 5; allowed is a Mimic or None"),

@@ -9,12 +9,16 @@ import yaml
 from rbdyn_ros.description import mechanism, shapes
 from rbdyn_ros.description.poses import pose
 from rbdyn_ros.description.types import (
+    Gear,
+    GearTerm,
     Inertial,
     Joint,
+    Length,
     Limit,
     Link,
     Mimic,
     Pose,
+    Roll,
     Spring,
     Trajectory,
 )
@@ -134,6 +138,48 @@ def test_couplings():
         "parent: b, child: c}}\ncouplings: {k: {follows: j, ratio: -2, offset: .5}}"
     )
     assert mechanism.read_text(text).joints[1].mimic == Mimic("j", -2.0, 0.5)
+
+
+def test_actuators():
+    assert only_joint(small("type: revolute, actuated: false")).actuated is False
+    pushed = only_joint(small("type: revolute, transmission: [[0, 0, 1, 0, 0, .5]]"))
+    assert pushed.transmission == ((0.0, 0.0, 1.0, 0.0, 0.0, 0.5),)
+
+
+CONSTRAINTS = """\
+rbdyn_mechanism: 1
+base: a
+links: {b: , c: }
+joints:
+  j: {type: revolute, parent: a, child: b}
+  k: {type: cylindrical, parent: b, child: c}
+constraints:
+  strut: {rod: {from: {link: a, xyz: [1, 2, 3]}, to: {link: c}, length: 0.5}}
+  belt: {band: {points: [{link: a}, {link: b}, {link: c, xyz: [0, 1, 0]}], length: 9, radius: 0.5}}
+  rope: {band: {points: [{link: a}, {link: b}], length: 2, closed: false}}
+  pair:
+    gear: {terms: [{joint: j, factor: 2}, {joint: k, factor: -1, coordinate: 1}], offset: 0.1}
+  ball: {roll: {body: c, on: a, radius: 0.1}}
+  disk:
+    roll: {body: c, on: a, radius: 0.1, centre: [1, 0, 0], axis: [0, 1, 0], point: [0, 0, 1],
+           normal: [0, 1, 0]}
+"""
+
+
+def test_constraints():
+    zero, line = (0.0, 0.0, 0.0), math.tau * 0.5
+    belt = (zero, zero, (0.0, 1.0, 0.0))
+    terms = (GearTerm("j", 2.0), GearTerm("k", -1.0, 1))
+    read = mechanism.read_text(CONSTRAINTS)
+    assert read.constraints == (
+        Length("strut", ("a", "c"), ((1.0, 2.0, 3.0), zero), 0.5, line=8),
+        Length("belt", ("a", "b", "c"), belt, 9.0 - line, closed=True, line=9),
+        Length("rope", ("a", "b"), (zero, zero), 2.0, line=10),
+        Gear("pair", terms, 0.1, line=11),
+        Roll("ball", "c", "a", 0.1, line=13),
+        Roll("disk", "c", "a", 0.1, (1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 0), line=14),
+    )
+    assert read.findings == ()
 
 
 def test_names_are_what_stands_there():
@@ -514,6 +560,103 @@ VALUES = {
     "spring to nowhere": (
         below("springs: {s: {from: {link: a}, to: {link: c}}}"),
         "spring 's': the link 'c' does not exist",
+    ),
+    "no kind of constraint": (
+        below("constraints: {r: }"),
+        "constraint 'r': the constraint is empty, not a table of keys",
+    ),
+    "unknown kind of constraint": (
+        below("constraints: {r: {rodd: {length: 1}}}"),
+        "constraint 'r': the key 'rodd' of the constraint is unknown (did you mean 'rod'?)",
+    ),
+    "two kinds of constraint": (
+        below("constraints: {r: {rod: {}, gear: {}}}"),
+        (
+            "constraint 'r': the constraint has 'rod', 'gear'; "
+            "it must have one of 'rod', 'band', 'gear', 'roll'"
+        ),
+    ),
+    "an empty constraint": (
+        below("constraints: {r: {}}"),
+        (
+            "constraint 'r': the constraint has nothing; "
+            "it must have one of 'rod', 'band', 'gear', 'roll'"
+        ),
+    ),
+    "rod": (
+        below("constraints: {r: {rod: {from: {link: a}, to: {link: b}}}}"),
+        "constraint 'r': the rod has no key 'length'",
+    ),
+    "end of a rod": (
+        below("constraints: {r: {rod: {from: a, to: {link: b}, length: 1}}}"),
+        "constraint 'r': the from is 'a', not a table of keys",
+    ),
+    "rod on one body": (
+        below("constraints: {r: {rod: {from: {link: b}, to: {link: b}, length: 1}}}"),
+        ("constraint 'r': points 1 and 2 are both on the link 'b'; their distance cannot change"),
+    ),
+    "points": (
+        below("constraints: {r: {band: {points: {link: a}, length: 1}}}"),
+        "constraint 'r': the points is a table, not a list of points",
+    ),
+    "point": (
+        below("constraints: {r: {band: {points: [{link: a}, {xyz: [1, 0, 0]}], length: 1}}}"),
+        "constraint 'r': the point 2 has no key 'link'",
+    ),
+    "ends of a band": (
+        below(
+            "constraints: {r: {band: {points: [{link: a}, {link: b}], length: 1, radius: 0.1, "
+            "closed: false}}}"
+        ),
+        (
+            "constraint 'r': the radius is 0.1; "
+            "allowed is 0, for a band with ends does not go round disks"
+        ),
+    ),
+    "short band": (
+        below("constraints: {r: {band: {points: [{link: a}, {link: b}], length: 1, radius: 1}}}"),
+        "constraint 'r': the length is 1.0; allowed is more than once round a disk, 6.28319",
+    ),
+    "terms": (
+        below("constraints: {r: {gear: {terms: 3}}}"),
+        "constraint 'r': the terms is '3', not a list of terms",
+    ),
+    "term": (
+        below("constraints: {r: {gear: {terms: [{joint: j}]}}}"),
+        "constraint 'r': the term 1 has no key 'factor'",
+    ),
+    "coordinate": (
+        below("constraints: {r: {gear: {terms: [{joint: j, factor: 1, coordinate: 0.5}]}}}"),
+        "constraint 'r': the coordinate is '0.5', not one of 0, 1, 2, ...",
+    ),
+    "gear of no joint": (
+        below(
+            "constraints: {r: {gear: {terms: [{joint: j, factor: 1}, {joint: jj, factor: 1}]}}}"
+        ),
+        "constraint 'r': there is no joint 'jj' (did you mean 'j'?)",
+    ),
+    "roll": (
+        below("constraints: {r: {roll: {body: a, radius: 1}}}"),
+        "constraint 'r': the roll has no key 'on'",
+    ),
+    "normal": (
+        below("constraints: {r: {roll: {body: b, on: a, radius: 1, normal: up}}}"),
+        "constraint 'r': the normal is 'up', not a list of 3 numbers",
+    ),
+    "actuated": (
+        in_joint("actuated: 1"),
+        "joint 'j': the actuated is '1', not true or false",
+    ),
+    "transmission": (
+        in_joint("transmission: [0, 0, 1, 0, 0, 0]"),
+        "joint 'j': the transmission holds '0', not spatial forces, each a list of six",
+    ),
+    "length of a transmission": (
+        in_joint("transmission: [[0, 0, 1, 0, 0, 0], [0, 0, 1, 0, 0, 0]]"),
+        (
+            "joint 'j': the transmission has 2 forces; a revolute joint takes 1, "
+            "one for each degree of freedom"
+        ),
     ),
     "section": (below("springs: 3"), "the section 'springs' is '3', not a table of names"),
     "top key": (

@@ -17,10 +17,16 @@ links:
   c: [{sphere: {radius: 1, mass: 1}}, {mass: 1, com: [0, 0, 1], inertia: [1, 1, 1, 0, 0, 0]}]
 joints:
   j: {type: revolute, parent: a, child: b, axis: [0, 0, 1], limit: {lower: -1, upper: .inf}}
-  k: {type: helical, parent: c, child: b, pitch: 0.1, stiffness: 1, rest: 0.5}
+  k: {type: helical, parent: c, child: b, pitch: 0.1, stiffness: 1, rest: 0.5,
+      actuated: false, transmission: [[0, 0, 1, 0, 0, 0]]}
 loops:
   l: {type: universal, predecessor: c, successor: a, X_P: {xyz: [1, 0, 0]}, axis2: [0, 1, 0]}
 couplings: {k: {follows: j, ratio: 2, offset: 1}}
+constraints:
+  r: {rod: {from: {link: a, xyz: [1, 0, 0]}, to: {link: c}, length: 1}}
+  t: {band: {points: [{link: a}, {link: b}, {link: c}], length: 9, closed: true, radius: 0.5}}
+  g: {gear: {terms: [{joint: j, factor: 1, coordinate: 0}, {joint: k, factor: 2}], offset: 1}}
+  o: {roll: {body: c, on: a, radius: 1, centre: [0, 0, 0], axis: [0, 1, 0], normal: [0, 0, 1]}}
 springs: {s: {from: {link: a, xyz: [1, 0, 0]}, to: {link: c}, stiffness: 1}}
 drives: {j: {times: [0, 1, 2], positions: [0, 1, 0], periodic: true}}
 """
@@ -28,6 +34,7 @@ drives: {j: {times: [0, 1, 2], positions: [0, 1, 0], periodic: true}}
 PIECES = [
     *(b".nan .inf -1 1e999 0x1 ~ null yes &a *a !!str ! | > ? - -- --- ... %YAML <<".split()),
     *(b'{ } [ ] : , " # robot: links: joints: a b c j k fixed planar spherical 0'.split()),
+    *(b"rod band gear roll terms: points: transmission: actuated: true -1".split()),
     *(b"limits: rest: motion: function: type: axis: 1_0 \t \xc2\x85 \xe2\x80\xa8".split(b" ")),
     *(b'"\\U99999999" "\\x" \xff \x00'.split(b" ")),
 ]
@@ -73,11 +80,13 @@ def test_any_bytes(data):
     must_be_judged(b"rbdyn_mechanism: 1\n" + data)
 
 
-SECTION_WORDS = ("links", "joints", "loops", "couplings", "springs", "drives")
+SECTION_WORDS = ("links", "joints", "loops", "couplings", "constraints", "springs", "drives")
 WORDS = (
     *SECTION_WORDS,
     *("j", "k", "a", "b", "type", "parent", "child", "limit", "axis", "limits", "from", "to"),
-    *("link", "follows", "times", "positions", "box", "size", "mass", "rest"),
+    *("link", "follows", "times", "positions", "box", "size", "mass", "rest", "rod", "band"),
+    *("gear", "roll", "points", "terms", "joint", "factor", "coordinate", "length", "body", "on"),
+    *("radius", "actuated", "transmission"),
 )
 
 
