@@ -23,7 +23,9 @@ from rbdyn_ros.api import fwd_acceleration as fwd_acceleration
 from rbdyn_ros.api import fwd_position as fwd_position
 from rbdyn_ros.api import fwd_velocity as fwd_velocity
 from rbdyn_ros.api import inverse as inverse
+from rbdyn_ros.api import joint_forces as joint_forces
 from rbdyn_ros.api import kinematics as kinematics
+from rbdyn_ros.api import make_constraint as make_constraint
 from rbdyn_ros.api import make_data as make_data
 from rbdyn_ros.api import mass_matrix as mass_matrix
 from rbdyn_ros.api import mul_m as mul_m
@@ -32,6 +34,7 @@ from rbdyn_ros.api import reset_data as reset_data
 from rbdyn_ros.api import rne as rne
 from rbdyn_ros.api import solve_m as solve_m
 from rbdyn_ros.api import step as step
+from rbdyn_ros.assembly import assemble as assemble
 from rbdyn_ros.configuration import differentiate_pos as differentiate_pos
 from rbdyn_ros.configuration import integrate_pos as integrate_pos
 from rbdyn_ros.configuration import qpos_dot as qpos_dot
@@ -45,6 +48,7 @@ from rbdyn_ros.description.types import Inertial as Inertial
 from rbdyn_ros.description.types import Limit as Limit
 from rbdyn_ros.description.types import Pose as Pose
 from rbdyn_ros.description.types import Trajectory as Trajectory
+from rbdyn_ros.drives import set_drive as set_drive
 from rbdyn_ros.engine.user import register_joint as register_joint
 from rbdyn_ros.engine.user import register_motion as register_motion
 from rbdyn_ros.errors import DescriptionError as DescriptionError
@@ -52,6 +56,7 @@ from rbdyn_ros.errors import Finding as Finding
 from rbdyn_ros.errors import ModelError as ModelError
 from rbdyn_ros.errors import ParameterError as ParameterError
 from rbdyn_ros.errors import RbdynError as RbdynError
+from rbdyn_ros.explicit import ExplicitConstraint as ExplicitConstraint
 from rbdyn_ros.joint_model import JointModel as JointModel
 from rbdyn_ros.joint_model import jcalc as jcalc
 from rbdyn_ros.load import build as build

@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 from rbdyn_ros.engine import crb as _crb
 from rbdyn_ros.engine import energy as _energy
 from rbdyn_ros.engine import forward as _forward
+from rbdyn_ros.engine import joint_forces as _joint_forces
 from rbdyn_ros.engine import kinematics as _kinematics
 from rbdyn_ros.engine import passive as _passive
 from rbdyn_ros.engine import rne as _rne
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.entry import NOBODY, Entry, demand_pair, is_vector, stage
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.model.couplings import MAX_M_ENTRIES
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.model import MAX_M_ENTRIES, Model
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 
 Array = NDArray[np.float64]
@@ -36,6 +38,8 @@ fwd_position = stage(_forward.fwd_position)
 fwd_velocity = stage(_forward.fwd_velocity)
 fwd_acceleration = stage(_forward.fwd_acceleration)
 forward = stage(_forward.forward)
+make_constraint = stage(_forward.make_constraint)
+joint_forces = stage(_joint_forces.joint_forces)
 forward_dynamics = stage(_forward.forward_dynamics)
 inverse = stage(_forward.inverse)
 

@@ -90,7 +90,7 @@ def random_qpos(m: Model, rng: np.random.Generator) -> Array:
     qpos: Array = m.qpos0.copy()
     for j in range(m.njnt):
         q = int(m.jnt_qposadr[j])
-        if m.jnt_dofadr[j] >= m.nv:
+        if m.jnt_dofadr_all[j] >= m.nv:
             continue
         kind = m.jnt_kind(j)
         share = rng.uniform(-1.0, 1.0, kind.nq)

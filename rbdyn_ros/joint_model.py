@@ -67,7 +67,8 @@ def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None)
     """
     j = _number(m, joint)
     d = Data(m)
-    start, dof, nv = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j]), int(m.jnt_dofnum[j])
+    nv = int(m.jnt_dofnum[j])
+    start, dof = int(m.jnt_qposadr_all[j]), int(m.jnt_dofadr_all[j])
     nq = m.jnt_kind(j).nq
     d.qpos_all[start : start + nq] = _vector(m, j, "q", q, nq)
     dofs = slice(dof, dof + nv)

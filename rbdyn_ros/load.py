@@ -6,22 +6,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from rbdyn_ros.assembly import assemble, position_errors
 from rbdyn_ros.description import urdf
 from rbdyn_ros.description.audit import Audit
 from rbdyn_ros.description.builder import SystemBuilder
 from rbdyn_ros.description.check import check
+from rbdyn_ros.description.constraints import judge_beside_joints
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.mimics import judge_mimics
 from rbdyn_ros.description.passive import judge_loop_joint
 from rbdyn_ros.description.source import demand_source, read
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.judge.inertias import with_inertias
 from rbdyn_ros.judge.user_joints import demand_consistent
 from rbdyn_ros.model.compile import compile_model
-from rbdyn_ros.model.model import MAX_M_ENTRIES, Model
+from rbdyn_ros.model.couplings import MAX_M_ENTRIES
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.storage import SUFFIX as MODEL_SUFFIX
 from rbdyn_ros.storage import load_model
+
+#: Constraints that are violated by less than this at zero position [m or rad] are taken to hold:
+#: authors round.
+CLOSED = 1e-6
 
 
 def load_urdf(
@@ -39,8 +48,8 @@ def load_urdf(
         floating_base: let the root link move freely, by a joint `root_joint`.
         package_dirs: folders where xacro's `$(find package)` is looked for.
         strict: refuse what could be repaired; otherwise repair it, each time with a warning.
-        mimic: True: mimic joints are coupled. Their coupling is not there yet: they are
-            ordinary joints and a warning says so. False: ordinary joints are what is wanted.
+        mimic: mimic joints follow the joint they name and have no freedom of their own; if
+            False they are ordinary joints.
         xacro_args: values for the arguments of a xacro file.
 
     Returns:
@@ -102,13 +111,29 @@ def complete(
             runs through a trajectory, or a joint that closes a loop is driven or coupled.
         ModelError: if a function of the user that it names is not registered, or is wrong.
     """
-    findings = [*description.findings, *(_mimic_warnings(description) if mimic else [])]
+    if not mimic:
+        joints = tuple(replace(joint, mimic=None) for joint in description.joints)
+        description = replace(description, joints=joints)
     model = compile_model(description, floating_base)
     demand_consistent(model)
-    findings += _loop_warnings(model, description)
+    findings = [*description.findings, *_judge_loops(model, description)]
     if model.nv > 0 and model.nM == 0:
         findings.append(_too_large(model))
-    return with_inertias(model, description, findings, strict)
+    model, note = _assembled(model)
+    return with_inertias(model, description, [*findings, *note], strict)
+
+
+def _assembled(model: Model) -> tuple[Model, list[Finding]]:
+    """Return the Model with a qpos0 in which its loops are closed, if they are not at zero."""
+    if model.nefc == 0 or np.abs(position_errors(model, model.qpos0)).max() <= CLOSED:
+        return model, []
+    try:
+        qpos0 = assemble(model)
+    except ModelError as error:
+        text = f"at zero position the mechanism is not assembled: {error}"
+        return model, [Finding("not-assembled", text, "warning")]
+    text = "the mechanism is not assembled at zero position; qpos0 is one in which it is"
+    return model.replaced(qpos0=qpos0), [Finding("assembled", text, "note")]
 
 
 def _demand_description(description: object) -> None:
@@ -120,23 +145,8 @@ def _demand_description(description: object) -> None:
         raise ParameterError(Finding("not-a-description", text))
 
 
-def _mimic_warnings(description: Description) -> list[Finding]:
-    return [
-        Finding(
-            "mimic-not-coupled",
-            f"joint '{joint.name}': follows '{joint.mimic.joint}', but the coupling is not "
-            "simulated yet; it moves as an ordinary joint of its own",
-            "warning",
-            f"joint '{joint.name}'",
-            joint.line,
-        )
-        for joint in description.joints
-        if joint.mimic is not None and joint.type != "fixed"
-    ]
-
-
-def _loop_warnings(model: Model, description: Description) -> list[Finding]:
-    """Return what is not simulated of the joints that close loops.
+def _judge_loops(model: Model, description: Description) -> list[Finding]:
+    """Return what means nothing for the joints that close loops.
 
     check.py knows only those that their author calls so; the spanning tree leaves out others too,
     and what they have is judged here.
@@ -153,18 +163,9 @@ def _loop_warnings(model: Model, description: Description) -> list[Finding]:
         if joint.closes_loop:
             judge_loop_joint(joint, audit)
     judge_mimics(marked, JOINT_SPECS, audit)
+    judge_beside_joints(description.constraints, marked, audit)
     audit.raise_errors(description.source)
-    warnings = [
-        Finding(
-            "loop-not-closed",
-            f"joint '{name}': closes a loop; its constraint is not simulated yet, its ends move "
-            "apart",
-            "warning",
-            f"joint '{name}'",
-        )
-        for name in model.loop_names
-    ]
-    return [*warnings, *audit.findings]
+    return list(audit.findings)
 
 
 def _too_large(model: Model) -> Finding:

@@ -30,13 +30,14 @@ from rbdyn_ros.description.guard import refuse
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError, did_you_mean
 from rbdyn_ros.judge.arrays import judge_arrays
 from rbdyn_ros.judge.user_joints import demand_consistent
-from rbdyn_ros.model.model import MODEL_FIELDS, NAMES, Model
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES
 from rbdyn_ros.model.options import Options
 from rbdyn_ros.output import output_path, write_whole
 
 SUFFIX = ".npz"
 FORMAT = "rbdyn_ros model"
-VERSION = 1
+VERSION = 2
 HEADER = "header"
 MAX_BYTES = 1 << 30  # what a file may unpack to: a robot of a million bodies
 MAX_HEADER = 1 << 26  # what its names and findings may take

@@ -10,6 +10,7 @@ of one dof with nothing between, so each dof is eliminated by itself and D is a 
 from __future__ import annotations
 
 from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.spatial import (
     add6,
     add_scaled6,
@@ -24,12 +25,17 @@ from rbdyn_ros.engine.spatial import (
 
 
 @kernel
-def articulated(m, d, viscosity_step, qacc):
+def articulated(m, d, viscosity_step, share, qacc):
     """Write qacc with (M + viscosity_step diag(dof_viscosity)) qacc = applied + passive - bias.
 
-    xfrc_applied is included in the right side. viscosity_step is 0 for the explicit
-    acceleration and the timestep for the one implicit in damping.
+    xfrc_applied is included in the right side. Constraints, couplings and driven dofs are minded
+    by a stage of their own (coupled.py). viscosity_step is 0 for the explicit
+    acceleration and the timestep for the one implicit in damping; share is the part of k that
+    K qacc has to be, 1 but for Euler's step.
     """
+    if m.accelerate_stage != 0:
+        _by_stage(m, d, viscosity_step, share, qacc)
+        return
     for i in range(m.nbody - 1, 0, -1):
         _eliminate_joint(m, d, i, viscosity_step)
     store6(d.a, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
@@ -44,6 +50,15 @@ def articulated(m, d, viscosity_step, qacc):
 
 
 @kernel
+def _by_stage(m, d, viscosity_step, share, qacc):
+    d.implicit_step[0] = viscosity_step
+    d.efc_share[0] = share
+    call_stage(m.accelerate_stage, m, d)
+    for k in range(m.nv):
+        qacc[k] = d.qacc_step[k]
+
+
+@kernel
 def count_bad(m, d):
     """Count dofs whose inertia was not positive in nbad; needs articulated."""
     bad = 0
@@ -55,14 +70,14 @@ def count_bad(m, d):
 
 @inline
 def _eliminate_joint(m, d, i, viscosity_step):
-    A, p = _rigid_inertia(d.cinert[i]), _bias_force(m, d, i)
+    A, p = rigid_inertia(d.cinert[i]), applied_bias(m, d, i)
     if m.body_haschild[i]:
-        A, p = _add21(A, _load21(d.IA, i)), add6(p, load6(d.pA, i))
+        A, p = add21(A, load21(d.IA, i)), add6(p, load6(d.pA, i))
     first = m.body_dofadr[i]
     for k in range(first + m.body_dofnum[i] - 1, first - 1, -1):
         S = load6(d.cdof, k)
         # U = IA S; D = S^T U; u = tau - S^T pA
-        U = _times(A, S)
+        U = times21(A, S)
         D = dot6(S, U) + m.dof_armature[k] + viscosity_step * d.dof_viscosity[k]
         u = d.qfrc_applied[k] + d.qfrc_passive[k] - dot6(S, p)
         U_Dinv = scaled6(U, 1.0 / D)
@@ -70,24 +85,24 @@ def _eliminate_joint(m, d, i, viscosity_step):
         d.D[k] = D
         d.Dinv_u[k] = u / D
         # Ia = IA - U D^-1 U^T; pa = pA + U D^-1 u
-        A = _minus_outer(A, U_Dinv, U)
+        A = minus_outer(A, U_Dinv, U)
         p = add_scaled6(p, U_Dinv, u)
-    _pass_to_parent(m, d, i, A, p)
+    pass_to_parent(m, d, i, A, p)
 
 
 @inline
-def _pass_to_parent(m, d, i, A, p):
+def pass_to_parent(m, d, i, A, p):
     """Sum in IA, pA of the parent what its children pass up; the last child comes first."""
     parent = m.body_parentid[i]
     if parent > 0:
         if not m.body_lastchild[i]:
-            A, p = _add21(A, _load21(d.IA, parent)), add6(p, load6(d.pA, parent))
-        _store21(d.IA, parent, A)
+            A, p = add21(A, load21(d.IA, parent)), add6(p, load6(d.pA, parent))
+        store21(d.IA, parent, A)
         store6(d.pA, parent, p)
 
 
 @inline
-def _bias_force(m, d, i):
+def applied_bias(m, d, i):
     # cfrc_bias - [arm x f + n; f] of the applied force f and torque n
     t = d.xfrc_applied[i]
     f = (t[0], t[1], t[2])
@@ -100,7 +115,7 @@ def _bias_force(m, d, i):
 
 
 @inline
-def _rigid_inertia(c):
+def rigid_inertia(c):
     # [I, m c x; -m c x, m 1]
     m, x, y, z = c[9], c[6], c[7], c[8]
     return (
@@ -114,7 +129,7 @@ def _rigid_inertia(c):
 
 
 @inline
-def _store21(array, i, A):
+def store21(array, i, A):
     r = array[i]
     r[0], r[1], r[2], r[3], r[4], r[5] = A[0], A[1], A[2], A[3], A[4], A[5]
     r[6], r[7], r[8], r[9], r[10] = A[6], A[7], A[8], A[9], A[10]
@@ -123,7 +138,7 @@ def _store21(array, i, A):
 
 
 @inline
-def _add21(A, B):
+def add21(A, B):
     return (
         A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5],
         A[6] + B[6], A[7] + B[7], A[8] + B[8], A[9] + B[9], A[10] + B[10],
@@ -135,7 +150,7 @@ def _add21(A, B):
 
 
 @inline
-def _load21(array, i):
+def load21(array, i):
     r = array[i]
     return (
         r[0], r[1], r[2], r[3], r[4], r[5],
@@ -148,7 +163,7 @@ def _load21(array, i):
 
 
 @inline
-def _times(A, s):
+def times21(A, s):
     return (
         dot6((A[0], A[1], A[2], A[3], A[4], A[5]), s),
         dot6((A[1], A[6], A[7], A[8], A[9], A[10]), s),
@@ -160,7 +175,7 @@ def _times(A, s):
 
 
 @inline
-def _minus_outer(A, V, U):
+def minus_outer(A, V, U):
     # A - V U^T, known to be symmetric
     return (
         A[0] - V[0] * U[0], A[1] - V[0] * U[1], A[2] - V[0] * U[2],

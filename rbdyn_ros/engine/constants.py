@@ -31,15 +31,18 @@ if TYPE_CHECKING:
 
 
 @kernel
-def articulated_inertia(m: Model, d: Data) -> None:
-    """Write D; and to Dinv_u the same inertia with all joints below held rigid."""
+def survey(m: Model, d: Data) -> None:
+    """Write D; to Dinv_u the same inertia with all joints below held rigid; the constraints."""
     smooth_stages(m, d)
-    articulated(m, d, 0.0, d.qacc)
+    articulated(m, d, 0.0, 1.0, d.qacc)
     composite_inertia(m, d)
     for k in range(m.nv):
         S = load6(d.cdof, k)
         rigid = dot6(S, inertia_times(load10(d.crb, m.dof_bodyid[k]), S))
         d.Dinv_u[k] = rigid + m.dof_armature[k]
+    if m.npair > 0:  # with the joints that follow
+        for k in range(m.nv):
+            d.Dinv_u[k] = d.M[m.M_rowadr[k] + m.M_rownnz[k] - 1]
 
 
 @kernel

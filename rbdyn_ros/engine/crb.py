@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.spatial import add10, dot6, inertia_times, load6, load10, store10
+import numpy as np
+
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.spatial import ZERO6, add10, dot6, inertia_times, load6, load10, store10
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix, Vector
@@ -24,6 +26,9 @@ def crb(m: Model, d: Data) -> None:
     Source: RBDA table 6.2; MuJoCo mj_crb.
     """
     composite_inertia(m, d)
+    if m.npair > 0:
+        _coupled(m, d)
+        return
     for i in range(m.nv):
         # M_ij = S_j^T I^c S_i for every dof j above i
         F = inertia_times(load10(d.crb, m.dof_bodyid[i]), load6(d.cdof, i))
@@ -35,6 +40,30 @@ def crb(m: Model, d: Data) -> None:
 
 
 @kernel
+def _coupled(m, d):
+    """Write M where joints follow others: G^T H G (RBDA eq 3.20), pair by pair of coordinates."""
+    for e in range(m.nM):
+        d.M[e] = 0.0
+    last, F = -1, ZERO6
+    for n in range(m.npair):
+        c, above = m.pair_coord[n, 0], m.pair_coord[n, 1]
+        if c != last:
+            F = inertia_times(load10(d.crb, _carried(m, c)), load6(d.cdof_all, c))
+            last = c
+        d.M[m.pair_entry[n]] += m.pair_weight[n] * dot6(load6(d.cdof_all, above), F)
+    for i in range(m.nv):
+        d.M[m.M_rowadr[i] + m.M_rownnz[i] - 1] += m.dof_armature[i]
+
+
+@inline
+def _carried(m, c):
+    """Return the body that a coordinate moves; it is not driven."""
+    if c < m.nv:
+        return m.dof_bodyid[c]
+    return m.jnt_bodyid[m.mimic_jntid[c - m.nv - m.ndrive]]
+
+
+@kernel
 def factor_m(m: Model, d: Data) -> None:
     """Write qLD and qLDiagInv: M = L^T D L with L unit lower triangular; needs crb.
 
@@ -42,6 +71,12 @@ def factor_m(m: Model, d: Data) -> None:
     """
     for e in range(m.nM):
         d.qLD[e] = d.M[e]
+    factor(m, d)
+
+
+@kernel
+def factor(m, d):
+    """Replace qLD, which holds the lower triangle of a matrix like M, by its factors."""
     for k in range(m.nv - 1, -1, -1):
         row = m.M_rowadr[k]
         diagonal = row + m.M_rownnz[k] - 1
@@ -85,6 +120,27 @@ def solve_ltdl(m: Model, d: Data, x: Vector) -> None:
     for i in range(m.nv):  # x <- D^-1 x
         x[i] *= d.qLDiagInv[i]
     for i in range(m.nv):  # x <- L^-1 x
+        row = m.M_rowadr[i]
+        for e in range(row, row + m.M_rownnz[i] - 1):
+            x[i] -= d.qLD[e] * x[m.M_colind[e]]
+
+
+@kernel
+def half_solve(m, d, x):
+    """Replace x by D^-1/2 L^-T x, whose square is x^T M^-1 x; needs factors."""
+    for i in range(m.nv - 1, -1, -1):
+        if x[i] != 0.0:
+            row = m.M_rowadr[i]
+            for e in range(row, row + m.M_rownnz[i] - 1):
+                x[m.M_colind[e]] -= d.qLD[e] * x[i]
+            x[i] *= np.sqrt(d.qLDiagInv[i])
+
+
+@kernel
+def other_half(m, d, x):
+    """Replace x by L^-1 D^-1/2 x: after half_solve it is M^-1 x."""
+    for i in range(m.nv):
+        x[i] *= np.sqrt(d.qLDiagInv[i])
         row = m.M_rowadr[i]
         for e in range(row, row + m.M_rownnz[i] - 1):
             x[i] -= d.qLD[e] * x[m.M_colind[e]]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.engine import constraint, coupled, report, share  # noqa: F401  optional stages
 from rbdyn_ros.engine.aba import articulated, count_bad
 from rbdyn_ros.engine.crb import crb, fill_dense
-from rbdyn_ros.engine.integrate import integrate, smooth_stages
+from rbdyn_ros.engine.follow import expand, follow_acceleration
+from rbdyn_ros.engine.integrate import integrate, smooth_stages, velocity_stages
 from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics, poses, principal_axes
-from rbdyn_ros.engine.motion import drive
-from rbdyn_ros.engine.passive import passive
-from rbdyn_ros.engine.rne import bias_force, rne, rne_acc
+from rbdyn_ros.engine.kinematics import com_pos, kinematics, poses, principal_axes
+from rbdyn_ros.engine.optional import call_stage
+from rbdyn_ros.engine.rne import rne, rne_acc
 from rbdyn_ros.model.options import RK4
 
 if TYPE_CHECKING:
@@ -31,11 +32,19 @@ def fwd_position(m: Model, d: Data) -> None:
 
 @kernel
 def fwd_velocity(m: Model, d: Data) -> None:
-    """Everything that depends on qvel: com_vel, passive, bias_force, rne."""
-    com_vel(m, d)
-    passive(m, d)
-    bias_force(m, d)
+    """Everything that depends on qvel: com_vel, passive, bias_force, constraint, rne."""
+    velocity_stages(m, d)
     rne(m, d)
+
+
+@kernel
+def make_constraint(m: Model, d: Data) -> None:
+    """Write efc_pos, efc_vel, efc_aref and efc_J; needs com_vel and bias_force.
+
+    The name is MuJoCo's; all constraints are equations here. Source: RBDA eq 3.11.
+    """
+    if m.nefc > 0:
+        call_stage(m.constraint_stage, m, d)
 
 
 @kernel
@@ -46,13 +55,23 @@ def fwd_acceleration(m: Model, d: Data) -> None:
 
 @kernel
 def aba(m: Model, d: Data) -> None:
-    """Write qacc by the articulated-body algorithm; needs com_pos, passive, bias_force.
+    """Write qacc by the articulated-body algorithm; needs fwd_position and fwd_velocity.
 
     qacc is the explicit acceleration: M qacc = qfrc_applied + qfrc_passive - qfrc_bias plus
-    the effect of xfrc_applied. Source: RBDA table 7.1.
+    the effect of xfrc_applied and of constraint forces, K^T lambda with K qacc = k.
+    Source: RBDA table 7.1, eq 3.17.
     """
-    articulated(m, d, 0.0, d.qacc)
+    _explicit_acceleration(m, d)
     count_bad(m, d)
+
+
+@kernel
+def _explicit_acceleration(m, d):
+    articulated(m, d, 0.0, 1.0, d.qacc)
+    if m.nmimic > 0:
+        follow_acceleration(m, d)
+    if m.report_stage != 0:
+        call_stage(m.report_stage, m, d)
 
 
 @kernel
@@ -81,6 +100,8 @@ def inverse(m: Model, d: Data) -> None:
     """
     smooth_stages(m, d)
     rne_acc(m, d)
+    if m.nefc > 0:
+        call_stage(m.share_stage, m, d)
 
 
 @kernel
@@ -110,18 +131,18 @@ def advance(m: Model, d: Data, nstep: int) -> None:
         integrate(m, d)
     if rk4 and nstep > 0:
         _forward_at_start(m, d)
-    if m.ndrive > 0:
-        drive(m, d)  # driven positions belong to the new state, as qpos
+    if m.nvall > m.nv:
+        expand(m, d)  # they belong to the new state, as qpos
 
 
 @kernel
 def _remaining_stages(m, d):
     """What the motion does not need but the full tick has."""
     principal_axes(m, d)
-    if m.nM > 0:
+    if m.nM > 0 and m.accelerate_stage == 0:
         crb(m, d)
     rne(m, d)
-    articulated(m, d, 0.0, d.qacc)  # without aba's count: integrate counts
+    _explicit_acceleration(m, d)  # without aba's count: integrate counts
 
 
 @kernel

@@ -69,6 +69,26 @@ def log_quat(p):
 
 
 @inline
+def log_mat(R):
+    """Return the rotation vector of a matrix."""
+    x, y, z = 0.5 * (R[7] - R[5]), 0.5 * (R[2] - R[6]), 0.5 * (R[3] - R[1])
+    sine, cosine = np.sqrt(x * x + y * y + z * z), 0.5 * (R[0] + R[4] + R[8] - 1.0)
+    if sine > 1e-6:
+        scale = np.arctan2(sine, cosine) / sine
+    elif cosine > 0.0:
+        scale = 1.0
+    else:  # half a turn: the axis is along every column of R + 1, the longest is the best
+        a = (R[0] + 1.0, R[3], R[6])
+        if R[4] > R[0] and R[4] >= R[8]:
+            a = (R[1], R[4] + 1.0, R[7])
+        if R[8] > R[0] and R[8] > R[4]:
+            a = (R[2], R[5], R[8] + 1.0)
+        scale = np.pi / np.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+        x, y, z = a
+    return scale * x, scale * y, scale * z
+
+
+@inline
 def travelled(u, v):
     # V(u) v = v + b u x v + c u x (u x v): where a constant velocity leads while the frame turns
     square = u[0] * u[0] + u[1] * u[1] + u[2] * u[2]

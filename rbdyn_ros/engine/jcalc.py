@@ -88,7 +88,7 @@ def _successor(m, d, j, r, E):
 @inline
 def _common_successor(m, d, j, r, E):
     kind = m.jnt_type[j]
-    q = m.jnt_qposadr[j]
+    q = m.jnt_qposadr_all[j]
     qpos = d.qpos_all
     if kind == HINGE:
         E = turned(m, j, qpos[q])
@@ -122,7 +122,7 @@ def _uncommon_motion(m, d, j, i, origin):
     else:
         library_motion(m, d, j, i, origin, reverse)
     if reverse:
-        for k in range(m.jnt_dofadr[j], m.jnt_dofadr[j] + m.jnt_dofnum[j]):
+        for k in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
             for n in range(6):
                 d.cdof_all[k, n] = -d.cdof_all[k, n]
 
@@ -131,7 +131,7 @@ def _uncommon_motion(m, d, j, i, origin):
 def _common_motion(m, d, j, i, origin, reverse):
     """Write cdof as if the joint led from its predecessor, which is body i if `reverse`."""
     kind = m.jnt_type[j]
-    v = m.jnt_dofadr[j]
+    v = m.jnt_dofadr_all[j]
     cdof = d.cdof_all
     R, p = frame_s(m, d, i, reverse)
     arm = sub3(origin, p)
@@ -169,7 +169,7 @@ def joint_velocity(m, d, j, i, v):
 @inline
 def _velocity(m, d, j, v):
     carrier = v
-    first = m.jnt_dofadr[j]
+    first = m.jnt_dofadr_all[j]
     for k in range(first, first + m.jnt_dofnum[j]):
         if m.dof_newframe[k]:
             carrier = v
@@ -193,7 +193,7 @@ def _uncommon_velocity(m, d, j, i, v):
 
 @inline
 def _reversed_velocity(m, d, j, v):
-    first = m.jnt_dofadr[j]
+    first = m.jnt_dofadr_all[j]
     end = first + m.jnt_dofnum[j]
     for k in range(first, end):
         v = add_scaled6(v, load6(d.cdof_all, k), d.qvel_all[k])

@@ -5,6 +5,8 @@ Source: RBDA table 4.1, examples 4.5 and 4.6.
 
 from __future__ import annotations
 
+import numpy as np
+
 from rbdyn_ros.engine.callbacks import call
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.joint_frames import (
@@ -24,6 +26,7 @@ from rbdyn_ros.engine.spatial import (
     add3,
     add_scaled6,
     cross3,
+    dot3,
     load3,
     load6,
     load9,
@@ -52,7 +55,7 @@ USER = int(JointType.USER)
 def library_successor(m, d, j, r, E):
     """Return position and rotation of F_s, where those of F_p are r and E."""
     kind = m.jnt_type[j]
-    q = m.jnt_qposadr[j]
+    q = m.jnt_qposadr_all[j]
     qpos = d.qpos_all
     if kind == HELICAL:
         r = add3(r, mat_vec(E, scaled3(load3(m.jnt_axis, j), m.jnt_param[j, 0] * qpos[q])))
@@ -92,7 +95,7 @@ def library_successor(m, d, j, r, E):
 def library_motion(m, d, j, i, origin, reverse):
     """Write cdof as if the joint led from its predecessor, which is body i if `reverse`."""
     kind = m.jnt_type[j]
-    v = m.jnt_dofadr[j]
+    v = m.jnt_dofadr_all[j]
     cdof = d.cdof_all
     R, p = frame_s(m, d, i, reverse)
     arm = sub3(origin, p)
@@ -125,9 +128,32 @@ def library_motion(m, d, j, i, origin, reverse):
 
 
 @kernel
+def guess_position(m, d, j, r):
+    """Write a position of joint j from which to search for the one where F_s is at r in F_p.
+
+    Where turns are counted, by a pitch or a radius, it is in the right one. A user-defined joint
+    begins where it was found last, which may tell turns as well.
+    """
+    kind, q = m.jnt_type[j], m.jnt_qposadr[j]
+    own = d.qpos[q : q + m.jnt_dofnum[j]]
+    if kind == USER:
+        for k in range(len(own)):
+            own[k] = own[k] if abs(own[k]) < np.inf else 0.0
+        return
+    end = m.jnt_qposadr[j + 1] if j + 1 < m.njnt else m.nq
+    for k in range(q, end):
+        d.qpos[k] = m.qpos0[k]
+    rate = m.jnt_param[j, 0]
+    if kind == HELICAL and rate != 0.0:
+        d.qpos[q] = dot3(load3(m.jnt_axis, j), r) / rate
+    elif kind == RACK_PINION and rate != 0.0:
+        d.qpos[q] = dot3(in_plane(m, j, 1.0, 0.0), r) / rate
+
+
+@kernel
 def add_apparent(m, d, j, i, reverse):
     """Add to cdof_dot the change of S that an observer on the joint sees (RBDA eq 3.42)."""
-    first = m.jnt_dofadr[j]
+    first = m.jnt_dofadr_all[j]
     sign = -1.0 if reverse else 1.0
     if m.jnt_type[j] == RACK_PINION:
         # the rack's direction stands still in F_p, the pinion's centre moves along it
@@ -149,7 +175,7 @@ def add_apparent(m, d, j, i, reverse):
 
 @inline
 def _call_user(m, d, j):
-    q, v = d.qpos_all[m.jnt_qposadr[j] :], d.qvel_all[m.jnt_dofadr[j] :]
+    q, v = d.qpos_all[m.jnt_qposadr_all[j] :], d.qvel_all[m.jnt_dofadr_all[j] :]
     call(m.jnt_jcalc[j], q, v, m.jnt_param[j], d.user_joint[m.jnt_userid[j]])
 
 

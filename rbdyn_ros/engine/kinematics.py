@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.engine.follow import expand, follow
 from rbdyn_ros.engine.jcalc import joint_motion, joint_pose, joint_velocity
 from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.motion import drive
 from rbdyn_ros.engine.spatial import (
     IDENTITY,
     add3,
@@ -43,8 +43,8 @@ def kinematics(m: Model, d: Data) -> None:
 @kernel
 def poses(m, d):
     """Write xpos, xmat, xipos: all of kinematics that the motion needs."""
-    if m.ndrive > 0:
-        drive(m, d)
+    if m.nvall > m.nv:
+        expand(m, d)
     store9(d.xmat, 0, IDENTITY)
     for i in range(1, m.nbody):
         parent = m.body_parentid[i]
@@ -107,6 +107,8 @@ def com_vel(m: Model, d: Data) -> None:
 
     Source: MuJoCo mj_comVel.
     """
+    if m.nmimic > 0:
+        follow(m, d)
     for i in range(1, m.nbody):
         v = load6(d.cvel, m.body_parentid[i])
         store6(d.cvel, i, joint_velocity(m, d, i - 1, i, v))

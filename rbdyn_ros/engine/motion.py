@@ -1,7 +1,8 @@
 """The motion of joints that are given functions of time: sigma of v_J = S qd + sigma(t).
 
 Such a joint has no freedom; its coordinates stand behind those of the others in qpos_all,
-qvel_all and qacc_all, where jcalc and the bias acceleration find them. Source: RBDA eq 3.30.
+qvel_all and qacc_all, where jcalc and the bias acceleration find them. What follows such a joint
+is driven too. Source: RBDA eq 3.30.
 """
 
 from __future__ import annotations
@@ -14,19 +15,27 @@ from rbdyn_ros.engine.jit import kernel
 def drive(m, d):
     """Write the driven part of qpos_all, qvel_all and qacc_all from the time."""
     for j in range(m.njnt):
-        q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
-        if v >= m.nv:
+        q, v = m.jnt_qposadr_all[j], m.jnt_dofadr_all[j]
+        if v >= m.nv and v < m.nv + m.ndrive and m.jnt_mimic[j] < 0:
             if m.jnt_motion[j] != 0:
                 d.drive_time[0] = d.time
                 target = d.qpos_all[q:], d.qvel_all[v:], d.qacc_all[v:]
                 call(m.jnt_motion[j], d.drive_time, target[0], target[1], target[2])
             else:
                 for k in range(m.jnt_dofnum[j]):
-                    _follow(m, d, v - m.nv + k)
+                    _evaluate(m, d, v - m.nv + k)
+    for j in range(m.njnt):
+        v = m.jnt_dofadr_all[j]
+        if v >= m.nv and v < m.nv + m.ndrive and m.jnt_mimic[j] >= 0:
+            r, driven = m.jnt_mimic_ratio[j], m.jnt_dofadr[j]
+            q = r * d.qpos_all[m.jnt_qposadr[j]] + m.jnt_mimic_offset[j]
+            d.qpos_all[m.jnt_qposadr_all[j]] = q
+            d.qvel_all[v] = r * d.qvel_all[driven]
+            d.qacc_all[v] = r * d.qacc_all[driven]
 
 
 @kernel
-def _follow(m, d, c):
+def _evaluate(m, d, c):
     """Evaluate the polynomial of driven coordinate c at the time."""
     first, number = m.drive_knotadr[c], m.drive_knotnum[c]
     begin, end = m.knot_time[first], m.knot_time[first + number - 1]

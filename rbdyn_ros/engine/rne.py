@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.engine.follow import follow_acceleration, is_driven, reflect
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     add6,
@@ -32,11 +33,11 @@ def bias_force(m: Model, d: Data) -> None:
     store6(d.cacc_bias, 0, (0.0, 0.0, 0.0, -g[0], -g[1], -g[2]))
     for i in range(1, m.nbody):
         a = load6(d.cacc_bias, m.body_parentid[i])
-        first = m.jnt_dofadr[i - 1]
+        first = m.jnt_dofadr_all[i - 1]
         end = first + m.jnt_dofnum[i - 1]
         for k in range(first, end):
             a = add_scaled6(a, load6(d.cdof_dot_all, k), d.qvel_all[k])
-        if first >= m.nv:  # driven over time: its acceleration is given
+        if first >= m.nv and is_driven(m, first):  # its acceleration is given
             for k in range(first, end):
                 a = add_scaled6(a, load6(d.cdof_all, k), d.qacc_all[k])
         store6(d.cacc_bias, i, a)
@@ -58,6 +59,8 @@ def rne(m: Model, d: Data) -> None:
     for i in range(1, m.nbody):
         store6(d.cfrc_sum, i, load6(d.cfrc_bias, i))
     _project(m, d, d.qfrc_bias)
+    if m.nmimic > 0:
+        reflect(m, d, d.cfrc_sum, d.qfrc_bias)
 
 
 @kernel
@@ -69,16 +72,21 @@ def rne_acc(m: Model, d: Data) -> None:
     """
     store6(d.a, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     store6(d.cacc, 0, load6(d.cacc_bias, 0))
+    if m.nmimic > 0:
+        follow_acceleration(m, d)
     for i in range(1, m.nbody):
         a = load6(d.a, m.body_parentid[i])
-        first = m.body_dofadr[i]
-        for k in range(first, first + m.body_dofnum[i]):
-            a = add_scaled6(a, load6(d.cdof, k), d.qacc[k])
+        first = m.jnt_dofadr_all[i - 1]
+        if first < m.nv or not is_driven(m, first):
+            for k in range(first, first + m.jnt_dofnum[i - 1]):
+                a = add_scaled6(a, load6(d.cdof_all, k), d.qacc_all[k])
         store6(d.a, i, a)
         store6(d.cacc, i, add6(load6(d.cacc_bias, i), a))
         f = add6(load6(d.cfrc_bias, i), inertia_times(load10(d.cinert, i), a))
         store6(d.cfrc_sum, i, f)
     _project(m, d, d.qfrc_inverse)
+    if m.nmimic > 0:
+        reflect(m, d, d.cfrc_sum, d.qfrc_inverse)
     for k in range(m.nv):
         d.qfrc_inverse[k] += m.dof_armature[k] * d.qacc[k] - d.qfrc_passive[k]
     if m.ndrive > 0:
@@ -89,9 +97,11 @@ def rne_acc(m: Model, d: Data) -> None:
 def _driving_force(m, d):
     """Write qfrc_driven: S^T f of the forces across driven joints, less what springs give."""
     for j in range(m.njnt):
-        for k in range(max(m.jnt_dofadr[j], m.nv), m.jnt_dofadr[j] + m.jnt_dofnum[j]):
-            force = dot6(load6(d.cdof_all, k), load6(d.cfrc_sum, m.jnt_bodyid[j]))
-            d.qfrc_driven[k - m.nv] = force
+        first = m.jnt_dofadr_all[j]
+        if is_driven(m, first):
+            for k in range(first, first + m.jnt_dofnum[j]):
+                force = dot6(load6(d.cdof_all, k), load6(d.cfrc_sum, m.jnt_bodyid[j]))
+                d.qfrc_driven[k - m.nv] = force
     if m.nspring > 0 and m.opt.passive:
         spring_loads(m, d)
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.follow import is_driven, push
 from rbdyn_ros.engine.jit import inline, kernel, select
 from rbdyn_ros.engine.spatial import (
     add3,
+    add6,
+    add_scaled6,
     cross3,
+    dot3,
     dot6,
     load3,
     load6,
     load9,
     mat_vec,
     scaled3,
+    store6,
     sub3,
 )
 
@@ -30,8 +35,19 @@ def spring_forces(m, d):
     for n in range(m.nspring):
         body1, body2 = m.spring_bodyid[n, 0], m.spring_bodyid[n, 1]
         p1, p2, f = _pull(m, d, n)
-        _push_dofs(m, d, body1, _wrench(m, d, body1, p1, f))
-        _push_dofs(m, d, body2, _wrench(m, d, body2, p2, scaled3(f, -1.0)))
+        push(m, d, body1, _wrench(m, d, body1, p1, f), d.qfrc_passive)
+        push(m, d, body2, _wrench(m, d, body2, p2, scaled3(f, -1.0)), d.qfrc_passive)
+
+
+@kernel
+def spring_wrenches(m, d, wrenches):
+    """Take from wrenches (nbody, 6) what spring-dampers exert on bodies."""
+    for n in range(m.nspring):
+        body1, body2 = m.spring_bodyid[n, 0], m.spring_bodyid[n, 1]
+        p1, p2, f = _pull(m, d, n)
+        first, second = _wrench(m, d, body1, p1, f), _wrench(m, d, body2, p2, f)
+        store6(wrenches, body1, add_scaled6(load6(wrenches, body1), first, -1.0))
+        store6(wrenches, body2, add6(load6(wrenches, body2), second))
 
 
 @kernel
@@ -40,8 +56,8 @@ def spring_loads(m, d):
     for n in range(m.nspring):
         body1, body2 = m.spring_bodyid[n, 0], m.spring_bodyid[n, 1]
         p1, p2, f = _pull(m, d, n)
-        _relieve_drives(m, d, body1, _wrench(m, d, body1, p1, f))
-        _relieve_drives(m, d, body2, _wrench(m, d, body2, p2, scaled3(f, -1.0)))
+        relieve_drives(m, d, body1, _wrench(m, d, body1, p1, f))
+        relieve_drives(m, d, body2, _wrench(m, d, body2, p2, scaled3(f, -1.0)))
 
 
 @inline
@@ -51,7 +67,7 @@ def _pull(m, d, n):
     line, length = _between(p1, p2)
     v1 = _velocity(m, d, m.spring_bodyid[n, 0], p1)
     v2 = _velocity(m, d, m.spring_bodyid[n, 1], p2)
-    rate = _dot3(line, sub3(v2, v1))
+    rate = dot3(line, sub3(v2, v1))
     pull = m.spring_stiffness[n] * (length - m.spring_length[n]) + m.spring_damping[n] * rate
     return p1, p2, scaled3(line, pull)
 
@@ -78,14 +94,9 @@ def _end(m, d, n, side):
 def _between(p1, p2):
     """Return the direction from p1 to p2, zero if there is none, and the distance."""
     r = sub3(p2, p1)
-    length = np.sqrt(_dot3(r, r))
+    length = np.sqrt(dot3(r, r))
     apart = length > NO_LENGTH
     return scaled3(r, select(apart, 1.0 / select(apart, length, 1.0), 0.0)), length
-
-
-@inline
-def _dot3(a, b):
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @inline
@@ -108,19 +119,11 @@ def _wrench(m, d, body, p, f):
 
 
 @kernel
-def _push_dofs(m, d, body, wrench):
-    # tau_k = S_k^T f for every dof above the body
-    k = m.body_lastdof[body]
-    while k >= 0:
-        d.qfrc_passive[k] += dot6(load6(d.cdof, k), wrench)
-        k = m.dof_parentid[k]
-
-
-@kernel
-def _relieve_drives(m, d, body, wrench):
+def relieve_drives(m, d, body, wrench):
+    """Take from qfrc_driven what a wrench on a body does for joints that are driven."""
     while body > 0:
-        first = m.jnt_dofadr[body - 1]
-        if first >= m.nv:
+        first = m.jnt_dofadr_all[body - 1]
+        if is_driven(m, first):
             for k in range(first, first + m.jnt_dofnum[body - 1]):
                 d.qfrc_driven[k - m.nv] -= dot6(load6(d.cdof_all, k), wrench)
         body = m.body_parentid[body]

@@ -1,7 +1,7 @@
 """How Model, Options and Data look from inside a kernel.
 
-A kernel receives addresses: a Model is its table of int64 (sizes, addresses of its arrays,
-offsets of Data's fields), a Data is that table and the start of its row. `m.body_mass` or
+A kernel receives addresses: a Model is its table of int64 (sizes, addresses of stages and of its
+arrays, offsets of Data's fields), a Data is that table and the start of its row. `m.body_mass` or
 `d.xpos` in a kernel then builds an array over that memory with two loads, without counting
 references and with the trailing sizes as constants, so the compiler sees fixed strides.
 """
@@ -28,10 +28,15 @@ from numba.np.arrayobj import make_array, populate_array
 
 from rbdyn_ros.model.data import DATA_FIELDS, Data
 from rbdyn_ros.model.fields import Field
-from rbdyn_ros.model.model import CALLBACK_FIELDS, MODEL_FIELDS, SIZES, Model
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model_fields import CALLBACK_FIELDS, MODEL_FIELDS, SIZES, STAGES
 from rbdyn_ros.model.options import OPTION_FIELDS
 
 INT64 = ir.IntType(64)
+
+#: What stands for itself at the head of a Model's table; then the Model of the loop joints.
+NUMBERS = (*SIZES, *STAGES)
+LOOPS = len(NUMBERS)
 
 
 class ViewType(types.Type):
@@ -47,8 +52,10 @@ class ViewType(types.Type):
         return types.Array(element, len(field.dims), "C", readonly=self.read_only)
 
     def attribute_type(self, name: str) -> types.Type | None:
-        if name in SIZES and self is MODEL:
+        if name in NUMBERS and self is MODEL:
             return types.int64
+        if name == "loops" and self is not OPTIONS:
+            return self
         if name == "opt" and self is MODEL:
             return OPTIONS
         if name not in self.fields:
@@ -57,8 +64,8 @@ class ViewType(types.Type):
         return array if array.ndim else array.dtype
 
 
-_OPTIONS_START = len(SIZES) + len(MODEL_FIELDS) + len(CALLBACK_FIELDS)
-MODEL = ViewType("Model", MODEL_FIELDS + CALLBACK_FIELDS, len(SIZES), read_only=True)
+_OPTIONS_START = LOOPS + 1 + len(MODEL_FIELDS) + len(CALLBACK_FIELDS)
+MODEL = ViewType("Model", MODEL_FIELDS + CALLBACK_FIELDS, LOOPS + 1, read_only=True)
 OPTIONS = ViewType("Options", OPTION_FIELDS, _OPTIONS_START, read_only=True)
 DATA = ViewType("Data", DATA_FIELDS, _OPTIONS_START + len(OPTION_FIELDS), read_only=False)
 
@@ -81,7 +88,10 @@ class _ViewAttributes(AttributeTemplate):
 
 
 def _load(builder: ir.IRBuilder, table: ir.Value, position: int) -> ir.Value:
-    return builder.load(builder.gep(table, [INT64(position)]))
+    value = builder.load(builder.gep(table, [INT64(position)]))
+    # kernels never write a table: what was loaded once holds, whatever is stored elsewhere
+    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return value
 
 
 def _locate(context: Any, builder: Any, kind: ViewType, view: Any, name: str) -> tuple[Any, Any]:
@@ -99,10 +109,12 @@ def _locate(context: Any, builder: Any, kind: ViewType, view: Any, name: str) ->
 def _lower_getattr(context: Any, builder: Any, kind: ViewType, view: Any, name: str) -> Any:
     if name == "opt":
         return view
-    if name in SIZES:
+    if name in NUMBERS:
         members = cgutils.create_struct_proxy(kind)(context, builder, value=view)
         table = builder.bitcast(members.table, INT64.as_pointer())
-        return _load(builder, table, list(SIZES).index(name))
+        return _load(builder, table, NUMBERS.index(name))
+    if name == "loops":
+        return _loops(context, builder, kind, view)
     table, start = _locate(context, builder, kind, view, name)
     field = kind.fields[name][1]
     array_type = kind.array_type(field)
@@ -116,6 +128,26 @@ def _lower_getattr(context: Any, builder: Any, kind: ViewType, view: Any, name: 
         for dim in field.dims
     ]
     return _array(context, builder, array_type, pointer, shape)
+
+
+def _loops(context: Any, builder: Any, kind: ViewType, view: Any) -> Any:
+    """Return the view of the Model of the loop joints, or of its Data."""
+    members = cgutils.create_struct_proxy(kind)(context, builder, value=view)
+    table = builder.bitcast(members.table, INT64.as_pointer())
+    row = None
+    if kind is DATA:
+        _, row = _locate(context, builder, kind, view, "loop_data")
+    return view_at(context, builder, kind, _load(builder, table, LOOPS), row)
+
+
+def view_at(context: Any, builder: Any, kind: ViewType, table: Any, row: Any = None) -> Any:
+    """Return a view from the addresses of its table and row."""
+    members = cgutils.create_struct_proxy(kind)(context, builder)
+    address = context.get_value_type(types.voidptr)
+    null = context.get_constant_null(types.voidptr)
+    members.table = builder.inttoptr(table, address)
+    members.row = null if row is None else builder.inttoptr(row, address)
+    return members._getvalue()
 
 
 def _array(context: Any, builder: Any, kind: types.Array, pointer: Any, shape: list[Any]) -> Any:

@@ -36,7 +36,7 @@ def yaw_pitch_roll(yaw, pitch, roll):
 @inline
 def ypr_motion(m, d, j, R, arm):
     # columns of RBDA eq 4.8
-    q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
+    q, v = m.jnt_qposadr_all[j], m.jnt_dofadr_all[j]
     c2, s2, c3, s3, distance = _pitch_roll(d.qpos_all, q)
     d.nsingular = d.nsingular + select(distance < NEAR_SINGULAR, 1, 0)
     write_turn(d.cdof_all, v, mat_vec(R, (-s2, c2 * s3, c2 * c3)), arm)
@@ -58,14 +58,14 @@ def _pitch_roll(qpos, q):
 @inline
 def _distance(m, d, j):
     """Return |cos(pitch)| of a yaw-pitch-roll joint."""
-    return abs(np.cos(d.qpos_all[m.jnt_qposadr[j] + 1]))
+    return abs(np.cos(d.qpos_all[m.jnt_qposadr_all[j] + 1]))
 
 
 @kernel
 def _angular_velocity(m, d, j, h, out):
     """Write w + h dw/dt of a yaw-pitch-roll joint, at qvel and qacc_step (RBDA eq 4.8, 4.9)."""
-    v = m.jnt_dofadr[j]
-    c2, s2, c3, s3, _ = _pitch_roll(d.qpos, m.jnt_qposadr[j])
+    v = m.jnt_dofadr_all[j]
+    c2, s2, c3, s3, _ = _pitch_roll(d.qpos, m.jnt_qposadr_all[j])
     v1, v2, v3 = d.qvel[v], d.qvel[v + 1], d.qvel[v + 2]
     a1, a2, a3 = d.qacc_step[v], d.qacc_step[v + 1], d.qacc_step[v + 2]
     yaw, pitch, roll = v1 + h * a1, v2 + h * a2, v3 + h * a3
@@ -80,8 +80,8 @@ def _angular_velocity(m, d, j, h, out):
 @kernel
 def _angle_rates(m, d, j, w):
     """Write to qvel the angle rates of a yaw-pitch-roll joint that turns with w."""
-    v = m.jnt_dofadr[j]
-    c2, s2, c3, s3, _ = _pitch_roll(d.qpos, m.jnt_qposadr[j])
+    v = m.jnt_dofadr_all[j]
+    c2, s2, c3, s3, _ = _pitch_roll(d.qpos, m.jnt_qposadr_all[j])
     yaw = (s3 * w[v + 1] + c3 * w[v + 2]) / c2
     d.qvel[v] = yaw
     d.qvel[v + 1] = c3 * w[v + 1] - s3 * w[v + 2]
@@ -90,7 +90,7 @@ def _angle_rates(m, d, j, w):
 
 @inline
 def _turns_freely(m, j):
-    return m.jnt_type[j] == YPR and m.jnt_dofadr[j] < m.nv
+    return m.jnt_type[j] == YPR and m.jnt_dofadr_all[j] < m.nv
 
 
 @kernel
@@ -120,7 +120,7 @@ def near_singular(m, d):
     if m.nypr > 0:
         for j in range(m.njnt):
             if _turns_freely(m, j):
-                v = m.jnt_dofadr[j]
+                v = m.jnt_dofadr_all[j]
                 rates = abs(d.qvel[v]) + abs(d.qvel[v + 1]) + abs(d.qvel[v + 2])
                 # five steps away: found by trial, with 1 to 8 rad/s and steps of 1 to 5 ms
                 reach = max(NEAR_SINGULAR, 5.0 * m.opt.timestep * rates)

@@ -1,8 +1,9 @@
 """Whether the arrays of a Model belong together, so that kernels may trust them.
 
 Kernels do not look whether an index is within an array. A Model that was compiled here is right by
-construction; one that was read from a file is judged: what the numbering and the types of the
-joints decide is computed again and must be equal, and every other index must be within its range.
+construction; one that was read from a file is judged: every index that nothing else decides must
+be within its range, and what the numbering and the types of the joints decide is computed again
+and must be equal (numbering.py).
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.description.audit import Audit, quote
-from rbdyn_ros.model.callbacks import registered_joint, registered_motion
-from rbdyn_ros.model.compile import driven_last, inertia_pattern
+from rbdyn_ros.judge.numbering import joint_kinds, numbering, pair_number
+from rbdyn_ros.model.callbacks import registered_motion
+from rbdyn_ros.model.couplings import DRIVEN, FOLLOWING, FREE, joint_classes
 from rbdyn_ros.model.fields import Field
-from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType, user_kind
-from rbdyn_ros.model.model import MODEL_FIELDS
+from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, UNLIMITED
 
 Arrays = Mapping[str, NDArray[Any]]
 Names = Mapping[str, Sequence[str]]
+Sizes = Mapping[str, int]
 Ints = NDArray[np.int64]
 
 #: What each list of names in a Model is as long as.
@@ -34,26 +37,38 @@ LENGTHS = {
     "jnt_usertype": "njnt",
     "loop_usertype": "nloop",
     "jnt_motion_name": "njnt",
+    "length_names": "nlength",
+    "gear_names": "ngear",
+    "roll_names": "nroll",
 }
 
-#: Where infinity means that there is no limit.
-UNLIMITED = ("jnt_range", "jnt_effort", "jnt_velocity", "limit_range")
+FLAGS = ("jnt_reversed", "jnt_limited", "jnt_actuated", "length_closed")
 
-#: Fields with indices and flags that nothing else determines; their ranges are in _judge_free.
-FREE = (
-    "body_parentid",
-    "jnt_type",
-    "jnt_reversed",
-    "jnt_limited",
-    "limit_dofid",
-    "frame_bodyid",
-    "loop_type",
-    "loop_bodyid",
-    "spring_bodyid",
-    "drive_knotnum",
-)
+#: Numbers of something of which there are so many.
+INDICES = {
+    "body_parentid": "nbody",
+    "limit_dofid": "nv",
+    "frame_bodyid": "nbody",
+    "loop_bodyid": "nbody",
+    "spring_bodyid": "nbody",
+    "point_bodyid": "nbody",
+    "roll_bodyid": "nbody",
+    "term_jntid": "njnt",
+    "term_coord": "nv",
+}
+
+#: Shares of something, and the least there may be of it.
+SHARES = {
+    "drive_knotnum": ("nknot", 0),
+    "length_pointnum": ("npoint", 2),
+    "gear_termnum": ("nterm", 1),
+}
 
 _CARRYING = [kind for kind, row in JOINT_KINDS.items() if row.nv > 0]
+TYPES = {"jnt_type": [*_CARRYING, JointType.USER], "loop_type": list(JointType)}
+
+#: Fields with indices and flags that nothing else decides.
+FREE_FIELDS = (*FLAGS, *INDICES, *SHARES, *TYPES, "jnt_mimic")
 
 
 def judge_arrays(arrays: Arrays, names: Names, audit: Audit) -> None:
@@ -71,21 +86,25 @@ def judge_arrays(arrays: Arrays, names: Names, audit: Audit) -> None:
     if audit.errors:
         return
     _judge_numbers(arrays, audit)
-    _judge_free(arrays, sizes, audit)
-    _judge_user_types("jnt", arrays, names, audit)
-    _judge_user_types("loop", arrays, names, audit)
+    _judge_ranges(arrays, sizes, audit)
+    _judge_types(arrays, names, audit)
     if audit.errors:
         return
-    kinds = [
-        _kind(JointType(number), name)
-        for number, name in zip(arrays["jnt_type"].tolist(), names["jnt_usertype"], strict=True)
-    ]
-    driven = arrays["jnt_dofadr"] >= sizes["nv"]
-    for name, expected in _derived(arrays, kinds, driven).items():
-        if not np.array_equal(arrays[name], expected):
+    kinds = joint_kinds(arrays, names["jnt_usertype"])
+    classes = _judge_couplings(arrays, kinds, sizes, audit)
+    if audit.errors:
+        return
+    _judge_coordinates(arrays, kinds, classes, sizes, audit)
+    if audit.errors:
+        return
+    for name, value in numbering(arrays, kinds, classes, names["loop_usertype"]).items():
+        if not np.array_equal(arrays[name], value):
             _wrong(audit, name, "does not follow from the bodies and the types of the joints")
-    _judge_drives(arrays, names, kinds, driven, sizes, audit)
-    _judge_limits(arrays, kinds, driven, audit)
+    _judge_drives(arrays, names, kinds, classes, audit)
+    if audit.errors:
+        return
+    _judge_limits(arrays, kinds, classes, audit)
+    _judge_terms(arrays, kinds, audit)
 
 
 def _judge_shapes(arrays: Arrays, names: Names, audit: Audit) -> dict[str, int]:
@@ -100,7 +119,8 @@ def _judge_shapes(arrays: Arrays, names: Names, audit: Audit) -> dict[str, int]:
         _judge_shape(field, shape, sizes, audit)
     if audit.errors:
         return sizes
-    if sizes["nbody"] != sizes["njnt"] + 1 or sizes["nvall"] != sizes["nv"] + sizes["ndrive"]:
+    coordinates = sizes["nv"] + sizes["ndrive"] + sizes["nmimic"]
+    if sizes["nbody"] != sizes["njnt"] + 1 or sizes["nvall"] != coordinates:
         audit.error("bad-shape", "the sizes", None, "every body but the world has one joint")
     for name, size in LENGTHS.items():
         if len(names[name]) != sizes[size]:
@@ -109,9 +129,7 @@ def _judge_shapes(arrays: Arrays, names: Names, audit: Audit) -> dict[str, int]:
     return sizes
 
 
-def _judge_shape(
-    field: Field, shape: tuple[int, ...], sizes: Mapping[str, int], audit: Audit
-) -> None:
+def _judge_shape(field: Field, shape: tuple[int, ...], sizes: Sizes, audit: Audit) -> None:
     expected = tuple(sizes.get(dim, "?") if isinstance(dim, str) else dim for dim in field.dims)
     if shape != expected:
         message = f"has the shape {shape}, not ({', '.join(map(str, expected))})"
@@ -129,128 +147,98 @@ def _judge_numbers(arrays: Arrays, audit: Audit) -> None:
             _wrong(audit, field.name, "holds an infinite number")
 
 
-def _judge_free(arrays: Arrays, sizes: Mapping[str, int], audit: Audit) -> None:
-    nbody, parent = sizes["nbody"], arrays["body_parentid"]
-    if (parent < 0).any() or (parent[1:] >= np.arange(1, nbody)).any() or parent[0] != 0:
+def _judge_ranges(arrays: Arrays, sizes: Sizes, audit: Audit) -> None:
+    _judge_range(arrays, "jnt_mimic", -1, sizes["njnt"] - 1, audit)
+    for name in FLAGS:
+        _judge_range(arrays, name, 0, 1, audit)
+    for name, size in INDICES.items():
+        _judge_range(arrays, name, 0, sizes[size] - 1, audit)
+    for name, (size, least) in SHARES.items():
+        if not _judge_range(arrays, name, least, sizes[size], audit):
+            continue
+        if (total := arrays[name].sum()) != sizes[size]:
+            _wrong(audit, name, f"adds up to {total}, not to {size}, which is {sizes[size]}")
+    parent, ends = arrays["body_parentid"], arrays["loop_bodyid"]
+    if (parent[1:] >= np.arange(1, sizes["nbody"])).any() or parent[0] != 0:
         _wrong(audit, "body_parentid", "has a parent that is not before its child")
-    ranges = {
-        "jnt_reversed": 2,
-        "jnt_limited": 2,
-        "limit_dofid": sizes["nv"],
-        "frame_bodyid": nbody,
-        "loop_bodyid": nbody,
-        "spring_bodyid": nbody,
-        "drive_knotnum": sizes["nknot"] + 1,
-    }
-    for name, end in ranges.items():
-        if (arrays[name] < 0).any() or (arrays[name] >= end).any():
-            _wrong(audit, name, f"has an entry that is not from 0 to {end - 1}")
-    known = {"jnt_type": [*_CARRYING, JointType.USER], "loop_type": list(JointType)}
-    for name, types in known.items():
-        if not np.isin(arrays[name], types).all():
-            _wrong(audit, name, "has an entry that is no type of a joint there")
-    if (arrays["loop_bodyid"][:, 0] == arrays["loop_bodyid"][:, 1]).any():
+    if (ends[:, 0] == ends[:, 1]).any():
         _wrong(audit, "loop_bodyid", "has a loop that begins and ends at one body")
 
 
-def _judge_user_types(kind: str, arrays: Arrays, names: Names, audit: Audit) -> None:
-    user = arrays[f"{kind}_type"] == JointType.USER
-    named = np.array([bool(name) for name in names[f"{kind}_usertype"]], bool)
-    if not np.array_equal(user, named):
-        message = "names a type of the user where there is none, or none where there is one"
-        _wrong(audit, f"{kind}_usertype", message)
+def _judge_range(arrays: Arrays, name: str, least: int, most: int, audit: Audit) -> bool:
+    array = arrays[name]
+    if ((array >= least) & (array <= most)).all():
+        return True
+    _wrong(audit, name, f"has an entry that is not from {least} to {most}")
+    return False
 
 
-def _kind(kind: JointType, user_type: str) -> JointKind:
-    if kind != JointType.USER:
-        return JOINT_KINDS[kind]
-    return user_kind(registered_joint(user_type).nv)
+def _judge_types(arrays: Arrays, names: Names, audit: Audit) -> None:
+    for field, types in TYPES.items():
+        if not np.isin(arrays[field], types).all():
+            _wrong(audit, field, "has an entry that is no type of a joint there")
+        user = arrays[field] == JointType.USER
+        list_name = field.replace("_type", "_usertype")
+        if user.tolist() != [bool(name) for name in names[list_name]]:
+            message = "names a type of the user where there is none, or none where there is one"
+            _wrong(audit, list_name, message)
 
 
-def _derived(arrays: Arrays, kinds: Sequence[JointKind], driven: NDArray[np.bool_]) -> Arrays:
-    """Return every field of indices that follows from the numbering and the types."""
-    parent = arrays["body_parentid"]
-    types, njnt = arrays["jnt_type"], len(kinds)
-    nq = np.array([kind.nq for kind in kinds], np.int64)
-    nv = np.array([kind.nv for kind in kinds], np.int64)
-    dofnum = np.concatenate([[0], np.where(driven, 0, nv)]).astype(np.int64)
-    bodies = np.arange(njnt + 1)
-    root = bodies.copy()
-    for i in range(1, njnt + 1):
-        if parent[i] > 0:
-            root[i] = root[parent[i]]
-    last_child = np.zeros(njnt + 1, np.int64)
-    last_child[parent] = bodies
-    user = types == JointType.USER
-    derived: dict[str, NDArray[Any]] = {
-        "body_rootid": root,
-        "body_haschild": np.isin(bodies, parent[1:]),
-        "body_lastchild": last_child[parent] == bodies,
-        "body_dofnum": dofnum,
-        "body_dofadr": np.where(dofnum > 0, np.cumsum(dofnum) - dofnum, -1),
-        "jnt_common": (arrays["jnt_reversed"] == 0) & (types <= JointType.PLANAR),
-        "jnt_qposadr": driven_last(nq, driven),
-        "jnt_dofadr": driven_last(nv, driven),
-        "jnt_dofnum": nv,
-        "jnt_bodyid": bodies[1:],
-        "jnt_userid": np.where(user, np.cumsum(user) - 1, -1),
-        "drive_knotadr": np.cumsum(arrays["drive_knotnum"]) - arrays["drive_knotnum"],
+def _judge_couplings(
+    arrays: Arrays, kinds: Sequence[JointKind], sizes: Sizes, audit: Audit
+) -> Ints:
+    """Return FREE, DRIVEN or FOLLOWING by joint; what a joint follows must not follow another.
+
+    A joint is driven if its velocity is said to be behind qvel; numbering.py tells whether it is.
+    """
+    followed = arrays["jnt_mimic"]
+    follows = followed >= 0
+    leaders = followed[follows]
+    driven = (arrays["jnt_dofadr_all"] >= sizes["nv"]) & ~follows
+    classes = joint_classes(followed, driven)
+    single = np.array([kind.nv == 1 for kind in kinds], bool)
+    if follows[leaders].any() or not (single[follows].all() and single[leaders].all()):
+        _wrong(audit, "jnt_mimic", "couples joints of more than one coordinate, or in a chain")
+    return classes
+
+
+def _judge_coordinates(
+    arrays: Arrays, kinds: Sequence[JointKind], classes: Ints, sizes: Sizes, audit: Audit
+) -> None:
+    """Whether there are as many coordinates as the joints have, and as many meetings in M."""
+    nq, nv = (np.array([getattr(kind, n) for kind in kinds], np.int64) for n in ("nq", "nv"))
+    counts = {
+        ("qpos0", "nq"): nq[classes == FREE].sum(),
+        ("dof_bodyid", "nv"): nv[classes == FREE].sum(),
+        ("drive_knotnum", "ndrive"): nv[classes == DRIVEN].sum(),
+        ("mimic_jntid", "nmimic"): np.count_nonzero(classes == FOLLOWING),
     }
-    derived.update(_derived_dofs(parent, kinds, driven))
-    derived.update(inertia_pattern(derived))
-    return derived
-
-
-def _derived_dofs(
-    parent: Ints, kinds: Sequence[JointKind], driven: NDArray[np.bool_]
-) -> dict[str, NDArray[Any]]:
-    last = [-1] * len(parent)
-    body, above = list[int](), list[int]()
-    newframe, driven_newframe = list[int](), list[int]()
-    for i, kind in enumerate(kinds, start=1):
-        last[i] = last[parent[i]]
-        if driven[i - 1]:
-            driven_newframe += kind.newframe
-            continue
-        for flag in kind.newframe:
-            body.append(i)
-            above.append(last[i])
-            newframe.append(flag)
-            last[i] = len(body) - 1
-    dof_bodyid = np.array(body, np.int64)
-    return {
-        "body_lastdof": np.array(last),
-        "dof_bodyid": dof_bodyid,
-        "dof_jntid": dof_bodyid - 1,
-        "dof_parentid": np.array(above, np.int64),
-        "dof_newframe": np.array(newframe + driven_newframe, np.int64),
-    }
+    if sizes["nM"] > 0:
+        counts["pair_entry", "npair"] = pair_number(arrays, kinds, classes)
+    for (name, size), count in counts.items():
+        if sizes[size] != count:
+            _wrong(audit, name, f"has {sizes[size]} entries; the joints make it {count}")
 
 
 def _judge_drives(
     arrays: Arrays,
     names: Names,
     kinds: Sequence[JointKind],
-    driven: NDArray[np.bool_],
-    sizes: Mapping[str, int],
+    classes: Ints,
     audit: Audit,
 ) -> None:
     """Whether every driven coordinate has knots, or its joint a function of the right size."""
-    number = arrays["drive_knotnum"]
-    if sizes["nq"] != sum(k.nq for k, d in zip(kinds, driven, strict=True) if not d):
-        _wrong(audit, "qpos0", "is not as long as the positions of all joints together")
-    if sizes["ndrive"] != sum(k.nv for k, d in zip(kinds, driven, strict=True) if d):
-        _wrong(audit, "drive_knotnum", "is not as long as all driven joints together")
-        return
-    if number.sum() != sizes["nknot"]:
-        _wrong(audit, "drive_knotnum", "does not add up to the number of knots")
-    at = 0
+    number, at = arrays["drive_knotnum"], 0
     for j, name in enumerate(names["jnt_motion_name"]):
-        if not driven[j]:
+        if classes[j] != DRIVEN:
             if name:
                 _wrong(audit, "jnt_motion_name", f"drives joint {j}, which is not driven")
             continue
         shares, at = number[at : at + kinds[j].nv], at + kinds[j].nv
+        if arrays["jnt_mimic"][j] >= 0:  # it moves as the driven joint it follows
+            if name or shares.any():
+                _wrong(audit, "drive_knotnum", f"drives joint {j}, which follows another")
+            continue
         if not kinds[j].flat or (shares.any() if name else not shares.all()):
             _wrong(audit, "drive_knotnum", f"does not say how joint {j} moves")
         if name and registered_motion(name).nv != kinds[j].nv:
@@ -261,18 +249,23 @@ def _judge_drives(
             _wrong(audit, "jnt_motion_name", message)
 
 
-def _judge_limits(
-    arrays: Arrays, kinds: Sequence[JointKind], driven: NDArray[np.bool_], audit: Audit
-) -> None:
+def _judge_limits(arrays: Arrays, kinds: Sequence[JointKind], classes: Ints, audit: Audit) -> None:
     """Whether limits and springs belong to joints that a force moves, and that have them."""
+    bound = classes != FREE
     one = np.array([kind.nv == 1 for kind in kinds], bool) | (arrays["jnt_type"] == JointType.BALL)
-    if (arrays["jnt_limited"].astype(bool) & (driven | ~one)).any():
+    if (arrays["jnt_limited"].astype(bool) & (bound | ~one)).any():
         _wrong(audit, "jnt_limited", "limits a joint that has no limit of its own")
-    if arrays["jnt_stiffness"][driven].any():
-        _wrong(audit, "jnt_stiffness", "gives a spring to a joint that is driven")
-    limited = arrays["dof_jntid"][arrays["limit_dofid"]] if not audit.errors else ()
-    if not all(kinds[j].flat for j in limited):
+    if arrays["jnt_stiffness"][bound].any():
+        _wrong(audit, "jnt_stiffness", "gives a spring to a joint that has no freedom")
+    if not all(kinds[j].flat for j in arrays["dof_jntid"][arrays["limit_dofid"]]):
         _wrong(audit, "limit_dofid", "limits a coordinate that is no position")
+
+
+def _judge_terms(arrays: Arrays, kinds: Sequence[JointKind], audit: Audit) -> None:
+    """Whether gears connect positions of joints."""
+    for j, coordinate in zip(arrays["term_jntid"], arrays["term_coord"], strict=True):
+        if not (kinds[j].flat and coordinate < kinds[j].nv):
+            _wrong(audit, "term_coord", f"has {coordinate}, which is no position of joint {j}")
 
 
 def _wrong(audit: Audit, name: str, message: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.engine.constants import articulated_inertia, move
+from rbdyn_ros.engine.constants import move, survey
 from rbdyn_ros.entry import stage
 from rbdyn_ros.errors import DescriptionError, Finding, Severity
 from rbdyn_ros.model.data import Data
@@ -34,7 +34,10 @@ MAX_ROUNDS = 50
 #: Part of the heaviest joint's inertia below which a joint's own is worth a warning.
 TINY_INERTIA = 1e-11
 
-_see_inertia = stage(articulated_inertia)
+#: Below this part of what it would be without constraints, a dof's mobility is a rounding error.
+LOCKED = 1e-9
+
+_survey = stage(survey)
 _move = stage(move)
 
 
@@ -59,7 +62,27 @@ def with_inertias(
     if errors or (strict and missed):
         raise DescriptionError([*errors, *missed], description.source)
     told = [*findings, *missed, *_tiny(repaired, inertia, lines)]
-    return repaired.replaced(findings=told, dof_inertia0=inertia)
+    return repaired.replaced(findings=told, dof_inertia0=_constrained(repaired, inertia))
+
+
+def _constrained(m: Model, inertia: Floats) -> Floats:
+    """Return the inertia each dof sees when loops and other constraints hold: 1 / (M_c^-1)_kk.
+
+    M_c^-1 = M^-1 - M^-1 K^T (K M^-1 K^T)^+ K M^-1 maps forces to accelerations (RBDA eq 3.17).
+    A dof that cannot move at qpos0 keeps the inertia of the open tree.
+    """
+    if m.nefc == 0 or m.nv == 0:
+        return inertia
+    d = Data(m)
+    _survey(m, d)
+    M = np.zeros((m.nv, m.nv))
+    rows = np.repeat(np.arange(m.nv), m.M_rownnz)
+    M[rows, m.M_colind] = M[m.M_colind, rows] = d.M
+    free = np.linalg.inv(M)
+    Y = d.efc_J @ free
+    held = np.diagonal(free - Y.T @ np.linalg.pinv(d.efc_J @ Y.T, rcond=1e-6, hermitian=True) @ Y)
+    moves = held > LOCKED * np.diagonal(free)
+    return np.where(moves, 1.0 / np.where(moves, held, 1.0), inertia)
 
 
 def _repair(model: Model) -> tuple[Model, Floats, Mask, list[int]]:
@@ -99,14 +122,14 @@ def _measure(m: Model) -> tuple[Floats, Floats]:
     Where that is zero, as it may be by accident, it is taken at an arbitrary configuration.
     """
     d = Data(m)
-    _see_inertia(m, d)
+    _survey(m, d)
     inertia, rigid = d.D.copy(), d.Dinv_u.copy()
     absent = ~(inertia > RELATIVE_ZERO * np.abs(rigid))
     if absent.any():
         d.qvel[:] = np.random.default_rng(1).uniform(-2.0, 2.0, m.nv)
         _move(m, d, 1.0)
         d.qvel[:] = 0.0
-        _see_inertia(m, d)
+        _survey(m, d)
         inertia[absent], rigid[absent] = d.D[absent], d.Dinv_u[absent]
     return inertia, rigid
 

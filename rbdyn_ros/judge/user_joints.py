@@ -36,6 +36,8 @@ def demand_consistent(m: Model) -> None:
 
     Looked at is each such joint at some positions within its limits, each motion at some times.
     """
+    if m.loops is not None:
+        demand_consistent(m.loops)
     with np.errstate(all="ignore"):
         for j in np.flatnonzero(m.jnt_type == JointType.USER).tolist():
             _Joint(m, j).judge()

@@ -24,6 +24,16 @@ S_DOT_AT = S_AT + 6 * MAX_DOFS
 ROW = S_DOT_AT + 6 * MAX_DOFS
 
 
+#: Stages that are compiled only when a Model needs them: each returns its address when called.
+#: engine/optional.py enters them here, for a Model cannot know the engine.
+STAGE_MAKERS: dict[str, Callable[[], int]] = {}
+
+
+def stage_address(name: str) -> int:
+    """Return the address of an optional stage."""
+    return STAGE_MAKERS[name]()
+
+
 @dataclass(frozen=True, slots=True)
 class Callback:
     """A registered function.

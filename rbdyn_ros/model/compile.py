@@ -7,17 +7,29 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Description, Joint, Limit, Pose
-from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.errors import DescriptionError, Finding, ModelError
 from rbdyn_ros.model.callbacks import MAX_PARAMETERS, registered_joint, registered_motion
+from rbdyn_ros.model.constraints import constraint_names, constraints, equations
+from rbdyn_ros.model.couplings import (
+    DRIVEN,
+    FOLLOWING,
+    FREE,
+    MAX_M_ENTRIES,
+    couplings,
+    inertia_pattern,
+    joint_addresses,
+    joint_classes,
+)
 from rbdyn_ros.model.joints import JOINT_KINDS, TYPE_OF_NAME, JointKind, JointType, user_kind
+from rbdyn_ros.model.loops import loop_kinds
 from rbdyn_ros.model.lumping import WORLD, Body, Placement, Tree, lump, lumped_inertia
-from rbdyn_ros.model.model import MAX_M_ENTRIES, Model
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.motion import driven_coordinates
-from rbdyn_ros.model.rotation import Array, cross_matrix, mat_to_quat, plane_basis
+from rbdyn_ros.model.rotation import Array, mat_to_quat, plane_basis, turn_base
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -39,23 +51,55 @@ def compile_model(description: Description, floating_base: bool = False) -> Mode
         ModelError: if a function of the user that it names is not registered.
     """
     tree = lump(description, floating_base)
-    arrays = {**_bodies(tree), **_joints(tree), **_frames(tree), **_loops(tree)}
-    arrays.update(_dofs(tree, arrays))
+    joints = [body.joint for body in tree.bodies[1:]]
+    follow = couplings(joints)
+    driven = np.array([joint is not None and joint.motion is not None for joint in joints], bool)
+    classes = joint_classes(follow["jnt_mimic"], driven)
+    arrays = {**follow, **_bodies(tree), **_joints(tree, follow, classes)}
+    arrays.update({**_frames(tree), **_loops(tree)})
+    arrays.update(
+        driven_coordinates(
+            [
+                joint
+                for joint, kind in zip(joints, classes, strict=True)
+                if joint is not None and kind == DRIVEN
+            ]
+        )
+    )
+    arrays.update(_dofs(tree, arrays, classes))
+    _reflect(joints, arrays)
     arrays.update(inertia_pattern(arrays))
     arrays.update(_springs(description, tree))
-    arrays.update(driven_coordinates([body.joint for body in tree.bodies[1:]]))
-    joints = [body.joint for body in tree.bodies[1:]]
+    joint_names = _joint_names(tree)
+    numbers = {name: j for j, name in enumerate(joint_names)}
+    arrays.update(constraints(description.constraints, tree.frames, numbers))
+    loop_types = [_user_type(loop.joint) for loop in tree.loops]
+    freedoms = [kind.nv for kind in loop_kinds(arrays, loop_types)]
+    arrays.update(equations(arrays, freedoms))
     names = {
+        **constraint_names(description.constraints),
         "body_names": _body_names(tree),
-        "jnt_names": _joint_names(tree),
+        "jnt_names": joint_names,
         "frame_names": list(tree.frames),
         "loop_names": [loop.joint.name for loop in tree.loops],
         "spring_names": [spring.name for spring in description.springs],
         "jnt_usertype": [_user_type(joint) for joint in joints],
-        "loop_usertype": [_user_type(loop.joint) for loop in tree.loops],
+        "loop_usertype": loop_types,
         "jnt_motion_name": [_motion_name(joint) for joint in joints],
     }
+    _demand_matrix(description, arrays)
     return Model(description.name, arrays, names, findings=description.findings)
+
+
+def _demand_matrix(description: Description, arrays: Arrays) -> None:
+    """Raise DescriptionError if something needs M, and M is too large."""
+    needs = len(arrays["mimic_jntid"]) > 0 or len(arrays["efc_wrenchadr"]) > 0
+    if needs and len(arrays["dof_parentid"]) > 0 and len(arrays["M_colind"]) == 0:
+        text = (
+            f"'{description.name}' has joints that follow others, or constraints, and a mass "
+            f"matrix of more than {MAX_M_ENTRIES} entries, which they need"
+        )
+        raise DescriptionError([Finding("no-mass-matrix", text)], description.source)
 
 
 def _body_names(tree: Tree) -> list[str]:
@@ -108,10 +152,6 @@ def _motion_name(joint: Joint | None) -> str:
     return joint.motion
 
 
-def _is_driven(joint: Joint | None) -> bool:
-    return joint is not None and joint.motion is not None
-
-
 def _starts(lengths: Iterable[int]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(list(lengths), dtype=np.int64)[:-1]]).astype(np.int64)
 
@@ -132,14 +172,11 @@ def _bodies(tree: Tree) -> Arrays:
     inertia = np.array([inertia[2] for inertia in inertias])
     moments, axes = _principal(inertia)
     last_child = {p: i for i, p in enumerate(parent)}
-    nv = [0, *(0 if _is_driven(b.joint) else _kind_of(b.joint).nv for b in bodies[1:])]
     return {
         "body_parentid": parent,
         "body_rootid": root,
         "body_haschild": np.isin(np.arange(len(bodies)), parent[1:]),
         "body_lastchild": np.array([last_child[p] == i for i, p in enumerate(parent)]),
-        "body_dofadr": np.where(np.array(nv) > 0, _starts(nv), -1),
-        "body_dofnum": np.array(nv),
         "body_pos": np.array([body.place.pos for body in bodies]),
         "body_quat": np.array([mat_to_quat(R) for R in mat]),
         "body_mat": mat,
@@ -163,36 +200,45 @@ def _principal(inertia: Array) -> tuple[Array, Array]:
     return moments, axes
 
 
-def _joints(tree: Tree) -> Arrays:
+def _joints(tree: Tree, follow: Arrays, classes: NDArray[np.int64]) -> Arrays:
     bodies = tree.bodies[1:]
     joints = [body.joint for body in bodies]
     kinds = [_kind_of(joint) for joint in joints]
-    driven = [_is_driven(joint) for joint in joints]
+    nq, nv = [kind.nq for kind in kinds], [kind.nv for kind in kinds]
     types = np.array([_type_of(joint) for joint in joints], np.int64)
     forward = np.array([body.forward for body in bodies], bool)
-    # what has no freedom has no limits and no spring
-    acting = [None if _is_driven(joint) else joint for joint in joints]
-    limits = [(joint.limit if joint else None) or NO_LIMIT for joint in acting]
+    # what has no freedom has no limits and no spring; what follows keeps its range to be read
+    limits = [
+        (joint.limit if joint and kind != DRIVEN else None) or NO_LIMIT
+        for joint, kind in zip(joints, classes, strict=True)
+    ]
     ranges = np.array([(limit.lower, limit.upper) for limit in limits]).reshape(-1, 2)
     user = types == JointType.USER
-    free = [pair for pair in zip(joints, kinds, strict=True) if not _is_driven(pair[0])]
+    free = [
+        (joint, kind)
+        for joint, kind, where in zip(joints, kinds, classes, strict=True)
+        if where == FREE
+    ]
+    stiff = [joint.stiffness if joint else 0.0 for joint in joints]
     return {
         "jnt_type": types,
         "jnt_reversed": ~forward,
         "jnt_common": forward & (types <= JointType.PLANAR),
-        "jnt_qposadr": driven_last([kind.nq for kind in kinds], driven),
-        "jnt_dofadr": driven_last([kind.nv for kind in kinds], driven),
-        "jnt_dofnum": np.array([kind.nv for kind in kinds], np.int64),
+        **joint_addresses(nq, nv, follow["jnt_mimic"], classes),
+        "jnt_dofnum": np.array(nv, np.int64),
+        "jnt_actuated": np.array(
+            [joint.actuated if joint else False for joint in joints], np.int64
+        ),
         "jnt_bodyid": np.arange(1, len(bodies) + 1),
         "jnt_userid": np.where(user, np.cumsum(user) - 1, -1),
         "jnt_axis": np.array([_axis(joint) for joint in joints]).reshape(-1, 3),
         "jnt_param": np.array([_parameters(joint) for joint in joints]),
-        "jnt_limited": np.isfinite(ranges).any(axis=1),
+        "jnt_limited": np.isfinite(ranges).any(axis=1) & (classes == FREE),
         "jnt_range": ranges,
         "jnt_effort": np.array([limit.effort for limit in limits]),
         "jnt_velocity": np.array([limit.velocity for limit in limits]),
         "jnt_solref": np.tile(DEFAULT_SOLREF, (len(bodies), 1)),
-        "jnt_stiffness": np.array([joint.stiffness if joint else 0.0 for joint in acting]),
+        "jnt_stiffness": np.where(classes == FREE, np.array(stiff), 0.0),
         "jnt_rotbase": np.array([_rotation_base(body) for body in bodies]),
         "jnt_basis": np.array([_basis(joint) for joint in joints]),
         "qpos0": np.array([q for _, kind in free for q in kind.qpos0]),
@@ -200,15 +246,6 @@ def _joints(tree: Tree) -> Arrays:
             [q for joint, kind in free for q in (joint.rest if joint else ()) or kind.qpos0]
         ),
     }
-
-
-def driven_last(lengths: ArrayLike, driven: ArrayLike) -> NDArray[np.int64]:
-    """Return where each joint's share begins if those of driven joints come after all others."""
-    shares = np.asarray(lengths, np.int64)
-    order = np.argsort(np.asarray(driven, bool), kind="stable")
-    starts = np.zeros_like(shares)
-    starts[order] = np.cumsum(shares[order]) - shares[order]
-    return starts
 
 
 def _axis(joint: Joint | None) -> Sequence[float]:
@@ -235,78 +272,89 @@ def _basis(joint: Joint | None) -> Array:
 
 
 def _rotation_base(body: Body) -> Array:
-    """Return P, Q, W with E0 R(a, q) = P + cos(q) Q + sin(q) W (Rodrigues' formula).
-
-    E0 is body_mat; of a reversed joint, which turns before it, the identity.
-    """
-    E0 = body.place.mat if body.forward else np.eye(3)
-    a = np.array(_axis(body.joint))
-    along = np.outer(a, a)
-    return np.array([E0 @ along, E0 @ (np.eye(3) - along), E0 @ cross_matrix(a)])
+    """Return turn_base behind body_mat; of a reversed joint, which turns before it, alone."""
+    return turn_base(body.place.mat if body.forward else np.eye(3), _axis(body.joint))
 
 
-def _dofs(tree: Tree, arrays: Arrays) -> Arrays:
+def _dofs(tree: Tree, arrays: Arrays, classes: NDArray[np.int64]) -> Arrays:
     bodies, parent = tree.bodies, arrays["body_parentid"]
     last_dof = np.full(len(bodies), -1)
     rows: dict[str, list[Any]] = {key: [] for key in _DOF_KEYS}
-    driven_newframe: list[int] = []
+    newframe: dict[int, list[int]] = {FREE: [], DRIVEN: [], FOLLOWING: []}
+    transmission: dict[int, list[Any]] = {FREE: [], DRIVEN: [], FOLLOWING: []}
     for i, body in enumerate(bodies[1:], start=1):
         joint, kind = body.joint, _kind_of(body.joint)
         above = last_dof[parent[i]]
-        if _is_driven(joint):
-            driven_newframe += kind.newframe
-        else:
+        newframe[classes[i - 1]] += kind.newframe
+        transmission[classes[i - 1]] += _transmission(joint, kind)
+        if classes[i - 1] == FREE:
             for k, limit in enumerate(joint.limits if joint else ()):
                 if math.isfinite(limit.lower) or math.isfinite(limit.upper):
                     rows["limit_dofid"].append(len(rows["dof_bodyid"]) + k)
                     rows["limit_range"].append((limit.lower, limit.upper))
-            for newframe in kind.newframe:
+            for _ in range(kind.nv):
                 rows["dof_bodyid"].append(i)
                 rows["dof_jntid"].append(i - 1)
                 rows["dof_parentid"].append(above)
-                rows["dof_newframe"].append(newframe)
                 rows["dof_armature"].append(joint.armature if joint else 0.0)
                 rows["dof_damping"].append(joint.damping if joint else 0.0)
                 rows["dof_frictionloss"].append(joint.friction if joint else 0.0)
                 above = len(rows["dof_bodyid"]) - 1
         last_dof[i] = above
     nv = len(rows["dof_bodyid"])
-    rows["dof_newframe"] += driven_newframe
-    arrays = {key: np.array(row) for key, row in rows.items()}
-    return {**arrays, "body_lastdof": last_dof, "dof_inertia0": np.zeros(nv)}
+    number = np.where(classes == FREE, arrays["jnt_dofnum"], 0)
+    number = np.concatenate([[0], number]).astype(np.int64)
+    return {
+        **{key: np.array(row) for key, row in rows.items()},
+        "dof_newframe": np.array([flag for row in newframe.values() for flag in row]),
+        "dof_transmission": np.array(
+            [one for row in transmission.values() for one in row]
+        ).reshape(-1, 6),
+        "body_dofadr": np.where(number > 0, _starts(number), -1),
+        "body_dofnum": number,
+        "body_lastdof": last_dof,
+        "dof_inertia0": np.zeros(nv),
+    }
+
+
+def _transmission(joint: Joint | None, kind: JointKind) -> list[tuple[float, ...]]:
+    return list(joint.transmission) if joint and joint.transmission else [(0.0,) * 6] * kind.nv
+
+
+def _reflect(joints: Sequence[Joint | None], arrays: Arrays) -> None:
+    """Add what acts along a joint that follows to the dof it follows, as seen there."""
+    nv = len(arrays["dof_armature"])
+    for j, joint in enumerate(joints):
+        k, leader, r = (
+            arrays["jnt_dofadr"][j],
+            arrays["jnt_mimic"][j],
+            arrays["jnt_mimic_ratio"][j],
+        )
+        if joint is None or leader < 0 or k >= nv:
+            continue
+        arrays["dof_armature"][k] += r * r * joint.armature
+        arrays["dof_damping"][k] += r * r * joint.damping
+        arrays["dof_frictionloss"][k] += abs(r) * joint.friction
+        if joint.stiffness > 0.0 and r != 0.0:
+            # two springs on one coordinate are one, at rest where they balance
+            own, q = arrays["jnt_stiffness"][leader], arrays["jnt_qposadr"][j]
+            seen = r * r * joint.stiffness
+            rest = ((joint.rest or (0.0,))[0] - arrays["jnt_mimic_offset"][j]) / r
+            balance = own * arrays["qpos_spring"][q] + seen * rest
+            arrays["qpos_spring"][q] = balance / (own + seen)
+            arrays["jnt_stiffness"][leader] = own + seen
 
 
 _DOF_KEYS = (
     "dof_bodyid",
     "dof_jntid",
     "dof_parentid",
-    "dof_newframe",
     "dof_armature",
     "dof_damping",
     "dof_frictionloss",
     "limit_dofid",
     "limit_range",
 )
-
-
-def inertia_pattern(arrays: Arrays) -> Arrays:
-    """Return where M has entries; none at all where they would be too many."""
-    parent = arrays["dof_parentid"].astype(np.int64)
-    depth = np.ones(len(parent), np.int64)
-    for i, p in enumerate(parent):
-        if p >= 0:
-            depth[i] += depth[p]
-    if depth.sum() > MAX_M_ENTRIES:
-        depth[:] = 0
-    starts = _starts(depth)[: len(depth)]
-    columns = np.empty(depth.sum(), np.int64)
-    for i, p in enumerate(parent):
-        n, row = depth[i], starts[i]
-        if n > 0:
-            columns[row + n - 1] = i
-        if n > 1:
-            columns[row : row + n - 1] = columns[starts[p] : starts[p] + n - 1]
-    return {"M_rownnz": depth, "M_rowadr": starts, "M_colind": columns}
 
 
 def _frames(tree: Tree) -> Arrays:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean
 from rbdyn_ros.model.callbacks import ROW
 from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.model_fields import DRIVE_STAGES
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
 DATA_FIELDS = (
     # state and input
     Field("time", (), "simulated time [s]", stage="integrate"),
-    # joints driven over time have no freedom; their motion stands behind that of the others
-    Field("qpos_all", ("nqall",), "qpos, then positions of driven joints", stage="drive"),
+    # joints that are driven over time or follow another have no freedom of their own: their motion
+    # stands behind that of the others, first of what is driven, then of what follows
+    Field("qpos_all", ("nqall",), "qpos, then what is driven, then what follows", stage="expand"),
     Field("qpos", ("nq",), "joint positions", stage="input, integrate", inside="qpos_all"),
-    Field("qvel_all", ("nvall",), "qvel, then velocities of driven joints", stage="drive"),
+    Field("qvel_all", ("nvall",), "qvel, then the same", stage="expand"),
     Field("qvel", ("nv",), "joint velocities", stage="input, integrate", inside="qvel_all"),
-    Field("qacc_all", ("nvall",), "qacc, then accelerations of driven joints", stage="drive"),
+    Field("qacc_all", ("nvall",), "qacc, then the same", stage="expand, fwd_acceleration"),
     Field(
         "qacc",
         ("nv",),
@@ -33,6 +35,8 @@ DATA_FIELDS = (
     ),
     Field("qfrc_applied", ("nv",), "joint forces from outside [N m or N]", stage="input"),
     Field("xfrc_applied", ("nbody", 6), "force, torque at xipos, world axes", stage="input"),
+    Field("drive_mode", ("nv",), "a Drive: what moves the dof", "int", "set_drive"),
+    Field("drive_target", ("nv",), "acceleration, velocity or position to reach", stage="input"),
     # position
     Field("xpos", ("nbody", 3), "origin of the body in the world [m]", stage="kinematics"),
     Field("xmat", ("nbody", 9), "axes of the body in the world, row by row", stage="kinematics"),
@@ -40,7 +44,7 @@ DATA_FIELDS = (
     Field("ximat", ("nbody", 9), "principal axes in the world", stage="kinematics"),
     Field("subtree_com", ("nbody", 3), "centre of mass of the subtree [m]", stage="com_pos"),
     Field("cinert", ("nbody", 10), "inertia: Ixx Iyy Izz Ixy Ixz Iyz mx my mz m", stage="com_pos"),
-    Field("cdof_all", ("nvall", 6), "cdof, then those of driven joints", stage="com_pos"),
+    Field("cdof_all", ("nvall", 6), "cdof, then those of the others", stage="com_pos"),
     Field("cdof", ("nv", 6), "motion axis of the dof", stage="com_pos", inside="cdof_all"),
     Field("crb", ("nbody", 10), "composite inertia of the subtree, as cinert", stage="crb"),
     Field("M", ("nM",), "joint-space inertia, lower triangle by rows", stage="crb"),
@@ -48,7 +52,7 @@ DATA_FIELDS = (
     Field("qLDiagInv", ("nv",), "1 / D", stage="factor_m"),
     # velocity
     Field("cvel", ("nbody", 6), "velocity of the body", stage="com_vel"),
-    Field("cdof_dot_all", ("nvall", 6), "cdof_dot, then those of driven joints", stage="com_vel"),
+    Field("cdof_dot_all", ("nvall", 6), "cdof_dot, then those of the others", stage="com_vel"),
     Field(
         "cdof_dot",
         ("nv", 6),
@@ -74,6 +78,36 @@ DATA_FIELDS = (
     Field("qfrc_inverse", ("nv",), "force that causes qacc, xfrc part included", stage="inverse"),
     Field("qfrc_driven", ("ndrive",), "force that drives a joint, xfrc included", stage="inverse"),
     Field("energy", (2,), "potential, kinetic [J]", stage="energy"),
+    # constraints K qacc = k (RBDA eq 3.17); row by row as SIZES["nefc"] says
+    Field("efc_J", ("nefc", "nv"), "K: how qvel violates the constraint", stage="constraint"),
+    Field(
+        "efc_pos",
+        ("nefc",),
+        "how far the constraint is violated; 0 if it is one of velocities",
+        stage="constraint",
+    ),
+    Field("efc_vel", ("nefc",), "rate of that: efc_J qvel and what is driven", stage="constraint"),
+    Field(
+        "efc_aref",
+        ("nefc",),
+        "k: what K qacc has to be",
+        stage="constraint",
+    ),
+    Field("efc_force", ("nefc",), "lambda, of minimum norm", stage="aba"),
+    Field("qfrc_constraint", ("nv",), "K^T lambda", stage="aba"),
+    Field("qfrc_drive", ("nv",), "force of what moves a dof by drive_mode", stage="aba"),
+    # forces across joints, [moment; force]
+    Field("cfrc_int", ("nbody", 6), "from the parent on the body", stage="joint_forces"),
+    Field("jnt_force", ("njnt", 6), "from predecessor on successor, in F_s", stage="joint_forces"),
+    Field(
+        "jnt_bearing",
+        ("njnt", 6),
+        "the part T lambda of it: what bearings carry",
+        stage="joint_forces",
+    ),
+    Field(
+        "loop_force", ("nloop", 6), "from predecessor on successor, in F_s", stage="joint_forces"
+    ),
     # scratch, by Featherstone's names
     Field("IA", ("nbody", 21), "articulated-body inertia, upper triangle by rows", stage="aba"),
     Field("pA", ("nbody", 6), "articulated bias force", stage="aba"),
@@ -88,9 +122,43 @@ DATA_FIELDS = (
     Field("rk_rate", ("nv",), "Runge-Kutta: rate of the displacement", stage="integrate"),
     Field("rk_sum", (2, "nv"), "Runge-Kutta: weighted velocity, acceleration", stage="integrate"),
     Field("stretch", ("nv",), "of the springs in the joints [rad or m]", stage="passive"),
+    # what stages called by address are told
+    Field("implicit_step", (1,), "timestep for which damping is implicit", stage="aba"),
+    Field("efc_share", (1,), "of k that K qacc has to be", stage="aba"),
+    Field("drive_held", (1,), "1 while a Runge-Kutta step keeps drive_qacc", stage="integrate"),
+    # scratch of constraints
+    Field("efc_wrench", ("nwrench", 6), "what an equation exerts on a body", stage="constraint"),
+    Field("row_terms", ("nefc",), "largest term of a row of K", stage="constraint"),
+    Field("row_geometry", ("nefc", "nv"), "K, its columns of one size", stage="aba"),
+    Field("row_response", ("nefc", "nv"), "Y = K L^-1 D^-1/2, decomposed", stage="aba"),
+    Field("row_rest", ("nefc",), "k - K qacc without constraint forces", stage="aba"),
+    Field("row_size", ("nefc",), "square of the length that such a row has", stage="aba"),
+    Field("row_left", ("nefc",), "the same of what is left of it", stage="aba"),
+    Field("row_beta", ("nefc",), "of Householder's reflections", stage="aba"),
+    Field("row_diag", ("nefc",), "diagonal of R", stage="aba"),
+    Field("row_rank", (1,), "rows of R", "int", "aba"),
+    Field("row_order", ("nefc",), "rows in the order of their elimination", "int", "aba"),
+    Field("row_step", ("nefc",), "t with R^T t = row_rest", stage="aba"),
+    Field("row_shift", ("nv",), "Q t", stage="aba"),
+    Field("row_gram", ("nefc", "nefc"), "R R^T, where rows depend on each other", stage="aba"),
+    Field("share_rows", ("nshare", "nefc"), "Q of joints without actuator", stage="inverse"),
+    Field("share_rest", ("nshare",), "what is left to do for them", stage="inverse"),
+    Field("share_order", ("nshare",), "as row_order", "int", "inverse"),
+    Field("share_work", (6, "nshare"), "scratch of their decomposition", stage="inverse"),
+    Field("drive_qacc", ("nv",), "accelerations of driven dofs", stage="aba"),
+    Field("drive_load", ("nv",), "M times them", stage="aba"),
+    Field("efc_shift", ("nv",), "displacement that takes efc_pos away", stage="integrate"),
+    Field("efc_push", ("nv",), "change of velocity that takes efc_vel away", stage="integrate"),
+    Field("loop_data", ("nloopdata",), "Data of the Model of the loop joints", stage="constraint"),
+    Field("loop_S", ("nloop", 6, 6), "rows: orthonormal motion axes in F_s", stage="constraint"),
+    Field("loop_R", ("nloop", 6, 6), "with loop_S the motion axes", stage="constraint"),
+    Field("loop_T", ("nloop", 6, 6), "rows: orthonormal constraint forces", stage="constraint"),
+    Field("joint_work", (3, 6, 6), "S, T, S^T T of a joint", stage="joint_forces"),
+    Field("joint_tau", (6,), "force along its axes", stage="joint_forces"),
     Field("user_joint", ("nuser", ROW), "E r S S_dot of a user-defined joint", stage="kinematics"),
     Field("drive_time", (1,), "the time, for functions that drive joints", stage="drive"),
     # health
+    Field("efc_rank", (), "independent constraint equations", "int", "aba"),
     Field("nbad", (), "dofs whose inertia was not positive, since reset", "int", "aba"),
     Field(
         "nsingular",
@@ -114,6 +182,7 @@ class Data:
 
     # single numbers: read through properties made below, one a field
     time: float
+    efc_rank: int
     nbad: int
     nsingular: int
 
@@ -126,13 +195,8 @@ class Data:
         keep["buffer"] = raw[start : start + model.data_slots]
         keep["address"] = keep["buffer"].ctypes.data
         keep["model_address"] = model.address
-        sizes = model.__dict__
-        for field in DATA_FIELDS:
-            shape = field.shape(sizes)
-            begin = model.data_offsets[field.name]
-            view = self.buffer[begin : begin + int(np.prod(shape, dtype=np.int64))]
-            view = view.view(np.int64) if field.kind == "int" else view
-            keep[f"_{field.name}" if not shape else field.name] = view.reshape(shape)
+        keep.update(_views(model, self.buffer))
+        keep["loops"] = _Part(model.loops, self.loop_data) if model.loops else None
         keep["dense_M"] = None  # made by the first mass_matrix
         self.qpos[:] = model.qpos0
 
@@ -141,17 +205,13 @@ class Data:
 
     def copy(self) -> Data:
         """Return an independent Data with the same content."""
-        twin = Data(self.model)
-        twin.buffer[:] = self.buffer
-        return twin
+        return _restore(self.model, self.buffer)
 
     __copy__ = copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Data:
         # alone it stays with its Model; copied together with it, with the copy
-        twin = Data(memo.get(id(self.model), self.model))
-        twin.buffer[:] = self.buffer
-        return twin
+        return _restore(memo.get(id(self.model), self.model), self.buffer)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.model, self.buffer)
@@ -183,9 +243,30 @@ class Data:
         return f"<Data of '{self.model.name}' at time {self.time:g} s>"
 
 
+class _Part:
+    """The fields of a Data that lies in another one: of the Model of the loop joints."""
+
+    def __init__(self, model: Model, buffer: NDArray[np.float64]) -> None:
+        vars(self).update(_views(model, buffer))
+
+
+def _views(model: Model, buffer: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    """Return every field as a view into the buffer; single numbers with an underscore."""
+    sizes, views = model.__dict__, {}
+    for field in DATA_FIELDS:
+        shape = field.shape(sizes)
+        begin = model.data_offsets[field.name]
+        view = buffer[begin : begin + int(np.prod(shape, dtype=np.int64))]
+        view = view.view(np.int64) if field.kind == "int" else view
+        views[field.name if shape else f"_{field.name}"] = view.reshape(shape)
+    return views
+
+
 def _restore(model: Model, buffer: NDArray[np.float64]) -> Data:
     data = Data(model)
     data.buffer[:] = buffer
+    if data.drive_mode.any():  # the Model may be a copy too
+        model.enable_stages(*DRIVE_STAGES)
     return data
 
 

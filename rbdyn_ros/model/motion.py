@@ -24,8 +24,10 @@ PROBES = 33  # places in a piece where it is looked how far it swings out
 Arrays = dict[str, NDArray[Any]]
 
 
-def driven_coordinates(joints: Sequence[Joint | None]) -> Arrays:
-    """Return the fields drive_* and knot_* for the driven ones among the joints.
+def driven_coordinates(joints: Sequence[Joint]) -> Arrays:
+    """Return the fields drive_* and knot_* of driven joints.
+
+    A joint without a motion of its own follows one that is driven: it has no knots.
 
     Raises:
         DescriptionError: no usable spline runs through the samples of some joint.
@@ -36,9 +38,7 @@ def driven_coordinates(joints: Sequence[Joint | None]) -> Arrays:
     coefficients: list[NDArray[np.float64]] = [np.empty((0, DEGREE + 1))]
     unusable: list[Finding] = []
     for joint in joints:
-        motion = joint.motion if joint else None
-        if joint is None or motion is None:
-            continue
+        motion = joint.motion
         for k in range(len(JOINT_SPECS[joint.type].coordinates)):
             if isinstance(motion, Trajectory):
                 time, coefficient = _knots(motion, k)

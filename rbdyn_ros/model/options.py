@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from enum import IntEnum
 from numbers import Real
 from typing import Any
 
@@ -19,6 +20,16 @@ OPTION_FIELDS = (
     Field("integrator_id", (), "position in INTEGRATORS", "int"),
     Field("passive", (), "1: damping, friction and limits act; 0: they do not", "int"),
 )
+
+
+class Drive(IntEnum):
+    """What moves a dof: a force, or whatever force it takes for a given motion."""
+
+    FORCE = 0
+    ACCELERATION = 1
+    VELOCITY = 2
+    POSITION = 3
+
 
 INTEGRATORS = ("euler", "implicit_damping", "rk4")
 EULER, IMPLICIT_DAMPING, RK4 = range(len(INTEGRATORS))

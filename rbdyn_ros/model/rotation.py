@@ -55,6 +55,13 @@ def cross_matrix(v: ArrayLike) -> Array:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
+def turn_base(E0: ArrayLike, axis: ArrayLike) -> Array:
+    """Return P, Q, W with E0 R(axis, q) = P + cos(q) Q + sin(q) W (Rodrigues' formula)."""
+    first, a = np.asarray(E0, np.float64), np.asarray(axis, np.float64)
+    along = np.outer(a, a)
+    return np.array([first @ along, first @ (np.eye(3) - along), first @ cross_matrix(a)])
+
+
 def plane_basis(normal: Array) -> Array:
     """Return rows x, y, z of a right-handed basis with z along a unit normal.
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import Finding, RbdynError
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.report.constraints import ConstraintRow, constraint_row, constraints_text
 from rbdyn_ros.report.joints import JointRow, joint_row, joint_table
 from rbdyn_ros.report.tree import (
     BodyRow,
@@ -36,6 +37,7 @@ class Report:
         base: the link that body 0, the world, begins with; empty if the base floats.
         tree: the spanning tree; bodies are numbered from 1, parents first.
         loops: the joints that are not in it.
+        constraints: what holds between bodies beside their joints.
         findings: warnings and notes.
     """
 
@@ -55,6 +57,7 @@ class Report:
     base: str
     tree: tuple[BodyRow, ...]
     loops: tuple[LoopRow, ...]
+    constraints: tuple[ConstraintRow, ...]
     findings: tuple[Finding, ...]
     sha256: str
 
@@ -77,6 +80,7 @@ class Report:
             *tree_text(self.base, self.tree),
             "",
             *loops_text(self.loops),
+            *constraints_text(self.constraints),
             *findings_text(self.findings),
         ]
         return "\n".join(lines)
@@ -111,6 +115,7 @@ def report(description: Description, m: Model) -> Report:
         base=base_link(m),
         tree=body_rows(m),
         loops=loop_rows(m),
+        constraints=tuple(map(constraint_row, description.constraints)),
         findings=m.findings,
         sha256=m.sha256(),
     )

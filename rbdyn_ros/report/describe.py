@@ -13,12 +13,21 @@ from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.joints import TYPE_OF_NAME, JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.report.constraints import (
+    GEAR_HEAD,
+    LENGTH_HEAD,
+    MIMIC_HEAD,
+    ROLL_HEAD,
+    gear_rows,
+    length_rows,
+    mimic_rows,
+    roll_rows,
+)
 from rbdyn_ros.report.tables import aligned
+from rbdyn_ros.report.words import Row, cut, direction, numbers
 
 Floats = NDArray[np.float64]
-Row = tuple[str, ...]
 
-LONGEST_NAME = 24
 WIDTH = 140
 
 # of names for one type the first: revolute, not continuous
@@ -32,21 +41,33 @@ def describe(m: Model, most: int = 40) -> str:
         m: the Model.
         most: longer tables are cut to as many lines, in the middle.
 
+    Returns:
+        The text; n_c is the number of constraint equations: of a loop joint, and of all.
+
     Raises:
         ModelError: if m is no Model.
     """
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"describe needs a Model, got {m!r}"))
     parts = [
-        [f"system model '{m.name}': N_B = {m.graph.N_B}, N_L = {m.graph.N_L}"],
+        [_title(m)],
         _table("tree joints", _JOINT_HEAD, [_joint_row(m, i) for i in range(1, m.nbody)], most),
         _table("bodies", _BODY_HEAD, [_body_row(m, i) for i in range(1, m.nbody)], most),
         _table("loop joints", _LOOP_HEAD, [_loop_row(m, k) for k in range(m.nloop)], most),
+        _table("joints that follow", MIMIC_HEAD, mimic_rows(m), most),
+        _table("lines of constant length", LENGTH_HEAD, length_rows(m), most),
+        _table("gears: sums of joint positions", GEAR_HEAD, gear_rows(m), most),
+        _table("rolling without slipping", ROLL_HEAD, roll_rows(m), most),
         _table("springs", _SPRING_HEAD, [_spring_row(m, k) for k in range(m.nspring)], most),
         _table("springs in joints", _REST_HEAD, _rest_rows(m), most),
         _table("driven joints", _DRIVE_HEAD, _drive_rows(m), most),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def _title(m: Model) -> str:
+    n_c = f", n_c = {m.nefc}" if m.nefc > 0 else ""
+    return f"system model '{m.name}': N_B = {m.graph.N_B}, N_L = {m.graph.N_L}{n_c}"
 
 
 def joint_type(m: Model, j: int) -> str:
@@ -72,8 +93,10 @@ def _joint_row(m: Model, i: int) -> Row:
     jtype = _jtype(joint_type(m, i - 1), m.jnt_basis[i - 1], m.jnt_axis[i - 1], m.jnt_param[i - 1])
     if m.jnt_reversed[i - 1]:
         jtype += ", reversed"
+    if not m.jnt_actuated[i - 1]:
+        jtype += ", not actuated"
     pose = _pose(m.body_pos[i], m.body_quat[i])
-    body, joint = _cut(m.body_names[i]), _cut(m.jnt_names[i - 1])
+    body, joint = cut(m.body_names[i]), cut(m.jnt_names[i - 1])
     return (str(i), body, str(m.body_parentid[i]), joint, jtype, *pose)
 
 
@@ -82,20 +105,21 @@ _BODY_HEAD = ("i", "body", "mass [kg]", "centre of mass [m]", "I: xx yy zz xy xz
 
 def _body_row(m: Model, i: int) -> Row:
     inertia = " ".join(f"{x:.4g}" for x in m.body_fullinertia[i])
-    name = _cut(m.body_names[i])
-    return (str(i), name, f"{m.body_mass[i]:.5g}", _numbers(m.body_ipos[i]), inertia)
+    name = cut(m.body_names[i])
+    return (str(i), name, f"{m.body_mass[i]:.5g}", numbers(m.body_ipos[i]), inertia)
 
 
-_LOOP_HEAD = ("joint", "name", "p", "s", "jtype", "X_P: xyz [m]", "rpy [rad]", "X_S: xyz [m]",
-              "rpy [rad]")  # fmt: skip
+_LOOP_HEAD = ("joint", "name", "p", "s", "jtype", "n_c", "X_P: xyz [m]", "rpy [rad]",
+              "X_S: xyz [m]", "rpy [rad]")  # fmt: skip
 
 
 def _loop_row(m: Model, k: int) -> Row:
     p, s = m.loop_bodyid[k]
     poses = [_pose(m.loop_pos[k, side], m.loop_quat[k, side]) for side in (0, 1)]
     jtype = _jtype(loop_type(m, k), m.loop_basis[k], m.loop_axis[k], m.loop_param[k])
-    number = str(m.graph.N_B + k + 1)
-    return (number, _cut(m.loop_names[k]), str(p), str(s), jtype, *poses[0], *poses[1])
+    number, n_c = str(m.graph.N_B + k + 1), str(m.loop_efcnum[k])
+    name = cut(m.loop_names[k])
+    return (number, name, str(p), str(s), jtype, n_c, *poses[0], *poses[1])
 
 
 _SPRING_HEAD = ("name", "from body", "at [m]", "to body", "at [m]", "stiffness [N/m]",
@@ -106,10 +130,10 @@ def _spring_row(m: Model, k: int) -> Row:
     ends = [
         text
         for side in (0, 1)
-        for text in (str(m.spring_bodyid[k, side]), _numbers(m.spring_pos[k, side]))
+        for text in (str(m.spring_bodyid[k, side]), numbers(m.spring_pos[k, side]))
     ]
     values = (m.spring_stiffness[k], m.spring_damping[k], m.spring_length[k])
-    return (_cut(m.spring_names[k]), *ends, *(f"{value:.5g}" for value in values))
+    return (cut(m.spring_names[k]), *ends, *(f"{value:.5g}" for value in values))
 
 
 _REST_HEAD = ("joint", "stiffness [N m/rad or N/m]", "at rest at")
@@ -121,8 +145,8 @@ def _rest_rows(m: Model) -> list[Row]:
     for j in np.flatnonzero(m.jnt_stiffness):
         begin = int(m.jnt_qposadr[j])
         end = min(place for place in ends if place > begin)
-        rest = _numbers(m.qpos_spring[begin:end])
-        rows.append((_cut(m.jnt_names[j]), f"{m.jnt_stiffness[j]:.5g}", rest))
+        rest = numbers(m.qpos_spring[begin:end])
+        rows.append((cut(m.jnt_names[j]), f"{m.jnt_stiffness[j]:.5g}", rest))
     return rows
 
 
@@ -131,7 +155,7 @@ _DRIVE_HEAD = ("joint", "motion")
 
 def _drive_rows(m: Model) -> list[Row]:
     rows: list[Row] = []
-    for j in np.flatnonzero(m.jnt_dofadr >= m.nv):
+    for j in np.flatnonzero((m.jnt_dofadr >= m.nv) & (m.jnt_mimic < 0)):
         motion = f"function {m.jnt_motion_name[j]}"
         if not m.jnt_motion_name[j]:
             c = int(m.jnt_dofadr[j]) - m.nv
@@ -139,7 +163,7 @@ def _drive_rows(m: Model) -> list[Row]:
             begin, end = m.knot_time[first], m.knot_time[first + number - 1]
             again = ", periodic" if m.drive_period[c] > 0.0 else ""
             motion = f"{number} knots from {begin:g} to {end:g} s{again}"
-        rows.append((_cut(m.jnt_names[j]), motion))
+        rows.append((cut(m.jnt_names[j]), motion))
     return rows
 
 
@@ -147,25 +171,17 @@ def _jtype(kind: str, basis: Floats, axis: Floats, values: Floats) -> str:
     """Return a type with its axes and parameters."""
     axes, text = JOINT_SPECS.get(kind, JointSpec()).axes, kind
     if axes > 0:
-        text += f" {'along' if kind == 'prismatic' else 'about'} {_direction(axis)}"
+        text += f" {'along' if kind == 'prismatic' else 'about'} {direction(axis)}"
     if kind == "universal":
-        text += f" and {_direction(basis[3:6])}"
+        text += f" and {direction(basis[3:6])}"
     elif axes > 1:
-        text += f", x {_direction(basis[0:3])}"
+        text += f", x {direction(basis[0:3])}"
     named = parameters(kind, values).items()
     return ", ".join([text, *(f"{name} {value:.5g}" for name, value in named)])
 
 
-def _direction(axis: Floats) -> str:
-    """Return a unit vector, by its letter if it is an axis of its frame."""
-    for letter, entry in zip("xyz", axis, strict=True):
-        if abs(entry) == 1.0:
-            return letter if entry > 0.0 else f"-{letter}"
-    return " ".join(f"{entry:.3g}" for entry in axis)
-
-
 def _pose(pos: Floats, quat: Floats) -> tuple[str, str]:
-    return _numbers(pos), _numbers(_rpy(quat_to_mat(quat)))
+    return numbers(pos), numbers(_rpy(quat_to_mat(quat)))
 
 
 def _rpy(R: Floats) -> tuple[float, float, float]:
@@ -175,15 +191,6 @@ def _rpy(R: Floats) -> tuple[float, float, float]:
     if level < 1e-9:  # roll and yaw turn about one axis
         return math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0
     return math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])
-
-
-def _numbers(values: Iterable[float]) -> str:
-    """Return lengths or angles; what is less than 1e-9 of a unit is rounding."""
-    return " ".join(f"{round(float(value), 9) + 0.0:.4g}" for value in values)
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 3] + "..."
 
 
 def _table(title: str, head: Row, rows: Sequence[Row], most: int) -> list[str]:

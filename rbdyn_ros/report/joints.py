@@ -21,6 +21,7 @@ class JointRow:
         limits: lower and upper of each coordinate of a joint of several.
         motion: what drives it over time: `sampled`, or the name of a function.
         closes_loop: the author keeps it out of the spanning tree.
+        not_actuated: it has no actuator.
     """
 
     name: str
@@ -40,11 +41,13 @@ class JointRow:
     armature: float
     motion: str
     closes_loop: bool
+    not_actuated: bool
 
 
 _ALWAYS = ("name", "type", "parent", "child", "lower", "upper", "effort", "velocity", "damping",
            "friction", "mimic")  # fmt: skip
-_WHERE_USED = ("parameters", "limits", "stiffness", "armature", "motion", "closes_loop")
+_WHERE_USED = ("parameters", "limits", "stiffness", "armature", "motion", "closes_loop",
+               "not_actuated")  # fmt: skip
 
 
 def joint_row(joint: Joint) -> JointRow:
@@ -68,6 +71,7 @@ def joint_row(joint: Joint) -> JointRow:
         armature=joint.armature,
         motion=motion if isinstance(motion, str) else "sampled" if motion else "",
         closes_loop=joint.closes_loop,
+        not_actuated=not joint.actuated,
     )
 
 

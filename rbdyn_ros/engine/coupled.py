@@ -1,0 +1,158 @@
+"""Accelerations of what is more than a plain tree: couplings, constraints, driven dofs.
+
+M = L^T D L serves all of them: joints that follow others are in it already (crb.py), a dof whose
+acceleration is given is left out of it, and constraints bend the solution in the metric of M
+(project.py). Damping is implicit where the step is.
+
+Source: RBDA eq 3.17, 3.20, section 6.5; section 9.1 (hybrid dynamics).
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.aba import applied_bias
+from rbdyn_ros.engine.crb import factor, half_solve, mul_m, other_half
+from rbdyn_ros.engine.follow import reflect
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.loads import sum_subtrees
+from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.project import bend, respond
+from rbdyn_ros.engine.spatial import dot6, load6, store6
+from rbdyn_ros.model.options import Drive
+
+FORCE = int(Drive.FORCE)
+ACCELERATION = int(Drive.ACCELERATION)
+VELOCITY = int(Drive.VELOCITY)
+POSITION = int(Drive.POSITION)
+
+#: No step is corrected by more than this [rad or m]; a mechanism that starts far from where its
+#: constraints hold is led there in several.
+LARGEST_SHIFT = 0.1
+
+
+@optional_stage("accelerate_stage")
+def _accelerate_by_address(table, row):
+    accelerate(model_at(table), data_at(table, row))
+
+
+@optional_stage("correct_stage")
+def _correct_by_address(table, row):
+    correct(model_at(table), data_at(table, row))
+
+
+@kernel
+def accelerate(m, d):
+    """Write qacc_step: damping is implicit over implicit_step; needs crb and constraint.
+
+    Y and its factors stay in row_response for `correct` and `report`.
+    """
+    driven = _count_driven(m, d) > 0
+    if driven and d.drive_held[0] == 0.0:  # a step of Runge-Kutta keeps what it began with
+        _prescribe(m, d)
+    _free_force(m, d)
+    if driven:
+        _give_way(m, d)
+    _factor(m, d, driven)
+    x = d.qacc_step
+    half_solve(m, d, x)
+    if m.nefc > 0:
+        respond(m, d, x)
+        bend(m, d, d.row_rest, d.row_shift)
+        for k in range(m.nv):
+            x[k] += d.row_shift[k]
+    other_half(m, d, x)
+    if driven:
+        for k in range(m.nv):
+            x[k] = d.drive_qacc[k] if d.drive_mode[k] != FORCE else x[k]
+
+
+@kernel
+def correct(m, d):
+    """Write efc_shift and efc_push: what takes efc_pos and efc_vel away; needs accelerate.
+
+    Of all displacements that do so these are the shortest, measured by the kinetic energy of
+    covering them in a given time: they push along constraint forces alone.
+    """
+    _displacement(m, d, d.efc_pos, d.efc_shift)
+    _displacement(m, d, d.efc_vel, d.efc_push)
+    largest = 0.0
+    for k in range(m.nv):
+        largest = max(largest, abs(d.efc_shift[k]))
+    if largest > LARGEST_SHIFT:
+        for k in range(m.nv):
+            d.efc_shift[k] *= LARGEST_SHIFT / largest
+
+
+@inline
+def _displacement(m, d, error, x):
+    for r in range(m.nefc):
+        d.row_rest[r] = -error[r]
+    bend(m, d, d.row_rest, x)
+    other_half(m, d, x)
+
+
+@kernel
+def _prescribe(m, d):
+    """Write drive_qacc: the accelerations that lead driven dofs to their targets in one step."""
+    h = m.opt.timestep
+    for k in range(m.nv):
+        mode = d.drive_mode[k]
+        if mode == ACCELERATION:
+            d.drive_qacc[k] = d.drive_target[k]
+        elif mode == VELOCITY:
+            d.drive_qacc[k] = (d.drive_target[k] - d.qvel[k]) / h
+        elif mode == POSITION:
+            j = m.dof_jntid[k]
+            q = d.qpos[m.jnt_qposadr[j] + k - m.jnt_dofadr[j]]
+            d.drive_qacc[k] = ((d.drive_target[k] - q) / h - d.qvel[k]) / h
+
+
+@kernel
+def _free_force(m, d):
+    """Write qacc_step: applied and passive forces less bias."""
+    for i in range(1, m.nbody):
+        store6(d.pA, i, applied_bias(m, d, i))
+    sum_subtrees(m, d.pA)
+    for k in range(m.nv):
+        d.qacc_step[k] = dot6(load6(d.cdof, k), load6(d.pA, m.dof_bodyid[k]))
+    if m.nmimic > 0:
+        reflect(m, d, d.pA, d.qacc_step)
+    for k in range(m.nv):
+        d.qacc_step[k] = d.qfrc_applied[k] + d.qfrc_passive[k] - d.qacc_step[k]
+
+
+@inline
+def _count_driven(m, d):
+    driven = 0
+    for k in range(m.nv):
+        driven += d.drive_mode[k] != FORCE
+    return driven
+
+
+@kernel
+def _give_way(m, d):
+    """Take from the forces in qacc_step what the given accelerations need of M."""
+    for k in range(m.nv):
+        d.row_shift[k] = d.drive_qacc[k] if d.drive_mode[k] != FORCE else 0.0
+    mul_m(m, d, d.row_shift, d.drive_load)
+    for k in range(m.nv):
+        force = d.qacc_step[k] - d.drive_load[k]
+        d.qacc_step[k] = force if d.drive_mode[k] == FORCE else 0.0
+
+
+@kernel
+def _factor(m, d, driven):
+    """Factor M with implicit damping, the rows and columns of driven dofs those of identity."""
+    for e in range(m.nM):
+        d.qLD[e] = d.M[e]
+    for i in range(m.nv):
+        diagonal = m.M_rowadr[i] + m.M_rownnz[i] - 1
+        d.qLD[diagonal] += d.implicit_step[0] * d.dof_viscosity[i]
+    if driven:
+        for i in range(m.nv):
+            given = d.drive_mode[i] != FORCE
+            for e in range(m.M_rowadr[i], m.M_rowadr[i] + m.M_rownnz[i]):
+                if given or d.drive_mode[m.M_colind[e]] != FORCE:
+                    d.qLD[e] = 1.0 if m.M_colind[e] == i else 0.0
+    factor(m, d)
+    for k in range(m.nv):
+        d.D[k] = d.qLD[m.M_rowadr[k] + m.M_rownnz[k] - 1]

@@ -1,0 +1,40 @@
+"""What joints must exert on bodies so that they accelerate as qacc says."""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.aba import applied_bias
+from rbdyn_ros.engine.follow import is_driven
+from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.spatial import (
+    ZERO6,
+    add6,
+    add_scaled6,
+    inertia_times,
+    load6,
+    load10,
+    store6,
+)
+
+
+@kernel
+def body_loads(m, d, f):
+    """Write a, and f (nbody, 6): I a + v x* I v less xfrc_applied of each body (RBDA eq 5.9)."""
+    store6(d.a, 0, ZERO6)
+    store6(f, 0, ZERO6)
+    for i in range(1, m.nbody):
+        a = load6(d.a, m.body_parentid[i])
+        first = m.jnt_dofadr_all[i - 1]
+        if not is_driven(m, first):
+            for k in range(first, first + m.jnt_dofnum[i - 1]):
+                a = add_scaled6(a, load6(d.cdof_all, k), d.qacc_all[k])
+        store6(d.a, i, a)
+        store6(f, i, add6(applied_bias(m, d, i), inertia_times(load10(d.cinert, i), a)))
+
+
+@kernel
+def sum_subtrees(m, f):
+    """Add to f of each body those of its descendants (RBDA eq 5.10)."""
+    for i in range(m.nbody - 1, 0, -1):
+        parent = m.body_parentid[i]
+        if parent > 0:
+            store6(f, parent, add6(load6(f, parent), load6(f, i)))

@@ -1,0 +1,135 @@
+"""Stages that plain trees do without: compiled when a Model needs them, called by address.
+
+Every kernel that can be reached from a tick is compiled with it, in each entry point again. What
+few robots have would make all of them wait; a stage whose address the Model holds is compiled
+once, the first time a Model has it, and the tick of a plain tree looks at a zero.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+
+from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.views import DATA, MODEL, view_at
+from rbdyn_ros.model.callbacks import STAGE_MAKERS
+from rbdyn_ros.model.model_fields import STAGES
+
+INT64 = ir.IntType(64)
+SIGNATURE = types.void(types.int64, types.int64)
+
+Stage = Callable[[Any, Any], None]
+
+_plain: dict[int, Stage] = {}
+_numbers = itertools.count(1)  # stand for addresses where nothing is compiled
+
+
+def optional_stage(name: str) -> Callable[[Stage], Stage]:
+    """Let Models find a function of the addresses of a Model's table and of a Data's row.
+
+    It is a function of a module, by which the cache knows it, and calls a kernel with what
+    model_at and data_at make of the two. Used as a decorator.
+    """
+    assert name in STAGES
+
+    def enter(stage: Stage) -> Stage:
+        made: list[Any] = []
+
+        def address() -> int:
+            if not made:
+                made.append(_number(stage) if jit.DISABLED else _compiled(stage))
+            return made[0] if jit.DISABLED else int(made[0].address)
+
+        STAGE_MAKERS[name] = address
+        return stage
+
+    return enter
+
+
+def _number(stage: Stage) -> int:
+    number = next(_numbers)
+    _plain[number] = stage
+    return number
+
+
+def _compiled(stage: Stage) -> Any:
+    theirs = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = jit.CACHE_DIRECTORY
+    try:
+        return numba.cfunc(SIGNATURE, cache=True, **jit.OPTIONS)(stage)
+    finally:
+        numba.config.CACHE_DIR = theirs
+
+
+def call_stage(address: int, m: Any, d: Any) -> None:
+    """Call the stage at `address`."""
+    _plain[address](m, d)
+
+
+def model_at(table):
+    """Return the Model of a table's address; uncompiled it is the Model that was passed."""
+    return table
+
+
+def data_at(table, row):
+    """Return the Data of a table's and a row's address; uncompiled the Data."""
+    return row
+
+
+@intrinsic
+def _model_at(context, table):
+    def generate(context, builder, signature, values):
+        return view_at(context, builder, MODEL, values[0])
+
+    return MODEL(types.int64), generate
+
+
+@intrinsic
+def _data_at(context, table, row):
+    def generate(context, builder, signature, values):
+        return view_at(context, builder, DATA, values[0], values[1])
+
+    return DATA(types.int64, types.int64), generate
+
+
+@intrinsic
+def _call_pointer(context, address, d):
+    def generate(context, builder, signature, values):
+        members = cgutils.create_struct_proxy(DATA)(context, builder, value=values[1])
+        kind = ir.FunctionType(ir.VoidType(), [INT64, INT64])
+        function = builder.inttoptr(values[0], kind.as_pointer())
+        builder.call(function, [builder.ptrtoint(p, INT64) for p in (members.table, members.row)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, d), generate
+
+
+@overload(call_stage)
+def _call_stage_compiled(address, m, d):
+    def compiled(address, m, d):
+        _call_pointer(address, d)
+
+    return compiled
+
+
+@overload(model_at)
+def _model_at_compiled(table):
+    def compiled(table):
+        return _model_at(table)
+
+    return compiled
+
+
+@overload(data_at)
+def _data_at_compiled(table, row):
+    def compiled(table, row):
+        return _data_at(table, row)
+
+    return compiled

@@ -1,0 +1,149 @@
+"""Constraint forces: the smallest change of accelerations that fulfils K qacc = k.
+
+With M = L^T D L, a row of K becomes a row of Y = K L^-1 D^-1/2, and Y Y^T is the Delassus matrix
+K M^-1 K^T. A QR decomposition of Y^T gives unique accelerations whatever the rank, and does not
+square the condition number:
+
+    Y^T P = Q R,  R^T t = P^T (k - K qacc_free),  D^1/2 L qacc = D^1/2 L qacc_free + Q t,
+
+and lambda of minimum norm from R P^T lambda = t. Which rows depend on others is a question of
+geometry, not of masses: where Y leaves a doubt, the order P and the rank come from K itself.
+
+Source: RBDA eq 3.17; qr.py.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.crb import half_solve
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.qr import (
+    UNSURE,
+    decompose,
+    decompose_ordered,
+    decompose_sure,
+    length2,
+    shortest,
+)
+from rbdyn_ros.engine.wrenches import roll_rows
+from rbdyn_ros.model.constraints import ROLL_ROWS
+from rbdyn_ros.model.options import Drive
+
+FORCE = int(Drive.FORCE)
+
+#: A row that is below this part of the terms it is the sum of is a rounding error: the constraint
+#: cannot be violated at all in this pose.
+NOISE = 1e-10
+
+#: Columns of K are scaled to one size, for some are per radian and some per metre; but not those
+#: below this part of the largest, which may be rounding errors.
+SMALL_COLUMN = 1e-6
+
+
+@kernel
+def respond(m, d, x):
+    """Write row_response: Y, decomposed, row_order, row_rank, row_rest; needs factors and efc_J.
+
+    `x` is D^1/2 L qacc without constraint forces.
+    """
+    _see_rows(m, d)
+    for r in range(m.nefc):
+        rest = d.efc_share[0] * d.efc_aref[r]
+        for k in range(m.nv):
+            given = d.drive_qacc[k] if d.drive_mode[k] != FORCE else 0.0
+            rest -= d.row_response[r, k] * x[k] + d.efc_J[r, k] * given
+        d.row_rest[r] = rest
+        d.row_order[r] = r
+        d.row_size[r] = length2(d.row_response[r], 0, m.nv)
+    _measure_together(m, d)
+    d.row_rank[0] = decompose_sure(
+        d.row_response, m.nefc, m.nv, d.row_order, d.row_size, d.row_left, d.row_diag, d.row_beta
+    )
+    if d.row_rank[0] == UNSURE:
+        _take_rows(m, d)
+        choose_rows(m, d)
+        _see_rows(m, d)
+        decompose_ordered(
+            d.row_response, m.nefc, m.nv, d.row_rank[0], d.row_order, d.row_diag, d.row_beta
+        )
+
+
+@kernel
+def _see_rows(m, d):
+    """Write row_response: Y."""
+    _take_rows(m, d)
+    for r in range(m.nefc):
+        half_solve(m, d, d.row_response[r])
+
+
+@kernel
+def _take_rows(m, d):
+    """Write row_response: K without driven dofs and without rounding errors."""
+    for r in range(m.nefc):
+        longest = 0.0
+        for k in range(m.nv):
+            longest = max(longest, abs(d.efc_J[r, k]))
+        nothing = longest <= NOISE * d.row_terms[r]
+        for k in range(m.nv):
+            out = nothing or d.drive_mode[k] != FORCE
+            d.row_response[r, k] = 0.0 if out else d.efc_J[r, k]
+
+
+@kernel
+def choose_rows(m, d):
+    """Write row_rank, and row_order with independent rows first, for K in row_response."""
+    K, W = d.row_response, d.row_geometry
+    largest = 0.0
+    for k in range(m.nv):
+        d.row_shift[k] = 0.0
+        for r in range(m.nefc):
+            d.row_shift[k] = max(d.row_shift[k], abs(K[r, k]))
+        largest = max(largest, d.row_shift[k])
+    for r in range(m.nefc):
+        d.row_order[r] = r
+        for k in range(m.nv):
+            column = max(d.row_shift[k], SMALL_COLUMN * largest)
+            W[r, k] = K[r, k] / column if column > 0.0 else 0.0
+        d.row_size[r] = length2(W[r], 0, m.nv)
+    _measure_together(m, d)
+    d.row_rank[0] = decompose(
+        W, m.nefc, m.nv, d.row_order, d.row_size, d.row_left, d.row_diag, d.row_beta
+    )
+
+
+@kernel
+def _measure_together(m, d):
+    """Measure the forces of one constraint by the longest of their rows, and its moments too.
+
+    A row that cannot be violated in some pose has a length of zero there, and nearly so around
+    it: its own length would not tell that it depends on the others.
+    """
+    for i in range(m.nloop):
+        first, number = m.loop_efcadr[i], m.loop_efcnum[i]
+        force = moment = 0.0
+        for n in range(number):
+            if _is_force(d, i, n):
+                force = max(force, d.row_size[first + n])
+            else:
+                moment = max(moment, d.row_size[first + n])
+        for n in range(number):
+            d.row_size[first + n] = force if _is_force(d, i, n) else moment
+    for i in range(m.nroll):
+        first = roll_rows(m) + ROLL_ROWS * i
+        most = max(d.row_size[first], d.row_size[first + 1], d.row_size[first + 2])
+        for n in range(ROLL_ROWS):
+            d.row_size[first + n] = most
+
+
+@inline
+def _is_force(d, i, n):
+    x, y, z = d.loop_T[i, n, 3], d.loop_T[i, n, 4], d.loop_T[i, n, 5]
+    return x * x + y * y + z * z > 0.5
+
+
+@inline
+def bend(m, d, rest, x):
+    """Write x = Q t, what fulfils Y x = rest; and row_step: t."""
+    shortest(
+        d.row_response, d.row_rank[0], m.nv, d.row_order, d.row_diag, d.row_beta,
+        rest, d.row_step, x,
+    )  # fmt: skip

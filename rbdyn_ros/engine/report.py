@@ -1,0 +1,57 @@
+"""What the accelerations tell: constraint forces, and what drives take.
+
+Source: RBDA eq 3.15, 3.17.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.follow import reflect
+from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.loads import body_loads, sum_subtrees
+from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.qr import multipliers
+from rbdyn_ros.engine.spatial import dot6, load6
+from rbdyn_ros.model.options import Drive
+
+FORCE = int(Drive.FORCE)
+
+
+@optional_stage("report_stage")
+def _by_address(table, row):
+    report(model_at(table), data_at(table, row))
+
+
+@kernel
+def report(m, d):
+    """Write efc_force, efc_rank, qfrc_constraint and qfrc_drive; needs accelerate."""
+    d.efc_rank = d.row_rank[0]
+    multipliers(
+        d.row_response, m.nefc, d.row_rank[0], d.row_order, d.row_diag, d.row_step,
+        d.row_gram, d.row_size, d.efc_force,
+    )  # fmt: skip
+    for k in range(m.nv):
+        d.qfrc_constraint[k] = 0.0
+        for r in range(m.nefc):
+            d.qfrc_constraint[k] += d.efc_J[r, k] * d.efc_force[r]
+    _drive_forces(m, d)
+
+
+@kernel
+def _drive_forces(m, d):
+    """Write qfrc_drive: what dofs with a given acceleration take beyond all other forces."""
+    driven = 0
+    for k in range(m.nv):
+        d.qfrc_drive[k] = 0.0
+        driven += d.drive_mode[k] != FORCE
+    if driven == 0:
+        return
+    body_loads(m, d, d.pA)
+    sum_subtrees(m, d.pA)
+    for k in range(m.nv):
+        d.qfrc_drive[k] = dot6(load6(d.cdof, k), load6(d.pA, m.dof_bodyid[k]))
+    if m.nmimic > 0:
+        reflect(m, d, d.pA, d.qfrc_drive)
+    for k in range(m.nv):
+        known = d.qfrc_applied[k] + d.qfrc_passive[k] + d.qfrc_constraint[k]
+        total = d.qfrc_drive[k] + m.dof_armature[k] * d.qacc[k] - known
+        d.qfrc_drive[k] = total if d.drive_mode[k] != FORCE else 0.0

@@ -1,0 +1,110 @@
+"""Inverse dynamics of closed loops: which forces of the actuated joints move the mechanism so.
+
+The forces that the tree needs, tau, are shared between actuators u and constraints K^T lambda.
+With Q an orthonormal basis of the range of K^T, K^T lambda = Q w, and ||u|| is least where w is
+closest to Q^T tau among those that leave nothing to joints without actuator.
+
+Source: RBDA eq 3.14, 3.15.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.follow import is_driven
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.project import choose_rows
+from rbdyn_ros.engine.qr import decompose, decompose_ordered, multipliers, shortest, turn
+from rbdyn_ros.engine.spatial import load6, scaled6
+from rbdyn_ros.engine.springs import relieve_drives
+from rbdyn_ros.engine.wrenches import gear_rows
+
+
+@optional_stage("share_stage")
+def _by_address(table, row):
+    share(model_at(table), data_at(table, row))
+
+
+@kernel
+def share(m, d):
+    """Replace qfrc_inverse by the least forces of actuated joints; needs rne_acc and constraint.
+
+    What no actuator can give stays with the joints that have none. Written are also
+    efc_force, efc_rank and qfrc_constraint.
+    """
+    K = d.row_response
+    for r in range(m.nefc):
+        for k in range(m.nv):
+            K[r, k] = d.efc_J[r, k]
+    choose_rows(m, d)
+    rank = d.row_rank[0]
+    decompose_ordered(K, m.nefc, m.nv, rank, d.row_order, d.row_diag, d.row_beta)
+    # row_shift: w, first of all Q^T tau
+    for k in range(m.nv):
+        d.row_shift[k] = d.qfrc_inverse[k]
+    turn(K, rank, m.nv, d.row_order, d.row_beta, d.row_shift)
+    _relieve_passive(m, d, rank)
+    for s in range(rank):
+        d.row_step[s] = d.row_shift[s]
+    multipliers(K, m.nefc, rank, d.row_order, d.row_diag, d.row_step, d.row_gram, d.row_size,
+                d.efc_force)  # fmt: skip
+    d.efc_rank = rank
+    for k in range(m.nv):
+        d.qfrc_constraint[k] = 0.0
+        for r in range(m.nefc):
+            d.qfrc_constraint[k] += d.efc_J[r, k] * d.efc_force[r]
+        d.qfrc_inverse[k] -= d.qfrc_constraint[k]
+    if m.ndrive > 0:
+        _relieve_drives(m, d)
+
+
+@kernel
+def _relieve_drives(m, d):
+    """Take from qfrc_driven what constraints contribute."""
+    for r in range(m.nefc):
+        for w in range(m.efc_wrenchadr[r], m.efc_wrenchadr[r] + m.efc_wrenchnum[r]):
+            load = scaled6(load6(d.efc_wrench, w), d.efc_force[r])
+            relieve_drives(m, d, m.wrench_bodyid[w], load)
+    for i in range(m.ngear):
+        for n in range(m.gear_termadr[i], m.gear_termadr[i] + m.gear_termnum[i]):
+            k = m.jnt_dofadr_all[m.term_jntid[n]] + m.term_coord[n]
+            if is_driven(m, k):
+                d.qfrc_driven[k - m.nv] -= m.term_factor[n] * d.efc_force[gear_rows(m) + i]
+
+
+@inline
+def _has_actuator(m, k):
+    """Whether an actuator acts on dof k: that of its joint or of one that follows it."""
+    has = m.jnt_actuated[m.dof_jntid[k]] == 1
+    for t in range(m.nmimic):
+        j = m.mimic_jntid[t]
+        acts = m.jnt_dofadr[j] == k and m.jnt_mimic_ratio[j] != 0.0
+        has = has or (acts and m.jnt_actuated[j] == 1)
+    return has
+
+
+@kernel
+def _relieve_passive(m, d, rank):
+    """Add to w the least that lets it carry all forces of joints without actuator."""
+    count = 0
+    for k in range(m.nv):
+        if _has_actuator(m, k):
+            continue
+        # a row of Q, and what is left to do for its joint
+        row = d.share_rows[count]
+        for n in range(m.nv):
+            d.share_work[0, n] = 1.0 if n == k else 0.0
+        turn(d.row_response, rank, m.nv, d.row_order, d.row_beta, d.share_work[0])
+        rest = d.qfrc_inverse[k]
+        for s in range(rank):
+            row[s] = d.share_work[0, s]
+            rest -= row[s] * d.row_shift[s]
+        d.share_rest[count] = rest
+        d.share_order[count] = count
+        d.share_work[1, count] = 1.0  # the length of the unit vector it is a part of
+        count += 1
+    found = decompose(d.share_rows, count, rank, d.share_order, d.share_work[1], d.share_work[5],
+                      d.share_work[2], d.share_work[3])  # fmt: skip
+    shortest(d.share_rows, found, rank, d.share_order, d.share_work[2], d.share_work[3],
+             d.share_rest, d.share_work[4], d.share_work[0])  # fmt: skip
+    for s in range(rank):
+        d.row_shift[s] += d.share_work[0, s]

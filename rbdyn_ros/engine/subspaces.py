@@ -1,0 +1,90 @@
+"""Subspaces of spatial vectors, as orthonormal rows: span and complement.
+
+Source: RBDA section 3.3; Golub, Van Loan, Matrix Computations, section 5.2 (Gram-Schmidt).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.jit import kernel
+
+#: A row shorter than this part of what it was is taken to depend on those before it.
+DEPENDENT = 1e-10
+
+
+@kernel
+def orthonormalise(S, number, R):
+    """Make the first rows of S (6, 6) orthonormal; R is upper triangular with S_old = R^T S.
+
+    A row that depends on those before it becomes zero, as its column of R does but for a 1.
+    """
+    for k in range(number):
+        before = 0.0
+        for n in range(6):
+            before += S[k, n] * S[k, n]
+        for i in range(k):
+            R[i, k] = 0.0
+        for _ in range(2):  # twice is enough
+            for i in range(k):
+                along = 0.0
+                for n in range(6):
+                    along += S[i, n] * S[k, n]
+                R[i, k] += along
+                for n in range(6):
+                    S[k, n] -= along * S[i, n]
+        after = 0.0
+        for n in range(6):
+            after += S[k, n] * S[k, n]
+        sound = after > DEPENDENT * DEPENDENT * before
+        R[k, k] = np.sqrt(after) if sound else 1.0
+        for n in range(6):
+            S[k, n] = S[k, n] / R[k, k] if sound else 0.0
+
+
+@kernel
+def solve_upper(R, number, x):
+    """Replace x by R^-1 x."""
+    for k in range(number - 1, -1, -1):
+        for i in range(k + 1, number):
+            x[k] -= R[k, i] * x[i]
+        x[k] /= R[k, k]
+
+
+@kernel
+def complement(S, number, T):
+    """Write the first 6 - number rows of T: orthonormal, perpendicular to the rows of S.
+
+    They are unit vectors without their part in what is there already, in their order; where S
+    consists of unit vectors so does T.
+    """
+    have = 0
+    for axis in range(6):
+        if have == 6 - number:
+            return
+        # the squares of these lengths, for all six, add up to the number of rows still to be
+        # found: one of them is above 1 / sqrt(6) = 0.408, and none that was passed over
+        length = _without(S, number, T, have, axis)
+        if length > 0.4:
+            for n in range(6):
+                T[have, n] /= length
+            have += 1
+
+
+@kernel
+def _without(S, number, T, have, axis):
+    """Write to row `have` of T a unit vector less its part along S and T; return its length."""
+    for n in range(6):
+        T[have, n] = 1.0 if n == axis else 0.0
+    for _ in range(2):
+        for k in range(number + have):
+            row = S[k] if k < number else T[k - number]
+            along = 0.0
+            for n in range(6):
+                along += row[n] * T[have, n]
+            for n in range(6):
+                T[have, n] -= along * row[n]
+    length = 0.0
+    for n in range(6):
+        length += T[have, n] * T[have, n]
+    return np.sqrt(length)

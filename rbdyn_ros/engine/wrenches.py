@@ -1,0 +1,98 @@
+"""What constraint equations see of bodies: velocities at points, wrenches, accelerations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.follow import is_driven
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.spatial import add3, cross3, dot6, load3, load6, sub3
+from rbdyn_ros.model.constraints import ROLL_ROWS
+
+
+@inline
+def length_rows(m):
+    """Return the first equation of the lengths; those of loop joints are before."""
+    return gear_rows(m) - m.nlength
+
+
+@inline
+def gear_rows(m):
+    """Return the first equation of the gears."""
+    return roll_rows(m) - m.ngear
+
+
+@inline
+def roll_rows(m):
+    """Return the first equation of the bodies that roll, each of which has three."""
+    return m.nefc - ROLL_ROWS * m.nroll
+
+
+@kernel
+def clear(m, d):
+    """Begin the equations anew."""
+    for r in range(m.nefc):
+        d.efc_pos[r] = d.efc_vel[r] = d.efc_aref[r] = 0.0
+    for w in range(m.nwrench):
+        for n in range(6):
+            d.efc_wrench[w, n] = 0.0
+
+
+@inline
+def attach(m, d, r, w, body, x, n, f):
+    """Let equation r exert at x in the world a moment n and a force f on a body; add to wrench w.
+
+    Its rate grows by the power they have, and k is relieved of the acceleration at qacc = 0.
+    """
+    arm = sub3(x, load3(d.subtree_com, m.body_rootid[body]))
+    t = add3(n, cross3(arm, f))
+    W = (t[0], t[1], t[2], f[0], f[1], f[2])
+    for c in range(3):
+        d.efc_wrench[w, c] += t[c]
+        d.efc_wrench[w, 3 + c] += f[c]
+    d.efc_vel[r] += dot6(W, load6(d.cvel, body))
+    d.efc_aref[r] -= dot6(W, load6(d.cacc_bias, body))
+
+
+@kernel
+def add_to_row(m, d, r, body, W):
+    """Add to row r of efc_J what a wrench on a body does; note the largest term in row_terms."""
+    n2, f2 = _square(W, 0), _square(W, 3)
+    while body > 0:
+        j = body - 1
+        first = m.jnt_dofadr_all[j]
+        for k in range(first, first + m.jnt_dofnum[j]):
+            if is_driven(m, k):
+                continue
+            S = load6(d.cdof_all, k)
+            ratio = 1.0 if k < m.nv else m.jnt_mimic_ratio[j]
+            place = k if k < m.nv else m.jnt_dofadr[j]
+            d.efc_J[r, place] += ratio * dot6(S, W)
+            terms = abs(ratio) * np.sqrt(_square(S, 0) * n2 + _square(S, 3) * f2)
+            d.row_terms[r] = max(d.row_terms[r], terms)
+        body = m.body_parentid[body]
+
+
+@inline
+def _square(s, i):
+    return s[i] * s[i] + s[i + 1] * s[i + 1] + s[i + 2] * s[i + 2]
+
+
+@inline
+def turn_rate(d, body):
+    """Return the angular velocity of a body."""
+    return d.cvel[body, 0], d.cvel[body, 1], d.cvel[body, 2]
+
+
+@inline
+def point_velocity(m, d, body, x):
+    """Return the velocity of the point of a body that is at x in the world."""
+    v = load6(d.cvel, body)
+    arm = sub3(x, load3(d.subtree_com, m.body_rootid[body]))
+    return add3((v[3], v[4], v[5]), cross3((v[0], v[1], v[2]), arm))
+
+
+@inline
+def point_acceleration_bias(m, d, body, x):
+    """Return w x v of a point: what its acceleration is beyond the spatial one (RBDA eq 2.48)."""
+    return cross3(turn_rate(d, body), point_velocity(m, d, body, x))
