@@ -1,10 +1,10 @@
-"""Position and velocity of every body: RBDA examples 4.3 and 4.4."""
+"""Position, velocity and acceleration of every body: RBDA examples 4.3 and 4.4, table 5.1."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.textbook.spatial import Array
+from rbdyn_ros.textbook.spatial import Array, cross_motion
 from rbdyn_ros.textbook.system import System
 
 
@@ -16,3 +16,24 @@ def kinematics(s: System, q: Array, qd: Array) -> tuple[list[Array], list[Array]
         iX_0.append(X @ iX_0[s.parent[i]])
         v.append(X @ v[s.parent[i]] + v_J)
     return iX_0, v
+
+
+def jacobians(s: System, q: Array) -> list[Array]:
+    """Return J_i, (6, nv), of the bodies 0 .. NB: v_i = J_i qd, each in its own coordinates."""
+    J = [np.zeros((6, s.nv))]
+    for i in s.bodies:
+        X, S, _, _ = s.joint(i, q, np.zeros(s.nv))
+        J_i = X @ J[s.parent[i]]
+        J_i[:, s.vs[i]] += S
+        J.append(J_i)
+    return J
+
+
+def velocity_products(s: System, q: Array, qd: Array) -> list[Array]:
+    """Return the accelerations of the bodies 0 .. NB at qdd = 0: a_i = J_i qdd + this."""
+    v, a = [np.zeros(6)], [np.zeros(6)]
+    for i in s.bodies:
+        X, _, v_J, c_J = s.joint(i, q, qd)
+        v.append(X @ v[s.parent[i]] + v_J)
+        a.append(X @ a[s.parent[i]] + c_J + cross_motion(v[i]) @ v_J)
+    return a

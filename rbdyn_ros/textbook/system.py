@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rbdyn_ros.model.joints import JOINT_KINDS, JointType
 from rbdyn_ros.textbook.jcalc import JointDescriptor, jcalc
-from rbdyn_ros.textbook.spatial import Array, motion_transform, rigid_inertia
+from rbdyn_ros.textbook.spatial import Array, motion_transform, quat_turn, rigid_inertia
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 
 @dataclass(frozen=True)
+class LoopJoint:
+    """A joint that closes a loop.
+
+    Attributes:
+        p, s: the bodies it connects, predecessor and successor.
+        jtype: its descriptor.
+        X_P, X_S: from the frames of the bodies to the joint's frames on them, F_p and F_s.
+    """
+
+    p: int
+    s: int
+    jtype: JointDescriptor
+    X_P: Array
+    X_S: Array
+
+
+@dataclass(frozen=True)
 class System:
-    """Bodies 1 .. NB; entry 0 of every list is the fixed base.
+    """Bodies 1 .. NB; entry 0 of every list but `loops` is the fixed base.
 
     Attributes:
         parent: lambda(i).
@@ -26,6 +43,7 @@ class System:
         I: 6x6 inertia about the body's origin.
         qs, vs: the joint's part of qpos and qvel.
         a_g: gravitational acceleration of the base frame, [0; g].
+        loops: the N_L joints that close loops.
     """
 
     parent: list[int]
@@ -35,13 +53,14 @@ class System:
     qs: list[slice]
     vs: list[slice]
     a_g: Array
+    loops: list[LoopJoint] = field(default_factory=list)
 
     @classmethod
     def of(cls, m: Model) -> System:
         """Return the system model of a Model; gravity is m.opt.gravity now.
 
-        A joint that is driven over time counts as a free one: the algorithms then take and
-        return vectors of the length of qpos_all and qvel_all.
+        A joint that is driven over time or follows another counts as a free one: the algorithms
+        then take and return vectors of the length of qpos_all and qvel_all.
 
         Raises:
             NotImplementedError: for a user-defined joint, which brings its own model.
@@ -54,11 +73,8 @@ class System:
             E = m.body_mat[i].reshape(3, 3).T
             axes = m.body_imat[i].reshape(3, 3)
             about_com = axes @ np.diag(m.body_inertia[i]) @ axes.T
-            kind = JointType(m.jnt_type[j])
-            if kind == JointType.USER:
-                text = f"joint '{m.jnt_names[j]}': the textbook knows no user-defined joints"
-                raise NotImplementedError(text)
-            q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
+            kind = _known(m.jnt_type[j], m.jnt_names[j])
+            q, v = m.jnt_qposadr_all[j], m.jnt_dofadr_all[j]
             system.parent.append(int(m.body_parentid[i]))
             system.jtype.append(
                 JointDescriptor(
@@ -72,6 +88,7 @@ class System:
             system.I.append(rigid_inertia(m.body_mass[i], m.body_ipos[i], about_com))
             system.qs.append(slice(q, q + JOINT_KINDS[kind].nq))
             system.vs.append(slice(v, v + JOINT_KINDS[kind].nv))
+        system.loops.extend(_loop_joint(m, loop) for loop in range(m.nloop))
         return system
 
     @property
@@ -88,3 +105,26 @@ class System:
         """Return iX_lambda, S_i, v_J and c_J for body i."""
         joint = jcalc(self.jtype[i], q[self.qs[i]], qd[self.vs[i]])
         return joint.X_J @ self.X_T[i], joint.S, joint.v_J, joint.c_J
+
+    def constraint_subspace(self, i: int, q: Array) -> Array:
+        """Return T of the joint that carries body i: the forces that it bears."""
+        return jcalc(self.jtype[i], q[self.qs[i]], np.zeros(self.nv)[self.vs[i]]).T
+
+
+def _loop_joint(m: Model, loop: int) -> LoopJoint:
+    """Return a loop joint; yaw, pitch and roll leave the same freedom as a spherical joint."""
+    kind = _known(m.loop_type[loop], m.loop_names[loop])
+    kind = JointType.BALL if kind == JointType.YPR else kind
+    basis = m.loop_basis[loop].reshape(3, 3)
+    X_P, X_S = (
+        motion_transform(quat_turn(quat), pos)
+        for quat, pos in zip(m.loop_quat[loop], m.loop_pos[loop], strict=True)
+    )
+    p, s = map(int, m.loop_bodyid[loop])
+    return LoopJoint(p, s, JointDescriptor(kind, basis, float(m.loop_param[loop, 0])), X_P, X_S)
+
+
+def _known(kind: int, name: str) -> JointType:
+    if kind == JointType.USER:
+        raise NotImplementedError(f"joint '{name}': the textbook knows no user-defined joints")
+    return JointType(kind)

@@ -1,0 +1,113 @@
+"""Equations of motion with constraints, from H, C and tau without them. Source: RBDA section 3.2.
+
+Implicit: K qdd = k, with the constraint force tau_c = K^T lambda (3.11, 3.15). Explicit: qd = G yd
+and qdd = G ydd + g, with G^T tau_c = 0 (3.11, 3.16).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.textbook.spatial import Array
+from rbdyn_ros.textbook.subspaces import NEGLIGIBLE, null_matrix
+
+
+@dataclass(frozen=True)
+class Implicit:
+    """What implicit constraints make of a system.
+
+    Attributes:
+        qdd: (n,), its accelerations.
+        lam: (n_c,), the smallest lambda with tau_c = K^T lambda.
+        rank: n_ic, number of independent constraints.
+    """
+
+    qdd: Array
+    lam: Array
+    rank: int
+
+
+def implicit(H: Array, C: Array, tau: Array, K: Array, k: Array) -> Implicit:
+    """Solve eq 3.17, also where the system is over-constrained (n_ic < n_c).
+
+    With K = U D V^T, where only the n_ic singular values that matter are kept, V^T qdd = D^-1
+    U^T k says the same in independent rows; their multipliers mu = D U^T lambda are unique, and
+    U D^-1 mu is the smallest lambda that has them. If the rows of K qdd = k contradict each
+    other, they hold as well as they can.
+
+    Args:
+        H: (n, n), inertia matrix.
+        C: (n,), bias force.
+        tau: (n,), applied force.
+        K: (n_c, n), constraint matrix.
+        k: (n_c,), what K qdd must be.
+    """
+    U, D, V = significant(K)
+    zero = np.zeros((len(D), len(D)))
+    A = np.block([[H, V], [V.T, zero]])
+    x = np.linalg.solve(A, np.concatenate([tau - C, U.T @ k / D]))
+    qdd, mu = x[: len(H)], -x[len(H) :]
+    return Implicit(qdd, U @ (mu / D), len(D))
+
+
+def significant(K: Array) -> tuple[Array, Array, Array]:
+    """Return U, D and V with K = U diag(D) V^T; D has rank(K) singular values."""
+    U, D, Vt = np.linalg.svd(K, full_matrices=False)
+    keep = max(D, default=0.0) * NEGLIGIBLE < D
+    return U[:, keep], D[keep], Vt[keep].T
+
+
+def explicit(H: Array, C: Array, tau: Array, G: Array, g: Array) -> tuple[Array, Array, Array]:
+    """Return qdd, tau_c and ydd from eq 3.18.
+
+    Args:
+        H: (n, n), inertia matrix.
+        C: (n,), bias force.
+        tau: (n,), applied force.
+        G: (n, n_y), of full column rank.
+        g: (n,), dG/dt yd.
+    """
+    n, n_y = G.shape
+    one = np.eye(n)
+    A = np.block(
+        [
+            [H, -one, np.zeros((n, n_y))],
+            [-one, np.zeros((n, n)), G],
+            [np.zeros((n_y, n)), G.T, np.zeros((n_y, n_y))],
+        ]
+    )
+    x = np.linalg.solve(A, np.concatenate([tau - C, -g, np.zeros(n_y)]))
+    return x[:n], x[n : 2 * n], x[2 * n :]
+
+
+def explicit_reduced(H: Array, C: Array, tau: Array, G: Array, g: Array) -> tuple[Array, Array]:
+    """Return tau_c and ydd from eq 3.19, what is left of 3.18 without qdd.
+
+    The unknown of this matrix is -tau_c, where 3.19 has tau_c: the second row of 3.18 and H^-1
+    times the first add up to G ydd - H^-1 tau_c = H^-1 (tau - C) - g.
+    """
+    n, n_y = G.shape
+    A = np.block([[np.linalg.inv(H), G], [G.T, np.zeros((n_y, n_y))]])
+    free = np.linalg.solve(H, tau - C)
+    x = np.linalg.solve(A, np.concatenate([free - g, np.zeros(n_y)]))
+    return -x[:n], x[n:]
+
+
+def projected(H: Array, C: Array, G: Array, g: Array) -> tuple[Array, Array]:
+    """Return H_G and C_G of H_G ydd + C_G = u, where u = G^T tau (eq 3.20, 3.21)."""
+    return G.T @ H @ G, G.T @ (C + H @ g)
+
+
+def projection(H: Array, C: Array, tau: Array, G: Array, g: Array) -> Array:
+    """Return ydd by the projection method (eq 3.20)."""
+    H_G, C_G = projected(H, C, G, g)
+    ydd: Array = np.linalg.solve(H_G, G.T @ tau - C_G)
+    return ydd
+
+
+def explicit_from_implicit(K: Array, k: Array) -> tuple[Array, Array]:
+    """Return a G and a g that state the same constraint: K G = 0, K g = k (eq 3.12)."""
+    U, D, V = significant(K)
+    return null_matrix(K), V @ (U.T @ k / D)

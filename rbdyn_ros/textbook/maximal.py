@@ -1,0 +1,188 @@
+"""Forward dynamics in maximal coordinates, with sparse matrices. Source: RBDA section 3.7.
+
+Unknown are the accelerations of all bodies and the constraint forces of all joints, those of the
+spanning tree and those that close loops alike: nothing here knows what a tree is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+
+from rbdyn_ros.textbook.constraints import implicit
+from rbdyn_ros.textbook.kinematics import kinematics
+from rbdyn_ros.textbook.loops import loop_motions
+from rbdyn_ros.textbook.spatial import Array, cross_force, cross_motion, force_transform
+from rbdyn_ros.textbook.system import System
+
+#: Of the compliance that keeps the matrix regular where constraints are redundant, relative to
+#: the inverse inertia that the constraints see. Smaller: fewer iterations, each less exact.
+COMPLIANCE = 1e-4
+MAX_ITERATIONS = 50
+#: What may be left of the equations, relative to their terms.
+SOLVED = 1e-13
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint of the system at one state, in the coordinates of F_s.
+
+    Attributes:
+        p, s: its predecessor and successor.
+        X_p, X_s: (6, 6), from the frames of the bodies p and s to F_s.
+        T: (6, n_c), constraint-force subspace.
+        a_J: (6,), what T^T (a_s - a_p) must be, before T^T (eq 3.44).
+        active: (6,), the active force T_a tau.
+    """
+
+    p: int
+    s: int
+    X_p: Array
+    X_s: Array
+    T: Array
+    a_J: Array
+    active: Array
+
+
+@dataclass(frozen=True)
+class Motion:
+    """What the equations of motion give.
+
+    Attributes:
+        a: (N_B + 1, 6), acceleration of every body, in its own coordinates; that of the base is
+            zero. Gravity is a force here.
+        lam: lambda of the joints 1 .. N_J, the smallest where it is not unique; entry 0 is empty.
+        f_J: (N_J + 1, 6), force that each joint transmits from its predecessor to its successor,
+            in the coordinates of F_s. Joint i up to N_B carries body i: there the predecessor is
+            its parent, whatever the joint's polarity, and F_s the body's frame. Joints after
+            N_B close loops.
+        qdd: (nv,), the accelerations of the tree's joints.
+    """
+
+    a: Array
+    lam: list[Array]
+    f_J: Array
+    qdd: Array
+
+
+def maximal(
+    s: System,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    f_ext: Sequence[Array] | None = None,
+    T_a: Mapping[int, Array] | None = None,
+) -> Motion:
+    """Return accelerations and joint forces caused by tau; loops must be closed.
+
+    Args:
+        s: the system model.
+        q: positions of the tree's joints.
+        qd: their velocities, which the loops must allow.
+        tau: their forces.
+        f_ext: external force on each body [moment; force], base coordinates; entry 0 unused.
+        T_a: by number of a joint of the tree, (6, n_f), its active-force subspace, T_a^T S = 1;
+            for others it is S (S^T S)^-1.
+    """
+    joints = [*_tree_joints(s, q, qd, tau, T_a or {}), *_loop_joints(s, q, qd)]
+    I = scipy.sparse.block_diag(s.I[1:], "csc")
+    T = scipy.sparse.block_diag([joint.T for joint in joints], "csc")
+    P = _connections(len(s.I) - 1, joints)
+    # f = P f_J, f_J = T_a tau + T lambda   (eq 3.70, 3.73)
+    force = P @ np.concatenate([joint.active for joint in joints]) - _bias_forces(s, q, qd, f_ext)
+    # T^T P^T a = T^T a_J   (eq 3.72)
+    a_J = T.T @ np.concatenate([joint.a_J for joint in joints])
+    a, lam = solve(I, (P @ T).T, force, a_J)
+    ends = np.cumsum([joint.T.shape[1] for joint in joints])[:-1]
+    parts = np.split(lam, ends)
+    f_J = [joint.active + joint.T @ part for joint, part in zip(joints, parts, strict=True)]
+    bodies = np.vstack([np.zeros(6), a.reshape(-1, 6)])
+    qdd = _joint_accelerations(s, q, qd, bodies, joints)
+    return Motion(bodies, [np.zeros(0), *parts], np.vstack([np.zeros(6), *f_J]), qdd)
+
+
+def solve(
+    I: scipy.sparse.csc_matrix, K: scipy.sparse.csc_matrix, f: Array, k: Array
+) -> tuple[Array, Array]:
+    """Return a and the smallest lambda of eq 3.74, I a - K^T lambda = f and K a = k.
+
+    The matrix is singular where constraints are redundant. With a compliance c in its corner,
+    K a + c lambda = k, it is not; the error of that solution in the true equations is then what
+    is solved for next (the method of multipliers). Corrections of lambda lie in the range of K:
+    what is redundant gets none of it. Near a singular configuration this takes too long, there
+    the rank is decided by singular values of K, as a dense matrix.
+    """
+    if K.shape[0] == 0:
+        return scipy.sparse.linalg.spsolve(I, f), np.zeros(0)
+    n = len(f)
+    c = COMPLIANCE * abs(K).max() ** 2 / abs(I).max()
+    A = scipy.sparse.bmat([[I, K.T], [K, None]], "csc")
+    corner = scipy.sparse.diags(np.repeat([0.0, -c], [n, len(k)]), format="csc")
+    solver = scipy.sparse.linalg.splu(A + corner)
+    b = np.concatenate([f, k])
+    x, missing, last = np.zeros(len(b)), b, np.inf
+    for _ in range(MAX_ITERATIONS):
+        x = x + solver.solve(missing)
+        missing = b - A @ x
+        left, last = last, float(np.linalg.norm(missing))
+        if last > 0.5 * left or last == 0.0:
+            break
+    if last > SOLVED * (np.linalg.norm(b) + np.linalg.norm(x)):
+        found = implicit(I.toarray(), np.zeros(n), f, K.toarray(), k)
+        return found.qdd, found.lam
+    return x[:n], -x[n:]
+
+
+def _tree_joints(
+    s: System, q: Array, qd: Array, tau: Array, T_a: Mapping[int, Array]
+) -> Iterator[Joint]:
+    _, v = kinematics(s, q, qd)
+    for i in s.bodies:
+        X, S, v_J, c_J = s.joint(i, q, qd)
+        T = s.constraint_subspace(i, q)
+        active = T_a.get(i, np.linalg.pinv(S).T) @ tau[s.vs[i]]
+        a_J = c_J + cross_motion(v[i]) @ v_J
+        yield Joint(s.parent[i], i, X, np.eye(6), T, a_J, active)
+
+
+def _loop_joints(s: System, q: Array, qd: Array) -> Iterator[Joint]:
+    for joint, loop in zip(s.loops, loop_motions(s, q, qd), strict=True):
+        yield Joint(joint.p, joint.s, loop.X_p, loop.X_s, loop.T, loop.a_J, np.zeros(6))
+
+
+def _connections(bodies: int, joints: Sequence[Joint]) -> scipy.sparse.csc_matrix:
+    """Return P (eq 3.69); its unit matrices become changes of coordinates from F_s to a body."""
+    P: list[list[scipy.sparse.csc_matrix | None]] = [[None] * len(joints) for _ in range(bodies)]
+    for j, joint in enumerate(joints):
+        if joint.s > 0:
+            P[joint.s - 1][j] = scipy.sparse.csc_matrix(joint.X_s.T)
+        if joint.p > 0:
+            P[joint.p - 1][j] = scipy.sparse.csc_matrix(-joint.X_p.T)
+    return scipy.sparse.bmat(P, "csc")
+
+
+def _bias_forces(s: System, q: Array, qd: Array, f_ext: Sequence[Array] | None) -> Array:
+    """Return p = v x* I v - f_g - f_ext of the bodies 1 .. NB, one below the other (eq 3.65)."""
+    iX_0, v = kinematics(s, q, qd)
+    p = []
+    for i in s.bodies:
+        p_i = cross_force(v[i]) @ s.I[i] @ v[i] - s.I[i] @ iX_0[i] @ s.a_g
+        p.append(p_i if f_ext is None else p_i - force_transform(iX_0[i]) @ f_ext[i])
+    return np.concatenate(p)
+
+
+def _joint_accelerations(
+    s: System, q: Array, qd: Array, a: Array, joints: Sequence[Joint]
+) -> Array:
+    """Return qdd of a_s - a_p = S qdd + c_J + v_s x v_J (eq 3.40) for the joints of the tree."""
+    qdd = np.zeros(s.nv)
+    for i in s.bodies:
+        _, S, _, _ = s.joint(i, q, qd)
+        joint = joints[i - 1]
+        a_J = a[i] - joint.X_p @ a[joint.p]
+        qdd[s.vs[i]] = np.linalg.pinv(S) @ (a_J - joint.a_J)
+    return qdd

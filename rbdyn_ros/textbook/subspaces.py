@@ -1,0 +1,81 @@
+"""Subspaces: what a constraint is, whatever matrix says it. Source: RBDA section 3.3.
+
+A subspace S is given by a matrix S whose columns span it, range(S) = S. Motions and forces are
+vectors of dual spaces, so the orthogonal complement of motions is a subspace of forces: those
+that give no power along any of the motions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from rbdyn_ros.textbook.spatial import Array
+
+#: A direction counts as zero if its singular value is below this share of the largest one: well
+#: above what rounding leaves of a redundant row, well below what a mechanism means.
+NEGLIGIBLE = 1e-10
+
+
+def rank(A: Array) -> int:
+    """Return the dimension of range(A)."""
+    return len(range_matrix(A).T)
+
+
+def range_matrix(A: Array) -> Array:
+    """Return an orthonormal basis of range(A), as columns."""
+    if not A.any():  # SciPy measures a singular value by the largest, here that is zero too
+        return np.zeros((len(A), 0))
+    basis: Array = scipy.linalg.orth(A, NEGLIGIBLE)
+    return basis
+
+
+def null_matrix(A: Array) -> Array:
+    """Return an orthonormal basis of null(A), as columns."""
+    if not A.any():
+        return np.eye(A.shape[1])
+    basis: Array = scipy.linalg.null_space(A, NEGLIGIBLE)
+    return basis
+
+
+def complement(S: Array) -> Array:
+    """Return a basis of the orthogonal complement, a subspace of the dual space (table 3.1)."""
+    return null_matrix(S.T)
+
+
+def same(S1: Array, S2: Array) -> bool:
+    """Whether both matrices span one subspace: S2 = S1 A with an invertible A."""
+    return rank(S1) == rank(S2) == rank(np.hstack([S1, S2]))
+
+
+def is_direct_sum(*subspaces: Array) -> bool:
+    """Whether every vector of the space has exactly one decomposition in these (eq 3.24)."""
+    together = np.hstack(subspaces)
+    return rank(together) == sum(map(rank, subspaces)) == len(together)
+
+
+def decompose(v: Array, *subspaces: Array) -> list[Array]:
+    """Return the part of v in each of the subspaces, whose direct sum is the space (eq 3.27).
+
+    Args:
+        v: (n,), a vector.
+        subspaces: bases of the subspaces, n columns in all.
+    """
+    alpha = np.linalg.solve(np.hstack(subspaces), v)
+    ends = np.cumsum([S.shape[1] for S in subspaces])[:-1]
+    return [S @ part for S, part in zip(subspaces, np.split(alpha, ends), strict=True)]
+
+
+def accelerating_force(I: Array, S: Array, f: Array) -> Array:
+    """Return f_a, the part of f that accelerates a body which can move in S (example 3.1).
+
+    What is left of f, f_c, is opposed by the constraint. The subspaces are T_a = I S and
+    T_c = S_perp. Source: RBDA eq 3.28, without the alpha that is printed inside the inverse.
+
+    Args:
+        I: (6, 6), its spatial inertia.
+        S: (6, n), basis of its motion subspace.
+        f: (6,), the force on it.
+    """
+    f_a: Array = I @ S @ np.linalg.solve(S.T @ I @ S, S.T @ f)
+    return f_a

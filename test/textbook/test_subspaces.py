@@ -1,0 +1,115 @@
+"""Subspaces against what section 3.3 of the book says of them; rounding is 1e-15 or so."""
+
+import numpy as np
+import pytest
+from support import trees
+
+from rbdyn_ros.textbook.one_body import apparent_inverse_inertia
+from rbdyn_ros.textbook.spatial import rigid_inertia
+from rbdyn_ros.textbook.subspaces import (
+    accelerating_force,
+    complement,
+    decompose,
+    is_direct_sum,
+    null_matrix,
+    range_matrix,
+    rank,
+    same,
+)
+
+ROUNDING = 1e-12
+
+
+def random_inertia(rng):
+    box = trees.random_inertial(rng)
+    ixx, iyy, izz, ixy, ixz, iyz = box.inertia
+    about_com = [[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]
+    return rigid_inertia(box.mass, box.origin.pos, about_com)
+
+
+@pytest.fixture(params=range(7), ids=lambda n: f"dim{n}")
+def subspace(request):
+    """A basis of a random subspace of motions and the generator that made it."""
+    rng = np.random.default_rng(request.param)
+    return rng.uniform(-1.0, 1.0, (6, request.param)), rng
+
+
+def test_the_basis_does_not_matter(subspace):
+    S, rng = subspace
+    A = rng.uniform(-1.0, 1.0, (S.shape[1], S.shape[1]))
+    assert same(S, S @ A)
+    assert same(S, np.hstack([S @ A, S]))  # columns that say nothing new
+    assert same(S, range_matrix(S))
+    assert rank(np.hstack([S, S])) == S.shape[1]
+
+
+def test_a_direction_less_is_another_subspace(subspace):
+    S, _ = subspace
+    if S.shape[1] > 0:
+        assert not same(S, S[:, 1:])
+
+
+def test_complement(subspace):
+    S, _ = subspace
+    T = complement(S)
+    assert T.shape == (6, 6 - S.shape[1])
+    np.testing.assert_allclose(T.T @ S, 0.0, atol=ROUNDING)
+    assert same(complement(T), S)
+
+
+def test_a_complement_is_a_subspace_of_the_dual_space(subspace):
+    """If motions change coordinates by X, their complement does by X*, not by X."""
+    S, rng = subspace
+    X = rng.uniform(-1.0, 1.0, (6, 6))
+    assert same(complement(X @ S), np.linalg.inv(X).T @ complement(S))
+    if 0 < S.shape[1] < 6:
+        assert not same(complement(X @ S), X @ complement(S))
+
+
+def test_null_and_range_share_the_space():
+    rng = np.random.default_rng(3)
+    A = rng.uniform(-1.0, 1.0, (5, 2)) @ rng.uniform(-1.0, 1.0, (2, 4))
+    assert (rank(A), null_matrix(A).shape[1]) == (2, 2)
+    np.testing.assert_allclose(A @ null_matrix(A), 0.0, atol=ROUNDING)
+    assert is_direct_sum(null_matrix(A), range_matrix(A.T))
+
+
+def test_what_is_negligible_is_zero():
+    assert rank(np.diag([1.0, 1e-9])) == 2
+    assert rank(np.diag([1.0, 1e-11])) == 1
+    assert rank(np.diag([1e-20, 1e-21])) == 2
+
+
+def test_decomposition_in_three_subspaces():
+    rng = np.random.default_rng(4)
+    subspaces = [rng.uniform(-1.0, 1.0, (6, n)) for n in (1, 3, 2)]
+    v = rng.uniform(-1.0, 1.0, 6)
+    assert is_direct_sum(*subspaces)
+    parts = decompose(v, *subspaces)
+    np.testing.assert_allclose(sum(parts), v, atol=ROUNDING)
+    for part, S in zip(parts, subspaces, strict=True):
+        assert same(S, np.column_stack([S, part]))
+
+
+def test_what_is_no_direct_sum():
+    one = np.eye(6)
+    assert is_direct_sum(one[:, :2], one[:, 2:])
+    assert not is_direct_sum(one[:, :2], one[:, 3:])  # together too small
+    assert not is_direct_sum(one[:, :3], one[:, 2:])  # an intersection
+    assert not is_direct_sum(one[:, :3], one[:, 2:5])  # one, though dimensions add up
+    assert not is_direct_sum(one[:, [0, 0]], one[:, 2:])  # a direction twice is one direction
+
+
+def test_example_3_1(subspace):
+    S, rng = subspace
+    I, f = random_inertia(rng), rng.uniform(-1.0, 1.0, 6)
+    T_a, T_c = I @ S, complement(S)
+    assert is_direct_sum(T_a, T_c)
+    f_a, f_c = decompose(f, T_a, T_c)
+    np.testing.assert_allclose(accelerating_force(I, S, f), f_a, atol=ROUNDING)
+    A = rng.uniform(-1.0, 1.0, (S.shape[1], S.shape[1]))
+    np.testing.assert_allclose(accelerating_force(I, S @ A, f), f_a, atol=1e-10)
+    # a body at rest accelerates by I^-1 f_a = Phi f, within S, and f_c gives it no power
+    a = np.linalg.solve(I, f_a)
+    np.testing.assert_allclose(a, apparent_inverse_inertia(I, S) @ f, atol=1e-10)
+    np.testing.assert_allclose(S.T @ f_c, 0.0, atol=ROUNDING)
