@@ -44,10 +44,10 @@ def wrench_at(force: ArrayLike, torque: ArrayLike, point: ArrayLike, xipos: Arra
 
 @dataclass(frozen=True, slots=True)
 class SingleJoints:
-    """The joints of one coordinate, which joint_states and commands are about.
+    """Joints of one coordinate, which joint_states and commands are about.
 
     Attributes:
-        qposadr, dofadr: where they are in qpos_all and qvel_all.
+        qposadr, dofadr: where their own coordinates are in qpos_all and qvel_all.
     """
 
     names: tuple[str, ...]
@@ -55,11 +55,25 @@ class SingleJoints:
     dofadr: NDArray[np.int64]
 
     @staticmethod
-    def of(m: Model, driven: bool = False) -> SingleJoints:
-        """Return those with a degree of freedom, or with `driven` those driven over time too."""
-        chosen = (m.jnt_dofnum == 1) & (driven | (m.jnt_dofadr < m.nv))
-        names = tuple(name for name, single in zip(m.jnt_names, chosen, strict=True) if single)
-        return SingleJoints(names, m.jnt_qposadr[chosen], m.jnt_dofadr[chosen])
+    def all(m: Model) -> SingleJoints:
+        """Return all there are: also those driven over time, and those that follow another."""
+        return SingleJoints._chosen(m, m.jnt_dofnum == 1)
+
+    @staticmethod
+    def free(m: Model) -> SingleJoints:
+        """Return those with a degree of freedom of their own."""
+        return SingleJoints._chosen(m, (m.jnt_dofnum == 1) & (m.jnt_dofadr_all < m.nv))
+
+    @staticmethod
+    def actuated(m: Model) -> SingleJoints:
+        """Return those of them that have an actuator."""
+        free = (m.jnt_dofnum == 1) & (m.jnt_dofadr_all < m.nv)
+        return SingleJoints._chosen(m, free & (m.jnt_actuated == 1))
+
+    @staticmethod
+    def _chosen(m: Model, chosen: NDArray[np.bool_]) -> SingleJoints:
+        names = tuple(name for name, wanted in zip(m.jnt_names, chosen, strict=True) if wanted)
+        return SingleJoints(names, m.jnt_qposadr_all[chosen], m.jnt_dofadr_all[chosen])
 
 
 def joint_state(

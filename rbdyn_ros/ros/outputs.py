@@ -40,7 +40,7 @@ class JointStates:
     """Publishes joint_states."""
 
     def __init__(self, node: Node, m: Model) -> None:
-        joints = SingleJoints.of(m, driven=True)
+        joints = SingleJoints.all(m)
         n = len(joints.names)
         qpos, qvel, effort = np.zeros(m.nqall), np.zeros(m.nvall), np.zeros(m.nvall)
         qpos[joints.qposadr] = convert.marks(0, n)

@@ -23,14 +23,18 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
+from rbdyn_ros.description.types import Description
+from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.load import complete
+from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros import params, robot
 from rbdyn_ros.ros.clock import ClockClaim
-from rbdyn_ros.ros.commands import Command, Gate, Throttle
+from rbdyn_ros.ros.commands import Command, Throttle, make_gate
 from rbdyn_ros.ros.convert import SingleJoints
 from rbdyn_ros.ros.outputs import Outputs, reliable
+from rbdyn_ros.ros.start import start_position
 from rbdyn_ros.runtime import compiled
 from rbdyn_ros.runtime.runtime import Runtime, Settings, warm
 
@@ -38,9 +42,13 @@ from rbdyn_ros.runtime.runtime import Runtime, Settings, warm
 SWITCH_INTERVAL = 1e-4
 
 
-def _why_not(m: Model, j: int) -> str:
-    """Return why joint j takes no commands."""
-    return "is driven over time" if m.jnt_dofadr[j] >= m.nv else "has several degrees of freedom"
+def _is_compiled(description: Description) -> bool:
+    """Whether what the robot needs was compiled before."""
+    kept = [(compiled.CACHE_DIRECTORY, "loop.run")]
+    mimic = any(joint.mimic is not None for joint in description.joints)
+    if mimic or description.constraints or span(description).chords:
+        kept.append((jit.CACHE_DIRECTORY, "coupled._accelerate_by_address"))
+    return all(any(Path(folder).rglob(f"{kernel}-*.nbi")) for folder, kernel in kept)
 
 
 def make_executor() -> Any:
@@ -91,7 +99,7 @@ class Simulator(Node):
 
     def _compile(self, source: robot.Source, values: SimpleNamespace) -> Model:
         logger = self.get_logger()
-        if not any(Path(compiled.CACHE_DIRECTORY).rglob("loop.run-*.nbi")):
+        if not _is_compiled(source.description):
             logger.info("compiling the engine, first run only (about half a minute) ...")
         m = complete(source.description, values.floating_base, values.strict)
         warnings = [f"  {finding}" for finding in m.findings if finding.severity == "warning"]
@@ -100,9 +108,9 @@ class Simulator(Node):
         m.opt.timestep = values.timestep
         m.opt.gravity = values.gravity
         m.opt.integrator = values.integrator
-        self._joints = SingleJoints.of(m)
+        self._joints = SingleJoints.actuated(m)
         given = {k: v for k, v in params.overrides(self).items() if k.startswith(params.INITIAL)}
-        self._start = robot.start_position(m, self._joints, given)
+        self._start = start_position(m, given)
         self._declare_facts(m)
         for sentence in params.unknown(self):
             logger.warning(sentence)
@@ -115,7 +123,8 @@ class Simulator(Node):
             "effort_command_joints": list(self._joints.names),
             "model_sha256": m.sha256(),
         }
-        for name, address in zip(self._joints.names, self._joints.qposadr, strict=True):
+        free = SingleJoints.free(m)
+        for name, address in zip(free.names, free.qposadr, strict=True):
             facts[params.INITIAL + name] = float(self._start[address])
         for name, value in facts.items():
             descriptor = ParameterDescriptor(read_only=True, dynamic_typing=True)
@@ -133,14 +142,7 @@ class Simulator(Node):
             base = self._claim.settle(self._executor, self._stop)
             clock = self._claim.publisher
         self._outputs = Outputs(self, self._runtime, source, values, base, clock)
-        others = {j.name: "is fixed" for j in source.description.joints if j.type == "fixed"}
-        others |= dict.fromkeys(m.loop_names, "closes a loop and takes no effort")
-        others |= {
-            name: f"{_why_not(m, j)} and takes no effort"
-            for j, name in enumerate(m.jnt_names)
-            if name not in self._joints.names
-        }
-        self._gate = Gate(self._joints, others, values.partial_commands)
+        self._gate = make_gate(m, source.description, values.partial_commands)
         queue = reliable(10)
         self.create_subscription(JointState, "joint_commands", self._on_joint_command, queue)
         self.create_subscription(Float64MultiArray, "effort_commands", self._on_efforts, queue)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.engine.follow import expand
 from rbdyn_ros.engine.forward import substep
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
-from rbdyn_ros.engine.motion import drive
+from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.passive import springs
 from rbdyn_ros.engine.rne import bias_force, rne_acc
 from rbdyn_ros.runtime.compiled import (
@@ -84,8 +85,9 @@ def run(
 ) -> None:
     """Run until control[STOP].
 
-    `m` and `d` are the robot and its state, `still` a second Data for computing efforts, `start`
-    the (nq,) position after a reset. `dofs` is (2, nv): 1 where an effort acts, effort limit.
+    `m` and `d` are the robot and its state, `still` a second Data for computing efforts; what its
+    own Model says of actuators decides who shares them where loops are closed. `start` is the
+    (nq,) position after a reset. `dofs` is (2, nv): 1 where an effort acts, effort limit.
     `settings`, `control`, `statistics`: see the constants above. `histogram` counts wake-ups by
     lateness [us]; its last entry holds all that are later. `box_...` is the mailbox of commands,
     arrival [ns] and effort per dof; `out_...` that of states. The rest is work space.
@@ -95,8 +97,8 @@ def run(
     state[SATURATED] = -1
     state[FAULT] = -1
     _forget_commands(seen, settings[TIMEOUT])
-    if m.ndrive > 0:
-        drive(m, d)
+    if m.nvall > m.nv:
+        expand(m, d)
     _hand_over(m, d, state, row, out_version, out_words, out_floats, settings[EVENT], scratch)
     last = steady_clock(scratch)
     standing = 0  # how long the watchdog's clock has stood still [ns]
@@ -124,6 +126,8 @@ def run(
         if resets != control[DONE + RESETS]:
             # a reset takes a tick, so that its state has a stamp of its own
             _reset(m, d, start, state)
+            _forget_loops(d)
+            _forget_loops(still)
             _forget_commands(seen, settings[TIMEOUT] - watch)
             changed = True
         elif not halted:
@@ -196,7 +200,8 @@ def _choose_effort(
         stale = dofs[0, k] != 0.0 and watch - seen[nv + k] > timeout
         state[STALE] += stale
         still.qvel[k] = d.qvel[k] if policy == HOLD else 0.0
-        still.qacc[k] = -rate * d.qvel[k] if stale else 0.0
+        # joints that close loops cannot brake one without the other, nor those without effort
+        still.qacc[k] = -rate * d.qvel[k] if stale or m.nefc > 0 else 0.0
     if state[STALE] > 0 and policy != ZERO:
         _carry(m, d, still)
     for k in range(nv):
@@ -214,7 +219,9 @@ def _carry(m: Model, d: Data, still: Data) -> None:
     """Write still.qfrc_inverse: what carries the robot at still.qvel and causes still.qacc.
 
     Springs carry their part. Of what else is passive nothing is counted: damping and friction may
-    help to brake.
+    help to brake. Where loops are closed the joints that take efforts share what is left for all
+    by least squares, and qacc need not agree with the loops: what happens is the motion nearest
+    to it (Gauss's principle of least constraint).
     """
     for k in range(m.nq):
         still.qpos[k] = d.qpos[k]
@@ -228,6 +235,9 @@ def _carry(m: Model, d: Data, still: Data) -> None:
         springs(m, still)
     bias_force(m, still)
     rne_acc(m, still)
+    if m.nefc > 0:
+        call_stage(m.constraint_stage, m, still)
+        call_stage(m.share_stage, m, still)
 
 
 @kernel
@@ -240,8 +250,8 @@ def _advance(m: Model, d: Data, state: Words, saved: Floats) -> None:
         saved[nq + k] = d.qvel[k]
     start = d.time
     substep(m, d)
-    if m.ndrive > 0:
-        drive(m, d)
+    if m.nvall > m.nv:
+        expand(m, d)
     state[BAD] = d.nbad
     state[SINGULAR] = d.nsingular
     state[FAULT] = _diverged(m, d)
@@ -253,8 +263,8 @@ def _advance(m: Model, d: Data, state: Words, saved: Floats) -> None:
         d.qpos[k] = saved[k]
     for k in range(m.nv):
         d.qvel[k] = saved[nq + k]
-    if m.ndrive > 0:
-        drive(m, d)
+    if m.nvall > m.nv:
+        expand(m, d)
 
 
 @kernel
@@ -262,10 +272,10 @@ def _diverged(m: Model, d: Data) -> int:
     """Return the first joint whose state is not a number or huge, or -1."""
     for k in range(m.nvall):
         if not abs(d.qvel_all[k]) <= HUGE:  # a NaN passes no comparison
-            return _owner(m, m.jnt_dofadr, k)
+            return _owner(m, m.jnt_dofadr_all, k)
     for k in range(m.nqall):
         if not abs(d.qpos_all[k]) <= HUGE:
-            return _owner(m, m.jnt_qposadr, k)
+            return _owner(m, m.jnt_qposadr_all, k)
     return -1
 
 
@@ -288,9 +298,18 @@ def _reset(m: Model, d: Data, start: Floats, state: Words) -> None:
     for k in range(m.nv):
         d.qvel[k] = 0.0
         d.qfrc_applied[k] = 0.0
+    if m.nvall > m.nv:
+        expand(m, d)
     state[TICK] += 1
     state[FAULT] = -1
     state[SATURATED] = -1
+
+
+@kernel
+def _forget_loops(d: Data) -> None:
+    """Forget where joints that close loops were: from a NaN they would never be found again."""
+    for k in range(len(d.loop_data)):
+        d.loop_data[k] = 0.0
 
 
 @kernel
@@ -305,7 +324,10 @@ def _hand_over(
     event: int,
     scratch: Words,
 ) -> None:
-    """Post qpos_all, qvel_all, the effort of each dof (0 where driven over time), and time."""
+    """Post qpos_all, qvel_all, effort and time.
+
+    The effort is 0 where a joint is driven over time or follows another.
+    """
     nq, nv = m.nqall, m.nvall
     for k in range(nq):
         row[k] = d.qpos_all[k]

@@ -13,6 +13,7 @@ import numpy as np
 from rbdyn_ros.api import make_data
 from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime import loop, realtime
 from rbdyn_ros.runtime.compiled import NANOSECONDS, Floats, Words, wait_notified
@@ -188,7 +189,7 @@ class Runtime:
         )
         shared = (self._settings, self._control, self._statistics, self._histogram)
         boxes = (*self._commands.arrays, *self._states.arrays)
-        return (m, d, make_data(m), self.start_position, dofs, *shared, *boxes, *work)
+        return (m, d, _data_for_efforts(m), self.start_position, dofs, *shared, *boxes, *work)
 
     def compile(self) -> None:
         """Compile the loop in this thread, where Ctrl-C interrupts it, by a run of no length."""
@@ -336,9 +337,21 @@ def warm(m: Model) -> None:
 
 
 def actuated(m: Model) -> Words:
-    """Return 1 for each dof an effort may act on: those that are the only one of a joint."""
-    alone: Words = (m.jnt_dofnum[m.dof_jntid] == 1).astype(np.int64)
-    return alone
+    """Return 1 for each dof an effort may act on.
+
+    An actuator is at a joint of one coordinate that has the dof, or that follows the one with it.
+    """
+    acting = (m.jnt_actuated == 1) & (m.jnt_dofnum == 1) & (m.jnt_mimic_ratio != 0.0)
+    dofs: Words = np.zeros(m.nv, np.int64)
+    dofs[m.jnt_dofadr[acting & (m.jnt_dofadr < m.nv)]] = 1
+    return dofs
+
+
+def _data_for_efforts(m: Model) -> Data:
+    """Return a Data of a Model in which no joint is actuated but those that take efforts."""
+    joints = np.zeros(m.njnt, np.int64)
+    joints[m.dof_jntid] = actuated(m)
+    return make_data(m.replaced(jnt_actuated=joints))
 
 
 def _row_length(m: Model) -> int:

@@ -29,7 +29,7 @@ def test_a_shifted_wrench_does_the_same_work():
 @pytest.mark.parametrize("stamp", [0, 999_999_999, 1_000_000_000, 86_400_000_000_000 + 123])
 def test_prepared_joint_states_are_what_rclpy_serialises(stamp):
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
-    joints = SingleJoints.of(m)
+    joints = SingleJoints.all(m)
     marked = JointState(name=list(joints.names))
     marked.header.stamp = convert.time_message(Prepared.MARK_STAMP)
     marked.position, marked.velocity, marked.effort = (convert.marks(7 * k, 7) for k in range(3))

@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from running import states_for
 
 import rbdyn_ros as rb
 from rbdyn_ros.assets import bundled_robot
@@ -19,29 +20,6 @@ from rbdyn_ros.runtime.runtime import Runtime, Settings, warm
 @pytest.fixture
 def arm():
     return rb.load_urdf(bundled_robot("seven_dof_arm"))
-
-
-@pytest.fixture
-def start():
-    running = []
-
-    def begin(m, position=None, **settings):
-        runtime = Runtime(m, Settings(**{"realtime": "off", **settings}), position)
-        running.append(runtime)
-        runtime.start()
-        return runtime
-
-    yield begin
-    for runtime in running:
-        runtime.stop()
-
-
-def states_for(runtime, seconds):
-    states, end = [], time.monotonic() + seconds
-    while time.monotonic() < end:
-        state = runtime.next_state(0.05)
-        states += [state] if state else []
-    return states
 
 
 def test_it_moves_exactly_as_step(arm, start):

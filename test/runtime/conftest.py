@@ -1,0 +1,21 @@
+"""A loop that runs for the length of a test."""
+
+import pytest
+
+
+@pytest.fixture
+def start():
+    """Start loops: start(m, position, **settings)."""
+    from rbdyn_ros.runtime.runtime import Runtime, Settings
+
+    running = []
+
+    def begin(m, position=None, **settings):
+        runtime = Runtime(m, Settings(**{"realtime": "off", **settings}), position)
+        running.append(runtime)
+        runtime.start()
+        return runtime
+
+    yield begin
+    for runtime in running:
+        runtime.stop()

@@ -1,0 +1,174 @@
+"""The loop with joints that follow others and with loops that are closed."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from running import states_for, states_over
+
+import rbdyn_ros as rb
+from rbdyn_ros.engine import jit
+
+if jit.DISABLED:
+    pytest.skip("the loop is compiled only", allow_module_level=True)
+
+from rbdyn_ros.runtime.runtime import actuated
+
+FILE = Path(__file__).parents[2] / "examples" / "crank_slider.yaml"
+BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
+
+
+def gripper(ratio=-0.5, offset=0.1):
+    """Joint 0 leads, joint 1 follows it, joint 2 is alone behind them."""
+    return rb.build(
+        rb.SystemBuilder("gripper")
+        .body("a", BOX)
+        .body("b", BOX)
+        .body("c", BOX)
+        .joint("left", "prismatic", "base", "a", axis=(0, 1, 0))
+        .joint("right", "prismatic", "base", "b", axis=(0, 1, 0))
+        .joint("wheel", "revolute", "base", "c", axis=(0, 0, 1))
+        .couple("right", "left", ratio, offset)
+    )
+
+
+def test_what_follows_stands_in_every_state(start):
+    runtime = start(gripper(), np.array([0.3, 0.0]), command_timeout=100.0)
+    runtime.command(np.array([0, 1]), np.array([2.0, 0.1]))
+    states = states_over(runtime, 0.2)
+    assert runtime.reset()
+    states += states_for(runtime, 0.1)
+    rows = np.array([state.row for state in states])
+    qpos, qvel, effort = rows[:, :3], rows[:, 3:6], rows[:, 6:9]
+    np.testing.assert_array_equal(qpos[:, 2], -0.5 * qpos[:, 0] + 0.1)
+    np.testing.assert_array_equal(qvel[:, 2], -0.5 * qvel[:, 0])
+    assert qvel[:, 0].max() > 0.2
+    assert set(effort[:, 2]) == {0.0}
+    assert set(effort[:, 0]) == {2.0, 0.0}
+    # q'' = 2 N / (1 + 0.5^2) kg: what follows is felt; Euler's steps add up exactly
+    moving = np.flatnonzero(effort[:, 0])
+    first, last = states[moving[0]], states[moving[-1]]
+    gained = last.qvel[0] - first.qvel[0]
+    assert gained == pytest.approx(1.6 * 1e-3 * (last.tick - first.tick), rel=1e-9)
+
+
+def test_a_fault_names_what_follows(start):
+    runtime = start(gripper(ratio=1e4), command_timeout=100.0)
+    runtime.command(np.array([0]), np.array([1e12]))  # 1e4 m/s^2, and 1e8 for what follows
+    last = states_for(runtime, 0.2)[-1]
+    assert last.fault >= 0
+    assert runtime.m.jnt_names[last.fault] == "right"
+    assert np.isfinite(last.row).all()
+
+
+def crank_slider():
+    """The example under a gravity that works on it; only the crank has an actuator."""
+    m = rb.load(FILE).replaced(jnt_actuated=np.array([1, 0, 0]))
+    m.opt.gravity[:] = 3.0, -9.81, 0.0
+    return m
+
+
+def at_angle(m, crank):
+    # the rod is longer than the crank: from here Newton finds the slider on the right
+    return rb.assemble(m, [crank, -1.3 * crank, 0.0], fixed=["main_bearing"])
+
+
+def gap(qpos):
+    """How far the rod's end is from the slider [m]; closed form."""
+    crank, pin, guide = qpos
+    x = 0.1 * np.cos(crank) + 0.3 * np.cos(crank + pin) - 0.4 - guide
+    return max(abs(x), abs(0.1 * np.sin(crank) + 0.3 * np.sin(crank + pin)))
+
+
+def potential(m, crank):
+    d = rb.make_data(m)
+    d.qpos = at_angle(m, crank)
+    rb.forward(m, d)
+    rb.energy(m, d)
+    return d.energy[0]
+
+
+@pytest.mark.parametrize("policy", ["gravity", "hold"])
+def test_the_crank_carries_the_mechanism(start, policy):
+    m = crank_slider()
+    position = at_angle(m, 0.8)
+    runtime = start(m, position, on_timeout=policy)
+    last = states_over(runtime, 0.3)[-1]
+    # virtual work: the torque is the slope of the potential along the closed mechanism
+    slope = (potential(m, 0.8 + 1e-5) - potential(m, 0.8 - 1e-5)) / 2e-5
+    assert abs(slope) > 1.0
+    assert last.effort == pytest.approx([slope, 0.0, 0.0], abs=1e-6)
+    assert last.qpos == pytest.approx(position, abs=1e-7)
+    assert last.stale == 1
+
+
+def test_hold_brakes_a_mechanism_that_turns(start):
+    m = crank_slider()
+    runtime = start(m, at_angle(m, 0.8), on_timeout="hold", command_timeout=0.05)
+    for _ in range(20):
+        runtime.command(np.array([0]), np.array([4.0]))
+        states_for(runtime, 0.01)
+    states = states_over(runtime, 1.4)
+    speeds = np.array([state.qvel[0] for state in states])
+    assert np.abs(speeds).max() > 2.0
+    assert np.abs(states[-1].qvel).max() < 1e-4
+    # Euler's steps keep a loop to their third power: at 10 rad/s that is 1e-6 rad of 0.3 m
+    assert max(gap(state.qpos) for state in states) < 1e-5
+    assert not any(state.effort[1:].any() for state in states)
+
+
+def test_without_a_policy_it_swings_and_stays_closed(start):
+    m = crank_slider()
+    runtime = start(m, at_angle(m, 0.8))
+    states = states_over(runtime, 1.0)
+    assert np.ptp([state.qpos[0] for state in states]) > 1.0
+    assert max(gap(state.qpos) for state in states) < 1e-7
+
+
+def test_joints_that_take_no_effort_share_none(start, tmp_path):
+    """A universal joint has an actuator if nobody says otherwise, but no command reaches it."""
+    path = tmp_path / "universal.yaml"
+    pin = "crank_pin: {type: revolute, parent: crank, child: rod, axis: [0, 0, 1],"
+    text = FILE.read_text()
+    assert pin in text
+    path.write_text(text.replace(pin, pin.replace("revolute", "universal") + " axis2: [0, 1, 0],"))
+    m = rb.load(path).replaced(jnt_actuated=np.array([1, 1, 0]))
+    m.opt.gravity[:] = 3.0, -9.81, 0.0
+    position = rb.assemble(m, [0.8, -1.04, 0.0, 0.0], fixed=["main_bearing"])
+    last = states_over(start(m, position, on_timeout="gravity"), 0.3)[-1]
+    assert last.effort[0] > 1.0
+    assert last.qpos == pytest.approx(position, abs=1e-6)
+
+
+def test_a_diverged_mechanism_moves_again_after_a_reset(start):
+    m = crank_slider()
+    m.opt.integrator = "rk4"  # looks where the loop is in trial states, which are no numbers
+    runtime = start(m, at_angle(m, 0.8))
+    runtime.command(np.array([0]), np.array([np.nan]))
+    until = time.monotonic() + 2.0
+    while not runtime.faulty and time.monotonic() < until:
+        states_for(runtime, 0.01)
+    assert runtime.faulty
+    assert runtime.reset()
+    states = states_for(runtime, 0.3)
+    assert states[-1].fault == -1
+    assert np.isfinite([state.row for state in states[1:]]).all()
+    assert np.ptp([state.qpos[0] for state in states]) > 0.01
+    assert max(gap(state.qpos) for state in states) < 1e-7
+
+
+def test_an_effort_acts_where_an_actuator_is():
+    def chain(**changes):
+        builder = rb.SystemBuilder("chain").body("a", BOX).body("b", BOX).body("c", BOX)
+        return rb.build(
+            builder.joint("one", "revolute", "base", "a", actuated=changes.get("one", True))
+            .joint("two", "revolute", "a", "b", actuated=changes.get("two", True))
+            .joint("many", "universal", "b", "c", axis=(1, 0, 0), axis2=(0, 1, 0))
+            .couple("two", "one", changes.get("ratio", 2.0))
+        )
+
+    assert actuated(chain()).tolist() == [1, 0, 0]
+    assert actuated(chain(one=False)).tolist() == [1, 0, 0]
+    assert actuated(chain(one=False, ratio=0.0)).tolist() == [0, 0, 0]
+    assert actuated(chain(one=False, two=False)).tolist() == [0, 0, 0]
