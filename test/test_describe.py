@@ -6,7 +6,19 @@ from support import robots, trees
 from support.systems import everything, register
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link, Pose, Spring
+from rbdyn_ros.description.types import (
+    Description,
+    Gear,
+    GearTerm,
+    Inertial,
+    Joint,
+    Length,
+    Link,
+    Mimic,
+    Pose,
+    Roll,
+    Spring,
+)
 from rbdyn_ros.report.describe import WIDTH, describe
 
 ROD = Inertial(2.0, Pose((0.5, 0.0, 0.0)), (0.01, 0.2, 0.2, 0.0, 0.0, 0.0))
@@ -29,7 +41,7 @@ CRANK_SLIDER = Description(
 )  # fmt: skip
 
 TOLD = """\
-system model 'crank_slider': N_B = 3, N_L = 1
+system model 'crank_slider': N_B = 3, N_L = 1, n_c = 5
 
 tree joints
   i  body    lambda  joint  jtype                                X_T: xyz [m]  rpy [rad]
@@ -44,8 +56,8 @@ bodies
   3  slider  2          0.5 0 0             0.01 0.2 0.2 0 0 0
 
 loop joints
-  joint  name  p  s  jtype               X_P: xyz [m]  rpy [rad]  X_S: xyz [m]  rpy [rad]
-  4      J4    3  0  prismatic along -x  0.1 0.2 0.3   0 0 0      0 0 0         0 0 1.571
+  joint  name  p  s  jtype               n_c  X_P: xyz [m]  rpy [rad]  X_S: xyz [m]  rpy [rad]
+  4      J4    3  0  prismatic along -x  5    0.1 0.2 0.3   0 0 0      0 0 0         0 0 1.571
 
 springs
   name  from body  at [m]  to body  at [m]   stiffness [N/m]  damping [N s/m]  length [m]
@@ -58,6 +70,62 @@ springs in joints
 
 def test_a_mechanism_with_a_loop_a_reversed_joint_and_springs():
     assert describe(rb.build(CRANK_SLIDER)) == TOLD
+
+
+HELD = Description(
+    "held",
+    (Link("ground"), *(Link(name, ROD) for name in "abcd")),
+    (
+        Joint("ja", "revolute", "ground", "a", actuated=False),
+        Joint("jb", "cylindrical", "a", "b"),
+        Joint("jc", "revolute", "ground", "c", mimic=Mimic("ja", -2.0, 0.5)),
+        Joint("jd", "floating", "ground", "d"),
+    ),
+    base="ground",
+    constraints=(
+        Roll("disk", "d", "a", 0.2, axis=(0.0, 1.0, 0.0), point=(0.0, 0.0, 1.0)),
+        Length("strut", ("ground", "b"), ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), 1.5),
+        Gear("pair", (GearTerm("ja", 2.0), GearTerm("jb", -1.0, 1)), 0.25),
+        Length("belt", ("a", "b", "d"), ((0.0, 0.0, 0.0),) * 3, 4.0, closed=True),
+        Length("rope", ("a", "b", "a"), ((0.0, 0.0, 0.0),) * 3, 3.0),
+        Roll("ball", "b", "ground", 0.1, (0.0, 0.0, 0.5), normal=(0.0, 0.6, 0.8)),
+    ),
+)
+
+TOLD_OF_CONSTRAINTS = """\
+joints that follow
+  joint  follows  ratio  offset [rad or m]
+  jc     ja       -2     0.5
+
+lines of constant length
+  name   kind       length [m]  through body  at [m]
+  strut  rod        1.5         0             0 0 0
+                                2             1 0 0
+  belt   band       4           1             0 0 0
+                                2             0 0 0
+                                4             0 0 0
+  rope   open band  3           1             0 0 0
+                                2             0 0 0
+                                1             0 0 0
+
+gears: sums of joint positions
+  name  sum is  of joint  coordinate  times
+  pair  0.25    ja        0           2
+                jb        1           -1
+
+rolling without slipping
+  name  kind    body  radius [m]  centre [m]  axis  on body  at [m]  normal
+  disk  disk    4     0.2         0 0 0       y     1        0 0 1   z
+  ball  sphere  2     0.1         0 0 0.5           0        0 0 0   0 0.6 0.8"""
+
+
+def test_constraints_couplings_and_joints_without_actuators():
+    told = describe(rb.build(HELD))
+    assert told.startswith("system model 'held': N_B = 4, N_L = 0, n_c = 10\n")
+    assert told.endswith(f"\n\n{TOLD_OF_CONSTRAINTS}")
+    joints = told.splitlines()[3:8]
+    assert ["not actuated" in line for line in joints] == [False, True, False, False, False]
+    assert "revolute about x, not actuated" in joints[1]
 
 
 def test_every_kind_of_joint_in_the_words_of_its_author():

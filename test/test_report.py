@@ -64,10 +64,9 @@ def test_joint_table_has_none_for_what_is_unlimited(little):
     assert turn.mimic == "2 lift + 0.5"
 
 
-def test_uncoupled_mimic_is_said_loudly(little):
-    text = str(little)
-    assert "warning: line 12: joint 'turn': follows 'lift'" in text
-    assert "it moves as an ordinary joint of its own" in text
+def test_a_coupling_is_no_warning(little):
+    assert "2 lift + 0.5" in str(little)
+    assert "turn" not in "".join(f.message for f in little.findings if f.severity == "warning")
 
 
 def test_json_and_text_tell_the_same(little):

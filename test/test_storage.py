@@ -13,9 +13,11 @@ import rbdyn_ros as rb
 from rbdyn_ros import storage
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.judge import arrays as arrays_judge
+from rbdyn_ros.judge.numbering import numbering
 from rbdyn_ros.model import callbacks
 from rbdyn_ros.model.callbacks import MOTIONS
-from rbdyn_ros.model.model import MODEL_FIELDS, NAMES
+from rbdyn_ros.model.couplings import joint_classes
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, SIZES
 from rbdyn_ros.storage import load_model, save
 
 INTS = [field.name for field in MODEL_FIELDS if field.kind == "int"]
@@ -71,10 +73,19 @@ def demand_equal(a, b):
 
 
 def test_the_example_has_a_bit_of_everything(m):
-    for size in ("nlimit", "nstiff", "nuser", "nloop", "nspring", "nknot", "ndrive", "nM"):
+    for size in SIZES:
         assert getattr(m, size) > 0, size
     assert m.findings
     assert m.jnt_reversed.any()
+    assert not m.jnt_actuated.all()
+    assert m.dof_transmission.any()
+    assert m.jnt_mimic[m.jnt_id("echo")] == m.jnt_id("sway")  # of a driven joint
+    assert m.jnt_mimic[m.jnt_id("slide")] == m.jnt_id("door")  # by way of another
+    assert set(m.length_closed.tolist()) == {0, 1}
+    assert rb.JointType.WELD in m.loop_type
+    d = rb.make_data(m)
+    rb.forward(m, d)
+    assert d.efc_rank == m.nefc
 
 
 def test_what_was_saved_is_loaded(m, tmp_path):
@@ -154,7 +165,7 @@ def test_functions_of_another_size(saved):
         rb.register_motion("storage_swing", nv=2)(swing)
         assert "registered for 2 coordinates, not 1" in message(saved)
         rb.register_joint("storage_twist", nv=2)(twist)
-        assert "jnt_dofnum: does not follow from the bodies" in message(saved)
+        assert "dof_bodyid: has 58 entries; the joints make it 59" in message(saved)
     finally:
         MOTIONS.pop("storage_swing", None), JOINT_SPECS.pop("storage_twist", None)
         register()
@@ -165,12 +176,11 @@ def test_functions_of_another_size(saved):
 
 def test_every_index_is_derived_or_has_a_range(m):
     arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
-    kinds = [
-        arrays_judge._kind(rb.JointType(k), name)
-        for k, name in zip(m.jnt_type.tolist(), m.jnt_usertype, strict=True)
-    ]
-    derived = arrays_judge._derived(arrays, kinds, m.jnt_dofadr >= m.nv)
-    assert sorted([*derived, *arrays_judge.FREE]) == sorted(INTS)
+    kinds = [m.jnt_kind(j) for j in range(m.njnt)]
+    driven = (m.jnt_dofadr_all >= m.nv) & (m.jnt_mimic < 0)
+    classes = joint_classes(m.jnt_mimic, driven)
+    derived = set(numbering(arrays, kinds, classes, m.loop_usertype)) - {"pair_weight"}
+    assert sorted([*derived, *arrays_judge.FREE_FIELDS]) == sorted(INTS)
 
 
 @pytest.mark.parametrize("name", INTS)
@@ -210,6 +220,7 @@ def run(m):
     rb.forward(m, d)
     rb.inverse(m, d)
     rb.energy(m, d)
+    rb.joint_forces(m, d)
     rb.step(m, d, 2)
     assert m.nloop == m.graph.N_L
 
@@ -241,7 +252,7 @@ def test_a_spring_on_a_driven_joint(m, saved):
     header, arrays = unpacked(saved)
     arrays["jnt_stiffness"][m.jnt_id("sway")] = 1.0
     pack(saved, header, arrays)
-    assert "jnt_stiffness: gives a spring to a joint that is driven" in message(saved)
+    assert "jnt_stiffness: gives a spring to a joint that has no freedom" in message(saved)
 
 
 def test_a_limit_on_a_coordinate_that_is_no_position(m, saved):
@@ -250,6 +261,69 @@ def test_a_limit_on_a_coordinate_that_is_no_position(m, saved):
     arrays["limit_dofid"][0] = m.jnt_dofadr[ball]
     pack(saved, header, arrays)
     assert "limit_dofid: limits a coordinate that is no position" in message(saved)
+
+
+@pytest.mark.parametrize(
+    ("follower", "followed"),
+    [("slide", "finger"), ("finger", "finger"), ("door", "cross"), ("cross", "door")],
+)
+def test_couplings_in_a_chain_or_of_several_coordinates(m, saved, follower, followed):
+    header, arrays = unpacked(saved)
+    arrays["jnt_mimic"][m.jnt_id(follower)] = m.jnt_id(followed)
+    pack(saved, header, arrays)
+    assert message(saved) == (
+        f"{saved}: jnt_mimic: couples joints of more than one coordinate, or in a chain"
+    )
+
+
+def test_a_joint_more_that_follows(m, saved):
+    header, arrays = unpacked(saved)
+    arrays["jnt_mimic"][m.jnt_id("worm")] = m.jnt_id("door")
+    pack(saved, header, arrays)
+    assert "mimic_jntid: has 2 entries; the joints make it 3" in message(saved)
+
+
+@pytest.mark.parametrize(("joint", "coordinate"), [("air", 3), ("joint3", 0), ("cross", 2)])
+def test_a_gear_on_what_is_no_position(m, saved, joint, coordinate):
+    header, arrays = unpacked(saved)
+    j = m.jnt_id(joint)
+    arrays["term_jntid"][0], arrays["term_coord"][0] = j, coordinate
+    pack(saved, header, arrays)
+    told = f"{saved}: term_coord: has {coordinate}, which is no position of joint {j}"
+    assert message(saved) == told
+
+
+@pytest.mark.parametrize("kind", list(rb.JointType))
+def test_every_type_on_every_loop(m, saved, kind):
+    """Its equations are then of another number, or it is another Model that can be simulated."""
+    header, arrays = unpacked(saved)
+    good = arrays["loop_type"].copy()
+    for i in range(m.nloop):
+        arrays["loop_type"] = good.copy()
+        arrays["loop_type"][i] = kind
+        pack(saved, header, arrays)
+        try:
+            run(load_model(saved))
+        except rb.DescriptionError:
+            assert kind != good[i]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("length_pointnum", [1, 4], "has an entry that is not from 2 to 5"),
+        ("gear_termnum", [0], "has an entry that is not from 1 to 3"),
+        ("loop_bodyid", [[2, 2], [0, 1]], "has a loop that begins and ends at one body"),
+        ("jnt_actuated", 2, "has an entry that is not from 0 to 1"),
+        ("roll_bodyid", 26, "has an entry that is not from 0 to 25"),
+        ("pair_weight", 1e9, "does not follow from the bodies and the types of the joints"),
+    ],
+)
+def test_constraints_that_mean_nothing(saved, name, value, told):
+    header, arrays = unpacked(saved)
+    arrays[name][...] = value
+    pack(saved, header, arrays)
+    assert f"{name}: {told}" in message(saved)
 
 
 def test_a_driven_joint_that_nothing_drives(m, saved):
@@ -271,10 +345,16 @@ def test_a_motion_of_a_joint_that_is_free(m, saved):
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        (("qpos0", "qpos_spring"), "qpos0: is not as long as the positions of all joints"),
-        (("drive_knotnum", "drive_knotadr", "drive_period", "dof_newframe"),
-         "drive_knotnum: is not as long as all driven joints together"),
-        (("knot_time", "knot_coef"), "drive_knotnum: does not add up to the number of knots"),
+        (("qpos0", "qpos_spring"), "qpos0: has 6"),
+        (("drive_knotnum", "drive_knotadr", "drive_period", "dof_newframe", "dof_transmission"),
+         "drive_knotnum: "),
+        (("knot_time", "knot_coef"), "drive_knotnum: adds up to 6, not to nknot, which is"),
+        (("point_bodyid", "point_pos"), "length_pointnum: adds up to 5, not to npoint, which is"),
+        (("term_jntid", "term_coord", "term_factor"),
+         "gear_termnum: "),
+        (("pair_coord", "pair_entry", "pair_weight"), "pair_entry: has 44"),
+        (("wrench_bodyid",), "wrench_bodyid: does not follow from the bodies"),
+        (("efc_wrenchadr", "efc_wrenchnum"), "efc_wrenchadr: does not follow from the bodies"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("change", [lambda a: a[:-1], lambda a: np.concatenate([a, a[-1:]])])
@@ -362,7 +442,7 @@ def test_another_version(saved):
     header["version"] = 99
     pack(saved, header, arrays)
     assert message(saved) == (
-        f"{saved}: the file is of version '99' of the format; this release reads version 1. "
+        f"{saved}: the file is of version '99' of the format; this release reads version 2. "
         "Build the Model again from its robot, and save that"
     )
 

@@ -10,7 +10,7 @@ from support import states, trees
 
 import rbdyn_ros as rb
 from rbdyn_ros.model.data import DATA_FIELDS
-from rbdyn_ros.model.model import MODEL_FIELDS, SIZES
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, SIZES
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def on_symbols(m, d, name):
         for index in np.ndindex(array.shape) if field.dims else ():
             array[index] = Symbol(array[index])
     if name == "aba":  # the stage itself counts bad dofs as well, which does branch
-        articulated(m, s, 0.0, s.qacc)
+        articulated(m, s, 0.0, 1.0, s.qacc)
     else:
         run(m, s, name)
     for field in DATA_FIELDS:

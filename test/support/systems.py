@@ -1,9 +1,21 @@
-"""Systems with parts that trees.py does not have: loops, springs, drives, joints of a user."""
+"""Systems with parts that trees.py does not have: constraints, springs, drives, own joints."""
 
 import numpy as np
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Description, Joint, Link, Pose, Spring, Trajectory
+from rbdyn_ros.description.types import (
+    Description,
+    Gear,
+    GearTerm,
+    Joint,
+    Length,
+    Link,
+    Mimic,
+    Pose,
+    Roll,
+    Spring,
+    Trajectory,
+)
 from support import trees
 
 BRICK = trees.random_inertial(np.random.default_rng(1))
@@ -46,10 +58,32 @@ def everything():
               limits=(rb.Limit(-1.0, 1.0), rb.Limit(-0.5, 0.5))),
         Joint("door", "revolute", "base", "leaf", limit=rb.Limit(-1.0, 1.0, 5.0, 2.0),
               stiffness=3.0, rest=(0.1,), friction=0.2, armature=0.01),
-        Joint("chord", "revolute", "link3", "leaf", Pose((0.1, 0.0, 0.0)), closes_loop=True),
+        Joint("finger", "revolute", "leaf", "knuckle", axis=(0.0, 1.0, 0.0), damping=0.1,
+              mimic=Mimic("door", -0.5, 0.2), armature=0.02),
+        Joint("slide", "prismatic", "knuckle", "nail", mimic=Mimic("finger", 0.3)),
+        Joint("echo", "revolute", "tip", "bell", mimic=Mimic("sway", 2.0, -0.1)),
+        Joint("worm", "revolute", "base", "wheel", axis=(0.0, 0.0, 1.0), actuated=False,
+              transmission=((0.0, 0.0, 1.0, 20.0, 0.0, 0.0),)),
+        Joint("air", "floating", "base", "marble", Pose((0.0, 0.0, 0.1))),
+        Joint("hover", "floating", "base", "plate"),
+        Joint("chord", "revolute", "link14", "leaf", Pose((0.1, 0.0, 0.0)), closes_loop=True),
+        Joint("seam", "fixed", "base", "plate", Pose((0.5, 0.0, 0.2)), closes_loop=True),
     )  # fmt: skip
-    links = [Link(name, BRICK) for name in ("nut", "flag", "tip", "yoke", "leaf")]
+    names = ("nut", "flag", "tip", "yoke", "leaf", "knuckle", "nail", "bell", "wheel", "marble",
+             "plate")  # fmt: skip
+    links = [Link(name, BRICK) for name in names]
     spring = Spring("coil", "link1", "leaf", (0.1, 0.0, 0.0), (0.0, 0.0, 0.0), 10.0, 0.5, 0.3)
+    constraints = (
+        Length("rod", ("nail", "marble"), ((0.1, 0.0, 0.0), (0.0, 0.05, 0.0)), 0.6),
+        Length("band", ("link1", "link2", "yoke"), ((0.1, 0.0, 0.0),) * 3, 3.0, closed=True),
+        Gear("train", (GearTerm("door"), GearTerm("cross", 2.0, 1), GearTerm("slide", 0.5)), 0.1),
+        Roll("ball", "marble", "base", 0.1),
+    )
     return Description(
-        "everything", (*tree.links, *links), (*tree.joints, *more), base="base", springs=(spring,)
+        "everything",
+        (*tree.links, *links),
+        (*tree.joints, *more),
+        base="base",
+        springs=(spring,),
+        constraints=constraints,
     )

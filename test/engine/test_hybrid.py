@@ -1,0 +1,379 @@
+"""Hybrid dynamics: some joints are moved by forces, others have their motion given.
+
+What is given is fulfilled exactly; with qfrc_drive added to qfrc_applied the motion is one of
+forces alone, which inverse and dense solves can tell.
+"""
+
+import copy
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import robots, states, trees
+from support.compare import Comparison, with_inverse
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.types import Gear, GearTerm, Mimic, Trajectory
+
+INTEGRATORS = ("euler", "implicit_damping", "rk4")
+each_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)
+
+
+def tree(seed, **fields):
+    return trees.auto_tree(8, 1.5, kinds=trees.SIMPLE, seed=seed, reversals=0.3, **fields)
+
+
+def coupled(seed):
+    description = tree(seed, damping=0.2)
+    mimics = {"joint4": Mimic("joint2", -0.6, 0.1), "joint7": Mimic("joint4", 1.5)}
+    joints = tuple(replace(j, mimic=mimics.get(j.name)) for j in description.joints)
+    return replace(description, joints=joints)
+
+
+def geared(seed):
+    """A gear between three joints: an implicit constraint, of full rank wherever it is."""
+    terms = (GearTerm("joint2"), GearTerm("joint5", -0.7), GearTerm("joint8", 0.4))
+    return replace(tree(seed), constraints=(Gear("train", terms),))
+
+
+def looped(seed):
+    """A ball joint between the first link and the last: three equations."""
+    description = tree(seed)
+    loop = trees.library_joint(
+        "loop", "spherical", ("link1", rb.Pose()), ("link8", rb.Pose()), (0.0, 0.0, 1.0),
+        np.random.default_rng(seed), closes_loop=True,
+    )  # fmt: skip
+    return replace(description, joints=(*description.joints, loop))
+
+
+SYSTEMS = {"tree": tree, "couplings": coupled, "gear": geared, "loop": looped}
+
+
+def moving(system, seed):
+    """Return a Model, and a Data at a random state that the constraints allow."""
+    m = rb.build(SYSTEMS[system](seed))
+    d = rb.make_data(m)
+    rng = np.random.default_rng(seed)
+    d.qpos = m.qpos0 if m.nefc else states.random_qpos(m, rng)
+    d.qvel = rng.uniform(-1.0, 1.0, m.nv)
+    d.qfrc_applied = rng.uniform(-5.0, 5.0, m.nv)
+    if m.nefc:
+        rb.forward(m, d)
+        d.qvel -= np.linalg.pinv(d.efc_J) @ (d.efc_J @ d.qvel)
+    return m, d
+
+
+def own(m):
+    """Return the joints that have a freedom."""
+    return np.flatnonzero(m.jnt_dofadr_all < m.nv)
+
+
+# accelerations
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_given_accelerations(system, seed):
+    """Against a dense solve: unknown are the other accelerations, drive forces and lambda."""
+    m, d = moving(system, seed)
+    rng = np.random.default_rng(seed + 50)
+    chosen = rng.choice(own(m), 2, replace=False)
+    for j in chosen:
+        rb.set_drive(m, d, int(j), "acceleration", rng.uniform(-3.0, 3.0))
+    rb.forward(m, d)
+    given = m.jnt_dofadr[chosen]
+    force = d.qfrc_applied + d.qfrc_passive - d.qfrc_bias
+    M, K, k = rb.mass_matrix(m, d), d.efc_J, d.efc_aref
+    E = np.eye(m.nv)[given]
+    rows = np.vstack([K, E])
+    kkt = np.block([[M, rows.T], [rows, np.zeros((len(rows), len(rows)))]])
+    solution = np.linalg.solve(kkt, np.concatenate([force, k, d.drive_target[given]]))
+    drive = np.zeros(m.nv)
+    drive[given] = -solution[m.nv + m.nefc :]
+    free = np.setdiff1d(np.arange(m.nv), given)
+    allowed = with_inverse(1e-10, kkt, 1.0)
+    with Comparison("hybrid", f"{system}, seed {seed}") as compare:
+        compare.equal("given qacc", d.qacc[given], d.drive_target[given])
+        compare.close("qacc", d.qacc[free], solution[free], allowed)
+        compare.close("qfrc_drive", d.qfrc_drive, drive, allowed)
+        compare.close("balance", M @ d.qacc, force + d.qfrc_drive + d.qfrc_constraint, allowed)
+        if m.nefc == 0:
+            rb.inverse(m, d)
+            compare.close("inverse", d.qfrc_inverse, d.qfrc_applied + d.qfrc_drive, allowed)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_what_drives_may_as_well_be_applied(system):
+    """With qfrc_drive applied by hand, and all joints back to force, everything is as before."""
+    m, d = moving(system, 9)
+    for j in own(m)[:2]:
+        rb.set_drive(m, d, int(j), "acceleration", 1.5)
+    rb.forward(m, d)
+    before = d.qacc.copy()
+    d.qfrc_applied += d.qfrc_drive
+    for j in own(m)[:2]:
+        rb.set_drive(m, d, int(j), "force")
+    rb.forward(m, d)
+    assert not d.qfrc_drive.any()
+    assert d.qacc == pytest.approx(before, rel=1e-9, abs=1e-9 * np.abs(before).max())
+
+
+@pytest.mark.parametrize("kind", ["spherical", "floating", "planar_fs", "universal"])
+def test_joints_of_several_coordinates(kind):
+    m = rb.build(trees.auto_tree(4, kinds=("revolute", kind), seed=2, shuffle=False))
+    d = rb.make_data(m)
+    states.randomise(m, d, 2)
+    n = int(m.jnt_dofnum[1])
+    target = np.linspace(-1.0, 2.0, n)
+    rb.set_drive(m, d, 1, "acceleration", target)
+    rb.forward(m, d)
+    dofs = slice(m.jnt_dofadr[1], m.jnt_dofadr[1] + n)
+    assert d.qacc[dofs].tolist() == target.tolist()
+    assert not np.delete(d.qfrc_drive, np.r_[dofs]).any()
+    d.qfrc_applied += d.qfrc_drive
+    qacc = d.qacc.copy()
+    rb.set_drive(m, d, 1, "force")
+    rb.forward(m, d)
+    assert d.qacc == pytest.approx(qacc, rel=1e-10, abs=1e-10 * np.abs(qacc).max())
+
+
+# velocities and positions
+
+
+@each_integrator
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_velocity_is_reached_in_one_step(system, integrator):
+    m, d = moving(system, 3)
+    m.opt.integrator = integrator
+    j = int(own(m)[1])
+    rb.set_drive(m, d, j, "velocity", 0.7)
+    for _ in range(3):
+        rb.step(m, d)
+        assert d.qvel[m.jnt_dofadr[j]] == pytest.approx(0.7, rel=1e-12)
+
+
+@each_integrator
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_position_is_reached_in_one_step(system, integrator):
+    m, d = moving(system, 3)
+    m.opt.integrator = integrator
+    j = int(own(m)[0])
+    q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
+    for n in range(3):
+        start = d.qpos[q]
+        target = start + 1e-3 * (n + 1)
+        rb.set_drive(m, d, j, "position", target)
+        rb.step(m, d)
+        # where there are constraints, what they lead back moves all joints a little
+        assert d.qpos[q] == pytest.approx(target, abs=1e-6 if m.nefc else 1e-15)
+        speed = (target - start) / m.opt.timestep
+        assert d.qvel[v] == pytest.approx(speed, rel=1e-3 if m.nefc else 1e-9)
+
+
+def test_without_a_target_a_joint_goes_on_as_it_is():
+    m, d = moving("tree", 4)
+    present = d.qpos[1], d.qvel[2]
+    rb.set_drive(m, d, 0, "acceleration")
+    rb.set_drive(m, d, 1, "position")
+    rb.set_drive(m, d, 2, "velocity")
+    assert d.drive_target[:3].tolist() == [0.0, *present]
+    assert d.drive_mode.tolist() == [1, 3, 2, 0, 0, 0, 0, 0]
+
+
+@each_integrator
+def test_a_followed_trajectory_is_the_rheonomic_joint(integrator):
+    """joint2 in position mode, and the same joint driven over time: eq 3.30.
+
+    Both see the same motion but for the error of the step, which is of the first order: half the
+    timestep, half the difference.
+    """
+    times = np.linspace(0.0, 1.0, 41)
+    wave = Trajectory(tuple(times), tuple(0.4 * np.sin(2.0 * np.pi * times)), periodic=False)
+    description = tree(5)
+    joints = tuple(
+        replace(j, motion=wave) if j.name == "joint2" else j for j in description.joints
+    )
+    driven = rb.build(replace(description, joints=joints))
+    differences = []
+    for h in (1e-3, 5e-4):
+        m = rb.build(description)
+        for model in (m, driven):
+            model.opt.integrator, model.opt.timestep = integrator, h
+        d, e = rb.make_data(m), rb.make_data(driven)
+        rb.kinematics(driven, e)
+        j = m.jnt_id("joint2")
+        d.qpos[m.jnt_qposadr[j]] = e.qpos_all[driven.jnt_qposadr_all[j]]
+        d.qvel[m.jnt_dofadr[j]] = e.qvel_all[driven.jnt_dofadr_all[j]]
+        for _ in range(round(0.3 / h)):
+            rb.step(driven, e)  # e.qpos_all is at the new time
+            rb.set_drive(m, d, j, "position", e.qpos_all[driven.jnt_qposadr_all[j]])
+            rb.step(m, d)
+        ours = np.delete(d.qpos, m.jnt_qposadr[j])
+        differences.append(np.abs(ours - e.qpos).max())
+    assert differences[0] < 2e-2
+    assert differences[1] < 0.6 * differences[0]
+
+
+def test_back_to_force():
+    m, d = moving("tree", 6)
+    twin = rb.make_data(m)
+    rb.set_drive(m, d, 0, "velocity", 2.0)
+    rb.step(m, d, 5)
+    rb.set_drive(m, d, 0, "force")
+    twin.buffer[:] = d.buffer
+    plain, other = moving("tree", 6)
+    other.qpos, other.qvel, other.time = d.qpos, d.qvel, d.time
+    rb.step(m, d, 5)
+    rb.step(plain, other, 5)  # a Model that never drove anything
+    assert plain.accelerate_stage == 0
+    assert m.accelerate_stage != 0
+    assert d.qpos == pytest.approx(other.qpos, rel=1e-12, abs=1e-12)
+    assert not d.qfrc_drive.any()
+
+
+def test_steps_at_once_are_single_steps():
+    m, d = moving("couplings", 7)
+    rb.set_drive(m, d, 0, "velocity", 2.0)
+    rb.set_drive(m, d, 1, "acceleration", 1.0)
+    e = d.copy()
+    rb.step(m, d, 6)
+    for _ in range(6):
+        rb.step(m, e)
+    assert d.qpos.tobytes() == e.qpos.tobytes()
+    assert d.qvel.tobytes() == e.qvel.tobytes()
+
+
+def test_reset_and_copies():
+    m, d = moving("tree", 8)
+    rb.set_drive(m, d, "joint3", "position", 0.2)
+    twin = d.copy()
+    rb.reset_data(m, d)
+    assert not d.drive_mode.any()
+    assert twin.drive_mode[m.jnt_dofadr[m.jnt_id("joint3")]] == 3
+    rb.step(m, twin)
+    assert twin.qpos[m.jnt_qposadr[m.jnt_id("joint3")]] == pytest.approx(0.2, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    "twin",
+    [copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))],
+    ids=["deepcopy", "pickle"],
+)
+def test_a_data_copied_with_its_model_is_driven_alike(twin):
+    m, d = moving("tree", 8)
+    rb.set_drive(m, d, 0, "acceleration", 1.0)
+    other, e = twin((m, d))
+    rb.forward(other, e)
+    assert e.qacc[0] == 1.0
+
+
+# the high-gain mode of a humanoid
+
+
+@robots.needs_robots
+def test_momentum_of_a_humanoid_whose_joints_follow_a_pattern():
+    """Forces between links change no momentum: d(momentum)/dt = m g + xfrc (D8)."""
+    m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
+    m.opt.integrator, m.opt.timestep = "rk4", 1e-3
+    d = rb.make_data(m)
+    hinges = [j for j in range(m.njnt) if m.jnt_type[j] == rb.JointType.HINGE]
+    push = np.array([30.0, -20.0, 10.0])
+    d.xfrc_applied[m.nbody // 2, :3] = push
+
+    mass, places, steps = m.body_mass.sum(), [], 200
+    for n in range(steps + 1):
+        rb.kinematics(m, d)
+        places.append(m.body_mass @ d.xipos / mass)
+        for j in hinges:
+            rb.set_drive(m, d, j, "position", 0.1 * np.sin(10.0 * (n + 1) * m.opt.timestep) ** 2)
+        rb.step(m, d)
+    t = m.opt.timestep * steps
+    fallen = places[-1] - places[0]
+    expected = 0.5 * (m.opt.gravity + push / mass) * t**2
+    # of the first order: within a step the joints accelerate evenly, where the pattern does not
+    assert fallen == pytest.approx(expected, abs=2e-4)
+    assert np.abs(d.qfrc_drive[6:]).max() > 1.0
+    assert not d.qfrc_drive[:6].any()
+
+
+@robots.needs_robots
+def test_momentum_rate_of_a_humanoid():
+    """At one instant, exactly: what cacc gives is gravity and the push, whatever joints do."""
+    m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
+    d = rb.make_data(m)
+    states.randomise(m, d, 3)
+    d.qfrc_applied = 0.0
+    for j in range(1, m.njnt):
+        rb.set_drive(m, d, j, "acceleration", np.sin(j))
+    rb.forward(m, d)
+    rb.joint_forces(m, d)
+    # what the root joint, which is free, must exert on its body: nothing
+    scale = np.abs(d.cfrc_int).max()
+    assert np.abs(d.jnt_force[0]).max() < 1e-10 * scale
+    assert d.qacc[6:].tolist() == np.sin(np.arange(1, m.njnt)).tolist()
+
+
+# errors
+
+
+def described():
+    description = tree(1)
+    wave = Trajectory((0.0, 1.0), (0.0, 1.0))
+    more = {"joint3": {"mimic": Mimic("joint2")}, "joint5": {"motion": wave}}
+    joints = [replace(j, **more.get(j.name, {})) for j in description.joints]
+    joints[5] = replace(joints[5], type="spherical", limit=None)
+    return replace(description, joints=tuple(joints))
+
+
+ALLOWED = "allowed is one of force, acceleration, velocity, position"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("joint1", "speed"), f"joint 'joint1': mode is 'speed'; {ALLOWED}"),
+        (("joint1", "velocty"),
+         f"joint 'joint1': mode is 'velocty' (did you mean 'velocity'?); {ALLOWED}"),
+        (("joint1", 2), f"joint 'joint1': mode is 2; {ALLOWED}"),
+        (("joint1", []), f"joint 'joint1': mode is []; {ALLOWED}"),
+        ((99, "force"), "99: there is no such joint; allowed are numbers below 8"),
+        ((-1, "force"), "-1: there is no such joint; allowed are numbers below 8"),
+        ((True, "force"), "True: a joint is a number or a name"),
+        ((None, "force"), "None: a joint is a number or a name"),
+        (("joint3", "force"),
+         "joint 'joint3': it follows another joint and has no freedom of its own"),
+        (("joint5", "velocity"),
+         "joint 'joint5': it is driven over time and has no freedom of its own"),
+        (("joint6", "position"),
+         "joint 'joint6': its position is no vector; allowed are acceleration and velocity"),
+        (("joint1", "velocity", "fast"),
+         "joint 'joint1': target is 'fast'; allowed is a finite number, or 1 of them"),
+        (("joint1", "velocity", [1.0, 2.0]),
+         "joint 'joint1': target is [1.0, 2.0]; allowed is a finite number, or 1 of them"),
+        (("joint6", "velocity", [1.0, 2.0]),
+         "joint 'joint6': target is [1.0, 2.0]; allowed is a finite number, or 3 of them"),
+        (("joint1", "velocity", float("nan")),
+         "joint 'joint1': target is nan; allowed is a finite number, or 1 of them"),
+        (("joint1", "position", [[1], [1, 2]]),
+         "joint 'joint1': target is [[1], [1, 2]]; allowed is a finite number, or 1 of them"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_driven(arguments, sentence):
+    m = rb.build(described())
+    d = rb.make_data(m)
+    before = d.buffer.copy()
+    with pytest.raises(rb.ParameterError) as caught:
+        rb.set_drive(m, d, *arguments)
+    assert str(caught.value) == f"set_drive: {sentence}"
+    assert d.buffer.tobytes() == before.tobytes()
+    assert m.report_stage == 0
+
+
+def test_unknown_joints_and_data_of_others():
+    m, d = moving("tree", 1)
+    with pytest.raises(rb.ModelError, match=r"there is no joint 'joint11' .did you mean 'joint1'"):
+        rb.set_drive(m, d, "joint11", "force")
+    other, _ = moving("tree", 1)
+    with pytest.raises(rb.ModelError):
+        rb.set_drive(other, d, 0, "force")

@@ -1,0 +1,239 @@
+"""Configurations in which all loops are closed, from rough ones."""
+
+import numpy as np
+import pytest
+from support import mechanisms
+from support.mechanisms import see_constraints
+
+import rbdyn_ros as rb
+
+NAMES = (
+    "grashof", "parallelogram", "change_point", "crank_slider", "watt", "five_bar",
+    "spatial_slider_crank", "bricard", "gripper", "pantograph", "wedge", "screw_jack", "rack",
+    "ball", "disk",
+)  # fmt: skip
+
+
+def gap(m, qpos):
+    """Return the largest position error that a new Data sees."""
+    d = rb.make_data(m)
+    d.qpos = qpos
+    see_constraints(m, d)
+    return np.abs(d.efc_pos).max()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("seed", range(3))
+def test_from_anywhere_near(name, seed):
+    m = rb.build(getattr(mechanisms, name)())
+    start = m.qpos0.copy()
+    rng = np.random.default_rng(seed)
+    rb.integrate_pos(m, start, rng.uniform(-0.3, 0.3, m.nv), 1.0)
+    qpos = rb.assemble(m, start)
+    assert gap(m, qpos) <= 1e-12
+    assert np.abs(qpos - start).max() < 3.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_delta_robot_from_near_its_pose(seed):
+    m = rb.build(mechanisms.delta())
+    right = mechanisms.delta_at(m, np.array([0.02, 0.05, -0.48]))
+    start = right.copy()
+    rb.integrate_pos(m, start, np.random.default_rng(seed).uniform(-0.05, 0.05, m.nv), 1.0)
+    motors = [f"motor_{i}" for i in range(3)]
+    for name in motors:
+        at = m.jnt_qposadr[m.jnt_id(name)]
+        start[at] = right[at]
+    qpos = rb.assemble(m, start, fixed=motors)
+    assert gap(m, qpos) <= 1e-12
+    # with its motors held there is only this pose nearby: that of the closed form
+    np.testing.assert_allclose(qpos, right, atol=1e-10)
+
+
+def test_loading_assembles_what_zero_does_not_close():
+    m = rb.build(mechanisms.grashof())
+    assert gap(m, np.zeros(3)) > 0.01
+    assert gap(m, m.qpos0) <= 1e-12
+    found = [(f.code, f.severity) for f in m.findings]
+    assert found == [("assembled", "note")]
+    d = rb.make_data(m)
+    assert np.array_equal(d.qpos, m.qpos0)
+    closed = rb.build(mechanisms.parallelogram())
+    assert not closed.findings
+    assert not closed.qpos0.any()
+
+
+@pytest.mark.parametrize("angle", [0.3, 1.0, 2.5, -2.0])
+def test_fixed_joints_stay(angle):
+    m = rb.build(mechanisms.grashof())
+    start = m.qpos0.copy()
+    start[0] = angle
+    qpos = rb.assemble(m, start, fixed=["A"])
+    assert qpos[0] == angle
+    assert gap(m, qpos) <= 1e-12
+
+
+def test_a_joint_that_follows_is_fixed_by_the_one_it_follows():
+    s = mechanisms.five_bar().couple("shoulder_2", "shoulder_1", -1.0, np.pi)
+    m = rb.build(s)
+    start = m.qpos0.copy()
+    at = m.jnt_qposadr[m.jnt_id("shoulder_1")]
+    start[at] = 1.9
+    qpos = rb.assemble(m, start, fixed=["shoulder_2"])
+    assert qpos[at] == 1.9
+    assert gap(m, qpos) <= 1e-12
+
+
+def test_everything_fixed_and_open_is_refused():
+    m = rb.build(mechanisms.grashof())
+    with pytest.raises(rb.ModelError) as error:
+        rb.assemble(m, np.zeros(3), fixed=["A", "B", "D"])
+    # bars of 0.1 and 0.25, then 0.3 to the rocker of 0.2
+    assert str(error.value).endswith(
+        "loop joint 'C' cannot be closed from here: 0.15 m or rad stay open; start from a "
+        "configuration nearer to the assembled one, or correct the geometry"
+    )
+    assert [f.code for f in error.value.findings] == ["cannot-close"]
+    assert [f.element for f in error.value.findings] == ["loop joint 'C'"]
+
+
+def test_bars_that_are_too_short_are_told_with_the_gap():
+    m = rb.build(mechanisms.four_bar(0.1, 0.1, 0.1, 0.5))
+    assert [(f.code, f.severity) for f in m.findings] == [("not-assembled", "warning")]
+    assert m.findings[0].message == (
+        "at zero position the mechanism is not assembled: loop joint 'C' cannot be closed from "
+        "here: 0.2 m or rad stay open; start from a configuration nearer to the assembled one, or "
+        "correct the geometry"
+    )
+    assert not m.qpos0.any()
+
+
+def test_only_the_constraint_that_stays_open_is_named():
+    s = mechanisms.grashof().gear("far", {"A": 1.0, "D": 1.0}, 2.0)
+    s.rod("strut", "ground", "crank", 5.0, point2=(0.1, 0, 0))
+    m = rb.build(s)
+    with pytest.raises(rb.ModelError) as error:
+        rb.assemble(m)
+    named = [f.element for f in error.value.findings]
+    assert "length 'strut'" in named
+    strut = error.value.findings[named.index("length 'strut'")]
+    assert strut.message.startswith("length 'strut' cannot be closed from here: 4.9 m or rad")
+
+
+def elbow(low, high):
+    """Two bars from the wall to a hand that a point of it holds: two ways to bend the elbow."""
+    return (
+        rb.SystemBuilder("elbow", base="wall")
+        .body("upper", mechanisms.bar(0.3))
+        .body("lower", mechanisms.bar(0.3))
+        .joint("shoulder", "revolute", "wall", "upper", **mechanisms.HINGE)
+        .joint("elbow", "revolute", "upper", "lower", xyz=(0.3, 0, 0), limit=(low, high),
+               **mechanisms.HINGE)
+        .point("hand", "lower", "wall", X_P=mechanisms.end(0.3), X_S=mechanisms.end(0.4))
+    )  # fmt: skip
+
+
+def test_limits_are_preferred():
+    ends = []
+    for low, high in ((0.1, 3.0), (-3.0, -0.1)):
+        m = rb.build(elbow(low, high))
+        qpos = rb.assemble(m, (0.0, 0.0))
+        assert gap(m, qpos) <= 1e-12
+        assert low <= qpos[1] <= high
+        ends.append(qpos)
+    np.testing.assert_allclose(ends[0], -ends[1], atol=1e-10)
+
+
+def test_outside_its_limits_rather_than_open():
+    m = rb.build(elbow(2.5, 3.0))
+    qpos = rb.assemble(m, (0.0, 2.6))
+    assert gap(m, qpos) <= 1e-12
+    # two bars of 0.3 over 0.4
+    assert np.cos(qpos[1]) == pytest.approx((0.4**2 - 2 * 0.3**2) / (2 * 0.3**2), abs=1e-10)
+
+
+@pytest.mark.parametrize("pitch", [0.005, -0.02, 0.2])
+def test_a_screw_of_many_turns(pitch):
+    m = rb.build(mechanisms.screw_jack(pitch))
+    start = np.array([-pitch * 2 * np.pi * 7.3, 0.0])
+    qpos = rb.assemble(m, start, fixed=["guide"])
+    assert qpos[0] == start[0]
+    assert gap(m, qpos) <= 1e-12
+    # of the nut's angle the pose tells all but whole turns
+    assert np.exp(1j * qpos[1]) == pytest.approx(np.exp(2j * np.pi * 7.3), abs=1e-9)
+
+
+@pytest.mark.parametrize("turns", [0.4, 3.0, -11.25])
+@pytest.mark.parametrize("name", ["screw_jack", "rack"])
+def test_a_closed_configuration_is_closed_for_every_data(name, turns):
+    """However many turns it is away: efc_pos is a function of qpos, not of what went before."""
+    m = rb.build(getattr(mechanisms, name)())
+    angle = 2.0 * np.pi * turns
+    qpos = np.array([-0.005 * angle, angle] if name == "screw_jack" else [angle, -0.05 * angle])
+    assert gap(m, qpos) < 1e-12
+
+
+def test_a_run_goes_on_in_another_data():
+    """Ten turns along: qpos and qvel are the whole state."""
+    m = rb.build(mechanisms.screw_jack())
+    m.opt.integrator = "rk4"
+    d, other = rb.make_data(m), rb.make_data(m)
+    rb.step(m, d, 5000)
+    assert d.qpos[1] > 10 * 2 * np.pi
+    other.qpos, other.qvel, other.time = d.qpos, d.qvel, d.time
+    rb.step(m, d, 100)
+    rb.step(m, other, 100)
+    np.testing.assert_allclose(other.qpos, d.qpos, atol=1e-12)
+
+
+def test_it_is_the_same_every_time():
+    m = rb.build(mechanisms.delta())
+    start = np.full(m.nq, 0.3)
+    assert np.array_equal(rb.assemble(m, start), rb.assemble(m, start))
+
+
+def test_without_constraints_nothing_moves():
+    m = rb.build(rb.SystemBuilder("arm").body("a", mechanisms.bar(0.1)).joint(
+        "A", "revolute", "base", "a", **mechanisms.HINGE))  # fmt: skip
+    assert rb.assemble(m, [0.7]).tolist() == [0.7]
+
+
+def test_one_that_is_closed_already_stays_in_bits():
+    m = rb.build(mechanisms.grashof())
+    assert np.array_equal(rb.assemble(m, m.qpos0), m.qpos0)
+
+
+@pytest.mark.parametrize("qpos", ["far", [0.0], [np.nan, 0, 0], [[0.0, 0.0, 0.0]], [0, np.inf, 0]])
+def test_wrong_positions_are_refused(qpos):
+    m = rb.build(mechanisms.grashof())
+    with pytest.raises(rb.ParameterError) as error:
+        rb.assemble(m, qpos)
+    assert str(error.value).endswith(f"assemble: qpos is {qpos!r}; allowed are 3 finite numbers")
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1.0, np.nan])
+def test_wrong_tolerances_are_refused(tolerance):
+    m = rb.build(mechanisms.grashof())
+    with pytest.raises(rb.ParameterError) as error:
+        rb.assemble(m, tolerance=tolerance)
+    assert f"the tolerance is {tolerance!r}; allowed is a number above 0" in str(error.value)
+
+
+@pytest.mark.parametrize("tolerance", ["small", None, 1 + 2j, [1e-9]])
+def test_tolerances_that_are_no_numbers_are_refused(tolerance):
+    m = rb.build(mechanisms.grashof())
+    with pytest.raises(rb.ParameterError):
+        rb.assemble(m, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("fixed", [["a"], [3], ["A", None], 5])
+def test_fixed_that_names_no_joints_is_refused(fixed):
+    m = rb.build(mechanisms.grashof())
+    with pytest.raises(rb.RbdynError):
+        rb.assemble(m, fixed=fixed)
+
+
+def test_what_is_no_model_is_refused():
+    with pytest.raises(rb.ModelError) as error:
+        rb.assemble("robot.urdf")
+    assert "assemble needs a Model, got 'robot.urdf'" in str(error.value)
