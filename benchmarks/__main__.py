@@ -1,4 +1,4 @@
-"""Run the benchmarks: `python -m benchmarks [engine] [scaling] [startup] [node]`."""
+"""Run the benchmarks: `python -m benchmarks [NAME ...]`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 BENCHMARKS = {
     "engine": "one robot from Python, against MuJoCo and Pinocchio in turns",
+    "constraints": "closed loops and a coupled joint, against MuJoCo in turns",
     "scaling": "cost against the number of bodies, 10 to 10,000",
     "startup": "from process start to the first step, cold and warm",
     "node": "the simulator node at 1 kHz: lateness, real-time factor, load, latency",
@@ -16,7 +17,7 @@ BENCHMARKS = {
 
 
 def main() -> None:
-    listed = "\n".join(f"  {name:8} {what}" for name, what in BENCHMARKS.items())
+    listed = "\n".join(f"  {name:11} {what}" for name, what in BENCHMARKS.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__,
