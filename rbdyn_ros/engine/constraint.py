@@ -26,6 +26,7 @@ from rbdyn_ros.engine.spatial import (
     sub3,
 )
 from rbdyn_ros.engine.wrenches import (
+    NO_LENGTH,
     add_to_row,
     attach,
     clear,
@@ -37,9 +38,6 @@ from rbdyn_ros.engine.wrenches import (
     turn_rate,
 )
 from rbdyn_ros.model.constraints import ROLL_ROWS
-
-#: Corners of a line closer than this [m] have no direction between them.
-NO_LENGTH = 1e-12
 
 
 @optional_stage("constraint_stage")

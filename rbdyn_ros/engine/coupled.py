@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.aba import applied_bias
 from rbdyn_ros.engine.crb import factor, half_solve, mul_m, other_half
-from rbdyn_ros.engine.follow import reflect
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.loads import sum_subtrees
+from rbdyn_ros.engine.loads import reflect, sum_subtrees
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.project import bend, respond
 from rbdyn_ros.engine.spatial import dot6, load6, store6

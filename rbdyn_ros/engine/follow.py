@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.motion import drive
-from rbdyn_ros.engine.spatial import dot6, load6
 
 
 @kernel
@@ -37,31 +36,10 @@ def follow_acceleration(m, d):
         d.qacc_all[m.jnt_dofadr_all[j]] = m.jnt_mimic_ratio[j] * d.qacc_all[m.jnt_dofadr[j]]
 
 
-@kernel
-def reflect(m, d, wrenches, qfrc):
-    """Add to qfrc what acts along joints that follow, S^T f of their bodies, times the ratio."""
-    for t in range(m.nmimic):
-        j = m.mimic_jntid[t]
-        f = dot6(load6(d.cdof_all, m.jnt_dofadr_all[j]), load6(wrenches, m.jnt_bodyid[j]))
-        qfrc[m.jnt_dofadr[j]] += m.jnt_mimic_ratio[j] * f
-
-
 @inline
 def is_driven(m, k):
-    """Whether an entry of qvel_all belongs to a joint that is driven over time."""
+    """Whether an entry of qvel_all belongs to a joint that is driven over time.
+
+    Where every body of a plain tree would ask, it is asked whether k is below nv first.
+    """
     return k >= m.nv and k < m.nv + m.ndrive
-
-
-@kernel
-def push(m, d, body, wrench, qfrc):
-    """Add to qfrc what a wrench on a body does; it is about the centre of mass of its tree."""
-    while body > 0:
-        j = body - 1
-        first = m.jnt_dofadr_all[j]
-        for k in range(first, first + m.jnt_dofnum[j]):
-            along = dot6(load6(d.cdof_all, k), wrench)
-            if k < m.nv:
-                qfrc[k] += along
-            elif not is_driven(m, k):
-                qfrc[m.jnt_dofadr[j]] += m.jnt_mimic_ratio[j] * along
-        body = m.body_parentid[body]

@@ -1,4 +1,4 @@
-"""What joints must exert on bodies so that they accelerate as qacc says."""
+"""Forces on bodies: what their motion takes, summed over subtrees, projected onto joints."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rbdyn_ros.engine.spatial import (
     ZERO6,
     add6,
     add_scaled6,
+    dot6,
     inertia_times,
     load6,
     load10,
@@ -38,3 +39,38 @@ def sum_subtrees(m, f):
         parent = m.body_parentid[i]
         if parent > 0:
             store6(f, parent, add6(load6(f, parent), load6(f, i)))
+
+
+@kernel
+def push(m, d, body, wrench, qfrc):
+    """Add to qfrc what a wrench on a body does; it is about the centre of mass of its tree."""
+    while body > 0:
+        j = body - 1
+        first = m.jnt_dofadr_all[j]
+        for k in range(first, first + m.jnt_dofnum[j]):
+            along = dot6(load6(d.cdof_all, k), wrench)
+            if k < m.nv:
+                qfrc[k] += along
+            elif not is_driven(m, k):
+                qfrc[m.jnt_dofadr[j]] += m.jnt_mimic_ratio[j] * along
+        body = m.body_parentid[body]
+
+
+@kernel
+def reflect(m, d, wrenches, qfrc):
+    """Add to qfrc what acts along joints that follow, S^T f of their bodies, times the ratio."""
+    for t in range(m.nmimic):
+        j = m.mimic_jntid[t]
+        f = dot6(load6(d.cdof_all, m.jnt_dofadr_all[j]), load6(wrenches, m.jnt_bodyid[j]))
+        qfrc[m.jnt_dofadr[j]] += m.jnt_mimic_ratio[j] * f
+
+
+@kernel
+def relieve_drives(m, d, body, wrench):
+    """Take from qfrc_driven what a wrench on a body does for joints that are driven."""
+    while body > 0:
+        first = m.jnt_dofadr_all[body - 1]
+        if is_driven(m, first):
+            for k in range(first, first + m.jnt_dofnum[body - 1]):
+                d.qfrc_driven[k - m.nv] -= dot6(load6(d.cdof_all, k), wrench)
+        body = m.body_parentid[body]

@@ -5,9 +5,8 @@ Source: RBDA eq 3.15, 3.17.
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.follow import reflect
 from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.loads import body_loads, sum_subtrees
+from rbdyn_ros.engine.loads import body_loads, reflect, sum_subtrees
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.qr import multipliers
 from rbdyn_ros.engine.spatial import dot6, load6

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.follow import follow_acceleration, is_driven, reflect
+from rbdyn_ros.engine.follow import follow_acceleration, is_driven
 from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.loads import reflect
 from rbdyn_ros.engine.spatial import (
     add6,
     add_scaled6,

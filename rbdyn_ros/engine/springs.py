@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.follow import is_driven, push
 from rbdyn_ros.engine.jit import inline, kernel, select
+from rbdyn_ros.engine.loads import push, relieve_drives
 from rbdyn_ros.engine.spatial import (
     add3,
     add6,
     add_scaled6,
     cross3,
     dot3,
-    dot6,
     load3,
     load6,
     load9,
@@ -21,9 +20,7 @@ from rbdyn_ros.engine.spatial import (
     store6,
     sub3,
 )
-
-#: Two ends closer than this [m] have no direction between them.
-NO_LENGTH = 1e-12
+from rbdyn_ros.engine.wrenches import NO_LENGTH, point_velocity
 
 
 @kernel
@@ -65,8 +62,8 @@ def _pull(m, d, n):
     """Return both ends and the force on the first."""
     p1, p2 = _end(m, d, n, 0), _end(m, d, n, 1)
     line, length = _between(p1, p2)
-    v1 = _velocity(m, d, m.spring_bodyid[n, 0], p1)
-    v2 = _velocity(m, d, m.spring_bodyid[n, 1], p2)
+    v1 = point_velocity(m, d, m.spring_bodyid[n, 0], p1)
+    v2 = point_velocity(m, d, m.spring_bodyid[n, 1], p2)
     rate = dot3(line, sub3(v2, v1))
     pull = m.spring_stiffness[n] * (length - m.spring_length[n]) + m.spring_damping[n] * rate
     return p1, p2, scaled3(line, pull)
@@ -100,30 +97,7 @@ def _between(p1, p2):
 
 
 @inline
-def _arm(m, d, body, p):
-    return sub3(p, load3(d.subtree_com, m.body_rootid[body]))
-
-
-@inline
-def _velocity(m, d, body, p):
-    v = load6(d.cvel, body)
-    turning = cross3((v[0], v[1], v[2]), _arm(m, d, body, p))
-    return add3((v[3], v[4], v[5]), turning)
-
-
-@inline
 def _wrench(m, d, body, p, f):
     # [arm x f; f]
-    n = cross3(_arm(m, d, body, p), f)
+    n = cross3(sub3(p, load3(d.subtree_com, m.body_rootid[body])), f)
     return n[0], n[1], n[2], f[0], f[1], f[2]
-
-
-@kernel
-def relieve_drives(m, d, body, wrench):
-    """Take from qfrc_driven what a wrench on a body does for joints that are driven."""
-    while body > 0:
-        first = m.jnt_dofadr_all[body - 1]
-        if is_driven(m, first):
-            for k in range(first, first + m.jnt_dofnum[body - 1]):
-                d.qfrc_driven[k - m.nv] -= dot6(load6(d.cdof_all, k), wrench)
-        body = m.body_parentid[body]

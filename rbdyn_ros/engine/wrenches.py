@@ -9,6 +9,9 @@ from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import add3, cross3, dot6, load3, load6, sub3
 from rbdyn_ros.model.constraints import ROLL_ROWS
 
+#: Two points closer than this [m] have no direction between them.
+NO_LENGTH = 1e-12
+
 
 @inline
 def length_rows(m):

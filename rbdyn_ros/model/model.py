@@ -291,7 +291,7 @@ def _demand_alike(name: str, old: Any, new: Any) -> NDArray[Any]:
         text = f"Model.{name} takes numbers; NaN is refused, and infinity where it means nothing"
     elif name in NOT_NEGATIVE and (array < 0.0).any():
         text = f"Model.{name} holds {array.min():.6g}; allowed are numbers that are not negative"
-    elif name == "jnt_limited" and not np.isin(array, (0, 1)).all():
+    elif name in ("jnt_limited", "jnt_actuated") and not np.isin(array, (0, 1)).all():
         text = f"Model.{name} holds {array.tolist()}; allowed are 0 and 1"
     else:
         return array
