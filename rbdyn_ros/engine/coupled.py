@@ -13,7 +13,7 @@ from rbdyn_ros.engine.aba import applied_bias
 from rbdyn_ros.engine.crb import factor, half_solve, mul_m, other_half
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.loads import reflect, sum_subtrees
-from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.project import bend, respond
 from rbdyn_ros.engine.spatial import dot6, load6, store6
 from rbdyn_ros.model.options import Drive
@@ -54,14 +54,25 @@ def accelerate(m, d):
     x = d.qacc_step
     half_solve(m, d, x)
     if m.nefc > 0:
-        respond(m, d, x)
-        bend(m, d, d.row_rest, d.row_shift)
-        for k in range(m.nv):
-            x[k] += d.row_shift[k]
+        call_stage(m.hold_stage, m, d)
     other_half(m, d, x)
     if driven:
         for k in range(m.nv):
             x[k] = d.drive_qacc[k] if d.drive_mode[k] != FORCE else x[k]
+
+
+@optional_stage("hold_stage")
+def _hold_by_address(table, row):
+    hold(model_at(table), data_at(table, row))
+
+
+@kernel
+def hold(m, d):
+    """Add to D^1/2 L qacc in qacc_step what the constraints ask for."""
+    respond(m, d, d.qacc_step)
+    bend(m, d, d.row_rest, d.row_shift)
+    for k in range(m.nv):
+        d.qacc_step[k] += d.row_shift[k]
 
 
 @kernel

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import ZERO6, add10, dot6, inertia_times, load6, load10, store10
 
 if TYPE_CHECKING:
@@ -25,10 +26,15 @@ def crb(m: Model, d: Data) -> None:
 
     Source: RBDA table 6.2; MuJoCo mj_crb.
     """
-    composite_inertia(m, d)
     if m.npair > 0:
-        _coupled(m, d)
+        call_stage(m.inertia_stage, m, d)
         return
+    composite_inertia(m, d)
+    _by_rows(m, d)
+
+
+@kernel
+def _by_rows(m, d):
     for i in range(m.nv):
         # M_ij = S_j^T I^c S_i for every dof j above i
         F = inertia_times(load10(d.crb, m.dof_bodyid[i]), load6(d.cdof, i))
@@ -37,6 +43,20 @@ def crb(m: Model, d: Data) -> None:
         for e in range(row, diagonal + 1):
             d.M[e] = dot6(load6(d.cdof, m.M_colind[e]), F)
         d.M[diagonal] += m.dof_armature[i]
+
+
+@optional_stage("inertia_stage")
+def _inertia_by_address(table, row):
+    _inertia(model_at(table), data_at(table, row))
+
+
+@kernel
+def _inertia(m, d):
+    composite_inertia(m, d)
+    if m.npair > 0:
+        _coupled(m, d)
+    else:
+        _by_rows(m, d)
 
 
 @kernel

@@ -98,7 +98,9 @@ def inverse(m: Model, d: Data) -> None:
 
     Source: RBDA table 5.1; MuJoCo mj_inverse.
     """
-    smooth_stages(m, d)
+    poses(m, d)
+    com_pos(m, d)
+    velocity_stages(m, d)
     rne_acc(m, d)
     if m.nefc > 0:
         call_stage(m.share_stage, m, d)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.aba import articulated, count_bad
-from rbdyn_ros.engine.crb import crb
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.manifold import (
@@ -33,7 +32,7 @@ def smooth_stages(m, d):
     poses(m, d)
     com_pos(m, d)
     if m.accelerate_stage != 0:
-        crb(m, d)
+        call_stage(m.inertia_stage, m, d)
     velocity_stages(m, d)
 
 

@@ -7,7 +7,7 @@ about the tree's centre of mass, so to reverse a joint (RBDA table 4.2) is to le
 change places and to negate its motion: no transform remains.
 
 Forward joints of the types robots are made of (jnt_common) take the short way, inlined into the
-loops over bodies; all others are calls.
+loops over bodies; all others are stages of their own, compiled only when a Model has them.
 
 Source: RBDA table 4.1 and sections 4.4, 4.5 (jcalc); names and layout are MuJoCo's.
 """
@@ -33,6 +33,7 @@ from rbdyn_ros.engine.joint_library import (
     library_motion,
     library_successor,
 )
+from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     IDENTITY,
     ZERO3,
@@ -45,7 +46,9 @@ from rbdyn_ros.engine.spatial import (
     mat_mul,
     mat_vec,
     scaled3,
+    store3,
     store6,
+    store9,
     sub3,
     transposed,
 )
@@ -64,17 +67,30 @@ def joint_pose(m, d, j, i):
     r, E = load3(m.body_pos, i), load9(m.body_mat, i)
     if m.jnt_common[j]:
         return _common_successor(m, d, j, r, E)
-    return _uncommon_pose(m, d, j, r, E)
+    d.joint_now[0], d.joint_now[1] = j, i
+    call_stage(m.pose_stage, m, d)
+    return load3(d.joint_pos, 0), load9(d.joint_mat, 0)
+
+
+@optional_stage("pose_stage")
+def _pose_by_address(table, row):
+    _uncommon_pose(model_at(table), data_at(table, row))
 
 
 @kernel
-def _uncommon_pose(m, d, j, r, E):
-    if not m.jnt_reversed[j]:
-        return _successor(m, d, j, r, E)
-    # (E, r) (R_s, r_s)^-1 with R_s, r_s of F_s in F_p
-    r_s, R_s = _successor(m, d, j, ZERO3, IDENTITY)
-    E = mat_mul(E, transposed(R_s))
-    return sub3(r, mat_vec(E, r_s)), E
+def _uncommon_pose(m, d):
+    """Write joint_pos and joint_mat: the pose of body joint_now[1] in its parent."""
+    j, i = d.joint_now[0], d.joint_now[1]
+    r, E = load3(m.body_pos, i), load9(m.body_mat, i)
+    if m.jnt_reversed[j]:
+        # (E, r) (R_s, r_s)^-1 with R_s, r_s of F_s in F_p
+        r_s, R_s = _successor(m, d, j, ZERO3, IDENTITY)
+        E = mat_mul(E, transposed(R_s))
+        r = sub3(r, mat_vec(E, r_s))
+    else:
+        r, E = _successor(m, d, j, r, E)
+    store3(d.joint_pos, 0, r)
+    store9(d.joint_mat, 0, E)
 
 
 @inline
@@ -111,11 +127,21 @@ def joint_motion(m, d, j, i, origin):
     if m.jnt_common[j]:
         _common_motion(m, d, j, i, origin, False)
     else:
-        _uncommon_motion(m, d, j, i, origin)
+        d.joint_now[0], d.joint_now[1] = j, i
+        store3(d.joint_pos, 0, origin)
+        call_stage(m.motion_stage, m, d)
+
+
+@optional_stage("motion_stage")
+def _motion_by_address(table, row):
+    _uncommon_motion(model_at(table), data_at(table, row))
 
 
 @kernel
-def _uncommon_motion(m, d, j, i, origin):
+def _uncommon_motion(m, d):
+    """Write cdof of joint joint_now[0] about joint_pos."""
+    j, i = d.joint_now[0], d.joint_now[1]
+    origin = load3(d.joint_pos, 0)
     reverse = m.jnt_reversed[j] == 1
     if m.jnt_type[j] <= PLANAR:
         _common_motion(m, d, j, i, origin, reverse)
@@ -163,7 +189,10 @@ def joint_velocity(m, d, j, i, v):
     """
     if m.jnt_common[j]:
         return _velocity(m, d, j, v)
-    return _uncommon_velocity(m, d, j, i, v)
+    d.joint_now[0], d.joint_now[1] = j, i
+    store6(d.joint_twist, 0, v)
+    call_stage(m.velocity_stage, m, d)
+    return load6(d.joint_twist, 0)
 
 
 @inline
@@ -179,8 +208,16 @@ def _velocity(m, d, j, v):
     return v
 
 
+@optional_stage("velocity_stage")
+def _velocity_by_address(table, row):
+    _uncommon_velocity(model_at(table), data_at(table, row))
+
+
 @kernel
-def _uncommon_velocity(m, d, j, i, v):
+def _uncommon_velocity(m, d):
+    """Write cdof_dot of joint joint_now[0]; make the velocity in joint_twist that of its body."""
+    j, i = d.joint_now[0], d.joint_now[1]
+    v = load6(d.joint_twist, 0)
     reverse = m.jnt_reversed[j] == 1
     if reverse:
         v = _reversed_velocity(m, d, j, v)
@@ -188,7 +225,7 @@ def _uncommon_velocity(m, d, j, i, v):
         v = _velocity(m, d, j, v)
     if m.jnt_type[j] == RACK_PINION or m.jnt_type[j] == USER:
         add_apparent(m, d, j, i, reverse)
-    return v
+    store6(d.joint_twist, 0, v)
 
 
 @inline

@@ -155,6 +155,11 @@ DATA_FIELDS = (
     Field("loop_T", ("nloop", 6, 6), "rows: orthonormal constraint forces", stage="constraint"),
     Field("joint_work", (3, 6, 6), "S, T, S^T T of a joint", stage="joint_forces"),
     Field("joint_tau", (6,), "force along its axes", stage="joint_forces"),
+    # what the stages of joints that are not common are told, and what they answer
+    Field("joint_now", (2,), "the joint and its body", "int"),
+    Field("joint_pos", (1, 3), "position of the body in its parent; or an origin"),
+    Field("joint_mat", (1, 9), "rotation of the body in its parent"),
+    Field("joint_twist", (1, 6), "velocity of the parent; then of the body"),
     Field("user_joint", ("nuser", ROW), "E r S S_dot of a user-defined joint", stage="kinematics"),
     Field("drive_time", (1,), "the time, for functions that drive joints", stage="drive"),
     # health

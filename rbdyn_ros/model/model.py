@@ -21,6 +21,9 @@ from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType, user_kind
 from rbdyn_ros.model.loops import joints_alone
 from rbdyn_ros.model.model_fields import (
     CALLBACK_FIELDS,
+    CONSTRAINT_STAGES,
+    COUPLING_STAGES,
+    JOINT_STAGES,
     MODEL_FIELDS,
     NAMES,
     NOT_NEGATIVE,
@@ -68,10 +71,12 @@ class Model:
             keep[field.name] = _stored(field, arrays[field.name], field.shape(sizes))
         keep.update(copied.functions if copied else self._look_up())
         self._lay_out(sizes)
+        if not self.jnt_common.all():
+            self.enable_stages(*JOINT_STAGES)
         if self.nefc > 0:
-            self.enable_stages(*STAGES)
+            self.enable_stages(*CONSTRAINT_STAGES)
         elif self.nmimic > 0:
-            self.enable_stages("accelerate_stage")
+            self.enable_stages(*COUPLING_STAGES)
 
     def _look_up(self) -> dict[str, NDArray[Any]]:
         """Find the functions of the user; raises ModelError if there are none that fit."""

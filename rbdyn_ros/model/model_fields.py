@@ -37,15 +37,37 @@ SIZES = {
 
 #: Stages that are compiled only when a Model needs them, called by address (engine/optional.py).
 STAGES = {
+    "pose_stage": "pose of a joint that is not common",
+    "motion_stage": "its motion axes",
+    "velocity_stage": "the velocity across it",
+    "inertia_stage": "M where joints follow others",
     "constraint_stage": "equations of motion constraints",
     "accelerate_stage": "accelerations of what is more than a plain tree",
+    "hold_stage": "what constraints ask of them",
     "correct_stage": "the way back to where the constraints hold",
     "report_stage": "forces of constraints and drives",
     "share_stage": "inverse dynamics of closed loops",
 }
 
+#: Those of them that joints need which are not common.
+JOINT_STAGES = ("pose_stage", "motion_stage", "velocity_stage")
+
+#: Those that all constraints need.
+CONSTRAINT_STAGES = (
+    "inertia_stage",
+    "constraint_stage",
+    "accelerate_stage",
+    "hold_stage",
+    "correct_stage",
+    "report_stage",
+    "share_stage",
+)
+
+#: Those of couplings alone.
+COUPLING_STAGES = ("inertia_stage", "accelerate_stage")
+
 #: Those of them that dofs need which are moved otherwise than by forces.
-DRIVE_STAGES = ("accelerate_stage", "report_stage")
+DRIVE_STAGES = ("inertia_stage", "accelerate_stage", "report_stage")
 
 MODEL_FIELDS = (
     # bodies; the frame of a body is that of its joint, on its side
