@@ -9,6 +9,8 @@ Source: RBDA eq 3.17, 3.20, section 6.5; section 9.1 (hybrid dynamics).
 
 from __future__ import annotations
 
+import numpy as np
+
 from rbdyn_ros.engine.aba import applied_bias
 from rbdyn_ros.engine.crb import factor, half_solve, mul_m, other_half
 from rbdyn_ros.engine.jit import inline, kernel
@@ -166,3 +168,4 @@ def _factor(m, d, driven):
     factor(m, d)
     for k in range(m.nv):
         d.D[k] = d.qLD[m.M_rowadr[k] + m.M_rownnz[k] - 1]
+        d.row_scale[k] = np.sqrt(d.qLDiagInv[k])

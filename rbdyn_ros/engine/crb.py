@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import ZERO6, add10, dot6, inertia_times, load6, load10, store10
@@ -147,20 +145,20 @@ def solve_ltdl(m: Model, d: Data, x: Vector) -> None:
 
 @kernel
 def half_solve(m, d, x):
-    """Replace x by D^-1/2 L^-T x, whose square is x^T M^-1 x; needs factors."""
+    """Replace x by D^-1/2 L^-T x, whose square is x^T M^-1 x; needs factors and row_scale."""
     for i in range(m.nv - 1, -1, -1):
         if x[i] != 0.0:
             row = m.M_rowadr[i]
             for e in range(row, row + m.M_rownnz[i] - 1):
                 x[m.M_colind[e]] -= d.qLD[e] * x[i]
-            x[i] *= np.sqrt(d.qLDiagInv[i])
+            x[i] *= d.row_scale[i]
 
 
 @kernel
 def other_half(m, d, x):
     """Replace x by L^-1 D^-1/2 x: after half_solve it is M^-1 x."""
     for i in range(m.nv):
-        x[i] *= np.sqrt(d.qLDiagInv[i])
+        x[i] *= d.row_scale[i]
         row = m.M_rowadr[i]
         for e in range(row, row + m.M_rownnz[i] - 1):
             x[i] -= d.qLD[e] * x[m.M_colind[e]]

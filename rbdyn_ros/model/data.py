@@ -129,6 +129,7 @@ DATA_FIELDS = (
     # scratch of constraints
     Field("efc_wrench", ("nwrench", 6), "what an equation exerts on a body", stage="constraint"),
     Field("row_terms", ("nefc",), "largest term of a row of K", stage="constraint"),
+    Field("row_scale", ("nv",), "D^-1/2", stage="aba"),
     Field("row_geometry", ("nefc", "nv"), "K, its columns of one size", stage="aba"),
     Field("row_response", ("nefc", "nv"), "Y = K L^-1 D^-1/2, decomposed", stage="aba"),
     Field("row_rest", ("nefc",), "k - K qacc without constraint forces", stage="aba"),
