@@ -39,6 +39,9 @@ from rbdyn_ros.engine.wrenches import (
 )
 from rbdyn_ros.model.constraints import ROLL_ROWS
 
+#: A row of K that is below this part of the terms it is the sum of is a rounding error.
+NOISE = 1e-10
+
 
 @optional_stage("constraint_stage")
 def _by_address(table, row):
@@ -80,6 +83,19 @@ def jacobian(m, d):
                 factor = m.jnt_mimic_ratio[j] * m.term_factor[n]
                 d.efc_J[r, m.jnt_dofadr[j] + m.term_coord[n]] += factor
                 d.row_terms[r] = max(d.row_terms[r], abs(factor))
+    for r in range(m.nefc):
+        _clean_row(m, d, r)
+
+
+@kernel
+def _clean_row(m, d, r):
+    """Make a row of rounding errors zero: the constraint cannot be violated in this pose."""
+    longest = 0.0
+    for k in range(m.nv):
+        longest = max(longest, abs(d.efc_J[r, k]))
+    if longest <= NOISE * d.row_terms[r]:
+        for k in range(m.nv):
+            d.efc_J[r, k] = 0.0
 
 
 @kernel

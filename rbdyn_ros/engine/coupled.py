@@ -46,7 +46,8 @@ def accelerate(m, d):
 
     Y and its factors stay in row_response for `correct` and `report`.
     """
-    driven = _count_driven(m, d) > 0
+    d.drive_number[0] = _count_driven(m, d)
+    driven = d.drive_number[0] > 0
     if driven and d.drive_held[0] == 0.0:  # a step of Runge-Kutta keeps what it began with
         _prescribe(m, d)
     _free_force(m, d)
@@ -77,15 +78,25 @@ def hold(m, d):
         d.qacc_step[k] += d.row_shift[k]
 
 
+@optional_stage("push_stage")
+def _push_by_address(table, row):
+    push(model_at(table), data_at(table, row))
+
+
+@kernel
+def push(m, d):
+    """Write efc_push: the change of velocities that takes efc_vel away; needs accelerate."""
+    _displacement(m, d, d.efc_vel, d.efc_push)
+
+
 @kernel
 def correct(m, d):
-    """Write efc_shift and efc_push: what takes efc_pos and efc_vel away; needs accelerate.
+    """Write efc_shift: the displacement that takes efc_pos away; needs accelerate.
 
-    Of all displacements that do so these are the shortest, measured by the kinetic energy of
-    covering them in a given time: they push along constraint forces alone.
+    Of all displacements that do so it is the shortest, measured by the kinetic energy of
+    covering it in a given time: it is along constraint forces alone.
     """
     _displacement(m, d, d.efc_pos, d.efc_shift)
-    _displacement(m, d, d.efc_vel, d.efc_push)
     largest = 0.0
     for k in range(m.nv):
         largest = max(largest, abs(d.efc_shift[k]))

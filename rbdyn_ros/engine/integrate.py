@@ -63,7 +63,9 @@ def integrate(m, d):
 @kernel
 def _euler(m, d, h):
     implicit = h if m.opt.integrator_id == IMPLICIT_DAMPING else 0.0
+    d.efc_rate[0] = 1.0 / h  # the velocity error goes with the step
     articulated(m, d, implicit, 0.5, d.qacc_step)
+    d.efc_rate[0] = 0.0
     # v <- v + h a, then q <- q (+) h v
     if m.nypr > 0:
         keep_turning(m, d, h)
@@ -92,7 +94,6 @@ def _move_onto_constraints(m, d, h):
     """
     call_stage(m.correct_stage, m, d)
     for k in range(m.nv):
-        d.qvel[k] += d.efc_push[k]
         d.row_shift[k] = d.qvel[k] + d.efc_shift[k] / h
     integrate_pos(m, d.qpos, d.row_shift, h)
 
@@ -148,6 +149,7 @@ def _rk4(m, d, h):
         articulated(m, d, 0.0, 1.0, d.qacc_step)
         if trial == 0 and m.nefc > 0:
             call_stage(m.correct_stage, m, d)
+            call_stage(m.push_stage, m, d)
         d.drive_held[0] = 1.0
         for j in range(m.njnt):
             if m.jnt_dofadr_all[j] < m.nv:

@@ -21,6 +21,7 @@ from rbdyn_ros.engine.qr import (
     decompose,
     decompose_ordered,
     decompose_sure,
+    dot,
     length2,
     shortest,
 )
@@ -29,10 +30,6 @@ from rbdyn_ros.model.constraints import ROLL_ROWS
 from rbdyn_ros.model.options import Drive
 
 FORCE = int(Drive.FORCE)
-
-#: A row that is below this part of the terms it is the sum of is a rounding error: the constraint
-#: cannot be violated at all in this pose.
-NOISE = 1e-10
 
 #: Columns of K are scaled to one size, for some are per radian and some per metre; but not those
 #: below this part of the largest, which may be rounding errors.
@@ -47,10 +44,12 @@ def respond(m, d, x):
     """
     _see_rows(m, d)
     for r in range(m.nefc):
-        rest = d.efc_share[0] * d.efc_aref[r]
-        for k in range(m.nv):
-            given = d.drive_qacc[k] if d.drive_mode[k] != FORCE else 0.0
-            rest -= d.row_response[r, k] * x[k] + d.efc_J[r, k] * given
+        rest = d.efc_share[0] * d.efc_aref[r] - d.efc_rate[0] * d.efc_vel[r]
+        rest -= dot(d.row_response[r], x, 0, m.nv)
+        if d.drive_number[0] > 0:
+            for k in range(m.nv):
+                if d.drive_mode[k] != FORCE:
+                    rest -= d.efc_J[r, k] * d.drive_qacc[k]
         d.row_rest[r] = rest
         d.row_order[r] = r
         d.row_size[r] = length2(d.row_response[r], 0, m.nv)
@@ -77,15 +76,15 @@ def _see_rows(m, d):
 
 @kernel
 def _take_rows(m, d):
-    """Write row_response: K without driven dofs and without rounding errors."""
+    """Write row_response: K without driven dofs."""
     for r in range(m.nefc):
-        longest = 0.0
         for k in range(m.nv):
-            longest = max(longest, abs(d.efc_J[r, k]))
-        nothing = longest <= NOISE * d.row_terms[r]
+            d.row_response[r, k] = d.efc_J[r, k]
+    if d.drive_number[0] > 0:
         for k in range(m.nv):
-            out = nothing or d.drive_mode[k] != FORCE
-            d.row_response[r, k] = 0.0 if out else d.efc_J[r, k]
+            if d.drive_mode[k] != FORCE:
+                for r in range(m.nefc):
+                    d.row_response[r, k] = 0.0
 
 
 @kernel

@@ -85,11 +85,11 @@ def _eliminate(Y, s, count, n, order, left, diag, beta):
 
 @inline
 def length2(row, s, n):
-    return _dot(row, row, s, n)
+    return dot(row, row, s, n)
 
 
 @inline
-def _dot(x, y, s, n):
+def dot(x, y, s, n):
     # four sums side by side: one would wait for each of its additions
     a = b = c = e = 0.0
     k = s
@@ -119,7 +119,7 @@ def _longest(left, size, s, count, order):
 
 @inline
 def _reflect(v, beta, s, n, x):
-    along = beta * _dot(v, x, s, n)
+    along = beta * dot(v, x, s, n)
     if along != 0.0:  # many constraints have no dof in common
         for k in range(s, n):
             x[k] -= along * v[k]

@@ -125,6 +125,7 @@ DATA_FIELDS = (
     # what stages called by address are told
     Field("implicit_step", (1,), "timestep for which damping is implicit", stage="aba"),
     Field("efc_share", (1,), "of k that K qacc has to be", stage="aba"),
+    Field("efc_rate", (1,), "share of efc_vel that is taken away per second", stage="aba"),
     Field("drive_held", (1,), "1 while a Runge-Kutta step keeps drive_qacc", stage="integrate"),
     # scratch of constraints
     Field("efc_wrench", ("nwrench", 6), "what an equation exerts on a body", stage="constraint"),
@@ -146,6 +147,7 @@ DATA_FIELDS = (
     Field("share_rest", ("nshare",), "what is left to do for them", stage="inverse"),
     Field("share_order", ("nshare",), "as row_order", "int", "inverse"),
     Field("share_work", (6, "nshare"), "scratch of their decomposition", stage="inverse"),
+    Field("drive_number", (1,), "driven dofs", "int", "aba"),
     Field("drive_qacc", ("nv",), "accelerations of driven dofs", stage="aba"),
     Field("drive_load", ("nv",), "M times them", stage="aba"),
     Field("efc_shift", ("nv",), "displacement that takes efc_pos away", stage="integrate"),

@@ -45,6 +45,7 @@ STAGES = {
     "accelerate_stage": "accelerations of what is more than a plain tree",
     "hold_stage": "what constraints ask of them",
     "correct_stage": "the way back to where the constraints hold",
+    "push_stage": "the velocity that they allow",
     "report_stage": "forces of constraints and drives",
     "share_stage": "inverse dynamics of closed loops",
 }
@@ -59,6 +60,7 @@ CONSTRAINT_STAGES = (
     "accelerate_stage",
     "hold_stage",
     "correct_stage",
+    "push_stage",
     "report_stage",
     "share_stage",
 )
