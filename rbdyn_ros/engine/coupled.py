@@ -44,7 +44,7 @@ def _correct_by_address(table, row):
 def accelerate(m, d):
     """Write qacc_step: damping is implicit over implicit_step; needs crb and constraint.
 
-    Y and its factors stay in row_response for `correct` and `report`.
+    Y and its factors stay in row_response for correct, correct_velocity and report.
     """
     d.drive_number[0] = _count_driven(m, d)
     driven = d.drive_number[0] > 0
@@ -80,11 +80,11 @@ def hold(m, d):
 
 @optional_stage("push_stage")
 def _push_by_address(table, row):
-    push(model_at(table), data_at(table, row))
+    correct_velocity(model_at(table), data_at(table, row))
 
 
 @kernel
-def push(m, d):
+def correct_velocity(m, d):
     """Write efc_push: the change of velocities that takes efc_vel away; needs accelerate."""
     _displacement(m, d, d.efc_vel, d.efc_push)
 

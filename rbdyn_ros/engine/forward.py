@@ -57,6 +57,8 @@ def fwd_acceleration(m: Model, d: Data) -> None:
 def aba(m: Model, d: Data) -> None:
     """Write qacc by the articulated-body algorithm; needs fwd_position and fwd_velocity.
 
+    Where joints follow others, or there are constraints or driven dofs, M is factored instead.
+
     qacc is the explicit acceleration: M qacc = qfrc_applied + qfrc_passive - qfrc_bias plus
     the effect of xfrc_applied and of constraint forces, K^T lambda with K qacc = k.
     Source: RBDA table 7.1, eq 3.17.
