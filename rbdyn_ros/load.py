@@ -14,17 +14,21 @@ from rbdyn_ros.description.audit import Audit
 from rbdyn_ros.description.builder import SystemBuilder
 from rbdyn_ros.description.check import check
 from rbdyn_ros.description.constraints import judge_beside_joints
-from rbdyn_ros.description.joint_types import JOINT_SPECS
+from rbdyn_ros.description.contacts import demand_contact, with_contact
+from rbdyn_ros.description.geometries import Contact
+from rbdyn_ros.description.joint_types import JOINT_SPECS, demand_floating
 from rbdyn_ros.description.mimics import judge_mimics
 from rbdyn_ros.description.passive import judge_loop_joint
 from rbdyn_ros.description.source import demand_source, read
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.judge.geometries import geometry_findings, with_masses
 from rbdyn_ros.judge.inertias import with_inertias
 from rbdyn_ros.judge.user_joints import demand_consistent
 from rbdyn_ros.model.compile import compile_model
 from rbdyn_ros.model.couplings import MAX_M_ENTRIES
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.standing import out_of_obstacles
 from rbdyn_ros.storage import SUFFIX as MODEL_SUFFIX
 from rbdyn_ros.storage import load_model
 
@@ -35,72 +39,123 @@ CLOSED = 1e-6
 
 def load_urdf(
     source: str | bytes | Path,
-    floating_base: bool = False,
+    floating_base: bool | str = False,
     package_dirs: Sequence[str | Path] = (),
     strict: bool = True,
     mimic: bool = True,
     xacro_args: Mapping[str, str] | None = None,
+    contact: bool | Contact = False,
 ) -> Model:
     """Load a robot from a URDF or xacro file, or from URDF text.
 
     Args:
         source: path of a `.urdf` or `.xacro` file, or the text itself.
-        floating_base: let the root link move freely, by a joint `root_joint`.
-        package_dirs: folders where xacro's `$(find package)` is looked for.
+        floating_base: let the root link move freely, by a joint `root_joint`: True is a joint of
+            the type `floating`; or the name of a type of six degrees of freedom: `floating`,
+            `sixdof_fp` or `sixdof_fs`, of which the latter two have velocities in the axes of
+            the link and are integrated by the exponential of SE(3).
+        package_dirs: folders where packages are looked for, by xacro's `$(find package)` and by
+            `package://` in the names of meshes; each may hold the package or be the package.
         strict: refuse what could be repaired; otherwise repair it, each time with a warning.
         mimic: mimic joints follow the joint they name and have no freedom of their own; if
             False they are ordinary joints.
         xacro_args: values for the arguments of a xacro file.
+        contact: let the `<collision>` elements of links touch: True, and a floor at z = 0, or a
+            Contact, which says what they touch and how. A robot with a floating base then
+            starts above it (qpos0). With False nothing of them is read and no mesh is opened.
 
     Returns:
         The Model; what the reader noticed is in its `findings`.
 
     Raises:
         DescriptionError: with every error of the document, each with its line.
+        ParameterError: an argument has a value that is not allowed.
     """
     demand_source(source)
     description = urdf.read(
-        source, strict=strict, package_dirs=package_dirs, xacro_args=xacro_args
+        source,
+        strict=strict,
+        package_dirs=package_dirs,
+        xacro_args=xacro_args,
+        contact=contact,
     )
     return complete(description, floating_base, strict, mimic)
 
 
-def load(path: str | Path) -> Model:
-    """Load a robot from a file, with a fixed base.
+def load(
+    path: str | Path,
+    *,
+    floating_base: bool | str = False,
+    package_dirs: Sequence[str | Path] = (),
+    contact: bool | Contact = False,
+) -> Model:
+    """Load a robot from a file.
 
     Args:
-        path: of a `.urdf` or `.xacro` file, a mechanism `.yaml` file, or a Model kept by `save`.
+        path: of a `.urdf` or `.xacro` file, a mechanism `.yaml` file, or a Model kept by `save`,
+            which takes none of the other arguments.
+        floating_base: as for load_urdf.
+        package_dirs: as for load_urdf.
+        contact: as for load_urdf.
 
     Raises:
         DescriptionError: with every error of the document, each with its line.
         ModelError: if a function of the user that it names is not registered.
+        ParameterError: the path is none, or an argument has a value that is not allowed.
     """
+    wanted, base_joint = demand_contact(contact), demand_floating(floating_base)
     if isinstance(path, str | Path) and Path(path).suffix == MODEL_SUFFIX:
+        for name, given in (("contact", wanted is not None), ("floating_base", base_joint)):
+            if given:
+                text = (
+                    f"{name} is for robots that are built; a kept Model is loaded as it was saved"
+                )
+                raise ParameterError(Finding(f"bad-{name}", text, "error", name, allowed="False"))
         return load_model(path)
-    return complete(read(Path(path) if isinstance(path, str) else path))
+    source = Path(path) if isinstance(path, str) else path
+    described = read(source, package_dirs=package_dirs, contact=contact)
+    return complete(described, floating_base)
+
+
+def _kept(name: str) -> ParameterError:
+    text = f"{name} is for robots that are built; a kept Model is loaded as it was saved"
+    return ParameterError(Finding(f"bad-{name}", text, "error", name, allowed="False"))
 
 
 def build(
     system: Description | SystemBuilder,
-    floating_base: bool = False,
+    floating_base: bool | str = False,
     strict: bool = True,
     mimic: bool = True,
+    contact: bool | Contact = False,
 ) -> Model:
     """Make a Model from what was built in Python; arguments as for load_urdf.
+
+    Geometries and obstacles of the system itself need no `contact`. With one its surfaces hold
+    for the geometries that it names and for those without a surface of their own, and its
+    obstacles are added: one takes the place of the system's own of its name, and the default
+    floor gives way to any other.
 
     Raises:
         DescriptionError: with everything that is wrong with the description.
         ModelError: if a function of the user that it names is not registered, or is wrong.
+        ParameterError: an argument has a value that is not allowed.
     """
+    wanted = demand_contact(contact)
     if isinstance(system, SystemBuilder):
-        return complete(system.description(), floating_base, strict, mimic)
-    _demand_description(system)
-    return complete(check(system, strict=strict), floating_base, strict, mimic)
+        checked = system.description()
+    else:
+        _demand_description(system)
+        checked = check(system, strict=strict)
+    audit = Audit()
+    described = with_contact(checked, wanted, audit)
+    audit.raise_errors(checked.source)
+    return complete(described, floating_base, strict, mimic)
 
 
 def complete(
     description: Description,
-    floating_base: bool = False,
+    floating_base: bool | str = False,
     strict: bool = True,
     mimic: bool = True,
 ) -> Model:
@@ -110,17 +165,23 @@ def complete(
         DescriptionError: if a joint moves no inertia that would let it be simulated, no spline
             runs through a trajectory, or a joint that closes a loop is driven or coupled.
         ModelError: if a function of the user that it names is not registered, or is wrong.
+        ParameterError: the floating base is of no type that a base can have.
     """
+    base_joint = demand_floating(floating_base)
     if not mimic:
         joints = tuple(replace(joint, mimic=None) for joint in description.joints)
         description = replace(description, joints=joints)
-    model = compile_model(description, floating_base)
+    model = compile_model(description, base_joint)
     demand_consistent(model)
     findings = [*description.findings, *_judge_loops(model, description)]
+    findings += geometry_findings(model, description)
     if model.nv > 0 and model.nM == 0:
         findings.append(_too_large(model))
     model, note = _assembled(model)
-    return with_inertias(model, description, [*findings, *note], strict)
+    findings += note
+    model, note = out_of_obstacles(model)
+    findings += note
+    return with_masses(with_inertias(model, description, findings, strict))
 
 
 def _assembled(model: Model) -> tuple[Model, list[Finding]]:

@@ -37,7 +37,7 @@ from rbdyn_ros.output import output_path, write_whole
 
 SUFFIX = ".npz"
 FORMAT = "rbdyn_ros model"
-VERSION = 2
+VERSION = 3
 HEADER = "header"
 MAX_BYTES = 1 << 30  # what a file may unpack to: a robot of a million bodies
 MAX_HEADER = 1 << 26  # what its names and findings may take

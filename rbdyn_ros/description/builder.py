@@ -10,6 +10,7 @@ from rbdyn_ros.description.arguments import frame, name, number, vector, wrong
 from rbdyn_ros.description.audit import Audit, listing, quote
 from rbdyn_ros.description.builder_constraints import ConstraintBuilder
 from rbdyn_ros.description.builder_fields import FIELDS
+from rbdyn_ros.description.builder_geometries import GeometryBuilder
 from rbdyn_ros.description.check import judge_built
 from rbdyn_ros.description.poses import ZERO, pose
 from rbdyn_ros.description.types import (
@@ -26,7 +27,7 @@ from rbdyn_ros.description.types import (
 )
 
 
-class SystemBuilder(ConstraintBuilder):
+class SystemBuilder(ConstraintBuilder, GeometryBuilder):
     """A system of bodies that joints connect, part by part.
 
         swing = (
@@ -265,6 +266,8 @@ class SystemBuilder(ConstraintBuilder):
             base=self._base.name,
             springs=tuple(self._springs),
             constraints=tuple(self._constraints),
+            geometries=tuple(self._geometries),
+            obstacles=tuple(self._obstacles),
         )
         checked = judge_built(built, audit)
         audit.raise_errors(self._name)

@@ -20,6 +20,7 @@ class ConstraintBuilder:
     """Constraints, one sentence each."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._constraints: list[Constraint] = []
 
     def rod(

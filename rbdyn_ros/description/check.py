@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
-from rbdyn_ros.description.audit import Audit, quote, robot_element
+from rbdyn_ros.description.audit import Audit, robot_element
 from rbdyn_ros.description.constraints import judge_constraints
+from rbdyn_ros.description.geometry_check import judge_geometries
 from rbdyn_ros.description.inertials import judge_inertials
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.joints import judge_joint, judge_numbers
 from rbdyn_ros.description.kinds import judge_kinds
 from rbdyn_ros.description.mimics import judge_mimics, judge_reach
+from rbdyn_ros.description.names import judge_names
 from rbdyn_ros.description.springs import judge_springs
 from rbdyn_ros.description.topology import judge_references, judge_topology
-from rbdyn_ros.description.types import Constraint, Description, Joint, Link, Spring
-
-_Part = Link | Joint | Spring | Constraint
+from rbdyn_ros.description.types import Description
 
 
 def check(description: Description, *, strict: bool = True) -> Description:
@@ -75,10 +75,12 @@ def judge(
     if not description.links and not audit.partial:
         message = "has no links; the smallest robot is one <link name=.../>"
         audit.error("no-links", robot_element(description.name), None, message)
-    _judge_names("link", description.links, audit)
-    _judge_names("joint", description.joints, audit)
-    _judge_names("spring", description.springs, audit)
-    _judge_names("constraint", description.constraints, audit)
+    judge_names("link", description.links, audit)
+    judge_names("joint", description.joints, audit)
+    judge_names("spring", description.springs, audit)
+    judge_names("constraint", description.constraints, audit)
+    judge_names("geometry", description.geometries, audit)
+    judge_names("obstacle", description.obstacles, audit)
     judge_inertials(description.links, audit)
     sound = [joint for joint in description.joints if judge_numbers(joint, types, audit)]
     audit.partial |= len(sound) < len(description.joints)
@@ -89,22 +91,6 @@ def judge(
     judge_references(description.links, joints, audit)
     bodies = judge_topology(description, joints, audit)
     judge_springs(description, bodies, audit)
+    judge_geometries(description, bodies, audit)
     constraints = judge_constraints(description, joints, bodies, audit)
     return replace(description, joints=tuple(joints), constraints=constraints)
-
-
-def _judge_names(kind: str, parts: Sequence[_Part], audit: Audit) -> None:
-    first: dict[str, _Part] = {}
-    for part in parts:
-        name, line = part.name, part.line
-        if not name.strip() or "\0" in name:
-            message = f"the name {quote(name)} is empty or holds a NUL character"
-            audit.error("missing-name", f"{kind} {quote(name)}", line, message, found=name)
-        elif name in first:
-            before = first[name].line
-            known = line is not None and before is not None
-            lines = f", on lines {before} and {line}" if known else ""
-            message = f"the name is given to more than one {kind}{lines}; names must be unique"
-            audit.error("duplicate-name", f"{kind} {quote(name)}", line, message, found=name)
-        else:
-            first[name] = part

@@ -1,11 +1,16 @@
 """The joint library as an author sees it: names of types, and what each one takes.
 
-How a type moves is engine/jcalc.py; both are keyed by the name (model/joints.py).
+How a type moves is engine/joints/jcalc.py; both are keyed by the name (model/joints.py).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.description.audit import told
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 
 #: The six types that URDF knows.
 URDF_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
@@ -62,3 +67,24 @@ JOINT_SPECS: dict[str, JointSpec] = {
     "sixdof_fp": JointSpec(velocities=6),
     "sixdof_fs": JointSpec(velocities=6),
 }
+
+#: Types of the joint that carries a floating base; the first is the usual one.
+FLOATING_TYPES = ("floating", "sixdof_fp", "sixdof_fs")
+
+
+def demand_floating(floating_base: object) -> str:
+    """Return the type of the joint that carries the base, empty if it stands on the ground.
+
+    Raises:
+        ParameterError: it is neither True, False nor one of FLOATING_TYPES.
+    """
+    if isinstance(floating_base, bool | np.bool_):
+        return FLOATING_TYPES[0] if floating_base else ""
+    if isinstance(floating_base, str) and floating_base in FLOATING_TYPES:
+        return floating_base
+    allowed = f"True, False, {', '.join(map(repr, FLOATING_TYPES))}"
+    known = FLOATING_TYPES if isinstance(floating_base, str) else ()
+    message = f"floating_base is {told(floating_base)}; allowed are {allowed}"
+    hint = did_you_mean(str(floating_base), known) if known else ""
+    found = told(floating_base)
+    raise ParameterError(Finding("bad-argument", message + hint, found=found, allowed=allowed))

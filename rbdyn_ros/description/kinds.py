@@ -14,6 +14,15 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.description.audit import Audit, quote, robot_element, told
+from rbdyn_ros.description.geometries import (
+    Contact,
+    Geometry,
+    Obstacle,
+    Points,
+    Shape,
+    Surface,
+    WorldShape,
+)
 from rbdyn_ros.description.types import (
     Constraint,
     Description,
@@ -36,6 +45,7 @@ _TEXT: Kind = (str, "a text")
 _FLAG: Kind = (bool | np.bool_, "True or False")
 _COUNT: Kind = (int | np.integer, "a whole number")
 _LINE: Kind = (int | None, "a whole number or None")
+_SURFACE: Kind = (Surface, "a Surface")
 
 #: Of what kind a field must be, and how a sentence says so.
 _FIELDS: dict[type, dict[str, Kind]] = {
@@ -66,15 +76,30 @@ _FIELDS: dict[type, dict[str, Kind]] = {
     Gear: {"name": _TEXT, "terms": (tuple, "a sequence of GearTerm"), "line": _LINE},
     GearTerm: {"joint": _TEXT, "coordinate": _COUNT},
     Roll: {"name": _TEXT, "link": _TEXT, "on": _TEXT, "line": _LINE},
+    Geometry: {
+        "name": _TEXT,
+        "link": _TEXT,
+        "shape": (Shape, "a Sphere, Box, Cylinder, Capsule or Points"),
+        "surface": _SURFACE,
+        "line": _LINE,
+    },
+    Points: {"points": (tuple, "a sequence of points")},
+    Obstacle: {"name": _TEXT, "shape": (WorldShape, "a Plane, Sphere or Box"), "line": _LINE},
+    Contact: {
+        "surface": _SURFACE,
+        "surfaces": (Mapping, "a mapping of names to Surfaces"),
+    },
     Finding: {"code": _TEXT, "message": _TEXT, "severity": _TEXT, "element": _TEXT, "line": _LINE},
 }
-#: What the sequences of a Description hold, and how a sentence calls one of it.
-_PARTS: dict[str, tuple[type | UnionType, str]] = {
-    "links": (Link, "Link"),
-    "joints": (Joint, "Joint"),
-    "springs": (Spring, "Spring"),
-    "constraints": (Constraint, "Length, Gear or Roll"),
-    "findings": (Finding, "Finding"),
+#: What the sequences of a Description hold, how a sentence calls one of it, and how a finding.
+_PARTS: dict[str, tuple[type | UnionType, str, str]] = {
+    "links": (Link, "Link", "link"),
+    "joints": (Joint, "Joint", "joint"),
+    "springs": (Spring, "Spring", "spring"),
+    "constraints": (Constraint, "Length, Gear or Roll", "constraint"),
+    "geometries": (Geometry, "Geometry", "geometry"),
+    "obstacles": (Obstacle, "Obstacle", "obstacle"),
+    "findings": (Finding, "Finding", "finding"),
 }
 
 
@@ -84,17 +109,40 @@ def judge_kinds(description: Description, audit: Audit) -> bool:
     name: object = description.name
     robot = robot_element(name) if isinstance(name, str) else "robot"
     _judge_fields(description, _FIELDS[Description], "", robot, None, audit)
-    for field, (kind, called) in _PARTS.items():
-        parts: object = getattr(description, field)
-        if not isinstance(parts, tuple | list):
-            _wrong(field, parts, f"a tuple of {called}", robot, None, audit)
-            continue
-        for number, part in enumerate(parts, start=1):
-            if isinstance(part, kind):
-                _judge_part(part, field[:-1], number, audit)
-            else:
-                _wrong(f"number {number} of its {field}", part, f"a {called}", robot, None, audit)
+    for field in _PARTS:
+        _judge_parts(description, field, robot, audit)
     return len(audit.findings) == before
+
+
+def judge_contact_kinds(contact: Contact, audit: Audit) -> bool:
+    """Return whether every part of a Contact is of the kind that geometries.py says."""
+    before = len(audit.findings)
+    _judge_fields(contact, _FIELDS[Contact], "", "contact", None, audit)
+    _judge_parts(contact, "obstacles", "contact", audit)
+    if len(audit.findings) > before:
+        return False
+    surfaces: Mapping[Any, Any] = contact.surfaces
+    for name, surface in surfaces.items():
+        if not isinstance(name, str):
+            _wrong("a name in its surfaces", name, "a text", "contact", None, audit)
+        elif not isinstance(surface, Surface):
+            _wrong(f"the surface of {quote(name)}", surface, "a Surface", "contact", None, audit)
+    return len(audit.findings) == before
+
+
+def _judge_parts(whole: object, field: str, owner: str, audit: Audit) -> None:
+    kind, called, element = _PARTS[field]
+    parts: object = getattr(whole, field)
+    if not isinstance(parts, tuple | list):
+        _wrong(field, parts, f"a tuple of {called}", owner, None, audit)
+        return
+    for number, part in enumerate(parts, start=1):
+        if isinstance(part, kind):
+            _judge_part(part, element, number, audit)
+        else:
+            article = "an" if called[0] in "AEIOU" else "a"
+            what = f"number {number} of its {field}"
+            _wrong(what, part, f"{article} {called}", owner, None, audit)
 
 
 def _judge_part(part: Any, element: str, number: int, audit: Audit) -> None:
@@ -103,7 +151,7 @@ def _judge_part(part: Any, element: str, number: int, audit: Audit) -> None:
     owner, line = f"{element} {called}", line if isinstance(line, int) else None
     kinds = next(fields for kind, fields in _FIELDS.items() if isinstance(part, kind))
     _judge_fields(part, kinds, "", owner, line, audit)
-    for field, below in (("mimic", Mimic), ("motion", Trajectory)):
+    for field, below in (("mimic", Mimic), ("motion", Trajectory), ("shape", Points)):
         value = getattr(part, field, None)
         if isinstance(value, below):
             _judge_fields(value, _FIELDS[below], f"{field}.", owner, line, audit)

@@ -36,6 +36,14 @@
       J1: {times: [0, 1, 2], positions: [0, 1, 0], periodic: true}
       J2: {function: my_motion}     # registered with register_motion
 
+    contact: true                   # what the robot's <collision> elements say touches too
+    geometries:                     # what links touch obstacles with
+      toe: {link: rod, sphere: {radius: 0.02}, xyz: [1, 0, 0], friction: 0.6}
+      cover: {link: slider, mesh: {file: meshes/cover.stl, scale: [0.001, 0.001, 0.001]}}
+    floor: {height: 0, friction: .inf}              # a level plane; all of it may be left out
+    obstacles:                      # fixed in the world
+      step: {box: {size: [1, 1, 0.1]}, xyz: [1, 0, 0.05], friction: 0.5}
+
 Units are SI. Shapes are those of shapes.py, each with `density` or `mass` and with `xyz`, `rpy`;
 a link may have a list of them, or nothing: then it has no mass. A joint has `type`, `parent`,
 `child`, `origin` and `child_origin` (tables of `xyz` and `rpy`), `axis` (default [1, 0, 0]),
@@ -47,6 +55,11 @@ its type. A loop has `predecessor`, `successor`, `X_P` and `X_S` instead of
 must connect every link with the base. A constraint is of one kind; of a band `closed` (default
 true) and `radius` (of disks it goes round, default 0) may be left out, of a roll `axis` (then it
 is a sphere), and whatever is 0 or upright by default: types.py says what each means.
+
+A geometry has one of `box`, `sphere`, `cylinder`, `capsule`, `mesh` and `points` (a list of
+corners) and may have what geometries.Surface has; an obstacle one of `plane`, `sphere` and `box`.
+`contact: true` is as the argument `contact=True` of `load`: where no obstacle is named there is a
+floor at height 0. Meshes are looked for as those of a URDF, from the folder of this file.
 """
 
 from __future__ import annotations
@@ -58,20 +71,39 @@ from pathlib import Path
 from rbdyn_ros.description import urdf
 from rbdyn_ros.description.audit import Audit, quote
 from rbdyn_ros.description.check import judge
+from rbdyn_ros.description.contacts import demand_contact, with_contact
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.forms import Form, is_nothing
+from rbdyn_ros.description.geometries import Contact
 from rbdyn_ros.description.guard import refuse
 from rbdyn_ros.description.mechanism_constraints import read_constraints
+from rbdyn_ros.description.mechanism_geometries import (
+    read_floor,
+    read_geometries,
+    read_obstacles,
+)
 from rbdyn_ros.description.mechanism_joints import couple, drive, read_joints, read_loops
 from rbdyn_ros.description.mechanism_links import read_links
 from rbdyn_ros.description.mechanism_springs import read_springs
+from rbdyn_ros.description.mesh_files import MeshFiles
+from rbdyn_ros.description.meshes import Meshes
 from rbdyn_ros.description.types import Description, Link
 from rbdyn_ros.description.yaml_text import Node, Table, parse
 from rbdyn_ros.errors import DescriptionError, Finding
 
 VERSION = "rbdyn_mechanism"
-SECTIONS = ("links", "joints", "loops", "couplings", "constraints", "springs", "drives")
-KEYS = (VERSION, "name", "robot", "base", *SECTIONS)
+SECTIONS = (
+    "links",
+    "joints",
+    "loops",
+    "couplings",
+    "constraints",
+    "springs",
+    "drives",
+    "geometries",
+    "obstacles",
+)
+KEYS = (VERSION, "name", "robot", "base", "contact", "floor", *SECTIONS)
 ROBOT_SUFFIXES = (".urdf", ".xacro")
 
 
@@ -81,20 +113,24 @@ def read(
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
     xacro_args: Mapping[str, str] | None = None,
+    contact: bool | Contact = False,
 ) -> Description:
     """Read a mechanism file.
 
     Args:
         path: of the file.
         strict: refuse what could be repaired; otherwise repair it and add a warning.
-        package_dirs: for a xacro file it starts from, as for `urdf.read`.
-        xacro_args: likewise.
+        package_dirs: for meshes and for a xacro file it starts from, as for `urdf.read`.
+        xacro_args: for such a xacro file.
+        contact: as for `urdf.read`, of the robot it starts from. Geometries and obstacles of the
+            file itself need none; the obstacles of a Contact are added to its own.
 
     Returns:
         The checked Description; links and joints of the robot it starts from come first.
 
     Raises:
         DescriptionError: holds every error of the document, each with its line.
+        ParameterError: the contact is none.
     """
     path = Path(path)
     data = read_bytes(path, "a .yaml file", "the path of a mechanism file")
@@ -105,6 +141,7 @@ def read(
         strict=strict,
         package_dirs=package_dirs,
         xacro_args=xacro_args,
+        contact=contact,
     )
 
 
@@ -116,6 +153,7 @@ def read_text(
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
     xacro_args: Mapping[str, str] | None = None,
+    contact: bool | Contact = False,
 ) -> Description:
     """Read a mechanism from text.
 
@@ -127,24 +165,30 @@ def read_text(
         strict: as for `read`, like the others and what is returned.
         package_dirs: as for `read`.
         xacro_args: as for `read`.
+        contact: as for `read`.
 
     Raises:
         DescriptionError: holds every error of the document, each with its line.
+        ParameterError: the contact is none.
     """
+    wanted = demand_contact(contact)
     audit = Audit(strict=strict)
     top = parse(text, source, audit)
     _demand_version(top, source)
     form = Form(audit)
     form.table(top, "mechanism", "", KEYS)
+    wanted = _contact(top, wanted, form)
     robot = None
     if "robot" in top.nodes:
-        robot = _robot(top.nodes["robot"], folder, form, package_dirs, xacro_args)
+        touches = wanted is not None
+        robot = _robot(top.nodes["robot"], folder, form, package_dirs, xacro_args, touches)
         if robot is None:
             raise DescriptionError(audit.errors, source)
     described = _described(top, robot, source, form)
     if described is None:
         raise DescriptionError(audit.errors, source)
-    checked = judge(described, audit)
+    described = _touching(described, top, robot, Meshes(MeshFiles(folder, package_dirs)), form)
+    checked = judge(with_contact(described, wanted, audit), audit)
     audit.raise_errors(source)
     if robot is not None:
         _keep(robot, top, audit)
@@ -177,6 +221,25 @@ def _described(
         springs=tuple(springs),
         constraints=tuple(constraints),
     )
+
+
+def _contact(top: Table, wanted: Contact | None, form: Form) -> Contact | None:
+    """Return the Contact that is wanted by the caller, or else by the file."""
+    if "contact" not in top.nodes:
+        return wanted
+    said = form.flag(top.nodes["contact"], "contact", "")
+    return Contact() if said and wanted is None else wanted
+
+
+def _touching(
+    described: Description, top: Table, robot: Description | None, meshes: Meshes, form: Form
+) -> Description:
+    """Return a description with its geometries, those of the robot first, and its obstacles."""
+    own = read_geometries(_section("geometries", top, form), meshes, form)
+    floor = read_floor(top.nodes["floor"], form) if "floor" in top.nodes else []
+    obstacles = read_obstacles(_section("obstacles", top, form), form)
+    known = robot.geometries if robot is not None else ()
+    return replace(described, geometries=(*known, *own), obstacles=(*floor, *obstacles))
 
 
 def _demand_version(top: Table, source: str) -> None:
@@ -226,6 +289,7 @@ def _robot(
     form: Form,
     package_dirs: Sequence[str | Path],
     xacro_args: Mapping[str, str] | None,
+    touches: bool,
 ) -> Description | None:
     """Return the robot to start from, without the lines of its own file; None: an error."""
     name = form.name(node, "robot", "")
@@ -242,7 +306,11 @@ def _robot(
         return None
     try:
         robot = urdf.read_file(
-            folder / path, strict=audit.strict, package_dirs=package_dirs, xacro_args=xacro_args
+            folder / path,
+            strict=audit.strict,
+            package_dirs=package_dirs,
+            xacro_args=xacro_args,
+            contact=touches,
         )[0]
     except DescriptionError as error:
         audit.findings += [_quoted(finding, name, node.line) for finding in error.findings]
@@ -251,6 +319,7 @@ def _robot(
         robot,
         links=tuple(replace(link, line=None) for link in robot.links),
         joints=tuple(replace(joint, line=None) for joint in robot.joints),
+        geometries=tuple(replace(geometry, line=None) for geometry in robot.geometries),
         findings=tuple(_quoted(finding, name, node.line) for finding in robot.findings),
     )
 

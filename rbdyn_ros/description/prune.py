@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rbdyn_ros.description.audit import Audit, listing, quote
@@ -114,7 +115,7 @@ def prune(robot: Element, audit: Audit, source: str) -> None:
     if not _VERSION.fullmatch(version):
         message = f"the version of URDF is {quote(version)}; known is 1.x"
         audit.error("bad-version", "", robot.line, message, found=version, allowed="1.x")
-    _Pruner(audit).clean(robot, "")
+    Pruner(audit, SCHEMA).clean(robot, "")
 
 
 def _refuse_raw_xacro(robot: Element, source: str) -> None:
@@ -129,13 +130,16 @@ def _refuse_raw_xacro(robot: Element, source: str) -> None:
             refuse("raw-xacro", message, source, part.line, f"<{part.tag}>", "URDF")
 
 
-class _Pruner:
-    def __init__(self, audit: Audit) -> None:
+class Pruner:
+    """Prunes elements as a schema says, which has a Tag for each tag that is wanted."""
+
+    def __init__(self, audit: Audit, schema: Mapping[str, Tag]) -> None:
         self.audit = audit
+        self.schema = schema
 
     def clean(self, element: Element, owner: str) -> bool:
         """Prune one element and all below it; return False if it has to be dropped."""
-        spec = SCHEMA[element.tag]
+        spec = self.schema[element.tag]
         if element.tag in ("robot", "link", "joint"):
             name = element.get("name", "")
             owner = f"{element.tag} {quote(name)}" if name else f"{element.tag} without a name"
@@ -246,7 +250,7 @@ class _Pruner:
 
     def missing_child(self, element: Element, tag: str, owner: str) -> None:
         inside = f" in its <{element.tag}>" if element.tag == "inertial" else ""
-        attribute = next(iter(SCHEMA[tag].kinds))
+        attribute = next(iter(self.schema[tag].kinds))
         message = f"has no <{tag}>{inside}"
         allowed = f"<{tag} {attribute}=.../>"
         self.audit.error("missing-element", owner, element.line, message, allowed=allowed)
@@ -256,8 +260,9 @@ class _Pruner:
         tag = child.tag
         if tag in spec.ignored or len(tag) > 20:
             return
-        if tag in SCHEMA:
-            where = ", ".join(f"<{p}>" for p, parent in SCHEMA.items() if tag in parent.children)
+        if tag in self.schema:
+            above = [f"<{p}>" for p, parent in self.schema.items() if tag in parent.children]
+            where = ", ".join(above)
             message = f"<{tag}> does not belong here and is ignored; it belongs in {where}"
         elif guess := self.audit.hint(tag, spec.children):
             message = f"<{tag}> is unknown and ignored{guess}"

@@ -10,8 +10,12 @@ import contextlib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from rbdyn_ros.errors import Finding
+
+if TYPE_CHECKING:
+    from rbdyn_ros.description.geometries import Geometry, Obstacle
 
 Vec3 = tuple[float, float, float]
 Quat = tuple[float, float, float, float]
@@ -317,6 +321,8 @@ class Description:
             graph: joints may run either way, and close loops.
         springs: spring-dampers between points.
         constraints: what holds between bodies beside their joints.
+        geometries: shapes of links that touch the obstacles.
+        obstacles: shapes fixed in the world.
     """
 
     name: str
@@ -327,3 +333,5 @@ class Description:
     base: str = ""
     springs: tuple[Spring, ...] = ()
     constraints: tuple[Constraint, ...] = ()
+    geometries: tuple[Geometry, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()

@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from rbdyn_ros.description import guard
+from rbdyn_ros.description import collisions, guard
 from rbdyn_ros.description.audit import Audit, quote
 from rbdyn_ros.description.check import judge
+from rbdyn_ros.description.contacts import demand_contact, with_contact
 from rbdyn_ros.description.files import read_bytes
+from rbdyn_ros.description.geometries import Contact
 from rbdyn_ros.description.joint_types import URDF_TYPES
+from rbdyn_ros.description.mesh_files import MeshFiles
+from rbdyn_ros.description.meshes import Meshes
 from rbdyn_ros.description.poses import quat_from_rpy
 from rbdyn_ros.description.prune import WANTED, prune
 from rbdyn_ros.description.types import (
@@ -39,6 +43,7 @@ def read(
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
     xacro_args: Mapping[str, str] | None = None,
+    contact: bool | Contact = False,
 ) -> Description:
     """Read a robot from a file or from URDF text.
 
@@ -46,9 +51,11 @@ def read(
         source: path of a ``.urdf`` or ``.xacro`` file, or the text of a URDF.
         strict: refuse what could be repaired (an unknown mimic target, a missing limit);
             otherwise repair it and add a warning to ``findings``.
-        package_dirs: folders where ``$(find package)`` of a xacro file is looked for; each
-            may hold the package or be the package.
+        package_dirs: folders where ``$(find package)`` of a xacro file and the packages of meshes
+            are looked for; each may hold the package or be the package.
         xacro_args: values for the ``$(arg ...)`` of a xacro file.
+        contact: True or a Contact: read the `<collision>` elements and the meshes they name, and
+            put up the obstacles of the Contact; False: nothing of them is looked at.
 
     Returns:
         The checked Description, in SI units; links and joints in the order of the text.
@@ -56,14 +63,19 @@ def read(
     Raises:
         DescriptionError: holds every error of the document, each with its line. For a xacro
             file lines are those of what the command ``xacro`` prints.
+        ParameterError: the contact is none.
     """
     if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
-        return read_text(source, strict=strict)
+        return read_text(source, strict=strict, package_dirs=package_dirs, contact=contact)
     if isinstance(source, str) and source.startswith(_ADDRESSES):
         message = f"{quote(source, 200)} is an address, not a path; give the path of the file"
         guard.refuse("not-a-path", message, "", found=source, allowed="a path or URDF text")
     return read_file(
-        Path(source), strict=strict, package_dirs=package_dirs, xacro_args=xacro_args
+        Path(source),
+        strict=strict,
+        package_dirs=package_dirs,
+        xacro_args=xacro_args,
+        contact=contact,
     )[0]
 
 
@@ -73,46 +85,76 @@ def read_file(
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
     xacro_args: Mapping[str, str] | None = None,
+    contact: bool | Contact = False,
 ) -> tuple[Description, str]:
     """Read a robot file once; return what it describes and the URDF text that says so.
 
     Arguments and errors are those of ``read``; the text of a xacro file is the expanded one.
     """
+    wanted = demand_contact(contact)
     data = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
     audit = Audit(strict=strict)
+    touch = None if wanted is None else (wanted, Meshes(MeshFiles(path.parent, package_dirs)))
     if path.suffix.lower() != ".xacro":
-        return _read(data, str(path), audit), guard.decode(data, str(path))
+        return _read(data, str(path), audit, touch), guard.decode(data, str(path))
     guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro looks at it
     text = expand(path, audit, package_dirs, xacro_args)
-    return _read(text, f"{path} (as expanded by xacro)", audit), text
+    return _read(text, f"{path} (as expanded by xacro)", audit, touch), text
 
 
-def read_text(text: str | bytes, *, source: str = "<text>", strict: bool = True) -> Description:
-    """Read a robot from the text of a URDF; never opens a file and never runs xacro.
+def read_text(
+    text: str | bytes,
+    *,
+    source: str = "<text>",
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+    contact: bool | Contact = False,
+) -> Description:
+    """Read a robot from the text of a URDF; never runs xacro.
+
+    The only files that are opened are meshes of packages, and these only for a contact.
 
     Args:
         text: the document; bytes are decoded as they declare.
         source: where it came from, for messages.
         strict: as for ``read``.
+        package_dirs: where the packages of meshes are looked for, as for ``read``.
+        contact: as for ``read``.
 
     Returns:
         The checked Description.
 
     Raises:
         DescriptionError: holds every error of the document, each with its line.
+        ParameterError: the contact is none.
     """
-    return _read(text, source, Audit(strict=strict))
+    wanted = demand_contact(contact)
+    touch = None if wanted is None else (wanted, Meshes(MeshFiles(None, package_dirs)))
+    return _read(text, source, Audit(strict=strict), touch)
 
 
-def _read(text: str | bytes, source: str, audit: Audit) -> Description:
+def _read(
+    text: str | bytes, source: str, audit: Audit, touch: tuple[Contact, Meshes] | None
+) -> Description:
     with _collector_paused():
-        description = judge(_convert(text, source, audit), audit, URDF_TYPES)
+        description = judge(_convert(text, source, audit, touch), audit, URDF_TYPES)
     audit.raise_errors(source)
     return replace(description, findings=audit.sorted())
 
 
-def _convert(text: str | bytes, source: str, audit: Audit) -> Description:
-    robot = guard.parse(text, source, "robot", WANTED)
+def _convert(
+    text: str | bytes, source: str, audit: Audit, touch: tuple[Contact, Meshes] | None
+) -> Description:
+    if touch is None:
+        return _described(guard.parse(text, source, "robot", WANTED), source, audit)
+    contact, meshes = touch
+    robot = guard.parse(text, source, "robot", collisions.WANTED)
+    geometries = collisions.read_collisions(robot, meshes, audit)
+    described = replace(_described(robot, source, audit), geometries=geometries)
+    return with_contact(described, contact, audit)
+
+
+def _described(robot: guard.Element, source: str, audit: Audit) -> Description:
     prune(robot, audit, source)
     lines = {tag: [part.line for part in robot if part.tag == tag] for tag in ("link", "joint")}  # type: ignore[attr-defined]
     name = robot.attrib.setdefault("name", "")  # if missing: reported, the rest is still judged

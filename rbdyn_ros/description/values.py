@@ -44,7 +44,7 @@ def judge_finite(
     if are_finite(values, count):
         return True
     single = values[0] if count == 1 and isinstance(values, tuple) and values else values
-    shown = single if isinstance(single, str) else told(single)
+    shown = told(single)
     allowed = "a finite number" if count == 1 else f"{count} finite numbers"
     message = f"the {what} is {shown}, not {allowed}"
     audit.error("not-finite", owner, line, message, found=shown, allowed=allowed)
@@ -56,15 +56,19 @@ def judge_sign(what: str, value: float, owner: str, line: int | None, audit: Aud
     if value < 0.0:
         found = f"{value:g}"
         message = f"the {what} is {found}; it must not be negative"
-        audit.error(f"negative-{what}", owner, line, message, found=found, allowed=">= 0")
+        audit.error(_code("negative", what), owner, line, message, found=found, allowed=">= 0")
 
 
-def judge_positive(what: str, value: float, owner: str, line: int | None, audit: Audit) -> None:
-    """Add an error if this is no finite number above 0."""
-    if judge_finite(what, (value,), 1, owner, line, audit) and value <= 0.0:
-        found = f"{value:g}"
-        message = f"the {what} is {found}; it must be above 0"
-        audit.error(f"non-positive-{what}", owner, line, message, found=found, allowed="> 0")
+def judge_positive(what: str, value: float, owner: str, line: int | None, audit: Audit) -> bool:
+    """Return whether this is a finite number above 0; if not, add an error."""
+    if not judge_finite(what, (value,), 1, owner, line, audit):
+        return False
+    if value > 0.0:
+        return True
+    found = f"{value:g}"
+    message = f"the {what} is {found}; it must be above 0"
+    audit.error(_code("non-positive", what), owner, line, message, found=found, allowed="> 0")
+    return False
 
 
 def judge_pose(what: str, pose: object, owner: str, line: int | None, audit: Audit) -> bool:
@@ -82,3 +86,7 @@ def judge_pose(what: str, pose: object, owner: str, line: int | None, audit: Aud
     message = f"the quaternion of the {what} has length {length:g}; it must be 1"
     audit.error("bad-quaternion", owner, line, message, found=str(pose.quat), allowed="length 1")
     return False
+
+
+def _code(wrong: str, what: str) -> str:
+    return f"{wrong}-{what}".replace(" ", "-")

@@ -18,7 +18,7 @@ from typing import NoReturn
 from rbdyn_ros.description.audit import Audit, quote
 from rbdyn_ros.description.guard import refuse
 
-_PACKAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+PACKAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _XACRO_FIND = "_eval_find"  # what xacro calls for $(find ...); it has no public hook
 _expanding = threading.Lock()  # xacro keeps its state in module globals
 
@@ -35,7 +35,7 @@ def find_package(name: str, package_dirs: Sequence[str | Path] = ()) -> Path | N
         package_dirs: folders to look in first: each may hold the package or be the package.
             After them the sourced ROS workspaces are asked, if there are any.
     """
-    if not _PACKAGE_NAME.fullmatch(name):
+    if not PACKAGE_NAME.fullmatch(name):
         return None
     for folder in map(Path, package_dirs):
         if folder.resolve().name == name and folder.is_dir():

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.description.audit import Audit, quote
+from rbdyn_ros.judge.geom_arrays import GEOM_TYPES, judge_geom_arrays
 from rbdyn_ros.judge.numbering import joint_kinds, numbering, pair_number
 from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.couplings import DRIVEN, FOLLOWING, FREE, joint_classes
@@ -40,6 +41,8 @@ LENGTHS = {
     "length_names": "nlength",
     "gear_names": "ngear",
     "roll_names": "nroll",
+    "geom_names": "ngeom",
+    "obstacle_names": "nobstacle",
 }
 
 FLAGS = ("jnt_reversed", "jnt_limited", "jnt_actuated", "length_closed")
@@ -55,6 +58,7 @@ INDICES = {
     "roll_bodyid": "nbody",
     "term_jntid": "njnt",
     "term_coord": "nv",
+    "geom_bodyid": "nbody",
 }
 
 #: Shares of something, and the least there may be of it.
@@ -62,13 +66,14 @@ SHARES = {
     "drive_knotnum": ("nknot", 0),
     "length_pointnum": ("npoint", 2),
     "gear_termnum": ("nterm", 1),
+    "geom_vertnum": ("nvert", 1),
 }
 
 _CARRYING = [kind for kind, row in JOINT_KINDS.items() if row.nv > 0]
 TYPES = {"jnt_type": [*_CARRYING, JointType.USER], "loop_type": list(JointType)}
 
 #: Fields with indices and flags that nothing else decides.
-FREE_FIELDS = (*FLAGS, *INDICES, *SHARES, *TYPES, "jnt_mimic")
+FREE_FIELDS = (*FLAGS, *INDICES, *SHARES, *TYPES, *GEOM_TYPES, "jnt_mimic")
 
 
 def judge_arrays(arrays: Arrays, names: Names, audit: Audit) -> None:
@@ -88,6 +93,7 @@ def judge_arrays(arrays: Arrays, names: Names, audit: Audit) -> None:
     _judge_numbers(arrays, audit)
     _judge_ranges(arrays, sizes, audit)
     _judge_types(arrays, names, audit)
+    judge_geom_arrays(arrays, audit)
     if audit.errors:
         return
     kinds = joint_kinds(arrays, names["jnt_usertype"])

@@ -15,6 +15,7 @@ from rbdyn_ros.description.types import Description
 from rbdyn_ros.engine.constants import move, survey
 from rbdyn_ros.entry import stage
 from rbdyn_ros.errors import DescriptionError, Finding, Severity
+from rbdyn_ros.judge.mobility import LOCKED, mobility
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
@@ -33,9 +34,6 @@ MAX_ROUNDS = 50
 
 #: Part of the heaviest joint's inertia below which a joint's own is worth a warning.
 TINY_INERTIA = 1e-11
-
-#: Below this part of what it would be without constraints, a dof's mobility is a rounding error.
-LOCKED = 1e-9
 
 _survey = stage(survey)
 _move = stage(move)
@@ -68,20 +66,12 @@ def with_inertias(
 def _constrained(m: Model, inertia: Floats) -> Floats:
     """Return the inertia each dof sees when loops and other constraints hold: 1 / (M_c^-1)_kk.
 
-    M_c^-1 = M^-1 - M^-1 K^T (K M^-1 K^T)^+ K M^-1 maps forces to accelerations (RBDA eq 3.17).
     A dof that cannot move at qpos0 keeps the inertia of the open tree.
     """
     if m.nefc == 0 or m.nv == 0:
         return inertia
-    d = Data(m)
-    _survey(m, d)
-    M = np.zeros((m.nv, m.nv))
-    rows = np.repeat(np.arange(m.nv), m.M_rownnz)
-    M[rows, m.M_colind] = M[m.M_colind, rows] = d.M
-    free = np.linalg.inv(M)
-    Y = d.efc_J @ free
-    held = np.diagonal(free - Y.T @ np.linalg.pinv(d.efc_J @ Y.T, rcond=1e-6, hermitian=True) @ Y)
-    moves = held > LOCKED * np.diagonal(free)
+    free, held = map(np.diagonal, mobility(m))
+    moves = held > LOCKED * free
     return np.where(moves, 1.0 / np.where(moves, held, 1.0), inertia)
 
 

@@ -50,6 +50,7 @@ def numbering(
         "drive_knotadr": _starts(arrays["drive_knotnum"]),
         "length_pointadr": _starts(arrays["length_pointnum"]),
         "gear_termadr": _starts(arrays["gear_termnum"]),
+        "geom_vertadr": _starts(arrays["geom_vertnum"]),
     }
     found = {
         **starts,

@@ -1,7 +1,7 @@
 """Functions of the user that kernels call by their address: joint types and motions.
 
 A Model keeps their names; the addresses of machine code are looked up when it is made, so they
-differ from process to process and are never stored. engine/user.py compiles and registers.
+differ from process to process and are never stored. engine/joints/user.py compiles and registers.
 """
 
 from __future__ import annotations

@@ -24,9 +24,18 @@ from rbdyn_ros.model.couplings import (
     joint_addresses,
     joint_classes,
 )
+from rbdyn_ros.model.geoms import geom_names, geoms
 from rbdyn_ros.model.joints import JOINT_KINDS, TYPE_OF_NAME, JointKind, JointType, user_kind
 from rbdyn_ros.model.loops import loop_kinds
-from rbdyn_ros.model.lumping import WORLD, Body, Placement, Tree, lump, lumped_inertia
+from rbdyn_ros.model.lumping import (
+    WORLD,
+    Body,
+    Placement,
+    Tree,
+    free_name,
+    lump,
+    lumped_inertia,
+)
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.motion import driven_coordinates
 from rbdyn_ros.model.rotation import Array, mat_to_quat, plane_basis, turn_base
@@ -35,35 +44,31 @@ Arrays = dict[str, NDArray[Any]]
 
 DEFAULT_SOLREF = (0.02, 1.0)  # limit spring: 20 ms, critically damped; MuJoCo's default
 NO_LIMIT = Limit()
-ROOT_JOINT = "root_joint"
 
 
-def compile_model(description: Description, floating_base: bool = False) -> Model:
+def compile_model(description: Description, floating_base: str = "") -> Model:
     """Turn a checked description into a Model.
 
     dof_inertia0 is left at 0: engine/constants.py fills it, with the engine's own kernels.
 
     Args:
         description: judged by description/check.py.
-        floating_base: put a free joint `root_joint` between the world and the base link.
+        floating_base: type of a joint `root_joint` between the world and the base link; empty:
+            there is none.
 
     Raises:
         ModelError: if a function of the user that it names is not registered.
     """
     tree = lump(description, floating_base)
-    joints = [body.joint for body in tree.bodies[1:]]
+    joints = tree.joints
     follow = couplings(joints)
-    driven = np.array([joint is not None and joint.motion is not None for joint in joints], bool)
+    driven = np.array([joint.motion is not None for joint in joints], bool)
     classes = joint_classes(follow["jnt_mimic"], driven)
     arrays = {**follow, **_bodies(tree), **_joints(tree, follow, classes)}
     arrays.update({**_frames(tree), **_loops(tree)})
     arrays.update(
         driven_coordinates(
-            [
-                joint
-                for joint, kind in zip(joints, classes, strict=True)
-                if joint is not None and kind == DRIVEN
-            ]
+            [joint for joint, kind in zip(joints, classes, strict=True) if kind == DRIVEN]
         )
     )
     arrays.update(_dofs(tree, arrays, classes))
@@ -76,8 +81,10 @@ def compile_model(description: Description, floating_base: bool = False) -> Mode
     loop_types = [_user_type(loop.joint) for loop in tree.loops]
     freedoms = [kind.nv for kind in loop_kinds(arrays, loop_types)]
     arrays.update(equations(arrays, freedoms))
+    arrays.update(geoms(description, tree.frames))
     names = {
         **constraint_names(description.constraints),
+        **geom_names(description, tree.frames),
         "body_names": _body_names(tree),
         "jnt_names": joint_names,
         "frame_names": list(tree.frames),
@@ -106,41 +113,32 @@ def _body_names(tree: Tree) -> list[str]:
     names = [body.name for body in tree.bodies]
     if WORLD in names[1:]:  # a floating root link may be called like the world
         i = names.index(WORLD, 1)
-        names[i] = _free_name(f"{WORLD}_link", names)
+        names[i] = free_name(f"{WORLD}_link", names)
     return names
 
 
 def _joint_names(tree: Tree) -> list[str]:
-    names = [body.joint.name for body in tree.bodies if body.joint]
-    if any(body.joint is None for body in tree.bodies[1:]):
-        names.insert(0, _free_name(ROOT_JOINT, names))
-    return names
+    return [joint.name for joint in tree.joints]
 
 
-def _free_name(wanted: str, taken: list[str]) -> str:
-    while wanted in taken:
-        wanted += "_"
-    return wanted
+def _type_of(joint: Joint) -> JointType:
+    return TYPE_OF_NAME.get(joint.type, JointType.USER)
 
 
-def _type_of(joint: Joint | None) -> JointType:
-    return TYPE_OF_NAME.get(joint.type, JointType.USER) if joint else JointType.FREE
-
-
-def _kind_of(joint: Joint | None) -> JointKind:
+def _kind_of(joint: Joint) -> JointKind:
     kind = _type_of(joint)
-    if joint is None or kind != JointType.USER:
+    if kind != JointType.USER:
         return JOINT_KINDS[kind]
     return user_kind(registered_joint(joint.type).nv)
 
 
-def _user_type(joint: Joint | None) -> str:
-    return joint.type if joint and _type_of(joint) == JointType.USER else ""
+def _user_type(joint: Joint) -> str:
+    return joint.type if _type_of(joint) == JointType.USER else ""
 
 
-def _motion_name(joint: Joint | None) -> str:
+def _motion_name(joint: Joint) -> str:
     """Return the name of the function that drives a joint; raises ModelError if none fits."""
-    if joint is None or not isinstance(joint.motion, str):
+    if not isinstance(joint.motion, str):
         return ""
     given, needed = registered_motion(joint.motion).nv, _kind_of(joint).nv
     if given != needed:
@@ -202,14 +200,14 @@ def _principal(inertia: Array) -> tuple[Array, Array]:
 
 def _joints(tree: Tree, follow: Arrays, classes: NDArray[np.int64]) -> Arrays:
     bodies = tree.bodies[1:]
-    joints = [body.joint for body in bodies]
+    joints = tree.joints
     kinds = [_kind_of(joint) for joint in joints]
     nq, nv = [kind.nq for kind in kinds], [kind.nv for kind in kinds]
     types = np.array([_type_of(joint) for joint in joints], np.int64)
     forward = np.array([body.forward for body in bodies], bool)
     # what has no freedom has no limits and no spring; what follows keeps its range to be read
     limits = [
-        (joint.limit if joint and kind != DRIVEN else None) or NO_LIMIT
+        (joint.limit if kind != DRIVEN else None) or NO_LIMIT
         for joint, kind in zip(joints, classes, strict=True)
     ]
     ranges = np.array([(limit.lower, limit.upper) for limit in limits]).reshape(-1, 2)
@@ -219,19 +217,17 @@ def _joints(tree: Tree, follow: Arrays, classes: NDArray[np.int64]) -> Arrays:
         for joint, kind, where in zip(joints, kinds, classes, strict=True)
         if where == FREE
     ]
-    stiff = [joint.stiffness if joint else 0.0 for joint in joints]
+    stiff = [joint.stiffness for joint in joints]
     return {
         "jnt_type": types,
         "jnt_reversed": ~forward,
         "jnt_common": forward & (types <= JointType.PLANAR),
         **joint_addresses(nq, nv, follow["jnt_mimic"], classes),
         "jnt_dofnum": np.array(nv, np.int64),
-        "jnt_actuated": np.array(
-            [joint.actuated if joint else False for joint in joints], np.int64
-        ),
+        "jnt_actuated": np.array([joint.actuated for joint in joints], np.int64),
         "jnt_bodyid": np.arange(1, len(bodies) + 1),
         "jnt_userid": np.where(user, np.cumsum(user) - 1, -1),
-        "jnt_axis": np.array([_axis(joint) for joint in joints]).reshape(-1, 3),
+        "jnt_axis": np.array([joint.axis for joint in joints]).reshape(-1, 3),
         "jnt_param": np.array([_parameters(joint) for joint in joints]),
         "jnt_limited": np.isfinite(ranges).any(axis=1) & (classes == FREE),
         "jnt_range": ranges,
@@ -239,28 +235,23 @@ def _joints(tree: Tree, follow: Arrays, classes: NDArray[np.int64]) -> Arrays:
         "jnt_velocity": np.array([limit.velocity for limit in limits]),
         "jnt_solref": np.tile(DEFAULT_SOLREF, (len(bodies), 1)),
         "jnt_stiffness": np.where(classes == FREE, np.array(stiff), 0.0),
-        "jnt_rotbase": np.array([_rotation_base(body) for body in bodies]),
+        "jnt_rotbase": np.array(
+            [_rotation_base(body, joint) for body, joint in zip(bodies, joints, strict=True)]
+        ),
         "jnt_basis": np.array([_basis(joint) for joint in joints]),
         "qpos0": np.array([q for _, kind in free for q in kind.qpos0]),
-        "qpos_spring": np.array(
-            [q for joint, kind in free for q in (joint.rest if joint else ()) or kind.qpos0]
-        ),
+        "qpos_spring": np.array([q for joint, kind in free for q in joint.rest or kind.qpos0]),
     }
 
 
-def _axis(joint: Joint | None) -> Sequence[float]:
-    return joint.axis if joint else (0.0, 0.0, 1.0)
-
-
-def _parameters(joint: Joint | None) -> list[float]:
-    names = JOINT_SPECS[joint.type].parameters if joint else ()
-    values = [joint.parameters[name] for name in names] if joint else []
+def _parameters(joint: Joint) -> list[float]:
+    values = [joint.parameters[name] for name in JOINT_SPECS[joint.type].parameters]
     return values + [0.0] * (MAX_PARAMETERS - len(values))
 
 
-def _basis(joint: Joint | None) -> Array:
+def _basis(joint: Joint) -> Array:
     """Return rows x, y, z: z along the axis, or x and y along both axes of a universal joint."""
-    if joint is None or JOINT_SPECS[joint.type].axes == 0:
+    if JOINT_SPECS[joint.type].axes == 0:
         return np.eye(3)
     axis = np.array(joint.axis)
     if joint.axis2 is None:
@@ -271,9 +262,9 @@ def _basis(joint: Joint | None) -> Array:
     return np.array([other, np.cross(axis, other), axis])
 
 
-def _rotation_base(body: Body) -> Array:
+def _rotation_base(body: Body, joint: Joint) -> Array:
     """Return turn_base behind body_mat; of a reversed joint, which turns before it, alone."""
-    return turn_base(body.place.mat if body.forward else np.eye(3), _axis(body.joint))
+    return turn_base(body.place.mat if body.forward else np.eye(3), joint.axis)
 
 
 def _dofs(tree: Tree, arrays: Arrays, classes: NDArray[np.int64]) -> Arrays:
@@ -282,13 +273,13 @@ def _dofs(tree: Tree, arrays: Arrays, classes: NDArray[np.int64]) -> Arrays:
     rows: dict[str, list[Any]] = {key: [] for key in _DOF_KEYS}
     newframe: dict[int, list[int]] = {FREE: [], DRIVEN: [], FOLLOWING: []}
     transmission: dict[int, list[Any]] = {FREE: [], DRIVEN: [], FOLLOWING: []}
-    for i, body in enumerate(bodies[1:], start=1):
-        joint, kind = body.joint, _kind_of(body.joint)
+    for i, joint in enumerate(tree.joints, start=1):
+        kind = _kind_of(joint)
         above = last_dof[parent[i]]
         newframe[classes[i - 1]] += kind.newframe
         transmission[classes[i - 1]] += _transmission(joint, kind)
         if classes[i - 1] == FREE:
-            for k, limit in enumerate(joint.limits if joint else ()):
+            for k, limit in enumerate(joint.limits):
                 if math.isfinite(limit.lower) or math.isfinite(limit.upper):
                     rows["limit_dofid"].append(len(rows["dof_bodyid"]) + k)
                     rows["limit_range"].append((limit.lower, limit.upper))
@@ -296,9 +287,9 @@ def _dofs(tree: Tree, arrays: Arrays, classes: NDArray[np.int64]) -> Arrays:
                 rows["dof_bodyid"].append(i)
                 rows["dof_jntid"].append(i - 1)
                 rows["dof_parentid"].append(above)
-                rows["dof_armature"].append(joint.armature if joint else 0.0)
-                rows["dof_damping"].append(joint.damping if joint else 0.0)
-                rows["dof_frictionloss"].append(joint.friction if joint else 0.0)
+                rows["dof_armature"].append(joint.armature)
+                rows["dof_damping"].append(joint.damping)
+                rows["dof_frictionloss"].append(joint.friction)
                 above = len(rows["dof_bodyid"]) - 1
         last_dof[i] = above
     nv = len(rows["dof_bodyid"])
@@ -317,11 +308,11 @@ def _dofs(tree: Tree, arrays: Arrays, classes: NDArray[np.int64]) -> Arrays:
     }
 
 
-def _transmission(joint: Joint | None, kind: JointKind) -> list[tuple[float, ...]]:
-    return list(joint.transmission) if joint and joint.transmission else [(0.0,) * 6] * kind.nv
+def _transmission(joint: Joint, kind: JointKind) -> list[tuple[float, ...]]:
+    return list(joint.transmission) if joint.transmission else [(0.0,) * 6] * kind.nv
 
 
-def _reflect(joints: Sequence[Joint | None], arrays: Arrays) -> None:
+def _reflect(joints: Sequence[Joint], arrays: Arrays) -> None:
     """Add what acts along a joint that follows to the dof it follows, as seen there."""
     nv = len(arrays["dof_armature"])
     for j, joint in enumerate(joints):
@@ -330,7 +321,7 @@ def _reflect(joints: Sequence[Joint | None], arrays: Arrays) -> None:
             arrays["jnt_mimic"][j],
             arrays["jnt_mimic_ratio"][j],
         )
-        if joint is None or leader < 0 or k >= nv:
+        if leader < 0 or k >= nv:
             continue
         arrays["dof_armature"][k] += r * r * joint.armature
         arrays["dof_damping"][k] += r * r * joint.damping
@@ -374,7 +365,7 @@ def _loops(tree: Tree) -> Arrays:
         "loop_bodyid": _pairs(ends, lambda place: place.body, np.int64),
         "loop_pos": _pairs(ends, lambda place: place.pos),
         "loop_quat": _pairs(ends, lambda place: mat_to_quat(place.mat)),
-        "loop_axis": np.array([_axis(joint) for joint in joints]),
+        "loop_axis": np.array([joint.axis for joint in joints]),
         "loop_basis": np.array([_basis(joint) for joint in joints]),
         "loop_param": np.array([_parameters(joint) for joint in joints]),
     }

@@ -26,16 +26,16 @@ FREE, DRIVEN, FOLLOWING = range(3)
 MAX_M_ENTRIES = 2_000_000
 
 
-def couplings(joints: Sequence[Joint | None]) -> Arrays:
+def couplings(joints: Sequence[Joint]) -> Arrays:
     """Return jnt_mimic, jnt_mimic_ratio and jnt_mimic_offset; chains lead to their last joint.
 
     Args:
         joints: in the order of the Model, passed by description/mimics.py.
     """
-    number = {joint.name: j for j, joint in enumerate(joints) if joint}
+    number = {joint.name: j for j, joint in enumerate(joints)}
     followed = np.full(len(joints), -1)
     ratio, offset = np.ones(len(joints)), np.zeros(len(joints))
-    mimics = {j: joint.mimic for j, joint in enumerate(joints) if joint and joint.mimic}
+    mimics = {j: joint.mimic for j, joint in enumerate(joints) if joint.mimic}
     for first in mimics:
         chain = []  # of joints whose leader is not known yet
         j = first

@@ -96,6 +96,14 @@ DATA_FIELDS = (
     Field("efc_force", ("nefc",), "lambda, of minimum norm", stage="aba"),
     Field("qfrc_constraint", ("nv",), "K^T lambda", stage="aba"),
     Field("qfrc_drive", ("nv",), "force of what moves a dof by drive_mode", stage="aba"),
+    # what touches the surroundings; a list of the first ncontact points
+    Field("contact_geom", ("ncontact", 2), "geometry and obstacle", "int", "contact"),
+    Field("contact_pos", ("ncontact", 3), "point of the geometry [m]", stage="contact"),
+    Field("contact_normal", ("ncontact", 3), "of the obstacle, outward", stage="contact"),
+    Field("contact_dist", ("ncontact",), "distance, less than 0 [m]", stage="contact"),
+    Field("contact_force", ("ncontact", 3), "on the robot, world axes [N]", stage="contact"),
+    Field("cfrc_contact", ("ntouch", 6), "sum of those on a body", stage="contact"),
+    Field("qfrc_contact", ("nv",), "the same as joint forces", stage="contact"),
     # forces across joints, [moment; force]
     Field("cfrc_int", ("nbody", 6), "from the parent on the body", stage="joint_forces"),
     Field("jnt_force", ("njnt", 6), "from predecessor on successor, in F_s", stage="joint_forces"),
@@ -127,6 +135,21 @@ DATA_FIELDS = (
     Field("efc_share", (1,), "of k that K qacc has to be", stage="aba"),
     Field("efc_rate", (1,), "share of efc_vel that is taken away per second", stage="aba"),
     Field("drive_held", (1,), "1 while a Runge-Kutta step keeps drive_qacc", stage="integrate"),
+    # scratch of frames: bodies from the one of a frame up to the root, their poses, their axes
+    Field("chain", ("nbody",), "the bodies, that of the frame first", "int", "chain"),
+    Field("chain_xpos", ("nbody", 3), "as xpos", stage="chain"),
+    Field("chain_xmat", ("nbody", 9), "as xmat", stage="chain"),
+    Field("chain_cdof", ("nvall", 6), "as cdof, but about the origin of the root", stage="chain"),
+    # scratch of derivatives
+    Field("cdof_rate", ("nvall", 6), "derivative of the dof's axis by itself", stage="axis_rates"),
+    Field("cdof_ddot", ("nvall", 6), "derivative of cdof_dot likewise", stage="derivatives"),
+    Field("crb_rate", ("nbody", 12), "B of the subtree: N by rows, p", stage="composite_rates"),
+    Field("xfrc_sum", ("nbody", 6), "xfrc_applied of the subtree", stage="derivatives"),
+    Field("xfrc_turn", ("nbody", 9), "how its moment turns, by rows", stage="derivatives"),
+    # scratch of contacts
+    Field("contact_rate", ("ntouch", 6), "change of cfrc_contact per second", stage="contact"),
+    Field("clip", (2, 12, 3), "corners of a face that is cut along another", stage="contact"),
+    Field("contact_slope", ("ntouch", 21), "-d(cfrc_contact) / d(cvel)", stage="contact"),
     # scratch of constraints
     Field("efc_wrench", ("nwrench", 6), "what an equation exerts on a body", stage="constraint"),
     Field("row_terms", ("nefc",), "largest term of a row of K", stage="constraint"),
@@ -167,6 +190,8 @@ DATA_FIELDS = (
     Field("drive_time", (1,), "the time, for functions that drive joints", stage="drive"),
     # health
     Field("efc_rank", (), "independent constraint equations", "int", "aba"),
+    Field("ncon", (), "points that touch, listed or not", "int", "contact"),
+    Field("nnear", (), "points that touch now or before the step ends", "int", "contact"),
     Field("nbad", (), "dofs whose inertia was not positive, since reset", "int", "aba"),
     Field(
         "nsingular",
@@ -191,6 +216,8 @@ class Data:
     # single numbers: read through properties made below, one a field
     time: float
     efc_rank: int
+    ncon: int
+    nnear: int
     nbad: int
     nsingular: int
 

@@ -1,7 +1,7 @@
 """The joint library as a table: what each joint type needs, in numbers.
 
-How a joint moves is engine/jcalc.py, how its coordinates add up engine/manifold.py; all are keyed
-by JointType. What an author may write of it is description/joint_types.py.
+How a joint moves is jcalc.py in engine/joints, how its coordinates add up manifold.py there; all
+are keyed by JointType. What an author may write of it is description/joint_types.py.
 """
 
 from __future__ import annotations

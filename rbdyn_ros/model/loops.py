@@ -1,8 +1,8 @@
 """A Model of the joints that close loops, so that the joint library serves them as it is.
 
 Each hangs alone on a world that stands still: its predecessor's frame is the world, its
-successor's the body it carries. Where the mechanism has moved the two frames, engine/loops.py
-finds the position of the joint, and takes its motion axes there.
+successor's the body it carries. Where the mechanism has moved the two frames, the engine finds the
+position of the joint (constraints/loops.py), and takes its motion axes there.
 """
 
 from __future__ import annotations

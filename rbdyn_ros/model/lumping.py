@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ from rbdyn_ros.model.graph import Edge, span
 from rbdyn_ros.model.rotation import Array, cross_matrix, quat_to_mat
 
 WORLD = "world"
+ROOT_JOINT = "root_joint"
 IDENTITY = Pose()
 
 
@@ -43,7 +45,7 @@ class Body:
 
     Attributes:
         place: the joint's frame on the other side, in the parent body.
-        joint: None for the joint `root_joint` of a floating base.
+        joint: what carries it; None for the world alone.
         forward: the body is the joint's successor.
         parts: inertials of its links and where those links are.
     """
@@ -72,12 +74,21 @@ class Tree:
     frames: dict[str, Placement]
     loops: list[Loop]
 
+    @property
+    def joints(self) -> list[Joint]:
+        """Return the joints that carry bodies[1:]."""
+        return [body.joint for body in self.bodies if body.joint is not None]
 
-def lump(description: Description, floating_base: bool) -> Tree:
+
+def lump(description: Description, floating_base: str) -> Tree:
     """Number bodies depth-first, children in the order of their joints, fixed ones in place.
 
-    This is MuJoCo's order (fusestatic), so arrays compare field by field. The description must
-    have passed description/check.py.
+    This is MuJoCo's order (fusestatic), so arrays compare field by field.
+
+    Args:
+        description: passed by description/check.py.
+        floating_base: type of a joint `root_joint` between the world and the base link; empty:
+            there is none.
     """
     spanning = span(description)
     inertials = {link.name: link.inertial for link in description.links}
@@ -85,7 +96,8 @@ def lump(description: Description, floating_base: bool) -> Tree:
     tree = Tree([Body(WORLD, origin, None)], {}, [])
     at_base = origin
     if floating_base:
-        tree.bodies.append(Body(spanning.base, origin, None))
+        root = _root_joint(description, spanning.base, floating_base)
+        tree.bodies.append(Body(spanning.base, origin, root))
         at_base = Placement(1, origin.pos, origin.mat)
     waiting: list[tuple[str, Placement, Edge | None]] = [(spanning.base, at_base, None)]
     while waiting:
@@ -106,6 +118,19 @@ def lump(description: Description, floating_base: bool) -> Tree:
         loop = Loop(joint, ends[0].then(joint.origin), ends[1].then(joint.child_origin))
         tree.loops.append(loop)
     return tree
+
+
+def _root_joint(description: Description, base: str, joint_type: str) -> Joint:
+    """Return the joint of a floating base, of a name that no other joint has."""
+    name = free_name(ROOT_JOINT, [joint.name for joint in description.joints])
+    return Joint(name, joint_type, WORLD, base, axis=(0.0, 0.0, 1.0), actuated=False)
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """Return a name that is not taken yet: the wanted one, or that with some underscores."""
+    while wanted in taken:
+        wanted += "_"
+    return wanted
 
 
 def _cross(tree: Tree, edge: Edge, place: Placement) -> Placement:

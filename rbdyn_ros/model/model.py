@@ -7,7 +7,7 @@ import functools
 import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,25 +16,35 @@ from rbdyn_ros.errors import Finding, ModelError, did_you_mean
 from rbdyn_ros.model.callbacks import registered_joint, registered_motion, stage_address
 from rbdyn_ros.model.data import DATA_FIELDS
 from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.geoms import contact_capacity
 from rbdyn_ros.model.graph import Graph
 from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType, user_kind
 from rbdyn_ros.model.loops import joints_alone
 from rbdyn_ros.model.model_fields import (
     CALLBACK_FIELDS,
     CONSTRAINT_STAGES,
+    CONTACT_STAGES,
     COUPLING_STAGES,
     JOINT_STAGES,
     MODEL_FIELDS,
     NAMES,
     NOT_NEGATIVE,
+    POSITIVE,
     REPLACEABLE,
     SIZES,
     STAGES,
     UNLIMITED,
 )
 from rbdyn_ros.model.options import Options
+from rbdyn_ros.model.part_numbers import PartNumbers
 
+#: What a part is called by nearly always; a look at the class is faster than isinstance.
 _STAGE_AT = {name: len(SIZES) + k for k, name in enumerate(STAGES)}
+
+
+def _numbers_of(kind: str, names: str) -> functools.cached_property[PartNumbers]:
+    """Return the property that knows the numbers of all parts of a kind."""
+    return functools.cached_property(lambda m: PartNumbers(kind, getattr(m, names)))
 
 
 class Model:
@@ -77,6 +87,8 @@ class Model:
             self.enable_stages(*CONSTRAINT_STAGES)
         elif self.nmimic > 0:
             self.enable_stages(*COUPLING_STAGES)
+        if self.ngeom > 0:
+            self.enable_stages(*CONTACT_STAGES)
 
     def _look_up(self) -> dict[str, NDArray[Any]]:
         """Find the functions of the user; raises ModelError if there are none that fit."""
@@ -117,8 +129,9 @@ class Model:
     def __index__(self) -> int:
         return int(self.address)
 
-    def __getattr__(self, name: str) -> Any:  # only called for what is not there
-        raise AttributeError(f"Model has no field '{name}'{did_you_mean(name, self.__dict__)}")
+    if TYPE_CHECKING:  # the sizes, stages and arrays; at run time it would slow every look at one
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __setattr__(self, name: str, value: object) -> None:
         raise ModelError(
@@ -129,21 +142,31 @@ class Model:
             )
         )
 
-    def body_id(self, name: str) -> int:
+    body_numbers = _numbers_of("body", "body_names")
+    jnt_numbers = _numbers_of("joint", "jnt_names")
+    frame_numbers = _numbers_of("frame", "frame_names")
+    loop_numbers = _numbers_of("loop joint", "loop_names")
+    geom_numbers = _numbers_of("geometry", "geom_names")
+
+    def body_id(self, body: str | int) -> int:
         """Return the number of a body; raises ModelError with the nearest name."""
-        return _position(name, self.body_names, "body")
+        return self.body_numbers.of(body)
 
-    def jnt_id(self, name: str) -> int:
+    def jnt_id(self, joint: str | int) -> int:
         """Return the number of a joint; raises ModelError with the nearest name."""
-        return _position(name, self.jnt_names, "joint")
+        return self.jnt_numbers.of(joint)
 
-    def frame_id(self, name: str) -> int:
+    def frame_id(self, frame: str | int) -> int:
         """Return the number of a frame; raises ModelError with the nearest name."""
-        return _position(name, self.frame_names, "frame")
+        return self.frame_numbers.of(frame)
 
-    def loop_id(self, name: str) -> int:
+    def loop_id(self, joint: str | int) -> int:
         """Return the number of a joint that closes a loop; raises ModelError."""
-        return _position(name, self.loop_names, "loop joint")
+        return self.loop_numbers.of(joint)
+
+    def geom_id(self, geom: str | int) -> int:
+        """Return the number of a geometry of a moving body; raises ModelError."""
+        return self.geom_numbers.of(geom)
 
     def jnt_kind(self, j: int) -> JointKind:
         """Return the row of the joint library that joint j has."""
@@ -168,6 +191,26 @@ class Model:
         p = np.concatenate([np.where(turned, bodies, parents), self.loop_bodyid[:, 0]])
         s = np.concatenate([np.where(turned, parents, bodies), self.loop_bodyid[:, 1]])
         return Graph(p.tolist(), s.tolist(), self.nbody - 1)
+
+    @functools.cached_property
+    def not_differentiable(self) -> tuple[str, str]:
+        """What has no analytic derivative: of the motion, of passive forces; empty if all has."""
+        turning = [kind for kind, row in JOINT_KINDS.items() if not row.flat]
+        curved = np.isin(self.jnt_type, turning)
+        odd = np.isin(self.jnt_type, (JointType.RACK_PINION, JointType.USER))
+        several = (self.jnt_reversed == 1) & (self.jnt_dofnum > 1)
+        motion = {
+            "constraints": self.nefc > 0,
+            "geometries in contact": self.ngeom > 0,
+            "joints whose axes change with their position": odd.any(),
+            "reversed joints of several degrees of freedom": several.any(),
+        }
+        passive = {
+            "springs between points (with opt.passive)": self.nspring > 0,
+            "springs in turning joints (with opt.passive)": curved[self.jnt_stiffness > 0.0].any(),
+            "limits of ball joints (with opt.passive)": curved[self.jnt_limited == 1].any(),
+        }
+        return _first(motion), _first(passive)
 
     def replaced(self, findings: Sequence[Finding] | None = None, **arrays: Any) -> Model:
         """Return a Model with some arrays (or its findings) replaced, the options its own.
@@ -240,7 +283,7 @@ def _loops_model(
 def _sizes(arrays: Mapping[str, NDArray[Any]]) -> dict[str, int]:
     nq, nv = len(arrays["qpos0"]), len(arrays["dof_bodyid"])
     ndrive, nmimic = len(arrays["drive_period"]), len(arrays["mimic_jntid"])
-    nefc = len(arrays["efc_wrenchadr"])
+    nefc, ngeom = len(arrays["efc_wrenchadr"]), len(arrays["geom_bodyid"])
     sizes = {
         "nq": nq,
         "nv": nv,
@@ -269,6 +312,11 @@ def _sizes(arrays: Mapping[str, NDArray[Any]]) -> dict[str, int]:
         "nwrench": len(arrays["wrench_bodyid"]),
         "nshare": nv if nefc > 0 else 0,
         "nloopdata": 0,
+        "ngeom": ngeom,
+        "nvert": len(arrays["vert_pos"]),
+        "nobstacle": len(arrays["obstacle_type"]),
+        "ntouch": len(arrays["body_parentid"]) if ngeom > 0 else 0,
+        "ncontact": contact_capacity(arrays),
     }
     assert list(sizes) == list(SIZES)
     return sizes
@@ -296,6 +344,8 @@ def _demand_alike(name: str, old: Any, new: Any) -> NDArray[Any]:
         text = f"Model.{name} takes numbers; NaN is refused, and infinity where it means nothing"
     elif name in NOT_NEGATIVE and (array < 0.0).any():
         text = f"Model.{name} holds {array.min():.6g}; allowed are numbers that are not negative"
+    elif name in POSITIVE and not (array > 0.0).all():
+        text = f"Model.{name} holds {array.min():.6g}; allowed are numbers above 0"
     elif name in ("jnt_limited", "jnt_actuated") and not np.isin(array, (0, 1)).all():
         text = f"Model.{name} holds {array.tolist()}; allowed are 0 and 1"
     else:
@@ -319,9 +369,5 @@ def _demand_ascending(name: str, ranges: NDArray[np.float64]) -> None:
             raise ModelError(Finding("model-array", text, "error", name))
 
 
-def _position(name: str, names: tuple[str, ...], kind: str) -> int:
-    if name in names:
-        return names.index(name)
-    hint = did_you_mean(name, names) if isinstance(name, str) else "; a name is a text"
-    text = f"there is no {kind} {name!r}{hint}"
-    raise ModelError(Finding(f"unknown-{kind}", text, "error", str(name), None, str(name)))
+def _first(found: Mapping[str, Any]) -> str:
+    return next((text for text, there in found.items() if there), "")

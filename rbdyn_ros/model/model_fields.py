@@ -33,6 +33,11 @@ SIZES = {
     "nwrench": "places where a constraint equation acts on a body",
     "nshare": "nv if there are constraint equations, else 0",
     "nloopdata": "what a Data keeps of its loop joints",
+    "ngeom": "geometries of moving bodies; 0 if there is no obstacle",
+    "nvert": "corners of those geometries",
+    "nobstacle": "geometries fixed in the world",
+    "ntouch": "nbody if there are geometries, else 0",
+    "ncontact": "contacts that a Data lists",
 }
 
 #: Stages that are compiled only when a Model needs them, called by address (engine/optional.py).
@@ -48,6 +53,7 @@ STAGES = {
     "push_stage": "the velocity that they allow",
     "report_stage": "forces of constraints and drives",
     "share_stage": "inverse dynamics of closed loops",
+    "contact_stage": "forces of what touches the surroundings",
 }
 
 #: Those of them that joints need which are not common.
@@ -64,6 +70,9 @@ CONSTRAINT_STAGES = (
     "report_stage",
     "share_stage",
 )
+
+#: That which geometries need.
+CONTACT_STAGES = ("contact_stage",)
 
 #: Those of couplings alone.
 COUPLING_STAGES = ("inertia_stage", "accelerate_stage")
@@ -195,6 +204,29 @@ MODEL_FIELDS = (
     Field("efc_wrenchadr", ("nefc",), "first wrench of an equation", "int"),
     Field("efc_wrenchnum", ("nefc",), "number of its wrenches", "int"),
     Field("wrench_bodyid", ("nwrench",), "the body of a wrench", "int"),
+    # geometries of moving bodies, given by their corners and what is round them
+    Field("geom_bodyid", ("ngeom",), "the body it is fixed to", "int"),
+    Field("geom_type", ("ngeom",), "a GeomType, MuJoCo's numbers", "int"),
+    Field("geom_pos", ("ngeom", 3), "centre in the body [m]"),
+    Field("geom_mat", ("ngeom", 9), "orientation in the body, row by row"),
+    Field("geom_size", ("ngeom", 3), "radius, half length; of a box half edges [m]"),
+    Field("geom_rbound", ("ngeom",), "radius of a sphere round it, about geom_pos [m]"),
+    Field("geom_radius", ("ngeom",), "of the spheres round its corners [m]"),
+    Field("geom_vertadr", ("ngeom",), "first corner", "int"),
+    Field("geom_vertnum", ("ngeom",), "number of corners", "int"),
+    Field("vert_pos", ("nvert", 3), "corner of a geometry, in its body [m]"),
+    Field("geom_friction", ("ngeom",), "of Coulomb"),
+    Field("geom_viscosity", ("ngeom",), "of viscous friction instead; negative: Coulomb [N s/m]"),
+    Field("geom_solref", ("ngeom", 2), "contact spring: time constant [s], damping ratio"),
+    Field("geom_stiffness", ("ngeom",), "instead of what geom_solref gives; 0: that [N/m]"),
+    Field("geom_damping", ("ngeom",), "likewise; negative: that [N s/m]"),
+    Field("geom_mass0", ("ngeom",), "mass that its corners move at qpos0, on average [kg]"),
+    # geometries fixed in the world
+    Field("obstacle_type", ("nobstacle",), "a GeomType", "int"),
+    Field("obstacle_pos", ("nobstacle", 3), "centre; of a plane a point of it [m]"),
+    Field("obstacle_mat", ("nobstacle", 9), "orientation; a plane's normal is its z axis"),
+    Field("obstacle_size", ("nobstacle", 3), "as geom_size"),
+    Field("obstacle_friction", ("nobstacle",), "the smaller of two holds; infinity: the other's"),
     # spring-dampers between two points
     Field("spring_bodyid", ("nspring", 2), "the bodies it connects", "int"),
     Field("spring_pos", ("nspring", 2, 3), "its ends, each in its body [m]"),
@@ -227,6 +259,8 @@ NAMES = {
     "length_names": "of the lines of constant length",
     "gear_names": "of the gears",
     "roll_names": "of the rolling constraints",
+    "geom_names": "of the geometries of moving bodies",
+    "obstacle_names": "of those fixed in the world",
 }
 
 #: Arrays that nothing else in a Model was computed from.
@@ -236,6 +270,12 @@ REPLACEABLE = (
     "dof_frictionloss",
     "dof_inertia0",
     "gear_offset",
+    "geom_damping",
+    "geom_friction",
+    "geom_mass0",
+    "geom_solref",
+    "geom_stiffness",
+    "geom_viscosity",
     "jnt_actuated",
     "jnt_effort",
     "jnt_limited",
@@ -245,6 +285,7 @@ REPLACEABLE = (
     "jnt_velocity",
     "length_total",
     "limit_range",
+    "obstacle_friction",
     "qpos0",
     "qpos_spring",
     "spring_damping",
@@ -253,7 +294,7 @@ REPLACEABLE = (
 )
 
 #: Where infinity means that there is no limit.
-UNLIMITED = ("jnt_range", "limit_range", "jnt_effort", "jnt_velocity")
+UNLIMITED = ("jnt_range", "limit_range", "jnt_effort", "jnt_velocity", "obstacle_friction")
 
 #: Of REPLACEABLE what cannot be less than zero.
 NOT_NEGATIVE = (
@@ -261,11 +302,17 @@ NOT_NEGATIVE = (
     "dof_damping",
     "dof_frictionloss",
     "dof_inertia0",
+    "geom_friction",
+    "geom_stiffness",
     "jnt_effort",
     "jnt_stiffness",
     "jnt_velocity",
     "length_total",
+    "obstacle_friction",
     "spring_damping",
     "spring_length",
     "spring_stiffness",
 )
+
+#: Of REPLACEABLE what has to be above zero.
+POSITIVE = ("geom_mass0", "geom_solref")

@@ -11,6 +11,13 @@ from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import Finding, RbdynError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.constraints import ConstraintRow, constraint_row, constraints_text
+from rbdyn_ros.report.geometries import (
+    GeometryRow,
+    ObstacleRow,
+    geometries_text,
+    geometry_row,
+    obstacle_row,
+)
 from rbdyn_ros.report.joints import JointRow, joint_row, joint_table
 from rbdyn_ros.report.tree import (
     BodyRow,
@@ -38,6 +45,8 @@ class Report:
         tree: the spanning tree; bodies are numbered from 1, parents first.
         loops: the joints that are not in it.
         constraints: what holds between bodies beside their joints.
+        geometries: what links touch with; of links fixed to the world too, which touch nothing.
+        obstacles: what they touch.
         findings: warnings and notes.
     """
 
@@ -58,6 +67,8 @@ class Report:
     tree: tuple[BodyRow, ...]
     loops: tuple[LoopRow, ...]
     constraints: tuple[ConstraintRow, ...]
+    geometries: tuple[GeometryRow, ...]
+    obstacles: tuple[ObstacleRow, ...]
     findings: tuple[Finding, ...]
     sha256: str
 
@@ -81,6 +92,7 @@ class Report:
             "",
             *loops_text(self.loops),
             *constraints_text(self.constraints),
+            *geometries_text(self.geometries, self.obstacles),
             *findings_text(self.findings),
         ]
         return "\n".join(lines)
@@ -116,6 +128,8 @@ def report(description: Description, m: Model) -> Report:
         tree=body_rows(m),
         loops=loop_rows(m),
         constraints=tuple(map(constraint_row, description.constraints)),
+        geometries=tuple(map(geometry_row, description.geometries)),
+        obstacles=tuple(map(obstacle_row, description.obstacles)),
         findings=m.findings,
         sha256=m.sha256(),
     )

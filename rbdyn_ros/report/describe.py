@@ -23,6 +23,12 @@ from rbdyn_ros.report.constraints import (
     mimic_rows,
     roll_rows,
 )
+from rbdyn_ros.report.geometries import (
+    GEOM_HEAD,
+    OBSTACLE_HEAD,
+    geom_rows,
+    obstacle_rows,
+)
 from rbdyn_ros.report.tables import aligned
 from rbdyn_ros.report.words import Row, cut, direction, numbers
 
@@ -61,6 +67,8 @@ def describe(m: Model, most: int = 40) -> str:
         _table("springs", _SPRING_HEAD, [_spring_row(m, k) for k in range(m.nspring)], most),
         _table("springs in joints", _REST_HEAD, _rest_rows(m), most),
         _table("driven joints", _DRIVE_HEAD, _drive_rows(m), most),
+        _table("geometries that touch", GEOM_HEAD, geom_rows(m), most),
+        _table("obstacles in the world", OBSTACLE_HEAD, obstacle_rows(m), most),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
 

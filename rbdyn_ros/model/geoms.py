@@ -1,0 +1,189 @@
+"""Geometries of moving bodies and of the world as arrays: frames, sizes, corners."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.description.geometries import (
+    Box,
+    Capsule,
+    Cylinder,
+    Geometry,
+    Obstacle,
+    Plane,
+    Points,
+    Shape,
+    Sphere,
+    Surface,
+    WorldShape,
+)
+from rbdyn_ros.description.types import Description
+from rbdyn_ros.model.lumping import Placement
+from rbdyn_ros.model.rotation import Array, quat_to_mat
+
+Arrays = dict[str, NDArray[Any]]
+Frames = Mapping[str, Placement]
+
+RIM = 12  # corners of each end of a cylinder; a plane it meets exactly
+OF_BOX = 8  # corners that an obstacle may add to those of a geometry
+MOST_LISTED = 1000  # contacts of all geometries and obstacles together
+
+_ENDS = (-1.0, 1.0)
+
+
+class GeomType(IntEnum):
+    """MuJoCo's numbers."""
+
+    PLANE = 0
+    SPHERE = 2
+    CAPSULE = 3
+    CYLINDER = 5
+    BOX = 6
+    MESH = 7
+
+
+_TYPES = {
+    Plane: GeomType.PLANE,
+    Sphere: GeomType.SPHERE,
+    Capsule: GeomType.CAPSULE,
+    Cylinder: GeomType.CYLINDER,
+    Box: GeomType.BOX,
+    Points: GeomType.MESH,
+}
+
+
+def geoms(description: Description, frames: Frames) -> Arrays:
+    """Return the geom_, vert_ and obstacle_ arrays; geom_mass0 is left at 0 for judge/.
+
+    Args:
+        description: judged.
+        frames: the body and place of every link.
+    """
+    moving = _moving(description, frames)
+    places = [frames[geom.link].then(geom.origin) for geom in moving]
+    return {
+        "geom_bodyid": np.array([place.body for place in places], np.int64),
+        "geom_type": np.array([_TYPES[type(geom.shape)] for geom in moving], np.int64),
+        "geom_mat": _rows([place.mat.ravel() for place in places], 9),
+        "geom_size": _rows([_size(geom.shape) for geom in moving], 3),
+        **_corners_in_bodies(moving, places),
+        **_surfaces([geom.surface for geom in moving]),
+        "geom_mass0": np.zeros(len(moving)),
+        **_obstacles(description.obstacles),
+    }
+
+
+def _corners_in_bodies(moving: list[Geometry], places: list[Placement]) -> Arrays:
+    """Return centres, bounds and corners."""
+    corners = [
+        place.pos + _corners(geom.shape) @ place.mat.T
+        for geom, place in zip(moving, places, strict=True)
+    ]
+    centres = [
+        0.5 * (points.min(axis=0) + points.max(axis=0))
+        if isinstance(geom.shape, Points)
+        else place.pos
+        for geom, place, points in zip(moving, places, corners, strict=True)
+    ]
+    radius = np.array([_radius(geom.shape) for geom in moving])
+    reach = [
+        np.linalg.norm(points - centre, axis=1).max()
+        for points, centre in zip(corners, centres, strict=True)
+    ]
+    number = np.array([len(points) for points in corners], np.int64)
+    return {
+        "geom_pos": _rows(centres, 3),
+        "geom_radius": radius,
+        "geom_rbound": np.array(reach) + radius,
+        "geom_vertadr": np.cumsum(number) - number,
+        "geom_vertnum": number,
+        "vert_pos": np.concatenate([np.zeros((0, 3)), *corners]),
+    }
+
+
+def _surfaces(surfaces: list[Surface]) -> Arrays:
+    return {
+        "geom_friction": np.array([surface.friction for surface in surfaces]),
+        "geom_viscosity": np.array([_given(surface.viscosity) for surface in surfaces]),
+        "geom_solref": _rows([(s.time_constant, s.damping_ratio) for s in surfaces], 2),
+        "geom_stiffness": np.array([surface.stiffness or 0.0 for surface in surfaces]),
+        "geom_damping": np.array([_given(surface.damping) for surface in surfaces]),
+    }
+
+
+def geom_names(description: Description, frames: Frames) -> dict[str, list[str]]:
+    return {
+        "geom_names": [geom.name for geom in _moving(description, frames)],
+        "obstacle_names": [obstacle.name for obstacle in description.obstacles],
+    }
+
+
+def contact_capacity(arrays: Mapping[str, NDArray[Any]]) -> int:
+    """Return how many contacts a Data lists."""
+    touching = (arrays["geom_vertnum"] + OF_BOX).sum() * len(arrays["obstacle_type"])
+    return int(min(touching, MOST_LISTED))
+
+
+def _moving(description: Description, frames: Frames) -> list[Geometry]:
+    """Return the geometries of bodies that move, if there is anything to touch."""
+    if not description.obstacles:
+        return []
+    return [geom for geom in description.geometries if frames[geom.link].body > 0]
+
+
+def _obstacles(obstacles: tuple[Obstacle, ...]) -> Arrays:
+    mats = [quat_to_mat(obstacle.origin.quat).ravel() for obstacle in obstacles]
+    return {
+        "obstacle_type": np.array([_TYPES[type(one.shape)] for one in obstacles], np.int64),
+        "obstacle_pos": _rows([obstacle.origin.pos for obstacle in obstacles], 3),
+        "obstacle_mat": _rows(mats, 9),
+        "obstacle_size": _rows([_size(obstacle.shape) for obstacle in obstacles], 3),
+        "obstacle_friction": np.array([obstacle.friction for obstacle in obstacles]),
+    }
+
+
+def _given(number: float | None) -> float:
+    return -1.0 if number is None else number
+
+
+def _rows(values: list[Any], width: int) -> Array:
+    return np.array(values, np.float64).reshape(-1, width)
+
+
+def _size(shape: Shape | WorldShape) -> tuple[float, float, float]:
+    """Return MuJoCo's geom_size."""
+    if isinstance(shape, Box):
+        x, y, z = shape.size
+        return x / 2, y / 2, z / 2
+    if isinstance(shape, Cylinder | Capsule):
+        return shape.radius, shape.length / 2, 0.0
+    return (shape.radius, 0.0, 0.0) if isinstance(shape, Sphere) else (0.0, 0.0, 0.0)
+
+
+def _radius(shape: Shape) -> float:
+    return shape.radius if isinstance(shape, Sphere | Capsule) else 0.0
+
+
+def _corners(shape: Shape) -> Array:
+    """Return the points that touch, or whose spheres do, in the frame of the shape."""
+    if isinstance(shape, Sphere):
+        return np.zeros((1, 3))
+    if isinstance(shape, Capsule):
+        return np.array([(0.0, 0.0, -0.5 * shape.length), (0.0, 0.0, 0.5 * shape.length)])
+    if isinstance(shape, Box):
+        signs: Array = np.array([(x, y, z) for x in _ENDS for y in _ENDS for z in _ENDS])
+        signs *= 0.5 * np.array(shape.size)
+        return signs
+    if isinstance(shape, Cylinder):
+        angle = np.arange(RIM) * (2.0 * math.pi / RIM)
+        x, y = shape.radius * np.cos(angle), shape.radius * np.sin(angle)
+        return np.concatenate(
+            [np.column_stack([x, y, np.full(RIM, end * 0.5 * shape.length)]) for end in _ENDS]
+        )
+    return np.array(shape.points, np.float64).reshape(-1, 3)

@@ -1,0 +1,172 @@
+"""What touches what: rows of tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rbdyn_ros.description.geometries import (
+    Box,
+    Capsule,
+    Cylinder,
+    Geometry,
+    Obstacle,
+    Points,
+    Shape,
+    Sphere,
+    WorldShape,
+)
+from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.report.tables import aligned
+from rbdyn_ros.report.words import Row, cut, direction, numbers
+
+
+@dataclass(frozen=True, slots=True)
+class GeometryRow:
+    """One geometry as its author wrote it.
+
+    Attributes:
+        shape: its kind: sphere, box, cylinder, capsule or points.
+        size: radius, length, edges or number of corners, in words.
+        viscosity: of viscous friction instead of Coulomb's [N s/m], or None.
+    """
+
+    name: str
+    link: str
+    shape: str
+    size: str
+    friction: float
+    viscosity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObstacleRow:
+    """One obstacle; a friction of None leaves it to what touches."""
+
+    name: str
+    shape: str
+    size: str
+    pos: tuple[float, float, float]
+    friction: float | None
+
+
+def geometry_row(geometry: Geometry) -> GeometryRow:
+    """Return the line of a geometry."""
+    surface = geometry.surface
+    return GeometryRow(
+        name=geometry.name,
+        link=geometry.link,
+        shape=_kind(geometry.shape),
+        size=_size(geometry.shape),
+        friction=surface.friction,
+        viscosity=surface.viscosity,
+    )
+
+
+def obstacle_row(obstacle: Obstacle) -> ObstacleRow:
+    """Return the line of an obstacle."""
+    friction = obstacle.friction if math.isfinite(obstacle.friction) else None
+    shape = obstacle.shape
+    return ObstacleRow(obstacle.name, _kind(shape), _size(shape), obstacle.origin.pos, friction)
+
+
+def geometries_text(
+    geometries: Sequence[GeometryRow], obstacles: Sequence[ObstacleRow]
+) -> list[str]:
+    """Return a table of each kind, nothing where there is neither."""
+    lines: list[str] = []
+    if geometries:
+        rubs = [_friction(row.friction, row.viscosity) for row in geometries]
+        rows = [
+            (row.name, row.link, row.shape, row.size, rub)
+            for row, rub in zip(geometries, rubs, strict=True)
+        ]
+        head = ("name", "link", "shape", "size", "friction")
+        lines += ["geometries that touch", *aligned([head, *rows]), ""]
+    if obstacles:
+        stands = [
+            (row.name, row.shape, row.size, numbers(row.pos), _friction(row.friction, None))
+            for row in obstacles
+        ]
+        head = ("name", "shape", "size", "at [m]", "friction")
+        lines += ["obstacles in the world", *aligned([head, *stands]), ""]
+    return lines
+
+
+def _kind(shape: Shape | WorldShape) -> str:
+    return type(shape).__name__.lower()
+
+
+def _size(shape: Shape | WorldShape) -> str:
+    if isinstance(shape, Box):
+        return f"edges {numbers(shape.size)} m"
+    if isinstance(shape, Sphere):
+        return f"radius {shape.radius:.4g} m"
+    if isinstance(shape, Cylinder | Capsule):
+        return f"radius {shape.radius:.4g} m, length {shape.length:.4g} m"
+    return _corners(len(shape.points)) if isinstance(shape, Points) else ""
+
+
+def _corners(number: int) -> str:
+    return f"{number} corner{'s' if number != 1 else ''}"
+
+
+def _viscosity(m: Model, g: int) -> float | None:
+    viscosity = float(m.geom_viscosity[g])
+    return viscosity if viscosity >= 0.0 else None
+
+
+def _friction(friction: float | None, viscosity: float | None) -> str:
+    if viscosity is not None:
+        return f"viscous {viscosity:.4g} N s/m"
+    return "-" if friction is None or math.isinf(friction) else f"{friction:.4g}"
+
+
+GEOM_HEAD = ("name", "body", "shape", "size", "at [m]", "friction", "effective mass [kg]")
+
+
+def geom_rows(m: Model) -> list[Row]:
+    """Return a row a geometry that can touch something."""
+    return [
+        (
+            cut(m.geom_names[g]),
+            str(m.geom_bodyid[g]),
+            GeomType(m.geom_type[g]).name.lower(),
+            _model_size(m.geom_type[g], m.geom_size[g], m.geom_vertnum[g]),
+            numbers(m.geom_pos[g]),
+            _friction(m.geom_friction[g], _viscosity(m, g)),
+            f"{m.geom_mass0[g]:.4g}",
+        )
+        for g in range(m.ngeom)
+    ]
+
+
+OBSTACLE_HEAD = ("name", "shape", "size", "at [m]", "z axis", "friction")
+
+
+def obstacle_rows(m: Model) -> list[Row]:
+    """Return a row an obstacle."""
+    return [
+        (
+            cut(m.obstacle_names[o]),
+            GeomType(m.obstacle_type[o]).name.lower(),
+            _model_size(m.obstacle_type[o], m.obstacle_size[o], 0),
+            numbers(m.obstacle_pos[o]),
+            direction(m.obstacle_mat[o].reshape(3, 3)[:, 2]),
+            _friction(m.obstacle_friction[o], None),
+        )
+        for o in range(m.nobstacle)
+    ]
+
+
+def _model_size(kind: int, size: Sequence[float], corners: int) -> str:
+    """Return a size as geoms.py keeps it, in the words of the author."""
+    if kind == GeomType.BOX:
+        return _size(Box((2.0 * size[0], 2.0 * size[1], 2.0 * size[2])))
+    if kind == GeomType.SPHERE:
+        return _size(Sphere(size[0]))
+    if kind in (GeomType.CYLINDER, GeomType.CAPSULE):
+        return _size(Cylinder(size[0], 2.0 * size[1]))
+    return _corners(corners) if kind == GeomType.MESH else ""
