@@ -8,19 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.engine import crb as _crb
-from rbdyn_ros.engine import energy as _energy
 from rbdyn_ros.engine import forward as _forward
-from rbdyn_ros.engine import joint_forces as _joint_forces
 from rbdyn_ros.engine import kinematics as _kinematics
 from rbdyn_ros.engine import passive as _passive
 from rbdyn_ros.engine import rne as _rne
 from rbdyn_ros.engine.jit import DISABLED
-from rbdyn_ros.entry import NOBODY, Entry, demand_pair, is_vector, stage
+from rbdyn_ros.engine.quantities import energy as _energy
+from rbdyn_ros.engine.quantities import joint_forces as _joint_forces
+from rbdyn_ros.entry import NOBODY, Entry, demand_mass_matrix, demand_pair, is_vector, stage
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
-from rbdyn_ros.model.couplings import MAX_M_ENTRIES
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
 
 Array = NDArray[np.float64]
 
@@ -117,7 +115,7 @@ def mass_matrix(m: Model, d: Data) -> Array:
 
 def _make_dense(m: Model, d: Data) -> None:
     """Make the array once; entries off the tree's paths are and stay zero."""
-    _demand_matrix(m, d, "mass_matrix")
+    demand_mass_matrix(m, d, "mass_matrix")
     vars(d)["dense_M"] = np.zeros((m.nv, m.nv))
 
 
@@ -127,7 +125,7 @@ def crb(m: Model, d: Data) -> None:
     Raises:
         ModelError: if the matrix of this Model would be too large.
     """
-    _demand_matrix(m, d, "crb")
+    demand_mass_matrix(m, d, "crb")
     _crb_stage(m, d)
 
 
@@ -137,7 +135,7 @@ def factor_m(m: Model, d: Data) -> None:
     Raises:
         ModelError: if the matrix of this Model would be too large.
     """
-    _demand_matrix(m, d, "factor_m")
+    demand_mass_matrix(m, d, "factor_m")
     _factor_m(m, d)
 
 
@@ -147,7 +145,7 @@ def solve_m(m: Model, d: Data, x: Array, y: Array) -> None:
     Raises:
         ModelError: for arrays of another shape or type, or if M is too large.
     """
-    _demand_matrix(m, d, "solve_m")
+    demand_mass_matrix(m, d, "solve_m")
     _demand_vectors(m, y, x)
     x[:] = y
     _solve_ltdl(m, d, x)
@@ -159,35 +157,11 @@ def mul_m(m: Model, d: Data, y: Array, x: Array) -> None:
     Raises:
         ModelError: for arrays of another shape or type or that overlap, or if M is too large.
     """
-    _demand_matrix(m, d, "mul_m")
+    demand_mass_matrix(m, d, "mul_m")
     _demand_vectors(m, x, y)
     if np.may_share_memory(x, y):
         raise ModelError(Finding("shared-vectors", "mul_m: x and y must not share memory"))
     _mul_m(m, d, x, y)
-
-
-def frame_pose(m: Model, d: Data, name: str) -> tuple[Array, Array]:
-    """Return position (3,) and rotation (3, 3) of a named frame in the world; needs kinematics.
-
-    Raises:
-        ModelError: for an unknown frame.
-    """
-    demand_pair(m, d)
-    frame = m.frame_id(name)
-    body = m.frame_bodyid[frame]
-    rotation = d.xmat[body].reshape(3, 3)
-    position = d.xpos[body] + rotation @ m.frame_pos[frame]
-    return position, rotation @ quat_to_mat(m.frame_quat[frame])
-
-
-def _demand_matrix(m: Model, d: Data, function: str) -> None:
-    demand_pair(m, d)
-    if m.nM == 0 and m.nv > 0:
-        text = (
-            f"{function}: the mass matrix of '{m.name}' has more than {MAX_M_ENTRIES} entries; "
-            "use forward_dynamics and inverse, which do not need it."
-        )
-        raise ModelError(Finding("no-mass-matrix", text, "error", function))
 
 
 def _demand_vectors(m: Model, source: object, target: object) -> None:

@@ -1,7 +1,7 @@
 """Configurations of a Model: add a velocity, take a difference, draw at random.
 
 Positions are no vectors where quaternions are among them: nq may differ from nv. Every function
-treats each joint by the rule of its type (engine/manifold.py).
+treats each joint by the rule of its type (engine/joints/manifold.py).
 """
 
 from __future__ import annotations

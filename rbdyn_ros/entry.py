@@ -12,6 +12,7 @@ from numba import types
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.views import DATA, MODEL
 from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.model.couplings import MAX_M_ENTRIES
 from rbdyn_ros.model.model import Model
 
 _TYPES = {
@@ -21,6 +22,7 @@ _TYPES = {
     "float": types.float64,
     "Vector": types.float64[::1],
     "Matrix": types.float64[:, ::1],
+    "Cube": types.float64[:, :, ::1],
 }
 
 
@@ -41,18 +43,18 @@ class Entry:
 
     def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
-        self.call: Callable[..., None] = self._compile_and_call
+        self.call: Callable[..., Any] = self._compile_and_call
 
-    def _compile_and_call(self, *args: Any) -> None:
+    def _compile_and_call(self, *args: Any) -> Any:
         annotations = self.kernel.py_func.__annotations__
         signature = tuple(_TYPES[kind] for name, kind in annotations.items() if name != "return")
         self.kernel.compile(signature)
         self.call = self.kernel.overloads[signature].entry_point
-        self.call(*args)
+        return self.call(*args)
 
 
-def stage(kernel: Any) -> Callable[..., None]:
-    """Return the public function of a kernel of (m, d, ...).
+def stage(kernel: Any) -> Callable[..., Any]:
+    """Return the public function of a kernel of (m, d, ...); it returns what the kernel does.
 
     The function raises ModelError if d was not made for m.
     """
@@ -62,32 +64,37 @@ def stage(kernel: Any) -> Callable[..., None]:
 
     # written out by number of arguments: what a stage does not need costs time at every call; the
     # address of m is taken from d, where Python finds it faster
-    def run(m: Model, d: Any) -> None:
+    def run(m: Model, d: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
             raise not_a_pair(m, d)
-        entry.call(d.model_address, d.address)
+        return entry.call(d.model_address, d.address)
 
-    def run_with(m: Model, d: Any, x: Any) -> None:
+    def run_with(m: Model, d: Any, x: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
             raise not_a_pair(m, d)
-        entry.call(d.model_address, d.address, x)
+        return entry.call(d.model_address, d.address, x)
 
-    def run_with_two(m: Model, d: Any, x: Any, y: Any) -> None:
+    def run_with_two(m: Model, d: Any, x: Any, y: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
             raise not_a_pair(m, d)
-        entry.call(d.model_address, d.address, x, y)
+        return entry.call(d.model_address, d.address, x, y)
+
+    def run_with_three(m: Model, d: Any, x: Any, y: Any, z: Any) -> Any:
+        if getattr(d, "model", NOBODY) is not m:
+            raise not_a_pair(m, d)
+        return entry.call(d.model_address, d.address, x, y, z)
 
     function = kernel.py_func
-    extra = function.__code__.co_argcount - 2
-    return functools.update_wrapper((run, run_with, run_with_two)[extra], function)
+    chosen = (run, run_with, run_with_two, run_with_three)[function.__code__.co_argcount - 2]
+    return functools.update_wrapper(chosen, function)
 
 
-def _checked(kernel: Any) -> Callable[..., None]:
+def _checked(kernel: Any) -> Callable[..., Any]:
     @functools.wraps(kernel)
-    def run(m: Model, d: Any, *more: Any) -> None:
+    def run(m: Model, d: Any, *more: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
             raise not_a_pair(m, d)
-        kernel(m, d, *more)
+        return kernel(m, d, *more)
 
     return run
 
@@ -102,6 +109,17 @@ def not_a_pair(m: object, d: object) -> ModelError:
     """Return the error for a Data used with another Model than its own."""
     text = f"{d!r} was not made for {m!r}; use d = rb.make_data(m) with the same m."
     return ModelError(Finding("data-of-other-model", text))
+
+
+def demand_mass_matrix(m: Model, d: object, function: str) -> None:
+    """Raise ModelError if d was not made for m, or if M of this Model would be too large."""
+    demand_pair(m, d)
+    if m.nM == 0 and m.nv > 0:
+        text = (
+            f"{function}: the mass matrix of '{m.name}' has more than {MAX_M_ENTRIES} entries; "
+            "use forward_dynamics and inverse, which do not need it."
+        )
+        raise ModelError(Finding("no-mass-matrix", text, "error", function))
 
 
 def is_vector(vector: object, n: int, written: bool) -> bool:

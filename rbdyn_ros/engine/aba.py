@@ -22,22 +22,27 @@ from rbdyn_ros.engine.spatial import (
     store6,
     sub3,
 )
+from rbdyn_ros.model.options import IMPLICIT_DAMPING
+
+ZERO21 = (0.0,) * 21
 
 
 @kernel
-def articulated(m, d, viscosity_step, share, qacc):
-    """Write qacc with (M + viscosity_step diag(dof_viscosity)) qacc = applied + passive - bias.
+def articulated(m, d, step, share, qacc):
+    """Write qacc with (M + E) qacc = applied + passive + contact - bias.
 
     xfrc_applied is included in the right side. Constraints, couplings and driven dofs are minded
-    by a stage of their own (coupled.py). viscosity_step is 0 for the explicit
-    acceleration and the timestep for the one implicit in damping; share is the part of k that
-    K qacc has to be, 1 but for Euler's step.
+    by a stage of their own (coupled.py). step is 0 for the explicit acceleration: E is zero. In a
+    step of that length forces are those at its end, as far as they depend on velocities: E is
+    step times diag(dof_viscosity), by the integrator of that name, and what contact adds
+    (yielding). share is the part of k that K qacc has to be, 1 but for Euler's step.
     """
     if m.accelerate_stage != 0:
-        _by_stage(m, d, viscosity_step, share, qacc)
+        _by_stage(m, d, step, share, qacc)
         return
+    viscosity_step = implicit_damping(m, step)
     for i in range(m.nbody - 1, 0, -1):
-        _eliminate_joint(m, d, i, viscosity_step)
+        _eliminate_joint(m, d, i, step, viscosity_step)
     store6(d.a, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     for i in range(1, m.nbody):
         a = load6(d.a, m.body_parentid[i])
@@ -50,12 +55,18 @@ def articulated(m, d, viscosity_step, share, qacc):
 
 
 @kernel
-def _by_stage(m, d, viscosity_step, share, qacc):
-    d.implicit_step[0] = viscosity_step
+def _by_stage(m, d, step, share, qacc):
+    d.implicit_step[0] = step
     d.efc_share[0] = share
     call_stage(m.accelerate_stage, m, d)
     for k in range(m.nv):
         qacc[k] = d.qacc_step[k]
+
+
+@inline
+def implicit_damping(m, step):
+    """Return the time over which damping is implicit."""
+    return step if m.opt.integrator_id == IMPLICIT_DAMPING else 0.0
 
 
 @kernel
@@ -69,8 +80,10 @@ def count_bad(m, d):
 
 
 @inline
-def _eliminate_joint(m, d, i, viscosity_step):
+def _eliminate_joint(m, d, i, step, viscosity_step):
     A, p = rigid_inertia(d.cinert[i]), applied_bias(m, d, i)
+    if m.ngeom > 0:
+        A, p = yielding(d, i, step, A, p)
     if m.body_haschild[i]:
         A, p = add21(A, load21(d.IA, i)), add6(p, load6(d.pA, i))
     first = m.body_dofadr[i]
@@ -91,6 +104,18 @@ def _eliminate_joint(m, d, i, viscosity_step):
 
 
 @inline
+def yielding(d, i, step, A, p):
+    """Add to inertia and bias force of a body what contact does in a step.
+
+    Its force is f + step (f_ahead - C a): C, positive semidefinite, adds to the inertia, so no
+    contact is too stiff for a step. Source: Baraff, Witkin, Large steps in cloth simulation, 1998
+    (Euler's implicit step, linearised).
+    """
+    A = add21(A, scaled21(load21(d.contact_slope, i), step))
+    return A, add_scaled6(p, load6(d.contact_rate, i), -step)
+
+
+@inline
 def pass_to_parent(m, d, i, A, p):
     """Sum in IA, pA of the parent what its children pass up; the last child comes first."""
     parent = m.body_parentid[i]
@@ -103,11 +128,13 @@ def pass_to_parent(m, d, i, A, p):
 
 @inline
 def applied_bias(m, d, i):
-    # cfrc_bias - [arm x f + n; f] of the applied force f and torque n
+    # cfrc_bias - [arm x f + n; f] of the applied force f and torque n, and of contact
     t = d.xfrc_applied[i]
     f = (t[0], t[1], t[2])
     n = cross3(sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i])), f)
     p = load6(d.cfrc_bias, i)
+    if m.ngeom > 0:
+        p = add_scaled6(p, load6(d.cfrc_contact, i), -1.0)
     return (
         p[0] - n[0] - t[3], p[1] - n[1] - t[4], p[2] - n[2] - t[5],
         p[3] - f[0], p[4] - f[1], p[5] - f[2],
@@ -147,6 +174,24 @@ def add21(A, B):
         A[18] + B[18], A[19] + B[19],
         A[20] + B[20],
     )  # fmt: skip
+
+
+@inline
+def scaled21(A, s):
+    return (
+        A[0] * s, A[1] * s, A[2] * s, A[3] * s, A[4] * s, A[5] * s,
+        A[6] * s, A[7] * s, A[8] * s, A[9] * s, A[10] * s,
+        A[11] * s, A[12] * s, A[13] * s, A[14] * s,
+        A[15] * s, A[16] * s, A[17] * s,
+        A[18] * s, A[19] * s,
+        A[20] * s,
+    )  # fmt: skip
+
+
+@inline
+def outer21(s, x):
+    # x s s^T
+    return minus_outer(ZERO21, scaled6(s, -x), s)
 
 
 @inline

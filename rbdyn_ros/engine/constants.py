@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.engine.aba import articulated
 from rbdyn_ros.engine.crb import composite_inertia
 from rbdyn_ros.engine.integrate import integrate_pos, smooth_stages
-from rbdyn_ros.engine.jcalc import joint_motion, joint_pose, joint_velocity
 from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.joints.jcalc import joint_motion, joint_pose, joint_velocity
 from rbdyn_ros.engine.spatial import (
     add3,
     dot6,
@@ -43,6 +43,12 @@ def survey(m: Model, d: Data) -> None:
     if m.npair > 0:  # with the joints that follow
         for k in range(m.nv):
             d.Dinv_u[k] = d.M[m.M_rowadr[k] + m.M_rownnz[k] - 1]
+
+
+@kernel
+def touching(m: Model, d: Data) -> None:
+    """Write the contact_ fields at qpos and qvel."""
+    smooth_stages(m, d)
 
 
 @kernel

@@ -66,7 +66,7 @@ def _coupled(m, d):
     for n in range(m.npair):
         c, above = m.pair_coord[n, 0], m.pair_coord[n, 1]
         if c != last:
-            F = inertia_times(load10(d.crb, _carried(m, c)), load6(d.cdof_all, c))
+            F = inertia_times(load10(d.crb, carried(m, c)), load6(d.cdof_all, c))
             last = c
         d.M[m.pair_entry[n]] += m.pair_weight[n] * dot6(load6(d.cdof_all, above), F)
     for i in range(m.nv):
@@ -74,7 +74,7 @@ def _coupled(m, d):
 
 
 @inline
-def _carried(m, c):
+def carried(m, c):
     """Return the body that a coordinate moves; it is not driven."""
     if c < m.nv:
         return m.dof_bodyid[c]
@@ -144,6 +144,28 @@ def solve_ltdl(m: Model, d: Data, x: Vector) -> None:
 
 
 @kernel
+def solve_rows(m, d, X):
+    """Replace X (nv, any) by M^-1 X; needs factor_m."""
+    for i in range(m.nv - 1, -1, -1):
+        row = m.M_rowadr[i]
+        for e in range(row, row + m.M_rownnz[i] - 1):
+            subtract(X, m.M_colind[e], d.qLD[e], i, 0)
+    for i in range(m.nv):
+        for n in range(X.shape[1]):
+            X[i, n] *= d.qLDiagInv[i]
+        row = m.M_rowadr[i]
+        for e in range(row, row + m.M_rownnz[i] - 1):
+            subtract(X, i, d.qLD[e], m.M_colind[e], 0)
+
+
+@inline
+def subtract(X, row, factor, other, first):
+    """Take factor times another row from a row, from column `first` on."""
+    for n in range(first, X.shape[1]):
+        X[row, n] -= factor * X[other, n]
+
+
+@kernel
 def half_solve(m, d, x):
     """Replace x by D^-1/2 L^-T x, whose square is x^T M^-1 x; needs factors and row_scale."""
     for i in range(m.nv - 1, -1, -1):
@@ -167,6 +189,12 @@ def other_half(m, d, x):
 @kernel
 def mul_m(m: Model, d: Data, x: Vector, y: Vector) -> None:
     """Write y = M x; needs crb."""
+    mul_triangle(m, d.M, x, y)
+
+
+@kernel
+def mul_triangle(m, entries, x, y):
+    """Write y = A x, where A is symmetric and has the entries of its lower triangle as M has."""
     for i in range(m.nv):
         y[i] = 0.0
     for i in range(m.nv):
@@ -174,9 +202,9 @@ def mul_m(m: Model, d: Data, x: Vector, y: Vector) -> None:
         diagonal = row + m.M_rownnz[i] - 1
         for e in range(row, diagonal):
             k = m.M_colind[e]
-            y[i] += d.M[e] * x[k]
-            y[k] += d.M[e] * x[i]
-        y[i] += d.M[diagonal] * x[i]
+            y[i] += entries[e] * x[k]
+            y[k] += entries[e] * x[i]
+        y[i] += entries[diagonal] * x[i]
 
 
 @kernel

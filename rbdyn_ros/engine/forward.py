@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine import constraint, coupled, report, share  # noqa: F401  optional stages
 from rbdyn_ros.engine.aba import articulated, count_bad
+from rbdyn_ros.engine.constraints import coupled, equations, report, share  # noqa: F401  stages
+from rbdyn_ros.engine.contact import contact  # noqa: F401  a stage
 from rbdyn_ros.engine.crb import crb, fill_dense
 from rbdyn_ros.engine.follow import expand, follow_acceleration
 from rbdyn_ros.engine.integrate import integrate, smooth_stages, velocity_stages

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.aba import articulated, count_bad
 from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
-from rbdyn_ros.engine.manifold import (
+from rbdyn_ros.engine.joints.manifold import (
     differentiate_joint,
     integrate_joint,
     joint_qpos_dot,
     joint_rate,
 )
+from rbdyn_ros.engine.joints.ypr import keep_turning, near_singular, resume_turning
+from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import bias_force
-from rbdyn_ros.engine.ypr import keep_turning, near_singular, resume_turning
-from rbdyn_ros.model.options import IMPLICIT_DAMPING, RK4, Drive
+from rbdyn_ros.model.options import RK4, Drive
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Vector
@@ -42,6 +42,8 @@ def velocity_stages(m, d):
     com_vel(m, d)
     passive(m, d)
     bias_force(m, d)
+    if m.ngeom > 0:
+        call_stage(m.contact_stage, m, d)
     if m.nefc > 0:
         call_stage(m.constraint_stage, m, d)
 
@@ -52,9 +54,11 @@ def integrate(m, d):
     h = m.opt.timestep
     if m.opt.integrator_id == RK4:
         _keep_start(m, d)
-    if m.opt.integrator_id == RK4 and not near_singular(m, d):
-        _rk4(m, d, h)
-    else:
+    # contact is too stiff for trial states: with it the step is one of Euler
+    done = False
+    if m.opt.integrator_id == RK4 and d.nnear == 0 and not near_singular(m, d):
+        done = _rk4(m, d, h)
+    if not done:
         _euler(m, d, h)
     count_bad(m, d)
     d.time = d.time + h
@@ -62,9 +66,8 @@ def integrate(m, d):
 
 @kernel
 def _euler(m, d, h):
-    implicit = h if m.opt.integrator_id == IMPLICIT_DAMPING else 0.0
     d.efc_rate[0] = 1.0 / h  # the velocity error goes with the step
-    articulated(m, d, implicit, 0.5, d.qacc_step)
+    articulated(m, d, h, 0.5, d.qacc_step)
     d.efc_rate[0] = 0.0
     # v <- v + h a, then q <- q (+) h v
     if m.nypr > 0:
@@ -137,7 +140,8 @@ def _rk4(m, d, h):
 
     Source: Munthe-Kaas, High order Runge-Kutta methods on manifolds, 1999: with the rate of the
     displacement corrected by joint_rate the order is 4 for turning joints as well. Close to the
-    singularity of a yaw-pitch-roll joint the step is one of Euler instead.
+    singularity of a yaw-pitch-roll joint the step is one of Euler instead, and so it is where a
+    trial state touches something. Return whether the step is done.
     """
     for k in range(m.nv):
         d.rk_rate[k] = 0.0
@@ -162,6 +166,9 @@ def _rk4(m, d, h):
             _move_from_start(m, d, d.rk_rate, d.qacc_step, reached)
             d.time = d.rk_time[0] + reached
             smooth_stages(m, d)
+            if d.nnear > 0:
+                _return_to_start(m, d)
+                return False
     if m.nefc > 0:
         for k in range(m.nv):
             d.rk_sum[0, k] += d.efc_shift[k] / h
@@ -171,6 +178,18 @@ def _rk4(m, d, h):
     d.drive_held[0] = 0.0
     if m.accelerate_stage != 0:
         _reach_targets(m, d, h)
+    return True
+
+
+@kernel
+def _return_to_start(m, d):
+    for k in range(m.nq):
+        d.qpos[k] = d.rk_qpos[k]
+    for k in range(m.nv):
+        d.qvel[k] = d.rk_qvel[k]
+    d.time = d.rk_time[0]
+    d.drive_held[0] = 0.0
+    smooth_stages(m, d)
 
 
 @kernel

@@ -22,6 +22,7 @@ from rbdyn_ros.engine import views  # noqa: F401  makes Model and Data known to 
 
 Vector = NDArray[np.float64]  # (n,), contiguous
 Matrix = NDArray[np.float64]  # (n, n), contiguous
+Cube = NDArray[np.float64]  # (k, n, n), contiguous
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,7 +38,7 @@ def _source_hash() -> str:
     """Hash of all that decides the machine code: numba itself would look at one file only."""
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {OPTIONS}".encode())
     digest.update(str(numba.config.BOUNDSCHECK).encode())
-    for source in sorted([*_PACKAGE.glob("engine/*.py"), *_PACKAGE.glob("model/*.py")]):
+    for source in sorted([*_PACKAGE.glob("engine/**/*.py"), *_PACKAGE.glob("model/*.py")]):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 

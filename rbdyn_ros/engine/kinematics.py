@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.follow import expand, follow
-from rbdyn_ros.engine.jcalc import joint_motion, joint_pose, joint_velocity
-from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.joints.jcalc import joint_motion, joint_pose, joint_velocity
 from rbdyn_ros.engine.spatial import (
     IDENTITY,
     add3,
@@ -41,20 +41,27 @@ def kinematics(m: Model, d: Data) -> None:
 
 
 @kernel
-def poses(m, d):
+def poses(m: Model, d: Data) -> None:
     """Write xpos, xmat, xipos: all of kinematics that the motion needs."""
     if m.nvall > m.nv:
         expand(m, d)
     store9(d.xmat, 0, IDENTITY)
     for i in range(1, m.nbody):
-        parent = m.body_parentid[i]
-        r, E = joint_pose(m, d, i - 1, i)
-        R_parent = load9(d.xmat, parent)
-        R = mat_mul(R_parent, E)
-        p = add3(load3(d.xpos, parent), mat_vec(R_parent, r))
-        store3(d.xpos, i, p)
-        store9(d.xmat, i, R)
+        p, R = place_body(m, d, i, d.xpos, d.xmat)
         store3(d.xipos, i, add3(p, mat_vec(R, load3(m.body_ipos, i))))
+
+
+@inline
+def place_body(m, d, i, xpos, xmat):
+    """Write the pose of body i where that of its parent is, and return it."""
+    parent = m.body_parentid[i]
+    r, E = joint_pose(m, d, i - 1, i)
+    R_parent = load9(xmat, parent)
+    R = mat_mul(R_parent, E)
+    p = add3(load3(xpos, parent), mat_vec(R_parent, r))
+    store3(xpos, i, p)
+    store9(xmat, i, R)
+    return p, R
 
 
 @kernel
@@ -66,7 +73,8 @@ def principal_axes(m, d):
 
 
 @kernel
-def _subtree_com(m, d):
+def centres(m, d):
+    """Write subtree_com; needs poses."""
     # mass times centre of mass of a subtree; children come first, the last one stores the sum
     for i in range(m.nbody - 1, -1, -1):
         mass = m.body_mass[i]
@@ -87,12 +95,30 @@ def _subtree_com(m, d):
 
 
 @kernel
+def axes(m, d):
+    """Write subtree_com and cdof: com_pos without cinert; needs poses."""
+    centres(m, d)
+    for i in range(1, m.nbody):
+        joint_motion(m, d, i - 1, i, load3(d.subtree_com, m.body_rootid[i]))
+
+
+@kernel
+def axes_before(m, d, body):
+    """Write subtree_com, and cdof of the joints before a body; needs poses."""
+    centres(m, d)
+    origin = load3(d.subtree_com, m.body_rootid[body])
+    while body > 0:
+        joint_motion(m, d, body - 1, body, origin)
+        body = m.body_parentid[body]
+
+
+@kernel
 def com_pos(m: Model, d: Data) -> None:
     """Write subtree_com, cinert and cdof; needs kinematics.
 
     Source: MuJoCo mj_comPos.
     """
-    _subtree_com(m, d)
+    centres(m, d)
     for i in range(1, m.nbody):
         origin = load3(d.subtree_com, m.body_rootid[i])
         r = sub3(load3(d.xipos, i), origin)

@@ -7,8 +7,8 @@ is driven too. Source: RBDA eq 3.30.
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.callbacks import call
 from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.joints.callbacks import call
 
 
 @kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.jit import inline, kernel, select
-from rbdyn_ros.engine.manifold import ball_angle, joint_stretch
+from rbdyn_ros.engine.joints.manifold import ball_angle, joint_stretch
 from rbdyn_ros.engine.springs import spring_forces
 
 if TYPE_CHECKING:
@@ -117,3 +117,37 @@ def _joint_spring(m, d, j):
     joint_stretch(m, j, d.qpos, m.qpos_spring, d.stretch)
     for k in range(m.jnt_dofadr[j], m.jnt_dofadr[j] + m.jnt_dofnum[j]):
         d.qfrc_passive[k] -= m.jnt_stiffness[j] * d.stretch[k]
+
+
+@kernel
+def passive_slopes(m, d, dq, dv):
+    """Take from dq and dv, both (nv, nv), the derivatives of qfrc_passive; needs kinematics.
+
+    Not of springs in joints with quaternions, of limited balls and of spring-dampers between
+    points: these are refused before.
+    """
+    for k in range(m.nv):
+        v = d.qvel[k]
+        slides = v > STICTION_SPEED or v < -STICTION_SPEED
+        friction = 0.0 if slides else m.dof_frictionloss[k] / STICTION_SPEED
+        dv[k, k] += m.dof_damping[k] + friction
+    for j in range(m.njnt):
+        k, q = m.jnt_dofadr[j], m.jnt_qposadr[j]
+        if m.jnt_limited[j]:
+            _stop_slope(m, j, k, d.qpos[q], m.jnt_range[j, 0], m.jnt_range[j, 1], dq, dv)
+        if m.jnt_stiffness[j] > 0.0:
+            for n in range(k, k + m.jnt_dofnum[j]):
+                dq[n, n] += m.jnt_stiffness[j]
+    for c in range(m.nlimit):
+        k = m.limit_dofid[c]
+        j = m.dof_jntid[k]
+        q = d.qpos[m.jnt_qposadr[j] + k - m.jnt_dofadr[j]]
+        _stop_slope(m, j, k, q, m.limit_range[c, 0], m.limit_range[c, 1], dq, dv)
+
+
+@inline
+def _stop_slope(m, j, k, q, lower, upper, dq, dv):
+    if q < lower or q > upper:
+        stiffness, damping = _stop(m, j, m.dof_inertia0[k])
+        dq[k, k] += stiffness
+        dv[k, k] += damping

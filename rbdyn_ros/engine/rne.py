@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.follow import follow_acceleration, is_driven
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.loads import reflect
+from rbdyn_ros.engine.loads import reflect, relieve_drives
 from rbdyn_ros.engine.spatial import (
+    ZERO6,
     add6,
     add_scaled6,
     cross_force,
@@ -59,7 +60,7 @@ def rne(m: Model, d: Data) -> None:
     """
     for i in range(1, m.nbody):
         store6(d.cfrc_sum, i, load6(d.cfrc_bias, i))
-    _project(m, d, d.qfrc_bias)
+    project(m, d, d.qfrc_bias)
     if m.nmimic > 0:
         reflect(m, d, d.cfrc_sum, d.qfrc_bias)
 
@@ -71,27 +72,50 @@ def rne_acc(m: Model, d: Data) -> None:
     qfrc_inverse is what qfrc_applied, actuators and xfrc_applied together must exert.
     Source: RBDA table 5.1; MuJoCo mj_inverse.
     """
-    store6(d.a, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-    store6(d.cacc, 0, load6(d.cacc_bias, 0))
     if m.nmimic > 0:
         follow_acceleration(m, d)
+    _start_accelerations(d)
     for i in range(1, m.nbody):
-        a = load6(d.a, m.body_parentid[i])
-        first = m.jnt_dofadr_all[i - 1]
-        if first < m.nv or not is_driven(m, first):
-            for k in range(first, first + m.jnt_dofnum[i - 1]):
-                a = add_scaled6(a, load6(d.cdof_all, k), d.qacc_all[k])
-        store6(d.a, i, a)
-        store6(d.cacc, i, add6(load6(d.cacc_bias, i), a))
+        a = _accelerate(m, d, i)
         f = add6(load6(d.cfrc_bias, i), inertia_times(load10(d.cinert, i), a))
         store6(d.cfrc_sum, i, f)
-    _project(m, d, d.qfrc_inverse)
+    project(m, d, d.qfrc_inverse)
     if m.nmimic > 0:
         reflect(m, d, d.cfrc_sum, d.qfrc_inverse)
     for k in range(m.nv):
         d.qfrc_inverse[k] += m.dof_armature[k] * d.qacc[k] - d.qfrc_passive[k]
+    if m.ngeom > 0:
+        for k in range(m.nv):
+            d.qfrc_inverse[k] -= d.qfrc_contact[k]
     if m.ndrive > 0:
         _driving_force(m, d)
+
+
+@kernel
+def body_accelerations(m, d):
+    """Write a and cacc from qacc_all; needs bias_force."""
+    _start_accelerations(d)
+    for i in range(1, m.nbody):
+        _accelerate(m, d, i)
+
+
+@inline
+def _start_accelerations(d):
+    store6(d.a, 0, ZERO6)
+    store6(d.cacc, 0, load6(d.cacc_bias, 0))
+
+
+@inline
+def _accelerate(m, d, i):
+    """Write a and cacc of body i; return a."""
+    a = load6(d.a, m.body_parentid[i])
+    first = m.jnt_dofadr_all[i - 1]
+    if first < m.nv or not is_driven(m, first):
+        for k in range(first, first + m.jnt_dofnum[i - 1]):
+            a = add_scaled6(a, load6(d.cdof_all, k), d.qacc_all[k])
+    store6(d.a, i, a)
+    store6(d.cacc, i, add6(load6(d.cacc_bias, i), a))
+    return a
 
 
 @kernel
@@ -105,10 +129,13 @@ def _driving_force(m, d):
                 d.qfrc_driven[k - m.nv] = force
     if m.nspring > 0 and m.opt.passive:
         spring_loads(m, d)
+    if m.ngeom > 0:
+        for i in range(1, m.nbody):
+            relieve_drives(m, d, i, load6(d.cfrc_contact, i))
 
 
 @kernel
-def _project(m, d, qfrc):
+def project(m, d, qfrc):
     # tau_i = S_i^T f_i; f_parent += f_i: all bodies of a tree share one frame
     for i in range(m.nbody - 1, 0, -1):
         f = load6(d.cfrc_sum, i)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.constraints.wrenches import NO_LENGTH, point_velocity
 from rbdyn_ros.engine.jit import inline, kernel, select
 from rbdyn_ros.engine.loads import push, relieve_drives
 from rbdyn_ros.engine.spatial import (
@@ -20,7 +21,6 @@ from rbdyn_ros.engine.spatial import (
     store6,
     sub3,
 )
-from rbdyn_ros.engine.wrenches import NO_LENGTH, point_velocity
 
 
 @kernel

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.callbacks import call
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.joint_frames import (
+from rbdyn_ros.engine.joints.callbacks import call
+from rbdyn_ros.engine.joints.frames import (
     frame_p,
     frame_s,
     in_plane,
@@ -22,6 +22,7 @@ from rbdyn_ros.engine.joint_frames import (
     write_turn,
     write_turns,
 )
+from rbdyn_ros.engine.joints.ypr import YPR, yaw_pitch_roll, ypr_motion
 from rbdyn_ros.engine.spatial import (
     add3,
     add_scaled6,
@@ -36,7 +37,6 @@ from rbdyn_ros.engine.spatial import (
     store6,
     sub3,
 )
-from rbdyn_ros.engine.ypr import YPR, yaw_pitch_roll, ypr_motion
 from rbdyn_ros.model.callbacks import R_AT, S_AT, S_DOT_AT
 from rbdyn_ros.model.joints import JointType
 
@@ -97,7 +97,7 @@ def library_motion(m, d, j, i, origin, reverse):
     kind = m.jnt_type[j]
     v = m.jnt_dofadr_all[j]
     cdof = d.cdof_all
-    R, p = frame_s(m, d, i, reverse)
+    R, p = frame_s(m, d.xpos, d.xmat, i, reverse)
     arm = sub3(origin, p)
     axis = mat_vec(R, load3(m.jnt_axis, j))
     if kind == HELICAL:
@@ -106,14 +106,14 @@ def library_motion(m, d, j, i, origin, reverse):
         write_turn(cdof, v, axis, arm)
         write_shift(cdof, v + 1, axis)
     elif kind == UNIVERSAL:
-        P, _ = frame_p(m, d, i, reverse)
+        P, _ = frame_p(m, d.xpos, d.xmat, i, reverse)
         B = load9(m.jnt_basis, j)
         write_turn(cdof, v, mat_vec(P, (B[0], B[1], B[2])), arm)
         write_turn(cdof, v + 1, mat_vec(R, (B[3], B[4], B[5])), arm)
     elif kind == YPR:
         ypr_motion(m, d, j, R, arm)
     elif kind == RACK_PINION:
-        P, _ = frame_p(m, d, i, reverse)
+        P, _ = frame_p(m, d.xpos, d.xmat, i, reverse)
         write_screw(cdof, v, axis, mat_vec(P, in_plane(m, j, m.jnt_param[j, 0], 0.0)), arm)
     elif kind == PLANAR_FP or kind == PLANAR_FS:
         write_turn(cdof, v, axis, arm)
@@ -157,7 +157,7 @@ def add_apparent(m, d, j, i, reverse):
     sign = -1.0 if reverse else 1.0
     if m.jnt_type[j] == RACK_PINION:
         # the rack's direction stands still in F_p, the pinion's centre moves along it
-        P, _ = frame_p(m, d, i, reverse)
+        P, _ = frame_p(m, d.xpos, d.xmat, i, reverse)
         y = mat_vec(P, in_plane(m, j, 0.0, 1.0))
         change = scaled3(y, -sign * m.jnt_param[j, 0] * d.qvel_all[first])
         d.cdof_dot_all[first, 3] += change[0]
@@ -165,7 +165,7 @@ def add_apparent(m, d, j, i, reverse):
         d.cdof_dot_all[first, 5] += change[2]
     else:
         _call_user(m, d, j)
-        R, p = frame_s(m, d, i, reverse)
+        R, p = frame_s(m, d.xpos, d.xmat, i, reverse)
         arm = sub3(load3(d.subtree_com, m.body_rootid[i]), p)
         for k in range(m.jnt_dofnum[j]):
             change = _user_column(m, d, j, S_DOT_AT + 6 * k, R, arm)

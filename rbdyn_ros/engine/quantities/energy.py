@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.manifold import joint_stretch
+from rbdyn_ros.engine.joints.manifold import joint_stretch
+from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.spatial import dot6, inertia_times, load6, load10
 from rbdyn_ros.engine.springs import spring_energy
 
@@ -22,19 +23,48 @@ def energy(m: Model, d: Data) -> None:
 
     Source: RBDA eq 3.2 summed over bodies; MuJoCo mj_energyPos, mj_energyVel.
     """
-    g = m.opt.gravity
-    potential, twice_kinetic = 0.0, 0.0
+    d.energy[0] = _potential(m, d)
+    d.energy[1] = _kinetic(m, d)
+
+
+@kernel
+def potential_energy(m: Model, d: Data) -> float:
+    """Return energy[0] at qpos; springs as in energy."""
+    poses(m, d)
+    total: float = _potential(m, d)
+    return total
+
+
+@kernel
+def kinetic_energy(m: Model, d: Data) -> float:
+    """Return energy[1] at qpos and qvel."""
+    poses(m, d)
+    com_pos(m, d)
+    com_vel(m, d)
+    total: float = _kinetic(m, d)
+    return total
+
+
+@kernel
+def _potential(m, d):
+    g, total = m.opt.gravity, 0.0
     for i in range(1, m.nbody):
         height = g[0] * d.xipos[i, 0] + g[1] * d.xipos[i, 1] + g[2] * d.xipos[i, 2]
-        potential -= m.body_mass[i] * height
-        v = load6(d.cvel, i)
-        twice_kinetic += dot6(v, inertia_times(load10(d.cinert, i), v))
-    for k in range(m.nv):
-        twice_kinetic += m.dof_armature[k] * d.qvel[k] * d.qvel[k]
+        total -= m.body_mass[i] * height
     if m.opt.passive:
-        potential += _joint_springs(m, d) + spring_energy(m, d)
-    d.energy[0] = potential
-    d.energy[1] = 0.5 * twice_kinetic
+        total += _joint_springs(m, d) + spring_energy(m, d)
+    return total
+
+
+@kernel
+def _kinetic(m, d):
+    twice = 0.0
+    for i in range(1, m.nbody):
+        v = load6(d.cvel, i)
+        twice += dot6(v, inertia_times(load10(d.cinert, i), v))
+    for k in range(m.nv):
+        twice += m.dof_armature[k] * d.qvel[k] * d.qvel[k]
+    return 0.5 * twice
 
 
 @kernel

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.follow import follow_acceleration
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.joint_frames import frame_s
+from rbdyn_ros.engine.joints.frames import frame_s
 from rbdyn_ros.engine.loads import body_loads, sum_subtrees
 from rbdyn_ros.engine.spatial import (
     ZERO6,
@@ -74,7 +74,7 @@ def _body_forces(m, d):
 def _tree_joint(m, d, i):
     j = i - 1
     sign = -1.0 if m.jnt_reversed[j] else 1.0
-    R, p = frame_s(m, d, i, m.jnt_reversed[j] == 1)
+    R, p = frame_s(m, d.xpos, d.xmat, i, m.jnt_reversed[j] == 1)
     arm = sub3(load3(d.subtree_com, m.body_rootid[i]), p)
     f = scaled6(_seen(R, load6(d.cfrc_int, i), arm, True), sign)
     first, number = m.jnt_dofadr_all[j], m.jnt_dofnum[j]

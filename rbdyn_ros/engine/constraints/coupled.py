@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.aba import applied_bias
-from rbdyn_ros.engine.crb import factor, half_solve, mul_m, other_half
+from rbdyn_ros.engine.aba import applied_bias, implicit_damping
+from rbdyn_ros.engine.constraints.project import bend, respond
+from rbdyn_ros.engine.contact.yielding import add_yielding
+from rbdyn_ros.engine.crb import factor, half_solve, mul_triangle, other_half
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.loads import reflect, sum_subtrees
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
-from rbdyn_ros.engine.project import bend, respond
-from rbdyn_ros.engine.spatial import dot6, load6, store6
+from rbdyn_ros.engine.spatial import add_scaled6, dot6, load6, store6
 from rbdyn_ros.model.options import Drive
 
 FORCE = int(Drive.FORCE)
@@ -51,9 +52,13 @@ def accelerate(m, d):
     if driven and d.drive_held[0] == 0.0:  # a step of Runge-Kutta keeps what it began with
         _prescribe(m, d)
     _free_force(m, d)
+    _inertia_of_step(m, d)
     if driven:
         _give_way(m, d)
-    _factor(m, d, driven)
+    factor(m, d)
+    for k in range(m.nv):
+        d.D[k] = d.qLD[m.M_rowadr[k] + m.M_rownnz[k] - 1]
+        d.row_scale[k] = np.sqrt(d.qLDiagInv[k])
     x = d.qacc_step
     half_solve(m, d, x)
     if m.nefc > 0:
@@ -131,9 +136,12 @@ def _prescribe(m, d):
 
 @kernel
 def _free_force(m, d):
-    """Write qacc_step: applied and passive forces less bias."""
+    """Write qacc_step: applied, passive and contact forces less bias."""
     for i in range(1, m.nbody):
-        store6(d.pA, i, applied_bias(m, d, i))
+        p = applied_bias(m, d, i)
+        if m.ngeom > 0:
+            p = add_scaled6(p, load6(d.contact_rate, i), -d.implicit_step[0])
+        store6(d.pA, i, p)
     sum_subtrees(m, d.pA)
     for k in range(m.nv):
         d.qacc_step[k] = dot6(load6(d.cdof, k), load6(d.pA, m.dof_bodyid[k]))
@@ -152,31 +160,32 @@ def _count_driven(m, d):
 
 
 @kernel
-def _give_way(m, d):
-    """Take from the forces in qacc_step what the given accelerations need of M."""
-    for k in range(m.nv):
-        d.row_shift[k] = d.drive_qacc[k] if d.drive_mode[k] != FORCE else 0.0
-    mul_m(m, d, d.row_shift, d.drive_load)
-    for k in range(m.nv):
-        force = d.qacc_step[k] - d.drive_load[k]
-        d.qacc_step[k] = force if d.drive_mode[k] == FORCE else 0.0
+def _inertia_of_step(m, d):
+    """Write to qLD M and what forces add that the step takes as they are at its end."""
+    step = d.implicit_step[0]
+    for e in range(m.nM):
+        d.qLD[e] = d.M[e]
+    viscosity_step = implicit_damping(m, step)
+    for i in range(m.nv):
+        d.qLD[m.M_rowadr[i] + m.M_rownnz[i] - 1] += viscosity_step * d.dof_viscosity[i]
+    if m.ngeom > 0 and d.nnear > 0 and step > 0.0:
+        add_yielding(m, d, step)
 
 
 @kernel
-def _factor(m, d, driven):
-    """Factor M with implicit damping, the rows and columns of driven dofs those of identity."""
-    for e in range(m.nM):
-        d.qLD[e] = d.M[e]
-    for i in range(m.nv):
-        diagonal = m.M_rowadr[i] + m.M_rownnz[i] - 1
-        d.qLD[diagonal] += d.implicit_step[0] * d.dof_viscosity[i]
-    if driven:
-        for i in range(m.nv):
-            given = d.drive_mode[i] != FORCE
-            for e in range(m.M_rowadr[i], m.M_rowadr[i] + m.M_rownnz[i]):
-                if given or d.drive_mode[m.M_colind[e]] != FORCE:
-                    d.qLD[e] = 1.0 if m.M_colind[e] == i else 0.0
-    factor(m, d)
+def _give_way(m, d):
+    """Take from the forces in qacc_step what the given accelerations need of qLD.
+
+    The rows and columns of driven dofs become those of identity.
+    """
     for k in range(m.nv):
-        d.D[k] = d.qLD[m.M_rowadr[k] + m.M_rownnz[k] - 1]
-        d.row_scale[k] = np.sqrt(d.qLDiagInv[k])
+        d.row_shift[k] = d.drive_qacc[k] if d.drive_mode[k] != FORCE else 0.0
+    mul_triangle(m, d.qLD, d.row_shift, d.drive_load)
+    for k in range(m.nv):
+        force = d.qacc_step[k] - d.drive_load[k]
+        d.qacc_step[k] = force if d.drive_mode[k] == FORCE else 0.0
+    for i in range(m.nv):
+        given = d.drive_mode[i] != FORCE
+        for e in range(m.M_rowadr[i], m.M_rowadr[i] + m.M_rownnz[i]):
+            if given or d.drive_mode[m.M_colind[e]] != FORCE:
+                d.qLD[e] = 1.0 if m.M_colind[e] == i else 0.0

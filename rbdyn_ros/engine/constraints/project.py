@@ -14,9 +14,7 @@ Source: RBDA eq 3.17; qr.py.
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.crb import half_solve
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.qr import (
+from rbdyn_ros.engine.constraints.qr import (
     UNSURE,
     decompose,
     decompose_ordered,
@@ -25,7 +23,9 @@ from rbdyn_ros.engine.qr import (
     length2,
     shortest,
 )
-from rbdyn_ros.engine.wrenches import roll_rows
+from rbdyn_ros.engine.constraints.wrenches import roll_rows
+from rbdyn_ros.engine.crb import half_solve
+from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.model.constraints import ROLL_ROWS
 from rbdyn_ros.model.options import Drive
 

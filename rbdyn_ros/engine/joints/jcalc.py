@@ -1,7 +1,7 @@
 """What each joint does: pose, motion axes and velocity across it.
 
-This file, joint_library.py, ypr.py and manifold.py are the only places that ask for the type of a
-joint.
+This file, library.py, ypr.py and manifold.py are the only places that ask for the type of a joint.
+
 A joint leads from its predecessor's frame F_p to its successor's F_s. Vectors are in world axes
 about the tree's centre of mass, so to reverse a joint (RBDA table 4.2) is to let its two frames
 change places and to negate its motion: no transform remains.
@@ -15,7 +15,7 @@ Source: RBDA table 4.1 and sections 4.4, 4.5 (jcalc); names and layout are MuJoC
 from __future__ import annotations
 
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.joint_frames import (
+from rbdyn_ros.engine.joints.frames import (
     frame_p,
     frame_s,
     in_plane,
@@ -26,7 +26,8 @@ from rbdyn_ros.engine.joint_frames import (
     write_turn,
     write_turns,
 )
-from rbdyn_ros.engine.joint_library import (
+from rbdyn_ros.engine.joints.library import (
+    PLANAR_FP,
     RACK_PINION,
     USER,
     add_apparent,
@@ -125,7 +126,7 @@ def _common_successor(m, d, j, r, E):
 def joint_motion(m, d, j, i, origin):
     """Write cdof of joint j: its motion axes in the world, about `origin`."""
     if m.jnt_common[j]:
-        _common_motion(m, d, j, i, origin, False)
+        common_motion(m, j, i, origin, False, d.xpos, d.xmat, d.cdof_all)
     else:
         d.joint_now[0], d.joint_now[1] = j, i
         store3(d.joint_pos, 0, origin)
@@ -144,7 +145,7 @@ def _uncommon_motion(m, d):
     origin = load3(d.joint_pos, 0)
     reverse = m.jnt_reversed[j] == 1
     if m.jnt_type[j] <= PLANAR:
-        _common_motion(m, d, j, i, origin, reverse)
+        common_motion(m, j, i, origin, reverse, d.xpos, d.xmat, d.cdof_all)
     else:
         library_motion(m, d, j, i, origin, reverse)
     if reverse:
@@ -154,12 +155,11 @@ def _uncommon_motion(m, d):
 
 
 @inline
-def _common_motion(m, d, j, i, origin, reverse):
+def common_motion(m, j, i, origin, reverse, xpos, xmat, cdof):
     """Write cdof as if the joint led from its predecessor, which is body i if `reverse`."""
     kind = m.jnt_type[j]
     v = m.jnt_dofadr_all[j]
-    cdof = d.cdof_all
-    R, p = frame_s(m, d, i, reverse)
+    R, p = frame_s(m, xpos, xmat, i, reverse)
     arm = sub3(origin, p)
     if kind == HINGE:
         write_turn(cdof, v, mat_vec(R, load3(m.jnt_axis, j)), arm)
@@ -167,12 +167,12 @@ def _common_motion(m, d, j, i, origin, reverse):
         write_shift(cdof, v, mat_vec(R, load3(m.jnt_axis, j)))
     elif kind == PLANAR:
         # x and y are axes of F_p
-        P, _ = frame_p(m, d, i, reverse)
+        P, _ = frame_p(m, xpos, xmat, i, reverse)
         write_shift(cdof, v, mat_vec(P, in_plane(m, j, 1.0, 0.0)))
         write_shift(cdof, v + 1, mat_vec(P, in_plane(m, j, 0.0, 1.0)))
         write_turn(cdof, v + 2, mat_vec(R, load3(m.jnt_axis, j)), arm)
     elif kind == FREE:
-        P, _ = frame_p(m, d, i, reverse)
+        P, _ = frame_p(m, xpos, xmat, i, reverse)
         write_shifts(cdof, v, P)
         write_turns(cdof, v + 3, R, arm)
     else:
@@ -242,3 +242,17 @@ def _reversed_velocity(m, d, j, v):
         store6(d.cdof_dot_all, k, cross_motion(carrier, S))
         reached = add_scaled6(reached, S, -d.qvel_all[k])
     return v
+
+
+@inline
+def carried_from(m, j):
+    """Return the first dof of joint j whose axis, like those after it, stands in the successor.
+
+    The others stand still in what they carry and in what carries them.
+    """
+    kind = m.jnt_type[j]
+    if kind == FREE:
+        return 3
+    if kind == BALL or kind >= PLANAR_FP:
+        return 0
+    return m.jnt_dofnum[j]

@@ -10,9 +10,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.constraints.loops import loop_equations
+from rbdyn_ros.engine.constraints.wrenches import (
+    NO_LENGTH,
+    add_to_row,
+    attach,
+    clear,
+    gear_rows,
+    length_rows,
+    point_acceleration_bias,
+    point_velocity,
+    roll_rows,
+    turn_rate,
+)
 from rbdyn_ros.engine.follow import is_driven
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.loops import loop_equations
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     add3,
@@ -24,18 +36,6 @@ from rbdyn_ros.engine.spatial import (
     mat_vec,
     scaled3,
     sub3,
-)
-from rbdyn_ros.engine.wrenches import (
-    NO_LENGTH,
-    add_to_row,
-    attach,
-    clear,
-    gear_rows,
-    length_rows,
-    point_acceleration_bias,
-    point_velocity,
-    roll_rows,
-    turn_rate,
 )
 from rbdyn_ros.model.constraints import ROLL_ROWS
 

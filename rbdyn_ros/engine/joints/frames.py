@@ -19,30 +19,30 @@ from rbdyn_ros.engine.spatial import (
 
 
 @inline
-def _body_side(d, i):
-    return load9(d.xmat, i), load3(d.xpos, i)
+def _body_side(xpos, xmat, i):
+    return load9(xmat, i), load3(xpos, i)
 
 
 @inline
-def _parent_side(m, d, i):
+def _parent_side(m, xpos, xmat, i):
     parent = m.body_parentid[i]
-    R = load9(d.xmat, parent)
+    R = load9(xmat, parent)
     return (
         mat_mul(R, load9(m.body_mat, i)),
-        add3(load3(d.xpos, parent), mat_vec(R, load3(m.body_pos, i))),
+        add3(load3(xpos, parent), mat_vec(R, load3(m.body_pos, i))),
     )
 
 
 @inline
-def frame_p(m, d, i, reverse):
+def frame_p(m, xpos, xmat, i, reverse):
     """Return rotation and origin of F_p in the world; of a reversed joint it is the body's."""
-    return _body_side(d, i) if reverse else _parent_side(m, d, i)
+    return _body_side(xpos, xmat, i) if reverse else _parent_side(m, xpos, xmat, i)
 
 
 @inline
-def frame_s(m, d, i, reverse):
+def frame_s(m, xpos, xmat, i, reverse):
     """Return rotation and origin of F_s in the world; of a reversed joint the other side's."""
-    return _parent_side(m, d, i) if reverse else _body_side(d, i)
+    return _parent_side(m, xpos, xmat, i) if reverse else _body_side(xpos, xmat, i)
 
 
 @inline

@@ -1,7 +1,7 @@
 """Calls from kernels to functions of the user, by the address a Model holds.
 
-The functions take four pointers to doubles; see engine/user.py, which makes them. An indirect
-call costs some nanoseconds, and the engine need not be compiled again for a new joint type.
+The functions take four pointers to doubles; user.py makes them. An indirect call costs some
+nanoseconds, and the engine need not be compiled again for a new joint type.
 """
 
 from __future__ import annotations

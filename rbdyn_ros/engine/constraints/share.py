@@ -9,14 +9,20 @@ Source: RBDA eq 3.14, 3.15.
 
 from __future__ import annotations
 
+from rbdyn_ros.engine.constraints.project import choose_rows
+from rbdyn_ros.engine.constraints.qr import (
+    decompose,
+    decompose_ordered,
+    multipliers,
+    shortest,
+    turn,
+)
+from rbdyn_ros.engine.constraints.wrenches import gear_rows
 from rbdyn_ros.engine.follow import is_driven
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.loads import relieve_drives
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
-from rbdyn_ros.engine.project import choose_rows
-from rbdyn_ros.engine.qr import decompose, decompose_ordered, multipliers, shortest, turn
 from rbdyn_ros.engine.spatial import load6, scaled6
-from rbdyn_ros.engine.wrenches import gear_rows
 
 
 @optional_stage("share_stage")

@@ -9,11 +9,13 @@ Source: RBDA eq 3.36, 3.38, 3.44.
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.groups import log_mat
-from rbdyn_ros.engine.jcalc import joint_motion, joint_pose, joint_velocity
+from rbdyn_ros.engine.constraints.subspaces import complement, orthonormalise, solve_upper
+from rbdyn_ros.engine.constraints.wrenches import attach, point_velocity, turn_rate
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.joint_library import guess_position
-from rbdyn_ros.engine.manifold import integrate_joint
+from rbdyn_ros.engine.joints.groups import log_mat
+from rbdyn_ros.engine.joints.jcalc import joint_motion, joint_pose, joint_velocity
+from rbdyn_ros.engine.joints.library import guess_position
+from rbdyn_ros.engine.joints.manifold import integrate_joint
 from rbdyn_ros.engine.spatial import (
     IDENTITY,
     ZERO3,
@@ -35,8 +37,6 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     transposed,
 )
-from rbdyn_ros.engine.subspaces import complement, orthonormalise, solve_upper
-from rbdyn_ros.engine.wrenches import attach, point_velocity, turn_rate
 
 #: Steps in which Newton's method finds the position of a loop joint; where its axes stand still in
 #: its frames it takes one, and one more to see that it is enough.

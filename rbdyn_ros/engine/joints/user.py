@@ -18,8 +18,8 @@ from numba.extending import intrinsic
 from rbdyn_ros.description.builder import SystemBuilder
 from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.description.types import Joint
-from rbdyn_ros.engine.callbacks import SIGNATURE
 from rbdyn_ros.engine.jit import DISABLED, OPTIONS
+from rbdyn_ros.engine.joints.callbacks import SIGNATURE
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.callbacks import (
     E_AT,

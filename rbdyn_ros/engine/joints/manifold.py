@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.groups import (
+from rbdyn_ros.engine.jit import inline, kernel, select
+from rbdyn_ros.engine.joints.frames import quat_mat
+from rbdyn_ros.engine.joints.groups import (
     integrate_quat,
     log_quat,
     quat_dot,
@@ -21,10 +23,8 @@ from rbdyn_ros.engine.groups import (
     untravelled,
     write3,
 )
-from rbdyn_ros.engine.jcalc import BALL, FREE, HINGE, SLIDE
-from rbdyn_ros.engine.jit import inline, kernel, select
-from rbdyn_ros.engine.joint_frames import quat_mat
-from rbdyn_ros.engine.joint_library import PLANAR_FP, PLANAR_FS, SIXDOF_FP, SIXDOF_FS
+from rbdyn_ros.engine.joints.jcalc import BALL, FREE, HINGE, SLIDE
+from rbdyn_ros.engine.joints.library import PLANAR_FP, PLANAR_FS, SIXDOF_FP, SIXDOF_FS
 from rbdyn_ros.engine.spatial import (
     add3,
     cross3,

@@ -5,10 +5,10 @@ Source: RBDA eq 3.15, 3.17.
 
 from __future__ import annotations
 
+from rbdyn_ros.engine.constraints.qr import multipliers
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.loads import body_loads, reflect, sum_subtrees
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
-from rbdyn_ros.engine.qr import multipliers
 from rbdyn_ros.engine.spatial import dot6, load6
 from rbdyn_ros.model.options import Drive
 

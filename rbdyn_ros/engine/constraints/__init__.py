@@ -1,0 +1,1 @@
+"""Loops and other constraints, joints that follow others, dofs moved by more than forces."""

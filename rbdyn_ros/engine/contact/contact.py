@@ -1,0 +1,218 @@
+"""Where a robot touches what stands in the world: geometries of bodies against obstacles.
+
+A geometry touches with its corners: of a mesh those of its convex hull, of a sphere its centre
+with a radius, of a capsule both ends. A cylinder meets a plane with the lowest points of its rims.
+Obstacles that are not planes also touch with theirs: a sphere with its centre, a box with its
+corners; two boxes with faces and edges (boxes.py). Edges of cylinders and meshes that cross those
+of a box are not seen, nor is what is smaller than the facets of a mesh.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
+from rbdyn_ros.engine.contact.boxes import meet_boxes
+from rbdyn_ros.engine.contact.distances import CAPSULE, CYLINDER, PLANE, SPHERE, distance
+from rbdyn_ros.engine.contact.touch import touch
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.loads import push
+from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.spatial import (
+    ZERO6,
+    add3,
+    dot3,
+    load3,
+    load6,
+    load9,
+    mat_mul,
+    mat_vec,
+    scaled3,
+    store6,
+    sub3,
+    transposed,
+)
+from rbdyn_ros.model.geoms import GeomType
+
+BOX = int(GeomType.BOX)
+MESH = int(GeomType.MESH)
+
+GOLDEN = 0.6180339887498949
+SEARCHES = 40  # steps of the golden section: to 1e-8 of a capsule's length
+LEVEL = 2e-3  # slope [rad] below which a capsule lies along a face
+NO_END = 0.01  # share of its length from an end, which touches by itself
+
+
+@optional_stage("contact_stage")
+def _by_address(table, row):
+    contact(model_at(table), data_at(table, row))
+
+
+@kernel
+def contact(m, d):
+    """Write the contact_ fields, cfrc_contact and qfrc_contact; needs com_vel."""
+    d.ncon = d.nnear = 0
+    for i in range(m.nbody):
+        store6(d.cfrc_contact, i, ZERO6)
+        store6(d.contact_rate, i, ZERO6)
+        for n in range(21):
+            d.contact_slope[i, n] = 0.0
+    for g in range(m.ngeom):
+        centre = _in_world(d, m.geom_bodyid[g], load3(m.geom_pos, g))
+        reach = m.opt.timestep * _speed(m, d, g, centre)
+        for o in range(m.nobstacle):
+            dist, _ = _from_obstacle(m, o, centre)
+            if dist < m.geom_rbound[g] + reach:
+                _meet(m, d, g, o, reach)
+    for k in range(m.nv):
+        d.qfrc_contact[k] = 0.0
+    if d.ncon > 0:
+        for i in range(1, m.nbody):
+            push(m, d, i, load6(d.cfrc_contact, i), d.qfrc_contact)
+
+
+@inline
+def _speed(m, d, g, centre):
+    """Return what no point of a geometry is faster than."""
+    i = m.geom_bodyid[g]
+    v, w = point_velocity(m, d, i, centre), turn_rate(d, i)
+    return np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * m.geom_rbound[g]
+
+
+@kernel
+def _meet(m, d, g, o, reach):
+    """Find where a geometry and an obstacle touch, or come as near as `reach`."""
+    kind, other = m.geom_type[g], m.obstacle_type[o]
+    if kind == CYLINDER and other == PLANE:
+        _rims(m, d, g, o, reach)
+    elif other == SPHERE and kind != SPHERE and kind != MESH:
+        _corner_of_obstacle(m, d, g, o, load3(m.obstacle_pos, o), m.obstacle_size[o, 0], reach)
+    elif other == BOX and kind == BOX:
+        meet_boxes(m, d, g, o, reach)
+    elif other == PLANE:
+        _lowest_corners(m, d, g, o, reach)
+    else:
+        for n in range(m.geom_vertadr[g], m.geom_vertadr[g] + m.geom_vertnum[g]):
+            _corner(m, d, g, o, _in_world(d, m.geom_bodyid[g], load3(m.vert_pos, n)), reach)
+        if other == BOX and kind == CAPSULE:
+            _middle(m, d, g, o, reach)
+        elif other == BOX and kind == CYLINDER:
+            _corners_of_box(m, d, g, o, reach)
+
+
+@inline
+def _in_world(d, i, x):
+    return add3(load3(d.xpos, i), mat_vec(load9(d.xmat, i), x))
+
+
+@inline
+def _from_obstacle(m, o, x):
+    """Return the distance of a point of the world to an obstacle, and the direction away."""
+    R = load9(m.obstacle_mat, o)
+    local = mat_vec(transposed(R), sub3(x, load3(m.obstacle_pos, o)))
+    dist, away = distance(m.obstacle_type[o], load3(m.obstacle_size, o), local)
+    return dist, mat_vec(R, away)
+
+
+@inline
+def _corner(m, d, g, o, x, reach):
+    dist, normal = _from_obstacle(m, o, x)
+    radius = m.geom_radius[g]
+    if dist < radius + reach:
+        touch(m, d, g, o, sub3(x, scaled3(normal, radius)), normal, dist - radius)
+
+
+@kernel
+def _lowest_corners(m, d, g, o, reach):
+    """Let corners touch a plane; it is brought to the body, for most corners are far from it."""
+    i = m.geom_bodyid[g]
+    up = (m.obstacle_mat[o, 2], m.obstacle_mat[o, 5], m.obstacle_mat[o, 8])
+    height = dot3(up, sub3(load3(d.xpos, i), load3(m.obstacle_pos, o)))
+    normal = mat_vec(transposed(load9(d.xmat, i)), up)
+    for n in range(m.geom_vertadr[g], m.geom_vertadr[g] + m.geom_vertnum[g]):
+        x = load3(m.vert_pos, n)
+        if height + dot3(normal, x) < m.geom_radius[g] + reach:
+            _corner(m, d, g, o, _in_world(d, i, x), reach)
+
+
+@kernel
+def _corner_of_obstacle(m, d, g, o, x, radius, reach):
+    """Let a point of an obstacle, the centre of a sphere round it, press on a geometry."""
+    i = m.geom_bodyid[g]
+    R = mat_mul(load9(d.xmat, i), load9(m.geom_mat, g))
+    local = mat_vec(transposed(R), sub3(x, _in_world(d, i, load3(m.geom_pos, g))))
+    dist, away = distance(m.geom_type[g], load3(m.geom_size, g), local)
+    if dist < radius + reach:
+        normal = scaled3(mat_vec(R, away), -1.0)
+        touch(m, d, g, o, add3(x, scaled3(normal, dist)), normal, dist - radius)
+
+
+@kernel
+def _corners_of_box(m, d, g, o, reach):
+    p, R, half = load3(m.obstacle_pos, o), load9(m.obstacle_mat, o), load3(m.obstacle_size, o)
+    for n in range(8):
+        corner = (
+            half[0] if n & 1 else -half[0],
+            half[1] if n & 2 else -half[1],
+            half[2] if n & 4 else -half[2],
+        )
+        _corner_of_obstacle(m, d, g, o, add3(p, mat_vec(R, corner)), 0.0, reach)
+
+
+@kernel
+def _rims(m, d, g, o, reach):
+    """Touch a plane with the lowest point of each rim and with two more, a third of a turn on.
+
+    Three such points of an end that stands on the plane resist its tilting alike in every
+    direction, so it does not matter which of them is lowest.
+    """
+    i = m.geom_bodyid[g]
+    centre = _in_world(d, i, load3(m.geom_pos, g))
+    R = mat_mul(load9(d.xmat, i), load9(m.geom_mat, g))
+    up = (m.obstacle_mat[o, 2], m.obstacle_mat[o, 5], m.obstacle_mat[o, 8])
+    x, y, _ = mat_vec(transposed(R), up)
+    angle = np.arctan2(-y, -x)
+    for n in range(3):
+        turned = angle + n * (2.0 * np.pi / 3.0)
+        a, b = m.geom_size[g, 0] * np.cos(turned), m.geom_size[g, 0] * np.sin(turned)
+        for end in range(2):
+            z = m.geom_size[g, 1] if end == 1 else -m.geom_size[g, 1]
+            _corner(m, d, g, o, add3(centre, mat_vec(R, (a, b, z))), reach)
+
+
+@kernel
+def _middle(m, d, g, o, reach):
+    """Touch with the point of a capsule's axis that is nearest to a box, if it is no end.
+
+    Where the axis lies along a face, every point of a stretch is as near, and both ends of it
+    touch: they are nearest were the axis tilted a little to one side or the other.
+    """
+    i, first = m.geom_bodyid[g], m.geom_vertadr[g]
+    p = _in_world(d, i, load3(m.vert_pos, first))
+    line = sub3(_in_world(d, i, load3(m.vert_pos, first + 1)), p)
+    tilt = LEVEL * np.sqrt(dot3(line, line))
+    low, high = _nearest(m, o, p, line, tilt), _nearest(m, o, p, line, -tilt)
+    if high - low < NO_END:
+        low = high = _nearest(m, o, p, line, 0.0)
+    if low > NO_END and low < 1.0 - NO_END:
+        _corner(m, d, g, o, add3(p, scaled3(line, low)), reach)
+    if high > max(low, NO_END) and high < 1.0 - NO_END:
+        _corner(m, d, g, o, add3(p, scaled3(line, high)), reach)
+
+
+@kernel
+def _nearest(m, o, p, line, tilt):
+    """Return the share of a line where it is nearest to a box, were its far end `tilt` higher.
+
+    The distance to a convex body is convex along a line, so the golden section finds it.
+    """
+    low, high = 0.0, 1.0
+    for _ in range(SEARCHES):
+        a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        at_a, _n = _from_obstacle(m, o, add3(p, scaled3(line, a)))
+        at_b, _n = _from_obstacle(m, o, add3(p, scaled3(line, b)))
+        if at_a + tilt * a < at_b + tilt * b:
+            high = b
+        else:
+            low = a
+    return 0.5 * (low + high)

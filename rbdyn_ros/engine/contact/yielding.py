@@ -1,0 +1,43 @@
+"""What contact adds to M in a step, where M is needed (aba.py has the same body by body)."""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.aba import add21, load21, store21, times21
+from rbdyn_ros.engine.crb import carried
+from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.spatial import ZERO6, dot6, load6
+
+
+@kernel
+def add_yielding(m, d, step):
+    """Add step J^T C J to qLD, C being contact_slope of every body (aba.py, yielding)."""
+    for i in range(1, m.nbody):
+        store21(d.IA, i, load21(d.contact_slope, i))
+    for i in range(m.nbody - 1, 0, -1):
+        parent = m.body_parentid[i]
+        if parent > 0:
+            store21(d.IA, parent, add21(load21(d.IA, parent), load21(d.IA, i)))
+    if m.npair > 0:
+        _by_pairs(m, d, step)
+    else:
+        _by_rows(m, d, step)
+
+
+@kernel
+def _by_rows(m, d, step):
+    for i in range(m.nv):
+        F = times21(load21(d.IA, m.dof_bodyid[i]), load6(d.cdof, i))
+        for e in range(m.M_rowadr[i], m.M_rowadr[i] + m.M_rownnz[i]):
+            d.qLD[e] += step * dot6(load6(d.cdof, m.M_colind[e]), F)
+
+
+@kernel
+def _by_pairs(m, d, step):
+    last, F = -1, ZERO6
+    for n in range(m.npair):
+        c, above = m.pair_coord[n, 0], m.pair_coord[n, 1]
+        if c != last:
+            F = times21(load21(d.IA, carried(m, c)), load6(d.cdof_all, c))
+            last = c
+        weight = step * m.pair_weight[n]
+        d.qLD[m.pair_entry[n]] += weight * dot6(load6(d.cdof_all, above), F)

@@ -1,0 +1,1 @@
+"""What each joint type does. Nothing else in the engine asks for a type."""

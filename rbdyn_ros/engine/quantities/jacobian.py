@@ -1,0 +1,185 @@
+"""Velocity and acceleration of a frame, its Jacobian and the derivative of that.
+
+Everything is [angular; linear]. A reference says where and in which axes: WORLD is the spatial
+velocity about the world's origin, LOCAL that of the frame in its own axes, LOCAL_WORLD_ALIGNED
+that of its origin in world axes. What is called derivative or acceleration here is in each of
+them the plain derivative of those six numbers.
+
+Source: RBDA eq 2.27 (velocities elsewhere), 2.45 (derivatives in moving coordinates); the three
+references are Pinocchio's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.engine.follow import follow, follow_acceleration
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.kinematics import axes, com_vel, poses
+from rbdyn_ros.engine.quantities.chain import follow_chain
+from rbdyn_ros.engine.quantities.coordinates import acts_on, clear
+from rbdyn_ros.engine.quantities.rates import axis_rates
+from rbdyn_ros.engine.spatial import (
+    IDENTITY,
+    ZERO3,
+    ZERO6,
+    add3,
+    add6,
+    add_scaled6,
+    cross3,
+    cross_motion,
+    load3,
+    load6,
+    load9,
+    mat_mul,
+    mat_vec,
+    quat_to_mat,
+    scaled6,
+    sub3,
+    transposed,
+)
+
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+
+WORLD, LOCAL, LOCAL_WORLD_ALIGNED = range(3)
+
+
+@kernel
+def frame_pose(m: Model, d: Data, frame: int, out: Matrix) -> None:
+    """Write the rotation of a frame in the world, (3, 3), and below it its position."""
+    body = m.frame_bodyid[frame]
+    follow_chain(m, d, body)
+    x, R = _pose(m, frame, load3(d.chain_xpos, body), load9(d.chain_xmat, body))
+    out[0, 0], out[0, 1], out[0, 2] = R[0], R[1], R[2]
+    out[1, 0], out[1, 1], out[1, 2] = R[3], R[4], R[5]
+    out[2, 0], out[2, 1], out[2, 2] = R[6], R[7], R[8]
+    out[3, 0], out[3, 1], out[3, 2] = x
+
+
+@kernel
+def frame_jacobian(m: Model, d: Data, frame: int, reference: int, J: Matrix) -> None:
+    """Write J (6, nv) with velocity = J qvel (and what is driven over time)."""
+    body = m.frame_bodyid[frame]
+    number, origin = follow_chain(m, d, body)
+    clear(J)
+    arm, turned = _place(m, frame, reference, origin, d.chain_xpos, d.chain_xmat)
+    for n in range(number):
+        j = d.chain[n] - 1
+        for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
+            _add_column(m, J, j, c, _seen(turned, arm, load6(d.chain_cdof, c)))
+
+
+@kernel
+def frame_jacobian_dot(m: Model, d: Data, frame: int, reference: int, J: Matrix) -> None:
+    """Write the time derivative of frame_jacobian, (6, nv)."""
+    poses(m, d)
+    axes(m, d)
+    com_vel(m, d)
+    axis_rates(m, d)
+    clear(J)
+    body = m.frame_bodyid[frame]
+    origin = load3(d.subtree_com, m.body_rootid[body])
+    arm, turned = _place(m, frame, reference, origin, d.xpos, d.xmat)
+    v = load6(d.cvel, body)
+    at_frame = _seen(IDENTITY, arm, v)
+    while body > 0:
+        j = body - 1
+        for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
+            S, rate = load6(d.cdof_all, c), load6(d.cdof_rate, c)
+            if reference == LOCAL:
+                rate = add_scaled6(rate, cross_motion(v, S), -1.0)
+            column = _seen(turned, arm, rate)
+            if reference == LOCAL_WORLD_ALIGNED:
+                column = add6(column, _moving_with(S, at_frame))
+            _add_column(m, J, j, c, column)
+        body = m.body_parentid[body]
+
+
+@kernel
+def frame_velocity(m: Model, d: Data, frame: int, reference: int, out: Vector) -> None:
+    """Write the velocity of a frame, (6,)."""
+    number, origin = follow_chain(m, d, m.frame_bodyid[frame])
+    arm, turned = _place(m, frame, reference, origin, d.chain_xpos, d.chain_xmat)
+    if m.nmimic > 0:
+        follow(m, d)
+    v = ZERO6
+    for n in range(number):
+        j = d.chain[n] - 1
+        for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
+            v = add_scaled6(v, load6(d.chain_cdof, c), d.qvel_all[c])
+    out[0], out[1], out[2], out[3], out[4], out[5] = _seen(turned, arm, v)
+
+
+@kernel
+def frame_acceleration(m: Model, d: Data, frame: int, reference: int, out: Vector) -> None:
+    """Write the derivative of frame_velocity at qacc, (6,); gravity is not in it."""
+    poses(m, d)
+    axes(m, d)
+    com_vel(m, d)
+    if m.nmimic > 0:
+        follow_acceleration(m, d)
+    body, a = m.frame_bodyid[frame], ZERO6
+    origin = load3(d.subtree_com, m.body_rootid[body])
+    v = load6(d.cvel, body)
+    while body > 0:
+        j = body - 1
+        for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
+            a = add_scaled6(a, load6(d.cdof_all, c), d.qacc_all[c])
+            a = add_scaled6(a, load6(d.cdof_dot_all, c), d.qvel_all[c])
+        body = m.body_parentid[body]
+    arm, turned = _place(m, frame, reference, origin, d.xpos, d.xmat)
+    a = _seen(turned, arm, a)
+    if reference == LOCAL_WORLD_ALIGNED:
+        a = add6(a, _moving_with(v, _seen(turned, arm, v)))
+    out[0], out[1], out[2], out[3], out[4], out[5] = a
+
+
+@inline
+def _place(m, frame, reference, origin, xpos, xmat):
+    """Return where a reference is, from the origin that motion axes are about, and its axes."""
+    body = m.frame_bodyid[frame]
+    x, R = _pose(m, frame, load3(xpos, body), load9(xmat, body))
+    if reference == WORLD:
+        x = ZERO3
+    return sub3(x, origin), R if reference == LOCAL else IDENTITY
+
+
+@inline
+def _pose(m, frame, p, R):
+    """Return position and rotation of a frame, where those of its body are p and R."""
+    q = m.frame_quat[frame]
+    x = add3(p, mat_vec(R, load3(m.frame_pos, frame)))
+    return x, mat_mul(R, quat_to_mat((q[0], q[1], q[2], q[3])))
+
+
+@inline
+def _seen(turned, arm, s):
+    """Return a motion vector at `arm`, in other axes."""
+    w, v = (s[0], s[1], s[2]), (s[3], s[4], s[5])
+    v = add3(v, cross3(w, arm))
+    back = transposed(turned)
+    w, v = mat_vec(back, w), mat_vec(back, v)
+    return w[0], w[1], w[2], v[0], v[1], v[2]
+
+
+@inline
+def _moving_with(s, at_frame):
+    """Return what the velocity of the point adds to the derivative of what is seen there."""
+    v = cross3((s[0], s[1], s[2]), (at_frame[3], at_frame[4], at_frame[5]))
+    return 0.0, 0.0, 0.0, v[0], v[1], v[2]
+
+
+@inline
+def _add_column(m, J, j, c, column):
+    k, times = acts_on(m, j, c)
+    if k >= 0:
+        s = scaled6(column, times)
+        J[0, k] += s[0]
+        J[1, k] += s[1]
+        J[2, k] += s[2]
+        J[3, k] += s[3]
+        J[4, k] += s[4]
+        J[5, k] += s[5]

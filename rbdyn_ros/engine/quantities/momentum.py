@@ -1,0 +1,155 @@
+"""Centre of mass and momentum: their maps from qvel, and what changes without qacc.
+
+Momentum is [angular; linear], world axes, about the centre of mass of all bodies.
+
+Source: Orin, Goswami, Lee, Centroidal dynamics of a humanoid robot, 2013; MuJoCo
+mj_jacSubtreeCom, mj_subtreeVel.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.engine.crb import composite_inertia
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.kinematics import axes, centres, com_pos, com_vel, poses
+from rbdyn_ros.engine.quantities.coordinates import acts_on, clear
+from rbdyn_ros.engine.rne import bias_force
+from rbdyn_ros.engine.spatial import (
+    ZERO6,
+    add3,
+    add6,
+    cross3,
+    inertia_times,
+    load3,
+    load6,
+    load10,
+    scaled3,
+    sub3,
+)
+
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+
+
+@kernel
+def centroidal_momentum_matrix(m: Model, d: Data, A: Matrix) -> None:
+    """Write A (6, nv) with momentum = A qvel (and what is driven over time)."""
+    poses(m, d)
+    com_pos(m, d)
+    composite_inertia(m, d)
+    clear(A)
+    for j in range(m.njnt):
+        i = m.jnt_bodyid[j]
+        for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
+            k, times = acts_on(m, j, c)
+            if k >= 0:
+                h = _about_com(m, d, i, inertia_times(load10(d.crb, i), load6(d.cdof_all, c)))
+                A[0, k] += times * h[0]
+                A[1, k] += times * h[1]
+                A[2, k] += times * h[2]
+                A[3, k] += times * h[3]
+                A[4, k] += times * h[4]
+                A[5, k] += times * h[5]
+
+
+@kernel
+def centroidal_momentum(m: Model, d: Data, out: Vector) -> None:
+    """Write the momentum (6,) at qpos and qvel."""
+    poses(m, d)
+    com_pos(m, d)
+    com_vel(m, d)
+    h = ZERO6
+    for i in range(1, m.nbody):
+        own = inertia_times(load10(d.cinert, i), load6(d.cvel, i))
+        h = add6(h, _about_com(m, d, i, own))
+    out[0], out[1], out[2], out[3], out[4], out[5] = h
+
+
+@kernel
+def centroidal_momentum_bias(m: Model, d: Data, out: Vector) -> None:
+    """Write the derivative of the momentum (6,) were qacc zero: dA/dt qvel; no gravity in it."""
+    poses(m, d)
+    com_pos(m, d)
+    com_vel(m, d)
+    bias_force(m, d)
+    g = m.opt.gravity
+    rate, mass = ZERO6, 0.0
+    for i in range(1, m.nbody):
+        rate = add6(rate, _about_com(m, d, i, load6(d.cfrc_bias, i)))
+        mass += m.body_mass[i]
+    # gravity, in cfrc_bias as an upward acceleration, has no moment about the centre of mass
+    out[0], out[1], out[2] = rate[0], rate[1], rate[2]
+    out[3], out[4], out[5] = rate[3] + mass * g[0], rate[4] + mass * g[1], rate[5] + mass * g[2]
+
+
+@kernel
+def com(m: Model, d: Data, body: int, out: Vector) -> None:
+    """Write the centre of mass (3,) of a body's subtree [m]."""
+    poses(m, d)
+    centres(m, d)
+    out[0], out[1], out[2] = load3(d.subtree_com, body)
+
+
+@kernel
+def com_jacobian(m: Model, d: Data, body: int, J: Matrix) -> None:
+    """Write J (3, nv): how qvel moves the centre of mass of a body's subtree (all: body 0)."""
+    poses(m, d)
+    axes(m, d)
+    clear(J)
+    whole = m.body_subtreemass[body]
+    for j in range(m.njnt):
+        i = m.jnt_bodyid[j]
+        carried = i  # what the joint moves of the subtree
+        if _descends(m, body, i):
+            carried = body
+        elif not _descends(m, i, body):
+            continue
+        share = m.body_subtreemass[carried] / whole if whole > 0.0 else 1.0
+        arm = sub3(load3(d.subtree_com, carried), load3(d.subtree_com, m.body_rootid[i]))
+        for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
+            k, times = acts_on(m, j, c)
+            if k >= 0:
+                v = scaled3(_velocity_at(load6(d.cdof_all, c), arm), share * times)
+                J[0, k] += v[0]
+                J[1, k] += v[1]
+                J[2, k] += v[2]
+
+
+@kernel
+def com_velocity(m: Model, d: Data, body: int, out: Vector) -> None:
+    """Write the velocity (3,) of the centre of mass of a body's subtree [m/s]."""
+    poses(m, d)
+    axes(m, d)
+    com_vel(m, d)
+    total, mass = (0.0, 0.0, 0.0), 0.0
+    for i in range(1, m.nbody):
+        if m.body_mass[i] > 0.0 and _descends(m, i, body):
+            arm = sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i]))
+            v = _velocity_at(load6(d.cvel, i), arm)
+            total, mass = add3(total, scaled3(v, m.body_mass[i])), mass + m.body_mass[i]
+    scale = 1.0 / mass if mass > 0.0 else 0.0
+    out[0], out[1], out[2] = scaled3(total, scale)
+
+
+@inline
+def _velocity_at(s, arm):
+    return add3((s[3], s[4], s[5]), cross3((s[0], s[1], s[2]), arm))
+
+
+@inline
+def _descends(m, i, ancestor):
+    """Whether body i is the ancestor or below it."""
+    while i > ancestor:
+        i = m.body_parentid[i]
+    return i == ancestor
+
+
+@inline
+def _about_com(m, d, i, f):
+    """Return a momentum or force on the tree of body i about the centre of mass of all trees."""
+    arm = sub3(load3(d.subtree_com, m.body_rootid[i]), load3(d.subtree_com, 0))
+    n = cross3(arm, (f[3], f[4], f[5]))
+    return f[0] + n[0], f[1] + n[1], f[2] + n[2], f[3], f[4], f[5]

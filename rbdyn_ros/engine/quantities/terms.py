@@ -1,0 +1,70 @@
+"""Parts of the equation of motion: gravity, Coriolis and centrifugal force, their sum.
+
+Source: RBDA section 5.3, algorithm features: recursive Newton-Euler with inputs set to zero.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.kinematics import axes, com_pos, com_vel, poses
+from rbdyn_ros.engine.loads import reflect
+from rbdyn_ros.engine.rne import bias_force, project, rne
+from rbdyn_ros.engine.spatial import add_scaled6, cross3, load3, load6, store6, sub3
+
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Vector
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+
+
+@kernel
+def bias_term(m: Model, d: Data, out: Vector) -> None:
+    """Write the Coriolis, centrifugal and gravity force at qpos and qvel, (nv,)."""
+    poses(m, d)
+    com_pos(m, d)
+    com_vel(m, d)
+    bias_force(m, d)
+    rne(m, d)
+    for k in range(m.nv):
+        out[k] = d.qfrc_bias[k]
+
+
+@kernel
+def gravity_term(m: Model, d: Data, out: Vector) -> None:
+    """Write the force that holds the robot against gravity at qpos, (nv,)."""
+    poses(m, d)
+    axes(m, d)
+    for i in range(1, m.nbody):
+        store6(d.cfrc_sum, i, _against_gravity(m, d, i))
+    _project(m, d, out)
+
+
+@kernel
+def coriolis_term(m: Model, d: Data, out: Vector) -> None:
+    """Write the Coriolis and centrifugal force at qpos and qvel, (nv,)."""
+    poses(m, d)
+    com_pos(m, d)
+    com_vel(m, d)
+    bias_force(m, d)
+    for i in range(1, m.nbody):
+        weight = _against_gravity(m, d, i)
+        store6(d.cfrc_sum, i, add_scaled6(load6(d.cfrc_bias, i), weight, -1.0))
+    _project(m, d, out)
+
+
+@inline
+def _against_gravity(m, d, i):
+    # -I a_g: the weight, at the centre of mass
+    g, scale = m.opt.gravity, -m.body_mass[i]
+    f = (scale * g[0], scale * g[1], scale * g[2])
+    n = cross3(sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i])), f)
+    return n[0], n[1], n[2], f[0], f[1], f[2]
+
+
+@kernel
+def _project(m, d, out):
+    project(m, d, out)
+    if m.nmimic > 0:
+        reflect(m, d, d.cfrc_sum, out)
