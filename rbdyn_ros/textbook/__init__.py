@@ -1,4 +1,6 @@
-"""The book's algorithms in plain NumPy, in link coordinates: to check the engine, and to learn.
+"""The books' algorithms in plain NumPy: to check the engine, and to learn.
 
-Source: R. Featherstone, Rigid Body Dynamics Algorithms (RBDA), Springer 2008.
+In link coordinates, unless a file says otherwise. Sources: R. Featherstone, Rigid Body Dynamics
+Algorithms (RBDA), Springer 2008; S. Kajita et al., Introduction to Humanoid Robotics, Springer
+2014.
 """

@@ -17,7 +17,7 @@ from rbdyn_ros.model.joints import JOINT_KINDS, JointKind
 from rbdyn_ros.textbook.jcalc import JointDescriptor, JointMotion, jcalc
 from rbdyn_ros.textbook.kinematics import jacobians, kinematics, velocity_products
 from rbdyn_ros.textbook.qdfn import qdfn
-from rbdyn_ros.textbook.spatial import Array, cross_motion, inverse_transform
+from rbdyn_ros.textbook.spatial import Array, cross_motion, frame, inverse_transform
 from rbdyn_ros.textbook.system import LoopJoint, System
 
 CLOSED = 1e-9
@@ -123,10 +123,8 @@ def motion_at(jtype: JointDescriptor, q: Array) -> JointMotion:
 
 def displacement(X: Array) -> Array:
     """Return turn and shift of frame B from frame A, in B's coordinates, of X from A to B."""
-    E = X[:3, :3]
-    rx = -X[3:, :3] @ E.T  # [E r x], for X = rot(E) xlt(r)
-    turn = Rotation.from_matrix(E.T).as_rotvec()
-    return np.concatenate([turn, [rx[2, 1], rx[0, 2], rx[1, 0]]])
+    E, r = frame(X)
+    return np.concatenate([Rotation.from_matrix(E.T).as_rotvec(), E @ r])
 
 
 def _starts(kind: JointKind) -> Iterator[Array]:

@@ -14,6 +14,11 @@ def cross(v: ArrayLike) -> Array:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
+def vector(A: Array) -> Array:
+    """Return v, of A = [v x]."""
+    return np.array([A[2, 1], A[0, 2], A[1, 0]])
+
+
 def rx(angle: float) -> Array:
     """Return E, coordinates seen from a frame turned by `angle` about x (RBDA table 2.2)."""
     c, s = np.cos(angle), np.sin(angle)
@@ -50,6 +55,12 @@ def motion_transform(E: ArrayLike, r: ArrayLike) -> Array:
     return np.block([[E, np.zeros((3, 3))], [-E @ cross(r), E]])
 
 
+def frame(X: Array) -> tuple[Array, Array]:
+    """Return E and r, of X = rot(E) xlt(r)."""
+    E = X[:3, :3]
+    return E, vector(-E.T @ X[3:, :3])
+
+
 def inverse_transform(X: Array) -> Array:
     """Return X^-1, the way back for motion vectors (RBDA section 2.8)."""
     to_E, to_lower = X[:3, :3].T, X[3:, :3].T
@@ -79,3 +90,13 @@ def rigid_inertia(mass: float, com: ArrayLike, about_com: ArrayLike) -> Array:
     return np.block(
         [[np.asarray(about_com) + mass * C @ C.T, mass * C], [mass * C.T, mass * np.eye(3)]]
     )
+
+
+def mass_properties(I: Array) -> tuple[float, Array, Array]:
+    """Return mass, centre of mass, and inertia about it, of a body's 6x6 inertia (RBDA eq 2.63).
+
+    The centre of mass of a body without mass is its frame's origin.
+    """
+    mass = I[5, 5]
+    C = I[:3, 3:] / (mass or 1.0)
+    return float(mass), vector(C), I[:3, :3] - mass * C @ C.T

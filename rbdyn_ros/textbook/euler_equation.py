@@ -1,0 +1,36 @@
+"""A body that turns freely about its centre of mass: Euler's equation.
+
+Source: Introduction to Humanoid Robotics, section 6.1, figures 6.4 and 6.5; world coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rbdyn_ros.textbook.exponential import rodrigues
+from rbdyn_ros.textbook.spatial import Array
+
+
+def euler_dynamics(I_body: Array, R: Array, w: Array) -> tuple[Array, Array]:
+    """Return the angular momentum L and dw/dt of I dw/dt + w x L = 0 (eq 6.5, figure 6.4).
+
+    Args:
+        I_body: (3, 3), inertia about the centre of mass in the body's axes [kg m^2].
+        R: (3, 3), from the body's axes to the world's.
+        w: (3,), angular velocity in the world's [rad/s].
+    """
+    I = R @ I_body @ R.T
+    L = I @ w
+    return L, np.linalg.solve(I, -np.cross(w, L))
+
+
+def turning(I_body: Array, w: Array, dt: float) -> Iterator[tuple[Array, Array]]:
+    """Yield R, from 1 on, and w every dt: R by Rodrigues, w by Euler's method (figure 6.5)."""
+    R = np.eye(3)
+    while True:
+        yield R, w
+        _, dw = euler_dynamics(I_body, R, w)
+        R = rodrigues(w * dt) @ R
+        w = w + dt * dw

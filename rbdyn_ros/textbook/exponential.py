@@ -1,0 +1,44 @@
+"""Where a constant velocity leads: exponentials of SO(3) and SE(3).
+
+Source: Introduction to Humanoid Robotics, eq 6.12 to 6.14, figure 6.7. Written with functions that
+are smooth where the rotation vanishes, so nothing has to be divided by its angle.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.textbook.spatial import Array, cross
+
+
+def rodrigues(turn: Array) -> Array:
+    """Return exp([turn x]), (3, 3): a rotation by the length of `turn` [rad] about it.
+
+    1 + sin(th) / th K + (1 - cos(th)) / th^2 K^2, with K = [turn x].
+    """
+    th, K = float(np.linalg.norm(turn)), cross(turn)
+    rot: Array = np.eye(3) + _sinc(th) * K + 0.5 * _sinc(0.5 * th) ** 2 * K @ K
+    return rot
+
+
+def se3_exp(p: Array, R: Array, vo: Array, w: Array, dt: float) -> tuple[Array, Array]:
+    """Return position and orientation after dt at a constant spatial velocity.
+
+    Args:
+        p: (3,), position [m].
+        R: (3, 3), orientation.
+        vo: (3,), velocity of the body's point that passes the world's origin [m/s].
+        w: (3,), angular velocity in world axes [rad/s].
+        dt: time [s].
+    """
+    turn = w * dt
+    th, rot = float(np.linalg.norm(turn)), rodrigues(turn)
+    n = turn / (th or 1.0)
+    along = (1.0 - _sinc(th)) * np.outer(n, n)
+    V = _sinc(th) * np.eye(3) + 0.5 * _sinc(0.5 * th) ** 2 * cross(turn) + along
+    return rot @ p + V @ vo * dt, rot @ R
+
+
+def _sinc(x: float) -> float:
+    """Return sin(x) / x, and 1 at 0."""
+    return float(np.sinc(x / np.pi))

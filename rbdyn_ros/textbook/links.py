@@ -1,0 +1,158 @@
+"""Links of a humanoid by spatial velocities about the world's origin: motion and inverse dynamics.
+
+Source: Introduction to Humanoid Robotics, chapter 6, figures 6.16, 6.18 and 6.29. The trunk is
+link 1 if a free joint carries it, else the base, link 0. All vectors are in world coordinates.
+The velocity of a link is w and vo, that of the point of it which passes the world's origin: RBDA's
+v in base coordinates is [w; vo]. Where six numbers stand together here, they are
+[linear; angular], the order of that book.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.textbook.kinematics import kinematics
+from rbdyn_ros.textbook.spatial import Array, cross, frame, inverse_transform, mass_properties
+from rbdyn_ros.textbook.system import System
+
+#: Joints with one axis that stands still in the link: the book's revolute ones, and two more.
+ONE_AXIS = (JointType.HINGE, JointType.SLIDE, JointType.HELICAL)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link, by the names of the book's uLINK.
+
+    Attributes:
+        p, R: (3,), (3, 3), position and orientation of its frame.
+        vo, w: linear and angular velocity.
+        dvo, dw: their derivatives, the spatial acceleration.
+        sv, sw: linear and angular part of the axis of its joint.
+    """
+
+    p: Array
+    R: Array
+    vo: Array
+    w: Array
+    dvo: Array
+    dw: Array
+    sv: Array
+    sw: Array
+
+
+def trunk_number(s: System) -> int:
+    """Return 1 if the trunk floats, 0 if it is fixed to the ground."""
+    return 1 if s.jtype[1].kind == JointType.FREE else 0
+
+
+def forward_all_kinematics(
+    s: System, q: Array, qd: Array, qdd: Array, acceleration: Array
+) -> dict[int, Link]:
+    """Return position, velocity and acceleration of all links by number (figure 6.16).
+
+    Args:
+        s: the system model.
+        q: positions.
+        qd: velocities.
+        qdd: accelerations; of those of a free joint under the trunk nothing is read.
+        acceleration: (6,), [dvo; dw] of the trunk; gravity counts as an acceleration -g.
+
+    Raises:
+        NotImplementedError: for a joint after the trunk that is not one of ONE_AXIS.
+    """
+    first = trunk_number(s)
+    links = {first: _trunk(s, q, qd, acceleration)}
+    for i in s.bodies[first:]:
+        if s.jtype[i].kind not in ONE_AXIS:
+            raise NotImplementedError(f"link {i}: its joint has not one axis that stands still")
+        mom = links[s.parent[i]]
+        X, S, _, _ = s.joint(i, q, qd)
+        E, b = frame(X)
+        p, R = mom.R @ b + mom.p, mom.R @ E.T
+        sw = R @ S[:3, 0]
+        sv = np.cross(p, sw) + R @ S[3:, 0]  # the second is that of a prismatic joint
+        dsv = np.cross(mom.w, sv) + np.cross(mom.vo, sw)
+        dsw = np.cross(mom.w, sw)
+        dq, ddq = qd[s.vs[i]], qdd[s.vs[i]]
+        links[i] = Link(
+            p,
+            R,
+            vo=mom.vo + sv * dq,
+            w=mom.w + sw * dq,
+            dvo=mom.dvo + dsv * dq + sv * ddq,
+            dw=mom.dw + dsw * dq + sw * ddq,
+            sv=sv,
+            sw=sw,
+        )
+    return links
+
+
+def inverse_dynamics(
+    s: System, links: Mapping[int, Link], f_ext: Sequence[Array] | None = None
+) -> tuple[Array, Array]:
+    """Return u, (nv,), and what the trunk needs, (6,) [force; moment about the world's origin].
+
+    Source: figure 6.18; branches may end at any link. With f_ext as the text has it, which the
+    listing leaves out. The u of a free joint under the trunk is zero.
+
+    Args:
+        s: the system model.
+        links: from forward_all_kinematics.
+        f_ext: external force on each body [moment; force], base coordinates; entry 0 unused.
+    """
+    u, first = np.zeros(s.nv), trunk_number(s)
+    f, t = {i: np.zeros(3) for i in links}, {i: np.zeros(3) for i in links}
+    for j in sorted(links, reverse=True):
+        f0, t0 = _force(s.I[j], links[j])
+        f[j] += f0
+        t[j] += t0
+        if f_ext is not None and j > 0:
+            f[j] -= f_ext[j][3:]
+            t[j] -= f_ext[j][:3]
+        if j > first:
+            u[s.vs[j]] = links[j].sv @ f[j] + links[j].sw @ t[j]
+            f[s.parent[j]] += f[j]
+            t[s.parent[j]] += t[j]
+    return u, np.concatenate([f[first], t[first]])
+
+
+def inv_dyn(
+    s: System, q: Array, qd: Array, x: Array, f_ext: Sequence[Array] | None = None
+) -> Array:
+    """Return the (nv,) forces for accelerations x: what unit_vectors turns round (figure 6.29).
+
+    Under a trunk that floats the first six of x are [dvo; dw], and the first six forces are
+    [force; moment] about the world's origin; the rest are those of the joints.
+    """
+    floats = trunk_number(s) == 1
+    acceleration = x[:6] if floats else np.zeros(6)
+    g = np.concatenate([s.a_g[3:], np.zeros(3)])
+    u, trunk = inverse_dynamics(s, forward_all_kinematics(s, q, qd, x, acceleration - g), f_ext)
+    return np.concatenate([trunk, u[6:]]) if floats else u
+
+
+def _trunk(s: System, q: Array, qd: Array, acceleration: Array) -> Link:
+    """Return the link whose state the book has given; here a free joint gives it."""
+    first, none = trunk_number(s), np.zeros(3)
+    iX_0, v = kinematics(s, q, qd)
+    E, p = frame(iX_0[first])
+    w, vo = np.split(inverse_transform(iX_0[first]) @ v[first], 2)
+    dvo, dw = np.split(acceleration, 2)
+    return Link(p, E.T, vo, w, dvo, dw, none, none)
+
+
+def _force(I: Array, link: Link) -> tuple[Array, Array]:
+    """Return force and moment about the world's origin that move a link as it moves."""
+    m, com, I_com = mass_properties(I)
+    c = link.R @ com + link.p
+    C = cross(c)
+    I_o = link.R @ I_com @ link.R.T + m * C @ C.T
+    P = m * (link.vo + np.cross(link.w, c))
+    L = m * np.cross(c, link.vo) + I_o @ link.w
+    f = m * (link.dvo + np.cross(link.dw, c)) + np.cross(link.w, P)
+    t = m * np.cross(c, link.dvo) + I_o @ link.dw + np.cross(link.vo, P) + np.cross(link.w, L)
+    return f, t

@@ -1,0 +1,89 @@
+"""One free body by its momentum about the world's origin.
+
+Source: Introduction to Humanoid Robotics, section 6.3, figure 6.11 with the force and the moment
+that figure 6.14 hands over, and its loop. World coordinates, moments about the world's origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.textbook.exponential import se3_exp
+from rbdyn_ros.textbook.spatial import Array, cross
+
+
+@dataclass(frozen=True)
+class Body:
+    """What does not change.
+
+    Attributes:
+        m: mass [kg].
+        c: (3,), centre of mass in the body's frame [m].
+        I: (3, 3), inertia about it in the body's axes [kg m^2].
+    """
+
+    m: float
+    c: Array
+    I: Array
+
+
+@dataclass(frozen=True)
+class State:
+    """Pose and spatial velocity.
+
+    Attributes:
+        p: (3,), position of the body's frame [m].
+        R: (3, 3), its orientation.
+        vo: (3,), velocity of the body's point that passes the world's origin [m/s].
+        w: (3,), angular velocity [rad/s].
+    """
+
+    p: Array
+    R: Array
+    vo: Array
+    w: Array
+
+
+#: From a state to the force and the moment about the world's origin that act on the body.
+Load = Callable[[State], tuple[Array, Array]]
+
+
+def momentum(body: Body, x: State) -> tuple[Array, Array]:
+    """Return P [kg m/s] and L [kg m^2/s], inertia times spatial velocity (figure 6.11)."""
+    A = _inertia(body, x)
+    P, L = np.split(A @ np.concatenate([x.vo, x.w]), 2)
+    return P, L
+
+
+def se3_dynamics(body: Body, x: State, f: Array, tau: Array) -> tuple[Array, Array]:
+    """Return dvo and dw of [f; tau] = A [dvo; dw] + [w x P; vo x P + w x L] (figure 6.11).
+
+    Args:
+        body: the body.
+        x: its state.
+        f: (3,), force on it [N].
+        tau: (3,), moment of that force about the world's origin [N m].
+    """
+    P, L = momentum(body, x)
+    pp = np.concatenate([np.cross(x.w, P), np.cross(x.vo, P) + np.cross(x.w, L)])
+    dvo, dw = np.split(np.linalg.solve(_inertia(body, x), np.concatenate([f, tau]) - pp), 2)
+    return dvo, dw
+
+
+def motion(body: Body, x: State, load: Load, dt: float) -> Iterator[State]:
+    """Yield the state every dt: pose by the velocity it had, velocity by Euler's method."""
+    while True:
+        yield x
+        dvo, dw = se3_dynamics(body, x, *load(x))
+        p, R = se3_exp(x.p, x.R, x.vo, x.w, dt)
+        x = State(p, R, x.vo + dt * dvo, x.w + dt * dw)
+
+
+def _inertia(body: Body, x: State) -> Array:
+    """Return [Ivv, Iwv^T; Iwv, Iww], from [vo; w] to [P; L]."""
+    C = cross(x.R @ body.c + x.p)
+    Iwv, Iww = body.m * C, x.R @ body.I @ x.R.T + body.m * C @ C.T
+    return np.block([[body.m * np.eye(3), Iwv.T], [Iwv, Iww]])
