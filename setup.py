@@ -66,6 +66,9 @@ setup(
         "urdf_parser_py>=0.0.4",
         "pyyaml>=5.4",
         "xacro>=2.0",
+        # collision meshes, read only where contact is asked for
+        "trimesh>=4.0",
+        "pycollada>=0.7",
     ],
     extras_require={"ros": ROS, "plot": PLOT, "view": VIEW, "test": TEST},
     entry_points={

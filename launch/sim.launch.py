@@ -20,6 +20,7 @@ from launch import LaunchContext, LaunchDescription
 from rbdyn_ros.assets import bundled_robot
 
 BOOLEAN = ["true", "false"]
+FLAGS = ("floating_base", "contact", "start_paused")  # parameters of the node by the same name
 DISCOVERY = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
 
 
@@ -33,6 +34,18 @@ def generate_launch_description() -> LaunchDescription:
         ),
         DeclareLaunchArgument(
             "namespace", default_value="", description="Namespace of the node and its topics."
+        ),
+        DeclareLaunchArgument(
+            "floating_base",
+            default_value="false",
+            choices=BOOLEAN,
+            description="Let the root link move freely.",
+        ),
+        DeclareLaunchArgument(
+            "contact",
+            default_value="false",
+            choices=BOOLEAN,
+            description="Let links touch a floor at z = 0, by their <collision>.",
         ),
         DeclareLaunchArgument(
             "start_paused",
@@ -64,9 +77,10 @@ def generate_launch_description() -> LaunchDescription:
         parameters=[
             {
                 "urdf": ParameterValue(LaunchConfiguration("urdf"), value_type=str),
-                "start_paused": ParameterValue(
-                    LaunchConfiguration("start_paused"), value_type=bool
-                ),
+                **{
+                    name: ParameterValue(LaunchConfiguration(name), value_type=bool)
+                    for name in FLAGS
+                },
             }
         ],
     )

@@ -71,7 +71,17 @@ def _add_sim(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         action="store_true",
         help="do not start the viewer; takes effect with the viewer, which is not there yet",
     )
+    _add_contact(sim)
     sim.set_defaults(run=_sim)
+
+
+def _add_contact(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--contact",
+        action="store_true",
+        help="let the <collision> elements of links touch, and put a floor at height 0 where the "
+        "robot's file names no obstacle",
+    )
 
 
 def _sim(options: argparse.Namespace) -> int:
@@ -90,9 +100,10 @@ def _sim(options: argparse.Namespace) -> int:
         return 2
     from rbdyn_ros.assets import bundled_robot
 
-    return simulator.run(
-        [sys.argv[0], *options.ros_args], options.file, bundled_robot("seven_dof_arm")
-    )
+    words = [sys.argv[0], *options.ros_args]
+    if options.contact:
+        words += [ROS_ARGS, "-p", "contact:=true"]
+    return simulator.run(words, options.file, bundled_robot("seven_dof_arm"))
 
 
 def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -119,13 +130,14 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     check.add_argument(
         "--floating-base", action="store_true", help="let the root link move freely"
     )
+    _add_contact(check)
     check.add_argument(
         "--package-dir",
         action="append",
         default=[],
         type=Path,
         metavar="DIR",
-        help="a folder with packages that the xacro file finds; may be given again",
+        help="a folder with packages, for xacro files and meshes; may be given again",
     )
     check.set_defaults(run=_check)
 
@@ -139,7 +151,12 @@ def _check(options: argparse.Namespace) -> int:
     _run_imports(options.imports)
     strict = not options.repair
     try:
-        description = read(options.file, strict=strict, package_dirs=options.package_dir)
+        description = read(
+            options.file,
+            strict=strict,
+            package_dirs=options.package_dir,
+            contact=options.contact,
+        )
         model = complete(description, options.floating_base, strict)
     except RbdynError as error:
         if options.json:

@@ -93,6 +93,7 @@ PARAMETERS = (
     Parameter("robot_description", "", "text of a URDF; used if urdf is empty"),
     Parameter("strict", True, "refuse a robot with flaws that could be repaired, see rbdyn check"),
     Parameter("floating_base", False, "let the root link move freely"),
+    Parameter("contact", False, "let links touch a floor at z = 0, by their <collision>"),
     Parameter("world_frame", "world", "frame the root link stands in; empty: none in TF"),
     Parameter("frame_prefix", "", "put before the name of every link in TF"),
     Parameter("timestep", 0.001, "of the simulation, and period of the loop", "s", 1e-4, 0.1),

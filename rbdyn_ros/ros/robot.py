@@ -55,12 +55,15 @@ def find(
     path = Path(values.urdf) if values.urdf else fallback
     if path and (values.urdf or not values.robot_description):
         if path.suffix.lower() in MECHANISM_SUFFIXES:
-            return Source(read(path, strict=values.strict), "")
-        return Source(*urdf.read_file(path, strict=values.strict))
+            described = read(path, strict=values.strict, contact=values.contact)
+            return Source(described, "")
+        return Source(*urdf.read_file(path, strict=values.strict, contact=values.contact))
     received = not values.robot_description
     text = _wait(node, executor, stop) if received else values.robot_description
     source = f"topic {node.resolve_topic_name('robot_description')}" if received else "parameter"
-    description = urdf.read_text(text, source=f"<{source}>", strict=values.strict)
+    description = urdf.read_text(
+        text, source=f"<{source}>", strict=values.strict, contact=values.contact
+    )
     return Source(description, text, received)
 
 

@@ -48,6 +48,8 @@ def _is_compiled(description: Description) -> bool:
     mimic = any(joint.mimic is not None for joint in description.joints)
     if mimic or description.constraints or span(description).chords:
         kept.append((jit.CACHE_DIRECTORY, "coupled._accelerate_by_address"))
+    if description.geometries:
+        kept.append((jit.CACHE_DIRECTORY, "contact._by_address"))
     return all(any(Path(folder).rglob(f"{kernel}-*.nbi")) for folder, kernel in kept)
 
 

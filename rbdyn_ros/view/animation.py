@@ -1,4 +1,4 @@
-"""Films of a motion: every body as the box that has its mass and inertia, joints as lines."""
+"""Films of a motion: bodies as the boxes of their mass and inertia, joints as lines, floors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.output import output_path
-from rbdyn_ros.view.canvas import BLUE, INK, SKY, VERMILLION, new_figure
+from rbdyn_ros.view.canvas import BLUE, GREY, INK, SKY, VERMILLION, new_figure
 from rbdyn_ros.view.film import demand_writer, write_film
 from rbdyn_ros.view.scene import Floats, Poses, Scene
 
@@ -40,8 +40,8 @@ def animate(
 ) -> None:
     """Write a film of a motion to a .gif or .mp4 file (the latter needs ffmpeg).
 
-    Bodies are the boxes of equal mass and inertia. The view stays the same all the time. A .gif
-    counts time in 1/100 s, so fps is rounded to 100 over a whole number.
+    Bodies are the boxes of equal mass and inertia, on the planes of the world. The view stays the
+    same all the time. A .gif counts time in 1/100 s, so fps is rounded to 100 over a whole number.
 
     Args:
         m: the Model.
@@ -139,6 +139,8 @@ def _drawn(figure: Figure, scene: Scene, elevation: float, azimuth: float) -> It
     from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
     axes = _stage(figure, scene, elevation, azimuth)
+    for floor in scene.floors():
+        axes.add_collection(Poly3DCollection([floor], facecolors=GREY, alpha=0.25, zorder=0))
     shown: list[tuple[Any, Callable[[Any], None], Floats]] = []
     if scene.faces.size:
         looks = {"facecolors": SKY, "edgecolors": BLUE, "linewidths": 0.5, "alpha": 0.55}

@@ -1,4 +1,4 @@
-"""What of a Model is drawn in a film: boxes for bodies, lines between joints."""
+"""What of a Model is drawn in a film: boxes for bodies, lines between joints, floors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 
@@ -34,7 +35,8 @@ class Scene:
 
     Attributes:
         faces: sides (frames, 6 bodies, 4, 3) of the bodies that have mass.
-        links: lines (frames, lines, 2, 3) between the frames of joints.
+        links: lines (frames, lines, 2, 3) between the frames of joints; of a body that nothing
+            holds from its frame to its centre of mass.
         others: the same for springs and for joints that close loops.
     """
 
@@ -53,21 +55,45 @@ class Scene:
         on_parent = m.body_pos[bodies]
         inner = parents > 0
         arms = line(parents[inner], here[inner], parents[inner], on_parent[inner])
-        self.links = np.concatenate([arms, line(parents, on_parent, bodies, here)], axis=1)
+        free = 1 + np.flatnonzero(np.isin(m.jnt_type, _UNTIED))
+        shafts = line(free, np.zeros((len(free), 3)), free, m.body_ipos[free])
+        self.links = np.concatenate([arms, line(parents, on_parent, bodies, here), shafts], axis=1)
         ends = np.concatenate([m.loop_bodyid, m.spring_bodyid]).T
         at = np.concatenate([m.loop_pos, m.spring_pos]).transpose(1, 0, 2)
         nowhere = np.zeros(at[0].shape)
         arms = np.concatenate([line(b, nowhere, b, p) for b, p in zip(ends, at, strict=True)], 1)
         self.others = np.concatenate([arms, line(ends[0], at[0], ends[1], at[1])], axis=1)
 
+        plane = m.obstacle_type == GeomType.PLANE
+        self._plane_pos = m.obstacle_pos[plane]
+        self._plane_mat = m.obstacle_mat[plane].reshape(-1, 3, 3)
+
     def extent(self) -> tuple[Floats, Floats]:
         """Return the corners of what encloses everything in all frames, not flat in any way."""
         parts = [part.reshape(-1, 3) for part in (self.faces, self.links, self.others)]
         points = np.concatenate([*parts, np.zeros((int(not any(map(len, parts))), 3))])
+        middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+        points = np.concatenate([points, self._feet(middle)])
         low, high = points.min(axis=0), points.max(axis=0)
         room = 0.55 * np.maximum(high - low, 0.35 * max(float((high - low).max()), 1e-3))
         middle = 0.5 * (low + high)
         return middle - room, middle + room
+
+    def floors(self) -> Floats:
+        """Return a piece (n, 4, 3) of every plane of the world, as large as the view."""
+        low, high = self.extent()
+        R = self._plane_mat
+        reach = 0.5 * np.abs(R).transpose(0, 2, 1) @ (high - low)
+        x, y = R[:, :, 0] * reach[:, :1], R[:, :, 1] * reach[:, 1:2]
+        pieces: Floats = np.stack([x + y, x - y, -x - y, y - x], axis=1)
+        return pieces + self._feet(0.5 * (low + high))[:, None]
+
+    def _feet(self, point: Floats) -> Floats:
+        """Return the points (n, 3) of the planes that are next to a point."""
+        normal = self._plane_mat[:, :, 2]
+        height = np.sum(normal * (point - self._plane_pos), axis=1, keepdims=True)
+        feet: Floats = point - height * normal
+        return feet
 
 
 def equivalent_box(mass: Floats, inertia: Floats) -> Floats:
