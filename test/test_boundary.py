@@ -1,6 +1,7 @@
 """Whatever a Python user gets wrong is answered with a sentence, and nothing is changed."""
 
 import copy
+import re
 
 import numpy as np
 import pytest
@@ -167,10 +168,14 @@ def test_no_model_at_all(arm, call):
         rb.make_data(None)
 
 
-def test_names_are_texts(arm):
-    for name in (3, None):
-        with pytest.raises(rb.ModelError, match="a name is a text"):
+def test_a_part_has_a_name_or_a_number(arm):
+    assert arm.body_id(3) == arm.body_id(np.int64(3)) == arm.body_id(arm.body_names[3]) == 3
+    last = arm.nbody - 1
+    for name in (arm.nbody, -1, None, True, 1.5, [1], "nobody"):
+        with pytest.raises(rb.ModelError, match=f"there is no body {re.escape(repr(name))}"):
             arm.body_id(name)
+    with pytest.raises(rb.ModelError, match=f"allowed is a name, or a number from 0 to {last}"):
+        arm.body_id(None)
 
 
 def test_copies_are_independent(arm):

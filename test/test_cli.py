@@ -33,6 +33,20 @@ def test_check_prints_json():
     assert (told["ok"], told["nq"], told["nv"]) == (True, 14, 13)
 
 
+def test_check_with_contact(tmp_path):
+    file = tmp_path / "brick.urdf"
+    file.write_text(
+        '<robot name="r"><link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" '
+        'izz="1" ixy="0" ixz="0" iyz="0"/></inertial><collision><geometry><box size="1 1 1"/>'
+        "</geometry></collision></link></robot>"
+    )
+    words = ("check", str(file), "--json", "--floating-base")
+    off, on = json.loads(_rbdyn(*words).stdout), json.loads(_rbdyn(*words, "--contact").stdout)
+    assert off["geometries"] == off["obstacles"] == []
+    assert [row["size"] for row in on["geometries"]] == ["edges 1 1 1 m"]
+    assert [row["name"] for row in on["obstacles"]] == ["floor"]
+
+
 @pytest.fixture
 def broken(tmp_path):
     file = tmp_path / "broken.urdf"

@@ -17,6 +17,7 @@ from rbdyn_ros.judge.numbering import numbering
 from rbdyn_ros.model import callbacks
 from rbdyn_ros.model.callbacks import MOTIONS
 from rbdyn_ros.model.couplings import joint_classes
+from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, SIZES
 from rbdyn_ros.storage import load_model, save
 
@@ -326,6 +327,77 @@ def test_constraints_that_mean_nothing(saved, name, value, told):
     assert f"{name}: {told}" in message(saved)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("geom_bodyid", 0, "has a geometry of the world, which does not move"),
+        ("geom_type", 0, "has an entry that is no type of a geometry there"),
+        ("obstacle_type", 5, "has an entry that is no type of a geometry there"),
+        ("geom_vertnum", 0, "has an entry that is not from 1 to 38"),
+        ("geom_vertadr", 0, "does not follow from the bodies and the types of the joints"),
+        ("geom_size", -1.0, "holds a number that is less than zero"),
+        ("geom_size", 0.0, "holds a sphere of a length of 0"),
+        ("geom_size", 1.1e6, "holds a length of more than 1000000 m"),
+        ("obstacle_size", 0.0, "holds a box of a length of 0"),
+        ("obstacle_size", 1e300, "holds a length of more than 1000000 m"),
+        ("geom_solref", 0.0, "holds a number that is not above zero"),
+        ("geom_solref", [0.01, -1.0], "holds a number that is not above zero"),
+        ("geom_mass0", 0.0, "holds a number that is not above zero"),
+        ("geom_stiffness", -1.0, "holds a number that is less than zero"),
+        ("geom_rbound", -1.0, "holds a number that is less than zero"),
+        ("geom_friction", -1.0, "holds a number that is less than zero"),
+        ("obstacle_friction", -1.0, "holds a number that is less than zero"),
+        ("geom_mat", 1.0, "holds a matrix that is no rotation"),
+        ("obstacle_mat", np.diag([1.0, 1.0, -1.0]).ravel(), "holds a matrix that is no rotation"),
+    ],
+)
+def test_geometries_that_mean_nothing(saved, name, value, told):
+    header, arrays = unpacked(saved)
+    arrays[name][...] = value
+    pack(saved, header, arrays)
+    assert f"{name}: {told}" in message(saved)
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"), [("SPHERE", 1), ("CAPSULE", 2), ("CYLINDER", 24), ("BOX", 8)]
+)
+def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
+    """A kernel looks at the second corner of a capsule, whatever number is told."""
+    header, arrays = unpacked(saved)
+    arrays["geom_type"][:] = GeomType.MESH  # which may have any number
+    for g in range(m.ngeom):
+        arrays["geom_type"][g] = GeomType[kind]
+        pack(saved, header, arrays)
+        told = f"geom_vertnum: gives a {kind.lower()} another number of corners than {number}"
+        if m.geom_vertnum[g] == number:
+            load_model(saved)
+        else:
+            assert told in message(saved)
+        arrays["geom_type"][g] = GeomType.MESH
+
+
+def test_a_capsule_of_one_corner(saved):
+    """Which leaves one more to the mesh: all sums are right."""
+    header, arrays = unpacked(saved)
+    kinds = arrays["geom_type"].tolist()
+    capsule, mesh = kinds.index(GeomType.CAPSULE), kinds.index(GeomType.MESH)
+    arrays["geom_vertnum"][[capsule, mesh]] += (-1, 1)
+    number = arrays["geom_vertnum"]
+    arrays["geom_vertadr"][:] = np.cumsum(number) - number
+    pack(saved, header, arrays)
+    assert message(saved) == (
+        f"{saved}: geom_vertnum: gives a capsule another number of corners than 2"
+    )
+
+
+@pytest.mark.parametrize("name", ["geom_damping", "geom_viscosity"])
+def test_less_than_zero_is_not_given(saved, name):
+    header, arrays = unpacked(saved)
+    arrays[name][:] = -1.0
+    pack(saved, header, arrays)
+    assert (getattr(load_model(saved), name) == -1.0).all()
+
+
 def test_a_driven_joint_that_nothing_drives(m, saved):
     header, arrays = unpacked(saved)
     names = header["names"]["jnt_motion_name"]
@@ -442,7 +514,7 @@ def test_another_version(saved):
     header["version"] = 99
     pack(saved, header, arrays)
     assert message(saved) == (
-        f"{saved}: the file is of version '99' of the format; this release reads version 2. "
+        f"{saved}: the file is of version '99' of the format; this release reads version 3. "
         "Build the Model again from its robot, and save that"
     )
 

@@ -156,7 +156,7 @@ def test_springs_are_taken():
         ),
         (sprung(spring(stiffness=-1.0)), "the stiffness is -1; it must not be negative"),
         (sprung(spring(damping=float("nan"))), "the damping is nan, not a finite number"),
-        (sprung(spring(length="long")), "the length is long, not a finite number"),
+        (sprung(spring(length="long")), "the length is 'long', not a finite number"),
         (sprung(spring(length=-0.5)), "the length is -0.5; it must not be negative"),
         (sprung(spring(point2=(0.0, 1.0))), "the point 2 is (0.0, 1.0), not 3 finite numbers"),
         (

@@ -71,7 +71,7 @@ NAN = math.nan
         ),
         (
             with_inertial(mass="heavy"),
-            "link 'b': the mass is heavy, not a finite number",
+            "link 'b': the mass is 'heavy', not a finite number",
         ),
         (
             with_joint(origin=Pose((0, NAN, 0))),

@@ -95,7 +95,7 @@ def test_types_that_users_register(monkeypatch):
         ),
         (
             {"kind": "helical", "parameters": {"pitch": "fine"}},
-            "the pitch is fine, not a finite number",
+            "the pitch is 'fine', not a finite number",
         ),
         (
             {"kind": "helical", "parameters": {"pitch": 0.0}},

@@ -9,6 +9,18 @@ import pytest
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.check import check
+from rbdyn_ros.description.geometries import (
+    Box,
+    Capsule,
+    Contact,
+    Cylinder,
+    Geometry,
+    Obstacle,
+    Plane,
+    Points,
+    Sphere,
+    Surface,
+)
 from rbdyn_ros.description.types import (
     Description,
     Gear,
@@ -34,12 +46,15 @@ S = Spring("s", "base", "b", stiffness=5.0)
 ROD = Length("rod", ("base", "b"), ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), 1.0)
 GEAR = Gear("gear", (GearTerm("j"), GearTerm("k", 2.0)))
 ROLL = Roll("roll", "b", "base", 0.1, axis=(1.0, 0.0, 0.0))
+GEOM = Geometry("geom", "a", Sphere(0.1))
+STEP = Obstacle("step", Box((1.0, 1.0, 0.1)), Pose(), 0.5)
 MOTION = Trajectory((0.0, 1.0, 2.0), ((0.0,), (1.0,), (0.0,)))
 
 
 def system(**parts):
     fields = {"name": "n", "links": LINKS, "joints": (J, K), "base": "base", "springs": (S,),
-              "constraints": (ROD, GEAR, ROLL)}  # fmt: skip
+              "constraints": (ROD, GEAR, ROLL), "geometries": (GEOM,),
+              "obstacles": (STEP,)}  # fmt: skip
     return Description(**(fields | parts))
 
 
@@ -53,6 +68,10 @@ def with_constraint(part, **fields):
 
 def with_inertial(inertial):
     return system(links=(LINKS[0], Link("a", inertial), LINKS[2]))
+
+
+def with_shape(shape):
+    return system(geometries=(dataclasses.replace(GEOM, shape=shape),))
 
 
 #: A good part of each kind, and a Description with another in its place.
@@ -73,6 +92,17 @@ PLACES = {
     "Limit": (Limit(), lambda part: with_joint(limit=part)),
     "Mimic": (Mimic("k"), lambda part: with_joint(mimic=part)),
     "Trajectory": (MOTION, lambda part: with_joint(motion=part)),
+    "Geometry": (GEOM, lambda part: system(geometries=(part,))),
+    "Obstacle": (STEP, lambda part: system(obstacles=(part,))),
+    "Sphere": (Sphere(0.1), with_shape),
+    "Box": (Box((0.1, 0.2, 0.3)), with_shape),
+    "Cylinder": (Cylinder(0.1, 0.2), with_shape),
+    "Capsule": (Capsule(0.1, 0.2), with_shape),
+    "Points": (Points(((0.0, 0.0, 0.0),)), with_shape),
+    "Surface": (
+        Surface(),
+        lambda part: system(geometries=(dataclasses.replace(GEOM, surface=part),)),
+    ),
     "Finding": (Finding("c", "m", "note"), lambda part: system(findings=(part,))),
 }
 NONSENSE = [
@@ -99,6 +129,28 @@ def test_only_our_errors_leave(kind, field):
             rb.build(place(dataclasses.replace(part, **{field: value})))
 
 
+CONTACTS = {
+    "Contact": (Contact(), lambda part: part),
+    "Obstacle": (STEP, lambda part: Contact(obstacles=(part,))),
+    "Surface": (Surface(), lambda part: Contact(surface=part, surfaces={"a": part})),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [
+        pytest.param(kind, field.name, id=f"{kind}.{field.name}")
+        for kind, (part, _) in CONTACTS.items()
+        for field in dataclasses.fields(part)
+    ],
+)
+def test_only_our_errors_leave_a_contact(kind, field):
+    part, place = CONTACTS[kind]
+    for value in [*NONSENSE, {"a": 5}, {"b": Surface()}]:
+        with contextlib.suppress(RbdynError):
+            rb.build(system(), contact=place(dataclasses.replace(part, **{field: value})))
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -114,6 +166,25 @@ def test_only_our_errors_leave(kind, field):
                 "link2='b', point1=(0.0, 0.0, 0.0), point2=(0.0, 0...; "
                 "allowed is a Length, Gear or Roll"
             ),
+        ),
+        (
+            system(geometries=(5,)),
+            "robot 'n': number 1 of its geometries is 5; allowed is a Geometry",
+        ),
+        (
+            system(obstacles=(GEOM.shape,)),
+            ("robot 'n': number 1 of its obstacles is Sphere(radius=0.1); allowed is an Obstacle"),
+        ),
+        (
+            with_shape(Plane()),
+            (
+                "geometry 'geom': shape is Plane(); allowed is a Sphere, Box, Cylinder, Capsule "
+                "or Points"
+            ),
+        ),
+        (
+            with_shape(Points(5)),
+            "geometry 'geom': shape.points is 5; allowed is a sequence of points",
         ),
         (
             with_constraint(ROD, links=5),

@@ -13,7 +13,7 @@ from support import states, trees
 from support.compare import Comparison
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.ypr import SINGULAR
+from rbdyn_ros.engine.joints.ypr import SINGULAR
 from rbdyn_ros.textbook.joint_models import spherical_ypr
 
 QUARTER = np.pi / 2

@@ -34,7 +34,8 @@ def test_a_chain_leads_to_its_last_joint():
 
 
 def test_a_root_joint_has_none():
-    found = couplings([None, *joints(None, Mimic("j0", 0.0, 3.0))])
+    root = Joint("root_joint", "floating", "world", "a")
+    found = couplings([root, *joints(None, Mimic("j0", 0.0, 3.0))])
     assert found["jnt_mimic"].tolist() == [-1, -1, 1]
     assert found["jnt_mimic_ratio"].tolist() == [1.0, 1.0, 0.0]
     assert found["jnt_mimic_offset"].tolist() == [0.0, 0.0, 3.0]

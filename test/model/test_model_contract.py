@@ -43,7 +43,7 @@ def test_model_attributes_cannot_be_set(m):
 
 
 def test_misspelt_model_field(m):
-    with pytest.raises(AttributeError, match="did you mean 'body_mass'"):
+    with pytest.raises(AttributeError, match="'Model' object has no attribute 'body_mas'"):
         _ = m.body_mas
 
 

@@ -8,14 +8,17 @@ EPS = np.finfo(float).eps
 WORST = {}
 
 
-def relative_error(ours, theirs):
-    """Largest difference over the largest entry of `theirs`; infinite for NaN and infinity."""
+def relative_error(ours, theirs, least=0.0):
+    """Largest difference over the largest entry of `theirs`; infinite for NaN and infinity.
+
+    `least` is the least that counts as largest entry, where a result may cancel to nothing.
+    """
     ours, theirs = np.asarray(ours, float), np.asarray(theirs, float)
     assert ours.shape == theirs.shape, f"shape {ours.shape} instead of {theirs.shape}"
     if ours.size == 0:
         return 0.0
     difference = np.abs(ours - theirs).max()
-    scale = np.abs(theirs).max()
+    scale = max(np.abs(theirs).max(), least)
     if not (np.isfinite(difference) and np.isfinite(scale)):
         return np.inf
     return difference / scale if scale > 0.0 else difference
@@ -30,8 +33,8 @@ class Comparison:
     def __enter__(self):
         return self
 
-    def close(self, field, ours, theirs, tolerance):
-        error = relative_error(ours, theirs)
+    def close(self, field, ours, theirs, tolerance, least=0.0):
+        error = relative_error(ours, theirs, least)
         worst = WORST.get((self.kind, field))
         if worst is None or error / tolerance > worst[0]:
             WORST[self.kind, field] = (error / tolerance, error, self.where)

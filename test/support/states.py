@@ -86,10 +86,11 @@ def poison(d, *stages):
 
 
 def move(m, d, h, velocity):
-    """qpos <- qpos (+) h velocity: the integration rule of every joint."""
+    """qpos <- qpos (+) h velocity: the integration rule of every joint that has positions."""
     for j in range(m.njnt):
-        q, v = joint_slices(m, j)
-        d.qpos[q] = moved(m.jnt_type[j], d.qpos[q], h * velocity[v])
+        if m.jnt_dofadr_all[j] < m.nv:  # not of joints that follow or are driven
+            q, v = joint_slices(m, j)
+            d.qpos[q] = moved(m.jnt_type[j], d.qpos[q], h * velocity[v])
 
 
 def moved(kind, q, u):

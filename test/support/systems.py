@@ -3,6 +3,17 @@
 import numpy as np
 
 import rbdyn_ros as rb
+from rbdyn_ros.description.geometries import (
+    Box,
+    Capsule,
+    Cylinder,
+    Geometry,
+    Obstacle,
+    Plane,
+    Points,
+    Sphere,
+    Surface,
+)
 from rbdyn_ros.description.types import (
     Description,
     Gear,
@@ -79,6 +90,19 @@ def everything():
         Gear("train", (GearTerm("door"), GearTerm("cross", 2.0, 1), GearTerm("slide", 0.5)), 0.1),
         Roll("ball", "marble", "base", 0.1),
     )
+    tilted = Pose((0.0, 0.0, -0.1), (0.8, 0.6, 0.0, 0.0))
+    geometries = (
+        Geometry("heel", "leaf", Box((0.2, 0.1, 0.05)), tilted),
+        Geometry("sole", "plate", Points(((0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.0, 0.1, 0.02)))),
+        Geometry("shell", "marble", Sphere(0.1), surface=Surface(stiffness=1e3, damping=5.0)),
+        Geometry("rim", "nail", Cylinder(0.1, 0.02), surface=Surface(0.3, 0.01, viscosity=2.0)),
+        Geometry("finger", "knuckle", Capsule(0.02, 0.1), tilted),
+    )
+    obstacles = (
+        Obstacle("floor", Plane(), Pose((0.0, 0.0, -0.3))),
+        Obstacle("step", Box((1.0, 1.0, 0.2)), tilted, 0.5),
+        Obstacle("pole", Sphere(0.2), Pose((0.3, 0.0, 0.0))),
+    )
     return Description(
         "everything",
         (*tree.links, *links),
@@ -86,4 +110,6 @@ def everything():
         base="base",
         springs=(spring,),
         constraints=constraints,
+        geometries=geometries,
+        obstacles=obstacles,
     )

@@ -129,6 +129,60 @@ def test_the_view_encloses_all_frames(m):
     assert (points < high).all()
 
 
+def test_a_free_body_shows_where_its_frame_is():
+    box = shapes.box((0.2, 0.4, 0.6), mass=1.0, at=rb.pose((0.0, 0.0, 1.0)))
+    s = rb.SystemBuilder("r", base="world").body("box", box)
+    m = rb.build(s.joint("free", "floating", "world", "box"))
+    qpos = [1.0, 2.0, 3.0, np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0]  # z of the body is -y
+    scene = Scene(m, animation._given(m, [qpos], None, 25.0))
+    assert np.allclose(scene.links[0], [[[1.0, 2.0, 3.0], [1.0, 1.0, 3.0]]])
+
+
+def on_planes(**obstacles):
+    """Return the scene of a box of 2 m at (0, 0, 5) among obstacles."""
+    s = rb.SystemBuilder("r", base="world").body("box", shapes.box((2.0, 2.0, 2.0), mass=1.0))
+    s.joint("free", "floating", "world", "box", xyz=(0.0, 0.0, 5.0))
+    s.geometry("box", "box", rb.Box((2.0, 2.0, 2.0)))
+    for name, (shape, origin) in obstacles.items():
+        s.obstacle(name, shape, origin=origin)
+    m = rb.build(s)
+    return Scene(m, animation._given(m, [m.qpos0], None, 25.0))
+
+
+def test_a_floor_is_as_large_as_the_view():
+    scene = on_planes(floor=(rb.Plane(), rb.pose((9.0, 9.0, 0.5))))
+    low, high = scene.extent()
+    assert low[2] < 0.5
+    assert high[2] > 6.0
+    (floor,) = scene.floors()
+    assert np.allclose(floor[:, 2], 0.5, atol=1e-12)
+    assert np.allclose(floor.min(axis=0)[:2], low[:2])
+    assert np.allclose(floor.max(axis=0)[:2], high[:2])
+
+
+def test_a_slope_lies_under_what_it_carries():
+    """z of the plane is (0, -1, 1) / sqrt(2); of (0, 0, 3), the middle, the foot is next."""
+    slope = rb.pose((0.0, 0.0, 0.0), (np.pi / 4, 0.0, 0.0))
+    ball = (rb.Sphere(0.5), rb.pose((0.0, 0.0, 1.0)))
+    scene = on_planes(slope=(rb.Plane(), slope), ball=ball)
+    (floor,) = scene.floors()
+    assert np.allclose(floor[:, 2], floor[:, 1], atol=1e-12)
+    middle = 0.5 * sum(scene.extent())
+    assert np.allclose(floor.mean(axis=0), [0.0, *[0.5 * (middle[1] + middle[2])] * 2])
+
+
+def test_a_film_with_a_floor(path, monkeypatch):
+    s = rb.SystemBuilder("r", base="world").body("ball", shapes.sphere(0.1, mass=1.0)).floor()
+    s.joint("free", "floating", "world", "ball", xyz=(0.0, 0.0, 0.3))
+    m = rb.build(s.geometry("ball", "ball", rb.Sphere(0.1)))
+    animate(m, [m.qpos0], path, size=SIZE)
+    shown, _ = frames(path)
+    monkeypatch.setattr(Scene, "floors", lambda _: np.zeros((0, 4, 3)))
+    animate(m, [m.qpos0], path, size=SIZE)
+    hidden, _ = frames(path)
+    assert np.mean(np.abs(shown - hidden).max(axis=3) > 15) > 0.02  # of the picture is floor
+
+
 def test_robots_of_no_joint_and_of_no_mass(path):
     stone = rb.load_urdf('<robot name="stone"><link name="stone"/></robot>')
     animate(stone, np.zeros((2, 0)), path, size=SIZE)

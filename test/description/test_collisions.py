@@ -1,0 +1,355 @@
+"""`<collision>` elements: what they mean, what each mistake is told, and that they can be off."""
+
+import math
+
+import numpy as np
+import pytest
+from support import robots
+
+import rbdyn_ros as rb
+from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.description import urdf
+from rbdyn_ros.description.geometries import (
+    FLOOR,
+    Box,
+    Capsule,
+    Contact,
+    Cylinder,
+    Geometry,
+    Obstacle,
+    Plane,
+    Sphere,
+    Surface,
+)
+from rbdyn_ros.description.poses import pose
+from rbdyn_ros.description.types import Pose
+from rbdyn_ros.errors import DescriptionError, ParameterError
+
+MASS = (
+    '<inertial><mass value="2"/>'
+    '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>'
+)
+
+
+def robot(*collisions):
+    """The collisions are on lines 2, 3, ... of link 'a', which hangs on the link 'root'."""
+    lines = "\n".join(collisions)
+    return (
+        f'<robot name="r"><link name="root"/><link name="a">{MASS}\n{lines}\n</link>\n'
+        '<joint name="j" type="continuous"><parent link="root"/><child link="a"/></joint></robot>'
+    )
+
+
+def shape(text, more=""):
+    return f"<collision{more}><geometry>{text}</geometry></collision>"
+
+
+def refusal(text, **options):
+    with pytest.raises(DescriptionError) as caught:
+        urdf.read(text, contact=True, **options)
+    return str(caught.value)
+
+
+def test_shapes_names_and_origins():
+    read = urdf.read(
+        robot(
+            shape('<box size="1 2 3"/>'),
+            '<collision name="tip"><origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><geometry>'
+            '<sphere radius="0.5"/></geometry></collision>',
+            shape('<cylinder radius="0.1" length="2"/>'),
+            shape('<capsule radius="0.1" length="2"/>', ' name="tip"'),
+            shape('<sphere radius="1"/>', ' name="a_1"'),
+        ),
+        contact=True,
+    )
+    assert read.geometries == (
+        Geometry("a", "a", Box((1.0, 2.0, 3.0)), line=2),
+        Geometry("tip", "a", Sphere(0.5), pose((1, 2, 3), (0.1, 0.2, 0.3)), line=3),
+        Geometry("a_1", "a", Cylinder(0.1, 2.0), line=4),
+        Geometry("tip_1", "a", Capsule(0.1, 2.0), line=5),
+        Geometry("a_1_1", "a", Sphere(1.0), line=6),
+    )
+    assert read.obstacles == (FLOOR,)
+    assert read.findings == ()
+
+
+def test_off_nothing_of_it_is_looked_at():
+    broken = robot("<collision><geometry><mesh filename='/etc/passwd' scale='nan'/></geometry>"
+                   "</collision>")  # fmt: skip
+    assert urdf.read(broken) == urdf.read(robot())
+    assert urdf.read(broken).geometries == urdf.read(broken).obstacles == ()
+
+
+def test_a_link_without_collisions_is_fine():
+    read = urdf.read(robot(), contact=True)
+    assert read.geometries == ()
+    assert read.findings == ()
+
+
+BOX, BALL = '<box size="1 1 1"/>', '<sphere radius="1"/>'
+KNOWN = "'box', 'sphere', 'cylinder', 'capsule', 'mesh'"
+
+
+@pytest.mark.parametrize(
+    ("collision", "sentence"),
+    [
+        (shape('<box size="1 1"/>'), "<box size> is '1 1', not three numbers but 2"),
+        (shape('<box size="1 nan 1"/>'), "<box size> is '1 nan 1'; numbers must be finite"),
+        (shape("<box/>"), "has no <box size>"),
+        (shape('<sphere radius="1,5"/>'),
+         ("<sphere radius> is '1,5', not one number; write a decimal point, and spaces between "
+          "numbers")),
+        (shape('<cylinder radius="1"/>'), "has no <cylinder length>"),
+        (shape('<capsule length="1"/>'), "has no <capsule radius>"),
+        (shape("<mesh/>"), "has no <mesh filename>"),
+        (shape('<mesh filename=" "/>'), "its <mesh filename> is empty"),
+        (shape('<mesh filename="a.stl" scale="1 0 1"/>'),
+         "the scale of the mesh is 1 0 1; none of its numbers may be 0"),
+        (shape('<bux size="1 1 1"/>'),
+         "the shape <bux> of its <collision> is unknown (did you mean 'box'?)"),
+        (shape("<heightmap/>"),
+         f"the shape <heightmap> of its <collision> is unknown; known are {KNOWN}"),
+        (shape(""),
+         f"has no shape in the <geometry> of its <collision>; a shape is one of {KNOWN}"),
+        ("<collision/>", f"has no <geometry> in its <collision>; a shape is one of {KNOWN}"),
+        (shape(BOX + BALL),
+         ("has more than one shape in its <collision>, <box> and <sphere>; give each a "
+          "<collision>")),
+        (f"<collision><geometry>{BOX}</geometry><geometry/></collision>",
+         ("has more than one shape in its <collision>, <geometry> and <geometry>; give each a "
+          "<collision>")),
+        (f'<collision><origin xyz="1"/><geometry>{BOX}</geometry></collision>',
+         "<origin xyz> is '1', not three numbers but 1"),
+    ],
+)  # fmt: skip
+def test_mistakes(collision, sentence):
+    assert refusal(robot(collision)) == f"<text>: line 2: link 'a': {sentence}"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('<box size="1 -1 1"/>', "the size is 1 -1 1; all three must be above 0"),
+        ('<sphere radius="0"/>', "the radius is 0; it must be above 0"),
+        ('<cylinder radius="1" length="-2"/>', "the length is -2; it must be above 0"),
+        ('<capsule radius="1" length="1e6"/>', "the length is 1e+06; allowed is up to 100000 m"),
+    ],
+)
+def test_sizes(text, sentence):
+    assert refusal(robot(shape(text))) == f"<text>: line 2: geometry 'a': {sentence}"
+
+
+def test_all_mistakes_are_told_together_in_the_order_of_the_text():
+    text = robot(shape('<box size="1"/>'), shape(BOX), shape('<sphere radius="-1"/>'))
+    assert refusal(text).splitlines()[1:] == [
+        "  line 2: link 'a': <box size> is '1', not three numbers but 1",
+        "  line 4: geometry 'a_1': the radius is -1; it must be above 0",
+    ]
+
+
+def test_an_unknown_shape_can_be_left_out():
+    read = urdf.read(robot(shape("<cone/>"), shape(BOX)), contact=True, strict=False)
+    assert [geometry.name for geometry in read.geometries] == ["a"]
+    (finding,) = read.findings
+    assert (finding.severity, finding.line) == ("warning", 2)
+    assert finding.message == (
+        f"link 'a': the shape <cone> of its <collision> is unknown; known are {KNOWN}; the "
+        "geometry is left out"
+    )
+
+
+def test_a_broken_link_is_not_reported_again_for_its_collisions():
+    text = robot(shape(BOX)).replace('<mass value="2"/>', "")
+    assert refusal(text) == "<text>: line 1: link 'a': has no <mass> in its <inertial>"
+
+
+def test_entities_and_depth_are_refused_there_too():
+    assert "DOCTYPE" in refusal('<!DOCTYPE r [<!ENTITY x "y">]>' + robot(shape(BOX)))
+    deep = "<x>" * 100 + "</x>" * 100
+    assert "nested more than 64 deep" in refusal(robot(shape(deep)))
+
+
+def test_contact_says_what_touches_and_how():
+    contact = Contact(
+        obstacles=(Obstacle("hill", Sphere(1.0), friction=0.5),),
+        surface=Surface(friction=0.4),
+        surfaces={"tip": Surface(friction=0.3)},
+    )
+    text = robot(shape(BOX), shape(BALL, ' name="tip"'))
+    read = urdf.read(text, contact=contact)
+    assert read.obstacles == contact.obstacles
+    assert [geometry.surface.friction for geometry in read.geometries] == [0.4, 0.3]
+    with pytest.raises(DescriptionError) as caught:
+        urdf.read(text, contact=Contact(surfaces={"tap": Surface()}))
+    assert str(caught.value) == (
+        "<text>: contact: there is no geometry, and no link with one, of the name 'tap' "
+        "(did you mean 'tip'?)"
+    )
+
+
+# the same through load_urdf, load and build
+
+
+@pytest.mark.parametrize("load", [rb.load_urdf, rb.load])
+def test_contact_is_an_argument(load, tmp_path):
+    path = tmp_path / "r.urdf"
+    path.write_text(robot(shape(BOX), shape(BALL)))
+    assert load(path).ngeom == 0
+    m = load(path, contact=True)
+    assert (m.ngeom, m.nobstacle, m.geom_names) == (2, 1, ("a", "a_1"))
+    told = [f.message for f in m.findings if f.code == "geometries"]
+    assert told == ["2 geometries can touch the obstacle 'floor'"]
+    with pytest.raises(ParameterError, match="contact is 'on'; allowed is True, False or a Conta"):
+        load(path, contact="on")
+
+
+def test_a_kept_model_is_as_it_was(tmp_path):
+    m = rb.load_urdf(robot(shape(BOX)), contact=True)
+    rb.save(m, tmp_path / "m.npz")
+    assert rb.load(tmp_path / "m.npz").ngeom == 1
+    for name in ("contact", "floating_base"):
+        with pytest.raises(ParameterError) as caught:
+            rb.load(tmp_path / "m.npz", **{name: True})
+        assert str(caught.value) == (
+            f"{name} is for robots that are built; a kept Model is loaded as it was saved"
+        )
+
+
+def test_load_takes_a_base_that_floats():
+    path = bundled_robot("seven_dof_arm")
+    m = rb.load(path, floating_base="sixdof_fp")
+    assert m.sha256() == rb.load_urdf(path, floating_base="sixdof_fp").sha256()
+    assert (m.nq, m.nv) == (14, 13)
+
+
+def test_a_robot_without_collisions_is_warned_of():
+    (finding,) = rb.load_urdf(robot(), contact=True).findings
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "there are obstacles, but no link has a geometry: nothing touches them"
+    )
+
+
+# sentences of the builder
+
+
+def builder():
+    return (
+        rb.SystemBuilder("cart", base="ground")
+        .body("box", rb.shapes.box((1, 1, 1), mass=2.0))
+        .joint("j", "floating", "ground", "box")
+        .geometry("hull", "box", Box((1, 1, 1)), origin=rb.pose((0, 0, 1)), surface=Surface(0.2))
+        .floor(-0.5, friction=0.3)
+        .obstacle("ball", Sphere(0.2), origin=rb.pose((1, 0, 0)))
+    )
+
+
+def test_what_is_built_is_what_was_said():
+    built = builder().description()
+    assert built.geometries == (
+        Geometry("hull", "box", Box((1, 1, 1)), Pose((0.0, 0.0, 1.0)), Surface(0.2)),
+    )
+    assert built.obstacles == (
+        Obstacle("floor", Plane(), Pose((0.0, 0.0, -0.5)), 0.3),
+        Obstacle("ball", Sphere(0.2), Pose((1.0, 0.0, 0.0)), math.inf),
+    )
+    m = rb.build(builder())
+    assert (m.ngeom, m.nobstacle) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda b: b.geometry("", "box", Sphere(1.0)),
+            "the name of a geometry is ''; allowed is a name",
+        ),
+        (
+            lambda b: b.geometry("g", "box", Plane()),
+            (
+                "the shape of geometry 'g' is Plane(); allowed is a Sphere, Box, Cylinder, "
+                "Capsule or Points"
+            ),
+        ),
+        (
+            lambda b: b.geometry("g", "box", Sphere(1.0), surface=0.5),
+            "the surface of geometry 'g' is 0.5; allowed is a Surface or None",
+        ),
+        (lambda b: b.floor("low"), "the height of the floor is 'low'; allowed is a finite number"),
+        (
+            lambda b: b.floor(friction=math.nan),
+            "the friction of obstacle 'floor' is nan; allowed is a number",
+        ),
+        (
+            lambda b: b.obstacle("o", Cylinder(1.0, 1.0)),
+            (
+                "the shape of obstacle 'o' is Cylinder(radius=1.0, length=1.0); allowed is a "
+                "Plane, Sphere or Box"
+            ),
+        ),
+        (
+            lambda b: b.obstacle("o", Plane(), origin=(0, 0, 1)),
+            "the origin of obstacle 'o' is (0, 0, 1); allowed is a Pose",
+        ),
+    ],
+)
+def test_wrong_arguments_of_the_builder(call, sentence):
+    with pytest.raises(ParameterError) as caught:
+        call(builder())
+    assert str(caught.value) == sentence
+
+
+# the floating base
+
+
+@pytest.mark.parametrize("kind", ["sixdof_fp", "sixdof_fs", "floating"])
+def test_a_floating_base_of_another_type(kind):
+    text = robot().replace('<link name="root"/>', f'<link name="root">{MASS}</link>')
+    m = rb.load_urdf(text, floating_base=kind)
+    assert m.jnt_names == ("root_joint", "j")
+    assert m.jnt_type[0] == {"sixdof_fp": 12, "sixdof_fs": 13, "floating": 0}[kind]
+    assert not m.jnt_actuated[0]
+    if kind == "floating":
+        assert m.sha256() == rb.load_urdf(text, floating_base=True).sha256()
+    assert rb.mass_matrix(m, rb.make_data(m)).shape == (7, 7)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [("sixdof", " (did you mean 'sixdof_fs'?)"), ("revolute", ""), (5, ""), (None, "")],
+)
+def test_unknown_floating_bases(value, hint):
+    with pytest.raises(ParameterError) as caught:
+        rb.load_urdf(robot(), floating_base=value)
+    assert str(caught.value) == (
+        f"floating_base is {value!r}; allowed are True, False, 'floating', 'sixdof_fp', "
+        f"'sixdof_fs'{hint}"
+    )
+
+
+# real robots
+
+
+@robots.needs_robots
+def test_every_real_robot_reads_with_all_its_meshes():
+    """None is missing and none is broken; 8 s for all 68."""
+    read = 0
+    for path in robots.LOADABLE:
+        description = urdf.read(path, strict=False, contact=True)
+        lost = [f for f in description.findings if f.message.endswith("is left out")]
+        assert lost == [], path.name
+        read += len(description.geometries)
+        if path.name == "talos_reduced.urdf":
+            assert len(description.geometries) == 52
+    assert read == 1606
+
+
+@robots.needs_robots
+@pytest.mark.parametrize("name", ["talos_reduced.urdf", "ur5_robot.urdf", "go2.urdf"])
+def test_real_robots_become_models(name):
+    m = rb.load_urdf(robots.find(name), floating_base="sixdof_fp", strict=False, contact=True)
+    assert m.ngeom > 0
+    assert (m.geom_mass0 > 0.0).all()
+    # no corner moves more mass than twice the robot's
+    assert m.geom_mass0.max() < 2.0 * m.body_subtreemass[1]
+    assert np.isfinite(m.vert_pos).all()

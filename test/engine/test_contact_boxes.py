@@ -1,0 +1,111 @@
+"""Boxes on boxes: faces that overlap anyhow, edges that cross."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.spatial.transform import Rotation
+
+import rbdyn_ros as rb
+
+
+def pair(size, block, mass=1.0, turn=(1.0, 0.0, 0.0, 0.0)):
+    """Return a free box and one of the world whose upper face, unturned, is at z = 0."""
+    system = rb.SystemBuilder("pair", base="ground").body("box", rb.shapes.box(size, mass=mass))
+    system.joint("free", "floating", "ground", "box").geometry("skin", "box", rb.Box(size))
+    origin = rb.Pose((0.0, 0.0, -block[2] / 2), turn)
+    return rb.build(system.obstacle("block", rb.Box(block), origin=origin))
+
+
+def placed(m, position, rotation):
+    d = rb.make_data(m)
+    d.qpos[:3] = position
+    d.qpos[3:] = np.roll(rotation.as_quat(), 1)
+    return d
+
+
+@pytest.mark.parametrize(
+    ("size", "block", "x", "y", "yaw", "points"),
+    [
+        ((0.2, 0.2, 0.2), (0.2, 0.2, 0.2), 0.0, 0.0, 0.0, 4),  # one exactly on the other
+        ((0.2, 0.2, 0.2), (0.2, 0.2, 0.2), 0.0, 0.0, np.pi / 4, 8),
+        ((0.2, 0.2, 0.2), (0.2, 0.2, 0.2), 0.03, 0.02, 0.0, 4),
+        ((0.6, 0.05, 0.05), (0.05, 0.6, 0.05), 0.0, 0.0, 0.0, 4),  # a plank across a beam
+        ((0.6, 0.6, 0.1), (0.1, 0.1, 0.1), 0.0, 0.0, 0.3, 4),  # all corners in the air
+        ((0.2, 0.2, 0.1), (0.6, 0.6, 0.1), 0.25, 0.1, 0.3, 4),  # a foot on the edge of a stair
+    ],
+)
+def test_it_rests(size, block, x, y, yaw, points):
+    m = pair(size, block)
+    height = size[2] / 2
+    d = placed(m, (x, y, height + 0.02), Rotation.from_euler("z", yaw))
+    rb.step(m, d, 3000)
+    assert np.abs(d.qvel).max() < 1e-6
+    # it lands flat: what it rolls or slides while it does is far less than a millimetre
+    assert d.qpos[:3] == pytest.approx([x, y, height], abs=5e-4)
+    assert d.ncon == points
+    assert d.cfrc_contact[1, 5] == pytest.approx(9.81, rel=1e-9)
+
+
+def test_beyond_the_edge_it_falls():
+    m = pair((0.2, 0.2, 0.1), (0.6, 0.6, 0.1))
+    d = placed(m, (0.35, 0.0, 0.06), Rotation.identity())
+    rb.step(m, d, 2000)
+    assert d.qpos[2] < -1.0
+
+
+def test_edges_that_cross():
+    """Two boxes on their edges, at right angles: one point, half way between the edges."""
+    on_edge = Rotation.from_euler("y", 45, degrees=True)
+    m = pair((0.3, 0.1, 0.1), (0.1, 0.5, 0.1), turn=tuple(np.roll(on_edge.as_quat(), 1)))
+    ridge = -0.05 + 0.1 / np.sqrt(2.0)
+    turn = Rotation.from_euler("x", 45, degrees=True)
+    d = placed(m, (0.02, 0.03, ridge + 0.1 / np.sqrt(2.0) - 0.001), turn)
+    rb.forward(m, d)
+    assert d.ncon == 1
+    assert d.contact_normal[0] == pytest.approx([0.0, 0.0, 1.0], abs=1e-14)
+    assert d.contact_dist[0] == pytest.approx(-0.001, abs=1e-14)
+    assert d.contact_pos[0] == pytest.approx([0.0, 0.03, ridge - 0.001], abs=1e-14)
+
+
+def overlap(m, p, R):
+    """Whether the boxes share a point: linear programming, without any of the fifteen directions.
+
+    Returns the largest part of their half sizes that both still keep away from a common point.
+    """
+    faces = np.vstack([np.eye(3), -np.eye(3)])
+    half, other = m.geom_size[0], m.obstacle_size[0]
+    A = np.vstack([faces @ R.T, faces])
+    b = np.concatenate([faces @ R.T @ p + np.tile(half, 2), faces @ m.obstacle_pos[0]])
+    b[6:] += np.tile(other, 2)
+    found = linprog([0.0, 0.0, 0.0, -1.0], np.c_[A, np.ones(12)], b, bounds=[(None, None)] * 4)
+    return -found.fun
+
+
+def test_no_overlap_is_missed_and_none_is_invented():
+    m = pair((0.3, 0.2, 0.15), (0.25, 0.3, 0.2))
+    rng = np.random.default_rng(0)
+    seen = {True: 0, False: 0}
+    for _ in range(400):
+        turn = Rotation.random(random_state=int(rng.integers(1 << 30)))
+        p = rng.uniform(-0.3, 0.3, 3) + m.obstacle_pos[0]
+        room = overlap(m, p, turn.as_matrix())
+        if abs(room) < 1e-4:
+            continue
+        d = placed(m, p, turn)
+        rb.forward(m, d)
+        assert (d.ncon > 0) == (room > 0.0)
+        seen[room > 0.0] += 1
+        if d.ncon:
+            leads_out(m, d, p, turn)
+    assert min(seen.values()) > 100
+
+
+def leads_out(m, d, p, turn):
+    """A shift along the normal by the depth, and no less, takes the boxes apart."""
+    n = d.contact_normal[0]
+    assert np.abs(d.contact_normal[: d.ncon] - n).max() < 1e-14  # all of one face
+    depth = -d.contact_dist[: d.ncon].min()
+    R = turn.as_matrix()
+    assert overlap(m, p + (depth + 1e-6) * n, R) < 0.0
+    # what lies over the face may be less deep than the face's whole direction says
+    assert overlap(m, p + 0.5 * depth * n, R) > 0.0

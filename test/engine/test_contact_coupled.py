@@ -1,0 +1,288 @@
+"""Contact beside everything else: couplings, drives, loops, inverse dynamics, joint forces."""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import plain_python, robots, touching
+from support.compare import Comparison, with_inverse
+
+import rbdyn_ros as rb
+from rbdyn_ros.model.data import DATA_FIELDS
+
+G = touching.G
+UP = (0.0, 0.0, 1.0)
+
+
+def lever(length=0.4, mass=2.0):
+    """A bar on a hinge at the origin, about y, with a ball at its end above a floor at -0.1."""
+    inertia = rb.shapes.box((length, 0.02, 0.02), mass=mass, at=rb.pose((length / 2, 0, 0)))
+    return (
+        rb.SystemBuilder("lever", base="world")
+        .body("bar", inertia)
+        .joint("hinge", "revolute", "world", "bar", axis=(0, -1, 0), damping=0.05)
+        .geometry("tip", "bar", rb.Sphere(0.05), origin=rb.pose((length, 0, 0)))
+        .floor(-0.1)
+    )
+
+
+def press(mass=2.0, driven=None):
+    """A body on a vertical slide with a box for a foot, its sole at the slide's position."""
+    system = (
+        rb.SystemBuilder("press", base="world")
+        .body("ram", rb.shapes.box((0.1, 0.1, 0.1), mass=mass))
+        .joint("slide", "prismatic", "world", "ram", axis=UP)
+        .geometry("sole", "ram", rb.Box((0.1, 0.1, 0.1)), origin=rb.pose((0, 0, 0.05)))
+        .floor()
+    )
+    if driven:
+        system.drive("slide", driven)
+        system.body("bob", rb.shapes.sphere(0.01, mass=0.1, at=rb.pose((0.1, 0, 0))))
+        system.joint("swing", "revolute", "ram", "bob", axis=(0, 1, 0), xyz=(0.3, 0, 0.3))
+    return rb.build(system)
+
+
+def on_go2():
+    m = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
+    d = rb.make_data(m)
+    touching.lift(m, d, 0.02)
+    return m, d, 300
+
+
+def on_panda():
+    """Its fingers, of which one follows the other, in a floor through the gripper."""
+    wall = rb.Obstacle("wall", rb.Plane(), rb.pose((0.0, 0.0, 0.83)))
+    contact = rb.Contact(obstacles=(wall,), surface=rb.Surface(stiffness=1e4))
+    m = rb.load_urdf(robots.find("panda.urdf"), strict=False, contact=contact)
+    d = rb.make_data(m)
+    d.qvel = np.linspace(-0.3, 0.4, m.nv)
+    return m, d, 1
+
+
+def on_lever():
+    m = rb.build(lever())
+    return m, rb.make_data(m), 200
+
+
+def touching_one(kind):
+    m, d, steps = kind()
+    rb.step(m, d, steps)
+    rng = np.random.default_rng(0)
+    d.qfrc_applied = rng.normal(size=m.nv)
+    d.xfrc_applied[1:] = 0.1 * rng.normal(size=(m.nbody - 1, 6))
+    rb.forward(m, d)
+    assert d.ncon > 0
+    assert abs(d.qfrc_contact).max() > 0.1
+    return m, d
+
+
+each_kind = pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(on_go2, marks=robots.needs_robots),
+        pytest.param(on_panda, marks=robots.needs_robots),
+        on_lever,
+    ],
+    ids=["go2", "panda", "lever"],
+)
+
+
+@each_kind
+def test_inverse_of_forward(kind):
+    """What contact does is no business of motors: qfrc_inverse is what was applied."""
+    m, d = touching_one(kind)
+    applied = d.qfrc_applied.copy()
+    for i in range(1, m.nbody):
+        force, torque = np.split(d.xfrc_applied[i], 2)
+        J = rb.frame_jacobian(m, d, m.body_names[i], "world")
+        applied += J.T @ [*(torque + np.cross(d.xipos[i], force)), *force]
+    rb.inverse(m, d)
+    scale = abs(d.qfrc_contact).max() + abs(d.qfrc_bias).max()
+    assert d.qfrc_inverse == pytest.approx(applied, abs=1e-11 * scale)
+
+
+@each_kind
+def test_the_two_ways_to_accelerations(kind):
+    """M qacc = applied + passive + contact - bias, by dense algebra."""
+    m, d = touching_one(kind)
+    d.xfrc_applied = 0.0
+    rb.forward(m, d)
+    M = rb.mass_matrix(m, d.copy())
+    force = d.qfrc_applied + d.qfrc_passive + d.qfrc_contact - d.qfrc_bias
+    qacc = np.linalg.solve(M, force)
+    scale = np.linalg.cond(M) * abs(qacc).max()
+    assert d.qacc == pytest.approx(qacc, abs=1e-14 * scale)
+
+
+@each_kind
+def test_passive_forces_off_leave_contact(kind):
+    m, d = touching_one(kind)
+    force = d.qfrc_contact.copy()
+    m.opt.passive = False
+    rb.forward(m, d)
+    assert not d.qfrc_passive.any()
+    assert np.array_equal(d.qfrc_contact, force)
+
+
+@pytest.mark.parametrize("way", ["bodies", "M"])
+def test_a_bearing_carries_what_the_floor_does_not(way):
+    """A bar at rest on hinge and ball: each has half of the weight, but for the ball's depth."""
+    m = rb.build(lever())
+    d = rb.make_data(m)
+    if way == "M":
+        rb.set_drive(m, d, "hinge", "velocity")
+        rb.set_drive(m, d, "hinge", "force")
+    rb.step(m, d, 5000)
+    assert abs(d.qvel[0]) < 1e-9
+    rb.forward(m, d)
+    rb.joint_forces(m, d)
+    angle = d.qpos[0]
+    assert angle == pytest.approx(-np.arcsin(0.05 / 0.4), abs=1e-3)
+    at, normal = d.contact_pos[0], d.contact_force[0, 2]
+    # moments about the hinge: the ball touches right below its centre, friction lies 0.1 lower
+    rub = d.contact_force[0, 0]
+    assert at[0] == pytest.approx(0.4 * np.cos(angle), rel=1e-12)
+    moment = normal * at[0] - rub * at[2]
+    assert moment == pytest.approx(2.0 * G * 0.2 * np.cos(angle), rel=1e-8)
+    R = d.xmat[1].reshape(3, 3)
+    bearing = R @ d.jnt_force[0, 3:]
+    assert bearing + d.contact_force[0] == pytest.approx([0.0, 0.0, 2.0 * G], abs=1e-7)
+    assert d.jnt_force[0, :3] == pytest.approx(np.zeros(3), abs=1e-7)
+
+
+def test_a_free_root_transmits_nothing():
+    m, d = touching_one(on_go2)
+    d.qfrc_applied = 0.0
+    rb.forward(m, d)
+    rb.joint_forces(m, d)
+    # weights, inertial and contact forces of some hundred N have cancelled
+    assert d.cfrc_int[1] == pytest.approx(np.zeros(6), abs=1e-10 * abs(d.cfrc_contact).max())
+
+
+def test_a_press_that_is_driven_over_time():
+    """qfrc_driven is what the drive exerts: the weight less what the floor carries."""
+    down = rb.Trajectory((0.0, 1.0, 2.0), (0.001, -0.001, -0.003))
+    m = press(driven=down)
+    d = rb.make_data(m)
+    rb.step(m, d, 1000)
+    rb.forward(m, d)
+    rb.inverse(m, d)
+    assert d.ncon == 4
+    assert d.qpos_all[1] == pytest.approx(-1e-3, rel=1e-9)  # after the freedom
+    floor = d.cfrc_contact[1, 5]
+    assert floor > 10.0
+    assert d.qfrc_contact == pytest.approx([0.0], abs=1e-9)  # the bob feels nothing of it
+    # the same motion a centimetre higher, where nothing touches
+    above = press(driven=rb.Trajectory((0.0, 1.0, 2.0), (0.011, 0.009, 0.007)))
+    free = rb.make_data(above)
+    free.time, free.qpos, free.qvel, free.qacc = d.time, d.qpos, d.qvel, d.qacc
+    rb.inverse(above, free)
+    assert free.ncon == 0
+    assert d.qfrc_driven[0] == pytest.approx(free.qfrc_driven[0] - floor, rel=1e-9)
+
+
+def test_a_press_whose_motion_is_given():
+    """qfrc_drive likewise, and in a step the given position is met however hard the floor is."""
+    m = press()
+    d = rb.make_data(m)
+    d.qpos[0] = -1e-4
+    rb.set_drive(m, d, "slide", "position", -5e-4)
+    for _ in range(20):
+        rb.step(m, d, 1)
+        assert d.qpos[0] == pytest.approx(-5e-4, abs=1e-15)
+    rb.forward(m, d)
+    k = m.geom_mass0[0] / 0.002**2
+    assert d.cfrc_contact[1, 5] == pytest.approx(4 * k * 5e-4, rel=1e-9)
+    assert d.qfrc_drive[0] == pytest.approx(2.0 * G - 4 * k * 5e-4, rel=1e-9)
+    rb.set_drive(m, d, "slide", "force")
+    rb.step(m, d, 2000)
+    assert d.cfrc_contact[1, 5] == pytest.approx(2.0 * G, rel=1e-9)
+
+
+def test_a_robot_held_by_its_drives_while_it_touches():
+    m, d, _ = on_panda()
+    rb.forward(m, d)
+    assert d.ncon > 0
+    joints = [
+        name for name, first in zip(m.jnt_names, m.jnt_dofadr_all, strict=True) if first < m.nv
+    ]
+    start = d.qpos.copy()
+    for name in joints:
+        rb.set_drive(m, d, name, "position")
+    rb.step(m, d, 100)
+    assert d.qpos == pytest.approx(start, abs=1e-13)
+    rb.forward(m, d)
+    force = d.qfrc_drive + d.qfrc_contact + d.qfrc_passive - d.qfrc_bias
+    assert force == pytest.approx(rb.mass_matrix(m, d.copy()) @ d.qacc, abs=1e-8)
+
+
+def test_fingers_that_are_coupled_close_on_a_ball():
+    """A gripper whose second finger follows the first, and a ball fixed between them."""
+    system = rb.SystemBuilder("gripper", base="world")
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        system.body(side, rb.shapes.box((0.02, 0.02, 0.1), mass=0.1))
+        at = (0.1 * sign, 0.0, 0.0)
+        system.joint(side, "prismatic", "world", side, axis=(1, 0, 0), xyz=at, damping=1.0)
+        system.geometry(side, side, rb.Box((0.02, 0.02, 0.1)))
+    system.couple("right", "left", ratio=-1.0)
+    m = rb.build(system.obstacle("ball", rb.Sphere(0.05)))
+    d = rb.make_data(m)
+    d.qfrc_applied = -5.0
+    rb.step(m, d, 4000)
+    assert abs(d.qvel[0]) < 1e-6
+    assert d.ncon == 2
+    assert d.cfrc_contact[:, 3] == pytest.approx([0.0, 2.5, -2.5], rel=1e-6)
+    assert d.qpos[0] == pytest.approx(-0.04, abs=1e-3)
+
+
+def test_nothing_weighs_where_there_is_no_gravity():
+    m = rb.build(touching.free(touching.CUBE))
+    m.opt.gravity = (0.0, 0.0, 0.0)
+    d = touching.placed(m, (0, 0, 0.0999))
+    rb.step(m, d, 1000)
+    assert d.qpos[2] > 0.0999
+    assert 0.0 <= d.qvel[2] < 0.1
+    assert abs(d.qvel[3:]).max() < 1e-12
+
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STAGES = ("aba", "inverse", "forward", "forward_dynamics", "step")
+SOLVED = (
+    "qacc", "qacc_all", "qacc_step", "Dinv_u", "U_Dinv", "a", "qLD", "qLDiagInv", "cacc",
+    "cfrc_sum", "qfrc_inverse",
+)  # fmt: skip
+
+
+def test_without_jit(tmp_path):
+    """Plain Python does the same, to rounding: NUMBA_DISABLE_JIT=1."""
+    m = rb.build(lever().obstacle("peg", rb.Box((0.1, 0.1, 0.1)), origin=rb.pose((0.4, 0, -0.09))))
+    d = rb.make_data(m)
+    d.qvel = -0.3
+    rb.forward(m, d)
+    assert d.ncon == 1
+    source, result = tmp_path / "robot.pickle", tmp_path / "result.pickle"
+    source.write_bytes(pickle.dumps((m, d)))
+    path = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "test")])
+    subprocess.run(
+        [sys.executable, "-m", "support.plain_python", "numbers", str(source), str(result)],
+        env={**os.environ, "PYTHONPATH": path, "NUMBA_DISABLE_JIT": "1"},
+        check=True, timeout=120,
+    )  # fmt: skip
+    buffers = pickle.loads(result.read_bytes())
+    for name in STAGES:
+        ours, theirs = d.copy(), rb.make_data(m)
+        assert not isinstance(buffers[name], str), buffers[name]
+        theirs.buffer[:] = buffers[name]
+        rb.forward(m, ours)
+        rb.factor_m(m, ours)
+        plain_python.run(m, ours, name)
+        tolerance = with_inverse(1e-12, rb.mass_matrix(m, ours.copy()), m.nv)
+        with Comparison("contact in plain Python", name) as case:
+            for field in [field.name for field in DATA_FIELDS if field.dims]:
+                if not field.startswith("rk_"):
+                    share = tolerance if field in SOLVED else 1e-12
+                    case.close(field, getattr(theirs, field), getattr(ours, field), share)

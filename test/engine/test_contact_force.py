@@ -1,0 +1,251 @@
+"""The force at a point that touches: its law, number by number, and where the sums go."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support import robots, touching
+
+import rbdyn_ros as rb
+from rbdyn_ros.engine.contact.touch import DEEPEST, SLIP_SPEED
+
+MASS = 2.0
+WEIGHT = MASS * touching.G
+T, Z = 0.01, 0.7  # time constant and damping ratio of most tests
+K = MASS / (T * Z) ** 2  # 40816 N/m, more than WEIGHT / DEEPEST
+B = 2.0 * Z * np.sqrt(K * MASS)
+RNG = np.random.default_rng(5)
+
+
+def point(obstacle_friction=np.inf, height=0.0, h=0.001, **surface):
+    """A body of 2 kg that touches with one point, its centre of mass."""
+    skin = rb.Surface(**({"time_constant": T, "damping_ratio": Z, "friction": 0.5} | surface))
+    system = touching.free(touching.POINT, MASS, skin, floor=False)
+    m = rb.build(system.floor(height, obstacle_friction))
+    m.opt.timestep = h
+    return m
+
+
+def force(m, depth, velocity=(0.0, 0.0, 0.0), pos=(0.3, -0.2)):
+    """Return the force on a point so deep below the floor at 0, moving."""
+    d = touching.placed(m, (*pos, -depth), linear=velocity)
+    rb.forward(m, d)
+    assert d.ncon == 1
+    assert d.contact_dist[0] == pytest.approx(-depth, rel=1e-14)
+    assert d.contact_pos[0] == pytest.approx([*pos, -depth], rel=1e-14)
+    return d.contact_force[0]
+
+
+def test_the_point_moves_its_mass():
+    assert point().geom_mass0[0] == pytest.approx(MASS, rel=1e-14)
+
+
+@pytest.mark.parametrize("depth", [1e-9, 1e-4, 0.02])
+@pytest.mark.parametrize("leaving", [-3.0, -0.01, 0.0, 0.001, 0.1, 3.0])
+def test_spring_and_damper(depth, leaving):
+    """k p - b v, and nothing at all where it would pull."""
+    f = force(point(), depth, (0.0, 0.0, leaving))
+    assert f == pytest.approx([0.0, 0.0, max(0.0, K * depth - B * leaving)], rel=1e-12, abs=1e-12)
+
+
+def test_nothing_pulls():
+    assert K * 1e-4 - B * 0.1 < 0.0, "the case above has both sides"
+    assert K * 0.02 - B * 0.1 > 0.0
+    f = force(point(), 1e-4, (1.0, 0.0, 0.1))
+    assert np.array_equal(abs(f), np.zeros(3))
+
+
+def test_a_point_above_does_not_touch():
+    m = point()
+    for height in (1e-12, 0.1):
+        d = touching.placed(m, (0.0, 0.0, height))
+        rb.forward(m, d)
+        assert d.ncon == 0
+        assert not d.cfrc_contact.any()
+        assert not d.qfrc_contact.any()
+        assert d.qacc[:3] == pytest.approx([0.0, 0.0, -touching.G], rel=1e-14)
+
+
+def test_no_spring_is_faster_than_two_steps():
+    m = point(h=0.02)
+    m.opt.gravity = (0.0, 0.0, 0.0)  # no weight makes it stiffer
+    assert force(m, 0.01)[2] == pytest.approx(MASS / (2 * 0.02 * Z) ** 2 * 0.01, rel=1e-12)
+
+
+def test_no_spring_lets_the_robot_sink_deeper_than_a_millimetre():
+    """However slow it is; its damper is as critical as before."""
+    m = point(time_constant=1.0)
+    k = WEIGHT / DEEPEST
+    assert force(m, DEEPEST)[2] == pytest.approx(WEIGHT, rel=1e-12)
+    b = 2.0 * Z * np.sqrt(k * MASS)
+    assert force(m, 1e-3, (0, 0, -0.1))[2] == pytest.approx(WEIGHT + 0.1 * b, rel=1e-12)
+    m.opt.gravity = (0.0, 3.0, -4.0)
+    assert force(m, 1e-3)[2] == pytest.approx(5.0 * MASS, rel=1e-12)
+    m.opt.gravity = (0.0, 0.0, 0.0)
+    assert force(m, 1e-3)[2] == pytest.approx(MASS / Z**2 * 1e-3, rel=1e-12)
+
+
+def test_the_weight_is_that_of_the_tree_not_of_the_body():
+    """A light finger may have to carry the robot."""
+    system = touching.free(touching.POINT, 0.01, rb.Surface(time_constant=1.0))
+    system.body("torso", rb.shapes.box((0.1, 0.1, 0.1), mass=30.0))
+    system.joint("stop", "prismatic", "body", "torso", axis=(0, 0, 1))
+    m = rb.build(system)
+    d = touching.placed(m, (0.0, 0.0, -1e-3))
+    rb.forward(m, d)
+    assert d.contact_force[0, 2] == pytest.approx(30.01 * touching.G, rel=1e-12)
+
+
+def test_stiffness_and_damping_as_they_are_given():
+    m = point(stiffness=1234.0, damping=56.0)
+    assert force(m, 0.01, (0, 0, -0.1))[2] == pytest.approx(12.34 + 5.6, rel=1e-13)
+    soft = point(stiffness=1.0)  # what is given is not made stiffer by the weight
+    b = 2.0 * Z * np.sqrt(MASS)
+    assert force(soft, 0.01, (0, 0, -0.1))[2] == pytest.approx(0.01 + 0.1 * b, rel=1e-13)
+    damped = point(damping=7.0)
+    assert force(damped, 0.01, (0, 0, -0.1))[2] == pytest.approx(K * 0.01 + 0.7, rel=1e-13)
+
+
+@pytest.mark.parametrize("speed", [0.0, 1e-9, 0.3e-4, SLIP_SPEED, 2e-4, 0.01, 5.0])
+def test_friction_is_coulombs_and_viscous_when_slow(speed):
+    along = np.array([0.6, -0.8])
+    f = force(point(), 0.001, (*(speed * along), -0.02))
+    normal = K * 0.001 + 0.02 * B
+    assert f[2] == pytest.approx(normal, rel=1e-12)
+    share = min(1.0, speed / SLIP_SPEED)
+    assert f[:2] == pytest.approx(-0.5 * normal * share * along, rel=1e-12, abs=1e-15)
+
+
+def test_friction_never_leaves_the_cone_and_never_drives():
+    m = point()
+    for _ in range(200):
+        v = RNG.normal(size=3) * 10.0 ** RNG.uniform(-6, 1)
+        f = force(m, 10.0 ** RNG.uniform(-6, -2), v)
+        assert np.hypot(*f[:2]) <= 0.5 * f[2] * (1 + 1e-14)
+        assert f[:2] @ v[:2] <= 0.0
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "holds"),
+    [(0.5, 0.2, 0.2), (0.5, 0.9, 0.5), (0.5, np.inf, 0.5), (0.0, 1.0, 0.0)],
+)
+def test_the_smaller_friction_holds(own, other, holds):
+    f = force(point(other, friction=own), 0.001, (1.0, 0.0, 0.0))
+    assert f[0] == pytest.approx(-holds * K * 0.001, rel=1e-12)
+
+
+def test_viscous_friction_instead():
+    """It does not ask for the normal force (Kajita, section 6.3.4)."""
+    m = point(viscosity=30.0, friction=0.0)
+    for v in ((0.5, -0.2, -0.1), (0.5, -0.2, 0.0), (1e-6, 2e-6, 5.0)):
+        f = force(m, 0.001, v)
+        assert f[:2] == pytest.approx([-30.0 * v[0], -30.0 * v[1]], rel=1e-12)
+        assert f[2] == pytest.approx(max(0.0, K * 0.001 - B * v[2]), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_scene_that_is_turned_turns_its_forces(seed):
+    """A plane anywhere, tilted: the same scene as the floor's, seen from elsewhere."""
+    R = Rotation.random(random_state=seed)
+    shift = np.random.default_rng(seed).uniform(-2, 2, 3)
+    skin = rb.Surface(friction=0.4)
+    level = rb.build(touching.free(touching.CUBE, MASS, skin))
+    plane = rb.Pose(tuple(shift), tuple(touching.wxyz(R)))
+    system = touching.free(touching.CUBE, MASS, skin, floor=False)
+    tilted = rb.build(system.obstacle("slope", rb.Plane(), origin=plane))
+    tilted.opt.gravity = R.apply(level.opt.gravity)
+    pos, turn = np.array([0.2, 0.1, 0.07]), Rotation.from_euler("xyz", [0.1, 0.2, 0.3])
+    linear, angular = np.array([0.3, -0.2, -0.1]), (0.3, -1.0, 0.5)
+    here = touching.placed(level, pos, turn, linear, angular)
+    there = touching.placed(tilted, shift + R.apply(pos), R * turn, R.apply(linear), angular)
+    rb.forward(level, here)
+    rb.forward(tilted, there)
+    assert here.ncon == there.ncon == 3
+    n = here.ncon
+    # depths of 1e-2 are differences of coordinates of 2: 1e-14 relative
+    assert there.contact_normal[:n] == pytest.approx(
+        np.tile(R.as_matrix()[:, 2], (n, 1)), abs=1e-14
+    )
+    assert there.contact_dist[:n] == pytest.approx(here.contact_dist[:n], abs=2e-15)
+    assert there.contact_pos[:n] == pytest.approx(shift + R.apply(here.contact_pos[:n]), abs=2e-15)
+    assert there.contact_force[:n] == pytest.approx(R.apply(here.contact_force[:n]), rel=1e-11)
+    assert there.qacc[:3] == pytest.approx(R.apply(here.qacc[:3]), rel=1e-11)
+    assert there.qacc[3:] == pytest.approx(here.qacc[3:], rel=1e-11, abs=1e-9)
+
+
+@pytest.mark.parametrize("height", [-3.0, 0.25, 100.0])
+def test_a_floor_at_any_height(height):
+    m = point(height=height)
+    d = touching.placed(m, (0.0, 0.0, height - 2.0**-10))
+    rb.forward(m, d)
+    assert d.contact_force[0, 2] == pytest.approx(K * 2.0**-10, rel=1e-12)
+    d.qpos[2] = height + 1e-3
+    rb.forward(m, d)
+    assert d.ncon == 0
+
+
+def sums(m, d):
+    """Return cfrc_contact and qfrc_contact as the listed forces make them."""
+    cfrc, qfrc = np.zeros_like(d.cfrc_contact), np.zeros(m.nv)
+    for g, _, x, _, _, f in touching.contacts(d):
+        i = m.geom_bodyid[g]
+        arm = x - d.subtree_com[m.body_rootid[i]]
+        cfrc[i] += [*np.cross(arm, f), *f]
+        J = rb.frame_jacobian(m, d, m.body_names[i], "world")
+        qfrc += J.T @ [*np.cross(x, f), *f]
+    return cfrc, qfrc
+
+
+def fallen(name, seconds=0.35, **more):
+    """A robot that has fallen on the floor from 5 cm, with all that moves moving."""
+    m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True, **more)
+    d = rb.make_data(m)
+    d.qvel[3:] = np.random.default_rng(1).uniform(-0.5, 0.5, m.nv - 3)
+    touching.lift(m, d, 0.05)
+    rb.step(m, d, round(seconds / m.opt.timestep))
+    rb.forward(m, d)
+    return m, d
+
+
+@robots.needs_robots
+@pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf", "panda.urdf"])
+def test_sums_over_a_robot(name):
+    """Of all contacts, on bodies and on joints; Panda's second finger follows the first."""
+    m, d = fallen(name)
+    assert 2 < d.ncon <= m.ncontact
+    cfrc, qfrc = sums(m, d)
+    scale = abs(cfrc).max()
+    assert d.cfrc_contact == pytest.approx(cfrc, abs=1e-13 * scale)
+    assert d.qfrc_contact == pytest.approx(qfrc, abs=1e-12 * scale)
+    assert abs(qfrc).max() > 1.0
+
+
+def test_more_contacts_than_are_listed_act_all_the_same():
+    side = np.linspace(-1.0, 1.0, 40)
+    corners = tuple((x, y, 0.0) for x in side for y in side)
+    surface = rb.Surface(stiffness=100.0)
+    m = rb.build(touching.free(rb.Points(corners), MASS, surface))
+    assert m.ncontact == 1000
+    d = touching.placed(m, (0.0, 0.0, -0.01))
+    rb.forward(m, d)
+    assert d.ncon == 1600
+    assert len(touching.contacts(d)) == 1000
+    assert d.contact_force == pytest.approx(np.tile([0.0, 0.0, 1.0], (1000, 1)), rel=1e-12)
+    assert d.cfrc_contact[1, 5] == pytest.approx(1600.0, rel=1e-12)
+    assert d.qacc[2] == pytest.approx(1600.0 / MASS - touching.G, rel=1e-12)
+
+
+def test_two_obstacles_and_two_geometries():
+    """Each pair by itself, in the order of geometries, then of obstacles."""
+    skin = rb.Surface(stiffness=1000.0)
+    system = touching.free(touching.POINT, MASS, skin)
+    system.geometry("ball", "body", rb.Sphere(0.1), origin=rb.pose((0, 0, 0.05)), surface=skin)
+    m = rb.build(system.obstacle("wall", rb.Plane(), origin=rb.pose(rpy=(0, np.pi / 2, 0))))
+    d = touching.placed(m, (-0.01, 0.0, -0.02))
+    rb.forward(m, d)
+    found = [(g, o, dist) for g, o, _, _, dist, _ in touching.contacts(d)]
+    names = [(m.geom_names[g], m.obstacle_names[o]) for g, o, _ in found]
+    assert names == [("skin", "floor"), ("skin", "wall"), ("ball", "floor"), ("ball", "wall")]
+    assert [x[2] for x in found] == pytest.approx([-0.02, -0.01, -0.07, -0.11], rel=1e-12)
+    # the wall's z axis is the world's x axis
+    total = d.cfrc_contact[1, 3:]
+    assert total == pytest.approx([120.0, 0.0, 90.0], rel=1e-12)

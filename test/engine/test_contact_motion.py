@@ -1,0 +1,259 @@
+"""What contact makes bodies do: come to rest, slide, creep, roll, bounce."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support import touching
+
+import rbdyn_ros as rb
+
+G = touching.G
+
+
+def slope(shape, angle, friction, **surface):
+    """A free body and a plane that falls off along x."""
+    skin = rb.Surface(friction=friction, **surface)
+    system = touching.free(shape, 1.0, skin, floor=False)
+    m = rb.build(system.obstacle("slope", rb.Plane(), origin=rb.pose(rpy=(0, angle, 0))))
+    return m, Rotation.from_euler("y", angle)
+
+
+def resting(m, turn, height):
+    """Return Data of a body that stands on a plane through the origin, a micrometre deep."""
+    return touching.placed(m, turn.apply([0.0, 0.0, height - 1e-6]), turn)
+
+
+@pytest.mark.parametrize("h", [0.001, 0.002])
+@pytest.mark.parametrize("drop", [0.01, 0.05, 0.1])
+def test_a_box_dropped_flat_comes_to_rest(drop, h):
+    m = rb.build(touching.free(touching.CUBE, 2.0))
+    m.opt.timestep = h
+    d = touching.placed(m, (0.0, 0.0, 0.1 + drop))
+    deepest = 0.0
+    for _ in range(round(1.0 / h)):
+        rb.step(m, d, 1)
+        deepest = max(deepest, 0.1 - d.qpos[2])
+    assert abs(d.qvel).max() < 1e-9
+    # four springs of m/4 / (2 ms)^2, or / (2 h)^2, carry the weight
+    assert d.ncon == 4
+    assert 0.1 - d.qpos[2] == pytest.approx(G * (2 * h) ** 2, rel=0.01)
+    assert 0.1 - d.qpos[2] < 1e-3
+    # on its way the box is seen below the floor for the first time up to one step of its speed
+    # deep, and then stopped within another part of it
+    assert deepest < 1.5 * h * np.sqrt(2.0 * G * drop)
+
+
+@pytest.mark.parametrize("mass", [0.01, 30.0])
+@pytest.mark.parametrize("h", [0.001, 0.002])
+def test_a_finger_and_a_torso_rest_quietly(mass, h):
+    shape = rb.Box((0.02, 0.02, 0.04)) if mass < 1.0 else rb.Box((0.3, 0.4, 0.6))
+    m = rb.build(touching.free(shape, mass))
+    m.opt.timestep = h
+    d = touching.placed(m, (0, 0, 0.5 * shape.size[2] + 0.01), linear=(0.2, 0, 0))
+    rb.step(m, d, round(2.0 / h))
+    assert abs(d.qvel).max() < 1e-9
+    assert 0.0 < 0.5 * shape.size[2] - d.qpos[2] < 1e-3
+
+
+@pytest.mark.parametrize("h", [0.001, 0.002])
+def test_a_torso_that_rests_on_light_fingers(h):
+    """30 kg on three hinged fingers of 10 g at their stops, and a fourth that hangs free."""
+    system = rb.SystemBuilder("hand", base="world")
+    system.body("torso", rb.shapes.box((0.3, 0.3, 0.2), mass=30.0))
+    system.joint("free", "floating", "world", "torso")
+    for n in range(4):
+        turn = n * np.pi / 2
+        at = (0.1 * np.cos(turn), 0.1 * np.sin(turn), -0.1)
+        inertia = rb.shapes.box((0.02, 0.02, 0.05), mass=0.01, at=rb.pose((0, 0, -0.025)))
+        system.body(f"finger{n}", inertia)
+        system.joint(
+            f"j{n}", "revolute", "torso", f"finger{n}", axis=(0, 1, 0), xyz=at,
+            rpy=(0, 0, turn), limit=rb.Limit(-0.1, 0.1), damping=1e-3,
+        )  # fmt: skip
+        tip = rb.pose((0, 0, -0.05))
+        system.geometry(f"tip{n}", f"finger{n}", rb.Sphere(0.01), origin=tip)
+    m = rb.build(system.floor())
+    m.opt.timestep = h
+    d = rb.make_data(m)
+    touching.lift(m, d, 0.01)
+    rb.step(m, d, round(4.0 / h))
+    assert d.nbad == 0
+    assert d.qpos[2] > 0.15  # it has not fallen through its fingers
+    assert abs(d.qvel).max() < 1e-2
+    assert d.contact_dist[: d.ncon].min() > -1e-3
+    rb.forward(m, d)
+    assert d.cfrc_contact[:, 5].sum() == pytest.approx(30.04 * G, rel=1e-2)
+
+
+@pytest.mark.parametrize("friction", [0.3, 0.8])
+def test_a_box_on_a_slope_creeps_inside_the_cone(friction):
+    """Slower than a millimetre a second: SLIP_SPEED tan(angle) / mu."""
+    angle = 0.9 * np.arctan(friction)
+    m, turn = slope(touching.CUBE, angle, friction)
+    d = resting(m, turn, 0.1)
+    rb.step(m, d, 2000)
+    down = turn.apply([1.0, 0.0, 0.0])
+    creep = d.qvel[:3] @ down
+    assert creep == pytest.approx(1e-4 * np.tan(angle) / friction, rel=0.01)
+    assert creep < 1e-3
+    assert abs(d.qvel[3:]).max() < 1e-6
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.3, 0.8])
+def test_a_box_on_a_slope_slides_beyond_the_cone(friction):
+    """g (sin - mu cos) less what the step makes of friction.
+
+    That is mu f_n times the ratio of the speeds after and before a step, 1 + h a / v: together
+    mu f_n h ln(v_end / v_start) / m too much, 0.5 to 1 % here.
+    """
+    angle = np.arctan(friction) + 0.1
+    m, turn = slope(rb.Box((0.4, 0.4, 0.1)), angle, friction)
+    d = resting(m, turn, 0.05)
+    down = turn.apply([1.0, 0.0, 0.0])
+    rb.step(m, d, 300)
+    start = d.qvel[:3] @ down
+    rb.step(m, d, 500)
+    end = d.qvel[:3] @ down
+    expected = G * (np.sin(angle) - friction * np.cos(angle)) * 0.5
+    excess = friction * G * np.cos(angle) * m.opt.timestep * np.log(end / start)
+    assert end - start == pytest.approx(expected - excess, rel=2e-4)
+    assert end - start == pytest.approx(expected, rel=1e-2)
+
+
+def test_a_ball_rolls_down_a_slope():
+    """5/7 g sin(angle), inside the cone; outside of it spins up slower than it slides."""
+    angle = 0.4
+    m, turn = slope(touching.BALL, angle, 0.5)
+    assert np.tan(angle) * 2 / 7 < 0.5
+    d = resting(m, turn, 0.1)
+    down = turn.apply([1.0, 0.0, 0.0])
+    rb.step(m, d, 200)
+    before = d.qvel[:3] @ down
+    rb.step(m, d, 500)
+    # it rolls on a radius that is less by its penetration of some 1e-5 m, 1e-4 of it
+    assert d.qvel[:3] @ down - before == pytest.approx(5 / 7 * G * np.sin(angle) * 0.5, rel=2e-4)
+    spin = Rotation.from_quat(d.qpos[[4, 5, 6, 3]]).apply(d.qvel[3:])[1]
+    assert d.qvel[:3] @ down == pytest.approx(spin * 0.1, rel=1e-3)
+
+    steep, turn = slope(touching.BALL, 1.2, 0.3)
+    d = resting(steep, turn, 0.1)
+    rb.step(steep, d, 700)
+    sliding = G * (np.sin(1.2) - 0.3 * np.cos(1.2)) * 0.7
+    assert d.qvel[:3] @ turn.apply([1.0, 0.0, 0.0]) == pytest.approx(sliding, rel=5e-3)
+
+
+def test_a_ball_that_slides_begins_to_roll():
+    """At 5/7 of its speed, after 2/7 v / (mu g)."""
+    m, _ = slope(touching.BALL, 0.0, 0.2)
+    d = touching.placed(m, (0, 0, 0.1 - 4e-5), linear=(1.0, 0.0, 0.0))
+    stop = 2 / 7 / (0.2 * G)
+    rb.step(m, d, round(stop * 500))
+    # half way; the springs were not quite in balance at the start
+    assert d.qvel[0] == pytest.approx(1.0 - 0.2 * G * d.time, abs=2e-3)
+    rb.step(m, d, round(stop * 1000))
+    assert d.qvel[0] == pytest.approx(5 / 7, rel=1e-3)
+    assert d.qvel[4] == pytest.approx(50 / 7, rel=1e-3)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.1, 0.3, 0.6])
+def test_bouncing(ratio):
+    """The share of the speed that a spring and a damper that never pull give back."""
+    k, mass, h = 1e4, 1.0, 1e-5
+    damping = 2.0 * ratio * np.sqrt(k * mass)
+    skin = rb.Surface(stiffness=k, damping=damping if ratio else 1e-9)
+    m = rb.build(touching.free(touching.POINT, mass, skin))
+    m.opt.gravity = (0.0, 0.0, 0.0)
+    m.opt.timestep = h
+    d = touching.placed(m, (0, 0, 1e-6), linear=(0, 0, -0.7))
+    rb.step(m, d, 4000)
+    w = np.sqrt(k / mass)
+    s = np.sqrt(1.0 - ratio**2)
+    leaves = np.arctan2(2.0 * ratio * s, 2.0 * ratio**2 - 1.0) / (w * s)  # where k p = b v
+    e = -np.exp(-ratio * w * leaves) * (
+        np.cos(w * s * leaves) - ratio / s * np.sin(w * s * leaves)
+    )
+    # the implicit step adds a damping of h k / 2: pi w h / 2 = 1.6e-3 of the speed without any
+    assert d.qvel[2] == pytest.approx(0.7 * e, rel=3e-3)
+    assert d.qpos[2] > 0.0
+
+
+def test_a_cylinder_rolls_without_bumps():
+    """Its lowest point is exact: the height does not change with the angle."""
+    m = rb.build(touching.free(touching.CYLINDER, 1.0))
+    lying = Rotation.from_euler("x", np.pi / 2)
+    d = touching.placed(m, (0, 0, 0.1), lying, (0.5, 0, 0), (0, 0, -5.0))
+    rb.step(m, d, 500)
+    heights, angles = [], []
+    for _ in range(1000):
+        rb.step(m, d, 1)
+        heights.append(d.qpos[2])
+        angles.append(d.qpos[0])
+    assert angles[-1] - angles[0] > 0.45  # most of a turn
+    depth = 0.1 - np.mean(heights)
+    assert 0.0 < depth < 1e-3
+    assert np.ptp(heights) < 1e-6 * depth
+    assert d.qvel[0] == pytest.approx(0.5, rel=1e-3)
+
+
+def test_a_cylinder_stands():
+    m = rb.build(touching.free(touching.CYLINDER, 1.0))
+    for azimuth in (0.0, 1.0, 4.0):
+        tilt = Rotation.from_rotvec(0.2 * np.array([np.cos(azimuth), np.sin(azimuth), 0.0]))
+        d = touching.placed(m, (0, 0, 0.125), tilt)
+        rb.step(m, d, 4000)
+        upright = Rotation.from_quat(d.qpos[[4, 5, 6, 3]]).apply([0, 0, 1])
+        assert upright[2] > 1.0 - 1e-9
+        assert abs(d.qvel).max() < 1e-6
+        assert d.ncon == 3
+
+
+def test_a_standing_cylinder_resists_tilting_alike_in_all_directions():
+    """Three springs a third of a turn apart: a moment of 3/2 k r^2 times the angle, against it."""
+    k = 1e4
+    m = rb.build(touching.free(touching.CYLINDER, 1.0, rb.Surface(stiffness=k)))
+    angle = 1e-5
+    for azimuth in np.linspace(0.0, 2 * np.pi, 25):
+        axis = np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
+        d = touching.placed(m, (0, 0, 0.1 - 1e-3), Rotation.from_rotvec(angle * axis))
+        rb.forward(m, d)
+        assert d.ncon == 3
+        moment = d.cfrc_contact[1, :3]
+        # with the force at a lever of 0.1 angle, by which the base has moved: -3 k p 0.1 angle
+        expected = -(1.5 * k * 0.1**2 - 3 * k * 1e-3 * 0.1) * angle
+        assert moment @ axis == pytest.approx(expected, rel=1e-3)
+        assert np.cross(moment, axis)[2] == pytest.approx(0.0, abs=1e-3 * abs(expected))
+
+
+@pytest.mark.parametrize("shape", touching.SHAPES)
+def test_all_shapes_come_to_rest_on_a_block(shape):
+    """Dropped on a wide box instead of the floor; a ball and a cylinder have rolled, slowly."""
+    top = rb.pose((0.0, 0.0, -0.5))
+    system = touching.free(touching.SHAPES[shape], floor=False)
+    m = rb.build(system.obstacle("table", rb.Box((20.0, 20.0, 1.0)), origin=top))
+    d = touching.placed(m, (0, 0, 0.2), Rotation.from_euler("xyz", [0.4, 0.3, 0.2]))
+    rb.step(m, d, 6000)
+    assert d.nbad == 0
+    assert 0.0 < d.qpos[2] + 0.2 < 0.35
+    assert -1e-3 < d.contact_dist[: min(d.ncon, m.ncontact)].min() < 0.0
+    if shape in ("box", "points"):
+        assert abs(d.qvel).max() < 1e-5
+    assert abs(d.qvel[2]) < 1e-4
+
+
+def test_friction_comes_to_rest_where_coulombs_would():
+    """A box that was pushed: v^2 / (2 mu g)."""
+    m, _ = slope(rb.Box((0.6, 0.6, 0.1)), 0.0, 0.4)
+    d = touching.placed(m, (0, 0, 0.05 - 3.9e-5), linear=(1.0, 0.5, 0.0))
+    rb.step(m, d, 2000)
+    way = np.hypot(*d.qpos[:2])
+    assert way == pytest.approx(1.25 / (2 * 0.4 * G), rel=5e-3)
+    assert d.qpos[0] == pytest.approx(2 * d.qpos[1], rel=1e-6)
+    assert abs(d.qvel).max() < 1e-9
+
+
+def test_viscous_friction_dies_out_exponentially():
+    """Four corners of 2 N s/m: v exp(-8 t / m)."""
+    m, _ = slope(rb.Box((0.6, 0.6, 0.01)), 0.0, 0.0, viscosity=2.0)
+    d = touching.placed(m, (0, 0, 0.005 - 3.9e-5), linear=(1.0, 0.0, 0.0))
+    rb.step(m, d, 200)
+    assert d.qvel[0] == pytest.approx(np.exp(-8.0 * 0.2), rel=1e-2)

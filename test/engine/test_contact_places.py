@@ -1,0 +1,296 @@
+"""Where geometries touch: planes, boxes and spheres of the world, from all sides."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.spatial.transform import Rotation
+from support import touching
+from support.touching import BALL, CAPSULE, CUBE, CYLINDER, SHAPES
+
+import rbdyn_ros as rb
+from rbdyn_ros.engine.contact.contact import LEVEL
+
+AWAY = (0.4, -0.3, 0.2)  # obstacles stand here, turned: no frame is the world's by chance
+TURN = Rotation.from_euler("xyz", [0.3, -0.5, 0.7])
+OBSTACLES = {
+    "plane": rb.Plane(),
+    "ball": rb.Sphere(0.15),
+    "block": rb.Box((0.3, 0.4, 0.2)),
+}
+EPS = 1e-14  # of sums of coordinates below 1
+
+each_shape = pytest.mark.parametrize("shape", SHAPES)
+each_obstacle = pytest.mark.parametrize("obstacle", OBSTACLES)
+
+
+def scene(shape, obstacle):
+    """A free body with a geometry, and one obstacle at AWAY, turned by TURN."""
+    at = rb.Pose(AWAY, tuple(touching.wxyz(TURN)))
+    system = touching.free(shape, floor=False, surface=rb.Surface(stiffness=1000.0))
+    return rb.build(system.obstacle("it", obstacle, origin=at))
+
+
+def meet(m, pos, turn=None):
+    """Return the contacts of the body at a pose in the frame of the obstacle, in that frame.
+
+    Each is (pos, normal, dist).
+    """
+    d = touching.placed(m, AWAY + TURN.apply(pos), TURN * (turn or Rotation.identity()))
+    rb.forward(m, d)
+    back = TURN.inv()
+    return [
+        (back.apply(x - np.array(AWAY)), back.apply(normal), dist)
+        for _, _, x, normal, dist, _ in touching.contacts(d)
+    ]
+
+
+def demand(found, *expected):
+    """Compare contacts, in any order; each is (pos, normal, dist)."""
+    assert len(found) == len(expected)
+    assert in_order(found) == pytest.approx(in_order(expected), abs=1e-12)
+
+
+def in_order(found):
+    rows = np.array([[*x, *normal, dist] for x, normal, dist in found], float)
+    return rows[np.lexsort(rows[:, :3].round(9).T)]
+
+
+def test_a_ball_on_a_plane():
+    demand(meet(scene(BALL, rb.Plane()), (0.2, 0.3, 0.09)), ((0.2, 0.3, -0.01), (0, 0, 1), -0.01))
+
+
+def test_a_ball_that_is_all_below_a_plane_is_lifted():
+    demand(meet(scene(BALL, rb.Plane()), (0, 0, -0.5)), ((0, 0, -0.6), (0, 0, 1), -0.6))
+
+
+def test_a_capsule_on_a_plane_with_its_ends():
+    m = scene(CAPSULE, rb.Plane())
+    lying = Rotation.from_euler("y", np.pi / 2)
+    demand(
+        meet(m, (0, 0, 0.04), lying),
+        ((-0.1, 0, -0.01), (0, 0, 1), -0.01),
+        ((0.1, 0, -0.01), (0, 0, 1), -0.01),
+    )
+    demand(meet(m, (0, 0, 0.14)), ((0, 0, -0.01), (0, 0, 1), -0.01))
+
+
+def test_a_box_on_a_plane_with_its_corners():
+    m = scene(CUBE, rb.Plane())
+    corners = [(x, y) for x in (-0.1, 0.1) for y in (-0.1, 0.1)]
+    demand(meet(m, (0, 0, 0.09)), *(((x, y, -0.01), (0, 0, 1), -0.01) for x, y in corners))
+    edge = 0.1 * np.sqrt(2.0)
+    deep = edge - 0.12
+    demand(
+        meet(m, (0, 0, 0.12), Rotation.from_euler("x", np.pi / 4)),
+        ((-0.1, 0, -deep), (0, 0, 1), -deep),
+        ((0.1, 0, -deep), (0, 0, 1), -deep),
+    )
+
+
+def test_points_on_a_plane_are_those_below():
+    rng = np.random.default_rng(0)
+    points = rng.uniform(-1, 1, (40, 3))
+    m = scene(rb.Points(tuple(points)), rb.Plane())
+    turn = Rotation.random(random_state=1)
+    placed = turn.apply(points) + np.array([0.0, 0.0, 0.7])
+    below = placed[placed[:, 2] < 0.0]
+    assert 2 < len(below) <= m.ncontact
+    demand(meet(m, (0, 0, 0.7), turn), *((x, (0, 0, 1), x[2]) for x in below))
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.3, np.pi / 2 - 0.1])
+def test_a_cylinder_on_a_plane_with_the_lowest_point_of_a_rim(tilt):
+    """Exactly, not with the corner of some polygon; whatever its roll."""
+    m = scene(CYLINDER, rb.Plane())
+    for roll in (0.0, 0.1, 2.0):
+        turn = Rotation.from_euler("zyz", [roll, tilt, -0.4])
+        lowest = 0.1 * np.sin(tilt) + 0.1 * np.cos(tilt)
+        found = meet(m, (0, 0, lowest - 0.001), turn)
+        assert min(dist for _, _, dist in found) == pytest.approx(-0.001, abs=1e-15)
+        if tilt == 0.3:  # its other points are 3 cm higher
+            assert len(found) == 1
+
+
+@pytest.mark.parametrize("side", range(6))
+@pytest.mark.parametrize("shape", ["sphere", "box", "cylinder", "capsule"])
+def test_all_sides_of_a_block(shape, side):
+    """An axis of the shape against the middle of a face: pushed out of that face."""
+    block = OBSTACLES["block"]
+    # its rim well inside the face: close to an edge the other face would be nearer
+    m = scene(rb.Cylinder(0.08, 0.2) if shape == "cylinder" else SHAPES[shape], block)
+    axis, sign = side // 2, 1.0 - 2.0 * (side % 2)
+    normal = np.zeros(3)
+    normal[axis] = sign
+    half = {"sphere": 0.1, "box": 0.11, "cylinder": 0.1, "capsule": 0.15}[shape]
+    pos = normal * (block.size[axis] / 2 + half - 0.002)
+    upright, _ = Rotation.align_vectors([normal], [[0.0, 0.0, 1.0]])
+    found = meet(m, pos, upright)
+    assert len(found) >= (1 if shape in ("sphere", "capsule") else 4)
+    for _, n, dist in found:
+        assert n == pytest.approx(normal, abs=1e-12)
+        assert dist == pytest.approx(-0.002, abs=1e-14)
+    if len(found) < 8:  # not all are listed of a cylinder
+        centre = np.mean([x for x, _, _ in found], axis=0)
+        assert np.delete(centre, axis) == pytest.approx([0.0, 0.0], abs=1e-9)
+
+
+def test_a_ball_at_edge_and_corner_of_a_block():
+    """The normal leads from the nearest point of the block to the centre of the ball."""
+    block = np.array([0.15, 0.2, 0.1])
+    m = scene(BALL, OBSTACLES["block"])
+    for away in np.array([(0.6, 0.8, 0.0), (0.0, -0.6, 0.8), (2 / 3, 1 / 3, -2 / 3)]):
+        edge = np.sign(away) * block
+        found = meet(m, edge + 0.09 * away)
+        demand(found, (edge - 0.01 * away, away, -0.01))
+
+
+def test_a_capsule_across_an_edge_of_a_block():
+    """The middle of its axis is nearest; both ends are in the air."""
+    m = scene(CAPSULE, OBSTACLES["block"])
+    away = np.array([1.0, 0.0, 1.0]) / np.sqrt(2.0)
+    edge = np.array([0.15, 0.05, 0.1])
+    slide = np.array([0.02, 0.0, -0.02])  # nearest is not its very middle
+    turn, _ = Rotation.align_vectors([[1.0, 0.0, -1.0]], [[0.0, 0.0, 1.0]])
+    found = meet(m, edge + slide + 0.049 * away, turn)
+    # sought with the axis tilted by LEVEL: LEVEL of the distance aside, and LEVEL^2 of it deeper
+    assert len(found) == 1
+    assert found[0][0] == pytest.approx(edge - 0.001 * away, abs=0.05 * LEVEL)
+    assert found[0][1] == pytest.approx(away, abs=LEVEL)
+    assert found[0][2] == pytest.approx(-0.001, abs=0.05 * LEVEL**2)
+
+
+def test_a_capsule_skew_to_an_edge_is_as_deep_as_its_axis_is_near():
+    m = scene(CAPSULE, OBSTACLES["block"])
+    rng = np.random.default_rng(4)
+    middles = 0
+    for _ in range(100):
+        turn = Rotation.random(random_state=rng)
+        pos = np.array([0.15, 0.0, 0.1]) + rng.uniform(-0.02, 0.05, 3)
+        ends = pos + turn.apply([[0.0, 0.0, -0.1], [0.0, 0.0, 0.1]])
+
+        def from_block(s, ends=ends):
+            beyond = abs(ends[0] + s * (ends[1] - ends[0])) - [0.15, 0.2, 0.1]
+            return np.linalg.norm(np.maximum(beyond, 0.0)) + min(0.0, beyond.max())
+
+        best = minimize_scalar(from_block, bounds=(0.0, 1.0), options={"xatol": 1e-10})
+        nearest = min(best.fun, from_block(0.0), from_block(1.0))
+        found = meet(m, pos, turn)
+        if nearest > 0.05 or nearest < 0.0:
+            assert bool(found) == (nearest < 0.05)
+            continue
+        middles += 0.02 < best.x < 0.98
+        # what is left out, the last 1 % of the axis, is 2 mm of a slope below 1
+        assert min(dist for _, _, dist in found) == pytest.approx(nearest - 0.05, abs=2e-3)
+        if 0.02 < best.x < 0.98:
+            depth = min(dist for _, _, dist in found)
+            assert depth == pytest.approx(nearest - 0.05, abs=LEVEL * 0.2)
+    assert middles > 20
+
+
+def test_corners_of_a_block_press_on_a_face():
+    """A box far larger than the obstacle, with none of its own corners near."""
+    m = scene(rb.Box((2.0, 2.0, 0.2)), OBSTACLES["block"])
+    demand(
+        meet(m, (0.1, 0.0, 0.198)),
+        *(((x, y, 0.098), (0, 0, 1), -0.002) for x in (-0.15, 0.15) for y in (-0.2, 0.2)),
+    )
+
+
+def test_a_ball_under_a_box():
+    """An obstacle that is a sphere touches faces, edges and corners of what is above it."""
+    m = scene(rb.Box((1.0, 1.0, 0.2)), OBSTACLES["ball"])
+    demand(meet(m, (0.3, 0.2, 0.248)), ((0, 0, 0.148), (0, 0, 1), -0.002))
+    away = np.array([-0.8, 0.0, 0.6])
+    edge = 0.149 * away
+    demand(meet(m, np.add(edge, (-0.5, 0.1, 0.1))), (edge, away, -0.001))
+    away = np.array([-2 / 3, 1 / 3, 2 / 3])
+    corner = 0.149 * away
+    demand(meet(m, np.add(corner, (-0.5, 0.5, 0.1))), (corner, away, -0.001))
+
+
+def test_a_ball_against_cylinder_and_capsule():
+    m = scene(CYLINDER, OBSTACLES["ball"])
+    demand(meet(m, (0.249, 0, 0.05)), ((0.149, 0, 0), (1, 0, 0), -0.001))
+    demand(meet(m, (0.02, 0.03, 0.249)), ((0, 0, 0.149), (0, 0, 1), -0.001))
+    m = scene(CAPSULE, OBSTACLES["ball"])
+    demand(meet(m, (0.199, 0, 0.07)), ((0.149, 0, 0), (1, 0, 0), -0.001))
+    away = np.array([0.0, 0.6, 0.8])
+    demand(meet(m, 0.199 * away + [0, 0, 0.1]), (0.149 * away, away, -0.001))
+
+
+def test_two_balls():
+    m = scene(BALL, OBSTACLES["ball"])
+    away = np.array([0.36, 0.48, -0.8])
+    demand(meet(m, 0.249 * away), (0.149 * away, away, -0.001))
+
+
+def poses(number, reach, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(number):
+        yield rng.uniform(-reach, reach, 3), Rotation.random(random_state=rng)
+
+
+@each_obstacle
+@each_shape
+def test_the_bounding_sphere_hides_nothing(shape, obstacle):
+    m = scene(SHAPES[shape], OBSTACLES[obstacle])
+    everywhere = scene(SHAPES[shape], OBSTACLES[obstacle])
+    everywhere.geom_rbound.setflags(write=True)
+    everywhere.geom_rbound[:] = 1e9
+    touched, spared = 0, 0
+    for pos, turn in poses(200, 0.5, 7):
+        found = meet(m, pos, turn)
+        assert len(found) == len(meet(everywhere, pos, turn))
+        touched += bool(found)
+        spared += not found
+    assert touched > 10
+    assert spared > 10
+    assert not meet(m, (0.0, 0.0, 5.0))
+
+
+@each_obstacle
+@each_shape
+def test_a_depth_is_how_far_to_move(shape, obstacle):
+    """Moved away along the normal, a contact is as much less deep."""
+    m = scene(SHAPES[shape], OBSTACLES[obstacle])
+    deepest = 0.02 if obstacle == "block" else 0.05  # where no other face can be nearer
+    seen = 0
+    for pos, turn in poses(300, 0.3, 11):
+        for _, normal, dist in meet(m, pos, turn):
+            assert dist < 0.0
+            assert np.linalg.norm(normal) == pytest.approx(1.0, abs=EPS)
+            if dist < -deepest:
+                continue
+            seen += 1
+            for share in (0.5, 0.999):
+                moved = -share * dist * normal
+                again = [one for one in meet(m, pos + moved, turn) if one[1] @ normal > 0.999]
+                errors = [abs(p - (1.0 - share) * dist) for _, _, p in again]
+                assert min(errors) < 1e-9
+    assert seen > 10
+
+
+def test_geometries_of_links_that_are_fixed_to_the_world_are_left_out():
+    system = touching.free(CUBE)
+    system.body("post", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+    system.joint("weld", "fixed", "world", "post")
+    system.geometry("on the post", "post", CUBE).geometry("on the ground", "world", CUBE)
+    m = rb.build(system)
+    assert list(m.geom_names) == ["skin"]
+    d = touching.placed(m, (0.0, 0.0, 0.5))
+    rb.forward(m, d)
+    assert d.ncon == 0
+
+
+def test_what_is_fixed_to_a_moving_link_touches_with_it():
+    system = touching.free(BALL)
+    system.body("mast", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+    system.joint("weld", "fixed", "body", "mast", xyz=(0, 0, -1), rpy=(0, np.pi / 2, 0))
+    system.geometry("foot", "mast", BALL, origin=rb.pose((0.2, 0, 0)))
+    m = rb.build(system)
+    d = touching.placed(m, (0.0, 0.0, 1.29))
+    rb.forward(m, d)
+    ((g, _, x, _, dist, _),) = touching.contacts(d)
+    assert m.geom_names[g] == "foot"
+    assert x == pytest.approx([0.0, 0.0, -0.01], abs=1e-15)
+    assert dist == pytest.approx(-0.01, abs=1e-15)

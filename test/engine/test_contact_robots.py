@@ -1,0 +1,74 @@
+"""Robots of example-robot-data fall on the floor with no torque, and lie still."""
+
+import numpy as np
+import pytest
+from support import robots, touching
+
+import rbdyn_ros as rb
+
+pytestmark = robots.needs_robots
+
+NAMES = (
+    "talos_full_v2.urdf", "go2.urdf", "a1.urdf", "g1_29dof_rev_1_0.urdf", "panda.urdf",
+    "icub.urdf", "hyq_no_sensors.urdf", "solo12.urdf", "bolt.urdf", "ur5_robot.urdf",
+    "allegro_right_hand.urdf", "tiago.urdf", "quadruped.urdf",
+)  # fmt: skip
+
+
+def fallen(name, seconds, height=0.3, integrator="implicit_damping"):
+    m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True)
+    m.opt.integrator = integrator
+    d = rb.make_data(m)
+    touching.lift(m, d, height)
+    rb.step(m, d, round(seconds / m.opt.timestep))
+    return m, d
+
+
+def test_a_humanoid_is_quiet_after_ten_seconds():
+    """And stays so for thirty more: no joint turns faster than 0.05 rad/s."""
+    m, d = fallen("talos_reduced.urdf", 10.0, 0.02)
+    fastest, deepest = 0.0, 0.0
+    for _ in range(3000):
+        rb.step(m, d, 10)
+        fastest = max(fastest, abs(d.qvel[6:]).max())
+        deepest = min(deepest, d.contact_dist[: d.ncon].min())
+    assert fastest < 0.05
+    assert abs(d.qvel[:6]).max() < 1e-2
+    assert d.nbad == 0
+    assert d.qpos[2] < 0.4, "it has fallen"
+    assert -1e-3 < deepest < 0.0
+    rb.forward(m, d)
+    weight = m.body_mass.sum() * touching.G
+    assert d.cfrc_contact[:, 5].sum() == pytest.approx(weight, rel=1e-2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_robots_fall_and_stay_in_one_piece(name):
+    m, d = fallen(name, 5.0)
+    assert d.nbad == 0
+    assert np.isfinite([*d.qpos, *d.qvel]).all()
+    assert d.ncon > 0
+    assert d.contact_dist[: min(d.ncon, m.ncontact)].min() > -2e-3
+    assert abs(d.qvel[:6]).max() < 1.0
+    rb.kinematics(m, d)
+    lowest = min(touching.corners(m, d, g)[:, 2].min() for g in range(m.ngeom))
+    assert lowest > -2e-3
+
+
+@pytest.mark.parametrize("integrator", ["euler", "rk4"])
+def test_other_integrators(integrator):
+    _, d = fallen("go2.urdf", 5.0, integrator=integrator)
+    assert d.nbad == 0
+    assert abs(d.qvel).max() < 0.05
+
+
+def test_a_double_timestep():
+    m = rb.load_urdf(
+        robots.find("talos_reduced.urdf"), floating_base=True, strict=False, contact=True
+    )
+    m.opt.timestep = 0.002
+    d = rb.make_data(m)
+    touching.lift(m, d, 0.02)
+    rb.step(m, d, 5000)
+    assert d.nbad == 0
+    assert abs(d.qvel[6:]).max() < 0.05

@@ -1,0 +1,305 @@
+"""A step takes contact forces as they are at its end: its equations, its order, its energy."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
+from support import mechanisms, robots, touching
+
+import rbdyn_ros as rb
+from rbdyn_ros.model.options import INTEGRATORS
+
+UPPER = np.triu_indices(6)
+
+each_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)
+
+
+def leg(coupled=False, **skin):
+    """A free trunk with a hip and a knee and a ball for a foot; a follower with `coupled`."""
+    surface = rb.Surface(**skin)
+    system = (
+        rb.SystemBuilder("leg", base="world")
+        .body("trunk", rb.shapes.box((0.3, 0.2, 0.1), mass=4.0))
+        .body("thigh", rb.shapes.box((0.05, 0.05, 0.3), mass=0.6, at=rb.pose((0, 0, -0.15))))
+        .body("shank", rb.shapes.box((0.04, 0.04, 0.3), mass=0.4, at=rb.pose((0, 0, -0.15))))
+        .joint("free", "floating", "world", "trunk")
+        .joint("hip", "revolute", "trunk", "thigh", axis=(0, 1, 0), damping=0.2)
+        .joint("knee", "revolute", "thigh", "shank", axis=(0, 1, 0), xyz=(0, 0, -0.3))
+        .geometry("trunk", "trunk", rb.Box((0.3, 0.2, 0.1)), surface=surface)
+        .geometry("knee", "thigh", rb.Sphere(0.04), origin=rb.pose((0, 0, -0.3)), surface=surface)
+        .geometry("foot", "shank", rb.Sphere(0.03), origin=rb.pose((0, 0, -0.3)), surface=surface)
+        .floor()
+    )
+    if coupled:
+        system.body("toe", rb.shapes.box((0.1, 0.02, 0.02), mass=0.1, at=rb.pose((0.05, 0, 0))))
+        system.joint("toe", "revolute", "shank", "toe", axis=(0, 1, 0), xyz=(0, 0, -0.3))
+        system.geometry(
+            "tip", "toe", rb.Sphere(0.02), origin=rb.pose((0.1, 0, 0)), surface=surface
+        )
+        system.couple("toe", "knee", ratio=-0.7)
+    return rb.build(system)
+
+
+def dropped(m, seed=0, height=0.01):
+    """Return Data of a robot in a random pose above the floor, tumbling."""
+    rng = np.random.default_rng(seed)
+    d = rb.make_data(m)
+    d.qpos[3:7] = touching.wxyz(Rotation.random(random_state=seed))
+    d.qpos[7:] = rng.uniform(-0.8, 0.8, m.nq - 7)
+    d.qvel = rng.uniform(-0.5, 0.5, m.nv)
+    touching.lift(m, d, height)
+    return d
+
+
+def landed(m, seed=0, steps=40):
+    """Return Data some steps after a robot was dropped, at a moment when it touches."""
+    d = dropped(m, seed)
+    rb.step(m, d, steps)
+    for _ in range(500):
+        if d.ncon > 0:
+            return d
+        rb.step(m, d, 1)
+    raise AssertionError("it never touched")
+
+
+def implicit_solution(m, d):
+    """Solve (M + h B + h J^T C J) a = tau + h J^T f_ahead by dense algebra; writes d."""
+    h = m.opt.timestep
+    rb.forward(m, d)
+    A = rb.mass_matrix(m, d.copy())
+    if m.opt.integrator == "implicit_damping":
+        A += h * np.diag(d.dof_viscosity)
+    tau = d.qfrc_applied + d.qfrc_passive + d.qfrc_contact - d.qfrc_bias
+    for i in range(1, m.nbody):
+        C = np.zeros((6, 6))
+        C[UPPER] = d.contact_slope[i]
+        C = C + np.triu(C, 1).T
+        J = rb.frame_jacobian(m, d, m.body_names[i], "world")
+        J[3:] -= np.cross(d.subtree_com[m.body_rootid[i]], J[:3], axis=0)  # v + w x c
+        A += h * J.T @ C @ J
+        tau += h * J.T @ d.contact_rate[i]
+    return np.linalg.solve(A, tau), np.linalg.cond(A)
+
+
+@each_integrator
+@pytest.mark.parametrize("coupled", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_step_solves_the_implicit_equations(integrator, coupled, seed):
+    """Body by body (aba.py) and with M (yielding.py), which what follows another joint needs."""
+    m = leg(coupled)
+    m.opt.integrator = integrator
+    d = landed(m, seed)
+    assert (m.accelerate_stage != 0) == coupled
+    qacc, cond = implicit_solution(m, d.copy())
+    before = d.qvel.copy()
+    rb.step(m, d, 1)
+    assert d.ncon > 0
+    got = (d.qvel - before) / m.opt.timestep
+    # rounding of the solution grows with cond; qvel is rounded by 1e-16 / h
+    assert got == pytest.approx(qacc, abs=(1e-15 * cond + 1e-12) * abs(qacc).max())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_with_and_without_m(seed):
+    """A Model that has had a drive takes the way of coupled systems for good."""
+    plain, driven = leg(), leg()
+    d = landed(plain, seed)
+    rb.set_drive(driven, rb.make_data(driven), "knee", "velocity", 0.0)
+    assert driven.accelerate_stage != 0
+    other = rb.make_data(driven)
+    other.qpos, other.qvel = d.qpos, d.qvel
+    for _ in range(10):
+        rb.step(plain, d, 1)
+        rb.step(driven, other, 1)
+        scale = max(1.0, abs(d.qacc_step).max())
+        assert other.qacc_step == pytest.approx(d.qacc_step, abs=1e-11 * scale)
+        assert other.qpos == pytest.approx(d.qpos, abs=1e-12)
+        assert other.cfrc_contact == pytest.approx(d.cfrc_contact, abs=1e-11 * scale)
+
+
+@robots.needs_robots
+def test_with_and_without_m_on_a_robot():
+    plain = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
+    driven = plain.replaced()
+    d = landed(plain, 1, steps=200)
+    rb.set_drive(driven, rb.make_data(driven), "FL_calf_joint", "velocity", 0.0)
+    other = rb.make_data(driven)
+    other.qpos, other.qvel = d.qpos, d.qvel
+    rb.step(plain, d, 1)
+    rb.step(driven, other, 1)
+    assert d.ncon > 0
+    scale = abs(d.qacc_step).max()
+    assert other.qacc_step == pytest.approx(d.qacc_step, abs=1e-9 * scale)
+
+
+def explicit(m, d, seconds):
+    """Return qpos and qvel after some time, of the equations as they are, to 1e-12."""
+    work = d.copy()
+
+    def rates(_t, x):
+        work.qpos, work.qvel = x[: m.nq], x[m.nq :]
+        rb.forward_dynamics(m, work)
+        return np.concatenate([rb.qpos_dot(m, work.qpos, work.qvel), work.qacc])
+
+    start = np.concatenate([d.qpos, d.qvel])
+    end = solve_ivp(rates, (0.0, seconds), start, "DOP853", rtol=1e-12, atol=1e-13)
+    return end.y[:, -1]
+
+
+@each_integrator
+def test_small_steps_approach_the_equations_with_order_one(integrator):
+    """A box that presses on the floor with all corners, rocking and sliding, friction viscous."""
+    skin = rb.Surface(stiffness=2000.0, damping=20.0, viscosity=5.0)
+    m = rb.build(touching.free(touching.CUBE, 1.0, skin))
+    m.opt.integrator = integrator
+    start = touching.placed(m, (0.0, 0.0, 0.097), linear=(0.1, 0, 0), angular=(0.1, -0.1, 0.5))
+    end = explicit(m, start, 0.05)
+    errors = []
+    for h in (4e-4, 2e-4, 1e-4, 5e-5):
+        m.opt.timestep = h
+        d = start.copy()
+        rb.step(m, d, round(0.05 / h))
+        assert d.ncon == 4
+        errors.append(abs(np.concatenate([d.qpos, d.qvel]) - end).max())
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert orders == pytest.approx(np.ones(3), abs=0.05)
+    assert errors[-1] < 1e-3
+
+
+def test_momentum_changes_by_the_forces_at_the_end_of_the_step():
+    """In the limit of small steps: half the step, half the difference."""
+    m = rb.build(touching.free(touching.CUBE, 2.0, rb.Surface(stiffness=5000.0, damping=50.0)))
+    shares = []
+    for h in (2e-5, 1e-5):
+        m.opt.timestep = h
+        d = touching.placed(m, (0, 0, 0.098), linear=(0.4, 0.1, -0.1), angular=(0.3, -0.2, 0.5))
+        worst = 0.0
+        for _ in range(100):
+            v = d.qvel[:3].copy()
+            rb.step(m, d, 1)
+            change = 2.0 * ((d.qvel[:3] - v) / h - m.opt.gravity)
+            rb.forward(m, d)  # at the end of the step
+            worst = max(worst, abs(change - d.cfrc_contact[1, 3:]).max())
+        shares.append(worst / abs(d.cfrc_contact).max())
+    assert shares[0] < 5e-3
+    assert shares[1] == pytest.approx(shares[0] / 2, rel=0.1)
+
+
+@each_integrator
+def test_no_contact_no_difference(integrator):
+    """A floor that is far away changes not a bit of the motion."""
+    fall = [rb.build(touching.free(touching.CUBE, floor=floor)) for floor in (True, False)]
+    ends = []
+    for m in fall:
+        m.opt.integrator = integrator
+        d = touching.placed(m, (0, 0, 50.0), linear=(1, 2, 3), angular=(1, -2, 0.5))
+        rb.step(m, d, 500)
+        ends.append([*d.qpos, *d.qvel])
+    assert ends[0] == ends[1]
+
+
+@each_integrator
+def test_n_steps_are_n_single_steps_and_twice_is_the_same(integrator):
+    m = leg(coupled=integrator == "euler")
+    m.opt.integrator = integrator
+    runs = [dropped(m, 3, 0.05) for _ in range(3)]
+    rb.step(m, runs[0], 700)
+    rb.step(m, runs[1], 700)
+    for _ in range(700):
+        rb.step(m, runs[2], 1)
+    assert runs[0].ncon > 0
+    names = (
+        "qpos",
+        "qvel",
+        "qacc",
+        "qfrc_contact",
+        "cfrc_contact",
+        "contact_pos",
+        "contact_force",
+    )
+    for name in names:
+        assert np.array_equal(getattr(runs[0], name), getattr(runs[1], name)), name
+        assert np.array_equal(getattr(runs[0], name), getattr(runs[2], name)), name
+
+
+SURFACES = {
+    "default": rb.Surface(),
+    "stiff": rb.Surface(stiffness=1e9),
+    "stiff, hardly damped": rb.Surface(stiffness=1e9, damping=1e-3),
+    "rough": rb.Surface(friction=50.0),
+    "viscous": rb.Surface(viscosity=1e6),
+    "viscous as honey": rb.Surface(viscosity=1.0),
+    "smooth": rb.Surface(friction=0.0),
+    "slow": rb.Surface(time_constant=0.05),
+}
+
+
+@each_integrator
+@pytest.mark.parametrize("surface", SURFACES)
+def test_no_surface_is_too_stiff_for_a_step(integrator, surface):
+    """An explicit step bears h^2 k / m < 4 and h mu / m < 2; here 4000 and more.
+
+    Friction and dampers only take energy away, and no spring gives back more than it was given.
+    """
+    m = leg(**{name: getattr(SURFACES[surface], name) for name in rb.Surface.__slots__})
+    m.opt.integrator = integrator
+    for seed in range(4):
+        d = dropped(m, seed, 0.2)
+        start = touching.energy(m, d)
+        largest = -np.inf
+        for _ in range(200):
+            rb.step(m, d, 5)
+            largest = max(largest, touching.energy(m, d))
+        assert d.nbad == 0
+        fallen = 5.0 * touching.G * 0.5
+        assert largest - start < 1e-3 * fallen
+        assert touching.energy(m, d) < start
+
+
+@pytest.mark.parametrize("h", [0.001, 0.002, 0.005])
+def test_a_body_at_rest_stays_where_it_is(h):
+    """On any surface; what has come to rest has no energy left to move with."""
+    m = rb.build(touching.free(touching.CUBE))
+    m.opt.timestep = h
+    d = touching.placed(m, (0.0, 0.0, 0.1))
+    rb.step(m, d, round(2.0 / h))
+    there = d.qpos.copy()
+    rb.step(m, d, round(5.0 / h))
+    assert d.qpos == pytest.approx(there, abs=1e-12)
+    assert abs(d.qvel).max() < 1e-12
+
+
+def test_rk4_steps_explicitly_where_nothing_touches():
+    """A ball that is thrown: exact in the air, an Euler step while it touches."""
+    m = rb.build(touching.free(touching.BALL))
+    m.opt.integrator = "rk4"
+    d = touching.placed(m, (0, 0, 1.0), linear=(1, 0, 0))
+    rb.step(m, d, 400)
+    assert d.qpos[2] == pytest.approx(1.0 - 0.5 * touching.G * 0.16, rel=1e-14)
+    m.opt.timestep = 0.02
+    d = touching.placed(m, (0, 0, 0.099))
+    before = d.copy()
+    rb.step(m, d, 1)
+    m.opt.integrator = "euler"
+    rb.step(m, before, 1)
+    assert np.array_equal(d.qpos, before.qpos)
+
+
+def test_a_closed_loop_that_touches():
+    """Its constraints hold as well as without the floor."""
+    system = mechanisms.grashof()
+    for name, length in (("crank", 0.1), ("coupler", 0.25), ("rocker", 0.2)):
+        shape, at = rb.Capsule(0.01, length), rb.pose((length / 2, 0, 0), rpy=(0, np.pi / 2, 0))
+        system.geometry(f"{name} skin", name, shape, origin=at)
+    m = rb.build(system.floor(-0.05))
+    d = mechanisms.started(m, A=0.8)
+    touched = 0
+    for _ in range(200):
+        rb.step(m, d, 10)
+        mechanisms.see_constraints(m, d)
+        assert abs(d.efc_pos).max() < 1e-6
+        touched += d.ncon > 0
+    assert touched > 100
+    assert abs(d.qvel).max() < 1e-3
+    rb.forward(m, d)
+    assert abs(d.qacc).max() < 1e-2

@@ -1,0 +1,41 @@
+"""A robot that falls on the floor, over DDS."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool
+from support.robots import find
+
+import rbdyn_ros as rb
+from rbdyn_ros.runtime.runtime import warm
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled():
+    """Compile what contact needs here: a simulator would be given up meanwhile."""
+    warm(rb.load_urdf(find("go2.urdf"), floating_base=True, contact=True))
+
+
+def test_a_quadruped_lies_down_on_the_floor(simulate, peer):
+    # paused: it must not fall before somebody looks
+    flags = ("--ros-args", "-p", "floating_base:=true", "-p", "start_paused:=true")
+    simulator = simulate(find("go2.urdf"), "--contact", *flags)
+    odometry = peer.collect(Odometry, "odom")
+    states = peer.collect(JointState, "joint_states")
+    peer.until(lambda: odometry)
+    standing = odometry[0].pose.pose.position.z
+    assert standing > 0.2  # on its straight legs: it does not start in the floor
+    assert peer.call(SetBool, "/simulator/pause", SetBool.Request(data=False)).success
+    peer.until(lambda: odometry[-1].pose.pose.position.z < 0.15)
+    peer.until(lambda: max(map(abs, states[-1].velocity)) < 0.05)
+    assert odometry[-1].pose.pose.position.z > 0.03  # the floor holds it
+    assert simulator.end() == 0
+
+
+def test_without_contact_it_falls_for_ever(simulate, peer):
+    simulate(find("go2.urdf"), "--ros-args", "-p", "floating_base:=true")
+    odometry = peer.collect(Odometry, "odom")
+    peer.until(lambda: odometry and odometry[-1].pose.pose.position.z < -1.0)

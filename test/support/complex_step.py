@@ -1,0 +1,97 @@
+"""Runs with NUMBA_DISABLE_JIT=1: derivatives of the smooth kernels by complex steps.
+
+    python -m support.complex_step MODEL_AND_DATA.pickle RESULT.pickle
+
+f(x + i h) = f(x) + i h f'(x) to rounding when h is tiny: no difference is taken, no digit lost.
+The result holds the derivatives of qfrc_inverse by position and by velocity, and of qacc.
+"""
+
+import pickle
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+
+import rbdyn_ros as rb
+from rbdyn_ros.engine.aba import articulated
+from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
+from rbdyn_ros.engine.rne import bias_force, rne_acc
+from rbdyn_ros.model.data import DATA_FIELDS
+from support import states
+
+TINY = 1e-150
+
+
+def complex_copy(m, d):
+    """Return something with the arrays of d, complex."""
+    s = types.SimpleNamespace(model=m)
+    for field in DATA_FIELDS:
+        if field.inside:
+            setattr(s, field.name, getattr(s, field.inside)[: len(getattr(d, field.name))])
+        else:
+            value = getattr(d, field.name)
+            whole = field.kind != "float" or not field.dims
+            setattr(s, field.name, value if whole else np.array(value, complex))
+    return s
+
+
+def displace(m, s, k):
+    """Move along dof k by i TINY; the rate of a quaternion q is q (0, u / 2).
+
+    Types whose position has a rate that depends on more are not for this file.
+    """
+    j = m.dof_jntid[k]
+    kind = m.jnt_type[j]
+    q, v = states.joint_slices(m, j)
+    first, rate = states.quaternion(kind), np.eye(m.nv)[k, v]
+    if first is not None:
+        turned = quat_product(s.qpos[q][first:].real, 0.5 * rate[first:])
+        rate = np.concatenate([rate[:first], turned])
+    s.qpos[q] += 1j * TINY * rate
+
+
+def quat_product(q, u):
+    """Return q (0, u)."""
+    w, r = q[0], q[1:]
+    return np.concatenate([[-r @ u], w * u + np.cross(r, u)])
+
+
+def inverse(m, s):
+    for stage in (poses, com_pos, com_vel, bias_force, rne_acc):
+        stage(m, s)
+    return s.qfrc_inverse
+
+
+def forward(m, s):
+    for stage in (poses, com_pos, com_vel, bias_force):
+        stage(m, s)
+    articulated(m, s, 0.0, 1.0, s.qacc)
+    return s.qacc
+
+
+def slopes(m, d, f):
+    """Return the derivatives by position and by velocity, (nv, nv) each."""
+    by_position, by_velocity = np.zeros((m.nv, m.nv)), np.zeros((m.nv, m.nv))
+    for k in range(m.nv):
+        s = complex_copy(m, d)
+        displace(m, s, k)
+        by_position[:, k] = f(m, s).imag / TINY
+        s = complex_copy(m, d)
+        s.qvel[k] += 1j * TINY
+        by_velocity[:, k] = f(m, s).imag / TINY
+    return by_position, by_velocity
+
+
+def main(source, result):
+    assert DISABLED, "NUMBA_DISABLE_JIT is not set"
+    m, d = pickle.loads(Path(source).read_bytes())
+    m.opt.passive = False
+    rb.forward(m, d.copy())
+    results = {"inverse": slopes(m, d, inverse), "forward": slopes(m, d, forward)}
+    Path(result).write_bytes(pickle.dumps(results))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

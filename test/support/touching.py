@@ -1,0 +1,99 @@
+"""Bodies that touch the floor or an obstacle, and what is asked of them."""
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+import rbdyn_ros as rb
+
+BALL = rb.Sphere(0.1)
+CUBE = rb.Box((0.2, 0.2, 0.2))
+CYLINDER = rb.Cylinder(0.1, 0.2)
+CAPSULE = rb.Capsule(0.05, 0.2)
+POINT = rb.Points(((0.0, 0.0, 0.0),))
+
+#: Of about 0.2 m in all directions; the last is the hull of a mesh, away from its own origin.
+SHAPES = {
+    "sphere": BALL,
+    "box": rb.Box((0.1, 0.16, 0.22)),
+    "cylinder": CYLINDER,
+    "capsule": CAPSULE,
+    "points": rb.Points(tuple(np.random.default_rng(3).uniform(-0.1, 0.1, (30, 3)) + 0.07)),
+}
+
+G = 9.81
+
+
+def free(shape, mass=1.0, surface=None, floor=True, **more):
+    """Return a SystemBuilder of one free body with one geometry.
+
+    Args:
+        shape: the geometry, around the body's origin.
+        mass: [kg]; the inertia is that of a solid of the shape, or of a cube of 0.1 m.
+        surface: of the geometry.
+        floor: put one at height 0.
+        more: of the call that makes the geometry.
+    """
+    system = (
+        rb.SystemBuilder("free", base="world")
+        .body("body", solid(shape, mass))
+        .joint("free", "floating", "world", "body")
+        .geometry("skin", "body", shape, surface=surface, **more)
+    )
+    return system.floor() if floor else system
+
+
+def solid(shape, mass):
+    if isinstance(shape, rb.Sphere):
+        return rb.shapes.sphere(shape.radius, mass=mass)
+    if isinstance(shape, rb.Box):
+        return rb.shapes.box(shape.size, mass=mass)
+    if isinstance(shape, rb.Cylinder):
+        return rb.shapes.cylinder(shape.radius, shape.length, mass=mass)
+    if isinstance(shape, rb.Capsule):
+        return rb.shapes.capsule(shape.radius, shape.length, mass=mass)
+    return rb.shapes.box((0.1, 0.1, 0.1), mass=mass)
+
+
+def placed(m, pos, turn=None, linear=(0.0, 0.0, 0.0), angular=(0.0, 0.0, 0.0)):
+    """Return Data with the free body there, moving; `turn` a Rotation, `angular` in its axes."""
+    d = rb.make_data(m)
+    d.qpos[:3] = pos
+    d.qpos[3:7] = wxyz(turn or Rotation.identity())
+    d.qvel[:3], d.qvel[3:6] = linear, angular
+    return d
+
+
+def wxyz(turn):
+    x, y, z, w = turn.as_quat()
+    return np.array([w, x, y, z])
+
+
+def contacts(d):
+    """Return the contacts that are listed, each as (geometry, obstacle, pos, normal, dist, f)."""
+    n = min(d.ncon, len(d.contact_dist))
+    return [
+        (*d.contact_geom[c], d.contact_pos[c], d.contact_normal[c], d.contact_dist[c], f)
+        for c, f in zip(range(n), d.contact_force, strict=False)
+    ]
+
+
+def corners(m, d, g):
+    """Return the corners of a geometry in the world; needs kinematics."""
+    i, first = m.geom_bodyid[g], m.geom_vertadr[g]
+    local = m.vert_pos[first : first + m.geom_vertnum[g]]
+    return d.xpos[i] + local @ d.xmat[i].reshape(3, 3).T
+
+
+def lift(m, d, height):
+    """Raise a robot with a free base until its lowest point is that far above z = 0."""
+    rb.kinematics(m, d)
+    lowest = min((corners(m, d, g)[:, 2] - m.geom_radius[g]).min() for g in range(m.ngeom))
+    d.qpos[2] += height - lowest
+
+
+def energy(m, d):
+    """Return kinetic and potential energy at the state of d, without that of contact springs."""
+    rb.fwd_position(m, d)
+    rb.fwd_velocity(m, d)
+    rb.energy(m, d)
+    return float(d.energy.sum())

@@ -1,0 +1,155 @@
+"""The recursions of Introduction to Humanoid Robotics against the engine; the unit-vector method.
+
+Tolerance: 1e-13 of the largest entry. Results of M^-1, and of A^-1, 64 nv cond eps where that is
+more.
+"""
+
+import numpy as np
+import pytest
+from moving import ids, motion_about_origin, moving
+from support import states
+from support.compare import Comparison, with_inverse
+
+import rbdyn_ros as rb
+from rbdyn_ros.textbook.aba import aba
+from rbdyn_ros.textbook.absolute import absolute
+from rbdyn_ros.textbook.closed_form import closed_form
+from rbdyn_ros.textbook.links import forward_all_kinematics, inv_dyn, inverse_dynamics
+from rbdyn_ros.textbook.luh_walker_paul import luh_walker_paul
+from rbdyn_ros.textbook.rnea import rnea
+from rbdyn_ros.textbook.rnea_absolute import newton_euler_absolute
+from rbdyn_ros.textbook.unit_vectors import unit_vectors
+
+TOLERANCE = 1e-13
+
+NAMES = ("hinge-n1-b1.0", "hinge-n15-b2.0", "mixed-n13-b1.6", "screws", "reversed", "massless",
+         "deep", "panda", "baxter", "solo12", "talos_reduced")  # fmt: skip
+SYSTEMS = [(name, floating) for name in NAMES for floating in (False, True)]
+
+
+@pytest.fixture(params=SYSTEMS, ids=ids(SYSTEMS), scope="module")
+def system(request):
+    return moving(*request.param)
+
+
+def linear_first(a):
+    return np.concatenate([a[3:], a[:3]])
+
+
+def test_motion_of_all_links(system):
+    """(vo, w) and (dvo, dw) are cvel and cacc about the world's origin; sv, sw is cdof."""
+    x = system
+    rb.fwd_position(x.m, x.d)
+    rb.fwd_velocity(x.m, x.d)
+    cvel, cacc = (motion_about_origin(x.m, x.d, each) for each in (x.d.cvel, x.d.cacc))
+    first = int(x.where.endswith("floating"))
+    links = forward_all_kinematics(*x.state, x.d.qacc, linear_first(cacc[first]))
+    assert list(links) == list(range(first, x.m.nbody))
+    com = x.d.subtree_com[x.m.body_rootid]
+    with Comparison("links", x.where) as case:
+        for name, expected in (
+            ("p", x.d.xpos),
+            ("R", x.d.xmat.reshape(-1, 3, 3)),
+            ("w", cvel[:, :3]),
+            ("vo", cvel[:, 3:]),
+            ("dw", cacc[:, :3]),
+            ("dvo", cacc[:, 3:]),
+        ):
+            ours = [getattr(link, name) for link in links.values()]
+            case.close(name, ours, expected[first:], TOLERANCE)
+        for i in x.s.bodies[first:]:
+            axis = x.d.cdof[x.s.vs[i]][0]
+            case.close("sw", links[i].sw, axis[:3], TOLERANCE)
+            case.close("sv", links[i].sv, axis[3:] + np.cross(com[i], axis[:3]), TOLERANCE)
+
+
+def test_torques_and_what_the_trunk_needs(system):
+    x = system
+    expected = newton_euler_absolute(*x.state, x.d.qacc, x.f_ext)
+    first = int(x.where.endswith("floating"))
+    links = forward_all_kinematics(*x.state, x.d.qacc, linear_first(expected.a[first]))
+    u, trunk = inverse_dynamics(x.s, links, x.f_ext)
+    with Comparison("links", x.where) as case:
+        case.close("u", u[6 * first :], expected.tau[6 * first :], TOLERANCE)
+        case.close("trunk", trunk, linear_first(expected.f[first]), TOLERANCE)
+        u, trunk = inverse_dynamics(x.s, links)
+        case.close("engine", u[6 * first :], x.d.qfrc_inverse[6 * first :], TOLERANCE)
+        if first:  # the engine's torque of the free joint is the same force along its axes
+            S = absolute(*x.state).S[1]
+            ours = S.T @ linear_first(trunk)
+            case.close("engine's trunk", ours, x.d.qfrc_inverse[:6], TOLERANCE)
+
+
+def with_rotors(x):
+    """Return a Model with rotors, Ir gr^2 by dof, and a Data with reasonable forces."""
+    rng = np.random.default_rng(3)
+    Ir, gr = rng.uniform(1e-5, 1e-3, x.m.nv), rng.uniform(10.0, 100.0, x.m.nv)
+    rotor_inertia = Ir * gr**2
+    if x.where.endswith("floating"):
+        rotor_inertia[:6] = 0.0
+    m = x.m.replaced(dof_armature=rotor_inertia)
+    d = rb.make_data(m)
+    states.randomise(m, d, 5)
+    d.xfrc_applied = x.d.xfrc_applied
+    rb.inverse(m, d)
+    d.qfrc_applied = d.qfrc_inverse
+    if x.where.endswith("floating"):
+        d.qfrc_applied[:6] = 0.0  # nothing holds the trunk
+    rb.forward_dynamics(m, d)
+    return m, d, rotor_inertia
+
+
+def test_unit_vector_method(system):
+    """Without rotors = the articulated-body algorithm; with rotors = the engine with armature."""
+    x = system
+    m, d, rotor_inertia = with_rotors(x)
+    u = d.qfrc_applied
+    by_rnea = unit_vectors(lambda qdd: rnea(*x.state, qdd, x.f_ext), u, rotor_inertia)
+    tolerance = with_inverse(TOLERANCE, rb.mass_matrix(m, d), m.nv)
+    plain = with_inverse(TOLERANCE, rb.mass_matrix(x.m, x.d), m.nv)
+    bare = unit_vectors(lambda qdd: rnea(*x.state, qdd, x.f_ext), u, 0.0 * u)
+    with Comparison("unit vectors", x.where) as case:
+        case.close("aba", bare, aba(*x.state, u, x.f_ext), plain)
+        case.close("engine with rotors", by_rnea, d.qacc, tolerance)
+        assert np.abs(by_rnea - bare).max() > 0.1 * np.abs(by_rnea).max()
+
+
+def test_the_trunk_by_unit_vectors(system):
+    """Figures 6.20 and 6.29: [dvo; dw; ddq] of a robot that floats, ddq of one that does not."""
+    x = system
+    m, d, rotor_inertia = with_rotors(x)
+    u = d.qfrc_applied
+    found = unit_vectors(lambda a: inv_dyn(*x.state, a, x.f_ext), u, rotor_inertia)
+    tolerance = with_inverse(TOLERANCE, rb.mass_matrix(m, d), m.nv)
+    with Comparison("unit vectors", x.where) as case:
+        if x.where.endswith("floating"):
+            rb.inverse(m, d)  # writes cacc for qacc
+            true = motion_about_origin(m, d, d.cacc)[1] + x.s.a_g
+            # the first two of another dimension, so each by its own size
+            case.close("dvo, dw", found[:6], linear_first(true), tolerance)
+            case.close("ddq", found[6:], d.qacc[6:], tolerance)
+        else:
+            case.close("ddq on the ground", found, d.qacc, tolerance)
+
+
+@pytest.mark.parametrize("name", ["mixed-n13-b1.6", "panda"])
+def test_any_inverse_dynamics_will_do(name):
+    x = moving(name)
+    s, q, qd = x.state
+    u, none = x.d.qfrc_inverse, np.zeros(x.m.nv)
+    equation = closed_form(s, q)
+    for inverse in (
+        lambda qdd: newton_euler_absolute(s, q, qd, qdd).tau,
+        lambda qdd: luh_walker_paul(s, q, qd, qdd).tau,
+        lambda qdd: inv_dyn(s, q, qd, qdd),
+        lambda qdd: equation.tau(qd, qdd),
+    ):
+        qdd = unit_vectors(inverse, u, none)
+        np.testing.assert_allclose(qdd, x.d.qacc, atol=1e-10 * np.abs(x.d.qacc).max())
+
+
+def test_joints_with_several_axes_are_refused():
+    x = moving("library-1")
+    text = r"^link \d+: its joint has not one axis that stands still$"
+    with pytest.raises(NotImplementedError, match=text):
+        inv_dyn(*x.state, x.d.qacc)

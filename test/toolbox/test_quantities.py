@@ -1,0 +1,353 @@
+"""What the quantities of the toolbox are to each other, on forests of every joint type.
+
+Rates are taken by differences of order eight along the motion, see support.differences.
+Tolerances: 1e-13 of the largest entry; 1e-11 for what a difference is compared with (100 eps of
+values up to a hundred times the rate); with M^-1 64 nv cond(M) eps where that is more.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import forests, systems, trees
+from support.compare import Comparison, with_inverse
+from support.differences import by_position, by_time
+
+import rbdyn_ros as rb
+
+EXACT, RATE = 1e-13, 1e-11
+REFERENCES = ("world", "local", "local_world_aligned")
+#: every type, and enough of those that may follow others
+KINDS = (*trees.LIBRARY, "revolute", "prismatic", "helical", "revolute", "prismatic", "revolute")
+MIXED = {"reversals": 0.4, "offsets": 0.5}
+CASES = {
+    "forward": {"seed": 1},
+    "mixed": {"seed": 2, **MIXED},
+    "reversed": {"seed": 3, "reversals": 1.0, "offsets": 1.0},
+    "coupled": {"seed": 4, "coupled": True, **MIXED},
+    "three trees": {"seed": 5, "coupled": True, "count": 3, "offsets": 0.5},
+    "lossy": {"seed": 6, "coupled": True, "losses": True, **MIXED},
+}
+#: joints that are driven move without a dof
+MOVED = {"driven": {"seed": 7, "coupled": True, "driven": True, **MIXED}}
+EVERYTHING = "everything"  # with user-defined joints, loops, springs between points
+
+
+def system(name, floating):
+    """Return a Model and a Data in motion."""
+    if name == EVERYTHING:
+        systems.register()
+        m = rb.build(systems.everything())
+    else:
+        m = rb.build(forests.forest(KINDS, **(CASES | MOVED)[name]), floating)
+    d = rb.make_data(m)
+    forests.randomise(m, d, 1)
+    return m, d
+
+
+@pytest.fixture(
+    params=[(name, floating) for name in CASES for floating in (False, True)],
+    ids=lambda p: f"{p[0]}-{'floating' if p[1] else 'fixed'}",
+    scope="module",
+)
+def free(request):
+    """A system whose motion is that of its dofs."""
+    return *system(*request.param), request.param[0]
+
+
+@pytest.fixture(params=[*CASES, *MOVED, EVERYTHING], scope="module")
+def any_system(request):
+    return *system(request.param, floating=False), request.param
+
+
+def frames(m):
+    """Return five frames, from the first body to the last."""
+    return [m.frame_names[k] for k in np.linspace(0, len(m.frame_names) - 1, 5).astype(int)]
+
+
+def test_terms_of_the_equation_of_motion(free):
+    m, d, where = free
+    M = rb.mass_matrix(m, d)
+    gravity, coriolis = rb.gravity_term(m, d), rb.coriolis_term(m, d)
+    qacc = d.qacc.copy()
+    rb.inverse(m, d)
+    with Comparison("terms", where) as case:
+        case.close("bias = gravity + Coriolis", rb.bias_term(m, d), gravity + coriolis, EXACT)
+        case.close("C qvel", rb.coriolis_matrix(m, d) @ d.qvel, coriolis, EXACT)
+        whole = M @ qacc + rb.bias_term(m, d)
+        case.close("M qacc + bias = inverse", whole, d.qfrc_inverse + d.qfrc_passive, EXACT)
+        case.close("qfrc_bias", rb.bias_term(m, d), d.qfrc_bias, EXACT)
+        m.opt.gravity = (0.0, 0.0, 0.0)
+        case.close("without gravity", rb.bias_term(m, d), coriolis, EXACT)
+        assert not rb.gravity_term(m, d).any()
+        m.opt.gravity = (0.0, 0.0, -9.81)
+        d.qvel *= -2.0
+        case.close("Coriolis of -2 qvel", rb.coriolis_term(m, d), 4.0 * coriolis, EXACT)
+        d.qvel /= -2.0
+
+
+def test_the_coriolis_matrix(free):
+    """dM/dt = C + C^T: what is left of C, dM/dt - 2 C, does no work."""
+    m, d, where = free
+    C = rb.coriolis_matrix(m, d)
+    rate = by_time(m, d, lambda: rb.mass_matrix(m, d).copy())
+    with Comparison("terms", where) as case:
+        case.close("C + C^T = dM/dt", C + C.T, rate, RATE)
+        scale = np.abs(d.qvel) @ np.abs(C) @ np.abs(d.qvel)
+        power = d.qvel @ (rate - 2.0 * C) @ d.qvel
+        case.close("qvel (dM/dt - 2 C) qvel", scale + power, scale, RATE)
+        twice = d.copy()
+        twice.qvel *= 2.0
+        case.close("C is linear in qvel", rb.coriolis_matrix(m, twice), 2.0 * C, EXACT)
+
+
+def test_gravity_is_the_gradient_of_the_potential(free):
+    m, d, where = free
+    m.opt.passive = False  # no springs
+    slope = by_position(m, d, lambda: rb.potential_energy(m, d))
+    with Comparison("terms", where) as case:
+        case.close("dV/dq", rb.gravity_term(m, d), slope, RATE)
+    m.opt.passive = True
+
+
+def test_springs_are_in_the_potential():
+    m, d = system("lossy", floating=False)
+    stiff = m.replaced(dof_damping=0.0 * m.dof_damping, dof_frictionloss=0.0 * m.dof_frictionloss,
+                       jnt_limited=0 * m.jnt_limited)  # fmt: skip
+    assert stiff.nlimit > 0  # of joints with several coordinates; d is within them
+    d = rb.make_data(stiff)
+    forests.randomise(stiff, d, 1)
+    d.qpos *= 0.5
+    d.qvel = 0.0
+    slope = by_position(stiff, d, lambda: rb.potential_energy(stiff, d))
+    rb.forward(stiff, d)
+    expected = rb.gravity_term(stiff, d) - d.qfrc_passive
+    with Comparison("terms", "springs") as case:
+        case.close("dV/dq = gravity - springs", slope, expected, RATE)
+
+
+def test_energies(free):
+    m, d, where = free
+    before = d.energy.copy()
+    kinetic, potential = rb.kinetic_energy(m, d), rb.potential_energy(m, d)
+    assert isinstance(kinetic, float)
+    assert isinstance(potential, float)
+    with Comparison("energies", where) as case:
+        M = rb.mass_matrix(m, d)
+        case.close("qvel M qvel / 2", kinetic, 0.5 * d.qvel @ M @ d.qvel, EXACT)
+        rate = by_time(m, d, lambda: rb.kinetic_energy(m, d))
+        power = d.qvel @ (M @ d.qacc + rb.coriolis_term(m, d))
+        scale = np.abs(d.qvel) @ np.abs(M @ d.qacc)
+        case.close("dT/dt = power", scale + rate, scale + power, RATE)
+    d.energy = before
+
+
+def test_velocities_and_accelerations_of_frames(free):
+    m, d, where = free
+    for name in frames(m):
+        for ref in REFERENCES:
+            with Comparison("frames", f"{where}, {name}, {ref}") as case:
+                J, rate = (
+                    rb.frame_jacobian(m, d, name, ref),
+                    rb.frame_jacobian_dot(m, d, name, ref),
+                )
+                velocity = rb.frame_velocity(m, d, name, ref)
+                case.close("J qvel", J @ d.qvel, velocity, EXACT)
+                acceleration = rb.frame_acceleration(m, d, name, ref)
+                case.close("J qacc + dJ/dt qvel", J @ d.qacc + rate @ d.qvel, acceleration, EXACT)
+
+
+def test_rates_of_frames(any_system):
+    """Also of a robot with joints that are driven over time, which move frames without qvel."""
+    m, d, where = any_system
+    for name in frames(m):
+        for ref in REFERENCES:
+            with Comparison("frames", f"{where}, {name}, {ref}") as case:
+                J, rate = (
+                    rb.frame_jacobian(m, d, name, ref),
+                    rb.frame_jacobian_dot(m, d, name, ref),
+                )
+                moved = by_time(m, d, lambda f=name, r=ref: rb.frame_jacobian(m, d, f, r))
+                case.close("dJ/dt", J + rate, J + moved, RATE)  # the rate may be zero
+                moved = by_time(m, d, lambda f=name, r=ref: rb.frame_velocity(m, d, f, r))
+                case.close("dv/dt", rb.frame_acceleration(m, d, name, ref), moved, RATE)
+
+
+def test_velocity_is_the_rate_of_the_pose(any_system):
+    m, d, where = any_system
+    for name in frames(m):
+        with Comparison("frames", f"{where}, {name}") as case:
+            p, R = rb.frame_pose(m, d, name)
+            aligned = rb.frame_velocity(m, d, name)
+            case.close("dp/dt", aligned[3:], by_time(m, d, lambda f=name: place(m, d, f)), RATE)
+            turning = by_time(m, d, lambda f=name: rb.frame_pose(m, d, f)[1]) @ R.T
+            case.close("dR/dt R^T", turning, cross(aligned[:3]), RATE)
+            local = rb.frame_velocity(m, d, name, "local")
+            case.close(
+                "local", local, np.concatenate([R.T @ aligned[:3], R.T @ aligned[3:]]), EXACT
+            )
+            spatial = np.concatenate([aligned[:3], aligned[3:] + np.cross(p, aligned[:3])])
+            case.close("world", rb.frame_velocity(m, d, name, "world"), spatial, EXACT)
+
+
+def place(m, d, name):
+    return rb.frame_pose(m, d, name)[0]
+
+
+def cross(w):
+    x, y, z = w
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def test_without_qvel_frames_move_as_they_are_driven():
+    """What J does not know: the velocity at qvel = 0, and it adds up."""
+    m, d = system("driven", floating=False)
+    seen = 0.0
+    for name in frames(m):
+        J, velocity = rb.frame_jacobian(m, d, name), rb.frame_velocity(m, d, name)
+        still = d.copy()
+        still.qvel = 0.0
+        driven = rb.frame_velocity(m, still, name)
+        with Comparison("frames", f"driven, {name}") as case:
+            case.close("J qvel + driven", J @ d.qvel + driven, velocity, EXACT)
+        seen = max(seen, np.abs(driven).max())
+    assert seen > 0.1
+
+
+def test_centres_of_mass(any_system):
+    m, d, where = any_system
+    for body in (0, m.nbody // 2):
+        with Comparison("centre of mass", f"{where}, body {body}") as case:
+            c = rb.com(m, d, body)
+            below = [i for i in range(1, m.nbody) if body in ancestors(m, i)]
+            mass = m.body_mass[below]
+            rb.kinematics(m, d)
+            case.close("com", c, mass @ d.xipos[below] / mass.sum(), EXACT)
+            rate = by_time(m, d, lambda b=body: rb.com(m, d, b))
+            velocity = rb.com_velocity(m, d, body)
+            case.close("dc/dt", velocity, rate, RATE)
+            slope = by_position(m, d, lambda b=body: rb.com(m, d, b))
+            J = rb.com_jacobian(m, d, m.body_names[body])
+            case.close("dc/dq", J, slope, RATE)
+            if m.ndrive == 0:
+                case.close("J qvel", J @ d.qvel, velocity, EXACT)
+
+
+def ancestors(m, i):
+    while i > 0:
+        yield i
+        i = m.body_parentid[i]
+    yield 0
+
+
+def test_momentum(any_system):
+    m, d, where = any_system
+    A, h = rb.centroidal_momentum_matrix(m, d), rb.centroidal_momentum(m, d)
+    with Comparison("momentum", where) as case:
+        still = d.copy()
+        still.qvel = 0.0
+        driven = rb.centroidal_momentum(m, still)
+        case.close("A qvel", A @ d.qvel + driven, h, EXACT)
+        velocity = m.body_mass.sum() * rb.com_velocity(m, d)
+        case.close("mass com_velocity", h[3:], velocity, EXACT)
+        rate = by_time(m, d, lambda: rb.centroidal_momentum(m, d))
+        case.close("dh/dt", A @ d.qacc + rb.centroidal_momentum_bias(m, d), rate, RATE)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_momentum_changes_by_what_acts_from_outside(name):
+    """One tree in the air: gravity and xfrc_applied change it, forces in its joints do not."""
+    m, d = system(name, floating=True)
+    free = m.jnt_dofadr[m.jnt_id("root_joint")]
+    d.qfrc_applied[free : free + 6] = 0.0
+    rb.forward_dynamics(m, d)
+    rate = rb.centroidal_momentum_matrix(m, d) @ d.qacc + rb.centroidal_momentum_bias(m, d)
+    c = rb.com(m, d)
+    force, torque = d.xfrc_applied[1:, :3], d.xfrc_applied[1:, 3:]
+    expected = np.zeros(6)
+    expected[:3] = (torque + np.cross(d.xipos[1:] - c, force)).sum(0)
+    expected[3:] = force.sum(0) + m.body_mass.sum() * m.opt.gravity
+    with Comparison("momentum", name) as case:
+        tolerance = with_inverse(EXACT, rb.mass_matrix(m, d), m.nv)
+        scale = np.abs(rb.centroidal_momentum_bias(m, d)).max()  # what cancels
+        tolerance *= max(1.0, scale / np.abs(expected).max())
+        case.close("dh/dt", rate, expected, tolerance)
+
+
+def test_inverse_mass_matrix(free):
+    m, d, where = free
+    M = rb.mass_matrix(m, d).copy()
+    X = rb.inverse_mass_matrix(m, d)
+    tolerance = with_inverse(EXACT, M, m.nv)
+    with Comparison("inverse mass", where) as case:
+        case.equal("symmetric", X, X.T)
+        case.close("M^-1", X, np.linalg.inv(M), tolerance)
+        case.close("M^-1 M", X @ M, np.eye(m.nv), tolerance)
+        felt = rb.reflected_inertia(m, d)
+        case.close("reflected_inertia", felt, 1.0 / np.diag(X), tolerance)
+        assert (felt <= np.diag(M) * (1.0 + tolerance)).all()
+
+
+@pytest.mark.parametrize("ref", REFERENCES)
+def test_what_stands_behind_a_frame(free, ref):
+    m, d, where = free
+    M = rb.mass_matrix(m, d).copy()
+    name = m.frame_names[-1]
+    J = rb.frame_jacobian(m, d, name, ref)
+    mobility = J @ np.linalg.solve(M, J.T)
+    tolerance = with_inverse(EXACT, M, m.nv)
+    with Comparison("inverse mass", f"{where}, {ref}") as case:
+        case.close("J M^-1 J^T", rb.frame_mobility(m, d, name, ref), mobility, tolerance)
+        Lambda = rb.operational_inertia(m, d, name, ref)
+        allowed = tolerance * np.linalg.cond(mobility)
+        case.close("its inverse", Lambda, np.linalg.inv(mobility), allowed)
+        case.close("symmetric", Lambda, Lambda.T, EXACT)
+        if ref == "local_world_aligned":
+            u = np.array([1.0, -2.0, 0.5])
+            mass = (u @ u) / (u @ mobility[3:, 3:] @ u)
+            case.close("reflected_mass", rb.reflected_mass(m, d, name, u), mass, tolerance)
+
+
+def test_regressors(any_system):
+    m, d, where = any_system
+    pi = rb.inertial_parameters(m)
+    Y = rb.joint_torque_regressor(m, d)
+    rotors = 0.5 * m.dof_armature @ d.qvel**2
+    kinetic = rb.kinetic_energy_regressor(m, d) @ pi
+    potential = rb.potential_energy_regressor(m, d) @ pi
+    expected = (rb.mass_matrix(m, d) - np.diag(m.dof_armature)) @ d.qacc + rb.bias_term(m, d)
+    with Comparison("regressors", where) as case:
+        case.close("Y pi = M qacc + bias", Y @ pi, expected, EXACT)
+        if m.nefc == 0:
+            rb.inverse(m, d)
+            tau = d.qfrc_inverse + d.qfrc_passive - m.dof_armature * d.qacc
+            case.close("Y pi = inverse", Y @ pi, tau, EXACT)
+        case.close("kinetic", kinetic + rotors, rb.kinetic_energy(m, d), EXACT)
+        m.opt.passive = False
+        case.close("potential", potential, rb.potential_energy(m, d), EXACT)
+        m.opt.passive = True
+
+
+def test_a_column_of_the_regressor_is_its_parameter():
+    """Y is the derivative by each parameter: of a body that is heavier, Y tells what it takes."""
+    description = forests.forest(KINDS, **CASES["coupled"])
+    name = description.links[7].name
+    heavier = replace(description, links=[_heavier(link, name) for link in description.links])
+    m, more = rb.build(description), rb.build(heavier)
+    d, twin = rb.make_data(m), rb.make_data(more)
+    for model, data in ((m, d), (more, twin)):
+        forests.randomise(model, data, 1)
+        rb.inverse(model, data)
+    change = rb.inertial_parameters(more) - rb.inertial_parameters(m)
+    body = m.body_id(name)
+    assert np.flatnonzero(change)[0] == 10 * (body - 1)
+    assert change[10 * (body - 1)] == pytest.approx(0.3)
+    with Comparison("regressors", "a heavier body") as case:
+        difference = twin.qfrc_inverse - d.qfrc_inverse
+        case.close("dtau", rb.joint_torque_regressor(m, d) @ change, difference, 1e-12)
+
+
+def _heavier(link, name):
+    if link.name != name:
+        return link
+    return replace(link, inertial=replace(link.inertial, mass=link.inertial.mass + 0.3))
