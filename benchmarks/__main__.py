@@ -10,6 +10,8 @@ from pathlib import Path
 BENCHMARKS = {
     "engine": "one robot from Python, against MuJoCo and Pinocchio in turns",
     "constraints": "closed loops and a coupled joint, against MuJoCo in turns",
+    "contact": "a robot and a box on the floor, against MuJoCo in turns",
+    "toolbox": "Jacobians, momentum, regressors, derivatives, against Pinocchio in turns",
     "scaling": "cost against the number of bodies, 10 to 10,000",
     "startup": "from process start to the first step, cold and warm",
     "node": "the simulator node at 1 kHz: lateness, real-time factor, load, latency",

@@ -1,6 +1,6 @@
 """Hoeken's linkage: a motor turns a crank, and the tip of a bar draws a line, nearly straight.
 
-    python examples/four_bar.py [--save four_bar.png]
+    python examples/four_bar.py [--out FOLDER]
 
 The motor has a constant torque and a bearing that brakes, so that it comes to 10 rad/s:
 
@@ -13,6 +13,7 @@ The motor has a constant torque and a bearing that brakes, so that it comes to 1
 """
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 
@@ -70,13 +71,13 @@ def draw(path, time, error, tip, straight):
     curve.set(title="the tip of the bar", xlabel="x [m]", ylabel="z [m]", aspect="equal")
     gap.semilogy(time, error, linewidth=0.5)
     gap.set(title="the loop is open by", xlabel="time [s]", ylabel="[m]")
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=80)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--save", metavar="FILE", help="draw the curve and the error of the loop")
-    path = parser.parse_args().save
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
+    folder = parser.parse_args().out
     time, angle, speed, x, z, error = simulate(linkage(), seconds=3.0)
     print("time [s]  crank [turns]  speed [rad/s]")
     for k in range(249, len(time), 250):
@@ -86,8 +87,7 @@ def main():
     print(
         f"half a turn draws {np.ptp(x[straight]):.4f} m, straight to {np.ptp(z[straight]):.5f} m"
     )
-    if path:
-        draw(path, time, error, np.array([x, z]), straight)
+    draw(folder / "four_bar.png", time, error, np.array([x, z]), straight)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """High-gain mode: a humanoid whose joints follow a pattern while its body flies freely.
 
-    python examples/high_gain.py
+    python examples/high_gain.py [--out FOLDER]
 
 OpenHRP calls so what perfect servos do: the motion of the joints is given, the motion of the body
 follows from it, and the torques that the servos need come out. Nothing but gravity can change
@@ -14,6 +14,9 @@ the momentum of a jump, however the limbs move; what it is off by is of the orde
           largest     86.83     34.48      1.53     21.94      7.42
     momentum changed by -586.45 N s, gravity's share -586.46: off by 0.01
 """
+
+import argparse
+from pathlib import Path
 
 import numpy as np
 
@@ -84,28 +87,53 @@ def momentum(m, d):
     return (rb.mass_matrix(m, d) @ d.qvel)[:3]
 
 
+def draw(path, time, torques, heights):
+    from matplotlib.figure import Figure  # only here: the numbers need no pictures
+
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    servos, body = figure.subplots(1, 2)
+    for name, torque in zip(PATTERN, torques, strict=True):
+        servos.plot(time, torque, label=name)
+    servos.set(title="what the servos of the left side do", ylabel="torque [N m]")
+    servos.legend(loc="lower right")
+    for name, place in heights.items():
+        body.plot(time, place - place[0], label=name)
+    body.set(title="the jump", ylabel="risen by [m]")
+    body.legend(loc="lower center")
+    for axes in (servos, body):
+        axes.set(xlabel="time [s]", xlim=(0.0, PERIOD))
+        axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=80)
+
+
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
+    folder = parser.parse_args().out
     m = humanoid()
     m.opt.integrator = "rk4"
     d, h = on_the_pattern(m), m.opt.timestep
     start = momentum(m, d)
     shown = [m.jnt_dofadr[m.jnt_id(f"left_{name}")] for name in PATTERN]
-    largest = np.zeros(m.nv)
+    rows = []
     print("torque [N m]:", *(f"{name:>9}" for name in PATTERN), "  trunk at [m]")
     for tick in range(1, round(PERIOD / h) + 1):
         for name in m.jnt_names[1:]:
             rb.set_drive(m, d, name, "position", pattern(name, d.time + h))
         rb.step(m, d)
-        largest = np.maximum(largest, np.abs(d.qfrc_drive))
+        rows.append((d.time, d.qpos[2], rb.com(m, d)[2], *d.qfrc_drive[shown]))
         if tick % 100 == 0:
             torques = (f"{torque:9.2f}" for torque in d.qfrc_drive[shown])
             print(f"{d.time:11.1f} s", *torques, f"{d.qpos[2]:13.3f}")
-    print("      largest", *(f"{torque:9.2f}" for torque in largest[shown]))
+    time, trunk, com, *torques = np.array(rows).T
+    print("      largest", *(f"{np.abs(torque).max():9.2f}" for torque in torques))
     change, fall = momentum(m, d) - start, m.body_mass.sum() * m.opt.gravity * d.time
     off = np.linalg.norm(change - fall)
     print(
         f"momentum changed by {change[2]:.2f} N s, gravity's share {fall[2]:.2f}: off by {off:.2f}"
     )
+    heights = {"trunk": trunk, "centre of mass, a parabola": com}
+    draw(folder / "high_gain.png", time, torques, heights)
 
 
 if __name__ == "__main__":

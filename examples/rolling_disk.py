@@ -1,6 +1,6 @@
 """A coin that leans and rolls on a table without slipping: the path of its centre.
 
-    python examples/rolling_disk.py [--save coin.png]
+    python examples/rolling_disk.py [--out FOLDER]
 
 A leaning coin that is spun just so goes round in a circle, known in closed form. Spun slower it
 falls, rises again, and draws a rosette:
@@ -11,6 +11,7 @@ falls, rises again, and draws a rosette:
 """
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 
@@ -71,13 +72,13 @@ def draw(path, circle, rosette):
     for axes, title, places in ((left, "in balance", circle), (right, "too slow", rosette)):
         axes.plot(*places[:, :2].T * 1e3, linewidth=0.8)
         axes.set(title=title, xlabel="x [mm]", ylabel="y [mm]", aspect="equal")
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=70)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--save", metavar="FILE", help="draw the paths of the centre")
-    path = parser.parse_args().save
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
+    folder = parser.parse_args().out
     m, spin = coin(), spin_of_a_circle()
     circle, gap_1 = roll(m, spin, seconds=4.0)
     rosette, gap_2 = roll(m, SLOWER * spin, seconds=4.0)
@@ -89,8 +90,7 @@ def main():
     print(f"spun at {spin:.1f} rad/s: {circled}")
     print(f"spun at {SLOWER * spin:.1f} rad/s: {nodded}")
     print(f"the coin is off the table by {max(gap_1, gap_2):.0e} m at most")
-    if path:
-        draw(path, circle, rosette)
+    draw(folder / "rolling_disk.png", circle, rosette)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,126 @@
+"""What lies on the floor: a step with contact, against MuJoCo in turns, and without contact.
+
+MuJoCo gets our geometries: the same boxes, spheres, cylinders and capsules, and of meshes the
+corners of our hulls. Geometries of the robot touch the floor only, in both. Each engine lets the
+robot fall for ten seconds by itself; then steps are timed, from there on. MuJoCo has its default
+solver; its contacts are balanced by iterations, ours are springs that the step takes implicitly.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from typing import Any
+
+import mujoco
+import numpy as np
+
+import rbdyn_ros as rb
+from benchmarks.robots import path_of
+from benchmarks.turns import Job, in_turns, row
+from rbdyn_ros.model.geoms import GeomType
+
+FALL = 10.0  # [s]
+TALOS = "Talos reduced"
+CUBE = (0.2, 0.2, 0.2)
+
+
+def main() -> None:
+    print("| a step | us | peer, us | ratio |\n|---|---|---|---|")
+    for line in (*_talos(), *_box()):
+        print(line, flush=True)
+
+
+def _talos() -> Iterator[str]:
+    path = path_of(TALOS)
+    m = rb.load_urdf(path, floating_base=True, contact=True)
+    plain = rb.load_urdf(path, floating_base=True)
+    theirs = _with_geometries(m, path.read_text())
+    d, other = rb.make_data(m), mujoco.MjData(theirs)
+    d.qpos[2] = other.qpos[2] = 1.1
+    yield from _lines("Talos on the floor", m, d, plain, theirs, other)
+
+
+def _box() -> Iterator[str]:
+    def system() -> rb.SystemBuilder:
+        box = rb.SystemBuilder("box", base="world").body("box", rb.shapes.box(CUBE, mass=1.0))
+        return box.joint("free", "floating", "world", "box")
+
+    m = rb.build(system().geometry("box", "box", rb.Box(CUBE)).floor())
+    theirs = mujoco.MjModel.from_xml_string("""
+      <mujoco><option timestep="0.001"/><worldbody><geom type="plane" size="9 9 1"/>
+        <body pos="0 0 0.2"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/></body>
+      </worldbody></mujoco>""")
+    d, other = rb.make_data(m), mujoco.MjData(theirs)
+    d.qpos[2] = 0.2
+    yield from _lines("a box on the floor", m, d, rb.build(system()), theirs, other)
+
+
+def _lines(
+    label: str, m: rb.Model, d: rb.Data, plain: rb.Model, theirs: Any, other: Any
+) -> Iterator[str]:
+    steps = round(FALL / m.opt.timestep)
+    rb.step(m, d, steps)
+    mujoco.mj_step(theirs, other, steps)
+    points = f"{d.ncon} and {other.ncon} points"
+    yield row(f"{label}, {points} / mj_step", *in_turns((_ours(m, d), _theirs(theirs, other))))
+    free = rb.make_data(plain)
+    yield row(f"{label} / in the air", *in_turns((_ours(m, d), _ours(plain, free))))
+
+
+def _ours(m: rb.Model, d: rb.Data) -> Job:
+    return lambda n: rb.step(m, d, n)
+
+
+def _theirs(m: Any, d: Any) -> Job:
+    return lambda n: mujoco.mj_step(m, d, n)
+
+
+def _with_geometries(m: rb.Model, urdf: str) -> Any:
+    """Return MuJoCo's model of a robot that is free to move, with our geometries and a floor."""
+    tree = ET.fromstring(urdf)
+    for link in tree.iter("link"):
+        for tag in ("visual", "collision"):
+            for element in link.findall(tag):
+                link.remove(element)
+    extension = ET.SubElement(tree, "mujoco")
+    ET.SubElement(extension, "compiler", fusestatic="true", balanceinertia="true")
+    _free_root(tree)
+    spec = mujoco.MjSpec.from_string(ET.tostring(tree, encoding="unicode"))
+    spec.option.timestep = 0.001
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    spec.worldbody.add_geom(
+        type=mujoco.mjtGeom.mjGEOM_PLANE, size=[9, 9, 1], contype=1, conaffinity=0
+    )
+    for g in range(m.ngeom):
+        _add_geometry(spec, m, g)
+    return spec.compile()
+
+
+def _free_root(tree: ET.Element) -> None:
+    """Put a joint that is free above the root link; MuJoCo takes a URDF's root for the world."""
+    links = [str(link.get("name")) for link in tree.findall("link")]
+    children = {child.get("link") for child in tree.iterfind("joint/child")}
+    (root,) = [name for name in links if name not in children]
+    ET.SubElement(tree, "link", name="the-world")
+    joint = ET.SubElement(tree, "joint", name="root_joint", type="floating")
+    ET.SubElement(joint, "parent", link="the-world")
+    ET.SubElement(joint, "child", link=root)
+
+
+def _add_geometry(spec: Any, m: rb.Model, g: int) -> None:
+    body = spec.body(m.body_names[m.geom_bodyid[g]])
+    what: dict[str, Any] = {"contype": 0, "conaffinity": 1, "density": 0.0}
+    friction = [m.geom_friction[g], 0.0, 0.0]
+    if m.geom_type[g] == GeomType.MESH:
+        first = m.geom_vertadr[g]
+        corners = m.vert_pos[first : first + m.geom_vertnum[g]]
+        spec.add_mesh(name=f"hull{g}", uservert=np.ravel(corners).tolist())
+        kind = mujoco.mjtGeom.mjGEOM_MESH
+        body.add_geom(type=kind, meshname=f"hull{g}", friction=friction, **what)
+        return
+    quat = np.empty(4)
+    mujoco.mju_mat2Quat(quat, m.geom_mat[g])
+    kind = mujoco.mjtGeom(int(m.geom_type[g]))
+    place = {"pos": m.geom_pos[g], "quat": quat, "size": m.geom_size[g]}
+    body.add_geom(type=kind, friction=friction, **place, **what)
