@@ -40,12 +40,31 @@ LOOPS = len(NUMBERS)
 
 
 class ViewType(types.Type):
-    """Numba type of one of the three; `fields` maps a name to its place in the table."""
+    """Numba type of what lies behind a table; `fields` maps a name to its place in the table.
 
-    def __init__(self, name: str, fields: tuple[Field, ...], start: int, read_only: bool) -> None:
+    Args:
+        name: of the type.
+        fields: what it holds.
+        start: place of the first of them in the table.
+        read_only: kernels may not write it.
+        in_row: the table holds offsets into a row of numbers, not addresses.
+        sizes: the dims of the fields, in the order of the head of the table.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        fields: tuple[Field, ...],
+        start: int,
+        read_only: bool = False,
+        in_row: bool = False,
+        sizes: tuple[str, ...] = tuple(SIZES),
+    ) -> None:
         super().__init__(name=f"rbdyn_ros.{name}")
         self.fields = {field.name: (start + k, field) for k, field in enumerate(fields)}
         self.read_only = read_only
+        self.in_row = in_row
+        self.sizes = sizes
 
     def array_type(self, field: Field) -> types.Array:
         element = types.int64 if field.kind == "int" else types.float64
@@ -54,7 +73,7 @@ class ViewType(types.Type):
     def attribute_type(self, name: str) -> types.Type | None:
         if name in NUMBERS and self is MODEL:
             return types.int64
-        if name == "loops" and self is not OPTIONS:
+        if name == "loops" and self in (MODEL, DATA):
             return self
         if name == "opt" and self is MODEL:
             return OPTIONS
@@ -67,12 +86,12 @@ class ViewType(types.Type):
 _OPTIONS_START = LOOPS + 1 + len(MODEL_FIELDS) + len(CALLBACK_FIELDS)
 MODEL = ViewType("Model", MODEL_FIELDS + CALLBACK_FIELDS, LOOPS + 1, read_only=True)
 OPTIONS = ViewType("Options", OPTION_FIELDS, _OPTIONS_START, read_only=True)
-DATA = ViewType("Data", DATA_FIELDS, _OPTIONS_START + len(OPTION_FIELDS), read_only=False)
+DATA = ViewType("Data", DATA_FIELDS, _OPTIONS_START + len(OPTION_FIELDS), in_row=True)
 
 
 @register_model(ViewType)
 class _ViewModel(models.StructModel):
-    """Two addresses: the Model's table, and the row of a Data (null for the others)."""
+    """Two addresses: the table, and the row (null where there is none)."""
 
     def __init__(self, manager: Any, kind: ViewType) -> None:
         members = [("table", types.voidptr), ("row", types.voidptr)]
@@ -99,7 +118,7 @@ def _locate(context: Any, builder: Any, kind: ViewType, view: Any, name: str) ->
     members = cgutils.create_struct_proxy(kind)(context, builder, value=view)
     table = builder.bitcast(members.table, INT64.as_pointer())
     start = _load(builder, table, kind.fields[name][0])
-    if kind is DATA:
+    if kind.in_row:
         row = builder.ptrtoint(members.row, INT64)
         start = builder.add(row, builder.mul(start, INT64(8)))
     return table, start
@@ -122,9 +141,8 @@ def _lower_getattr(context: Any, builder: Any, kind: ViewType, view: Any, name: 
     pointer = builder.inttoptr(start, element)
     if not field.dims:
         return builder.load(pointer)
-    sizes = list(SIZES)
     shape = [
-        _load(builder, table, sizes.index(dim)) if isinstance(dim, str) else INT64(dim)
+        _load(builder, table, kind.sizes.index(dim)) if isinstance(dim, str) else INT64(dim)
         for dim in field.dims
     ]
     return _array(context, builder, array_type, pointer, shape)
@@ -191,7 +209,7 @@ def _unbox(kind: ViewType, value: Any, c: Any) -> NativeValue:
         with then:
             address = c.pyapi.long_as_voidptr(number)
             c.pyapi.decref(number)
-            if kind is DATA:
+            if kind.in_row:
                 # the slot before the row holds the address of the table
                 slot = c.builder.bitcast(address, INT64.as_pointer())
                 table = c.builder.load(c.builder.gep(slot, [INT64(-1)]))

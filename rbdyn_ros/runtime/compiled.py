@@ -99,6 +99,43 @@ def fence(typing_context: Any) -> Any:  # noqa: ARG001
     return types.void(), generate
 
 
+def _element(context: Any, builder: Any, address: Any, index: Any, kind: Any) -> Any:
+    pointer = builder.inttoptr(address, context.get_data_type(kind).as_pointer())
+    return builder.load(builder.gep(pointer, [index]))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def number_at(typing_context: Any, address: Any, index: Any) -> Any:  # noqa: ARG001
+    """Read an entry of an array of floats that is known by its address."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return _element(context, builder, args[0], args[1], types.float64)
+
+    return types.float64(types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def set_number_at(typing_context: Any, address: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
+    """Write an entry of an array of floats that is known by its address."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], context.get_data_type(types.float64).as_pointer())
+        builder.store(args[2], builder.gep(pointer, [args[1]]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.float64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def word_at(typing_context: Any, address: Any, index: Any) -> Any:  # noqa: ARG001
+    """Read an entry of an array of integers that is known by its address."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return _element(context, builder, args[0], args[1], types.int64)
+
+    return types.int64(types.int64, types.int64), generate
+
+
 @kernel
 def steady_clock(timespec: Words) -> int:
     """Return CLOCK_MONOTONIC [ns]; time.monotonic_ns() is the same clock."""
@@ -114,6 +151,12 @@ def sleep_until(deadline: int, timespec: Words) -> None:
     timespec[1] = deadline % NANOSECONDS
     while _clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, timespec.ctypes.data, 0) != 0:
         pass
+
+
+@kernel
+def write_word(words: Words, index: int, value: int) -> None:
+    """Write a word for another thread; it sees everything written before it."""
+    store_release(words, index, value)
 
 
 @kernel

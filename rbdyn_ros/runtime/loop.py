@@ -1,7 +1,7 @@
-"""The loop: wait, read commands, watchdog, clamp, advance, hand the state over. All compiled.
+"""The loop: wait, answer, take commands, choose efforts, advance, hand the state over. Compiled.
 
-Python writes control words and command records, and reads answers, statistics and state records;
-the loop never waits for it.
+What it shares with Python is declared in shared.py; it never waits for Python, except where it is
+asked to (waiting.py).
 """
 
 from __future__ import annotations
@@ -10,259 +10,165 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.follow import expand
 from rbdyn_ros.engine.forward import substep
-from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
-from rbdyn_ros.engine.optional import call_stage
-from rbdyn_ros.engine.passive import springs
-from rbdyn_ros.engine.rne import bias_force, rne_acc
-from rbdyn_ros.runtime.compiled import (
-    Floats,
-    Words,
-    kernel,
-    load_acquire,
-    notify,
-    sleep_until,
-    steady_clock,
-    store_release,
+from rbdyn_ros.engine.optional import data_at, model_at
+from rbdyn_ros.engine.spatial import add3, cross3, load3, sub3
+from rbdyn_ros.runtime.compiled import kernel, load_acquire, notify, steady_clock, store_release
+from rbdyn_ros.runtime.edits import perform
+from rbdyn_ros.runtime.efforts import choose_efforts, forget_commands
+from rbdyn_ros.runtime.link import deliver, forget_line, measure, pass_commands
+from rbdyn_ros.runtime.mailbox import post
+from rbdyn_ros.runtime.pushes import apply_pushes, take_pushes
+from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, STEPS, STOP
+from rbdyn_ros.runtime.waiting import (
+    follows_the_wall,
+    may_tick,
+    schedule,
+    stands,
+    steps_left,
+    wait_for_turn,
 )
-from rbdyn_ros.runtime.mailbox import fetch, post
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
-
-# settings: fixed while the loop runs
-PERIOD, TIMEOUT, POLICY, EVENT = range(4)  # [ns], [ns], one of ON_TIMEOUT, an eventfd
-NSETTINGS = 4
-ON_TIMEOUT = ("zero", "gravity", "hold")
-ZERO, GRAVITY, HOLD = range(len(ON_TIMEOUT))
-
-# control: what Python asks for, and in the second half what the loop has done of it
-STOP, PAUSE, STEPS, RESETS = range(4)
-DONE = 4
-NCONTROL = 8
-
-# statistics, each written by the loop only
-TICKS, OVERRUNS, LATEST, ACTIVE, MISSED = range(5)  # -, -, worst lateness [ns], run time [ns], -
-NSTATISTICS = 5
-
-# words of a state record
-TICK, PAUSED, FAULT, SATURATED = range(4)  # -, 0/1, joint or -1, dof or -1
-STALE, BAD, SINGULAR = range(4, 7)  # dofs, Data.nbad, Data.nsingular
-NSTATE = 7
-
-#: Time constant [s] in which `hold` brakes a joint.
-HOLD_TIME = 0.1
+    from rbdyn_ros.runtime.shared import Shared
 
 #: Beyond this [rad, m, rad/s or m/s] a state has diverged.
 HUGE = 1e6
 
 
 @kernel
-def run(
-    m: Model,
-    d: Data,
-    still: Data,
-    start: Floats,
-    dofs: Floats,
-    settings: Words,
-    control: Words,
-    statistics: Words,
-    histogram: Words,
-    box_version: Words,
-    box_words: Words,
-    box_floats: Floats,
-    out_version: Words,
-    out_words: Words,
-    out_floats: Floats,
-    arrival: Words,
-    seen: Words,
-    command: Floats,
-    inbox: Floats,
-    saved: Floats,
-    state: Words,
-    row: Floats,
-    scratch: Words,
-) -> None:
-    """Run until control[STOP].
+def run(s: Shared) -> None:
+    """Run until asked to stop."""
+    m, d = _plant(s)
+    _begin(m, d, s)
+    while load_acquire(s.asked, STOP) == 0:
+        wait_for_turn(s)
+        _wake(s)
+        changed = _answer(s)
+        m, d = _plant(s)
+        nominal, still = _nominal(s)
+        ticked = not changed and may_tick(s)
+        if ticked:
+            s.watch += _ages(s)
+            pass_commands(s)
+            choose_efforts(m, d, nominal, still, s)
+            apply_pushes(m, d, s)
+            _advance(m, d, s)
+            s.ticks += 1
+        if changed or ticked:
+            _observe(m, d, s)
+        if changed or (ticked and (s.fault >= 0 or s.tick % s.every == 0)):
+            _hand_over(m, d, s)
+        _acknowledge(s, ticked)
+        schedule(s, ticked)
 
-    `m` and `d` are the robot and its state, `still` a second Data for computing efforts; what its
-    own Model says of actuators decides who shares them where loops are closed. `start` is the
-    (nq,) position after a reset. `dofs` is (2, nv): 1 where an effort acts, effort limit.
-    `settings`, `control`, `statistics`: see the constants above. `histogram` counts wake-ups by
-    lateness [us]; its last entry holds all that are later. `box_...` is the mailbox of commands,
-    arrival [ns] and effort per dof; `out_...` that of states. The rest is work space.
-    """
-    period = settings[PERIOD]
-    state[TICK] = 0
-    state[SATURATED] = -1
-    state[FAULT] = -1
-    _forget_commands(seen, settings[TIMEOUT])
+
+@kernel
+def _plant(s):
+    """Return the Model that moves and its Data."""
+    return model_at(s.plant), data_at(s.plant, s.row_address)
+
+
+@kernel
+def _nominal(s):
+    """Return the Model that efforts are computed with, and its Data."""
+    return model_at(s.nominal), data_at(s.nominal, s.still_address)
+
+
+@kernel
+def _ages(s):
+    """Return by how much commands grow older in this tick: never by more than is simulated."""
+    return min(s.elapsed, s.period) if follows_the_wall(s) else s.period
+
+
+@kernel
+def _begin(m, d, s):
+    s.saturated = -1
+    s.fault = -1
+    s.paused = stands(s)
+    forget_line(s)
+    forget_commands(s)
     if m.nvall > m.nv:
         expand(m, d)
-    _hand_over(m, d, state, row, out_version, out_words, out_floats, settings[EVENT], scratch)
-    last = steady_clock(scratch)
-    standing = 0  # how long the watchdog's clock has stood still [ns]
-    deadline = last + period
-    while load_acquire(control, STOP) == 0:
-        sleep_until(deadline, scratch)
-        now = steady_clock(scratch)
-        _note_lateness(statistics, histogram, now - deadline)
-        pause = load_acquire(control, PAUSE)
-        steps = load_acquire(control, STEPS)
-        resets = load_acquire(control, RESETS)
-        halted = state[FAULT] >= 0 or (pause != 0 and steps == control[DONE + STEPS])
-        if halted:
-            standing += now - last
-        else:
-            statistics[ACTIVE] += now - last
-        last = now
-        watch = now - standing
-        record = fetch(box_version, box_words, box_floats, 0, arrival, inbox)
-        if record > 0:
-            _take_commands(arrival, inbox, now, watch, seen, command)
-        statistics[MISSED] += record < 0
-        changed = state[PAUSED] != pause
-        state[PAUSED] = pause
-        if resets != control[DONE + RESETS]:
-            # a reset takes a tick, so that its state has a stamp of its own
-            _reset(m, d, start, state)
-            _forget_loops(d)
-            _forget_loops(still)
-            _forget_commands(seen, settings[TIMEOUT] - watch)
-            changed = True
-        elif not halted:
-            _choose_effort(m, d, still, dofs, settings, command, seen, watch, state)
-            _advance(m, d, state, saved)
-            statistics[TICKS] += 1
-            changed = True
-        if changed:
-            _hand_over(
-                m, d, state, row, out_version, out_words, out_floats, settings[EVENT], scratch
-            )
-        store_release(control, DONE + PAUSE, pause)
-        store_release(control, DONE + RESETS, resets)
-        if steps != control[DONE + STEPS]:
-            store_release(control, DONE + STEPS, control[DONE + STEPS] + 1)
-        deadline += period
-        # late by a whole period: start anew from here, never catch up in a burst
-        finished = steady_clock(scratch)
-        if finished >= deadline:
-            statistics[OVERRUNS] += 1
-            deadline = finished + period
+    _observe(m, d, s)
+    _hand_over(m, d, s)
+    store_release(s.done, PAUSE, s.paused)
+    s.woken = steady_clock(s.scratch)
+    s.deadline = s.woken + load_acquire(s.asked, PACE)
 
 
 @kernel
-def _note_lateness(statistics: Words, histogram: Words, lateness: int) -> None:
-    statistics[LATEST] = max(statistics[LATEST], lateness)
-    histogram[min(max(lateness // 1000, 0), len(histogram) - 1)] += 1
+def _wake(s):
+    now = steady_clock(s.scratch)
+    s.elapsed = now - s.woken
+    s.woken = now
+    if s.halted == 0:
+        s.active += s.elapsed
 
 
 @kernel
-def _forget_commands(seen: Words, timeout: int) -> None:
-    """Make every command too old: seen at -timeout - 1 when the watchdog's clock shows 0."""
-    for k in range(len(seen) // 2):
-        seen[len(seen) // 2 + k] = -timeout - 1
+def _answer(s):
+    """Do what was asked; return whether there is something to hand over."""
+    take_pushes(s)
+    changed = False
+    edits = load_acquire(s.asked, EDITS)
+    if edits != s.performed:
+        m, d = _plant(s)
+        _, still = _nominal(s)
+        changed = perform(m, d, still, s)
+        s.performed = edits
+    paused = stands(s)
+    if s.paused != paused:
+        s.paused = paused
+        changed = True
+    s.halted = s.fault >= 0 or (s.paused and not steps_left(s))
+    return changed
 
 
 @kernel
-def _take_commands(
-    arrival: Words, inbox: Floats, now: int, watch: int, seen: Words, command: Floats
-) -> None:
-    """Note new commands and when they came, by the watchdog's clock: it stands while paused."""
-    nv = len(inbox)
-    for k in range(nv):
-        if arrival[k] != seen[k]:
-            seen[k] = arrival[k]
-            seen[nv + k] = watch - (now - arrival[k])
-            command[k] = inbox[k]
+def _acknowledge(s, ticked):
+    """Tell Python what has been done, after the state that shows it."""
+    store_release(s.done, EDITS, s.performed)
+    store_release(s.done, PAUSE, s.paused)
+    if steps_left(s):
+        if s.fault >= 0:
+            store_release(s.done, STEPS, load_acquire(s.asked, STEPS))
+        elif ticked:
+            store_release(s.done, STEPS, s.done[STEPS] + 1)
 
 
 @kernel
-def _choose_effort(
-    m: Model,
-    d: Data,
-    still: Data,
-    dofs: Floats,
-    settings: Words,
-    command: Floats,
-    seen: Words,
-    watch: int,
-    state: Words,
-) -> None:
-    """Write qfrc_applied: commands, or the policy where they are too old; clamped."""
-    nv = m.nv
-    timeout, policy = settings[TIMEOUT], settings[POLICY]
-    # slow enough for the timestep: a joint must not be thrown back by one brake
-    rate = 1.0 / max(HOLD_TIME, 10.0 * m.opt.timestep) if policy == HOLD else 0.0
-    state[SATURATED] = -1
-    state[STALE] = 0
-    for k in range(nv):
-        stale = dofs[0, k] != 0.0 and watch - seen[nv + k] > timeout
-        state[STALE] += stale
-        still.qvel[k] = d.qvel[k] if policy == HOLD else 0.0
-        # joints that close loops cannot brake one without the other, nor those without effort
-        still.qacc[k] = -rate * d.qvel[k] if stale or m.nefc > 0 else 0.0
-    if state[STALE] > 0 and policy != ZERO:
-        _carry(m, d, still)
-    for k in range(nv):
-        effort = command[k]
-        if watch - seen[nv + k] > timeout:
-            effort = 0.0 if policy == ZERO else still.qfrc_inverse[k]
-        clamped = min(max(effort, -dofs[1, k]), dofs[1, k])
-        if clamped != effort and dofs[0, k] != 0.0:
-            state[SATURATED] = k
-        d.qfrc_applied[k] = dofs[0, k] * clamped
-
-
-@kernel
-def _carry(m: Model, d: Data, still: Data) -> None:
-    """Write still.qfrc_inverse: what carries the robot at still.qvel and causes still.qacc.
-
-    Springs carry their part. Of what else is passive nothing is counted: damping and friction may
-    help to brake. Where loops are closed the joints that take efforts share what is left for all
-    by least squares, and qacc need not agree with the loops: what happens is the motion nearest
-    to it (Gauss's principle of least constraint).
-    """
-    for k in range(m.nq):
-        still.qpos[k] = d.qpos[k]
-    still.time = d.time
-    poses(m, still)
-    com_pos(m, still)
-    com_vel(m, still)
-    for k in range(m.nv):
-        still.qfrc_passive[k] = 0.0
-    if m.nstiff + m.nspring > 0 and m.opt.passive:
-        springs(m, still)
-    bias_force(m, still)
-    rne_acc(m, still)
-    if m.nefc > 0:
-        call_stage(m.constraint_stage, m, still)
-        call_stage(m.share_stage, m, still)
-
-
-@kernel
-def _advance(m: Model, d: Data, state: Words, saved: Floats) -> None:
-    """One timestep; a diverged one is undone and latches a fault."""
+def _advance(m, d, s):
+    """The physics steps of a tick; one that diverged is undone and latches a fault."""
     nq = m.nq
-    for k in range(nq):
-        saved[k] = d.qpos[k]
+    for n in range(nq):
+        s.saved[n] = d.qpos[n]
     for k in range(m.nv):
-        saved[nq + k] = d.qvel[k]
+        s.saved[nq + k] = d.qvel[k]
     start = d.time
-    substep(m, d)
+    for _ in range(s.decimation):
+        for k in range(m.nv):
+            if s.stuck[k] != 0.0:
+                d.qvel[k] = 0.0
+            s.before[k] = d.qvel[k]
+        substep(m, d)
     if m.nvall > m.nv:
         expand(m, d)
-    state[BAD] = d.nbad
-    state[SINGULAR] = d.nsingular
-    state[FAULT] = _diverged(m, d)
-    if state[FAULT] < 0:
-        state[TICK] += 1
+    s.bad = d.nbad
+    s.singular = d.nsingular
+    s.fault = _diverged(m, d)
+    if s.fault < 0:
+        s.tick += 1
+        for k in range(m.nv):
+            s.row_qacc[k] = (d.qvel[k] - s.before[k]) / m.opt.timestep
         return
     d.time = start
-    for k in range(nq):
-        d.qpos[k] = saved[k]
+    for n in range(nq):
+        d.qpos[n] = s.saved[n]
     for k in range(m.nv):
-        d.qvel[k] = saved[nq + k]
+        d.qvel[k] = s.saved[nq + k]
+        s.row_qacc[k] = 0.0
     if m.nvall > m.nv:
         expand(m, d)
 
@@ -280,7 +186,7 @@ def _diverged(m: Model, d: Data) -> int:
 
 
 @kernel
-def _owner(m: Model, address: Words, k: int) -> int:
+def _owner(m, address, k):
     """Return the joint whose entries, beginning at its address, hold entry k."""
     owner = 0
     nearest = -1
@@ -292,49 +198,39 @@ def _owner(m: Model, address: Words, k: int) -> int:
 
 
 @kernel
-def _reset(m: Model, d: Data, start: Floats, state: Words) -> None:
-    for k in range(m.nq):
-        d.qpos[k] = start[k]
+def _observe(m, d, s):
+    """Write the state and what encoders see of it; a joint without own dof has no effort."""
+    for n in range(m.nqall):
+        s.row_qpos[n] = d.qpos_all[n]
+    for k in range(m.nvall):
+        s.row_qvel[k] = d.qvel_all[k]
     for k in range(m.nv):
-        d.qvel[k] = 0.0
-        d.qfrc_applied[k] = 0.0
-    if m.nvall > m.nv:
-        expand(m, d)
-    state[TICK] += 1
-    state[FAULT] = -1
-    state[SATURATED] = -1
+        s.row_effort[k] = d.qfrc_applied[k]
+    s.row_time = d.time
+    measure(m, s)
 
 
 @kernel
-def _forget_loops(d: Data) -> None:
-    """Forget where joints that close loops were: from a NaN they would never be found again."""
-    for k in range(len(d.loop_data)):
-        d.loop_data[k] = 0.0
+def _hand_over(m, d, s):
+    deliver(s)
+    for i in range(m.nbody):
+        for n in range(6):
+            s.row_xfrc[i, n] = d.xfrc_applied[i, n]
+    if m.ngeom > 0:
+        _note_contact(m, d, s)
+    post(s.state_version, s.state_slots, s.state_float_slots, s.state, s.row)
+    s.saturated = -1
+    notify(s.states_bell, s.scratch)
 
 
 @kernel
-def _hand_over(
-    m: Model,
-    d: Data,
-    state: Words,
-    row: Floats,
-    version: Words,
-    words: Words,
-    floats: Floats,
-    event: int,
-    scratch: Words,
-) -> None:
-    """Post qpos_all, qvel_all, effort and time.
-
-    The effort is 0 where a joint is driven over time or follows another.
-    """
-    nq, nv = m.nqall, m.nvall
-    for k in range(nq):
-        row[k] = d.qpos_all[k]
-    for k in range(nv):
-        row[nq + k] = d.qvel_all[k]
-    for k in range(m.nv):
-        row[nq + nv + k] = d.qfrc_applied[k]
-    row[nq + 2 * nv] = d.time
-    post(version, words, floats, state, row)
-    notify(event, scratch)
+def _note_contact(m, d, s):
+    """Write contact forces as xfrc_applied has them; Data has them about the tree's com."""
+    for i in range(1, m.nbody):
+        about, xipos = load3(d.subtree_com, m.body_rootid[i]), load3(d.xipos, i)
+        force = (d.cfrc_contact[i, 3], d.cfrc_contact[i, 4], d.cfrc_contact[i, 5])
+        moment = (d.cfrc_contact[i, 0], d.cfrc_contact[i, 1], d.cfrc_contact[i, 2])
+        torque = add3(moment, cross3(sub3(about, xipos), force))
+        for n in range(3):
+            s.row_contact[i, n] = force[n]
+            s.row_contact[i, 3 + n] = torque[n]

@@ -14,7 +14,7 @@ Orderings (they hold on ARM as well as on x86):
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,25 +33,23 @@ TRIES = 8
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """Slots for records of `nwords` integers and `nfloats` floats.
+    """Slots for records.
 
     Attributes:
-        version: (8,) the first is the version, the others keep its cache line for itself.
-        words: (depth, nwords).
-        floats: (depth, nfloats).
+        version: the first is the version, the others keep its cache line for itself.
+        words: (depth, n) integers.
+        floats: (depth, n).
     """
 
-    nwords: int
-    nfloats: int
-    depth: int
-    version: Words = field(init=False, repr=False)
-    words: Words = field(init=False, repr=False)
-    floats: Floats = field(init=False, repr=False)
+    version: Words
+    words: Words
+    floats: Floats
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "version", np.zeros(8, np.int64))
-        object.__setattr__(self, "words", np.zeros((self.depth, self.nwords), np.int64))
-        object.__setattr__(self, "floats", np.zeros((self.depth, self.nfloats)))
+    @staticmethod
+    def make(nwords: int, nfloats: int, depth: int) -> Mailbox:
+        """Return one of its own memory."""
+        words = np.zeros((depth, nwords), np.int64)
+        return Mailbox(np.zeros(8, np.int64), words, np.zeros((depth, nfloats)))
 
     @property
     def arrays(self) -> tuple[Words, Words, Floats]:

@@ -2,200 +2,147 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rbdyn_ros.api import make_data
 from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
-from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.runtime import loop, realtime
-from rbdyn_ros.runtime.compiled import NANOSECONDS, Floats, Words, wait_notified
+from rbdyn_ros.runtime import edits, loop, realtime, shared
+from rbdyn_ros.runtime.bell import Bell
+from rbdyn_ros.runtime.compiled import NANOSECONDS, Floats, Words, write_word
 from rbdyn_ros.runtime.mailbox import Mailbox, fetch, post
+from rbdyn_ros.runtime.orders import PER_DOF, Command, Faults, Trajectory, Wrench
+from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME, ON_TIMEOUT, Settings
+from rbdyn_ros.runtime.shared import Shared
+from rbdyn_ros.runtime.state import Layout, State
+from rbdyn_ros.runtime.timing import RecentFactor, Timing
 
-#: States kept for a reader that is late; beyond that it misses some.
-DEPTH = 64
 #: A thread that finds so many states waiting takes the latest.
 BACKLOG = 16
-HISTOGRAM = 10_001  # [us], the last entry holds all above
+#: Rotor inertia of a joint that is stuck [kg m^2 or kg]: nothing moves it.
+STUCK = 1e9
+#: The loop answers within this time and some ticks [s].
+PATIENCE = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How a loop runs.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Push:
+    """A wrench, its number among all, where it lies in the loop's table, and its stream."""
 
-    Attributes:
-        command_timeout: age at which a command is given up [s].
-        on_timeout: what then drives the joint, one of loop.ON_TIMEOUT.
-        start_paused: begin paused.
-        realtime: what to ask of the system, see realtime.obtain.
-    """
-
-    command_timeout: float = 0.1
-    on_timeout: str = "zero"
-    start_paused: bool = False
-    realtime: realtime.Mode = "try"
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """One record of the loop.
-
-    Attributes:
-        row: qpos_all, qvel_all, effort of as many, and time, a copy; see the properties.
-        tick: timesteps and resets since the start.
-        paused: whether the loop stands on request.
-        fault: the joint whose state diverged, -1 if none; the state is then the last good one.
-        saturated: a dof whose effort was clamped in this tick, -1 if none.
-        stale: number of dofs without a command that is young enough.
-        bad: see Data.nbad.
-        singular: see Data.nsingular.
-        missed: records lost between the one before and this one.
-    """
-
-    m: Model
-    row: Floats
-    tick: int
-    paused: bool
-    fault: int
-    saturated: int
-    stale: int
-    bad: int
-    singular: int
-    missed: int
-
-    @property
-    def qpos(self) -> Floats:
-        """Position as in Data."""
-        return self.row[: self.m.nq]
-
-    @property
-    def qvel(self) -> Floats:
-        """Velocity as in Data."""
-        return self.row[self.m.nqall : self.m.nqall + self.m.nv]
-
-    @property
-    def effort(self) -> Floats:
-        """Per dof, the effort that led here: commanded or by policy, clamped [N m or N]."""
-        start = self.m.nqall + self.m.nvall
-        return self.row[start : start + self.m.nv]
-
-    @property
-    def time(self) -> float:
-        """Simulated time as in Data [s]."""
-        return float(self.row[-1])
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """How punctual the loop was, since its start.
-
-    Attributes:
-        ticks: timesteps made.
-        overruns: periods that ended too late; the schedule then began anew.
-        real_time_factor: simulated time by the time not paused.
-        p50, p99, worst: lateness of wake-ups [us].
-    """
-
-    ticks: int
-    overruns: int
-    real_time_factor: float
-    p50: float
-    p99: float
-    worst: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.ticks} timesteps, real-time factor {self.real_time_factor:.4f}, wake-up "
-            f"lateness p50 {self.p50:.0f} us, p99 {self.p99:.0f} us, worst {self.worst:.0f} us, "
-            f"{self.overruns} overruns"
-        )
+    number: int
+    slot: int
+    wrench: Wrench
+    stream: str
 
 
 class Runtime:
-    """Simulates a robot in real time on its own thread.
+    """Simulates a robot on a thread of its own.
 
-    `command` may be called by one thread and `next_state` by one other.
+    `next_state` may be called by one thread; everything else by any.
 
     Args:
-        m: the robot; m.opt.timestep is the period, rounded to nanoseconds.
+        m: the robot; m.opt.timestep is that of the physics.
         settings: see Settings.
         start: (nq,) position at the start and after a reset; m.qpos0 if None.
+        bell: rung for every state; several runtimes may share one. Its own if None.
+
+    Attributes:
+        period_ns: length of a tick [ns].
+        grant: what the system granted.
+        plant: the Model that moves: m, or what set_plant and stuck joints made of it.
+        real_time_factor: that was asked for.
 
     Raises:
-        ParameterError: on_timeout is not one of loop.ON_TIMEOUT.
         RbdynError: compilation is switched off.
     """
 
-    def __init__(self, m: Model, settings: Settings, start: Floats | None = None) -> None:
+    def __init__(
+        self,
+        m: Model,
+        settings: Settings,
+        start: Floats | None = None,
+        bell: Bell | None = None,
+    ) -> None:
         if jit.DISABLED:
             text = "the real-time loop is compiled; unset NUMBA_DISABLE_JIT to run the simulator."
             raise RbdynError(Finding("no-jit", text))
         self.m = m
         self.settings = settings
-        self.period_ns = max(round(m.opt.timestep * NANOSECONDS), 1)
+        timestep_ns = max(round(m.opt.timestep * NANOSECONDS), 1)
+        self.period_ns = timestep_ns * settings.control_decimation
         self.start_position = np.array(m.qpos0 if start is None else start, np.float64)
         self.grant = realtime.Grant()
-        self._commands = Mailbox(nwords=m.nv, nfloats=m.nv, depth=2)
-        self._states = Mailbox(nwords=loop.NSTATE, nfloats=_row_length(m), depth=DEPTH)
-        self._control = np.zeros(loop.NCONTROL, np.int64)
-        self._control[loop.PAUSE] = settings.start_paused
-        self._statistics = np.zeros(loop.NSTATISTICS, np.int64)
-        self._histogram = np.zeros(HISTOGRAM, np.int64)
-        self._settings = self._loop_settings()
-        self._arrival, self._effort = np.zeros(m.nv, np.int64), np.zeros(m.nv)
+        self.bell = bell or Bell()
+        self._own_bell = bell is None
+        self._orders_bell = Bell()
+        self._shared = s = Shared(m)
+        self._layout = Layout(m)
+        assert self._layout.length == len(s.row)
+        self._commands = Mailbox(s.command_version, s.command_words, s.command_floats)
+        self._pushes = Mailbox(s.push_version, s.push_words, s.push_floats)
+        self._states = Mailbox(s.state_version, s.state_slots, s.state_float_slots)
+        self._write_settings()
+        self._d, self._still = make_data(m), make_data(_for_efforts(m))
+        self._d.qpos = self.start_position
+        s.row_address[()], s.still_address[()] = self._d.address, self._still.address
+        self._without_faults, self._faults = m, Faults.none(m.nv)
+        self._models = self.plant, _ = m, _for_efforts(m)
+        s.plant[()], s.nominal[()] = (model.address for model in self._models)
+        self._pending_words = np.zeros((3, m.nv), np.int64)
+        self._pending_words[2] = -1
+        self._pending = np.zeros((5, m.nv))
+        self._push_list: list[_Push] = []
+        self._push_count = 0
         self._version = 0
-        self._inbox = np.zeros(loop.NSTATE, np.int64), np.zeros(_row_length(m))
-        self._poll = np.zeros(8, np.int64)
-        self._state = np.zeros(loop.NSTATE, np.int64)
-        self._arguments = self._loop_arguments()
+        self._inbox = np.zeros(shared.NSTATE_WORDS, np.int64), np.zeros(self._layout.length)
+        self._recent = RecentFactor()
+        self._command_lock, self._edit_lock = threading.Lock(), threading.Lock()
+        self._kept: dict[int, object] = {}
         self._thread: threading.Thread | None = None
         self._obtained = threading.Event()
         self._failure: BaseException | None = None
 
-    def _loop_settings(self) -> Words:
-        settings = np.zeros(loop.NSETTINGS, np.int64)
-        policy = self.settings.on_timeout
-        if policy not in loop.ON_TIMEOUT:
-            allowed = ", ".join(loop.ON_TIMEOUT)
-            text = f"on_timeout is '{policy}'; allowed is one of {allowed}."
-            raise ParameterError(Finding("on-timeout", text, "error", "on_timeout", None, policy))
-        settings[loop.PERIOD] = self.period_ns
-        settings[loop.TIMEOUT] = round(self.settings.command_timeout * NANOSECONDS)
-        settings[loop.POLICY] = loop.ON_TIMEOUT.index(policy)
-        settings[loop.EVENT] = -1
-        return settings
-
-    def _loop_arguments(self) -> tuple[Any, ...]:
-        m = self.m
-        d = make_data(m)
-        d.qpos = self.start_position
-        dofs = np.array([actuated(m), _effort_limit(m)])
-        work = (
-            np.zeros(m.nv, np.int64),  # arrival
-            np.zeros(2 * m.nv, np.int64),  # seen
-            np.zeros(m.nv),  # command
-            np.zeros(m.nv),  # inbox
-            np.zeros(m.nq + m.nv),  # saved
-            self._state,
-            np.zeros(_row_length(m)),  # row
-            np.zeros(8, np.int64),  # scratch
-        )
-        shared = (self._settings, self._control, self._statistics, self._histogram)
-        boxes = (*self._commands.arrays, *self._states.arrays)
-        return (m, d, _data_for_efforts(m), self.start_position, dofs, *shared, *boxes, *work)
+    def _write_settings(self) -> None:
+        s, given, m = self._shared, self.settings, self.m
+        s.period[()] = self.period_ns
+        s.decimation[()] = given.control_decimation
+        s.time_mode[()] = MODES_OF_TIME.index(given.time_mode)
+        s.timeout[()] = round(given.command_timeout * NANOSECONDS)
+        s.policy[()] = ON_TIMEOUT.index(given.on_timeout)
+        s.lockstep_timeout[()] = round(given.lockstep_timeout * NANOSECONDS)
+        s.every[()] = 1 if s.time_mode == LOCKSTEP else given.hand_over_every
+        s.servo_time[()] = given.servo_time_constant
+        s.seed[()] = given.seed
+        s.asked[shared.PAUSE] = given.start_paused
+        s.states_bell[()] = self.bell.descriptor
+        s.orders_bell[()] = self._orders_bell.descriptor
+        s.start_qpos[:] = self.start_position
+        s.dof_acts[:] = actuated(m)
+        s.dof_effort[:] = m.jnt_effort[m.dof_jntid]
+        s.dof_speed[:] = m.jnt_velocity[m.dof_jntid]
+        single = m.jnt_dofnum[m.dof_jntid] == 1
+        s.dof_qposadr[:] = np.where(single, m.jnt_qposadr[m.dof_jntid], -1)
+        limited = single & (m.jnt_limited[m.dof_jntid] == 1)
+        s.dof_low[:] = np.where(limited, m.jnt_range[m.dof_jntid, 0], -np.inf)
+        s.dof_high[:] = np.where(limited, m.jnt_range[m.dof_jntid, 1], np.inf)
+        required = s.dof_acts == 1
+        if given.lockstep_dofs is not None:
+            required = np.isin(np.arange(m.nv), given.lockstep_dofs)
+        s.dof_required[:] = required
+        self.set_real_time_factor(given.real_time_factor)
 
     def compile(self) -> None:
         """Compile the loop in this thread, where Ctrl-C interrupts it, by a run of no length."""
-        self._control[loop.STOP] = 1
-        loop.run(*self._arguments)
-        self._control[loop.STOP] = 0
+        self._shared.asked[shared.STOP] = 1
+        loop.run(self._shared)
+        self._shared.asked[shared.STOP] = 0
 
     def start(self) -> None:
         """Start the loop; returns when it runs.
@@ -203,7 +150,6 @@ class Runtime:
         Raises:
             ParameterError: the settings demand what the system refuses.
         """
-        self._settings[loop.EVENT] = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._thread = threading.Thread(target=self._run, name="rbdyn-loop")
         self._thread.start()
         self._obtained.wait()
@@ -213,35 +159,347 @@ class Runtime:
 
     def _run(self) -> None:
         try:
-            self.grant = realtime.obtain(self.settings.realtime)
+            # without deadlines a thread of high priority would only starve the others
+            fast = self.settings.time_mode == "fast"
+            self.grant = realtime.obtain("off" if fast else self.settings.realtime)
         except BaseException as error:  # noqa: BLE001 - start() raises it in the thread that asked
             self._failure = error
             return
         finally:
             self._obtained.set()
-        loop.run(*self._arguments)
+        loop.run(self._shared)
 
     def stop(self) -> None:
         """Stop the loop and wait for its end; harmless if it does not run."""
         if self._thread is None:
             return
-        self._control[loop.STOP] = 1
+        self._ask(shared.STOP, 1)
         if self._thread.is_alive():  # an interrupt may have come before it was started
             self._thread.join()
         self._thread = None
-        os.close(int(self._settings[loop.EVENT]))
+        self._orders_bell.close()
+        if self._own_bell:
+            self.bell.close()
 
-    def command(self, dofs: Words, efforts: Floats, arrival_ns: int | None = None) -> None:
-        """Set the effort of some dofs; the others keep theirs, which grow older.
+    # what moves the robot
+
+    def command(
+        self, command: Command, tick: int | None = None, arrival_ns: int | None = None
+    ) -> None:
+        """Command some dofs; the others keep what they have, which grows older.
 
         Args:
-            dofs: numbers of the dofs.
-            efforts: finite, one for each [N m or N].
+            command: checked by the caller: finite, dofs that take efforts.
+            tick: in lock-step, the tick it is for.
             arrival_ns: when the command came, by time.monotonic_ns(); now if None.
         """
-        self._arrival[dofs] = time.monotonic_ns() if arrival_ns is None else arrival_ns
-        self._effort[dofs] = efforts
-        post(*self._commands.arrays, self._arrival, self._effort)
+        k, words = command.dofs, self._pending_words
+        with self._command_lock:
+            arrival = time.monotonic_ns() if arrival_ns is None else arrival_ns
+            words[0, k] = np.maximum(arrival, words[0, k] + 1)  # it tells commands apart
+            words[1, k] = command.mode
+            words[2, k] = -1 if tick is None else tick
+            for row, name in enumerate(("position", "velocity", "effort", "stiffness", "damping")):
+                self._pending[row, k] = getattr(command, name)
+            post(*self._commands.arrays, words.reshape(-1), self._pending.reshape(-1))
+        if self.settings.time_mode == "lockstep":
+            self._orders_bell.ring()
+
+    def follow(self, trajectory: Trajectory) -> bool:
+        """Follow a trajectory from the next tick on, from where the joints are led now.
+
+        Returns:
+            False if the loop does not answer; so do all that return a bool.
+        """
+        return self._follow(_with_start(trajectory))
+
+    def stop_following(self) -> bool:
+        """End the trajectory that is under way; its joints stay where it has led them."""
+        return self._follow(None)
+
+    def _follow(self, offered: tuple[Trajectory, bool] | None) -> bool:
+        words = np.zeros(shared.NTRAJECTORY, np.int64)
+        if offered is not None:
+            trajectory, from_here = offered
+            head = len(trajectory.times), len(trajectory.dofs), trajectory.order, 0, from_here
+            arrays = (
+                trajectory.dofs,
+                trajectory.times,
+                trajectory.positions,
+                trajectory.velocities,
+                trajectory.accelerations,
+            )
+            words[:] = [*head, *(array.ctypes.data for array in arrays)]
+
+        def fill(s: Shared) -> None:
+            s.edit_trajectory[:] = words
+
+        # the loop reads its arrays until it has answered the next
+        return self._edit(edits.TRAJECTORY, fill, offered)
+
+    def push(self, wrench: Wrench, stream: str = "") -> bool:
+        """Let a wrench act from the next tick on; False if as many as can act already do.
+
+        Args:
+            wrench: checked by the caller.
+            stream: it takes the place of the last one of the same stream; empty: of none.
+        """
+        with self._command_lock:
+            acting = self._acting()
+            self._push_list = [p for p in acting if not stream or p.stream != stream]
+            taken = {push.slot for push in self._push_list}
+            free = [slot for slot in range(shared.NPUSH) if slot not in taken]
+            if not free:
+                return False
+            self._push_count += 1
+            self._push_list.append(_Push(self._push_count, free[0], wrench, stream))
+            self._post_pushes()
+            return True
+
+    def clear_wrenches(self) -> None:
+        """Let no wrench act any more."""
+        with self._command_lock:
+            self._push_list = []
+            self._post_pushes()
+
+    def wrenches(self) -> list[Wrench]:
+        """Return the wrenches that act, or will from the next tick on."""
+        with self._command_lock:
+            return [push.wrench for push in self._acting()]
+
+    def _acting(self) -> list[_Push]:
+        s = self._shared
+        newest, tick = int(s.push_newest), int(s.tick)
+        return [p for p in self._push_list if p.number > newest or s.push_until[p.slot] > tick]
+
+    def _post_pushes(self) -> None:
+        words = np.zeros((shared.NPUSH, 4), np.int64)
+        floats = np.zeros((shared.NPUSH, 9))
+        for p in self._push_list:
+            w = p.wrench
+            words[p.slot] = p.number, w.body, w.in_body, round(w.duration * NANOSECONDS)
+            floats[p.slot] = np.concatenate([w.point, w.force, w.torque])
+        post(*self._pushes.arrays, words.reshape(-1), floats.reshape(-1))
+
+    # the robot itself
+
+    @property
+    def faults(self) -> Faults:
+        """What goes wrong now."""
+        return self._faults
+
+    def set_faults(self, faults: Faults) -> bool:
+        """Change what goes wrong between controller and robot, from the next tick on.
+
+        Raises:
+            ParameterError: a delay is longer than the link remembers.
+        """
+        ticks = self._delays(faults)
+        arrays = [getattr(faults, name) for name in PER_DOF]
+        floats = [[faults.command_drop, faults.state_drop], *arrays, faults.stuck]
+        models = _models(self._without_faults, faults)
+
+        def fill(s: Shared) -> None:
+            s.edit_fault_words[:] = [*ticks, faults.link_loss]
+            s.edit_fault_floats[:] = np.concatenate(floats)
+            s.edit_plant[()], s.edit_nominal[()] = (m.address for m in models)
+
+        done = self._edit(edits.FAULTS, fill, models)
+        if done:
+            self._faults, self._models, self.plant = faults, models, models[0]
+        return done
+
+    def _delays(self, faults: Faults) -> list[int]:
+        longest = self._shared.sizes["nring"] - 2
+        findings, ticks = [], []
+        for name in ("command", "state"):
+            delay, jitter = (
+                round(getattr(faults, f"{name}_{part}") * NANOSECONDS / self.period_ns)
+                for part in ("delay", "jitter")
+            )
+            ticks += [delay, jitter]
+            if delay + jitter > longest:
+                allowed = f"together at most {longest * self.period_ns / NANOSECONDS:g} s"
+                text = (
+                    f"faults.{name}_delay and faults.{name}_jitter are {delay + jitter} ticks; "
+                    f"allowed are {allowed} ({longest} ticks)."
+                )
+                parameter = f"faults.{name}_delay"
+                findings.append(
+                    Finding("fault-delay", text, "error", parameter, None, "", allowed)
+                )
+        if findings:
+            raise ParameterError(findings)
+        return ticks
+
+    def set_plant(self, m: Model) -> bool:
+        """Exchange the Model that moves, between two ticks; its layout must be that of `m`."""
+        assert m.data_slots == self.m.data_slots
+        models = _models(m, self._faults)
+
+        def fill(s: Shared) -> None:
+            s.edit_plant[()], s.edit_nominal[()] = (m.address for m in models)
+
+        done = self._edit(edits.MODELS, fill, models)
+        if done:
+            self._without_faults, self._models, self.plant = m, models, models[0]
+        return done
+
+    def set_state(
+        self,
+        qpos: Floats,
+        qvel: Floats,
+        qpos_given: NDArray[np.bool_],
+        qvel_given: NDArray[np.bool_],
+    ) -> bool:
+        """Put some coordinates elsewhere, all between the same two ticks; it takes a tick.
+
+        Args:
+            qpos: (nq,), finite.
+            qvel: (nv,), finite.
+            qpos_given: which entries of qpos count.
+            qvel_given: which of qvel.
+        """
+
+        def fill(s: Shared) -> None:
+            s.edit_qpos[:], s.edit_qvel[:] = qpos, qvel
+            s.edit_qpos_given[:], s.edit_qvel_given[:] = qpos_given, qvel_given
+
+        return self._edit(edits.PLACE, fill)
+
+    def reset(self, time: bool = False, state: bool = True, seed: int | None = None) -> bool:
+        """Begin again; it takes a tick. Noise repeats from here on.
+
+        Args:
+            time: time begins anew; otherwise it goes on.
+            state: start position, at rest, without commands, wrenches and diverged states.
+            seed: of all noise; the present one if None.
+        """
+        words = time * edits.TIME + state * edits.STATE, seed is not None, seed or 0
+
+        def fill(s: Shared) -> None:
+            s.edit[1:] = words
+
+        return self._edit(edits.RESET, fill)
+
+    def _edit(self, kind: int, fill: Callable[[Shared], None], keep: object = None) -> bool:
+        """Have an edit made; what it needs is kept until the loop has answered another one."""
+        with self._edit_lock:
+            s = self._shared
+            # one that was never answered may still be made: its fields are not touched before
+            if self._thread is None or not self._answered(
+                shared.EDITS, int(s.asked[shared.EDITS])
+            ):
+                return False
+            fill(s)
+            s.edit[edits.KIND] = kind
+            # what the loop uses now, it uses until it has answered
+            self._kept[kind] = keep, self._kept.get(kind)
+            self._ask(shared.EDITS, int(s.asked[shared.EDITS]) + 1)
+            done = self._answered(shared.EDITS, int(s.asked[shared.EDITS]))
+            if done:
+                self._kept[kind] = keep
+            return done
+
+    def _ask(self, word: int, value: int) -> None:
+        write_word(self._shared.asked, word, value)
+        self._orders_bell.ring()
+
+    # time
+
+    @property
+    def tick(self) -> int:
+        """The tick the loop has reached."""
+        return int(self._shared.tick)
+
+    @property
+    def locked(self) -> bool:
+        """Whether lock-step waits for the commands of each tick."""
+        return bool(self._shared.locked)
+
+    @property
+    def paused(self) -> bool:
+        """Whether time stands on request."""
+        return bool(self._shared.done[shared.PAUSE])
+
+    @property
+    def faulty(self) -> bool:
+        """Whether time stands because the state diverged, until a reset."""
+        return bool(self._shared.fault >= 0)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether lock-step waits for commands now."""
+        return bool(self._shared.waiting)
+
+    def pause(self, paused: bool) -> bool:
+        """Stop or resume time; returns when the loop has done so.
+
+        The watchdog's clock stands as well, so commands do not grow old while paused.
+        """
+        self.ask_pause(paused)
+        return self.await_pause()
+
+    def ask_pause(self, paused: bool, at_tick: int = 0) -> None:
+        """Let time stand from a tick on, or go on; returns at once."""
+        # in this order, or time would stand for a moment
+        if paused:
+            self._ask(shared.PAUSE_TICK, at_tick)
+            self._ask(shared.PAUSE, 1)
+        else:
+            self._ask(shared.PAUSE, 0)
+            self._ask(shared.PAUSE_TICK, 0)
+
+    def await_pause(self) -> bool:
+        """Wait until what was asked for last is so."""
+        s = self._shared
+        left = max(0, int(s.asked[shared.PAUSE_TICK]) - self.tick)
+        return self._answered(shared.PAUSE, int(s.asked[shared.PAUSE]), left)
+
+    def step(self, ticks: int = 1) -> bool:
+        """Make ticks while paused, as fast as the mode of time allows."""
+        self.ask_steps(ticks)
+        return self.await_steps()
+
+    def ask_steps(self, ticks: int) -> None:
+        """Let ticks be made while paused; returns at once."""
+        s = self._shared
+        with self._edit_lock:
+            self._ask(
+                shared.STEPS, max(int(s.asked[shared.STEPS]), int(s.done[shared.STEPS])) + ticks
+            )
+
+    def await_steps(self) -> bool:
+        """Wait until all ticks that were asked for are made."""
+        s = self._shared
+        wanted = int(s.asked[shared.STEPS])
+        return self._answered(shared.STEPS, wanted, wanted - int(s.done[shared.STEPS]))
+
+    def cancel_steps(self) -> None:
+        """Make no more of the ticks asked for."""
+        with self._edit_lock:
+            self._ask(shared.STEPS, int(self._shared.done[shared.STEPS]))
+
+    def set_real_time_factor(self, factor: float) -> None:
+        """Let simulated time pass `factor` times as fast as that on the wall, in mode realtime."""
+        self.real_time_factor = factor
+        self._ask(shared.PACE, max(round(self.period_ns / factor), 1))
+
+    def _answered(self, word: int, value: int, ticks: int = 0) -> bool:
+        """Wait for the loop; more ticks mean more patience."""
+        s = self._shared
+        each = max(int(s.asked[shared.PACE]), self.period_ns) / NANOSECONDS
+        waits = s.time_mode == LOCKSTEP and s.lockstep_timeout > 0
+        each += float(s.lockstep_timeout) / NANOSECONDS if waits else 0.0
+        give_up = time.monotonic() + PATIENCE + (5.0 + 2.0 * ticks) * each
+        while s.done[word] < value if word == shared.STEPS else s.done[word] != value:
+            cancelled = word == shared.STEPS and s.asked[word] < value
+            if cancelled or time.monotonic() > give_up:
+                return False
+            time.sleep(2e-4)
+        return True
+
+    # what it does
 
     def next_state(self, timeout: float) -> State | None:
         """Wait for the state after the last one returned; None if none came in time.
@@ -249,76 +507,83 @@ class Runtime:
         Every state is returned once and in order, unless the caller falls BACKLOG behind.
 
         Args:
-            timeout: [s].
+            timeout: [s]; 0 looks only.
         """
+        give_up = time.monotonic() + timeout
         newest = int(self._states.version[0])
-        if newest == self._version:
-            wait_notified(int(self._settings[loop.EVENT]), int(timeout * 1e3), self._poll)
+        # what it rang for before may have been read already
+        while newest == self._version and time.monotonic() < give_up:
+            self.bell.wait(max(give_up - time.monotonic(), 1e-3))
             newest = int(self._states.version[0])
-        wanted = self._version + 1 if newest - self._version <= BACKLOG else 0
-        version = fetch(*self._states.arrays, wanted, *self._inbox)
+        # as fast as possible the loop waits for the reader, so nothing is left out
+        close = newest - self._version <= BACKLOG or self.settings.time_mode == "fast"
+        version = fetch(*self._states.arrays, self._version + 1 if close else 0, *self._inbox)
         if version <= 0:
             return None
         missed, self._version = version - self._version - 1, version
-        return self._as_state(missed)
+        self._shared.asked[shared.READ] = version
+        return self._as_state(*self._inbox, missed)
 
-    def _as_state(self, missed: int) -> State:
-        words, floats = self._inbox
-        tick, paused, fault, saturated, stale, bad, singular = words.tolist()
-        row, stands = floats.copy(), bool(paused)
-        return State(self.m, row, tick, stands, fault, saturated, stale, bad, singular, missed)
+    def latest(self) -> State:
+        """Return the last state that was handed over; there is one once the loop has started."""
+        words, row = np.zeros(shared.NSTATE_WORDS, np.int64), np.zeros(self._layout.length)
+        while fetch(*self._states.arrays, 0, words, row) <= 0:
+            time.sleep(1e-4)
+        return self._as_state(words, row, 0)
+
+    def _as_state(self, words: Words, row: Floats, missed: int) -> State:
+        tick, epoch, paused, fault, saturated, stale, bad, singular, following, measured = (
+            words.tolist()
+        )
+        return State(
+            self.m,
+            self._layout,
+            row.copy(),
+            tick,
+            epoch,
+            bool(paused),
+            fault,
+            saturated,
+            stale,
+            bad,
+            singular,
+            bool(following),
+            measured,
+            missed,
+        )
+
+    def state_hash(self) -> str:
+        """Return the hash of the latest state, see State.hash."""
+        return self.latest().hash()
+
+    def command_age(self) -> float:
+        """Age of the oldest command in force [s], infinite before the first."""
+        s = self._shared
+        return float(s.age) / NANOSECONDS if s.begun else float("inf")
 
     @property
-    def paused(self) -> bool:
-        """Whether time stands on request."""
-        return bool(self._control[loop.DONE + loop.PAUSE])
+    def saturated_ticks(self) -> int:
+        """Ticks in which some effort was clamped."""
+        return int(self._shared.clamped)
 
     @property
-    def faulty(self) -> bool:
-        """Whether time stands because the state diverged, until a reset."""
-        return bool(self._state[loop.FAULT] >= 0)
-
-    def pause(self, paused: bool) -> bool:
-        """Stop or resume time; returns when the loop has done so, False if it does not answer.
-
-        The watchdog's clock stands as well, so commands do not grow old while paused.
-        """
-        self._control[loop.PAUSE] = paused
-        return self._answered(loop.PAUSE, int(paused))
-
-    def step(self) -> bool:
-        """Make one timestep while paused; False if the loop does not answer."""
-        self._control[loop.STEPS] += 1
-        return self._answered(loop.STEPS, int(self._control[loop.STEPS]))
-
-    def reset(self) -> bool:
-        """Go back to the start position, at rest, without commands and faults; time goes on.
-
-        The reset takes one tick. Returns False if the loop does not answer.
-        """
-        self._control[loop.RESETS] += 1
-        return self._answered(loop.RESETS, int(self._control[loop.RESETS]))
-
-    def _answered(self, word: int, value: int) -> bool:
-        give_up = time.monotonic() + 1.0 + 5e-9 * self.period_ns
-        while self._control[loop.DONE + word] != value:
-            if time.monotonic() > give_up:
-                return False
-            time.sleep(2e-4)
-        return True
+    def lockstep_timeouts(self) -> int:
+        """How often lock-step waited in vain."""
+        return int(self._shared.given_up)
 
     def timing(self) -> Timing:
         """Return how punctual the loop was until now."""
-        counts = np.cumsum(self._histogram)
-        p50, p99 = (float(np.searchsorted(counts, q * counts[-1])) for q in (0.5, 0.99))
-        ticks, active = int(self._statistics[loop.TICKS]), int(self._statistics[loop.ACTIVE])
-        return Timing(
-            ticks,
-            int(self._statistics[loop.OVERRUNS]),
-            ticks * self.period_ns / active if active else 1.0,
-            p50,
-            p99,
-            self._statistics[loop.LATEST] / 1e3,
+        s = self._shared
+        return Timing.of(
+            int(s.ticks),
+            int(s.overruns),
+            self.period_ns,
+            int(s.active),
+            s.lateness,
+            int(s.latest),
+            s.work,
+            int(s.longest),
+            self._recent,
         )
 
 
@@ -326,9 +591,9 @@ def warm(m: Model) -> None:
     """Compile the loop, or take it from the cache, and let it run for some ticks."""
     rehearsal = Runtime(m, Settings(realtime="off", on_timeout="hold"))
     rehearsal.compile()
-    rehearsal.command(np.arange(m.nv), np.zeros(m.nv), arrival_ns=0)
     try:
         rehearsal.start()
+        rehearsal.command(Command.of_efforts(np.arange(m.nv), np.zeros(m.nv)), arrival_ns=1)
         for _ in range(5):
             rehearsal.next_state(1.0)
         rehearsal.reset()
@@ -347,17 +612,32 @@ def actuated(m: Model) -> Words:
     return dofs
 
 
-def _data_for_efforts(m: Model) -> Data:
-    """Return a Data of a Model in which no joint is actuated but those that take efforts."""
+def _for_efforts(m: Model) -> Model:
+    """Return a Model in which no joint is actuated but those that take efforts."""
     joints = np.zeros(m.njnt, np.int64)
     joints[m.dof_jntid] = actuated(m)
-    return make_data(m.replaced(jnt_actuated=joints))
+    return m.replaced(jnt_actuated=joints)
 
 
-def _row_length(m: Model) -> int:
-    return int(m.nqall + 2 * m.nvall + 1)
+def _models(m: Model, faults: Faults) -> tuple[Model, Model]:
+    """Return the Model that moves and the one that efforts are computed with."""
+    plant = m
+    if faults.stuck.any():
+        plant = m.replaced(dof_armature=np.where(faults.stuck, STUCK, m.dof_armature))
+    return plant, _for_efforts(m)
 
 
-def _effort_limit(m: Model) -> Floats:
-    limit: Floats = np.array(m.jnt_effort[m.dof_jntid], np.float64)
-    return limit
+def _with_start(trajectory: Trajectory) -> tuple[Trajectory, bool]:
+    """Return the trajectory, and whether the loop fills in a first point at its time 0."""
+    if trajectory.times[0] == 0.0:
+        return trajectory, False
+    blank = np.zeros((1, len(trajectory.dofs)))
+    begun = Trajectory(
+        trajectory.dofs,
+        np.concatenate([[0.0], trajectory.times]),
+        np.vstack([blank, trajectory.positions]),
+        np.vstack([blank, trajectory.velocities]),
+        np.vstack([blank, trajectory.accelerations]),
+        trajectory.order,
+    )
+    return begun, True

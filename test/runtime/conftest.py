@@ -1,6 +1,7 @@
 """A loop that runs for the length of a test."""
 
 import pytest
+from running import wait_until
 
 
 @pytest.fixture
@@ -14,6 +15,8 @@ def start():
         runtime = Runtime(m, Settings(**{"realtime": "off", **settings}), position)
         running.append(runtime)
         runtime.start()
+        # the first one may have to be compiled
+        wait_until(lambda: runtime.paused == runtime.settings.start_paused, 300.0)
         return runtime
 
     yield begin

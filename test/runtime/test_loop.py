@@ -13,8 +13,10 @@ from rbdyn_ros.engine import jit
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
-from rbdyn_ros.runtime import loop, realtime
+from rbdyn_ros.runtime import realtime
+from rbdyn_ros.runtime.orders import Command
 from rbdyn_ros.runtime.runtime import Runtime, Settings, warm
+from rbdyn_ros.runtime.settings import HOLD, ON_TIMEOUT
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def arm():
 
 def test_it_moves_exactly_as_step(arm, start):
     runtime = start(arm, command_timeout=100.0, start_paused=True)
-    runtime.command(np.arange(7), np.linspace(-1.0, 1.0, 7))
+    runtime.command(Command.of_efforts(np.arange(7), np.linspace(-1.0, 1.0, 7)))
     d = rb.make_data(arm)
     d.qfrc_applied = np.linspace(-1.0, 1.0, 7)
     for _ in range(20):
@@ -51,7 +53,7 @@ def test_gravity_policy_carries_what_inverse_dynamics_says(arm, start):
 def test_hold_brakes_and_then_stands(arm, start):
     runtime = start(arm, np.array([0.0, 0.9, 0.0, 0.4, 0.0, 0.5, 0.0]), on_timeout="hold")
     for _ in range(10):
-        runtime.command(np.array([0]), np.array([60.0]))
+        runtime.command(Command.of_efforts(np.array([0]), np.array([60.0])))
         states_for(runtime, 0.01)
     fastest = max(abs(state.qvel[0]) for state in states_for(runtime, 0.15))
     rested = states_for(runtime, 1.0)[-1]
@@ -63,7 +65,7 @@ def test_hold_brakes_and_then_stands(arm, start):
 
 def test_efforts_are_clamped(arm, start):
     runtime = start(arm)
-    runtime.command(np.array([6]), np.array([-1e9]))
+    runtime.command(Command.of_efforts(np.array([6]), np.array([-1e9])))
     states = states_for(runtime, 0.05)
     assert min(state.effort[6] for state in states) == -20.0
     assert any(state.saturated == 6 for state in states)
@@ -72,7 +74,7 @@ def test_efforts_are_clamped(arm, start):
 def test_commands_do_not_age_while_paused(arm, start):
     runtime = start(arm)
     assert runtime.pause(True)
-    runtime.command(np.array([0]), np.array([3.0]))
+    runtime.command(Command.of_efforts(np.array([0]), np.array([3.0])))
     time.sleep(0.3)
     assert runtime.step()
     assert states_for(runtime, 0.05)[-1].effort[0] == 3.0
@@ -82,7 +84,9 @@ def test_commands_do_not_age_while_paused(arm, start):
 
 def test_a_diverged_state_is_frozen_until_reset(arm, start):
     runtime = start(arm)
-    runtime.command(np.array([0]), np.array([np.nan]))  # the gate would not let it through
+    runtime.command(
+        Command.of_efforts(np.array([0]), np.array([np.nan]))
+    )  # the gate would not let it through
     states = states_for(runtime, 0.1)
     last = states[-1]
     assert last.fault == 0
@@ -146,7 +150,7 @@ def test_driven_joints_stand_in_the_state(start):
 
 def test_a_fault_names_the_joint(start):
     runtime = start(driven_and_free(rb.Trajectory((0.0, 1.0), (0.0, 1.0))))
-    runtime.command(np.array([0]), np.array([np.nan]))
+    runtime.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
     assert states_for(runtime, 0.1)[-1].fault == 1
     runtime = start(driven_and_free("test_with_a_gap"))
     last = states_for(runtime, 0.3)[-1]
@@ -194,4 +198,4 @@ def test_warming_leaves_no_thread_behind(arm):
     before = threading.active_count()
     warm(arm)
     assert threading.active_count() == before
-    assert loop.ON_TIMEOUT[loop.HOLD] == "hold"
+    assert ON_TIMEOUT[HOLD] == "hold"

@@ -13,6 +13,7 @@ from rbdyn_ros.engine import jit
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
+from rbdyn_ros.runtime.orders import Command
 from rbdyn_ros.runtime.runtime import actuated
 
 FILE = Path(__file__).parents[2] / "examples" / "crank_slider.yaml"
@@ -35,7 +36,7 @@ def gripper(ratio=-0.5, offset=0.1):
 
 def test_what_follows_stands_in_every_state(start):
     runtime = start(gripper(), np.array([0.3, 0.0]), command_timeout=100.0)
-    runtime.command(np.array([0, 1]), np.array([2.0, 0.1]))
+    runtime.command(Command.of_efforts(np.array([0, 1]), np.array([2.0, 0.1])))
     states = states_over(runtime, 0.2)
     assert runtime.reset()
     states += states_for(runtime, 0.1)
@@ -55,7 +56,9 @@ def test_what_follows_stands_in_every_state(start):
 
 def test_a_fault_names_what_follows(start):
     runtime = start(gripper(ratio=1e4), command_timeout=100.0)
-    runtime.command(np.array([0]), np.array([1e12]))  # 1e4 m/s^2, and 1e8 for what follows
+    runtime.command(
+        Command.of_efforts(np.array([0]), np.array([1e12]))
+    )  # 1e4 m/s^2, and 1e8 for what follows
     last = states_for(runtime, 0.2)[-1]
     assert last.fault >= 0
     assert runtime.m.jnt_names[last.fault] == "right"
@@ -107,7 +110,7 @@ def test_hold_brakes_a_mechanism_that_turns(start):
     m = crank_slider()
     runtime = start(m, at_angle(m, 0.8), on_timeout="hold", command_timeout=0.05)
     for _ in range(20):
-        runtime.command(np.array([0]), np.array([4.0]))
+        runtime.command(Command.of_efforts(np.array([0]), np.array([4.0])))
         states_for(runtime, 0.01)
     states = states_over(runtime, 1.4)
     speeds = np.array([state.qvel[0] for state in states])
@@ -145,7 +148,7 @@ def test_a_diverged_mechanism_moves_again_after_a_reset(start):
     m = crank_slider()
     m.opt.integrator = "rk4"  # looks where the loop is in trial states, which are no numbers
     runtime = start(m, at_angle(m, 0.8))
-    runtime.command(np.array([0]), np.array([np.nan]))
+    runtime.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
     until = time.monotonic() + 2.0
     while not runtime.faulty and time.monotonic() < until:
         states_for(runtime, 0.01)

@@ -72,7 +72,7 @@ def writing(box):
 
 @pytest.mark.parametrize("depth", [2, 64])
 def test_no_record_is_torn(depth):
-    box = Mailbox(N, N, depth)
+    box = Mailbox.make(N, N, depth)
     thread, control = writing(box)
     try:
         work = np.zeros(N, np.int64), np.zeros(N)
@@ -92,7 +92,7 @@ def test_no_record_is_torn(depth):
 
 
 def test_records_come_in_order_and_the_latest_is_found():
-    box = Mailbox(1, 1, 8)
+    box = Mailbox.make(1, 1, 8)
     words, floats = np.zeros(1, np.int64), np.zeros(1)
     assert fetch(*box.arrays, 0, words, floats) == 0
     for value in range(1, 6):

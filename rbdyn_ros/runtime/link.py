@@ -1,0 +1,191 @@
+"""The link between controller and robot, faulty if asked: delay, jitter, loss; and encoders.
+
+Everything is counted in ticks and drawn from noise.py, so the same seed and the same commands give
+the same faults. Of two messages none overtakes the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rbdyn_ros.runtime import noise
+from rbdyn_ros.runtime.compiled import kernel
+from rbdyn_ros.runtime.noise import normal, uniform
+
+if TYPE_CHECKING:
+    from rbdyn_ros.model.model import Model
+    from rbdyn_ros.runtime.shared import Shared
+
+
+@kernel
+def pass_commands(s: Shared) -> None:
+    """Let commands through to the robot: what is in force then is in arrival, mode and order.
+
+    Called once a tick: while time stands nothing moves on the link either.
+    """
+    _drop_other_ticks(s)
+    if s.command_delay + s.command_jitter + s.link_loss == 0 and s.command_drop == 0.0:
+        _empty_line(s)
+        for k in range(len(s.arrival)):
+            if s.inbox_new[k] == 1 and s.due[k] <= s.tick:
+                s.inbox_new[k] = 0
+                _put_in_force(s, k, s.inbox_arrival[k], s.inbox_mode[k], s.inbox)
+                s.since[k] = s.inbox_since[k]
+        s.line_start = s.tick + 1
+        s.line_last = s.tick
+        return
+    _enter_line(s)
+    leaving = s.tick - _delay(s, s.command_delay, s.command_jitter, noise.COMMAND_JITTER)
+    if leaving < s.line_start or leaving <= s.line_last:
+        return
+    s.line_last = leaving
+    slot = leaving % len(s.line_words)
+    words, floats = s.line_words[slot], s.line_floats[slot]
+    _take_out(s, words, floats)
+
+
+@kernel
+def _drop_other_ticks(s):
+    """In lock-step a command is for its own tick; one that is too late is for none."""
+    for k in range(len(s.due)):
+        if s.inbox_new[k] == 1 and 0 <= s.due[k] < s.tick:
+            s.inbox_new[k] = 0
+
+
+@kernel
+def _empty_line(s):
+    """Once the fault is over, let out at once what is still under way."""
+    slot = (s.tick - 1) % len(s.line_words)
+    if s.line_start < s.tick and s.line_last < s.tick - 1:
+        _take_out(s, s.line_words[slot], s.line_floats[slot])
+
+
+@kernel
+def _take_out(s, words, floats):
+    for k in range(len(s.arrival)):
+        if words[0, k] != s.arrival[k]:
+            _put_in_force(s, k, words[0, k], words[1, k], floats)
+            s.since[k] = s.watch
+
+
+@kernel
+def _put_in_force(s, k, arrival, mode, values):
+    s.arrival[k] = arrival
+    s.mode[k] = mode
+    for n in range(5):
+        s.order[n, k] = values[n, k]
+    s.kept[k] = 0
+    s.traj_column[k] = -1
+    s.begun = 1
+
+
+@kernel
+def _enter_line(s):
+    """Record what has got into the line until this tick; what is lost never does."""
+    slot = s.tick % len(s.line_words)
+    words, floats = s.line_words[slot], s.line_floats[slot]
+    if s.tick > s.line_start:
+        before = (s.tick - 1) % len(s.line_words)
+        _copy_record(s.line_words[before], s.line_floats[before], words, floats)
+    else:
+        for k in range(len(s.arrival)):
+            words[0, k] = s.arrival[k]
+            words[1, k] = s.mode[k]
+            for n in range(5):
+                floats[n, k] = s.order[n, k]
+    lost = s.link_loss == 1 or _is_lost(s, s.command_drop, noise.COMMAND_DROP)
+    for k in range(len(s.arrival)):
+        if s.inbox_new[k] == 0 or s.due[k] > s.tick:
+            continue
+        s.inbox_new[k] = 0
+        if not lost:
+            words[0, k] = s.inbox_arrival[k]
+            words[1, k] = s.inbox_mode[k]
+            for n in range(5):
+                floats[n, k] = s.inbox[n, k]
+
+
+@kernel
+def _copy_record(words, floats, to_words, to_floats):
+    for k in range(words.shape[1]):
+        to_words[0, k] = words[0, k]
+        to_words[1, k] = words[1, k]
+        for n in range(5):
+            to_floats[n, k] = floats[n, k]
+
+
+@kernel
+def _is_lost(s, probability, purpose):
+    drawn = uniform(s.seed, s.tick - s.seeded_tick, purpose, 0)
+    return probability > 0.0 and drawn < probability
+
+
+@kernel
+def _delay(s, delay, jitter, purpose):
+    """Return after how many ticks a message arrives that would arrive now."""
+    drawn = uniform(s.seed, s.tick - s.seeded_tick, purpose, 0)
+    # a record of more than nring - 2 ticks ago has been overwritten
+    return min(delay + int(drawn * (jitter + 1)), len(s.line_words) - 2)
+
+
+@kernel
+def measure(m: Model, s: Shared) -> None:
+    """Write what the encoders see of the state in s.row, and keep it for a slow link."""
+    tick = s.tick - s.seeded_tick
+    for j in range(m.njnt):
+        if m.jnt_dofnum[j] != 1:
+            continue
+        k = m.jnt_dofadr_all[j]
+        q = s.row_qpos[m.jnt_qposadr_all[j]]
+        v = s.row_qvel[k]
+        if k < m.nv:
+            q += s.encoder_bias[k]
+            if s.encoder_noise[k] > 0.0:
+                q += s.encoder_noise[k] * normal(s.seed, tick, noise.ENCODER, k)
+            if s.encoder_resolution[k] > 0.0:
+                q = np.rint(q / s.encoder_resolution[k]) * s.encoder_resolution[k]
+            if s.velocity_noise[k] > 0.0:
+                v += s.velocity_noise[k] * normal(s.seed, tick, noise.SPEED, k)
+        s.measured[0, k] = q
+        s.measured[1, k] = v
+        s.measured[2, k] = s.row_effort[k]
+    if s.state_delay + s.state_jitter + s.link_loss > 0 or s.state_drop > 0.0:
+        slot = s.back[s.tick % len(s.back)]
+        for n in range(3):
+            for k in range(len(s.row_effort)):
+                slot[n, k] = s.measured[n, k]
+    else:
+        s.back_start = s.tick + 1
+        s.back_last = s.tick
+
+
+@kernel
+def deliver(s: Shared) -> None:
+    """Write what arrives at the controller now: row_measured and measured_tick."""
+    if s.state_delay + s.state_jitter + s.link_loss == 0 and s.state_drop == 0.0:
+        s.measured_tick = s.tick
+        for n in range(3):
+            for k in range(len(s.row_effort)):
+                s.row_measured[n, k] = s.measured[n, k]
+        return
+    arriving = s.tick - _delay(s, s.state_delay, s.state_jitter, noise.STATE_JITTER)
+    lost = s.link_loss == 1 or _is_lost(s, s.state_drop, noise.STATE_DROP)
+    if lost or arriving < s.back_start or arriving <= s.back_last:
+        s.measured_tick = -1
+        return
+    s.measured_tick = s.back_last = arriving
+    slot = s.back[arriving % len(s.back)]
+    for n in range(3):
+        for k in range(len(s.row_effort)):
+            s.row_measured[n, k] = slot[n, k]
+
+
+@kernel
+def forget_line(s: Shared) -> None:
+    """Forget what is under way on the link, and let ages and records begin at this tick."""
+    s.line_start = s.tick
+    s.line_last = s.tick - 1
+    s.back_start = s.tick
+    s.back_last = s.tick - 1

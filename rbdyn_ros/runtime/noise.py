@@ -1,0 +1,46 @@
+"""Random numbers that are a function of a seed and of when, not of what was drawn before.
+
+So a faulty link and a noisy encoder disturb each other's numbers in no way, and a trajectory that
+is repeated meets the same ones. Source: Steele, Lea, Flood, Fast splittable pseudorandom number
+generators, 2014 (SplitMix64), as a hash.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rbdyn_ros.runtime.compiled import kernel
+
+#: What a number is for.
+COMMAND_JITTER, COMMAND_DROP, STATE_JITTER, STATE_DROP, ENCODER, SPEED, EFFORT = range(7)
+
+# the constants of SplitMix64 as signed numbers; int64 wraps round
+_STEP = 0x9E3779B97F4A7C15 - 2**64
+_FIRST = 0xBF58476D1CE4E5B9 - 2**64
+_SECOND = 0x94D049BB133111EB - 2**64
+_TOP34, _TOP37, _TOP33, _TOP53 = 2**34 - 1, 2**37 - 1, 2**33 - 1, 2**53 - 1
+
+
+@kernel
+def scramble(word: int) -> int:
+    """Return a word whose every bit depends on every bit of the one given."""
+    z = word + _STEP
+    # & after >>: of a signed number >> copies the sign
+    z = (z ^ ((z >> 30) & _TOP34)) * _FIRST
+    z = (z ^ ((z >> 27) & _TOP37)) * _SECOND
+    return z ^ ((z >> 31) & _TOP33)
+
+
+@kernel
+def uniform(seed: int, tick: int, purpose: int, k: int) -> float:
+    """Return a number from 0 up to 1."""
+    word = scramble(scramble(scramble(seed) ^ tick) ^ (purpose * 2**40 + k))
+    return float((word >> 11) & _TOP53) * 2.0**-53
+
+
+@kernel
+def normal(seed: int, tick: int, purpose: int, k: int) -> float:
+    """Return a number of mean 0 and standard deviation 1, by Box and Muller's transform."""
+    # 1 - u: never the logarithm of 0
+    radius = math.sqrt(-2.0 * math.log(1.0 - uniform(seed, tick, purpose, 2 * k)))
+    return radius * math.cos(2.0 * math.pi * uniform(seed, tick, purpose, 2 * k + 1))

@@ -1,0 +1,251 @@
+"""How punctual a loop was: from its counters and histograms to numbers a person can judge."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.int64]
+
+#: Run time over which a real-time factor counts as recent [ns].
+RECENT = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timing:
+    """How punctual the loop was: since its start, or since an earlier Timing.
+
+    Percentiles and worst cases are of histograms with bins of 1 us: they are rounded down.
+
+    Attributes:
+        ticks: control ticks made.
+        overruns: periods that ended too late; the schedule then began anew.
+        real_time_factor: simulated time by the time not paused; 0 if there was none.
+        recent_real_time_factor: the same over about the last second that was not paused.
+        p50, p99, worst: lateness of wake-ups [us].
+        step_p50, step_p99, step_worst: time the work of a tick took [us].
+        histogram: number of wake-ups by lateness, one entry a microsecond; the last entry holds
+            all that were later.
+        step_histogram: number of ticks by the time their work took, likewise.
+        simulated_ns: time simulated [ns].
+        active_ns: time that passed meanwhile, pauses left out [ns].
+    """
+
+    ticks: int
+    overruns: int
+    real_time_factor: float
+    recent_real_time_factor: float
+    p50: float
+    p99: float
+    worst: float
+    step_p50: float
+    step_p99: float
+    step_worst: float
+    histogram: Counts
+    step_histogram: Counts
+    simulated_ns: int
+    active_ns: int
+
+    @classmethod
+    def of(
+        cls,
+        ticks: int,
+        overruns: int,
+        period_ns: int,
+        active_ns: int,
+        lateness: Counts,
+        worst_lateness_ns: int,
+        work: Counts,
+        worst_work_ns: int,
+        recent: RecentFactor | None = None,
+    ) -> Timing:
+        """Return the Timing of a loop that counts from its start.
+
+        Args:
+            ticks: see Timing.
+            overruns: see Timing.
+            period_ns: simulated time of a tick [ns].
+            active_ns: see Timing.
+            lateness: number of wake-ups by lateness [us]; copied.
+            worst_lateness_ns: [ns].
+            work: number of ticks by the time their work took [us]; copied.
+            worst_work_ns: [ns].
+            recent: remembers the loop's progress; None: all of it is recent.
+        """
+        simulated = int(ticks) * int(period_ns)
+        factor = _ratio(simulated, int(active_ns))
+        recently = factor if recent is None else recent.at(simulated, int(active_ns))
+        return cls._from(
+            int(ticks),
+            int(overruns),
+            factor,
+            recently,
+            np.array(lateness, np.int64),
+            np.array(work, np.int64),
+            (float(worst_lateness_ns) / 1e3, float(worst_work_ns) / 1e3),
+            (simulated, int(active_ns)),
+        )
+
+    @classmethod
+    def _from(
+        cls,
+        ticks: int,
+        overruns: int,
+        factor: float,
+        recently: float,
+        lateness: Counts,
+        work: Counts,
+        worst: tuple[float, float],
+        times: tuple[int, int],
+    ) -> Timing:
+        return cls(
+            ticks,
+            overruns,
+            factor,
+            recently,
+            percentile(lateness, 50),
+            percentile(lateness, 99),
+            worst[0],
+            percentile(work, 50),
+            percentile(work, 99),
+            worst[1],
+            lateness,
+            work,
+            *times,
+        )
+
+    def since(self, before: Timing | None) -> Timing:
+        """Return the Timing of what happened after an earlier one of the same loop.
+
+        Args:
+            before: earlier; None, or one of a loop that has begun anew since: all happened after.
+        """
+        if before is None or self.ticks < before.ticks or self.active_ns < before.active_ns:
+            return self
+        lateness = self.histogram - before.histogram
+        work = self.step_histogram - before.step_histogram
+        simulated = self.simulated_ns - before.simulated_ns
+        active = self.active_ns - before.active_ns
+        factor = _ratio(simulated, active)
+        worst = (
+            _worst_after(lateness, self.worst, before.worst),
+            _worst_after(work, self.step_worst, before.step_worst),
+        )
+        ticks, overruns = self.ticks - before.ticks, self.overruns - before.overruns
+        return self._from(
+            ticks, overruns, factor, factor, lateness, work, worst, (simulated, active)
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.ticks} ticks, real-time factor {self.real_time_factor:.4f}, wake-up "
+            f"lateness p50 {self.p50:.0f} us, p99 {self.p99:.0f} us, worst {self.worst:.0f} us, "
+            f"step time p50 {self.step_p50:.0f} us, p99 {self.step_p99:.0f} us, worst "
+            f"{self.step_worst:.0f} us, {self.overruns} overruns"
+        )
+
+
+class RecentFactor:
+    """The real-time factor over about the last stretch of run time, from counters that only grow.
+
+    It knows the moments at which it was asked; the stretch ends now and begins at the latest of
+    them that is far enough back, or at the start of the loop.
+
+    Args:
+        span_ns: run time to look back [ns].
+    """
+
+    def __init__(self, span_ns: int = RECENT) -> None:
+        self._span = span_ns
+        self._marks: deque[tuple[int, int]] = deque([(0, 0)])
+
+    def at(self, simulated_ns: int, active_ns: int) -> float:
+        """Return the factor now, 0 if nothing ran yet; both are since the start [ns]."""
+        marks = self._marks
+        while len(marks) > 1 and marks[1][1] <= active_ns - self._span:
+            marks.popleft()
+        if active_ns > marks[-1][1]:
+            marks.append((simulated_ns, active_ns))
+        return _ratio(simulated_ns - marks[0][0], active_ns - marks[0][1])
+
+
+class Window:
+    """Turns the Timing of a loop since its start into that since the last report."""
+
+    def __init__(self) -> None:
+        self._before: Timing | None = None
+
+    def next(self, timing: Timing) -> Timing:
+        """Return the Timing since the last call, at the first since the start."""
+        window = timing.since(self._before)
+        self._before = timing
+        return window
+
+
+def percentile(counts: Counts, percent: int) -> float:
+    """Return the percentile of a histogram: the first bin up to which so many percent lie.
+
+    Args:
+        counts: number of values in each bin.
+        percent: 1 to 100.
+    """
+    total = int(counts.sum())
+    rank = -(-total * percent // 100)
+    return float(np.searchsorted(np.cumsum(counts), rank)) if total else 0.0
+
+
+def mean(counts: Counts) -> float:
+    """Return the mean of a histogram, each value taken at the middle of its bin; 0 if empty."""
+    filled, weights = _filled(counts)
+    return float(((filled + 0.5) * weights).sum() / weights.sum()) if len(filled) else 0.0
+
+
+def deviation(counts: Counts) -> float:
+    """Return the standard deviation of a histogram, in bins; 0 if empty."""
+    filled, weights = _filled(counts)
+    squares = (filled + 0.5 - mean(counts)) ** 2 * weights
+    return math.sqrt(squares.sum() / weights.sum()) if len(filled) else 0.0
+
+
+def _filled(counts: Counts) -> tuple[Counts, Counts]:
+    """Return the bins that hold something, and what: they are few, which saves time."""
+    filled: Counts = np.flatnonzero(counts)
+    return filled, counts[filled]
+
+
+def coarse(counts: Counts) -> dict[int, int]:
+    """Return the entries of a histogram in wider bins, ten to a decade; empty bins are left out.
+
+    Args:
+        counts: number of values in each bin of 1.
+
+    Returns:
+        By upper bound, the number of values below it and not below the bound before it. What is
+        in the last entry of `counts`, which holds all above, is under its number plus 1.
+    """
+    bounds = sorted(
+        {round(10 ** (k / 10)) for k in range(1 + math.ceil(10 * math.log10(len(counts))))}
+    )
+    bounds = [bound for bound in bounds if bound < len(counts)] + [len(counts)]
+    starts = [0, *bounds[:-1]]
+    sums = np.add.reduceat(counts, starts).tolist()
+    return {bound: count for bound, count in zip(bounds, sums, strict=True) if count}
+
+
+def _worst_after(counts: Counts, worst: float, before: float) -> float:
+    """Return the worst of a window whose histogram is `counts`: exact if it is a new record."""
+    if worst > before:
+        return worst
+    filled, _ = _filled(counts)
+    if len(filled) == 0:
+        return 0.0
+    last = int(filled[-1])
+    return worst if last == len(counts) - 1 else float(last)
+
+
+def _ratio(simulated_ns: int, active_ns: int) -> float:
+    return simulated_ns / active_ns if active_ns > 0 else 0.0

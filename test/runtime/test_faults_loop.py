@@ -1,0 +1,225 @@
+"""What goes wrong on purpose: on the link, at the encoders, in the joints."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from running import WALKING, bundled_arm, commanded, rail, states_for, walk
+
+import rbdyn_ros as rb
+from rbdyn_ros.engine import jit
+
+if jit.DISABLED:
+    pytest.skip("the loop is compiled only", allow_module_level=True)
+
+from rbdyn_ros.runtime.orders import EFFORT, POSITION, Faults
+
+H = 1e-3
+
+
+def faulty(runtime, **numbers):
+    """Switch faults on from the next tick on; a number is for every dof."""
+    nv = runtime.m.nv
+    arrays = {
+        name: np.full(nv, value)
+        for name, value in numbers.items()
+        if name.startswith(("encoder", "velocity", "effort"))
+    }
+    assert runtime.set_faults(dataclasses.replace(Faults.none(nv), **numbers | arrays))
+
+
+def moving_rail(start, **settings):
+    """A cart at 0.3 m/s that nothing stops."""
+    runtime = start(rail(), **WALKING, **settings)
+    one = np.ones(1, bool)
+    assert runtime.set_state(np.zeros(1), np.array([0.3]), one, one)
+    return runtime
+
+
+def efforts_of_a_staircase(runtime, ticks):
+    """Command another effort before every tick; return what acted in each."""
+    acted = []
+    for k in range(ticks):
+        runtime.command(commanded(0, EFFORT, effort=float(k)))
+        acted.append(walk(runtime, 1)[0].effort[0])
+    return np.array(acted)
+
+
+@pytest.mark.parametrize("delay", [0, 1, 7, 40])
+def test_a_command_is_late_by_exactly_its_delay(start, delay):
+    runtime = start(rail(), **WALKING)
+    faulty(runtime, command_delay=delay * H)
+    acted = efforts_of_a_staircase(runtime, 60)
+    np.testing.assert_array_equal(acted, np.maximum(np.arange(60) - delay, 0))
+
+
+@pytest.mark.parametrize("delay", [1, 7, 40])
+def test_a_state_is_late_by_exactly_its_delay(start, delay):
+    runtime = moving_rail(start)
+    begun = runtime.tick
+    faulty(runtime, state_delay=delay * H)
+    states = walk(runtime, 100)
+    true = {state.tick: state for state in states}
+    for state in states:
+        sent = state.tick - delay
+        if sent <= begun:  # what was sent before was not slow yet
+            assert state.measured_tick == -1
+        else:
+            assert state.measured_tick == sent
+            assert state.measured_position[0] == true[sent].qpos[0]
+            assert state.measured_velocity[0] == true[sent].qvel[0]
+            assert state.measured_effort[0] == true[sent].effort[0]
+
+
+def test_jitter_spreads_but_nothing_overtakes(start):
+    runtime = moving_rail(start, seed=2)
+    faulty(runtime, state_delay=2 * H, state_jitter=6 * H)
+    states = walk(runtime, 800)
+    delivered = [state for state in states if state.measured_tick >= 0]
+    ticks = [state.measured_tick for state in delivered]
+    delays = {state.tick - state.measured_tick for state in delivered}
+    assert ticks == sorted(set(ticks))
+    # the longest are rare: what a faster one would overtake is lost
+    assert set(range(2, 7)) <= delays <= set(range(2, 9))
+    true = {state.tick: state.qpos[0] for state in states}
+    assert all(s.measured_position[0] == true[s.measured_tick] for s in delivered[10:])
+
+
+def test_commands_do_not_overtake_either(start):
+    runtime = start(rail(), **WALKING, seed=2)
+    faulty(runtime, command_delay=2 * H, command_jitter=6 * H)
+    acted = efforts_of_a_staircase(runtime, 200)
+    assert (np.diff(acted) >= 0.0).all()
+    assert set(np.arange(200)[10:] - acted[10:]) >= set(range(2, 9))
+
+
+def test_a_lossy_link_loses_its_share(start):
+    runtime = moving_rail(start, seed=7)
+    faulty(runtime, state_drop=0.25)
+    lost = np.array([state.measured_tick < 0 for state in walk(runtime, 4000)])
+    # five standard deviations of a binomial: sqrt(4000 x 0.25 x 0.75) = 27
+    assert abs(lost.sum() - 1000) < 137
+    pairs = (lost[1:] & lost[:-1]).sum()
+    assert abs(pairs - 250) < 100  # one loss says nothing about the next
+    again = moving_rail(start, seed=7)
+    faulty(again, state_drop=0.25)
+    assert [state.measured_tick < 0 for state in walk(again, 300)] == lost[:300].tolist()
+
+
+def test_lost_commands_leave_the_last_in_force(start):
+    runtime = start(rail(), **WALKING, seed=7)
+    faulty(runtime, command_drop=0.5)
+    acted = efforts_of_a_staircase(runtime, 400)
+    arrived = acted == np.arange(400)
+    assert abs(arrived.sum() - 200) < 50
+    held = np.flatnonzero(~arrived[1:]) + 1
+    np.testing.assert_array_equal(acted[held], acted[held - 1])
+
+
+def test_a_dead_link_passes_nothing_until_it_lives_again(start):
+    runtime = start(rail(), **WALKING)
+    runtime.command(commanded(0, EFFORT, effort=1.0))
+    walk(runtime, 1)
+    faulty(runtime, link_loss=True)
+    runtime.command(commanded(0, EFFORT, effort=2.0))
+    for state in walk(runtime, 5):
+        assert (state.effort[0], state.measured_tick) == (1.0, -1)
+    faulty(runtime)
+    last = walk(runtime, 1)[0]
+    assert (last.effort[0], last.measured_tick) == (1.0, 7)  # what was lost stays lost
+    runtime.command(commanded(0, EFFORT, effort=3.0))
+    assert walk(runtime, 1)[0].effort[0] == 3.0
+
+
+def test_what_is_under_way_arrives_when_the_delay_ends(start):
+    runtime = start(rail(), **WALKING)
+    faulty(runtime, command_delay=0.5)
+    runtime.command(commanded(0, EFFORT, effort=2.0))
+    assert walk(runtime, 5)[-1].effort[0] == 0.0
+    faulty(runtime)
+    assert walk(runtime, 1)[0].effort[0] == 2.0
+
+
+def test_a_delay_the_link_cannot_remember_is_refused(start):
+    runtime = start(rail(), **WALKING)
+    with pytest.raises(rb.ParameterError, match=r"faults.command_delay.*2000 ticks; allowed"):
+        faulty(runtime, command_delay=2.0)
+    assert runtime.faults.command_delay == 0.0
+
+
+def test_encoders_see_steps_and_a_bias(start):
+    runtime = moving_rail(start)
+    faulty(runtime, encoder_resolution=0.01, encoder_bias=0.104)
+    for state in walk(runtime, 200):
+        assert state.measured_position[0] == np.rint((state.qpos[0] + 0.104) / 0.01) * 0.01
+        assert state.measured_velocity[0] == state.qvel[0]
+
+
+def test_noise_has_the_size_that_is_asked_for(start):
+    runtime = start(bundled_arm(), **WALKING, seed=11)
+    faulty(runtime, encoder_noise=2e-3, velocity_noise=5e-2, effort_noise=0.125)
+    states = walk(runtime, 3000)
+    rows = {
+        2e-3: np.array([s.measured_position - s.qpos for s in states]),
+        5e-2: np.array([s.measured_velocity - s.qvel for s in states]),
+        0.125: np.array([s.effort for s in states]),  # no command, so noise alone
+    }
+    for size, numbers in rows.items():
+        n = len(numbers)
+        assert (np.abs(numbers.mean(0)) < 4.5 * size / np.sqrt(n)).all()
+        assert (np.abs(numbers.std(0) - size) < 4.5 * size / np.sqrt(2 * n)).all()
+        between = np.corrcoef(numbers.T) - np.eye(7)
+        assert np.abs(between).max() < 4.5 / np.sqrt(n)
+    np.testing.assert_array_equal(states[-1].measured_effort, states[-1].effort)
+
+
+def test_a_servo_goes_where_a_biased_encoder_says(start):
+    runtime = start(rail(), **WALKING)
+    faulty(runtime, encoder_bias=0.05)
+    runtime.command(commanded(0, POSITION, 0.2))
+    assert walk(runtime, 300)[-1].qpos[0] == pytest.approx(0.15, abs=1e-9)
+
+
+ARM = """<robot name="two">
+  <link name="base"/>
+  <link name="a"><inertial><origin xyz="0.2 0 0"/><mass value="2"/>
+    <inertia ixx="0.01" iyy="0.02" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="b"><inertial><origin xyz="0.2 0 0.05"/><mass value="1"/>
+    <inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="c"><inertial><origin xyz="0.1 0 0"/><mass value="0.5"/>
+    <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="one" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+    <limit lower="-9" upper="9" effort="99" velocity="99"/></joint>
+  <joint name="two" type="{}"><parent link="a"/><child link="b"/><origin xyz="0.4 0 0"/>
+    <axis xyz="0 1 0"/><limit lower="-9" upper="9" effort="99" velocity="99"/></joint>
+  <joint name="three" type="revolute"><parent link="b"/><child link="c"/><origin xyz="0.4 0 0"/>
+    <axis xyz="1 0 0"/><limit lower="-9" upper="9" effort="99" velocity="99"/></joint>
+</robot>"""
+
+
+def test_a_stuck_joint_is_as_good_as_welded(start):
+    """At zero position the stuck joint is where a fixed one would be."""
+    runtime = start(rb.load_urdf(ARM.format("revolute")), **WALKING)
+    faulty(runtime, stuck=np.array([False, True, False]))
+    runtime.command(commanded([0, 1, 2], EFFORT, effort=[3.0, 50.0, 0.1]))
+    welded = rb.load_urdf(ARM.format("fixed"))
+    d = rb.make_data(welded)
+    d.qfrc_applied = [3.0, 0.1]
+    for state in walk(runtime, 300):
+        rb.step(welded, d)
+        np.testing.assert_allclose(state.qpos[[0, 2]], d.qpos, atol=1e-6)
+        assert abs(state.qpos[1]) < 1e-9
+    assert np.abs(d.qpos).min() > 1e-2
+    faulty(runtime)
+    assert walk(runtime, 50)[-1].qvel[1] > 1.0
+
+
+def test_faults_come_and_go_while_it_runs(start):
+    runtime = start(bundled_arm(), on_timeout="hold")
+    for numbers in ({"encoder_bias": 0.5, "state_delay": 5 * H}, {}):
+        faulty(runtime, **numbers)
+        states_for(runtime, 0.05)
+        state = runtime.latest()
+        bias = state.measured_position - state.qpos
+        np.testing.assert_allclose(bias, 0.5 if numbers else 0.0, atol=1e-2)
+        assert state.tick - state.measured_tick == (5 if numbers else 0)
