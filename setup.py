@@ -11,10 +11,15 @@ SHARE = f"share/{NAME}"
 # (tools/build_interfaces.py). In a colcon workspace package.xml speaks instead.
 ROS = [
     "ros-kilted-rclpy[fastrtps]>=9.1",
+    "ros-action-msgs>=2.3",
+    "ros-diagnostic-msgs>=5.5",
     "ros-geometry-msgs>=5.5",
+    "ros-lifecycle-msgs>=2.3",
     "ros-nav-msgs>=5.5",
     "ros-sensor-msgs>=5.5",
     "ros-std-srvs>=5.5",
+    "ros-trajectory-msgs>=5.5",
+    "ros-visualization-msgs>=5.5",
     "ros-ament-cmake>=2.7",
     "ros-ament-cmake-include-directories>=2.7",
     "ros-ament-cmake-ros-core>=0.14",
@@ -56,7 +61,9 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (SHARE, ["package.xml"]),
         (f"{SHARE}/launch", sorted(glob("launch/*.launch.py"))),
-        (f"{SHARE}/config", sorted(glob("config/*.yaml"))),
+        (f"{SHARE}/config", sorted([*glob("config/*.yaml"), *glob("config/*.rviz")])),
+        (f"{SHARE}/config/sros2", sorted(glob("config/sros2/*"))),
+        (f"{SHARE}/config/ros2_control", sorted(glob("config/ros2_control/*"))),
         (f"{SHARE}/config/robots", sorted(glob("config/robots/*.urdf"))),
     ],
     install_requires=[

@@ -1,7 +1,8 @@
-"""Build the message packages that PyPI lacks into the virtual environment this runs in.
+"""Build our own message package and those that PyPI lacks into this virtual environment.
 
-Each ``tools/interfaces/<package>.ini`` lists the fields of one package. A ROS package is written
-from it and built by the real rosidl generators, with colcon, into the prefix of the environment.
+``rbdyn_interfaces`` is built as it stands. Each ``tools/interfaces/<package>.ini`` lists the
+fields of one other package, and a ROS package is written from it. The real rosidl generators do
+the rest, with colcon, into the prefix of the environment.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 INTERFACES = Path(__file__).resolve().parent / "interfaces"
+OWN = Path(__file__).resolve().parent.parent / "rbdyn_interfaces"
 PREFIX = Path(sys.prefix)
 BUILD = PREFIX / "interfaces-build"
 
@@ -48,7 +50,9 @@ cmake_minimum_required(VERSION 3.16)
 project({name})
 find_package(ament_cmake REQUIRED)
 find_package(rosidl_default_generators REQUIRED)
-{finds}rosidl_generate_interfaces(${{PROJECT_NAME}}
+{finds}# Python needs no C++ bindings; without them this takes half the time
+list(FILTER AMENT_EXTENSIONS_rosidl_generate_idl_interfaces EXCLUDE REGEX "_cpp")
+rosidl_generate_interfaces(${{PROJECT_NAME}}
   {files}
   DEPENDENCIES {depends})
 ament_package()
@@ -96,13 +100,13 @@ def use_local_includes() -> None:
 
 
 def build(names: list[str]) -> None:
-    """Build the written packages into the environment's prefix."""
+    """Build the packages of these names into the environment's prefix."""
     env = dict(os.environ)
     env["AMENT_PREFIX_PATH"] = env["CMAKE_PREFIX_PATH"] = str(PREFIX)
     env["PATH"] = f"{PREFIX / 'bin'}{os.pathsep}{env.get('PATH', os.defpath)}"
     env["COLCON_HOME"] = str(BUILD)  # the user's own colcon defaults do not apply
     command = [sys.executable, "-m", "colcon", "--log-base", str(BUILD / "log"), "build"]
-    command += ["--base-paths", str(BUILD / "src"), "--build-base", str(BUILD / "build")]
+    command += ["--base-paths", str(BUILD / "src"), str(OWN), "--build-base", str(BUILD / "build")]
     command += ["--merge-install", "--install-base", str(PREFIX), "--packages-select", *names]
     command += ["--event-handlers", "console_direct+", "--cmake-args", "-G", "Ninja"]
     command += ["-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF"]
@@ -113,12 +117,12 @@ def build(names: list[str]) -> None:
 
 
 def main() -> int:
-    """Write, then build every package of ``tools/interfaces``."""
+    """Write the packages of ``tools/interfaces``, then build them and our own."""
     shutil.rmtree(BUILD, ignore_errors=True)
     names = [write_package(path, BUILD / "src") for path in sorted(INTERFACES.glob("*.ini"))]
     use_local_includes()
     try:
-        build(names)
+        build([OWN.name, *names])
     except subprocess.CalledProcessError as error:
         return error.returncode
     return 0

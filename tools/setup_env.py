@@ -156,7 +156,8 @@ def wanted_stamps(info: Info) -> dict[str, str]:
     environment = digest(python)
     packages = digest(environment, ROOT / "setup.py")
     files = sorted((tools / "interfaces").glob("*.ini"))
-    names = " ".join(path.name for path in files)
+    files += sorted(path for path in (ROOT / "rbdyn_interfaces").rglob("*") if path.is_file())
+    names = " ".join(str(path.relative_to(ROOT)) for path in files)
     interfaces = digest(packages, names, tools / "build_interfaces.py", *files)
     return {"environment": environment, "packages": packages, "interfaces": interfaces}
 
@@ -222,7 +223,7 @@ def build_interfaces(_info: Info) -> None:
 STEPS = {
     "environment": ("creating .venv with Python {0}.{1}", make_environment),
     "packages": ("installing ROS 2 and the rest from PyPI (some minutes)", install_packages),
-    "interfaces": ("building the message packages that PyPI lacks", build_interfaces),
+    "interfaces": ("building our message package and those that PyPI lacks", build_interfaces),
 }
 
 
