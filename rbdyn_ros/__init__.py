@@ -74,6 +74,7 @@ from rbdyn_ros.load import load_urdf as load_urdf
 from rbdyn_ros.model.data import Data as Data
 from rbdyn_ros.model.joints import JointType as JointType
 from rbdyn_ros.model.model import Model as Model
+from rbdyn_ros.payload import with_payload as with_payload
 from rbdyn_ros.report.describe import describe as describe
 from rbdyn_ros.storage import save as save
 from rbdyn_ros.toolbox.derivatives import forward_derivatives as forward_derivatives

@@ -54,13 +54,14 @@ class Table:
 Node = Scalar | Items | Table
 
 
-def parse(data: bytes | str, source: str, audit: Audit) -> Table:
+def parse(data: bytes | str, source: str, audit: Audit, what: str = "a mechanism") -> Table:
     """Parse YAML that nobody vouches for.
 
     Args:
         data: the document; bytes are UTF-8.
         source: name of the document for messages.
         audit: receives an error for every key that stands twice; the first is kept.
+        what: the document is, in words.
 
     Returns:
         The table that the document is.
@@ -81,9 +82,9 @@ def parse(data: bytes | str, source: str, audit: Audit) -> Table:
     except (yaml.YAMLError, ValueError, OverflowError) as error:  # the latter from bad escapes
         _malformed(error, source)
     if builder.root is None:
-        refuse("empty", "the document is empty; a mechanism is a table of keys", source)
+        refuse("empty", f"the document is empty; {what} is a table of keys", source)
     if not isinstance(builder.root, Table):
-        message = "this is not a table of keys, which a mechanism is"
+        message = f"this is not a table of keys, which {what} is"
         refuse("not-a-table", message, source, builder.root.line)
     return builder.root
 

@@ -168,7 +168,7 @@ def _bodies(tree: Tree) -> Arrays:
     for i in range(len(bodies) - 1, 0, -1):
         subtree[parent[i]] += subtree[i]
     inertia = np.array([inertia[2] for inertia in inertias])
-    moments, axes = _principal(inertia)
+    moments, axes = principal(inertia)
     last_child = {p: i for i, p in enumerate(parent)}
     return {
         "body_parentid": parent,
@@ -188,7 +188,7 @@ def _bodies(tree: Tree) -> Arrays:
     }
 
 
-def _principal(inertia: Array) -> tuple[Array, Array]:
+def principal(inertia: Array) -> tuple[Array, Array]:
     """Return moments and right-handed axes; a diagonal matrix keeps its axes."""
     moments, axes = np.linalg.eigh(inertia)
     axes[:, :, 2] *= np.linalg.det(axes)[:, None]

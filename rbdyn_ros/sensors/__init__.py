@@ -1,0 +1,20 @@
+"""What sensors on the robot read: IMU, force and torque at a joint, contact; no ROS.
+
+specs = read_sensors("sensors.yaml", m, description)
+suite = Suite(m, description, specs, period_ns=1_000_000, seed=0)
+for k, reading in suite.read(state):
+    print(suite.specs[k].name, reading)
+"""
+
+from rbdyn_ros.sensors.reader import read_sensors as read_sensors
+from rbdyn_ros.sensors.reader import read_sensors_text as read_sensors_text
+from rbdyn_ros.sensors.specs import ContactSpec as ContactSpec
+from rbdyn_ros.sensors.specs import ForceTorqueSpec as ForceTorqueSpec
+from rbdyn_ros.sensors.specs import ImuSpec as ImuSpec
+from rbdyn_ros.sensors.specs import NoiseSpec as NoiseSpec
+from rbdyn_ros.sensors.specs import Spec as Spec
+from rbdyn_ros.sensors.suite import ContactReading as ContactReading
+from rbdyn_ros.sensors.suite import ImuReading as ImuReading
+from rbdyn_ros.sensors.suite import Reading as Reading
+from rbdyn_ros.sensors.suite import Suite as Suite
+from rbdyn_ros.sensors.suite import WrenchReading as WrenchReading

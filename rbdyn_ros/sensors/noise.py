@@ -1,0 +1,122 @@
+"""Noise that is a pure function of seed, sensor, channel and tick.
+
+So a run with the same seed gives the same bits, whatever was skipped, and whoever asks in
+whatever order. Nothing is drawn from a generator with a state: numbers are hashed.
+
+Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014 (the finaliser of
+SplitMix64); Box, Muller, 1958; Levy's construction of Brownian motion, on whole ticks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.sensors.specs import NoiseSpec
+
+Array = NDArray[np.float64]
+Words = NDArray[np.uint64]
+
+_LEVELS = 40  # of the wandering bias: 2^40 ticks are 34 years at 1 kHz
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_WHITE = np.uint64(0)  # kinds of noise; those from 1 on are levels of the wandering bias
+_LEVEL = np.arange(_LEVELS + 1, dtype=np.uint64)
+
+
+def _mixed(x: Words) -> Words:
+    """Return 64-bit words that tell nothing of x unless one knows how they were made."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))
+
+
+class Hashed:
+    """Standard normal numbers for the channels of one sensor.
+
+    Args:
+        seed: any whole number.
+        sensor: number of the sensor.
+        channels: how many.
+    """
+
+    def __init__(self, seed: int, sensor: int, channels: int) -> None:
+        start = np.array([seed & _MASK, (seed >> 64) & _MASK, sensor], np.uint64)
+        key = np.zeros(1, np.uint64)
+        for word in start:
+            key = _mixed(key + np.uint64(_GOLDEN) ^ word)
+        channel = np.arange(1, channels + 1, dtype=np.uint64)
+        self._key = _mixed(key ^ channel * np.uint64(_GOLDEN))
+
+    def white(self, tick: int) -> Array:
+        """Return (channels,) independent standard normal numbers of a tick."""
+        return self._normal(np.array(_WHITE), np.array(tick, np.uint64), self._key)
+
+    def walk(self, tick: int) -> Array:
+        """Return (channels,) sums of `tick` independent standard normal numbers.
+
+        The sum over 2^40 ticks is drawn first; then level by level how far the middle of an
+        interval is off the line between its ends, an interval with the tick in it.
+        """
+        length = 2.0 ** (_LEVELS - _LEVEL[1:].astype(np.float64) + 1)
+        interval = np.uint64(tick) >> (np.uint64(_LEVELS + 1) - _LEVEL[1:])
+        inside = float(tick) - interval.astype(np.float64) * length
+        tent = np.minimum(inside, length - inside) / np.sqrt(length)
+        weight = np.concatenate([[tick / 2.0 ** (_LEVELS / 2)], tent])
+        index = np.concatenate([np.zeros(1, np.uint64), interval])
+        numbers = self._normal(_LEVEL[:, None] + np.uint64(1), index[:, None], self._key)
+        return np.asarray(weight @ numbers)
+
+    @staticmethod
+    def _normal(kind: Words, index: Words, key: Words) -> Array:
+        """Return standard normal numbers of words that broadcast."""
+        word = _mixed(_mixed(key + kind * np.uint64(_GOLDEN)) ^ index)
+        first = ((word >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        second = (_mixed(word + np.uint64(_GOLDEN)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return np.asarray(np.sqrt(-2.0 * np.log(first)) * np.cos(2.0 * np.pi * second))
+
+
+class Noise:
+    """The noise of a sensor: one NoiseSpec for each three channels.
+
+    Args:
+        specs: of its quantities, in the order of their numbers.
+        seed: any whole number.
+        sensor: number of the sensor.
+        period: of a tick [s].
+    """
+
+    def __init__(
+        self, specs: tuple[NoiseSpec, ...], seed: int, sensor: int, period: float
+    ) -> None:
+        self._numbers = Hashed(seed, sensor, 3 * len(specs))
+        self._bias = np.array([spec.bias for spec in specs]).reshape(-1)
+        self._stddev = np.array([spec.stddev for spec in specs]).reshape(-1)
+        self._walk = np.array([spec.bias_walk for spec in specs]).reshape(-1) * np.sqrt(period)
+        step = np.array([spec.resolution for spec in specs]).reshape(-1)
+        self._step = np.where(step > 0.0, step, 1.0)
+        self._stepped = step > 0.0
+        self._kinds = bool(self._stddev.any()), bool(self._walk.any()), bool(step.any())
+
+    def error(self, tick: int) -> Array:
+        """Return (3 len(specs),) what is added to the true numbers in a tick."""
+        white, walks, _ = self._kinds
+        total = self._bias
+        if white:
+            total = total + self._stddev * self._numbers.white(tick)
+        if walks:
+            total = total + self._walk * self._numbers.walk(tick)
+        return total
+
+    def seen(self, tick: int, true: Array) -> Array:
+        """Return what the sensor shows of (3 len(specs),) true numbers in a tick."""
+        shown = true + self.error(tick)
+        if self._kinds[2]:
+            shown = np.where(self._stepped, np.round(shown / self._step) * self._step, shown)
+        return shown
+
+
+def variance(spec: NoiseSpec) -> tuple[float, float, float]:
+    """Return the variance by axis of white noise and of rounding to the resolution."""
+    x, y, z = (s * s + r * r / 12.0 for s, r in zip(spec.stddev, spec.resolution, strict=True))
+    return x, y, z

@@ -1,0 +1,174 @@
+"""A state of the robot as sensors see it: motion of links, wrenches across joints, contact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros import api
+from rbdyn_ros.description.types import Description
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.payload import with_payload
+from rbdyn_ros.sensors.division import divide, follow_options
+from rbdyn_ros.sensors.specs import MEASURED, ContactSpec, ForceTorqueSpec, Spec
+
+if TYPE_CHECKING:
+    from rbdyn_ros.sensors.suite import Payload, StateLike
+
+Array = NDArray[np.float64]
+
+
+class Scene:
+    """A Data of its own, filled from states.
+
+    Args:
+        m: the robot as it was loaded.
+        description: what it was made of.
+        specs: its sensors.
+        plant: the Model that moves, of the same layout; None: m.
+        payloads: what is fixed to its links beyond the description.
+    """
+
+    def __init__(
+        self,
+        m: Model,
+        description: Description,
+        specs: Sequence[Spec],
+        plant: Model | None = None,
+        payloads: Sequence[Payload] = (),
+    ) -> None:
+        fixed = {joint.name for joint in description.joints if joint.type == "fixed"}
+        measured = [spec for spec in specs if isinstance(spec, ForceTorqueSpec)]
+        cuts = {spec.joint: spec.pushes for spec in measured if spec.joint in fixed}
+        divided = divide(m, description, cuts)
+        parts = divided.m
+        for link, mass, com, inertia in payloads:
+            if parts.frame_bodyid[parts.frame_id(link)] > 0:
+                parts = with_payload(parts, link, mass, com, inertia)
+        follow_options(parts, plant or m)
+        self._m, self._d, self._divided = parts, api.make_data(parts), divided
+        self._nq, self._nv, self._nbody = m.nq, m.nv, m.nbody
+        self._ipos = (plant or m).body_ipos
+        api.kinematics(parts, self._d)
+        self._solve(self._d.qacc.copy())  # compiles what is not yet, before time runs
+        self._of_joint = {spec.joint: _place(parts, spec.joint) for spec in measured}
+        self._body_of = dict(zip(m.frame_names, m.frame_bodyid.tolist(), strict=True))
+        turns = map(quat_to_mat, parts.frame_quat)
+        places = zip(parts.frame_bodyid.tolist(), parts.frame_pos, turns, strict=True)
+        self._links = dict(zip(parts.frame_names, places, strict=True))
+        self._axes = self._d.xmat.reshape(-1, 3, 3)
+
+    def enter(self, state: StateLike) -> None:
+        """Fill the Data from a state."""
+        d = self._d
+        d.time = state.time
+        d.qpos[:] = state.qpos[: self._nq]
+        d.qvel[:] = state.qvel[: self._nv]
+        d.qfrc_applied[:] = state.effort[: self._nv]
+        api.kinematics(self._m, d)
+        self._apply(state)
+        self._solve(state.qacc[: self._nv])
+
+    def _solve(self, qacc: Array) -> None:
+        """Find all motion and all forces; needs kinematics and what is applied."""
+        m, d = self._m, self._d
+        if m.nefc > 0:  # what holds the loops together depends on what drives the joints
+            api.forward(m, d)
+        else:
+            api.com_pos(m, d)
+            api.com_vel(m, d)
+            api.bias_force(m, d)
+        d.qacc[:] = qacc
+        api.joint_forces(m, d)
+
+    def _apply(self, state: StateLike) -> None:
+        """Write xfrc_applied: what pushes on bodies and what they touch, part by part."""
+        d, divided = self._d, self._divided
+        d.xfrc_applied[:] = 0.0
+        for forces, parts in ((state.xfrc, divided.outside), (state.contact, divided.touching)):
+            for body in np.flatnonzero(forces.any(axis=1)).tolist():
+                if body > 0:
+                    part = parts[body]
+                    force, torque = forces[body, :3], forces[body, 3:]
+                    arm = self._xipos(body) - d.xipos[part]
+                    d.xfrc_applied[part, :3] += force
+                    d.xfrc_applied[part, 3:] += torque + _cross(arm, force)
+
+    def _xipos(self, body: int) -> Array:
+        """Return the centre of mass of a body of the undivided robot, in the world."""
+        part = self._divided.body[body]
+        return np.asarray(self._d.xpos[part] + self._axes[part] @ self._ipos[body])
+
+    def _frame(self, link: str) -> tuple[int, Array, Array]:
+        """Return the part a link belongs to, and its origin and axes in the world."""
+        part, pos, turn = self._links[link]
+        R = self._axes[part]
+        return part, self._d.xpos[part] + R @ pos, R @ turn
+
+    def motion(self, link: str) -> tuple[Array, Array, Array]:
+        """Return angular velocity, specific force and rotation matrix of a link.
+
+        The first two are in the axes of the link, the second at its origin.
+        """
+        d = self._d
+        part, x, R = self._frame(link)
+        r = x - d.subtree_com[self._m.body_rootid[part]]
+        omega, v = d.cvel[part, :3], d.cvel[part, 3:]
+        # cacc has gravity in it as -g; a point of the body moves on a curve besides
+        a = d.cacc[part, 3:] + _cross(d.cacc[part, :3], r)
+        a = a + _cross(omega, v + _cross(omega, r))
+        return R.T @ omega, R.T @ a, R
+
+    def joint_wrench(self, spec: ForceTorqueSpec) -> Array:
+        """Return (6,) force, torque across a joint, about its sensor's frame in its axes."""
+        d = self._d
+        part, number, is_loop, pos, mat = self._of_joint[spec.joint]
+        R = self._axes[part]
+        R_s, origin = R @ mat, d.xpos[part] + R @ pos
+        wrench = (d.loop_force if is_loop else d.jnt_force)[number]
+        # from predecessor on successor: from the parent on the child
+        sign = -1.0 if spec.measured == MEASURED[0] else 1.0
+        force, moment = sign * (R_s @ wrench[3:]), sign * (R_s @ wrench[:3])
+        return self._seen_from(spec.frame, force, moment, origin)
+
+    def contact_wrench(self, spec: ContactSpec, contact: Array) -> Array:
+        """Return (6,) force, torque on the body of a link from what it touches."""
+        body = self._body_of[spec.link]
+        force, moment = contact[body, :3], contact[body, 3:]
+        return self._seen_from(spec.link, force, moment, self._xipos(body))
+
+    def _seen_from(self, link: str, force: Array, moment: Array, point: Array) -> Array:
+        """Return (6,) force, torque about the origin of a link, in its axes."""
+        _, x, R = self._frame(link)
+        torque = moment + _cross(point - x, force)
+        return np.concatenate([R.T @ force, R.T @ torque])
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Return a x b, in a tenth of the time that np.cross takes."""
+    a0, a1, a2 = a.tolist()
+    b0, b1, b2 = b.tolist()
+    return np.array((a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0))
+
+
+def _place(m: Model, joint: str) -> tuple[int, int, bool, Array, Array]:
+    """Return where F_s of a joint is.
+
+    That is a body it is fixed to, the number of the joint, whether that closes a loop, and F_s in
+    the body: origin and axes.
+    """
+    if joint in m.loop_names:
+        i = m.loop_id(joint)
+        return (
+            int(m.loop_bodyid[i, 1]), i, True, m.loop_pos[i, 1], quat_to_mat(m.loop_quat[i, 1])
+        )  # fmt: skip
+    j = m.jnt_id(joint)
+    body = j + 1
+    if m.jnt_reversed[j]:
+        mat = m.body_mat[body].reshape(3, 3)
+        return int(m.body_parentid[body]), j, False, m.body_pos[body], mat
+    return body, j, False, np.zeros(3), np.eye(3)

@@ -1,0 +1,22 @@
+"""A state as the runtime hands it over, made by hand."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+
+def snapshot(m, d=None, tick=0, **given):
+    """Return a state of the robot: that of a Data, or qpos0 at rest; fields may be given."""
+    state = SimpleNamespace(
+        tick=tick,
+        epoch=0,
+        time=d.time if d else tick * 0.001,
+        qpos=d.qpos.copy() if d else m.qpos0.copy(),
+        qvel=d.qvel.copy() if d else np.zeros(m.nv),
+        qacc=d.qacc.copy() if d else np.zeros(m.nv),
+        effort=d.qfrc_applied.copy() if d else np.zeros(m.nv),
+        xfrc=d.xfrc_applied.copy() if d else np.zeros((m.nbody, 6)),
+        contact=np.zeros((m.nbody, 6)),
+    )
+    vars(state).update(given)
+    return state

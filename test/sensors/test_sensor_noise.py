@@ -1,0 +1,148 @@
+"""Noise: its bits depend on seed, sensor, channel and tick alone; its statistics are right."""
+
+import numpy as np
+import pytest
+from snapshot import snapshot
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.source import read
+from rbdyn_ros.sensors import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Suite
+from rbdyn_ros.sensors.noise import Hashed, Noise, variance
+
+ARM = "config/robots/seven_dof_arm.urdf"
+TICKS = 20_000
+TODAY_WHITE = [-0.3086090276801334, -0.6487553414921131]
+TODAY_WALK = [-450.61408750570615, 1020.4242661851803]
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return rb.load_urdf(ARM), read(ARM)
+
+
+def test_the_same_bits_whatever_was_skipped():
+    every = [Hashed(7, 2, 6).white(tick) for tick in range(50)]
+    some = Hashed(7, 2, 6)
+    for tick in (49, 3, 3, 20):
+        assert some.white(tick).tobytes() == every[tick].tobytes()
+    walks = [Hashed(7, 2, 6).walk(tick) for tick in range(50)]
+    assert some.walk(31).tobytes() == walks[31].tobytes()
+
+
+def test_numbers_of_today():
+    """Whoever changes them breaks every recorded run."""
+    numbers = Hashed(1, 0, 2)
+    np.testing.assert_allclose(numbers.white(5), TODAY_WHITE, rtol=1e-14)
+    np.testing.assert_allclose(numbers.walk(1_000_000), TODAY_WALK, rtol=1e-12)
+
+
+@pytest.mark.parametrize("other", [(8, 2), (7, 3), (-7, 2), (7 + 2**64, 2)])
+def test_another_seed_or_sensor_has_other_noise(other):
+    a = np.array([Hashed(7, 2, 3).white(tick) for tick in range(2000)])
+    b = np.array([Hashed(*other, 3).white(tick) for tick in range(2000)])
+    assert abs(np.corrcoef(a.T, b.T)[:3, 3:]).max() < 0.1
+
+
+def test_white_noise_is_normal_and_independent():
+    numbers = Hashed(3, 1, 6)
+    x = np.array([numbers.white(tick) for tick in range(TICKS)])
+    limit = 5.0 / np.sqrt(TICKS)
+    assert abs(x.mean(axis=0)).max() < limit
+    assert abs(x.var(axis=0) - 1.0).max() < limit * np.sqrt(2.0)
+    assert abs((x**3).mean(axis=0)).max() < limit * np.sqrt(15.0)
+    assert abs((x**4).mean(axis=0) - 3.0).max() < limit * np.sqrt(96.0)
+    assert abs(np.corrcoef(x.T) - np.eye(6)).max() < limit
+    for lag in (1, 2, 7):
+        assert abs((x[lag:] * x[:-lag]).mean(axis=0)).max() < limit
+
+
+def test_a_bias_that_wanders_has_independent_steps():
+    numbers = Hashed(3, 1, 4)
+    walk = np.array([numbers.walk(tick) for tick in range(TICKS)])
+    steps = np.diff(walk, axis=0)
+    limit = 5.0 / np.sqrt(TICKS)
+    assert walk[0].tolist() == [0.0] * 4
+    assert abs(steps.mean(axis=0)).max() < limit
+    assert abs(steps.var(axis=0) - 1.0).max() < limit * np.sqrt(2.0)
+    for lag in (1, 2, 4, 5):
+        assert abs((steps[lag:] * steps[:-lag]).mean(axis=0)).max() < limit
+
+
+@pytest.mark.parametrize("tick", [1, 777, 3_000_000, 2**35 + 5])
+def test_how_far_it_wanders(tick):
+    ends = np.array([Hashed(seed, 0, 3).walk(tick) for seed in range(2000)])
+    assert ends.var() / tick == pytest.approx(1.0, abs=5.0 * np.sqrt(2.0 / 6000.0))
+
+
+def test_what_a_sensor_shows():
+    spec = NoiseSpec(bias=(0.1, 0.0, -0.1), resolution=(0.0, 0.25, 0.25))
+    noise = Noise((spec,), 0, 0, 0.001)
+    np.testing.assert_allclose(noise.seen(3, np.array([1.0, 0.6, 1.0])), [1.1, 0.5, 1.0])
+    assert noise.seen(3, np.zeros(3)).tobytes() == noise.seen(99, np.zeros(3)).tobytes()
+    walking = Noise((NoiseSpec(bias_walk=(2.0, 0.0, 0.0)),), 4, 1, 0.01)
+    expected = 2.0 * 0.1 * Hashed(4, 1, 3).walk(50)[0]
+    np.testing.assert_allclose(walking.error(50), [expected, 0.0, 0.0], rtol=1e-14)
+
+
+def test_variance_for_covariances():
+    spec = NoiseSpec(stddev=(0.1, 0.0, 2.0), resolution=(0.0, 0.6, 0.0))
+    np.testing.assert_allclose(variance(spec), [0.01, 0.03, 4.0])
+
+
+def test_sensors_have_their_own_noise_and_the_seed_decides(robot):
+    noise = {"force": NoiseSpec((1.0,) * 3)}
+    specs = [ForceTorqueSpec(name, "flange", "tool_flange", noise=noise) for name in "ab"]
+    suite = Suite(*robot, specs, 1_000_000, seed=1)
+    state = snapshot(robot[0], tick=12)
+    (_, a), (_, b) = suite.read(state)
+    assert not np.array_equal(a.force, b.force)
+    np.testing.assert_array_equal(a.torque, b.torque)
+    suite.reseed(2)
+    (_, other), _ = suite.measure([0, 1], state)
+    assert not np.array_equal(a.force, other.force)
+    suite.reseed(1)
+    (_, again), _ = suite.measure([0, 1], state)
+    assert again.force.tobytes() == a.force.tobytes()
+
+
+def test_noise_of_an_orientation_is_a_turn_in_the_axes_of_the_sensor(robot):
+    noise = {"orientation": NoiseSpec(bias=(0.0, 0.0, 0.2))}
+    spec = ImuSpec("imu", "base_link", noise=noise)
+    ((_, shown),) = Suite(*robot, [spec], 1_000_000).read(snapshot(robot[0]))
+    expected = [np.cos(0.1), 0.0, 0.0, np.sin(0.1)]
+    np.testing.assert_allclose(shown.orientation, expected, atol=1e-15)
+
+
+def test_rates_are_whole_numbers_of_ticks(robot):
+    m, description = robot
+    rates = {"every": None, "fast": 500.0, "odd": 300.0, "slow": 0.5}
+    specs = [ImuSpec(name, "hand", rate) for name, rate in rates.items()]
+    suite = Suite(m, description, specs, 1_000_000)
+    assert suite.notes == ["sensor 'odd' reads every 3 ticks, at 333.333 Hz instead of 300 Hz"]
+    assert suite.every == (1, 2, 3, 2000)
+    due = [suite.due(snapshot(m, tick=tick)) for tick in range(8)]
+    assert due == [[0, 1, 2, 3], [0], [0, 1], [0, 2], [0, 1], [0], [0, 1, 2], [0]]
+    assert suite.due(snapshot(m, tick=7)) == [], "the same state again"
+    assert suite.due(snapshot(m, tick=13)) == [0, 1, 2], "some were left out"
+    assert suite.due(snapshot(m, tick=0, epoch=1)) == [0, 1, 2, 3], "a reset"
+
+
+def test_a_rate_above_that_of_the_ticks_is_every_tick(robot):
+    suite = Suite(*robot, [ImuSpec("a", "hand", 4000.0)], 1_000_000)
+    assert suite.notes == ["sensor 'a' reads every tick, at 1000 Hz instead of 4000 Hz"]
+
+
+def test_a_contact_sensor_without_contact_is_noted(robot):
+    suite = Suite(*robot, [ContactSpec("foot", "hand")], 1_000_000)
+    assert suite.notes == [
+        (
+            "sensor 'foot' waits for contact, but the robot touches nothing: it was loaded "
+            "without contact, or has no geometries"
+        )
+    ]
+
+
+def test_a_description_of_another_robot_is_refused(robot):
+    other = read("config/robots/pendulum.urdf")
+    with pytest.raises(rb.ModelError, match="was not made of the description"):
+        Suite(robot[0], other, [], 1_000_000)

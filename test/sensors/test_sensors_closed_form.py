@@ -1,0 +1,283 @@
+"""Sensors where the answer is known by hand: weights, centrifugal force, pushes, feet."""
+
+import numpy as np
+import pytest
+from snapshot import snapshot
+from support.mechanisms import four_bar
+
+import rbdyn_ros as rb
+from rbdyn_ros.description import urdf
+from rbdyn_ros.description.source import read
+from rbdyn_ros.payload import with_payload
+from rbdyn_ros.sensors import ContactSpec, ForceTorqueSpec, ImuSpec, Suite
+
+G = 9.81
+PERIOD = 1_000_000
+
+LEG = """<robot name="leg">
+  <link name="leg"><inertial><origin xyz="0 0 0.2"/><mass value="3"/>
+    <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial></link>
+  <joint name="ankle" type="fixed"><origin xyz="0 0 -0.1"/><parent link="leg"/>
+    <child link="sole"/></joint>
+  <link name="sole"><inertial><mass value="0.5"/>
+    <inertia ixx="0.002" ixy="0" ixz="0" iyy="0.002" iyz="0" izz="0.002"/></inertial>
+    <collision><geometry><box size="0.3 0.2 0.04"/></geometry></collision></link>
+</robot>"""
+
+#: An arm of 0.5 m turns about a vertical axis; a tool of 2 kg is fixed to its end.
+TURNTABLE = """<robot name="turntable">
+  <link name="base"/>
+  <joint name="turn" type="continuous"><parent link="base"/><child link="arm"/>
+    <axis xyz="0 0 1"/></joint>
+  <link name="arm"><inertial><origin xyz="0.25 0 0"/><mass value="1"/>
+    <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>
+  <joint name="mount" type="fixed"><origin xyz="0.5 0 0" rpy="0 0 1.5707963267948966"/>
+    <parent link="arm"/><child link="tool"/></joint>
+  <link name="tool"><inertial><origin xyz="0 -0.1 0"/><mass value="2"/>
+    <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>
+</robot>"""
+
+
+@pytest.fixture
+def arm():
+    path = "config/robots/seven_dof_arm.urdf"
+    return rb.load_urdf(path), read(path)
+
+
+@pytest.fixture
+def turntable():
+    return rb.load_urdf(TURNTABLE), urdf.read(TURNTABLE)
+
+
+def readings(robot, specs, state, **more):
+    m, description = robot
+    return [reading for _, reading in Suite(m, description, specs, PERIOD, **more).read(state)]
+
+
+def test_at_rest_an_imu_shows_g_upwards(arm):
+    """The tool of the bundled arm points down at zero: its z axis is the world's -z."""
+    links = ("base_link", "tool_flange")
+    base, tool = readings(arm, [ImuSpec(name, name) for name in links], snapshot(arm[0]))
+    np.testing.assert_allclose(base.linear_acceleration, [0.0, 0.0, G], atol=1e-12)
+    np.testing.assert_allclose(base.orientation, [1.0, 0.0, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(tool.linear_acceleration, [0.0, 0.0, -G], atol=1e-12)
+    np.testing.assert_allclose(tool.angular_velocity, 0.0, atol=1e-15)
+
+
+def test_what_falls_freely_feels_nothing():
+    description = urdf.read(LEG)
+    m = rb.load_urdf(LEG, floating_base=True)
+    state = snapshot(m, qacc=np.array([0.0, 0.0, -G, 0.0, 0.0, 0.0]))
+    specs = [ImuSpec("imu", "sole"), ForceTorqueSpec("ankle", "ankle", "sole")]
+    imu, wrench = readings((m, description), specs, state)
+    np.testing.assert_allclose(imu.linear_acceleration, 0.0, atol=1e-12)
+    np.testing.assert_allclose([*wrench.force, *wrench.torque], 0.0, atol=1e-12)
+
+
+def test_centrifugal_force(turntable):
+    """The mount is at 0.5 m; the x axis of the tool is along its motion, y towards the axle."""
+    m, _ = turntable
+    speed, rise = 3.0, 0.7
+    state = snapshot(m, qvel=np.array([speed]), qacc=np.array([rise]))
+    specs = [ImuSpec("imu", "tool"), ForceTorqueSpec("ft", "mount", "tool")]
+    imu, ft = readings(turntable, specs, state)
+    np.testing.assert_allclose(imu.angular_velocity, [0.0, 0.0, speed], atol=1e-12)
+    expected = [0.5 * rise, 0.5 * speed**2, G]
+    np.testing.assert_allclose(imu.linear_acceleration, expected, atol=1e-12)
+    # its centre of mass is at 0.6 m; what it exerts on the arm is opposite to its acceleration
+    force = -2.0 * np.array([0.6 * rise, 0.6 * speed**2, G])
+    np.testing.assert_allclose(ft.force, force, atol=1e-12)
+    moment = np.cross([0.0, -0.1, 0.0], force) - [0.0, 0.0, 0.01 * rise]
+    np.testing.assert_allclose(ft.torque, moment, atol=1e-12)
+
+
+def test_weight_on_a_fixed_joint_either_way(turntable):
+    m, _ = turntable
+    down = ForceTorqueSpec("down", "mount", "tool")
+    up = ForceTorqueSpec("up", "mount", "tool", "parent_to_child")
+    at_arm = ForceTorqueSpec("arm", "mount", "arm")
+    shown, reverse, moved = readings(turntable, [down, up, at_arm], snapshot(m))
+    np.testing.assert_allclose(shown.force, [0.0, 0.0, -2.0 * G], atol=1e-12)
+    np.testing.assert_allclose(shown.torque, [0.2 * G, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_array_equal(reverse.force, -shown.force)
+    np.testing.assert_array_equal(reverse.torque, -shown.torque)
+    # about the axle, in the axes of the arm: 2 kg at 0.6 m
+    np.testing.assert_allclose(moved.force, [0.0, 0.0, -2.0 * G], atol=1e-12)
+    np.testing.assert_allclose(moved.torque, [0.0, 2.0 * 0.6 * G, 0.0], atol=1e-12)
+
+
+def test_a_sensor_under_the_base_carries_the_robot():
+    text = TURNTABLE.replace(
+        '<link name="base"/>',
+        """<link name="ground"/>
+      <joint name="foundation" type="fixed"><parent link="ground"/><child link="base"/></joint>
+      <link name="base"><inertial><mass value="4"/>
+      <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>""",
+    )
+    robot = rb.load_urdf(text), urdf.read(text)
+    spec = ForceTorqueSpec("scale", "foundation", "base")
+    (shown,) = readings(robot, [spec], snapshot(robot[0]))
+    np.testing.assert_allclose(shown.force, [0.0, 0.0, -7.0 * G], atol=1e-12)
+    np.testing.assert_allclose(shown.torque, [0.0, (0.25 + 1.2) * G, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize(("pushes", "share"), [("child", 1.0), ("parent", 0.0)])
+def test_whom_a_push_counts_for(turntable, pushes, share):
+    """A push at the centre of mass of arm and tool: at x = (0.25 + 2 0.6) / 3."""
+    m, _ = turntable
+    xfrc = np.zeros((m.nbody, 6))
+    xfrc[1] = [1.0, 2.0, 5.0, 0.1, 0.2, 0.3]
+    spec = ForceTorqueSpec("ft", "mount", "arm", pushes=pushes)
+    suite = Suite(*turntable, [spec], PERIOD)
+    (_, idle), (_, pushed) = (
+        suite.measure([0], state)[0] for state in (snapshot(m), snapshot(m, xfrc=xfrc))
+    )
+    at_axle = xfrc[1, 3:] + np.cross([1.45 / 3.0, 0.0, 0.0], xfrc[1, :3])
+    np.testing.assert_allclose(pushed.force - idle.force, share * xfrc[1, :3], atol=1e-12)
+    np.testing.assert_allclose(pushed.torque - idle.torque, share * at_axle, atol=1e-12)
+
+
+@pytest.mark.parametrize(("pushes", "share"), [("child", 0.0), ("parent", -1.0)])
+def test_whom_a_push_counts_for_at_a_joint_that_runs_backwards(pushes, share):
+    """The arm is the child of the tool: what is beyond the joint is its parent."""
+    system = (
+        rb.SystemBuilder("backwards", base="ground")
+        .body("arm", rb.shapes.box((0.4, 0.1, 0.1), mass=1.0))
+        .body("tool", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+        .joint("turn", "revolute", "ground", "arm", axis=(0, 0, 1))
+        .joint("mount", "fixed", "tool", "arm", xyz=(-0.2, 0.0, 0.0))
+    )
+    m, description = rb.build(system), system.description()
+    spec = ForceTorqueSpec("ft", "mount", "arm", pushes=pushes)
+    suite = Suite(m, description, [spec], PERIOD)
+    xfrc = np.zeros((m.nbody, 6))
+    xfrc[1, :3] = [1.0, 2.0, 5.0]
+    (_, idle), (_, pushed) = (
+        suite.measure([0], state)[0] for state in (snapshot(m), snapshot(m, xfrc=xfrc))
+    )
+    np.testing.assert_allclose(idle.force, [0.0, 0.0, G], atol=1e-12)
+    np.testing.assert_allclose(pushed.force - idle.force, share * xfrc[1, :3], atol=1e-12)
+
+
+def test_a_push_on_a_body_counts_at_the_joint_that_carries_it(turntable):
+    m, _ = turntable
+    xfrc = np.zeros((m.nbody, 6))
+    xfrc[1, 2] = 5.0
+    spec = ForceTorqueSpec("ft", "turn", "arm")
+    (shown,) = readings(turntable, [spec], snapshot(m, xfrc=xfrc))
+    np.testing.assert_allclose(shown.force, [0.0, 0.0, 5.0 - 3.0 * G], atol=1e-12)
+
+
+def test_payload_and_gravity_of_now(turntable):
+    m, description = turntable
+    spec = ForceTorqueSpec("ft", "mount", "tool")
+    suite = Suite(m, description, [spec], PERIOD)
+    loads = [("tool", 1.5, (0.0, 0.0, 0.2), (0.0,) * 6), ("arm", 9.0, (0.1, 0.0, 0.0), (0.0,) * 6)]
+    plant = m
+    for load in loads:
+        plant = with_payload(plant, *load)
+    plant.opt.gravity = (0.0, 0.0, -1.62)
+    suite.use(plant, loads)
+    ((_, shown),) = suite.measure([0], snapshot(m))
+    np.testing.assert_allclose(shown.force, [0.0, 0.0, -3.5 * 1.62], atol=1e-12)
+    suite.use(m)
+    ((_, shown),) = suite.measure([0], snapshot(m))
+    np.testing.assert_allclose(shown.force, [0.0, 0.0, -2.0 * G], atol=1e-12)
+
+
+def contact_of(m, d):
+    """Return (nbody, 6) force, torque at xipos in world axes, of d.cfrc_contact."""
+    force, moment = d.cfrc_contact[:, 3:], d.cfrc_contact[:, :3]
+    arm = d.subtree_com[m.body_rootid] - d.xipos
+    return np.hstack([force, moment + np.cross(arm, force)])
+
+
+def test_a_leg_stands_on_its_sole():
+    m = rb.load_urdf(LEG, floating_base=True, contact=True)
+    description = urdf.read(LEG, contact=True)
+    d = rb.make_data(m)
+    rb.step(m, d, 3000)
+    rb.forward(m, d)
+    specs = [
+        ContactSpec("foot", "sole"),
+        ContactSpec("dull", "sole", threshold=40.0),
+        # the sole alone has a geometry, so it is what touches, whatever is said of pushes
+        ForceTorqueSpec("ankle", "ankle", "sole", pushes="parent"),
+        ImuSpec("imu", "leg"),
+    ]
+    state = snapshot(m, d, contact=contact_of(m, d))
+    foot, dull, ankle, imu = readings((m, description), specs, state)
+    np.testing.assert_allclose(foot.force, [0.0, 0.0, 3.5 * G], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(foot.torque, 0.0, atol=1e-3)
+    np.testing.assert_allclose(ankle.force, [0.0, 0.0, 3.0 * G], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(imu.linear_acceleration, [0.0, 0.0, G], rtol=1e-3, atol=1e-3)
+    assert foot.touching
+    assert not dull.touching
+
+
+def test_nothing_touches_in_the_air():
+    m = rb.load_urdf(LEG, floating_base=True, contact=True)
+    robot = m, urdf.read(LEG, contact=True)
+    (foot,) = readings(robot, [ContactSpec("foot", "sole")], snapshot(m))
+    assert not foot.touching
+    assert foot.force.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_the_bearings_of_a_loop_carry_its_weight():
+    """A four-bar that is held still: what its two ground joints carry is all it weighs."""
+    system = four_bar(0.1, 0.25, 0.2, 0.3)
+    m, description = rb.build(system), system.description()
+    m = m.replaced(jnt_actuated=[1, 0, 0])  # so the loop has something to carry
+    m.opt.gravity = (0.0, 0.0, -G)
+    d = rb.make_data(m)
+    d.qpos[:] = rb.assemble(m, m.qpos0)
+    d.qacc[:] = 0.0
+    rb.inverse(m, d)
+    d.qfrc_applied[:] = d.qfrc_inverse
+    rb.forward(m, d)
+    np.testing.assert_allclose(d.qacc, 0.0, atol=1e-9)
+    specs = [
+        ForceTorqueSpec("left", "A", "ground"),
+        ForceTorqueSpec("right", "D", "ground"),
+        ForceTorqueSpec("loop", "C", "rocker", "parent_to_child"),
+    ]
+    left, right, loop = readings((m, description), specs, snapshot(m, d))
+    weight = [0.0, 0.0, -G * m.body_mass.sum()]
+    np.testing.assert_allclose(left.force + right.force, weight, atol=1e-9)
+    rb.joint_forces(m, d)
+    assert np.linalg.norm(loop.force) > 0.1
+    np.testing.assert_allclose(np.linalg.norm(loop.force), np.linalg.norm(d.loop_force[0, 3:]))
+    # the rocker: what it gets from ground and coupler, and its weight
+    body = m.body_id("rocker")
+    R = d.xmat[body].reshape(3, 3)
+    rest = R @ loop.force - right.force + [0.0, 0.0, -G * m.body_mass[body]]
+    np.testing.assert_allclose(rest, 0.0, atol=1e-9)
+
+
+def test_every_joint_of_the_arm_against_pinocchio(arm):
+    pin = pytest.importorskip("pinocchio")
+    m, description = arm
+    model = pin.buildModelFromUrdf("config/robots/seven_dof_arm.urdf")
+    data = model.createData()
+    rng = np.random.default_rng(3)
+    q, v, a = rng.uniform(-1.5, 1.5, (3, m.nv))
+    pin.rnea(model, data, q, v, a)
+    pin.forwardKinematics(model, data, q, v, a)
+    joints = [joint for joint in description.joints if joint.type != "fixed"]
+    specs = [ForceTorqueSpec(j.name, j.name, j.child, "parent_to_child") for j in joints]
+    state = snapshot(m, qpos=q, qvel=v, qacc=a)
+    for spec, shown in zip(specs, readings(arm, specs, state), strict=True):
+        theirs = data.f[model.getJointId(spec.joint)]
+        np.testing.assert_allclose(shown.force, theirs.linear, atol=1e-10)
+        np.testing.assert_allclose(shown.torque, theirs.angular, atol=1e-10)
+    (imu,) = readings(arm, [ImuSpec("imu", "tool_flange")], state)
+    frame = model.getFrameId("tool_flange")
+    local = pin.ReferenceFrame.LOCAL
+    pin.updateFramePlacements(model, data)
+    speed = pin.getFrameVelocity(model, data, frame, local)
+    rate = pin.getFrameClassicalAcceleration(model, data, frame, local)
+    R = data.oMf[frame].rotation
+    np.testing.assert_allclose(imu.angular_velocity, speed.angular, atol=1e-10)
+    np.testing.assert_allclose(
+        imu.linear_acceleration, rate.linear + R.T @ [0.0, 0.0, G], atol=1e-10
+    )
