@@ -10,7 +10,9 @@ from typing import Any
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 
-from rbdyn_ros.ros.outputs import HEARTBEAT, reliable
+from rbdyn_ros.ros.listener import Listener
+from rbdyn_ros.ros.outputs import HEARTBEAT
+from rbdyn_ros.ros.qos import reliable
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 
 #: A DDS participant announces itself every 3 s. One that starts learns of the others from that
@@ -41,28 +43,26 @@ class ClockClaim:
         self.publisher: Any = None
         if publish:
             self.publisher = node.create_publisher(Clock, "/clock", reliable(1))
-        self._subscription = node.create_subscription(Clock, "/clock", self._hear, reliable(1))
 
     def _hear(self, tick: Clock) -> None:
         self._heard = tick.clock.sec * NANOSECONDS + tick.clock.nanosec
 
-    def settle(self, executor: Any, stop: threading.Event) -> int:
+    def settle(self, stop: threading.Event) -> int:
         """Keep the publisher or give it up; return the stamp to begin with [ns].
 
         Raises:
             KeyboardInterrupt: stop was set.
         """
-        executor.add_node(self._node)
-        if self.publisher is not None:
-            self._decide(executor, stop)
-        if self.publisher is None:
-            self._listen(executor, stop)
-        executor.remove_node(self._node)
-        self._node.destroy_subscription(self._subscription)
+        with Listener(self._node, stop) as listener:
+            listener.hear(Clock, "/clock", self._hear, reliable(1))
+            if self.publisher is not None:
+                self._decide(listener)
+            if self.publisher is None:
+                self._listen(listener)
         self._alone = time.monotonic()
         return self._heard or 0
 
-    def _decide(self, executor: Any, stop: threading.Event) -> None:
+    def _decide(self, listener: Listener) -> None:
         logger = self._node.get_logger()
         if time.monotonic() < self._created + DISCOVERY:
             logger.info("looking for another publisher of /clock ...")
@@ -72,7 +72,7 @@ class ClockClaim:
             heard = bool(others) and self._heard is not None
             if heard or time.monotonic() >= settled + (AUDIBLE if others else 0.0):
                 break
-            _spin(executor, stop)
+            listener.spin(0.1)
         if not heard and not any(other < self._me for other in others):
             self._heard = None  # what was heard came from one that has ended
             return
@@ -87,11 +87,11 @@ class ClockClaim:
             names.remove(self._me)  # once: another may have the same name
         return sorted(names)
 
-    def _listen(self, executor: Any, stop: threading.Event) -> None:
+    def _listen(self, listener: Listener) -> None:
         """Wait for the time; who publishes may have started as late as to be just discovered."""
         give_up = time.monotonic() + DISCOVERY + AUDIBLE
         while self._heard is None and time.monotonic() < give_up:
-            _spin(executor, stop)
+            listener.spin(0.1)
         if self._heard is None:
             self._node.get_logger().warning("nothing was heard on /clock: stamps begin at 0")
 
@@ -104,9 +104,3 @@ class ClockClaim:
             self._alone = math.inf
             text = "/clock has another publisher; set publish_clock to false on all but one"
             self._node.get_logger().warning(text)
-
-
-def _spin(executor: Any, stop: threading.Event) -> None:
-    if stop.is_set():  # the interrupt itself is lost if it comes while C++ calls Python
-        raise KeyboardInterrupt
-    executor.spin_once(timeout_sec=0.1)

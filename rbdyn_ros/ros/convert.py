@@ -31,17 +31,6 @@ def time_message(nanoseconds: int) -> Time:
     return Time(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
 
 
-def wrench_at(force: ArrayLike, torque: ArrayLike, point: ArrayLike, xipos: ArrayLike) -> Array:
-    """Shift a wrench, given at a point, to the centre of mass; all in world axes.
-
-    Returns:
-        (6,) force, torque: a row of xfrc_applied.
-    """
-    arm = np.asarray(point, np.float64) - np.asarray(xipos, np.float64)
-    f = np.asarray(force, np.float64)
-    return np.concatenate([f, np.asarray(torque) + np.cross(arm, f)])
-
-
 @dataclass(frozen=True, slots=True)
 class SingleJoints:
     """Joints of one coordinate, which joint_states and commands are about.

@@ -1,18 +1,18 @@
-"""What the simulator publishes, and the thread that publishes it."""
+"""What a robot publishes of its states."""
 
 from __future__ import annotations
 
 import importlib
-import threading
+import math
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -24,20 +24,18 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros import convert
 from rbdyn_ros.ros.commands import Throttle
 from rbdyn_ros.ros.convert import Prepared, SingleJoints
-from rbdyn_ros.ros.robot import LATCHED, Source
+from rbdyn_ros.ros.qos import LATCHED, reliable
+from rbdyn_ros.ros.qos_reports import for_publisher
+from rbdyn_ros.ros.source import Source
 from rbdyn_ros.runtime.compiled import NANOSECONDS
-from rbdyn_ros.runtime.runtime import Runtime, State
+from rbdyn_ros.runtime.runtime import Runtime
+from rbdyn_ros.runtime.state import State
 
 HEARTBEAT = 1.0  # [s] between two repetitions while time stands
 
 
-def reliable(depth: int) -> QoSProfile:
-    """Return the QoS of a topic whose messages must arrive."""
-    return QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
-
-
 class JointStates:
-    """Publishes joint_states."""
+    """Publishes joint_states: what encoders see, once it has arrived."""
 
     def __init__(self, node: Node, m: Model) -> None:
         joints = SingleJoints.all(m)
@@ -48,13 +46,17 @@ class JointStates:
         effort[joints.dofadr] = convert.marks(2 * n, n)
         marked = convert.joint_state(joints, Prepared.MARK_STAMP, qpos, qvel, effort)
         self._prepared = Prepared(marked, 3 * n)
-        velocity = m.nqall + joints.dofadr
-        # where the message's numbers lie in a state's row
-        self._pick = np.concatenate([joints.qposadr, velocity, velocity + m.nvall])
-        self._publisher = node.create_publisher(JointState, "joint_states", reliable(10))
+        # where the message's numbers lie among the measured ones
+        self._pick = np.concatenate([k * m.nvall + joints.dofadr for k in range(3)])
+        self._publisher = node.create_publisher(
+            JointState,
+            "joint_states",
+            reliable(10),
+            event_callbacks=for_publisher(node, "joint_states"),
+        )
 
     def publish(self, stamp_ns: int, state: State) -> None:
-        self._publisher.publish(self._prepared.filled(stamp_ns, state.row[self._pick]))
+        self._publisher.publish(self._prepared.filled(stamp_ns, state.measured[self._pick]))
 
 
 class Transforms:
@@ -115,19 +117,51 @@ class Odometry:
         self._publisher.publish(self._prepared.filled(stamp_ns, numbers))
 
 
+class Also(Protocol):
+    """What else is published of every state that is handed over."""
+
+    def publish(self, stamp_ns: int, state: State) -> None:
+        """Publish what is due."""
+
+
 class Ticker:
     """Says when something that happens every so many ticks is due."""
 
-    def __init__(self, rate: float, period_ns: int) -> None:
-        self.every = max(1, round(NANOSECONDS / (rate * period_ns)))
-        self._last = -1
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self._last = (-1, -1)
 
-    def due(self, tick: int) -> bool:
-        turn = tick // self.every
+    def due(self, state: State) -> bool:
+        turn = (state.epoch, state.tick // self.every)
         if turn == self._last:
             return False
         self._last = turn
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    """Every how many ticks something is published.
+
+    Attributes:
+        states, transforms, clock: of these topics.
+        hand_over: every how many ticks the loop hands a state over, so that none misses its own.
+    """
+
+    states: int
+    transforms: int
+    clock: int
+    hand_over: int
+
+    @staticmethod
+    def of(values: SimpleNamespace, period_ns: int, others: Iterable[int] = ()) -> Cadence:
+        """Return the cadence that the parameters ask for; `others` are of sensors."""
+        rates = values.publish_rate, values.tf_rate, values.clock_rate
+        every = [max(1, round(NANOSECONDS / (rate * period_ns))) for rate in rates]
+        if values.time_mode == "lockstep":  # every tick is answered
+            every[0] = every[2] = 1
+        states, transforms, clock = every
+        return Cadence(states, transforms, clock, math.gcd(*every, *others))
 
 
 @dataclass(slots=True)
@@ -143,18 +177,17 @@ class Alarms:
 
 
 class Outputs:
-    """Everything published, on a thread of its own that wakes on new states.
+    """Everything that is published of a robot's states; `publish` and `beat` by one thread.
 
     Args:
         node: publishes.
         runtime: whose states.
         source: the robot as it was given.
         values: the parameters.
+        cadence: of the topics.
         time_base: stamp of tick 0 [ns].
         clock: publishes /clock; None: somebody else does.
-
-    Attributes:
-        failure: what ended the thread before its time.
+        others: what else is published of states.
     """
 
     def __init__(
@@ -163,15 +196,17 @@ class Outputs:
         runtime: Runtime,
         source: Source,
         values: SimpleNamespace,
+        cadence: Cadence,
         time_base: int,
         clock: Any,
+        others: Iterable[Also] = (),
     ) -> None:
-        self.failure: BaseException | None = None
         self._node, self._runtime, self._time_base = node, runtime, time_base
-        m, period = runtime.m, runtime.period_ns
+        m = runtime.m
         self._joint_states = JointStates(node, m)
         self._transforms = self._make_transforms(source.description, values)
         self._odometry = self._make_odometry(values)
+        self._others = tuple(others)
         self._clock = clock
         marked = Clock(clock=convert.time_message(Prepared.MARK_STAMP))
         self._clock_bytes = Prepared(marked, 0)
@@ -179,13 +214,13 @@ class Outputs:
             self._description = node.create_publisher(String, "robot_description", LATCHED)
             self._description.publish(String(data=source.text))
         self._reset_name = f"{node.get_fully_qualified_name()}/reset"
-        self._state_tick = Ticker(values.publish_rate, period)
-        self._tf_tick = Ticker(values.tf_rate, period)
-        self._clock_tick = Ticker(values.clock_rate, period)
+        self._state_tick = Ticker(cadence.states)
+        self._tf_tick = Ticker(cadence.transforms)
+        self._clock_tick = Ticker(cadence.clock)
         self._alarms = Alarms(Throttle(), Throttle(), Throttle())
         self._last_state: State | None = None
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="rbdyn-publish")
+        self._delivered: State | None = None
+        self._spoken = 0.0  # when something was published, steady clock [s]
 
     def _make_transforms(self, description: Description, values: SimpleNamespace) -> Any:
         if not values.publish_tf:
@@ -207,61 +242,48 @@ class Outputs:
             self._node.get_logger().info("nav_msgs is not installed: no odom")
             return None
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop publishing; returns when the thread has ended."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            self._serve()
-        except BaseException as error:  # noqa: BLE001 - spin() raises it in the main thread
-            self.failure = error
-
-    def _serve(self) -> None:
-        spoken = time.monotonic()
-        while not self._stopping.is_set():
-            state = self._runtime.next_state(0.1)
-            if state is not None:
-                self._publish(state)
-                spoken = time.monotonic()
-            elif time.monotonic() - spoken > HEARTBEAT:
-                self._beat()
-                spoken = time.monotonic()
-
-    def _publish(self, state: State) -> None:
+    def publish(self, state: State) -> None:
+        """Publish what is due of a state, /clock last: who acts on the tick finds the rest."""
         self._report(state)
-        fresh = self._last_state is None or state.tick != self._last_state.tick
-        self._last_state = state
-        if not fresh:
+        last, self._last_state = self._last_state, state
+        if last is not None and (state.epoch, state.tick) == (last.epoch, last.tick):
             return
-        stamp = self._time_base + state.tick * self._runtime.period_ns
-        if self._state_tick.due(state.tick):
-            self._joint_states.publish(stamp, state)
+        self._spoken = time.monotonic()
+        stamp = self._stamp(state.tick)
+        if self._state_tick.due(state):
+            if state.measured_tick >= 0:
+                self._delivered = state
+                self._joint_states.publish(self._stamp(state.measured_tick), state)
             if self._odometry is not None:
                 self._odometry.publish(stamp, state)
-        if self._transforms is not None and self._tf_tick.due(state.tick):
+        if self._transforms is not None and self._tf_tick.due(state):
             self._transforms.publish(stamp, state)
-        if self._clock is not None and self._clock_tick.due(state.tick):
-            # after the state, so who acts on the tick finds it
+        for other in self._others:
+            other.publish(stamp, state)
+        if self._clock is not None and self._clock_tick.due(state):
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
 
-    def _beat(self) -> None:
-        """Repeat the last state: time stands, and those who came late know nothing yet."""
-        if self._last_state is None:
+    def beat(self, now: float) -> None:
+        """Repeat the last state if time stands: those who came late know nothing yet."""
+        runtime, state = self._runtime, self._last_state
+        stands = runtime.paused or runtime.faulty or runtime.waiting
+        if state is None or not stands or now < self._spoken + HEARTBEAT:
             return
-        stamp = self._time_base + self._last_state.tick * self._runtime.period_ns
-        self._joint_states.publish(stamp, self._last_state)
+        self._spoken = now
+        stamp = self._stamp(state.tick)
+        if self._delivered is not None:
+            measured = self._stamp(self._delivered.measured_tick)
+            self._joint_states.publish(measured, self._delivered)
         if self._odometry is not None:
-            self._odometry.publish(stamp, self._last_state)
+            self._odometry.publish(stamp, state)
         if self._transforms is not None:
-            self._transforms.repeat(stamp, self._last_state)
+            self._transforms.repeat(stamp, state)
         if self._clock is not None:
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
+
+    def _stamp(self, tick: int) -> int:
+        stamp: int = self._time_base + tick * self._runtime.period_ns
+        return stamp
 
     def _report(self, state: State) -> None:
         m, alarms, logger = self._runtime.m, self._alarms, self._node.get_logger()

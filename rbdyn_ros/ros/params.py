@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -13,24 +13,28 @@ from rclpy.node import Node
 
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.options import INTEGRATORS
-from rbdyn_ros.runtime.loop import ON_TIMEOUT
 from rbdyn_ros.runtime.realtime import MODES
+from rbdyn_ros.runtime.settings import MODES_OF_TIME, ON_TIMEOUT
 
 PARTIAL = ("keep", "zero", "reject")
 #: Prefix of the parameters that hold an initial position each.
 INITIAL = "initial_positions."
+#: Prefix of the parameters of faults between controller and robot.
+FAULTS = "faults."
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter; all are read when the node starts and read-only from then on.
+    """One parameter, read when the node starts and read-only from then on unless it is `live`.
 
     Attributes:
-        default: also gives the type.
+        default: also gives the type; of a list the type of its elements.
         doc: one sentence.
         unit: of a number.
         low, high: range of a number.
         choices: of a text.
+        live: may be changed while the simulator runs.
+        fixed: a list of numbers has as many as its default; otherwise one, or one a joint.
     """
 
     name: str
@@ -40,6 +44,8 @@ class Parameter:
     low: float = -math.inf
     high: float = math.inf
     choices: tuple[str, ...] = ()
+    live: bool = False
+    fixed: bool = True
 
     @property
     def allowed(self) -> str:
@@ -48,11 +54,16 @@ class Parameter:
             return f"one of {', '.join(self.choices)}"
         if isinstance(self.default, bool):
             return "true or false"
-        if isinstance(self.default, list):
+        if isinstance(self.default, tuple):
+            return "a list of names"
+        if isinstance(self.default, list) and self.fixed:
             return f"{len(self.default)} finite numbers"
+        range_ = f"from {self.low:g} to {self.high:g}"
+        if isinstance(self.default, list):
+            return f"a list of one number, or of one for each joint, {range_}"
         if isinstance(self.default, float):
-            return f"a number from {self.low:g} to {self.high:g}"
-        return "a text"
+            return f"a number {range_}"
+        return f"a whole number {range_}" if isinstance(self.default, int) else "a text"
 
     def checked(self, value: object) -> Any:
         """Return the value in the type of the default.
@@ -76,16 +87,35 @@ class Parameter:
         if isinstance(self.default, str):
             fits = isinstance(value, str) and (not self.choices or value in self.choices)
             return value if fits else None
+        if isinstance(self.default, tuple):
+            return _names(value)
         if isinstance(self.default, list):
-            try:
-                numbers = [float(number) for number in value]  # type: ignore[attr-defined]
-            except (TypeError, ValueError):
-                return None
-            fits = len(numbers) == len(self.default) and all(map(math.isfinite, numbers))
-            return numbers if fits else None
+            return self._numbers(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
+        if isinstance(self.default, int):
+            fits = math.isfinite(value) and value == int(value) and self.low <= value <= self.high
+            return int(value) if fits else None
         return float(value) if self.low <= value <= self.high else None
+
+    def _numbers(self, value: Any) -> list[float] | None:
+        try:
+            numbers = [float(number) for number in value]
+        except (TypeError, ValueError):
+            return None
+        fits = len(numbers) == len(self.default) if self.fixed else bool(numbers)
+        within = all(math.isfinite(x) and self.low <= x <= self.high for x in numbers)
+        return numbers if fits and within else None
+
+
+def _names(value: Any) -> list[str] | None:
+    """Return a list of names; ROS has nothing for an empty one but no value, or an empty text."""
+    if value is None:
+        return []
+    listed = isinstance(value, Sequence) and not isinstance(value, str)
+    if not listed or not all(isinstance(name, str) for name in value):
+        return None
+    return [name for name in value if name]
 
 
 PARAMETERS = (
@@ -96,10 +126,46 @@ PARAMETERS = (
     Parameter("contact", False, "let links touch a floor at z = 0, by their <collision>"),
     Parameter("world_frame", "world", "frame the root link stands in; empty: none in TF"),
     Parameter("frame_prefix", "", "put before the name of every link in TF"),
-    Parameter("timestep", 0.001, "of the simulation, and period of the loop", "s", 1e-4, 0.1),
+    Parameter("timestep", 0.001, "of the physics", "s", 1e-4, 0.1),
+    Parameter(
+        "control_decimation", 1, "timesteps from one tick of the loop to the next", "", 1, 1000
+    ),
     Parameter("gravity", [0.0, 0.0, -9.81], "gravitational acceleration in the world", "m/s^2"),
     Parameter("integrator", "implicit_damping", "how time advances", choices=INTEGRATORS),
+    Parameter(
+        "time_mode",
+        "realtime",
+        "real time; lockstep: each tick waits for its commands; as fast as possible",
+        choices=MODES_OF_TIME,
+    ),
+    Parameter(
+        "real_time_factor",
+        1.0,
+        "simulated time by time on the wall, in mode realtime",
+        "",
+        0.01,
+        100.0,
+        live=True,
+    ),
+    Parameter(
+        "lockstep_joints",
+        (),
+        "joints whose commands a tick waits for; empty: all that take efforts",
+    ),
+    Parameter(
+        "lockstep_timeout",
+        1.0,
+        "how long it waits on the wall before time runs free; 0: for ever",
+        "s",
+        0.0,
+        1e6,
+    ),
     Parameter("start_paused", False, "begin paused; the service ~/pause starts time"),
+    Parameter(
+        "autostart",
+        True,
+        "start at once; false: the lifecycle transitions configure and activate do",
+    ),
     Parameter("command_timeout", 0.1, "age at which a command is given up", "s", 1e-3, 1e6),
     Parameter("on_timeout", "zero", "what drives a joint then, see Commands", choices=ON_TIMEOUT),
     Parameter(
@@ -108,6 +174,27 @@ PARAMETERS = (
         "joints that a command in joint_commands does not name: keep their last command, "
         "get zero, or reject the message",
         choices=PARTIAL,
+    ),
+    Parameter(
+        "servo_time_constant",
+        0.01,
+        "in which position and velocity commands are approached",
+        "s",
+        1e-3,
+        10.0,
+    ),
+    Parameter(
+        "topic_based_commands",
+        False,
+        "take commands of ros2_control's JointStateTopicSystem on topic_based_joint_commands",
+    ),
+    *(
+        Parameter(
+            f"topic_based_{interface}_joints",
+            (),
+            f"joints with a command interface {interface} there, in its order",
+        )
+        for interface in ("position", "velocity", "effort")
     ),
     Parameter("publish_rate", 1000.0, "of joint_states, at most one a timestep", "Hz", 0.1, 1e4),
     Parameter("tf_rate", 50.0, "of /tf, at most one a timestep", "Hz", 0.1, 1e4),
@@ -124,11 +211,43 @@ PARAMETERS = (
         "SCHED_FIFO and locked memory: demand them, try to get them, or do not ask",
         choices=MODES,
     ),
+    Parameter("stats_rate", 1.0, "of ~/stats and /diagnostics", "Hz", 0.01, 100.0),
+    Parameter("sensors", "", "path of a YAML file that describes sensors"),
+    Parameter("robots", (), "several robots in this process, each in the namespace of its name"),
+    Parameter("seed", 0, "of all noise", "", -(2.0**53), 2.0**53),
+    Parameter("required_sha256", "", "refuse a robot whose model_sha256 is another; empty: none"),
+    *(
+        Parameter(f"{FAULTS}{name}", default, doc, unit, 0.0, high, live=True)
+        for name, default, doc, unit, high in (
+            ("command_delay", 0.0, "commands arrive so much later", "s", 10.0),
+            ("command_jitter", 0.0, "and at random up to so much more", "s", 10.0),
+            ("command_drop", 0.0, "probability that what arrives in a tick is lost", "", 1.0),
+            ("state_delay", 0.0, "joint states are so old", "s", 10.0),
+            ("state_jitter", 0.0, "and at random up to so much older", "s", 10.0),
+            ("state_drop", 0.0, "probability that one is not published", "", 1.0),
+        )
+    ),
+    Parameter(f"{FAULTS}link_loss", False, "no command arrives, no joint state leaves", live=True),
+    *(
+        Parameter(f"{FAULTS}{name}", [0.0], doc, unit, low, 1e9, live=True, fixed=False)
+        for name, doc, unit, low in (
+            ("encoder_resolution", "step of positions; 0: exact", "rad or m", 0.0),
+            ("encoder_noise", "standard deviation of positions", "rad or m", 0.0),
+            ("encoder_bias", "added to positions", "rad or m", -1e9),
+            ("velocity_noise", "standard deviation of velocities", "rad/s or m/s", 0.0),
+            ("effort_noise", "standard deviation of the efforts that act", "N m or N", 0.0),
+        )
+    ),
+    Parameter(f"{FAULTS}stuck_joints", (), "joints that do not move", live=True),
 )
 
 
-def declare(node: Node) -> SimpleNamespace:
+def declare(node: Node, defaults: Mapping[str, Any] | None = None) -> SimpleNamespace:
     """Declare every parameter and return the checked values by name.
+
+    Args:
+        node: has them.
+        defaults: other ones than those of the table.
 
     Raises:
         ParameterError: with every value that is not allowed.
@@ -136,7 +255,8 @@ def declare(node: Node) -> SimpleNamespace:
     values: dict[str, Any] = {}
     findings: list[Finding] = []
     for parameter in PARAMETERS:
-        found = _declare_one(node, parameter)
+        default = (defaults or {}).get(parameter.name, parameter.default)
+        found = _declare_one(node, parameter, default)
         try:
             values[parameter.name] = parameter.checked(found)
         except ParameterError as error:
@@ -146,15 +266,37 @@ def declare(node: Node) -> SimpleNamespace:
     return SimpleNamespace(**values)
 
 
-def _declare_one(node: Node, parameter: Parameter) -> Any:
+def _declare_one(node: Node, parameter: Parameter, default: Any) -> Any:
     unit = f" [{parameter.unit}]" if parameter.unit else ""
     descriptor = ParameterDescriptor(
         description=f"{parameter.doc}{unit}",
         additional_constraints=parameter.allowed,
-        read_only=True,
+        read_only=not parameter.live,
         dynamic_typing=True,  # so that 1 is taken for 1.0, and a wrong type gets our sentence
     )
-    return node.declare_parameter(parameter.name, parameter.default, descriptor).value
+    value = [""] if default == () else default  # ROS knows no type of an empty list
+    return node.declare_parameter(parameter.name, value, descriptor).value
+
+
+def live(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the checked values of those changes that are to parameters of the table.
+
+    Raises:
+        ParameterError: with every value that is not allowed.
+    """
+    known = {parameter.name: parameter for parameter in PARAMETERS}
+    values: dict[str, Any] = {}
+    findings: list[Finding] = []
+    for name, value in changes.items():
+        if name not in known:
+            continue
+        try:
+            values[name] = known[name].checked(value)
+        except ParameterError as error:
+            findings += error.findings
+    if findings:
+        raise ParameterError(findings)
+    return values
 
 
 def overrides(node: Node) -> Mapping[str, Any]:

@@ -1,56 +1,40 @@
-"""The simulator node: parameters in, robot loaded, loop warmed, topics and services opened."""
+"""The simulator's process: parameters in, robots loaded, loops started, time under control."""
 
 from __future__ import annotations
 
 import gc
 import importlib
+import re
 import signal
 import sys
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import rclpy
-from rcl_interfaces.msg import ParameterDescriptor
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import SetBool, Trigger
 
-from rbdyn_ros.description.types import Description
-from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
-from rbdyn_ros.load import complete
-from rbdyn_ros.model.graph import span
-from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros import params, robot
+from rbdyn_ros.ros import params
 from rbdyn_ros.ros.clock import ClockClaim
-from rbdyn_ros.ros.commands import Command, Throttle, make_gate
-from rbdyn_ros.ros.convert import SingleJoints
-from rbdyn_ros.ros.outputs import Outputs, reliable
-from rbdyn_ros.ros.start import start_position
-from rbdyn_ros.runtime import compiled
-from rbdyn_ros.runtime.runtime import Runtime, Settings, warm
+from rbdyn_ros.ros.publisher import Publisher
+from rbdyn_ros.ros.robot import Robot
+from rbdyn_ros.ros.simulation import Simulation
+from rbdyn_ros.ros.standard import StandardInterfaces, open_standard
+from rbdyn_ros.ros.statistics import Statistics
+from rbdyn_ros.ros.time_services import TimeServices
+from rbdyn_ros.runtime.bell import Bell
 
 #: A busy callback holds the publishing thread up no longer than this [s].
 SWITCH_INTERVAL = 1e-4
-
-
-def _is_compiled(description: Description) -> bool:
-    """Whether what the robot needs was compiled before."""
-    kept = [(compiled.CACHE_DIRECTORY, "loop.run")]
-    mimic = any(joint.mimic is not None for joint in description.joints)
-    if mimic or description.constraints or span(description).chords:
-        kept.append((jit.CACHE_DIRECTORY, "coupled._accelerate_by_address"))
-    if description.geometries:
-        kept.append((jit.CACHE_DIRECTORY, "contact._by_address"))
-    return all(any(Path(folder).rglob(f"{kernel}-*.nbi")) for folder, kernel in kept)
 
 
 def make_executor() -> Any:
@@ -62,102 +46,196 @@ def make_executor() -> Any:
     return events.EventsExecutor()
 
 
-class Simulator(Node):
-    """Simulates one robot behind ROS 2 topics.
+#: Of several robots in one process these are the same: parameters of time.
+COMMON = (
+    *("time_mode", "real_time_factor", "start_paused", "realtime", "publish_clock", "clock_rate"),
+    *("stats_rate", "autostart"),
+)
+
+
+class Simulator(LifecycleNode):
+    """Simulates one robot, or several, behind ROS 2 topics.
+
+    Its life: configure reads the parameters and the robot, activate starts time, deactivate stops
+    it, shutdown ends the process. With the parameter autostart the first two happen by
+    themselves.
 
     Args:
         stop: set when a signal asks for the end.
         urdf: path of a robot file, stronger than every parameter; None: see the parameters.
+        fallback: robot to take if the parameters name none; None: wait for the topic.
     """
 
-    def __init__(self, stop: threading.Event, urdf: Path | None = None) -> None:
+    def __init__(
+        self, stop: threading.Event, urdf: Path | None = None, fallback: Path | None = None
+    ) -> None:
         given = [Parameter("urdf", value=str(urdf))] if urdf else []
         super().__init__("simulator", parameter_overrides=given)
-        self._stop = stop
+        self._stop, self._urdf, self._fallback = stop, urdf, fallback
         self._claim: ClockClaim | None = None
-        self._runtime: Runtime | None = None
-        self._outputs: Outputs | None = None
+        self._bell = Bell()
+        self._robots: list[Robot] = []
+        self._publisher: Publisher | None = None
+        self._statistics: Statistics | None = None
+        self._standard: StandardInterfaces | None = None
         self._server: threading.Thread | None = None
         self._stopping = threading.Event()
+        self._started = False
         self._failure: BaseException | None = None
-        self._rejected = Throttle()
         self._executor = make_executor()
 
-    def bring_up(self, fallback: Path | None = None) -> None:
-        """Load the robot and open everything.
+    # its life
 
-        Args:
-            fallback: robot to take if the parameters name none; None: wait for the topic.
+    def begin(self) -> None:
+        """Read the parameters; with autostart load the robots and start time.
 
         Raises:
-            RbdynError: a parameter or the robot is refused.
+            RbdynError: a parameter or a robot is refused.
         """
-        values = params.declare(self)
-        if values.publish_clock or self.get_parameter("use_sim_time").value:
-            self._claim = ClockClaim(self, values.publish_clock)
-        source = robot.find(self, values, self._executor, self._stop, fallback)
-        m = self._compile(source, values)
-        self._open(m, source, values)
+        self._values = params.declare(self)
+        self.add_on_set_parameters_callback(self._on_parameters)
+        if not self._values.autostart:
+            self.get_logger().info("waiting for the lifecycle transition configure")
+            return
+        for transition in (self.trigger_configure, self.trigger_activate):
+            transition()
+            if self._failure is not None:
+                raise self._failure
 
-    def _compile(self, source: robot.Source, values: SimpleNamespace) -> Model:
-        logger = self.get_logger()
-        if not _is_compiled(source.description):
-            logger.info("compiling the engine, first run only (about half a minute) ...")
-        m = complete(source.description, values.floating_base, values.strict)
-        warnings = [f"  {finding}" for finding in m.findings if finding.severity == "warning"]
-        if warnings:
-            logger.warning("\n".join([f"robot '{m.name}':", *warnings]))
-        m.opt.timestep = values.timestep
-        m.opt.gravity = values.gravity
-        m.opt.integrator = values.integrator
-        self._joints = SingleJoints.actuated(m)
-        given = {k: v for k, v in params.overrides(self).items() if k.startswith(params.INITIAL)}
-        self._start = start_position(m, given)
-        self._declare_facts(m)
-        for sentence in params.unknown(self):
-            logger.warning(sentence)
-        warm(m)
-        return m
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:  # noqa: ARG002
+        """Load the robots and open everything."""
+        return self._try(self._configure)
 
-    def _declare_facts(self, m: Model) -> None:
-        """Parameters that others read: they describe the robot."""
-        facts: dict[str, Any] = {
-            "effort_command_joints": list(self._joints.names),
-            "model_sha256": m.sha256(),
-        }
-        free = SingleJoints.free(m)
-        for name, address in zip(free.names, free.qposadr, strict=True):
-            facts[params.INITIAL + name] = float(self._start[address])
-        for name, value in facts.items():
-            descriptor = ParameterDescriptor(read_only=True, dynamic_typing=True)
-            # a user's 1 for 1.0 was taken above, so what is declared is always the value
-            self.declare_parameter(name, value, descriptor, ignore_override=True)
-
-    def _open(self, m: Model, source: robot.Source, values: SimpleNamespace) -> None:
-        settings = Settings(
-            values.command_timeout, values.on_timeout, values.start_paused, values.realtime
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start time, or let it go on."""
+        outcome = self._try(self._activate)
+        return (
+            outcome if outcome != TransitionCallbackReturn.SUCCESS else super().on_activate(state)
         )
-        self._runtime = Runtime(m, settings, self._start)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Let time stand."""
+        self._simulation.pause(True)
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:  # noqa: ARG002
+        """Refuse: a robot stays loaded."""
+        self.get_logger().error("cleanup is not possible: for another robot start another process")
+        return TransitionCallbackReturn.FAILURE
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """End the process."""
+        self._stop.set()
+        return super().on_shutdown(state)
+
+    def _try(self, action: Any) -> TransitionCallbackReturn:
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001 - rclpy would hide it; begin() raises it
+            self._failure = error if self._values.autostart else None
+            self.get_logger().error(str(error)) if self._failure is None else None
+            return TransitionCallbackReturn.FAILURE
+        return TransitionCallbackReturn.SUCCESS
+
+    def _configure(self) -> None:
+        values = self._values
+        claim = None
+        if values.publish_clock or self.get_parameter("use_sim_time").value:
+            claim = ClockClaim(self, values.publish_clock)
+        robots = self._make_robots()
+        for robot in robots:
+            robot.load(self._stop, self._fallback)
         clock = None
         base = int(self.get_clock().now().nanoseconds)
-        if self._claim is not None:
-            base = self._claim.settle(self._executor, self._stop)
-            clock = self._claim.publisher
-        self._outputs = Outputs(self, self._runtime, source, values, base, clock)
-        self._gate = make_gate(m, source.description, values.partial_commands)
-        queue = reliable(10)
-        self.create_subscription(JointState, "joint_commands", self._on_joint_command, queue)
-        self.create_subscription(Float64MultiArray, "effort_commands", self._on_efforts, queue)
-        self.create_service(SetBool, "~/pause", self._on_pause)
-        self.create_service(Trigger, "~/step", self._on_step)
-        self.create_service(Trigger, "~/reset", self._on_reset)
+        if claim is not None:
+            base = claim.settle(self._stop)
+            clock = claim.publisher
+        self._claim = claim
+        for k, robot in enumerate(robots):
+            robot.open(self._bell, base, clock if k == 0 else None)
+            if robot.node is not self:
+                change = partial(self._change, robot)
+                robot.node.add_on_set_parameters_callback(change)
+        self._robots = robots
+        self._simulation = Simulation(robots, self._stop)
+        self._time_services = TimeServices(self, self._simulation)
+        self._standard = open_standard(self, self._simulation)
+        self._statistics = Statistics(self, robots, values.stats_rate)
+        outputs = [(robot.runtime, robot.outputs) for robot in robots]
+        self._publisher = Publisher(self._bell, outputs)
+
+    def _make_robots(self) -> list[Robot]:
+        names = self._values.robots
+        if not names:
+            return [Robot(self, "", self._values)]
+        _demand_names(names)
+        if self._values.time_mode != "realtime" and len(names) > 1:
+            text = (
+                f"time_mode is '{self._values.time_mode}' and there are {len(names)} robots; "
+                "several robots in one process run in mode realtime only."
+            )
+            raise ParameterError(Finding("time-mode", text, "error", "time_mode"))
+        return [self._make_robot(name) for name in names]
+
+    def _make_robot(self, name: str) -> Robot:
+        """Make a node for a robot, in a namespace of its name."""
+        space = f"{self.get_namespace().rstrip('/')}/{name}"
+        common = [Parameter(key, value=getattr(self._values, key)) for key in COMMON]
+        if self._urdf is not None:
+            common.append(Parameter("urdf", value=str(self._urdf)))
+        node = Node(
+            self.get_name(),
+            context=self.context,
+            # stronger than what this process was given for all its nodes
+            cli_args=["--ros-args", "-r", f"__ns:={space}", "-r", f"__node:={self.get_name()}"],
+            parameter_overrides=[*common, Parameter("robots", value=[""])],
+        )
+        self._executor.add_node(node)
+        return Robot(node, name, params.declare(node, {"frame_prefix": f"{name}/"}))
+
+    def _activate(self) -> None:
+        assert self._publisher is not None
+        if self._started:
+            self._simulation.pause(False)
+            return
         # everything there is lives as long as the node: the collector need not look at it
         gc.collect()
         gc.freeze()
-        self._runtime.start()
-        self._outputs.start()
-        self.get_logger().info(f"simulating '{m.name}': {', '.join(self._joints.names)}")
-        self.get_logger().info(f"period {values.timestep:g} s; {self._runtime.grant}")
+        self._publisher.start()
+        self._started = True
+        for robot in self._robots:
+            robot.start()
+        for robot in self._robots:
+            where = f"{robot.name}: " if robot.name else ""
+            joints = ", ".join(robot.gate.joints.names)
+            self.get_logger().info(f"{where}simulating '{robot.m.name}': {joints}")
+        period = self._robots[0].runtime.period_ns * 1e-9
+        self.get_logger().info(f"period {period:g} s; {self._robots[0].runtime.grant}")
+
+    def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
+        """Take changes of live parameters of this node, all or none."""
+        several = bool(self._values.robots)
+        for change in changes:
+            if several and change.name.startswith(params.FAULTS):
+                text = f"each robot has its own '{change.name}': set it on the robot's node"
+                return SetParametersResult(successful=False, reason=text)
+        return self._change(self._robots[0] if self._robots else None, changes)
+
+    def _change(self, robot: Robot | None, changes: list[Any]) -> SetParametersResult:
+        """Take changes of live parameters of a robot; None: there is none yet."""
+        try:
+            new = params.live({change.name: change.value for change in changes})
+            if robot is not None and any(name.startswith(params.FAULTS) for name in new):
+                robot.set_faults(vars(robot.values) | new)
+            if "real_time_factor" in new:
+                for each in self._robots:
+                    each.runtime.set_real_time_factor(new["real_time_factor"])
+        except RbdynError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        vars(robot.values if robot is not None else self._values).update(new)
+        return SetParametersResult(successful=True)
+
+    # the process
 
     def spin(self) -> None:
         """Serve until the context is shut down or a signal raises KeyboardInterrupt.
@@ -168,13 +246,16 @@ class Simulator(Node):
         self._executor.add_node(self)
         self._server = threading.Thread(target=self._serve, name="rbdyn-serve")
         self._server.start()
+        nap = min(0.2, 1.0 / self._values.stats_rate)
         # the interrupt is lost if it comes while C++ calls Python; the event is not
         while self._server.is_alive() and not self._stop.is_set():
-            self._server.join(0.2)
+            self._server.join(nap)
             if self._claim is not None:
                 self._claim.watch()
-            if self._outputs is not None and self._outputs.failure is not None:
-                raise self._outputs.failure
+            if self._started and self._statistics is not None:
+                self._statistics.publish_if_due(time.monotonic())
+            if self._publisher is not None and self._publisher.failure is not None:
+                raise self._publisher.failure
         if self._failure is not None:
             raise self._failure
 
@@ -188,60 +269,44 @@ class Simulator(Node):
             self._failure = error
 
     def close(self) -> None:
-        """Stop the threads, say how punctual the loop was, and leave the graph."""
+        """Stop the threads, say how punctual the loops were, and leave the graph."""
         self._stopping.set()
+        if self._standard is not None:
+            self._standard.close()
         if self._server is not None and self._server.is_alive():
             self._server.join()
-        if self._outputs is not None:
-            self._outputs.stop()
-        if self._runtime is not None:
-            self._runtime.stop()
-            timing = self._runtime.timing()
+        if self._publisher is not None and self._started:
+            self._publisher.stop()
+        for robot in self._robots:
+            robot.runtime.stop()
+            timing = robot.runtime.timing()
             if timing.ticks:
-                print(f"rbdyn: {timing}", file=sys.stderr)
+                where = f"{robot.name}: " if robot.name else ""
+                print(f"rbdyn: {where}{timing}", file=sys.stderr)
         self._executor.shutdown()
+        for robot in self._robots:
+            if robot.node is not self:
+                robot.node.destroy_node()
         self.destroy_node()
 
-    def _on_joint_command(self, message: JointState) -> None:
-        self._take("joint_commands", self._gate.by_name(message.name, message.effort))
 
-    def _on_efforts(self, message: Float64MultiArray) -> None:
-        self._take("effort_commands", self._gate.in_order(message.data))
-
-    def _take(self, topic: str, judged: Command | str) -> None:
-        if isinstance(judged, Command):
-            self._runtime.command(judged.dofs, judged.efforts)  # type: ignore[union-attr]
-        elif self._rejected.due(time.monotonic()):
-            self.get_logger().warning(
-                f"refused a message on {topic}: {judged} (refused so far: {self._rejected.count})"
-            )
-
-    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        response.success = self._runtime.pause(request.data)  # type: ignore[union-attr]
-        response.message = "paused" if request.data else "running"
-        return self._unless_silent(response)
-
-    def _on_step(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        runtime = self._runtime
-        assert runtime is not None
-        if not runtime.paused:
-            response.message = "the simulation runs; pause it first"
-            return response
-        response.success, response.message = runtime.step(), "one timestep"
-        self._unless_silent(response)
-        if response.success and runtime.faulty:
-            response.success, response.message = False, "the state diverged; call reset"
-        return response
-
-    def _on_reset(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        response.success = self._runtime.reset()  # type: ignore[union-attr]
-        response.message = "at the start position, at rest"
-        return self._unless_silent(response)
-
-    def _unless_silent(self, response: Any) -> Any:
-        if not response.success:
-            response.message = "the loop does not answer"
-        return response
+def _demand_names(names: Sequence[str]) -> None:
+    """Raise ParameterError if these cannot be names of robots."""
+    findings = [
+        Finding(
+            "robots",
+            f"parameter 'robots' names '{name}'; allowed are letters, digits and underscores, "
+            "not a digit first, each name once.",
+            "error",
+            "robots",
+            None,
+            name,
+        )
+        for k, name in enumerate(names)
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in names[:k]
+    ]
+    if findings:
+        raise ParameterError(findings)
 
 
 def run(
@@ -267,8 +332,8 @@ def run(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, interrupt)
         _init(args)
-        node = Simulator(stop, urdf)
-        node.bring_up(fallback)
+        node = _make_node(stop, urdf, fallback)
+        node.begin()
         node.spin()
     except KeyboardInterrupt:
         return 0
@@ -285,6 +350,13 @@ def run(
             node.close()
         rclpy.try_shutdown()
     return 0
+
+
+def _make_node(stop: threading.Event, urdf: Path | None, fallback: Path | None) -> Simulator:
+    try:
+        return Simulator(stop, urdf, fallback)
+    except RuntimeError as error:  # what rclpy raises if DDS refuses, for want of security say
+        raise RbdynError(Finding("ros", f"ROS 2 does not start: {error}")) from error
 
 
 def _init(args: Sequence[str] | None) -> None:

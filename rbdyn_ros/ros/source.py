@@ -7,21 +7,16 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
 from rbdyn_ros.description import urdf
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
 from rbdyn_ros.description.types import Description
+from rbdyn_ros.ros.listener import Listener
+from rbdyn_ros.ros.qos import LATCHED
 
-LATCHED = QoSProfile(
-    depth=1,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-    reliability=ReliabilityPolicy.RELIABLE,
-)
 REMINDER = 5.0  # [s] between two log lines while waiting
 
 
@@ -40,11 +35,7 @@ class Source:
 
 
 def find(
-    node: Node,
-    values: SimpleNamespace,
-    executor: Any,
-    stop: threading.Event,
-    fallback: Path | None,
+    node: Node, values: SimpleNamespace, stop: threading.Event, fallback: Path | None
 ) -> Source:
     """Read the robot that the parameters name, the fallback, or the one on the topic.
 
@@ -59,7 +50,7 @@ def find(
             return Source(described, "")
         return Source(*urdf.read_file(path, strict=values.strict, contact=values.contact))
     received = not values.robot_description
-    text = _wait(node, executor, stop) if received else values.robot_description
+    text = _wait(node, stop) if received else values.robot_description
     source = f"topic {node.resolve_topic_name('robot_description')}" if received else "parameter"
     description = urdf.read_text(
         text, source=f"<{source}>", strict=values.strict, contact=values.contact
@@ -67,23 +58,18 @@ def find(
     return Source(description, text, received)
 
 
-def _wait(node: Node, executor: Any, stop: threading.Event) -> str:
+def _wait(node: Node, stop: threading.Event) -> str:
     received: list[str] = []
-    subscription = node.create_subscription(
-        String, "robot_description", lambda message: received.append(message.data), LATCHED
-    )
-    executor.add_node(node)
-    remind = 0.0
-    while not received:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        if time.monotonic() >= remind:
-            remind = time.monotonic() + REMINDER
-            node.get_logger().info(
-                f"waiting for a robot on {subscription.topic_name}; the parameters urdf and "
-                "robot_description are empty"
-            )
-        executor.spin_once(timeout_sec=0.2)
-    executor.remove_node(node)
-    node.destroy_subscription(subscription)
+    with Listener(node, stop) as listener:
+        topic = node.resolve_topic_name("robot_description")
+        listener.hear(String, topic, lambda message: received.append(message.data), LATCHED)
+        remind = 0.0
+        while not received:
+            if time.monotonic() >= remind:
+                remind = time.monotonic() + REMINDER
+                node.get_logger().info(
+                    f"waiting for a robot on {topic}; the parameters urdf and robot_description "
+                    "are empty"
+                )
+            listener.spin(0.2)
     return received[0]

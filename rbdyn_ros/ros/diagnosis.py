@@ -1,0 +1,257 @@
+"""Judges how a robot's loop is doing: numbers in, levels and sentences out. Nothing of ROS here.
+
+The limits are the numbers of ros2_control's controller manager, so both are read in one way.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+
+from rbdyn_ros.runtime.timing import Counts, Timing, coarse, deviation, mean
+
+SECOND = 1e9  # [ns]
+MICROSECOND = 1e6  # of them in a second
+
+
+class Level(IntEnum):
+    """Of diagnostic_msgs/DiagnosticStatus."""
+
+    OK = 0
+    WARN = 1
+    ERROR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Above which a number is a warning, and above which an error."""
+
+    warn: float
+    error: float
+
+    def level(self, number: float) -> Level:
+        """Return the level of a number."""
+        return Level((number > self.warn) + (number > self.error))
+
+
+#: periodicity.mean_error: how far the rate may be off on average [Hz].
+RATE_ERROR = Limits(5.0, 10.0)
+#: periodicity.standard_deviation: how far the rate of single ticks may scatter, as a share of the
+#: rate. 5 and 10 Hz are that share of 100 Hz, ros2_control's default rate; taken as they are they
+#: would allow a loop at 1 kHz to scatter by 5 us.
+RATE_SCATTER = Limits(0.05, 0.10)
+#: execution_time.mean_error: what a tick may take on average [us].
+STEP_TIME = Limits(1000.0, 2000.0)
+#: execution_time.standard_deviation [us].
+STEP_TIME_SCATTER = Limits(100.0, 200.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What is known of a robot's loop when a report is made.
+
+    Attributes:
+        total: since the start.
+        window: since the last report.
+        period_ns: simulated time of a tick [ns].
+        time_mode: realtime, lockstep or fast.
+        factor: real-time factor that was asked for in all the window; None if it changed.
+        tick: of the newest state.
+        paused: whether time stands on request.
+        waiting: whether time stands until commands come.
+        fault: name of the joint whose state diverged; empty if none.
+        stale: number of joints whose command is too old or never came.
+        command_age: of the oldest command in force [s]; infinite before the first.
+        command_timeout: age at which a command is given up [s].
+        on_timeout: what then drives the joint.
+        accepted: command messages taken since the start.
+        rejected: command messages refused since the start.
+        newly_rejected: the same in the window.
+        saturated: ticks in which an effort was clamped since the start.
+        newly_saturated: the same in the window.
+        given_up: how often lock-step waited in vain since the start.
+        newly_given_up: the same in the window.
+        model_sha256: of the robot as loaded.
+    """
+
+    total: Timing
+    window: Timing
+    period_ns: int
+    time_mode: str
+    factor: float | None
+    tick: int
+    paused: bool
+    waiting: bool
+    fault: str
+    stale: int
+    command_age: float
+    command_timeout: float
+    on_timeout: str
+    accepted: int
+    rejected: int
+    newly_rejected: int
+    saturated: int
+    newly_saturated: int
+    given_up: int
+    newly_given_up: int
+    model_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One line of a diagnosis.
+
+    Attributes:
+        name: loop, commands or state.
+        message: a sentence: what is wrong, or that nothing is.
+        values: what it was judged by.
+    """
+
+    name: str
+    level: Level
+    message: str
+    values: dict[str, str]
+
+
+Complaint = tuple[Level, str]
+
+
+def diagnose(o: Observation) -> list[Status]:
+    """Return the statuses of one robot, always the same ones in the same order."""
+    return [_loop(o), _commands(o), _state(o)]
+
+
+def _loop(o: Observation) -> Status:
+    w = o.window
+    rate = w.ticks * SECOND / w.active_ns if w.active_ns > 0 else 0.0
+    wanted = (o.factor or 0.0) * SECOND / o.period_ns
+    # wake-ups late independently of each other: the period between two has twice the variance
+    scatter = math.sqrt(2.0) * deviation(w.histogram) / MICROSECOND * wanted
+    judged = o.time_mode == "realtime" and o.factor is not None and w.ticks > 0
+    complaints = _unpunctual(w, rate, wanted, scatter) + _slow(w) if judged else []
+    values: dict[str, object] = {
+        "time_mode": o.time_mode,
+        "real_time_factor": w.real_time_factor,
+        "real_time_factor_wanted": "" if o.factor is None else o.factor,
+        "rate_hz": rate,
+        "rate_scatter_hz": scatter * wanted,
+        "lateness_p50_us": w.p50,
+        "lateness_p99_us": w.p99,
+        "lateness_max_us": w.worst,
+        "step_time_mean_us": mean(w.step_histogram),
+        "step_time_scatter_us": deviation(w.step_histogram),
+        "step_time_p50_us": w.step_p50,
+        "step_time_p99_us": w.step_p99,
+        "step_time_max_us": w.step_worst,
+        "overruns": o.total.overruns,
+        "ticks": o.total.ticks,
+        "lateness_histogram": _bins(o.total.histogram),
+        "step_time_histogram": _bins(o.total.step_histogram),
+    }
+    return _status("loop", _pace(o), complaints, values)
+
+
+def _pace(o: Observation) -> str:
+    factor = o.window.real_time_factor
+    if o.window.ticks == 0:
+        return "time stands"
+    if o.time_mode == "realtime":
+        return f"punctual, real-time factor {factor:.4f}"
+    return f"{o.time_mode}, real-time factor {factor:.4g}"
+
+
+def _unpunctual(w: Timing, rate: float, wanted: float, scatter: float) -> list[Complaint]:
+    # two ticks may lie on the edges of a window, which matters if it is short
+    missing = abs(w.ticks - wanted * w.active_ns / SECOND)
+    off = RATE_ERROR.level(abs(rate - wanted)) if missing > 2.0 else Level.OK
+    return [
+        (off, f"the loop runs at {rate:.1f} Hz, wanted are {wanted:.1f} Hz"),
+        (RATE_SCATTER.level(scatter), f"the loop wakes irregularly, by {scatter:.1%} of its rate"),
+        _warning(w.overruns > 0, f"{w.overruns} of {w.ticks} ticks ended too late"),
+    ]
+
+
+def _slow(w: Timing) -> list[Complaint]:
+    average, scatter = mean(w.step_histogram), deviation(w.step_histogram)
+    return [
+        (STEP_TIME.level(average), f"a tick takes {average:.0f} us on average"),
+        (STEP_TIME_SCATTER.level(scatter), f"what a tick takes scatters by {scatter:.0f} us"),
+    ]
+
+
+def _commands(o: Observation) -> Status:
+    begun = math.isfinite(o.command_age)
+    complaints = [
+        _warning(
+            begun and o.command_age > o.command_timeout and o.stale > 0,
+            f"joints without a command younger than {o.command_timeout:g} s: {o.stale}; "
+            f"on_timeout '{o.on_timeout}' drives them",
+        ),
+        _warning(
+            o.newly_rejected > 0,
+            f"messages refused since the last report: {o.newly_rejected}; the log says why",
+        ),
+        _warning(
+            o.newly_saturated > 0,
+            f"efforts were clamped in {o.newly_saturated} of {o.window.ticks} ticks",
+        ),
+        _warning(
+            o.newly_given_up > 0,
+            f"lock-step waited in vain and let time run, times: {o.newly_given_up}",
+        ),
+    ]
+    values: dict[str, object] = {
+        "command_age_s": o.command_age,
+        "stale_joints": o.stale,
+        "accepted": o.accepted,
+        "rejected": o.rejected,
+        "saturated_ticks": o.saturated,
+        "lockstep_timeouts": o.given_up,
+    }
+    return _status(
+        "commands", "commands arrive" if begun else "no command came yet", complaints, values
+    )
+
+
+def _state(o: Observation) -> Status:
+    word = "fault" if o.fault else "paused" if o.paused else "waiting" if o.waiting else "running"
+    complaints = [
+        (
+            Level.ERROR if o.fault else Level.OK,
+            f"the state of joint '{o.fault}' diverged; time stands until a reset",
+        ),
+        _warning(
+            word == "waiting" and o.window.ticks == 0,
+            f"no command for tick {o.tick} came since the last report; time stands",
+        ),
+    ]
+    values: dict[str, object] = {
+        "state": word,
+        "tick": o.tick,
+        "fault_joint": o.fault,
+        "model_sha256": o.model_sha256,
+    }
+    return _status("state", word, complaints, values)
+
+
+def _warning(condition: bool, text: str) -> Complaint:
+    return Level.WARN if condition else Level.OK, text
+
+
+def _status(
+    name: str, fine: str, complaints: list[Complaint], values: dict[str, object]
+) -> Status:
+    """Return a status that says the worst there is to say."""
+    worst = max((level for level, _ in complaints), default=Level.OK)
+    sentences = [text for level, text in complaints if level == worst != Level.OK]
+    texts = {key: _text(value) for key, value in values.items()}
+    return Status(name, worst, "; ".join(sentences) or fine, texts)
+
+
+def _bins(counts: Counts) -> str:
+    return " ".join(f"{bound}:{count}" for bound, count in coarse(counts).items())
+
+
+def _text(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,145 @@
+"""Says in the log whose quality of service does not fit a topic of ours, and what to do.
+
+Two ends of a topic that do not fit exchange nothing, and without this nobody says who it is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]
+from rclpy.node import Node
+from rclpy.qos import (
+    DurabilityPolicy,
+    QoSPolicyKind,
+    QoSProfile,
+    ReliabilityPolicy,
+    qos_policy_name_from_kind,
+)
+
+try:
+    from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+except ImportError:  # its name before Iron
+    from rclpy.qos_event import PublisherEventCallbacks, SubscriptionEventCallbacks
+
+#: From the event to the line [s]: the graph learns the name of a new node after its topics.
+PATIENCE = 1.0
+#: Lines remembered per topic, so that none is repeated: nodes that come and go fill no log.
+REMEMBERED = 16
+_UNKNOWN = "_NODE_NAME_UNKNOWN_"
+
+#: By policy: is a publisher weak, is a subscription demanding, and the two in words.
+_Test = Callable[[QoSProfile], bool]
+_POLICIES: dict[int, tuple[_Test, _Test, str, str]] = {
+    int(QoSPolicyKind.RELIABILITY): (
+        lambda qos: qos.reliability == ReliabilityPolicy.BEST_EFFORT,
+        lambda qos: qos.reliability == ReliabilityPolicy.RELIABLE,
+        "best effort",
+        "reliable",
+    ),
+    int(QoSPolicyKind.DURABILITY): (
+        lambda qos: qos.durability == DurabilityPolicy.VOLATILE,
+        lambda qos: qos.durability == DurabilityPolicy.TRANSIENT_LOCAL,
+        "volatile",
+        "transient local",
+    ),
+}
+
+
+def for_subscription(node: Node, topic: str) -> SubscriptionEventCallbacks:
+    """Return what to pass as `event_callbacks` to `node.create_subscription`.
+
+    Args:
+        node: subscribes, and logs.
+        topic: as it is subscribed to.
+    """
+    return SubscriptionEventCallbacks(incompatible_qos=_Report(node, topic, publishes=False))
+
+
+def for_publisher(node: Node, topic: str) -> PublisherEventCallbacks:
+    """Return what to pass as `event_callbacks` to `node.create_publisher`.
+
+    Args:
+        node: publishes, and logs.
+        topic: as it is published.
+    """
+    return PublisherEventCallbacks(incompatible_qos=_Report(node, topic, publishes=True))
+
+
+class _Report:
+    """Is called when the other end of a topic of ours does not fit, and a little later says so."""
+
+    def __init__(self, node: Node, topic: str, *, publishes: bool) -> None:
+        self._node, self._publishes = node, publishes
+        self._topic = node.resolve_topic_name(topic)
+        self._policies: set[int] = set()
+        self._said: deque[str] = deque(maxlen=REMEMBERED)
+        self._timer: Any = None
+
+    def __call__(self, event: Any) -> None:
+        self._policies.add(int(event.last_policy_kind))
+        if self._timer is None:
+            # of the steady clock: simulated time may stand
+            steady = Clock(clock_type=ClockType.STEADY_TIME)
+            self._timer = self._node.create_timer(PATIENCE, self._say, clock=steady)
+
+    def _say(self) -> None:
+        self._node.destroy_timer(self._timer)
+        self._timer = None
+        noticed, self._policies = self._policies, set()
+        # an event tells the last policy only; the graph shows what came in the meantime
+        for policy in sorted(noticed | set(_POLICIES)):
+            nodes = self._others(policy)
+            line = sentence(self._topic, policy, nodes, publishes=self._publishes)
+            if (nodes or policy in noticed) and line not in self._said:
+                self._said.append(line)
+                self._node.get_logger().warning(line)
+
+    def _others(self, policy: int) -> list[str]:
+        """Return the nodes that do not fit, as far as the graph tells."""
+        if policy not in _POLICIES:
+            return []
+        weak, demanding = _POLICIES[policy][:2]
+        publishers = self._node.get_publishers_info_by_topic(self._topic)
+        subscriptions = self._node.get_subscriptions_info_by_topic(self._topic)
+        if self._publishes:
+            ours, theirs, unfit, others = publishers, subscriptions, weak, demanding
+        else:
+            ours, theirs, unfit, others = subscriptions, publishers, demanding, weak
+        me = self._node.get_fully_qualified_name()
+        if not any(unfit(end.qos_profile) for end in ours if _name(end) == me):
+            return []
+        found = {_name(end) for end in theirs if others(end.qos_profile)}
+        return sorted(name for name in found if _UNKNOWN not in name)
+
+
+def _name(end: Any) -> str:
+    return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
+
+
+def sentence(topic: str, policy: int, nodes: Sequence[str], *, publishes: bool) -> str:
+    """Return what does not fit and what to do.
+
+    Args:
+        topic: full name.
+        policy: a QoSPolicyKind.
+        nodes: at the other end; empty: not known.
+        publishes: whether our end publishes.
+    """
+    who = f"node {', '.join(nodes)}" if nodes else "some node"
+    theirs, ours = ("subscription", "publisher") if publishes else ("publisher", "subscription")
+    lost = f"{who} receives nothing" if publishes else f"nothing is received from {who}"
+    if policy not in _POLICIES:
+        name = qos_policy_name_from_kind(QoSPolicyKind(policy)).lower().replace("_", " ")
+        return (
+            f"{lost} on {topic}: the {name} of that {theirs} does not fit this {ours}. "
+            f"Leave the {name} there at its default"
+        )
+    weak, demanding = _POLICIES[policy][2:]
+    there, here = (demanding, weak) if publishes else (weak, demanding)
+    return (
+        f"{lost} on {topic}: that {theirs} is {there}, this {ours} is {here}. "
+        f"Make that {theirs} {here}"
+    )

@@ -1,0 +1,48 @@
+"""What RViz shows: config/sim.rviz, with one model and one set of wrenches for each robot."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+_MODEL = "rviz_default_plugins/RobotModel"
+_MARKERS = "rviz_default_plugins/MarkerArray"
+
+
+def rviz_config(template: str, robots: Sequence[tuple[str, str]], fixed_frame: str) -> str:
+    """Return a configuration that shows some robots.
+
+    Args:
+        template: configuration of one robot without namespace.
+        robots: namespace and frame_prefix of each. RViz puts a slash behind its prefix, so a
+            frame_prefix must end with one, or be empty.
+        fixed_frame: that everything is drawn in.
+    """
+    config = yaml.safe_load(template)
+    manager = config["Visualization Manager"]
+    manager["Global Options"]["Fixed Frame"] = fixed_frame
+    shown: list[dict[str, Any]] = []
+    for display in manager["Displays"]:
+        if display["Class"] in (_MODEL, _MARKERS):
+            shown += [_of_robot(display, namespace, prefix) for namespace, prefix in robots]
+        else:
+            shown.append(display)
+    manager["Displays"] = shown
+    text: str = yaml.safe_dump(config, sort_keys=False)
+    return text
+
+
+def _of_robot(display: dict[str, Any], namespace: str, prefix: str) -> dict[str, Any]:
+    own = copy.deepcopy(display)
+    name = namespace.strip("/")
+    root = f"/{name}" if name else ""
+    topic = own["Description Topic" if own["Class"] == _MODEL else "Topic"]
+    topic["Value"] = root + topic["Value"]
+    if name:
+        own["Name"] = f"{name} {own['Name']}"
+    if own["Class"] == _MODEL:
+        own["TF Prefix"] = prefix.removesuffix("/")
+    return own
