@@ -1,10 +1,5 @@
 """launch/sim.launch.py with the real launch and launch_ros, where they are installed."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,71 +9,122 @@ pytest.importorskip("launch_ros", reason="launch and launch_ros are in no packag
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 
 import launch
+from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.ros.params import PARAMETERS
 
-FILE = Path(__file__).parents[2] / "launch" / "sim.launch.py"
+FILES = sorted((Path(__file__).parents[2] / "launch").glob("*.launch.py"))
+ARM, PENDULUM = str(bundled_robot("seven_dof_arm")), str(bundled_robot("pendulum"))
 
-RUN = """
-import sys
-from launch import LaunchService, LaunchDescription
-from launch.actions import IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-service = LaunchService()
-arguments = [word.split(":=") for word in sys.argv[2:]]
-source = PythonLaunchDescriptionSource(sys.argv[1])
-service.include_launch_description(LaunchDescription([
-    IncludeLaunchDescription(source, launch_arguments=arguments)]))
-sys.exit(service.run())
+
+def arguments_of(path):
+    source = PythonLaunchDescriptionSource(str(path))
+    description = source.get_launch_description(launch.LaunchContext())
+    return {argument.name: argument for argument in description.get_launch_arguments()}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_arguments_have_descriptions_and_choices(path):
+    arguments = arguments_of(path)
+    assert set(arguments) >= {"urdf", "start_paused", "use_sim_time", "rviz", "discovery"}
+    assert all(argument.description for argument in arguments.values())
+    assert arguments["rviz"].choices == ("true", "false")
+    assert arguments["start_paused"].choices == ("", "true", "false")
+    assert ("namespace" in arguments) == (path.name != "multi_robot.launch.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_parameter_of_the_node_is_an_argument(path):
+    arguments = arguments_of(path)
+    missing = {p.name for p in PARAMETERS} - set(arguments)
+    assert missing <= {"robots"}
+    for parameter in PARAMETERS:
+        if parameter.choices:
+            assert arguments[parameter.name].choices == ("", *parameter.choices)
+
+
+def test_it_gives_the_node_what_was_set_and_nothing_else(launch_file):
+    told = launch_file("sim.launch.py").told()
+    assert told["/simulator"]["parameters"] == {"urdf": ARM, "use_sim_time": False}
+
+
+def test_arguments_have_the_type_of_the_parameter(launch_file):
+    started = launch_file(
+        "sim.launch.py",
+        "namespace:=left",
+        "start_paused:=true",
+        "timestep:=0.002",
+        "gravity:=[0, 0, -1.5]",
+        "frame_prefix:=7",
+        "world_frame:=",
+        "integrator:=rk4",
+    )
+    parameters = started.told()["/left/simulator"]["parameters"]
+    assert parameters == {
+        "urdf": ARM,
+        "start_paused": True,
+        "timestep": 0.002,
+        "gravity": [0.0, 0.0, -1.5],
+        "frame_prefix": "7",
+        "integrator": "rk4",
+        "use_sim_time": False,
+    }
+
+
+FILE = """
+/**:
+  ros__parameters: {on_timeout: gravity, clock_rate: 50.0}
+/left/simulator:
+  ros__parameters: {urdf: %s, timestep: 0.002, on_timeout: hold}
 """
 
 
-def install(prefix):
-    """Make the folders in which `ros2 launch` finds this package and its executable."""
-    index = prefix / "share" / "ament_index" / "resource_index" / "packages"
-    script = prefix / "lib" / "rbdyn_ros" / "simulator"
-    for folder in (index, script.parent):
-        folder.mkdir(parents=True)
-    (index / "rbdyn_ros").touch()
-    script.write_text(f"#!{sys.executable}\nfrom rbdyn_ros.ros.simulator import main\nmain()\n")
-    script.chmod(0o755)
-    return os.pathsep.join([str(prefix), os.environ.get("AMENT_PREFIX_PATH", "")])
+def test_arguments_are_stronger_than_the_file_and_the_file_than_the_default_robot(
+    launch_file, tmp_path
+):
+    path = tmp_path / "mine.yaml"
+    path.write_text(FILE % PENDULUM)
+    given = ["namespace:=left", f"params_file:={path}", "timestep:=0.004"]
+    parameters = launch_file("sim.launch.py", *given).told()["/left/simulator"]["parameters"]
+    assert parameters["timestep"] == 0.004
+    assert (parameters["on_timeout"], parameters["clock_rate"]) == ("hold", 50.0)
+    assert parameters["urdf"] == PENDULUM
 
 
-def run(tmp_path, *arguments):
-    log = tmp_path / "log.txt"
-    env = dict(os.environ, ROS_DOMAIN_ID="101", ROS_LOG_DIR=str(tmp_path))
-    env["AMENT_PREFIX_PATH"] = install(tmp_path / "install")
-    with log.open("w") as out:
-        command = [sys.executable, "-c", RUN, str(FILE), *arguments]
-        return subprocess.Popen(command, env=env, stdout=out, stderr=out), log
+TEXT = """<?xml version="1.0"?>
+<robot name="it's: 1.0"><!-- a "text", with: all [that] {YAML} means # something -->
+  <link name="base"/>
+</robot>
+"""
 
 
-def until(condition, timeout):
-    end = time.monotonic() + timeout
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.1)
+def test_the_text_of_a_robot_arrives_as_it_is_and_is_not_hidden_by_the_default(launch_file):
+    told = launch_file("sim.launch.py", f"robot_description:={TEXT}").told()
+    parameters = told["/simulator"]["parameters"]
+    assert parameters["robot_description"] == TEXT
+    assert parameters["urdf"] == ""
 
 
-def test_arguments_have_descriptions_and_choices():
-    description = PythonLaunchDescriptionSource(str(FILE)).get_launch_description(
-        launch.LaunchContext()
-    )
-    arguments = {argument.name: argument for argument in description.get_launch_arguments()}
-    assert set(arguments) >= {"urdf", "namespace", "start_paused", "use_sim_time", "rviz"}
-    assert all(argument.description for argument in arguments.values())
-    assert arguments["rviz"].choices == ["true", "false"]
+def test_without_a_robot_it_waits_for_the_topic(launch_file):
+    told = launch_file("sim.launch.py", "urdf:=").told()
+    assert "urdf" not in told["/simulator"]["parameters"]
 
 
-def test_it_starts_in_its_namespace_and_ends_with_ctrl_c(tmp_path):
-    process, log = run(tmp_path, "namespace:=left", "start_paused:=true")
-    until(lambda: "simulating 'seven_dof_arm'" in log.read_text(), 60.0)
-    assert "[left.simulator]" in log.read_text(), log.read_text()
-    process.send_signal(signal.SIGINT)
-    assert process.wait(15.0) == 0, log.read_text()
-    assert "process has finished cleanly" in log.read_text()
-    assert "Traceback" not in log.read_text()
+def test_a_choice_that_does_not_exist_is_refused(launch_file):
+    started = launch_file("sim.launch.py", "integrator:=heun")
+    assert started.process.wait(20.0) == 1
+    assert '"integrator" provided value "heun" is not valid' in started.text()
 
 
-def test_the_end_of_the_simulator_ends_the_launch(tmp_path):
-    process, log = run(tmp_path, "urdf:=/no/such/file.urdf")
-    assert process.wait(30.0) is not None
-    assert "exit code 2" in log.read_text(), log.read_text()
+def test_it_starts_in_its_namespace_and_ends_with_ctrl_c(launch_file):
+    started = launch_file("sim.launch.py", "namespace:=left", "start_paused:=true", real=True)
+    started.wait_for("simulating 'seven_dof_arm'")
+    assert "[left.simulator]" in started.text()
+    assert started.end() == 0, started.text()
+    assert "process has finished cleanly" in started.text()
+    assert "Traceback" not in started.text()
+
+
+def test_the_end_of_the_simulator_ends_the_launch(launch_file):
+    started = launch_file("sim.launch.py", "urdf:=/no/such/file.urdf", real=True)
+    assert started.process.wait(30.0) is not None
+    assert "exit code 2" in started.text(), started.text()

@@ -1,0 +1,70 @@
+"""Put a controller into the loop with a simulated robot that has a real robot's flaws.
+
+ros2 launch rbdyn_ros hil.launch.py urdf:=/path/robot.urdf time_mode:=lockstep \
+    controller_package:=my_controllers controller_executable:=balance
+
+The other arguments are those of sim.launch.py; params_file is config/hil.yaml by default.
+"""
+
+from pathlib import Path
+
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch_ros.actions import Node
+
+from launch import LaunchContext, LaunchDescription
+from rbdyn_ros.assets import share_dir
+from rbdyn_ros.ros import launching
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return sim.launch.py with flaws, and a controller if one is named."""
+    sim = PythonLaunchDescriptionSource(str(Path(__file__).parent / "sim.launch.py"))
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                "controller_package",
+                default_value="",
+                description="Package of a node to start beside the simulator; empty: none.",
+            ),
+            DeclareLaunchArgument(
+                "controller_executable",
+                default_value="",
+                description="Executable of that node. It runs in the simulator's namespace.",
+            ),
+            DeclareLaunchArgument(
+                "controller_params_file",
+                default_value="",
+                description="YAML file with parameters of that node.",
+            ),
+            DeclareLaunchArgument(
+                "params_file",
+                default_value=str(share_dir() / "config" / "hil.yaml"),
+                description="YAML file with parameters of the simulator. Arguments are stronger.",
+            ),
+            IncludeLaunchDescription(sim),
+            OpaqueFunction(function=_controller),
+        ]
+    )
+
+
+def _controller(context: LaunchContext) -> list[Node]:
+    chosen = context.launch_configurations
+    package, executable = chosen["controller_package"], chosen["controller_executable"]
+    if bool(package) != bool(executable):
+        raise RuntimeError(
+            f"controller_package is '{package}' and controller_executable is '{executable}'; "
+            "give both, or none to start the controller yourself"
+        )
+    if not package:
+        return []
+    file = chosen["controller_params_file"]
+    return [
+        Node(
+            package=package,
+            executable=executable,
+            namespace=chosen["namespace"],
+            output="screen",
+            parameters=[launching.sim_time(context), *([file] if file else [])],
+        )
+    ]

@@ -1,0 +1,129 @@
+"""Launch files with the real launch and launch_ros, where they are installed.
+
+They start the real simulator, or stand-ins: real nodes that say what reached them and stay.
+"""
+
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+LAUNCH = Path(__file__).parents[2] / "launch"
+
+SERVICE = """
+import sys
+from launch import LaunchService, LaunchDescription
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+service = LaunchService()
+arguments = [word.split(":=", 1) for word in sys.argv[2:]]
+source = PythonLaunchDescriptionSource(sys.argv[1])
+service.include_launch_description(LaunchDescription([
+    IncludeLaunchDescription(source, launch_arguments=arguments)]))
+sys.exit(service.run())
+"""
+
+REAL = "from rbdyn_ros.ros.simulator import main\nmain()\n"
+
+STAND_IN = """
+import json, signal, sys
+import rclpy
+rclpy.init()
+name = sys.argv[0].split("/")[-1]
+node = rclpy.create_node(name, automatically_declare_parameters_from_overrides=True)
+values = {k: p.value for k, p in node.get_parameters_by_prefix("").items()}
+values = {k: list(v) if hasattr(v, "typecode") else v for k, v in values.items()}
+values.pop("start_type_description_service", None)  # every node declares it, from Jazzy on
+told = {"node": node.get_fully_qualified_name(), "argv": sys.argv[1:], "parameters": values}
+print("TOLD", json.dumps(told), flush=True)
+signal.pause()
+"""
+
+_count = itertools.count()
+
+
+class Launched:
+    """`ros2 launch` in its own process; what it says goes into a file."""
+
+    def __init__(self, folder, domain, file, arguments, executables):
+        self.log = folder / f"launch{next(_count)}.txt"
+        env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=str(folder))
+        env["AMENT_PREFIX_PATH"] = _install(folder / self.log.stem, executables)
+        for name in ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY"):
+            env.pop(name, None)
+        with self.log.open("w") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", SERVICE, str(LAUNCH / file), *arguments],
+                env=env,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+
+    def text(self):
+        return self.log.read_text()
+
+    def wait_for(self, words, times=1, timeout=90.0):
+        end = time.monotonic() + timeout
+        while self.text().count(words) < times and self.process.poll() is None:
+            assert time.monotonic() < end, f"'{words}' was not said:\n{self.text()}"
+            time.sleep(0.1)
+        assert self.text().count(words) >= times, f"'{words}' was not said:\n{self.text()}"
+
+    def told(self, count=1):
+        """Return what `count` stand-ins were told, by the full name of the node."""
+        self.wait_for("TOLD", count, 30.0)
+        rows = re.findall(r"TOLD (\{.*\})", self.text())
+        return {row["node"]: row for row in map(json.loads, rows)}
+
+    def end(self):
+        """Press Ctrl-C; return the exit status of the launch."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        return self.process.wait(20.0)
+
+
+def _install(prefix, executables):
+    """Make the folders in which `ros2 launch` finds packages and their executables."""
+    for (package, name), code in executables.items():
+        index = prefix / "share" / "ament_index" / "resource_index" / "packages"
+        script = prefix / "lib" / package / name
+        for folder in (index, script.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+        (index / package).touch()
+        script.write_text(f"#!{sys.executable}\n{code}")
+        script.chmod(0o755)
+    return os.pathsep.join([str(prefix), os.environ.get("AMENT_PREFIX_PATH", "")])
+
+
+@pytest.fixture
+def domain():
+    return 10 + (os.getpid() + next(_count)) % 90
+
+
+@pytest.fixture
+def launch_file(tmp_path, domain):
+    """Launch a file: launch_file(name, *arguments, real=False); all ends with the test."""
+    started = []
+
+    def start(file, *arguments, real=False):
+        executables = {
+            ("rbdyn_ros", "simulator"): REAL if real else STAND_IN,
+            ("rviz2", "rviz2"): STAND_IN,
+            ("my_controllers", "balance"): STAND_IN,
+        }
+        launched = Launched(tmp_path, domain, file, arguments, executables)
+        started.append(launched)
+        return launched
+
+    yield start
+    for launched in started:
+        if launched.process.poll() is None:
+            os.killpg(launched.process.pid, signal.SIGKILL)
+            launched.process.wait()

@@ -1,0 +1,40 @@
+"""launch/hil.launch.py: a simulator with flaws, and the user's controller beside it."""
+
+import pytest
+
+pytest.importorskip("launch_ros", reason="launch and launch_ros are in no package registry")
+
+CONTROLLER = ("controller_package:=my_controllers", "controller_executable:=balance")
+
+
+def test_the_robot_has_flaws_and_the_arguments_are_stronger(launch_file):
+    told = launch_file("hil.launch.py", "time_mode:=lockstep", "faults.command_drop:=0.5").told()
+    parameters = told["/simulator"]["parameters"]
+    assert parameters["urdf"].endswith("seven_dof_arm.urdf")
+    assert parameters["time_mode"] == "lockstep"
+    assert parameters["faults.command_drop"] == 0.5
+    assert parameters["faults.command_delay"] == 0.001
+    assert parameters["seed"] == 1
+
+
+def test_the_controller_is_in_the_namespace_and_on_simulated_time(launch_file, tmp_path):
+    path = tmp_path / "gains.yaml"
+    path.write_text("/**: {ros__parameters: {stiffness: 40.0}}")
+    given = ["namespace:=left", f"controller_params_file:={path}", *CONTROLLER]
+    told = launch_file("hil.launch.py", *given).told(2)
+    assert set(told) == {"/left/simulator", "/left/balance"}
+    assert told["/left/balance"]["parameters"] == {"use_sim_time": True, "stiffness": 40.0}
+
+
+@pytest.mark.parametrize("given", CONTROLLER)
+def test_half_a_controller_is_refused(launch_file, given):
+    started = launch_file("hil.launch.py", given)
+    assert started.process.wait(20.0) == 1
+    assert "give both, or none to start the controller yourself" in started.text()
+
+
+def test_the_simulator_takes_the_file(launch_file):
+    started = launch_file("hil.launch.py", real=True)
+    started.wait_for("simulating 'seven_dof_arm'")
+    assert "there is no parameter" not in started.text()
+    assert started.end() == 0, started.text()

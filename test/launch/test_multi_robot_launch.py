@@ -1,0 +1,105 @@
+"""launch/multi_robot.launch.py: each robot in its namespace, one /clock."""
+
+import time
+
+import pytest
+
+pytest.importorskip("launch_ros", reason="launch and launch_ros are in no package registry")
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile
+
+
+def test_each_has_a_namespace_a_prefix_and_one_publishes_the_clock(launch_file):
+    told = launch_file("multi_robot.launch.py", "robots:=left,right, top").told(3)
+    assert set(told) == {"/left/simulator", "/right/simulator", "/top/simulator"}
+    for name in ("left", "right", "top"):
+        parameters = told[f"/{name}/simulator"]["parameters"]
+        assert parameters["frame_prefix"] == f"{name}/"
+        assert "robots" not in parameters
+        assert parameters["on_timeout"] == "gravity"  # of config/multi_robot.yaml
+        # left publishes, as by default; the others take their time from it
+        assert parameters.get("publish_clock", True) == (name == "left")
+        assert parameters["use_sim_time"] == (name != "left")
+    starts = [
+        told[f"/{name}/simulator"]["parameters"].get("initial_positions.shoulder_pitch")
+        for name in ("left", "right", "top")
+    ]
+    assert starts == [0.5, -0.5, None]
+
+
+def test_one_process_gets_the_list_and_no_namespace(launch_file):
+    started = launch_file("multi_robot.launch.py", "one_process:=true")
+    told = started.told()
+    assert told["/simulator"]["parameters"]["robots"] == ["left", "right"]
+    # it would put every node of the process into one namespace
+    assert not any("__ns" in word for word in told["/simulator"]["argv"])
+
+
+def test_arguments_go_to_all(launch_file):
+    told = launch_file("multi_robot.launch.py", "on_timeout:=hold").told(2)
+    assert {row["parameters"]["on_timeout"] for row in told.values()} == {"hold"}
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ("left,,right", "'' is no name of a namespace"),
+        ("left,2nd", "'2nd' is no name of a namespace"),
+        ("[left]", "'[left]' is no name of a namespace"),
+        ("left,left", "'left' is named twice"),
+    ],
+)
+def test_names_that_are_none_are_refused(launch_file, names, words):
+    started = launch_file("multi_robot.launch.py", f"robots:={names}")
+    assert started.process.wait(20.0) == 1
+    assert f"robots is '{names}': {words}" in started.text()
+
+
+@pytest.mark.parametrize("one_process", ["false", "true"])
+def test_two_robots_share_a_graph(launch_file, domain, one_process, monkeypatch):
+    started = launch_file("multi_robot.launch.py", f"one_process:={one_process}", real=True)
+    started.wait_for("simulating 'seven_dof_arm'", times=2)
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=domain)
+    node = rclpy.create_node("peer", context=context)
+    try:
+        for robot in ("left", "right"):
+            until(lambda topic=f"/{robot}/joint_states": node.count_publishers(topic) == 1)
+        assert node.count_publishers("/joint_states") == 0
+        expected = ["/" if one_process == "true" else "/left"]
+        until(lambda: clocks(node) == expected)
+        frames = roots(node, context)
+        assert frames == {("world", "left/base_link"), ("world", "right/base_link")}
+    finally:
+        node.destroy_node()
+        context.try_shutdown()
+    assert started.end() == 0, started.text()
+
+
+def clocks(node):
+    """Return the namespaces of those who publish /clock."""
+    return [claim.node_namespace for claim in node.get_publishers_info_by_topic("/clock")]
+
+
+def roots(node, context):
+    """Return what stands in the world, of /tf_static."""
+    tf_message = pytest.importorskip("tf2_msgs.msg").TFMessage
+    messages = []
+    qos = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    node.create_subscription(tf_message, "/tf_static", messages.append, qos)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    until(lambda: executor.spin_once(timeout_sec=0.05) or len(messages) == 2)
+    executor.remove_node(node)
+    found = [t for message in messages for t in message.transforms]
+    return {(t.header.frame_id, t.child_frame_id) for t in found if t.header.frame_id == "world"}
+
+
+def until(condition, timeout=10.0):
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)

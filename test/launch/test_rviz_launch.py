@@ -1,0 +1,38 @@
+"""launch/sim_with_rviz.launch.py: the simulator, and an RViz that looks where the robot is."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip("launch_ros", reason="launch and launch_ros are in no package registry")
+
+
+def displays(path):
+    manager = yaml.safe_load(Path(path).read_text())["Visualization Manager"]
+    return {display["Name"]: display for display in manager["Displays"]}, manager
+
+
+def test_rviz_sees_the_robot_in_its_namespace(launch_file):
+    given = ["namespace:=left", "frame_prefix:=left/", "world_frame:=hall"]
+    told = launch_file("sim_with_rviz.launch.py", *given).told(2)
+    assert told["/left/simulator"]["parameters"]["frame_prefix"] == "left/"
+    rviz = told["/rviz2"]
+    assert rviz["parameters"]["use_sim_time"] is True
+    assert rviz["argv"][0] == "-d"
+    shown, manager = displays(rviz["argv"][1])
+    assert manager["Global Options"]["Fixed Frame"] == "hall"
+    assert shown["left robot"]["Description Topic"]["Value"] == "/left/robot_description"
+    assert shown["left robot"]["TF Prefix"] == "left"  # RViz adds the slash
+    assert shown["left wrenches"]["Topic"]["Value"] == "/left/simulator/wrench_markers"
+
+
+def test_use_sim_time_is_that_of_rviz(launch_file):
+    told = launch_file("sim_with_rviz.launch.py", "use_sim_time:=false").told(2)
+    assert told["/rviz2"]["parameters"]["use_sim_time"] is False
+
+
+def test_the_end_of_the_simulator_ends_rviz_too(launch_file):
+    started = launch_file("sim_with_rviz.launch.py", "urdf:=/no/such/file.urdf", real=True)
+    assert started.process.wait(40.0) is not None
+    assert "exit code 2" in started.text()
