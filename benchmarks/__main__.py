@@ -15,19 +15,26 @@ BENCHMARKS = {
     "scaling": "cost against the number of bodies, 10 to 10,000",
     "startup": "from process start to the first step, cold and warm",
     "node": "the simulator node at 1 kHz: lateness, real-time factor, load, latency",
+    "fleet": "several robots in one process, each at 1 kHz: how many it holds",
+    "soak": "ten minutes of the node: states that are missing, memory, lateness as a picture",
 }
+#: These run only if they are named.
+LONG = ("soak",)
 
 
 def main() -> None:
-    listed = "\n".join(f"  {name:11} {what}" for name, what in BENCHMARKS.items())
+    listed = "\n".join(
+        f"  {name:11} {what}{' (long)' if name in LONG else ''}"
+        for name, what in BENCHMARKS.items()
+    )
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__,
         epilog=f"benchmarks:\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", nargs="*", metavar="NAME", help="default: all of them")
-    names = parser.parse_args().name or list(BENCHMARKS)
+    parser.add_argument("name", nargs="*", metavar="NAME", help="default: all but the long ones")
+    names = parser.parse_args().name or [name for name in BENCHMARKS if name not in LONG]
     unknown = set(names) - set(BENCHMARKS)
     if unknown:
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")

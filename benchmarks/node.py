@@ -1,28 +1,53 @@
-"""How punctual the simulator is: python -m benchmarks.node [--seconds 10].
+"""How punctual the simulator is: python -m benchmarks.node [--seconds 10] [--turns 3].
 
-In this process, beside a Python thread that never rests: lateness of the loop's wake-ups and the
-real-time factor. Then the node in a process of its own, with every topic at its default rate: its
-share of a core, and the time from publishing a torque to receiving the joint state that holds it.
+First the loop alone in this process, beside a Python thread that never rests: lateness of its
+wake-ups and real-time factor. Then the node in a process of its own with joint_states at 1 kHz, TF
+at 50 Hz and /clock at 100 Hz, in turns without and with a process beside it that never rests: its
+share of a core, its lateness, and the time from publishing a torque to receiving the joint state
+that holds it.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import os
+import re
 import resource
-import subprocess
-import sys
+import statistics
 import threading
 import time
-from pathlib import Path
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+from benchmarks.processes import NodeProcess, busy_process, running_node, wait_for
+
+RATES = ("publish_rate:=1000.0", "tf_rate:=50.0", "clock_rate:=100.0")
+
+
+def main(seconds: float = 10.0, turns: int = 3) -> None:
+    """Print the tables."""
+    for row in beside_a_busy_thread(seconds):
+        print("{:42} {:30} {}".format(*row))
+    print(f"{os.cpu_count()} processors, memory {resource.getrusage(0).ru_maxrss // 1024} MiB\n")
+    alone, crowded = [], []
+    for _ in range(turns):
+        alone.append(node(seconds, busy=False))
+        crowded.append(node(seconds, busy=True))
+    print(f"medians of {turns} turns of {seconds:g} s; worst of all\n")
+    print("| the node at 1 kHz | alone | beside a busy process |\n|---|---|---|")
+    for (label, mine), (_, theirs) in zip(_summary(alone), _summary(crowded), strict=True):
+        print(f"| {label} | {mine} | {theirs} |")
 
 
 def beside_a_busy_thread(seconds: float) -> list[tuple[str, str, str]]:
     """Run the loop, without ROS, beside a busy Python thread."""
     import rbdyn_ros as rb
     from rbdyn_ros.assets import bundled_robot
-    from rbdyn_ros.runtime.runtime import Runtime, Settings, warm
+    from rbdyn_ros.runtime.runtime import Runtime, warm
+    from rbdyn_ros.runtime.settings import Settings
 
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     warm(m)
@@ -51,79 +76,129 @@ def beside_a_busy_thread(seconds: float) -> list[tuple[str, str, str]]:
     return rows
 
 
-def node(seconds: float) -> list[tuple[str, str, str]]:
+@dataclass(frozen=True)
+class Turn:
+    """What one run of the node gave.
+
+    Attributes:
+        share: of a core.
+        factor: real-time factor.
+        lateness: p50, p99, worst [us].
+        latencies: from command to state [ms].
+        rates: messages of joint_states, /tf and /clock that arrived [1/s].
+    """
+
+    share: float
+    factor: float
+    lateness: tuple[float, float, float]
+    latencies: list[float]
+    rates: list[float]
+
+
+def node(seconds: float, *, busy: bool) -> Turn:
     """Start the node as a user does, and be its controller."""
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    os.environ["ROS_DOMAIN_ID"] = str(10 + os.getpid() % 90)
-    code = "import sys; sys.argv[1:1] = ['sim']; from rbdyn_ros.cli import main; main()"
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
-    try:
-        latencies, share = _talk(process, seconds)
-    finally:
-        process.terminate()
-        said = process.communicate(timeout=20)[1]
-    rows = [
-        ("node", "share of one core", f"{100 * share:.0f} %"),
-        (
-            "node",
-            "command to state p50 / p99",
-            f"{np.percentile(latencies, 50):.2f} / {np.percentile(latencies, 99):.2f} ms",
-        ),
+    with running_node(*RATES) as process:
+        controller = Controller()
+        with busy_process() if busy else contextlib.nullcontext():
+            share, rates = controller.talk(process, seconds)
+        controller.close()
+        said = process.end()
+    found = re.search(
+        r"real-time factor ([\d.]+), wake-up lateness p50 (\d+) us, p99 (\d+) us, worst (\d+) us",
+        said,
+    )
+    if found is None:
+        raise RuntimeError(f"the node does not say how punctual it was:\n{said}")
+    factor, *lateness = (float(number) for number in found.groups())
+    return Turn(share, factor, tuple(lateness), controller.latencies, rates)
+
+
+class Controller:
+    """Sends a torque, waits for the state that holds it, and so on; counts what arrives."""
+
+    def __init__(self) -> None:
+        import rclpy
+        from rclpy.experimental.events_executor import EventsExecutor
+        from rosgraph_msgs.msg import Clock
+        from sensor_msgs.msg import JointState
+        from tf2_msgs.msg import TFMessage
+
+        rclpy.init()
+        self.latencies: list[float] = []
+        self._waiting: list[tuple[float, float]] = []
+        self._counts = np.zeros(3, np.int64)
+        self._node = rclpy.create_node("benchmark")
+        self._executor = EventsExecutor()
+        self._executor.add_node(self._node)
+        self._message = JointState
+        self._publisher = self._node.create_publisher(JointState, "joint_commands", 10)
+        self._node.create_subscription(JointState, "joint_states", self._receive, 10)
+        self._node.create_subscription(TFMessage, "/tf", lambda _: self._count(1), 100, raw=True)
+        self._node.create_subscription(Clock, "/clock", lambda _: self._count(2), 10, raw=True)
+
+    def _receive(self, state: Any) -> None:
+        self._count(0)
+        if self._waiting and state.effort[0] == self._waiting[0][0]:
+            self.latencies.append(1e3 * (time.perf_counter() - self._waiting.pop()[1]))
+
+    def _count(self, k: int) -> None:
+        self._counts[k] += 1
+
+    def talk(self, process: NodeProcess, seconds: float) -> tuple[float, list[float]]:
+        """Return the node's share of a core, and how many messages came [1/s]."""
+        wait_for(self._heard_all, 30.0, "hearing joint_states, /tf and /clock")
+        self._spin(1.0)
+        self._counts[:] = 0
+        self.latencies.clear()
+        before, began = process.cpu_seconds(), time.monotonic()
+        rng, sent = np.random.default_rng(0), 0
+        while time.monotonic() < began + seconds:
+            if not self._waiting:
+                sent += 1
+                time.sleep(0.005 * rng.random())  # at no fixed place within the node's period
+                effort = float(sent % 97) / 97.0
+                self._waiting.append((effort, time.perf_counter()))
+                self._publisher.publish(self._message(name=["shoulder_yaw"], effort=[effort]))
+            self._executor.spin_once(timeout_sec=0.05)
+        spent = time.monotonic() - began
+        return (process.cpu_seconds() - before) / spent, (self._counts / spent).tolist()
+
+    def _heard_all(self) -> bool:
+        self._spin(0.1)
+        return self._publisher.get_subscription_count() > 0 and bool(self._counts.all())
+
+    def _spin(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._executor.spin_once(timeout_sec=0.01)
+
+    def close(self) -> None:
+        import rclpy
+
+        self._executor.shutdown()
+        self._node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def _summary(turns: list[Turn]) -> list[tuple[str, str]]:
+    """Return the figures of a table's column."""
+    middle = statistics.median
+    p50, p99 = (middle(turn.lateness[k] for turn in turns) for k in (0, 1))
+    worst = max(turn.lateness[2] for turn in turns)
+    latency = [middle(np.percentile(turn.latencies, q) for turn in turns) for q in (50, 99)]
+    rates = [middle(turn.rates[k] for turn in turns) for k in range(3)]
+    return [
+        ("share of one core", f"{100 * middle(turn.share for turn in turns):.0f} %"),
+        ("real-time factor", f"{middle(turn.factor for turn in turns):.4f}"),
+        ("lateness p50, p99, worst, us", f"{p50:.0f}, {p99:.0f}, {worst:.0f}"),
+        ("command to state p50, p99, ms", f"{latency[0]:.2f}, {latency[1]:.2f}"),
+        ("joint_states, /tf, /clock received a second", ", ".join(f"{r:.0f}" for r in rates)),
     ]
-    return rows + [("node", "its own words", line) for line in said.splitlines() if "p99" in line]
-
-
-def _talk(process: subprocess.Popen[str], seconds: float) -> tuple[list[float], float]:
-    import rclpy
-    from sensor_msgs.msg import JointState
-
-    from rbdyn_ros.ros.simulator import make_executor
-
-    rclpy.init()
-    peer = rclpy.create_node("benchmark")
-    executor = make_executor()
-    executor.add_node(peer)
-    publisher = peer.create_publisher(JointState, "joint_commands", 10)
-    waiting, latencies = [], []
-
-    def receive(state: JointState) -> None:
-        if waiting and state.effort[0] == waiting[0][0]:
-            latencies.append(1e3 * (time.perf_counter() - waiting.pop()[1]))
-
-    subscription = peer.create_subscription(JointState, "joint_states", receive, 10)
-    while publisher.get_subscription_count() == 0 or subscription.get_publisher_count() == 0:
-        executor.spin_once(timeout_sec=0.1)
-    time.sleep(1.0)
-    before, began = _cpu_seconds(process.pid), time.monotonic()
-    rng, sent = np.random.default_rng(0), 0
-    while time.monotonic() < began + seconds:
-        if not waiting:
-            sent += 1
-            time.sleep(0.005 * rng.random())  # at no fixed place within the node's period
-            effort = float(sent % 97) / 97.0
-            waiting.append((effort, time.perf_counter()))
-            publisher.publish(JointState(name=["shoulder_yaw"], effort=[effort]))
-        executor.spin_once(timeout_sec=0.05)
-    share = (_cpu_seconds(process.pid) - before) / (time.monotonic() - began)
-    executor.shutdown()
-    peer.destroy_node()
-    rclpy.try_shutdown()
-    return latencies, share
-
-
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def main(seconds: float = 10.0) -> None:
-    """Print the table."""
-    rows = beside_a_busy_thread(seconds)
-    rows += node(seconds)
-    print(f"{os.cpu_count()} processors, memory {resource.getrusage(0).ru_maxrss // 1024} MiB")
-    for row in rows:
-        print("{:42} {:30} {}".format(*row))
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description="How punctual the simulator is.")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each measurement")
+    parser.add_argument("--turns", type=int, default=3)
+    given = parser.parse_args()
+    main(given.seconds, given.turns)

@@ -32,6 +32,8 @@ from rbdyn_ros.runtime.runtime import Runtime
 from rbdyn_ros.runtime.state import State
 
 HEARTBEAT = 1.0  # [s] between two repetitions while time stands
+#: States kept for a reader that stalls: with 10 it loses what it has not taken, for 0.2 s or more.
+HISTORY = 1000
 
 
 class JointStates:
@@ -51,7 +53,7 @@ class JointStates:
         self._publisher = node.create_publisher(
             JointState,
             "joint_states",
-            reliable(10),
+            reliable(HISTORY),
             event_callbacks=for_publisher(node, "joint_states"),
         )
 

@@ -80,7 +80,7 @@ class Simulator(LifecycleNode):
         self._standard: StandardInterfaces | None = None
         self._server: threading.Thread | None = None
         self._stopping = threading.Event()
-        self._started = False
+        self._tried = self._started = False
         self._failure: BaseException | None = None
         self._executor = make_executor()
 
@@ -132,12 +132,19 @@ class Simulator(LifecycleNode):
         try:
             action()
         except Exception as error:  # noqa: BLE001 - rclpy would hide it; begin() raises it
-            self._failure = error if self._values.autostart else None
-            self.get_logger().error(str(error)) if self._failure is None else None
+            if self._values.autostart:
+                self._failure = error
+            else:
+                known = isinstance(error, RbdynError)
+                self.get_logger().error(str(error) if known else repr(error))
             return TransitionCallbackReturn.FAILURE
         return TransitionCallbackReturn.SUCCESS
 
     def _configure(self) -> None:
+        if self._tried:
+            text = "configure failed before, and parameters are read once: start another process"
+            raise RbdynError(Finding("configured", text))
+        self._tried = True
         values = self._values
         claim = None
         if values.publish_clock or self.get_parameter("use_sim_time").value:

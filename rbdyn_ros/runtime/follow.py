@@ -23,9 +23,14 @@ def begin_trajectory(s: Shared) -> None:
 
     What a dof followed until now it keeps.
     """
+    follow_trajectory(s)  # by what they have followed until now the new one begins in motion
     for k in range(len(s.traj_column)):
         if s.traj_column[k] >= 0:
+            s.aim[k] = s.traj_now[0, k]
+            s.speed[k] = s.traj_now[1, k]
             _keep(s, k)
+        else:
+            s.traj_now[2, k] = 0.0
     for n in range(len(s.trajectory)):
         s.trajectory[n] = s.edit_trajectory[n]
     s.traj_start = s.tick
@@ -44,7 +49,7 @@ def _begin_here(s, k, column):
     led = s.servo[k] > 0
     set_number_at(s.traj_pos, column, s.aim[k] if led else s.measured[0, k])
     set_number_at(s.traj_vel, column, s.speed[k] if led else s.measured[1, k])
-    set_number_at(s.traj_acc, column, 0.0)
+    set_number_at(s.traj_acc, column, s.traj_now[2, k])
 
 
 @kernel

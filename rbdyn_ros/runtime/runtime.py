@@ -24,8 +24,8 @@ from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.state import Layout, State
 from rbdyn_ros.runtime.timing import RecentFactor, Timing
 
-#: A thread that finds so many states waiting takes the latest.
-BACKLOG = 16
+#: A thread that finds so large a part of all slots waiting for it takes the latest state.
+BACKLOG = 0.75
 #: Rotor inertia of a joint that is stuck [kg m^2 or kg]: nothing moves it.
 STUCK = 1e9
 #: The loop answers within this time and some ticks [s].
@@ -408,6 +408,11 @@ class Runtime:
     # time
 
     @property
+    def running(self) -> bool:
+        """Whether the loop has been started."""
+        return self._thread is not None
+
+    @property
     def tick(self) -> int:
         """The tick the loop has reached."""
         return int(self._shared.tick)
@@ -504,7 +509,7 @@ class Runtime:
     def next_state(self, timeout: float) -> State | None:
         """Wait for the state after the last one returned; None if none came in time.
 
-        Every state is returned once and in order, unless the caller falls BACKLOG behind.
+        Every state is returned once and in order, unless the caller falls far behind.
 
         Args:
             timeout: [s]; 0 looks only.
@@ -516,7 +521,8 @@ class Runtime:
             self.bell.wait(max(give_up - time.monotonic(), 1e-3))
             newest = int(self._states.version[0])
         # as fast as possible the loop waits for the reader, so nothing is left out
-        close = newest - self._version <= BACKLOG or self.settings.time_mode == "fast"
+        backlog = BACKLOG * len(self._states.words)
+        close = newest - self._version <= backlog or self.settings.time_mode == "fast"
         version = fetch(*self._states.arrays, self._version + 1 if close else 0, *self._inbox)
         if version <= 0:
             return None
@@ -525,7 +531,10 @@ class Runtime:
         return self._as_state(*self._inbox, missed)
 
     def latest(self) -> State:
-        """Return the last state that was handed over; there is one once the loop has started."""
+        """Return the last state that was handed over; before the loop starts, the first."""
+        with self._edit_lock:
+            if self._states.version[0] == 0 and self._thread is None:
+                self.compile()  # a run of no length hands over where it begins
         words, row = np.zeros(shared.NSTATE_WORDS, np.int64), np.zeros(self._layout.length)
         while fetch(*self._states.arrays, 0, words, row) <= 0:
             time.sleep(1e-4)

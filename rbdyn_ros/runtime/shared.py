@@ -30,8 +30,9 @@ NPUSH = 16
 LONGEST_DELAY, DELAY_MEMORY = 1024, 2_000_000
 #: Bins of a histogram [us]; the last holds all above.
 NBIN = 10_001
-#: Mailbox slots: states kept for a reader that is late, commands and pushes (only the latest).
-STATE_DEPTH, LATEST_DEPTH = 64, 2
+#: Mailbox slots: of commands and pushes only the latest counts. States are kept for a reader that
+#: is late, for a second at 1 kHz unless that takes more memory than this [numbers].
+LATEST_DEPTH, STATE_DEPTHS, STATE_MEMORY = 2, (64, 1024), 4_000_000
 
 NSTATE_WORDS, NFAULT_WORDS, NTRAJECTORY, NEDIT = 10, 5, 10, 4
 
@@ -99,8 +100,8 @@ FIELDS = (
     Field("push_words", (LATEST_DEPTH, 4 * NPUSH), "", "int"),
     Field("push_floats", (LATEST_DEPTH, 9 * NPUSH), ""),
     Field("state_version", (8,), "", "int"),
-    Field("state_slots", (STATE_DEPTH, NSTATE_WORDS), "", "int"),
-    Field("state_float_slots", (STATE_DEPTH, "nrow"), ""),
+    Field("state_slots", ("ndepth", NSTATE_WORDS), "", "int"),
+    Field("state_float_slots", ("ndepth", "nrow"), ""),
     # commands as they came in
     Field("inbox_words", ("ncommandword",), "", "int"),
     Field(
@@ -230,20 +231,22 @@ FIELDS = (
 
 def _sizes(m: Model) -> dict[str, int]:
     nv, per_tick = m.nv, 7 * m.nv + 3 * m.nvall
+    nrow = m.nqall + 5 * m.nvall + 1 + nv + 12 * m.nbody
     sizes = {name: getattr(m, name) for name in ("nq", "nv", "nqall", "nvall", "nbody")}
     return sizes | {
         "nring": int(np.clip(DELAY_MEMORY // max(per_tick, 1), 16, LONGEST_DELAY)),
         "nfault": 2 + 6 * nv,
         "ncommandword": 3 * nv,
         "ncommandfloat": 5 * nv,
-        "nrow": m.nqall + 5 * m.nvall + 1 + nv + 12 * m.nbody,
+        "nrow": nrow,
+        "ndepth": int(np.clip(STATE_MEMORY // nrow, *STATE_DEPTHS)),
         "nsaved": m.nq + nv,
     }
 
 
 _SIZES = (
     *("nq", "nv", "nqall", "nvall", "nbody"),
-    *("nring", "nfault", "ncommandword", "ncommandfloat", "nrow", "nsaved"),
+    *("nring", "nfault", "ncommandword", "ncommandfloat", "nrow", "ndepth", "nsaved"),
 )
 SHARED = ViewType("Shared", FIELDS, len(_SIZES), in_row=True, sizes=_SIZES)
 

@@ -19,7 +19,6 @@ from rbdyn_ros.runtime.shared import (
     PAUSE,
     PAUSE_TICK,
     READ,
-    STATE_DEPTH,
     STEPS,
     STOP,
 )
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 #: While time stands, and while lock-step waits, the loop looks this often what is asked [ns].
 LOOK = 5_000_000
 #: As fast as possible, no more states wait for their reader than these; it naps so long [ns].
-AHEAD, NAP = STATE_DEPTH // 2, 50_000
+AHEAD, NAP = 32, 50_000
 #: In a longer sleep it is looked what is asked [ns].
 LONG = 20_000_000
 

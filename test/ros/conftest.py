@@ -43,10 +43,45 @@ class Simulator:
         self.process.send_signal(number)
         return self.process.wait(10.0)
 
+    def end_well(self, number=signal.SIGINT):
+        """End it as a user does; it must do so without a traceback."""
+        status = self.end(number)
+        assert status == 0, self.text()
+        assert "Traceback" not in self.text()
+
     def kill(self):
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+
+class Commander:
+    """commander.py in its own process."""
+
+    def __init__(self, domain, *arguments):
+        env = dict(os.environ, ROS_DOMAIN_ID=str(domain))
+        env.update(ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
+        script = Path(__file__).with_name("commander.py")
+        self.process = subprocess.Popen(
+            [sys.executable, script, *map(str, arguments)],
+            env=env,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def wait(self, timeout=120.0):
+        """Wait for its end; return what it said."""
+        said, _ = self.process.communicate(timeout=timeout)
+        assert self.process.returncode == 0
+        return said
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
 
 
 class Peer:
@@ -94,6 +129,30 @@ class Peer:
         self.node.destroy_client(client)
         return future.result()
 
+    def pause(self, paused):
+        from std_srvs.srv import SetBool
+
+        answer = self.call(SetBool, "simulator/pause", SetBool.Request(data=paused))
+        assert answer.success, answer.message
+
+    def trigger(self, name):
+        """Call a service that needs no arguments; return what it says."""
+        from std_srvs.srv import Trigger
+
+        answer = self.call(Trigger, name, Trigger.Request())
+        assert answer.success, answer.message
+        return answer.message
+
+    def set_parameters(self, values, node="simulator"):
+        """Set parameters of a node one by one; return why they were refused, or nothing, each."""
+        from rcl_interfaces.srv import SetParameters
+        from rclpy.parameter import Parameter
+
+        changes = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        request = SetParameters.Request(parameters=changes)
+        results = self.call(SetParameters, f"{node}/set_parameters", request).results
+        return ["" if result.successful else result.reason for result in results]
+
     def close(self):
         self.executor.shutdown()
         self.node.destroy_node()
@@ -131,6 +190,20 @@ def simulate(tmp_path, domain):
     yield start
     for simulator in started:
         simulator.kill()
+
+
+@pytest.fixture
+def command(domain):
+    """Start commanders: command(joints, end, *options); they end with the test."""
+    started = []
+
+    def start(*arguments):
+        started.append(Commander(domain, *arguments))
+        return started[-1]
+
+    yield start
+    for commander in started:
+        commander.kill()
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ BAD = [
     (["lift", "trun"], [1.0, 1.0], "there is no joint 'trun' (did you mean 'turn'?)"),
     (["lift", "lift"], [1.0, 1.0], "joint 'lift' is named twice"),
     (["lift", "turn"], [1.0], "there are 1 efforts for 2 names"),
-    (["lift"], [], "there are 0 efforts for 1 names; only efforts are commands here"),
+    (["lift"], [], "it names joints but holds no position, velocity or effort for them"),
     (["mount"], [1.0], "joint 'mount' is fixed"),
     ([], [], "it names no joint"),
 ]

@@ -18,14 +18,6 @@ def test_quaternions_turn_to_xyzw():
     assert convert.xyzw([1.0, 2.0, 3.0, 4.0]).tolist() == [2.0, 3.0, 4.0, 1.0]
 
 
-def test_a_shifted_wrench_does_the_same_work():
-    rng = np.random.default_rng(1)
-    force, torque, point, xipos, v, w = rng.normal(size=(6, 3))
-    f, t = np.split(convert.wrench_at(force, torque, point, xipos), 2)
-    at_point = force @ (v + np.cross(w, point - xipos)) + torque @ w
-    np.testing.assert_allclose(f @ v + t @ w, at_point, rtol=1e-12)
-
-
 @pytest.mark.parametrize("stamp", [0, 999_999_999, 1_000_000_000, 86_400_000_000_000 + 123])
 def test_prepared_joint_states_are_what_rclpy_serialises(stamp):
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))

@@ -8,9 +8,10 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.commands import Command, make_gate
+from rbdyn_ros.ros.commands import make_gate
 from rbdyn_ros.ros.convert import SingleJoints
 from rbdyn_ros.ros.start import start_position
+from rbdyn_ros.runtime.orders import EFFORT, Command
 
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
 CRANK_SLIDER = Path(__file__).parents[2] / "examples" / "crank_slider.yaml"
@@ -41,7 +42,8 @@ def gate():
 
 def efforts(judged):
     assert isinstance(judged, Command), judged
-    return dict(zip(judged.dofs.tolist(), judged.efforts.tolist(), strict=True))
+    assert (judged.mode == EFFORT).all()
+    return dict(zip(judged.dofs.tolist(), judged.effort.tolist(), strict=True))
 
 
 LEAD, SLACK = 0, 1  # dofs
@@ -49,18 +51,18 @@ LEAD, SLACK = 0, 1  # dofs
 
 def test_an_effort_at_what_follows_acts_on_what_it_follows(gate):
     by_name = gate().by_name
-    assert efforts(by_name(["half"], [2.0])) == {LEAD: -1.0}
-    assert efforts(by_name(["quarter"], [2.0])) == {LEAD: -0.5}
-    assert efforts(by_name(["quarter", "lead", "half"], [2.0, 5.0, 2.0])) == {LEAD: 3.5}
-    assert efforts(by_name(["geared"], [2.0])) == {SLACK: 8.0}
+    assert efforts(by_name(["half"], effort=[2.0])) == {LEAD: -1.0}
+    assert efforts(by_name(["quarter"], effort=[2.0])) == {LEAD: -0.5}
+    assert efforts(by_name(["quarter", "lead", "half"], effort=[2.0, 5.0, 2.0])) == {LEAD: 3.5}
+    assert efforts(by_name(["geared"], effort=[2.0])) == {SLACK: 8.0}
 
 
 def test_who_names_what_follows_has_named_what_it_follows(gate):
-    assert efforts(gate("zero").by_name(["half"], [2.0])) == {LEAD: -1.0, SLACK: 0.0}
+    assert efforts(gate("zero").by_name(["half"], effort=[2.0])) == {LEAD: -1.0, SLACK: 0.0}
     reject = gate("reject").by_name
-    assert efforts(reject(["half", "geared"], [2.0, 1.0])) == {LEAD: -1.0, SLACK: 4.0}
-    assert efforts(reject(["lead", "geared"], [2.0, 1.0])) == {LEAD: 2.0, SLACK: 4.0}
-    assert reject(["lead", "half"], [2.0, 1.0]) == (
+    assert efforts(reject(["half", "geared"], effort=[2.0, 1.0])) == {LEAD: -1.0, SLACK: 4.0}
+    assert efforts(reject(["lead", "geared"], effort=[2.0, 1.0])) == {LEAD: 2.0, SLACK: 4.0}
+    assert reject(["lead", "half"], effort=[2.0, 1.0]) == (
         "joint 'geared' is not named; partial_commands is 'reject', so all of lead, geared are "
         "needed"
     )
@@ -82,17 +84,17 @@ def test_who_names_what_follows_has_named_what_it_follows(gate):
     ],
 )
 def test_what_is_refused(gate, names, values, words):
-    assert gate().by_name(names, values) == words
+    assert gate().by_name(names, effort=values) == words
 
 
 def test_a_wrong_name_gets_a_hint(gate):
-    assert gate().by_name(["hlaf"], [1.0]) == (
+    assert gate().by_name(["hlaf"], effort=[1.0]) == (
         "there is no joint 'hlaf' (did you mean 'half'?); there are lead, half, quarter, geared"
     )
 
 
 def test_a_ratio_may_not_make_an_effort_infinite(gate):
-    assert gate().by_name(["lead", "half", "geared"], [1.0, 1.0, 1e308]) == (
+    assert gate().by_name(["lead", "half", "geared"], effort=[1.0, 1.0, 1e308]) == (
         "the efforts that act on joint 'geared' and those that follow it sum up to inf; a finite "
         "number is needed"
     )

@@ -88,9 +88,11 @@ IN_PLANE = ("--ros-args", "-p", "gravity:=[3.0, -9.81, 0.0]")
 def test_a_mechanism_runs_with_its_loop_closed(simulate, peer):
     simulate(EXAMPLES / "crank_slider.yaml", *IN_PLANE)
     states = peer.collect(JointState, "joint_states")
-    peer.spin(3.0)
-    crank = np.array([state.position[state.name.index("main_bearing")] for state in states])
-    assert np.ptp(crank) > 0.5
+
+    def crank():
+        return [state.position[state.name.index("main_bearing")] for state in states]
+
+    peer.until(lambda: states and np.ptp(crank()) > 0.5, 30.0)
     assert max(map(gap, states)) < 1e-7
 
 

@@ -99,28 +99,24 @@ def test_one_in_progress_hands_over_to_the_next(start):
     assert runtime.follow(straight)
     before = walk(runtime, 300)[-1]
     assert before.qvel[0] == pytest.approx(0.5, rel=1e-6)
-    assert runtime.follow(smooth(0, 1.0, (0.8,), order=3))
-    after = walk(runtime, 3)
-    assert [s.qvel[0] for s in after] == pytest.approx([0.5] * 3, rel=0.03)
+    onward = smooth(0, 1.0, (0.8,), order=3)
+    assert runtime.follow(onward)
+    after = [state.qvel[0] for state in walk(runtime, 20)]
+    expected = [sample(onward, k * H, [0.15], [0.5])[1][0] for k in range(1, 21)]
+    assert after == pytest.approx(expected, rel=5e-3)
 
 
 def test_it_can_be_exchanged_in_every_tick(start):
-    """A stream of trajectories: each begins as the one before goes on, so nothing builds up."""
+    """A stream of trajectories: each goes on as the one before would have."""
     runtime = start(rail(), **WALKING)
-    led = []
-    for _ in range(300):
-        assert runtime.follow(smooth(0, 0.1, (0.5,)))
-        walk(runtime, 2)
-        led.append(runtime._shared.aim[0])
-    position = speed = 0.0
-    expected = []
-    for _ in range(300):
-        again = smooth(0, 0.1, (0.5,))
-        _, speed, _ = sample(again, 2 * H, [position], [speed])[:3]
-        position = 0.0
-        expected.append(speed)
-    assert np.abs(led).max() < 0.2
-    assert len(expected) == 300
+    position = speed = acceleration = np.zeros(1)
+    for _ in range(200):
+        trajectory = smooth(0, 0.1, (0.5,))
+        assert runtime.follow(trajectory)
+        walk(runtime, 1)
+        assert runtime._shared.aim[0] == pytest.approx(position[0], rel=1e-9, abs=1e-15)
+        position, speed, acceleration = sample(trajectory, H, position, speed, acceleration)
+    assert position[0] > 0.01
 
 
 def test_from_rest_it_begins_where_the_joint_is(start):
@@ -164,7 +160,7 @@ def test_who_stops_following_stays_where_it_was_led(start, how):
     assert led > 0.1
     assert runtime.stop_following() if how == "stop" else runtime.follow(smooth([5], 0.1))
     last = walk(runtime, 600)[-1]
-    assert last.qpos[2] == pytest.approx(led, abs=1e-3)
+    assert last.qpos[2] == pytest.approx(led, abs=2e-3)  # a tick further at most
     assert last.stale == (6 if how == "stop" else 5)
 
 
@@ -202,7 +198,7 @@ def test_many_exchanges_leave_no_memory_that_is_gone(start):
     for k in range(200):
         # allocated and freed in between: what is read after its time would be this
         assert np.full(5000, 1e30).sum() > 0.0
-        assert runtime.follow(smooth(np.arange(7), np.full(7, 0.01 * (k % 3)), (0.001, 0.5)))
+        assert runtime.follow(smooth(np.arange(7), np.full(7, 0.01 * (k % 3)), (0.3, 0.6)))
     state = runtime.latest()
     assert state.fault == -1
-    assert np.abs(state.qpos).max() < 0.5
+    assert np.abs(state.qpos).max() < 0.1

@@ -1,0 +1,139 @@
+"""How many robots one process holds at 1 kHz: python -m benchmarks.fleet [--seconds 10].
+
+Each is the bundled arm with joint_states at 1 kHz, TF at 50 Hz. A listener takes every message of
+every robot. A number is held if every robot keeps pace (real-time factor at least 0.999, from the
+stamps against the clock of the computer) and none of its states is missing (no gap in its stamps).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.processes import Listener, running_node, wait_for
+
+PERIOD = 1_000_000  # [ns]
+PACE = 0.999
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """What so many robots gave.
+
+    Attributes:
+        robots: their number.
+        factors: real-time factor of each.
+        received: states a second of each.
+        missed: states missing of each.
+        share: of a core.
+        overruns: ticks of all robots that ended too late; -1: the node did not say.
+        seconds: that were measured.
+    """
+
+    robots: int
+    factors: list[float]
+    received: list[float]
+    missed: list[int]
+    share: float
+    overruns: int
+    seconds: float
+
+    @property
+    def held(self) -> bool:
+        """Whether all kept pace and nothing is missing."""
+        return min(self.factors) >= PACE and not any(self.missed)
+
+    def __str__(self) -> str:
+        return (
+            f"| {self.robots} | {min(self.factors):.4f} | {min(self.received):.1f} | "
+            f"{sum(self.missed)} | {self.overruns} | {100 * self.share:.0f} % | "
+            f"{'yes' if self.held else 'no'} |"
+        )
+
+
+def main(seconds: float = 10.0, numbers: Sequence[int] = (1, 2, 5, 10)) -> None:
+    """Print a row for each number, then search the largest that is held."""
+    print(f"{os.cpu_count()} processors; {seconds:g} s each; the worst robot of each number\n")
+    print(
+        "| robots | real-time factor | states a second | missing | overruns | of a core | held |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    held, failed = 0, 0
+    for number in numbers:
+        if _holds(number, seconds):
+            held = max(held, number)
+        elif failed == 0:
+            failed = number
+    while failed > held + 1:
+        middle = (held + failed) // 2
+        if _holds(middle, seconds):
+            held = middle
+        else:
+            failed = middle
+    more = "" if failed else "; more were not tried"
+    print(f"\nThis computer holds {held} robots in one process at 1 kHz{more}.")
+
+
+def _holds(number: int, seconds: float) -> bool:
+    fleet = measure(number, seconds)
+    print(fleet, flush=True)
+    return fleet.held
+
+
+def measure(number: int, seconds: float) -> Fleet:
+    """Run so many robots in one process and listen to all of them."""
+    import rclpy
+    from sensor_msgs.msg import JointState
+
+    names = [f"arm{k}" for k in range(number)]
+    parameters = (f"robots:=[{', '.join(names)}]", "publish_rate:=1000.0", "tf_rate:=50.0")
+    with running_node(*parameters, robots=number) as process:
+        rclpy.init()
+        node = rclpy.create_node("benchmark")
+        listener = Listener(node, JointState, [f"/{name}/joint_states" for name in names])
+        wait_for(lambda: listener.listen(0.1) or listener.heard(), 60.0, "hearing every robot")
+        listener.listen(2.0)
+        listener.forget()
+        before = process.cpu_seconds()
+        listener.listen(seconds)
+        share = (process.cpu_seconds() - before) / seconds
+        stamps, arrivals = listener.stamps, listener.arrivals
+        said = process.end()
+        node.destroy_node()
+        rclpy.try_shutdown()
+    overruns = [int(count) for count in re.findall(r"(\d+) overruns", said)]
+    return Fleet(
+        number,
+        [_factor(*pair) for pair in zip(stamps, arrivals, strict=True)],
+        [(len(s) - 1) / (a[-1] - a[0]) * 1e9 for s, a in zip(stamps, arrivals, strict=True)],
+        [missing(s, PERIOD) for s in stamps],
+        share,
+        sum(overruns) if overruns else -1,
+        seconds,
+    )
+
+
+def _factor(stamps: Sequence[int], arrivals: Sequence[int]) -> float:
+    """Return the slope of simulated time: a fit, so that one late message at an end is nothing."""
+    return float(
+        np.polyfit(np.subtract(arrivals, arrivals[0]), np.subtract(stamps, stamps[0]), 1)[0]
+    )
+
+
+def missing(stamps: Sequence[int], period: int) -> int:
+    """Return how many stamps are missing in a sequence that has one a period [ns]."""
+    steps = np.diff(np.array(stamps, np.int64)) // period
+    return int(np.maximum(steps - 1, 0).sum())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="How many robots one process holds at 1 kHz.")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each number")
+    parser.add_argument("--robots", type=int, nargs="+", default=[1, 2, 5, 10])
+    given = parser.parse_args()
+    main(given.seconds, given.robots)

@@ -1,0 +1,147 @@
+"""What benchmarks of the node share: the node in a process of its own, and a quick listener."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+_SIM = "import sys; sys.argv[1:1] = ['sim']; from rbdyn_ros.cli import main; main()"
+_STARTED = "simulating '"
+
+
+class NodeProcess:
+    """`rbdyn sim` as a user starts it, alone in a domain; see running_node.
+
+    Args:
+        parameters: `name:=value`, of ROS.
+    """
+
+    def __init__(self, *parameters: str) -> None:
+        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+        os.environ["ROS_DOMAIN_ID"] = str(10 + os.getpid() % 90)
+        arguments = [word for parameter in parameters for word in ("-p", parameter)]
+        given = ["--ros-args", *arguments] if arguments else []
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the process
+        command = [sys.executable, "-c", _SIM, *given]
+        self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log)
+
+    def wait(self, robots: int, timeout: float = 180.0) -> None:
+        """Return when so many robots are simulated."""
+        give_up = time.monotonic() + timeout
+        while self.said().count(_STARTED) < robots:
+            if self._process.poll() is not None or time.monotonic() > give_up:
+                raise RuntimeError(f"the node did not start:\n{self.said()}")
+            time.sleep(0.1)
+
+    def end(self) -> str:
+        """End the node; return all it said."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait(30.0)
+        return self.said()
+
+    def said(self) -> str:
+        """Return what the node has said until now."""
+        self._log.seek(0)
+        return self._log.read()
+
+    def cpu_seconds(self) -> float:
+        """Return the time of processors it has used [s]."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def resident_mib(self) -> float:
+        """Return the memory it occupies [MiB]."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+        return int(line.split()[1]) / 1024
+
+
+@contextlib.contextmanager
+def running_node(*parameters: str, robots: int = 1) -> Iterator[NodeProcess]:
+    """Start the node, wait for its robots, and end it; parameters as for NodeProcess."""
+    process = NodeProcess(*parameters)
+    try:
+        process.wait(robots)
+        yield process
+    finally:
+        process.end()
+
+
+@contextlib.contextmanager
+def busy_process() -> Iterator[None]:
+    """Have a process that never rests."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Listener:
+    """Reads the stamps of messages without an executor, so that it keeps up with ten robots.
+
+    Args:
+        node: subscribes.
+        kind: of the messages; they begin with a header.
+        topics: by number from here on.
+    """
+
+    def __init__(self, node: Any, kind: Any, topics: Sequence[str]) -> None:
+        self._kind = kind
+        self._subscriptions = [node.create_subscription(kind, t, _ignore, 1000) for t in topics]
+        self.stamps: list[list[int]] = [[] for _ in topics]  # [ns]
+        self.arrivals: list[list[int]] = [[] for _ in topics]  # system clock [ns]
+
+    def listen(self, seconds: float, meanwhile: Callable[[], object] | None = None) -> None:
+        """Take what comes in the next seconds; do something else between."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(0.004)
+            for subscription, *lists in zip(
+                self._subscriptions, self.stamps, self.arrivals, strict=True
+            ):
+                self._take(subscription, *lists)
+            if meanwhile is not None:
+                meanwhile()
+
+    def _take(self, subscription: Any, stamps: list[int], arrivals: list[int]) -> None:
+        with subscription.handle:
+            while (taken := subscription.handle.take_message(self._kind, True)) is not None:
+                message, info = taken
+                # CDR: four bytes that tell the encoding, then the stamp of the header
+                seconds, nanoseconds = (
+                    int.from_bytes(message[k : k + 4], "little") for k in (4, 8)
+                )
+                stamps.append(seconds * 1_000_000_000 + nanoseconds)
+                arrivals.append(info["received_timestamp"])
+
+    def forget(self) -> None:
+        """Begin anew."""
+        for rows in (*self.stamps, *self.arrivals):
+            rows.clear()
+
+    def heard(self) -> bool:
+        """Whether every topic has been heard."""
+        return all(self.stamps)
+
+
+def _ignore(_message: object) -> None:
+    """Nobody calls it: no executor has the node."""
+
+
+def wait_for(condition: Callable[[], object], timeout: float, what: str) -> None:
+    """Return when a condition holds; it must within the time [s]."""
+    give_up = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > give_up:
+            raise RuntimeError(f"{what}: it did not happen in {timeout:g} s")
+        time.sleep(0.05)

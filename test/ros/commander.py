@@ -1,0 +1,105 @@
+"""A controller in a process of its own: commands efforts, a law of the state it answers.
+
+python commander.py JOINTS END [--jitter SEED] [--flood COPIES] answers the states of so many
+ticks, with some joints (a comma between), then ends; END 0: until it is killed.
+"""
+
+import argparse
+import random
+import time
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+
+
+def law(position, velocity):
+    """Return an effort [N m or N] of what a joint does, the same bits for the same state."""
+    return 3.0 * (0.8 - position) - 0.25 * velocity
+
+
+class Commander:
+    """Answers every state that it has not answered yet.
+
+    Args:
+        node: publishes and subscribes.
+        joints: names, in any order.
+        end: number of ticks to answer, counted from the stamp of the first; 0: all.
+        period: of a tick [ns].
+        pause: called before each command.
+        copies: of each command.
+    """
+
+    def __init__(self, node, joints, end=0, period=1_000_000, pause=lambda: None, copies=1):
+        self.joints, self.end, self.period = joints, end, period
+        self.pause, self.copies = pause, copies
+        self.answered = 0
+        self.done = False
+        self.begin = self.last = None
+        self.publisher = node.create_publisher(JointState, "joint_commands", 10)
+        node.create_subscription(JointState, "joint_states", self.answer, QoSProfile(depth=10))
+
+    def answer(self, state):
+        stamp = state.header.stamp.sec * 10**9 + state.header.stamp.nanosec
+        self.begin = stamp if self.begin is None else self.begin
+        if self.end and stamp - self.begin >= self.end * self.period:
+            self.done = True
+            return
+        self.pause()
+        command = JointState(name=self.joints)
+        command.header.stamp = state.header.stamp
+        command.effort = [self._effort(state, name) for name in self.joints]
+        for _ in range(self.copies):
+            self.publisher.publish(command)
+        self.answered += stamp != self.last
+        self.last = stamp
+
+    @staticmethod
+    def _effort(state, name):
+        k = state.name.index(name)
+        return law(state.position[k], state.velocity[k])
+
+
+def jitter(seed):
+    """Return what sleeps now and then, up to 4 ms."""
+    chance = random.Random(seed)  # noqa: S311 - nothing secret
+
+    def pause():
+        if chance.random() < 0.03:
+            time.sleep(chance.random() * 0.004)
+
+    return pause
+
+
+def executor(context):
+    """Return the fastest one that this rclpy has."""
+    try:
+        from rclpy.experimental.events_executor import EventsExecutor
+    except ImportError:
+        return SingleThreadedExecutor(context=context)
+    return EventsExecutor(context=context)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("joints")
+    parser.add_argument("end", type=int)
+    parser.add_argument("--jitter", type=int)
+    parser.add_argument("--flood", type=int, default=1)
+    given = parser.parse_args()
+    rclpy.init()
+    node = rclpy.create_node("commander")
+    pause = (lambda: None) if given.jitter is None else jitter(given.jitter)
+    joints = given.joints.split(",")
+    commander = Commander(node, joints, given.end, pause=pause, copies=given.flood)
+    spinner = executor(node.context)
+    spinner.add_node(node)
+    print("ready", flush=True)
+    while not commander.done:
+        spinner.spin_once(timeout_sec=0.1)
+    print(f"answered {commander.answered}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""The files in config/: parameters that exist, with values that are allowed; RViz's file."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from rbdyn_ros.ros.params import INITIAL, PARAMETERS
+from rbdyn_ros.ros.rviz_config import rviz_config
+
+CONFIG = Path(__file__).parents[2] / "config"
+TABLE = {parameter.name: parameter for parameter in PARAMETERS}
+
+
+def flat(values, prefix=""):
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+@pytest.mark.parametrize("file", ["simulator.yaml", "hil.yaml", "multi_robot.yaml"])
+def test_parameters_exist_and_are_allowed(file):
+    nodes = yaml.safe_load((CONFIG / file).read_text())
+    assert "/**" in nodes
+    for node, body in nodes.items():
+        assert set(body) == {"ros__parameters"}, node
+        for name, value in flat(body["ros__parameters"]):
+            if not name.startswith(INITIAL):
+                TABLE[name].checked(value)
+
+
+def test_robots_of_the_file_are_those_of_the_launch_file():
+    nodes = yaml.safe_load((CONFIG / "multi_robot.yaml").read_text())
+    text = (CONFIG.parent / "launch" / "multi_robot.launch.py").read_text()
+    assert set(nodes) == {"/**", "/left/simulator", "/right/simulator"}
+    assert 'default_value="left,right"' in text
+
+
+TEMPLATE = (CONFIG / "sim.rviz").read_text()
+
+
+def displays(text):
+    shown = yaml.safe_load(text)["Visualization Manager"]["Displays"]
+    return {display["Name"]: display for display in shown}
+
+
+def test_rviz_shows_one_robot_without_namespace_as_the_file_does():
+    same = rviz_config(TEMPLATE, [("", "")], "world")
+    assert yaml.safe_load(same) == yaml.safe_load(TEMPLATE)
+
+
+def test_rviz_shows_each_robot_with_its_topics_and_frames():
+    text = rviz_config(TEMPLATE, [("left", "left/"), ("/a/b", "b/")], "map")
+    shown = displays(text)
+    assert list(shown) == [
+        *("Grid", "TF", "left robot", "a/b robot", "left wrenches", "a/b wrenches")
+    ]
+    assert shown["left robot"]["Description Topic"]["Value"] == "/left/robot_description"
+    assert shown["a/b robot"]["Description Topic"]["Value"] == "/a/b/robot_description"
+    assert [shown[f"{n} robot"]["TF Prefix"] for n in ("left", "a/b")] == ["left", "b"]
+    assert shown["a/b wrenches"]["Topic"]["Value"] == "/a/b/simulator/wrench_markers"
+    manager = yaml.safe_load(text)["Visualization Manager"]
+    assert manager["Global Options"]["Fixed Frame"] == "map"
+
+
+def test_rviz_hears_the_description_of_a_robot_that_was_there_first():
+    topic = displays(TEMPLATE)["robot"]["Description Topic"]
+    assert topic["Durability Policy"] == "Transient Local"

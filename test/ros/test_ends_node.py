@@ -1,0 +1,30 @@
+"""Ends in every way of time, and robots that are not the one that was meant."""
+
+import signal
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+
+@pytest.mark.parametrize(
+    ("number", "parameters"),
+    [
+        (signal.SIGINT, ["time_mode:=fast"]),
+        (signal.SIGTERM, ["time_mode:=fast", "start_paused:=true"]),
+        (signal.SIGTERM, ["time_mode:=lockstep", "start_paused:=true"]),
+        (signal.SIGINT, ["time_mode:=lockstep"]),
+        (signal.SIGTERM, ["real_time_factor:=0.01", "control_decimation:=100"]),
+    ],
+)
+def test_it_ends_well(simulate, two_joints, number, parameters):
+    given = [word for parameter in parameters for word in ("-p", parameter)]
+    simulate(two_joints, "--ros-args", *given).end_well(number)
+
+
+def test_another_robot_is_refused(simulate, two_joints):
+    wanted = "-p", "required_sha256:=" + "ab" * 32
+    simulator = simulate(two_joints, "--ros-args", *wanted, wait=False)
+    assert simulator.process.wait(60.0) == 2
+    assert f"parameter 'required_sha256' demands {'ab' * 32}" in simulator.text()
+    assert "Traceback" not in simulator.text()

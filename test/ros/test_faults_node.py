@@ -1,0 +1,145 @@
+"""Faults switched at run time, by what they do to joint_states and to commands."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("rbdyn_interfaces.msg", reason="rbdyn_interfaces is not built")
+
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from tf2_msgs.msg import TFMessage
+
+from rbdyn_interfaces.msg import Statistics
+from rbdyn_interfaces.srv import Reset
+
+TICK = 1_000_000
+# without gravity the robot stands still at (0.5, 0) until it is commanded
+STILL = (
+    *("--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]", "-p", "start_paused:=true"),
+    *("-p", "tf_rate:=1000.0", "-p", "seed:=5", "-p", "command_timeout:=100.0", "-p", "stats_rate:=20.0"),
+)
+
+
+def nanoseconds(stamp):
+    return stamp.sec * 1_000_000_000 + stamp.nanosec
+
+
+class Steps:
+    """A paused simulator, tick by tick: what joint_states said, by the tick they came in."""
+
+    def __init__(self, peer):
+        self.peer = peer
+        self.states = peer.collect(JointState, "joint_states", 100)
+        self.moving = peer.collect(TFMessage, "/tf", 100)
+        self.stats = peer.collect(Statistics, "simulator/stats")
+        self.publisher = peer.publisher(Float64MultiArray, "effort_commands")
+        peer.until(lambda: self.moving and self.states and self.stats, 30.0)
+        self.base = nanoseconds(self.states[-1].header.stamp)
+
+    def now(self):
+        return (nanoseconds(self.moving[-1].transforms[0].header.stamp) - self.base) / TICK
+
+    def measured(self):
+        return (nanoseconds(self.states[-1].header.stamp) - self.base) / TICK
+
+    def tick(self, ticks):
+        """Make ticks, whatever comes of them."""
+        now = self.now()
+        for k in range(ticks):
+            assert self.peer.trigger("simulator/step") == "one tick"
+            self.peer.until(lambda: self.now() == now + k + 1)  # noqa: B023
+
+    def step(self, ticks=1, late=0):
+        """Make ticks; each must bring the state that is so many ticks late. Return the last."""
+        for _ in range(ticks):
+            self.tick(1)
+            self.peer.until(lambda: self.measured() == self.now() - late)
+        return self.states[-1]
+
+    def command(self, *efforts):
+        """Send efforts and see them taken."""
+        taken = self.stats[-1].accepted
+        self.publisher.publish(Float64MultiArray(data=efforts))
+        self.peer.until(lambda: self.stats[-1].accepted == taken + 1)
+
+    def fault(self, **values):
+        changes = {f"faults.{name}": value for name, value in values.items()}
+        assert self.peer.set_parameters(changes) == [""] * len(values)
+
+    def reset(self):
+        """Put the robot back; return the state that shows it."""
+        now = self.now() + 1
+        self.peer.trigger("simulator/reset")
+        self.peer.until(lambda: self.now() == self.measured() == now)
+        return self.states[-1]
+
+
+@pytest.fixture
+def steps(simulate, peer, two_joints):
+    simulator = simulate(two_joints, *STILL)
+    yield Steps(peer)
+    simulator.end_well()
+
+
+def test_encoders(steps):
+    assert list(steps.step().position) == [0.5, 0.0]
+    steps.fault(encoder_bias=[0.25, -0.5])
+    assert list(steps.step().position) == [0.75, -0.5]
+    steps.fault(encoder_resolution=[0.2])
+    assert list(steps.step().position) == [4 * 0.2, -2 * 0.2]  # 3.75 and -2.5 steps, to even
+    steps.fault(encoder_bias=[0.0], encoder_resolution=[0.0, 0.0])
+    assert list(steps.step().position) == [0.5, 0.0]
+
+    def noise():
+        steps.reset()
+        states = [steps.step() for _ in range(5)]
+        return np.array([[*state.position, *state.velocity] for state in states])
+
+    steps.fault(encoder_noise=[0.01, 0.0], velocity_noise=[0.0, 0.1])
+    drawn = noise()
+    assert len(np.unique(drawn[:, 0])) == len(np.unique(drawn[:, 3])) == 5
+    assert (np.abs(drawn - [0.5, 0, 0, 0]) < [0.05, 1e-9, 1e-9, 0.5]).all()  # five deviations
+    assert not drawn[:, 1:3].any()
+    np.testing.assert_array_equal(noise(), drawn)  # a reset begins it anew
+
+    for seed, same in ((6, False), (5, True)):
+        request = Reset.Request(state=True, reseed=True, seed=seed)
+        assert steps.peer.call(Reset, "simulator/reset_with", request).success
+        steps.peer.until(lambda: steps.now() == steps.measured())
+        assert np.array_equal(noise(), drawn) == same
+
+
+def test_the_link_and_joints_that_stick(steps):
+    steps.fault(state_delay=0.003)
+    steps.tick(3)  # what was measured before is known already
+    steps.step(5, late=3)
+    steps.fault(state_delay=0.0)
+    steps.step()
+
+    steps.command(1.0, -0.25)
+    assert list(steps.step().effort) == [1.0, -0.25]
+    steps.fault(command_delay=0.004)
+    steps.command(2.0, -0.5)
+    for _ in range(4):
+        assert list(steps.step().effort) == [1.0, -0.25]
+    assert list(steps.step().effort) == [2.0, -0.5]
+    steps.fault(command_delay=0.0, command_drop=1.0)
+    steps.command(4.0, -1.0)
+    assert list(steps.step(10).effort) == [2.0, -0.5]
+    steps.fault(command_drop=0.0, link_loss=True)
+    before = steps.measured()
+    steps.command(8.0, -2.0)
+    steps.tick(10)
+    steps.peer.spin(0.3)
+    assert steps.measured() == before
+    steps.fault(link_loss=False)
+    assert list(steps.step().effort) == [2.0, -0.5]
+
+    there = list(steps.states[-1].position)
+    steps.fault(stuck_joints=["turn"])
+    stuck = steps.step(5)
+    assert (stuck.position[1], stuck.velocity[1]) == pytest.approx((there[1], 0.0), abs=1e-11)
+    assert stuck.position[0] > there[0]
+    steps.fault(stuck_joints=[""])
+    assert steps.step(5).position[1] < there[1]

@@ -1,0 +1,77 @@
+"""autostart:=false: the transitions of the lifecycle lead the simulator, to its end."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from sensor_msgs.msg import JointState
+
+WAIT = "waiting for the lifecycle transition configure"
+
+
+@pytest.fixture
+def change(peer):
+    """change(transition) returns whether it was made and the state it led to."""
+
+    def call(transition):
+        request = ChangeState.Request()
+        request.transition.id = transition
+        done = peer.call(ChangeState, "simulator/change_state", request).success
+        if transition == Transition.TRANSITION_UNCONFIGURED_SHUTDOWN:
+            return done, ""
+        return done, peer.call(GetState, "simulator/get_state", GetState.Request()).current_state.label
+
+    return call
+
+
+def nanoseconds(stamp):
+    return stamp.sec * 1_000_000_000 + stamp.nanosec
+
+
+def test_its_life(simulate, peer, change, two_joints):
+    simulator = simulate(
+        two_joints, "--ros-args", "-p", "autostart:=false", wait=False
+    )
+    simulator.wait_for(WAIT)
+    state = peer.call(GetState, "simulator/get_state", GetState.Request()).current_state
+    assert state.label == "unconfigured"
+    assert peer.node.count_publishers("joint_states") == 0
+    assert change(Transition.TRANSITION_CONFIGURE) == (True, "inactive")
+    peer.until(lambda: peer.node.count_publishers("joint_states") == 1)
+    states = peer.collect(JointState, "joint_states")
+    peer.spin(0.5)
+    assert not states
+    assert peer.set_parameters({"faults.encoder_bias": [0.25]}) == [""]
+    assert change(Transition.TRANSITION_ACTIVATE) == (True, "active")
+    peer.until(lambda: len(states) > 20)
+    assert states[-1].position[0] > 0.7  # a fault set before holds
+    assert change(Transition.TRANSITION_DEACTIVATE) == (True, "inactive")
+    peer.spin(0.3)
+    stands = nanoseconds(states[-1].header.stamp)
+    seen = len(states)
+    peer.until(lambda: len(states) > seen + 1)  # the heartbeat
+    assert {nanoseconds(state.header.stamp) for state in states[seen:]} == {stands}
+    assert change(Transition.TRANSITION_CLEANUP) == (False, "inactive")
+    assert "cleanup is not possible" in simulator.text()
+    assert change(Transition.TRANSITION_ACTIVATE) == (True, "active")
+    peer.until(lambda: nanoseconds(states[-1].header.stamp) > stands + 20_000_000)
+    request = ChangeState.Request()
+    request.transition.id = Transition.TRANSITION_ACTIVE_SHUTDOWN
+    client = peer.node.create_client(ChangeState, "simulator/change_state")
+    peer.until(client.service_is_ready)
+    client.call_async(request)  # the answer may not come any more
+    peer.until(lambda: simulator.process.poll() is not None, 20.0)
+    assert simulator.process.returncode == 0
+    assert "Traceback" not in simulator.text()
+
+
+def test_what_cannot_be_configured_may_end_as_well(simulate, peer, change, tmp_path):
+    arguments = ("--ros-args", "-p", "autostart:=false")
+    simulator = simulate(tmp_path / "none.urdf", *arguments, wait=False)
+    simulator.wait_for(WAIT)
+    assert change(Transition.TRANSITION_CONFIGURE) == (False, "unconfigured")
+    simulator.wait_for("none.urdf", 5.0)
+    assert peer.node.count_publishers("joint_states") == 0
+    simulator.end_well()

@@ -1,0 +1,97 @@
+"""Parameters changed at run time, over DDS: what is refused, and what the others do."""
+
+import time
+from array import array
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from rclpy.parameter import Parameter, parameter_value_to_python
+from sensor_msgs.msg import JointState
+
+from rbdyn_ros.ros.params import PARAMETERS
+
+
+def nanoseconds(stamp):
+    return stamp.sec * 1_000_000_000 + stamp.nanosec
+
+
+def values(peer, *names):
+    request = GetParameters.Request(names=list(names))
+    found = peer.call(GetParameters, "simulator/get_parameters", request).values
+    plain = (parameter_value_to_python(value) for value in found)
+    return [list(value) if isinstance(value, array) else value for value in plain]
+
+
+REFUSED = {
+    "real_time_factor": ("fast", "is 'fast'; allowed is a number from 0.01 to 100."),
+    "faults.command_delay": (-1.0, "is -1.0; allowed is a number from 0 to 10 [s]."),
+    "faults.command_drop": (1.5, "is 1.5; allowed is a number from 0 to 1."),
+    "faults.state_delay": (9.0, "faults.state_jitter are 9000 ticks; allowed are together at"),
+    "faults.link_loss": (1, "is 1; allowed is true or false."),
+    "faults.encoder_bias": ([0.1, 0.2, 0.3], "has 3 numbers; allowed are one for all joints, or 2"),
+    "faults.encoder_noise": ([-0.1], "allowed is a list of one number, or of one for each joint"),
+    "faults.velocity_noise": ([float("nan")], "allowed is a list of one number, or of one"),
+    "faults.stuck_joints": (["lifd"], "no joint 'lifd' can be stuck (did you mean 'lift'?)"),
+}
+
+
+def test_what_is_refused_changes_nothing(simulate, peer, two_joints):
+    simulator = simulate(two_joints, "--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]")
+    facts = {p.name: p.default for p in PARAMETERS if not p.live}
+    facts = {name: [""] if default == () else default for name, default in facts.items()}
+    facts |= {"model_sha256": "x", "effort_command_joints": ["x"], "initial_positions.lift": 1.0}
+    before = values(peer, *facts)
+    for name, why in zip(facts, peer.set_parameters(facts), strict=True):
+        assert "read-only" in why, f"{name}: {why}"
+    assert values(peer, *facts) == before
+
+    before = values(peer, *REFUSED)
+    changes = {name: value for name, (value, _) in REFUSED.items()}
+    for name, why in zip(changes, peer.set_parameters(changes), strict=True):
+        assert name in why
+        assert REFUSED[name][1] in why
+    assert values(peer, *REFUSED) == before
+
+    # one bad change among good ones
+    good = {"faults.encoder_bias": [0.25], "real_time_factor": 0.5, "faults.link_loss": True}
+    request = SetParametersAtomically.Request()
+    for name, value in {**good, "faults.state_drop": 2.0}.items():
+        request.parameters.append(Parameter(name, value=value).to_parameter_msg())
+    before = values(peer, *good)
+    atomically = "simulator/set_parameters_atomically"
+    result = peer.call(SetParametersAtomically, atomically, request).result
+    assert not result.successful
+    assert result.reason == "parameter 'faults.state_drop' is 2.0; allowed is a number from 0 to 1."
+    assert values(peer, *good) == before
+    states = peer.collect(JointState, "joint_states")
+    peer.until(lambda: len(states) > 20)  # the link is not lost
+    assert states[-1].position[0] == 0.5  # and nothing is biased
+    request.parameters.pop()
+    assert peer.call(SetParametersAtomically, atomically, request).result.successful
+    assert values(peer, *good) == [[0.25], 0.5, True]
+    simulator.end_well()
+
+
+def test_the_pace_follows_the_factor(simulate, peer, two_joints):
+    simulator = simulate(two_joints)
+    states = peer.collect(JointState, "joint_states")
+    peer.until(lambda: states)
+
+    def pace(seconds):
+        """Return simulated time by time on the wall; late messages make it small."""
+        peer.spin(0.3)
+        begin, first = time.monotonic(), nanoseconds(states[-1].header.stamp)
+        peer.spin(seconds)
+        gone = nanoseconds(states[-1].header.stamp) - first
+        return gone * 1e-9 / (time.monotonic() - begin)
+
+    assert peer.set_parameters({"real_time_factor": 0.2}) == [""]
+    # messages that come late may make it large as well; not every time
+    assert min(pace(0.7) for _ in range(3)) < 0.4
+    assert peer.set_parameters({"real_time_factor": 2.0}) == [""]
+    peer.until(lambda: pace(0.5) > 1.2, 30.0)
+    assert values(peer, "real_time_factor") == [2.0]
+    simulator.end_well()

@@ -1,0 +1,198 @@
+"""Lock-step over DDS: the simulator waits for its commands, and the same run is the same again."""
+
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+Statistics = pytest.importorskip(
+    "rbdyn_interfaces.msg", reason="rbdyn_interfaces is not built"
+).Statistics
+
+from commander import law
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+import rbdyn_ros as rb
+
+LOCKSTEP = ("--ros-args", "-p", "time_mode:=lockstep", "-p", "stats_rate:=20.0")
+STANDING = (*LOCKSTEP, "-p", "start_paused:=true", "-p", "lockstep_timeout:=0.0")
+
+
+def nanoseconds(stamp):
+    return stamp.sec * 1_000_000_000 + stamp.nanosec
+
+
+def run(peer, commander, stats):
+    """Let a commander, who answers the standing tick, do its work; return what is left."""
+    taken = stats[-1].accepted if stats else 0
+    peer.until(lambda: stats and stats[-1].accepted > taken, 30.0)
+    peer.pause(False)
+    said = commander.wait()
+    peer.pause(True)
+    states = peer.collect(JointState, "joint_states")
+    peer.until(lambda: states)  # the heartbeat
+    assert "answered" in said
+    return peer.trigger("simulator/state_hash"), states[-1]
+
+
+def expected(path, ticks):
+    """Return the state that commander.py leads the robot to."""
+    m = rb.load_urdf(path)
+    d = rb.make_data(m)
+    d.qpos = [0.5, 0.0]
+    limit = np.array(m.jnt_effort)
+    for _ in range(ticks):
+        d.qfrc_applied = np.clip(law(np.array(d.qpos), np.array(d.qvel)), -limit, limit)
+        rb.step(m, d)
+    return d.qpos, d.qvel
+
+
+def test_ten_thousand_ticks_with_a_commander_that_jitters(simulate, peer, command, two_joints):
+    found = []
+    for seed in range(2):
+        simulator = simulate(two_joints, *STANDING)
+        stats = peer.collect(Statistics, "simulator/stats")
+        commander = command("turn,lift", 10_000, "--jitter", seed)
+        found.append(run(peer, commander, stats))
+        peer.until(lambda: stats[-1].ticks >= 10_000)
+        assert stats[-1].ticks == 10_000
+        simulator.end_well()
+    (first, one), (second, other) = found
+    assert first == second
+    for name in ("name", "position", "velocity", "effort"):
+        assert getattr(one, name) == getattr(other, name)
+    qpos, qvel = expected(two_joints, 10_000)
+    np.testing.assert_array_equal(one.position, qpos)
+    np.testing.assert_array_equal(one.velocity, qvel)
+
+
+def test_who_floods_changes_nothing(simulate, peer, command, two_joints):
+    pytest.importorskip("simulation_interfaces.srv")
+    from simulation_interfaces.srv import ResetSimulation
+
+    simulator = simulate(two_joints, *STANDING)
+    stats = peer.collect(Statistics, "simulator/stats")
+    calm, last = run(peer, command("lift,turn", 300), stats)
+    everything = ResetSimulation.Request(scope=ResetSimulation.Request.SCOPE_ALL)
+    reset = peer.call(ResetSimulation, "simulator/reset_simulation", everything)
+    assert reset.result.result == reset.result.RESULT_OK
+    refused = stats[-1].rejected
+    flooded, again = run(peer, command("lift,turn", 300, "--flood", 20), stats)
+    assert flooded == calm
+    assert again.position == last.position
+    peer.until(lambda: stats[-1].rejected > refused + 100)
+    simulator.end_well()
+
+
+class Answers:
+    """Commands of the peer, stamped for a tick; they are sent until something comes of them."""
+
+    def __init__(self, simulator, peer):
+        self.simulator, self.peer = simulator, peer
+        self.publisher = peer.publisher(JointState, "joint_commands")
+        self.states = peer.collect(JointState, "joint_states")
+        peer.until(lambda: self.states)
+        self.base = nanoseconds(self.states[-1].header.stamp)
+
+    def tick(self):
+        """Return the number of the newest state."""
+        return (nanoseconds(self.states[-1].header.stamp) - self.base) / 1e6
+
+    def send(self, stamp_ns, **efforts):
+        command = JointState(name=list(efforts), effort=list(efforts.values()))
+        command.header.stamp.sec, command.header.stamp.nanosec = divmod(stamp_ns, 10**9)
+        self.publisher.publish(command)
+
+    def refused(self, send, words):
+        """Send until a refusal is in the log: of a topic one a second is."""
+        before = self.simulator.text().count(words)
+        for _ in range(40):
+            send()
+            self.peer.spin(0.3)
+            if self.simulator.text().count(words) > before:
+                return
+        raise AssertionError(f"'{words}' was not said:\n{self.simulator.text()}")
+
+
+def test_a_tick_takes_what_is_stamped_for_it(simulate, peer, two_joints):
+    simulator = simulate(two_joints, *STANDING)
+    stats = peer.collect(Statistics, "simulator/stats")
+    answers = Answers(simulator, peer)
+    base, both = answers.base, {"lift": 1.0, "turn": 0.5}
+    wanted = f"the simulation waits for tick 0 (stamp {base // 10**9}.{base % 10**9:09d})"
+    answers.refused(lambda: answers.send(base + 5_000_000, **both), f"for tick 5; {wanted}")
+    answers.refused(lambda: answers.send(base + 1, **both), f"which is no tick; {wanted}")
+    unstamped = "refused a message on joint_commands: not stamped; in lock-step a command needs"
+    answers.refused(lambda: answers.send(0, **both), unstamped)
+    efforts = peer.publisher(Float64MultiArray, "effort_commands")
+    answers.refused(
+        lambda: efforts.publish(Float64MultiArray(data=[1.0, 0.5])),
+        "refused a message on effort_commands: not stamped",
+    )
+    peer.until(lambda: stats[-1].rejected >= 4)
+    assert stats[-1].accepted == 0
+
+    # each of two commanders has a joint: the tick comes with the second
+    answers.send(base, lift=1.0)
+    peer.until(lambda: stats[-1].accepted == 1)
+    answers.send(base, turn=0.5)
+    peer.until(lambda: stats[-1].accepted == 2)
+    assert answers.tick() == 0
+    peer.pause(False)
+    peer.until(lambda: answers.tick() == 1 and stats[-1].waiting)
+    assert list(answers.states[-1].effort) == [1.0, 0.5]
+    answers.send(base + 1_000_000, turn=0.25)
+    peer.until(lambda: stats[-1].accepted == 3)
+    peer.spin(0.3)
+    assert answers.tick() == 1
+    answers.send(base + 1_000_000, lift=-1.0)
+    peer.until(lambda: answers.tick() == 2)
+    assert list(answers.states[-1].effort) == [-1.0, 0.25]
+    late = f"stamped for tick 1; the simulation waits for tick 2 (stamp {(base + 2_000_000) // 10**9}"
+    answers.refused(lambda: answers.send(base + 1_000_000, **both), late)
+
+    # it waits for ever, but not deaf: pause, a step, an end
+    assert answers.tick() == 2
+    peer.pause(True)
+    peer.pause(False)
+    assert answers.tick() == 2
+    peer.until(lambda: stats[-1].waiting)
+    simulator.end_well()
+
+
+def test_who_is_silent_is_given_up_until_he_returns(simulate, peer, command, two_joints):
+    parameters = ("-p", "lockstep_timeout:=0.5", "-p", "on_timeout:=hold")
+    simulator = simulate(two_joints, *LOCKSTEP, *parameters)
+    stats = peer.collect(Statistics, "simulator/stats")
+    states = peer.collect(JointState, "joint_states")
+
+    def answered():
+        taken = stats[-1].accepted
+        peer.until(lambda: stats[-1].accepted > taken + 100 and not stats[-1].stale_joints, 30.0)
+
+    def free():
+        """Time goes on with nobody's commands, and the robot is held."""
+        peer.until(lambda: stats[-1].stale_joints == 2, 30.0)
+        taken, begin = stats[-1].accepted, stats[-1].ticks
+        peer.until(lambda: stats[-1].ticks > begin + 300, 30.0)
+        assert stats[-1].accepted == taken
+        seen = len(states)
+        peer.until(lambda: len(states) > seen + 20 and at_rest(states[-20:]), 30.0)
+
+    def at_rest(some):
+        return all(abs(v) < 1e-6 for state in some for v in state.velocity)
+
+    peer.until(lambda: stats)
+    commander = command("lift,turn", 0)
+    answered()
+    commander.signal(signal.SIGSTOP)
+    free()
+    commander.signal(signal.SIGCONT)
+    answered()
+    commander.signal(signal.SIGKILL)
+    free()
+    command("lift,turn", 0)
+    answered()
+    simulator.end_well()

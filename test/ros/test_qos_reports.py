@@ -1,0 +1,113 @@
+"""Mismatches of quality of service, between nodes that really do not fit, in both executors."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+import rclpy
+from rclpy.duration import Duration
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
+from std_msgs.msg import String
+
+from rbdyn_ros.ros.qos_reports import for_publisher, for_subscription, sentence
+
+BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+PUNCTUAL = QoSProfile(depth=1, deadline=Duration(seconds=1))
+
+
+def test_a_weak_publisher_is_named_with_its_cure():
+    assert sentence("/c", QoSPolicyKind.RELIABILITY, ["/a", "/x/b"], publishes=False) == (
+        "nothing is received from node /a, /x/b on /c: that publisher is best effort, this "
+        "subscription is reliable. Make that publisher reliable"
+    )
+
+
+def test_a_demanding_subscription_is_named_with_its_cure():
+    assert sentence("/s", QoSPolicyKind.DURABILITY, ["/a"], publishes=True) == (
+        "node /a receives nothing on /s: that subscription is transient local, this publisher is "
+        "volatile. Make that subscription volatile"
+    )
+
+
+def test_other_policies_of_unknown_nodes():
+    assert sentence("/s", QoSPolicyKind.DEADLINE, [], publishes=True) == (
+        "some node receives nothing on /s: the deadline of that subscription does not fit this "
+        "publisher. Leave the deadline there at its default"
+    )
+
+
+class Reporter:
+    """A node with one topic in and one out that reports; what it logs is collected."""
+
+    def __init__(self, domain, monkeypatch, kind):
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, domain_id=domain)
+        self.node = rclpy.create_node("reporter", context=self.context, namespace="robot")
+        if kind == "events":
+            events = pytest.importorskip("rclpy.experimental.events_executor")
+            self.executor = events.EventsExecutor(context=self.context)
+        else:
+            self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.lines = []
+        # the log itself goes to the terminal of the process, where a test cannot read it
+        monkeypatch.setattr(self.node, "get_logger", lambda: self)
+        node = self.node
+        self.topics = (
+            node.create_subscription(
+                String, "in", id, 10, event_callbacks=for_subscription(node, "in")
+            ),
+            node.create_publisher(String, "out", 10, event_callbacks=for_publisher(node, "out")),
+        )
+
+    def warning(self, line):
+        self.lines.append(line)
+
+    def close(self):
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.context.try_shutdown()
+
+
+@pytest.fixture(params=["events", "single"])
+def reporter(request, domain, monkeypatch, peer):
+    reporter = Reporter(domain, monkeypatch, request.param)
+    # the peer's until() serves the reporter too
+    spin = peer.executor.spin_once
+    monkeypatch.setattr(
+        peer.executor,
+        "spin_once",
+        lambda **limits: (reporter.executor.spin_once(timeout_sec=0.01), spin(**limits)),
+    )
+    yield reporter
+    reporter.close()
+
+
+def test_each_mismatch_is_one_line_that_names_the_node(reporter, peer):
+    peer.node.create_publisher(String, "/robot/in", BEST_EFFORT)
+    peer.node.create_subscription(String, "/robot/out", id, LATCHED)
+    peer.node.create_subscription(String, "/robot/out", id, PUNCTUAL)
+    weak = sentence("/robot/in", QoSPolicyKind.RELIABILITY, ["/peer"], publishes=False)
+    latched = sentence("/robot/out", QoSPolicyKind.DURABILITY, ["/peer"], publishes=True)
+    peer.until(lambda: {weak, latched} <= set(reporter.lines))
+    # the same again is not said again, another node is
+    peer.node.create_publisher(String, "/robot/in", BEST_EFFORT)
+    other = rclpy.create_node("other", context=peer.context)
+    other.create_publisher(String, "/robot/in", BEST_EFFORT)
+    both = sentence("/robot/in", QoSPolicyKind.RELIABILITY, ["/other", "/peer"], publishes=False)
+    peer.until(lambda: both in reporter.lines)
+    assert len(set(reporter.lines)) == len(reporter.lines)
+    assert not list(reporter.node.timers)
+    other.destroy_node()
+
+
+def test_ends_that_fit_are_not_reported(reporter, peer):
+    heard = peer.collect(String, "/robot/out")
+    talker = peer.publisher(String, "/robot/in")
+    peer.until(lambda: reporter.topics[1].get_subscription_count() == 1)
+    reporter.topics[1].publish(String(data="x"))
+    talker.publish(String(data="y"))
+    peer.until(lambda: heard)
+    peer.spin(1.5)
+    assert reporter.lines == []

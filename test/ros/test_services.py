@@ -1,0 +1,209 @@
+"""Services and topics of run-time changes over DDS, on an arm that stands and remembers."""
+
+import threading
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rbdyn_interfaces")
+
+import rclpy
+from geometry_msgs.msg import Inertia, InertiaStamped, Vector3, Vector3Stamped, WrenchStamped
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import JointState
+
+import rbdyn_ros as rb
+from rbdyn_interfaces.srv import (
+    ApplyWrench,
+    GetDynamics,
+    Reset,
+    SetGravity,
+    SetJointState,
+    SetPayload,
+)
+from rbdyn_ros.dynamics_query import Snapshot
+from rbdyn_ros.ros.services import ChangeTopics, open_services
+
+ARM = "config/robots/seven_dof_arm.urdf"
+
+
+class Standing:
+    """A robot that keeps what is asked of it."""
+
+    def __init__(self):
+        self.m = rb.load_urdf(ARM)
+        self.asked, self.refused = [], []
+        d = rb.make_data(self.m)
+        d.qpos, d.qvel = 0.4, 0.1
+        self.now = Snapshot(self.m, d.qpos, d.qvel, 0.0, np.zeros((self.m.nbody, 6)))
+
+    def set_joint_state(self, names, positions, velocities):
+        return self._keep("state", list(names), list(positions), list(velocities))
+
+    def push(self, wrench, stream=""):
+        if isinstance(wrench, str):
+            return wrench
+        told = wrench.body, wrench.in_body, wrench.force[0], wrench.duration
+        return self._keep("push", *told, stream)
+
+    def set_payload(self, link, mass, com, inertia):
+        if link not in self.m.frame_names:
+            return f"there is no link '{link}'"
+        return self._keep("payload", link, mass, com, inertia)
+
+    def set_gravity(self, gravity):
+        return self._keep("gravity", gravity)
+
+    def reset(self, time, state, seed):
+        self._keep("reset", time, state, seed)
+        return True
+
+    def state_hash(self):
+        return "5eed"
+
+    def snapshot(self):
+        return self.now, 2_000_000_003
+
+    def refuse(self, topic, why):
+        self.refused.append((topic, why))
+
+    def _keep(self, *what):
+        self.asked.append(what)
+        return ""
+
+
+@pytest.fixture
+def robot(peer):
+    robot = Standing()
+    node = rclpy.create_node("arm", context=peer.context)
+    executor = SingleThreadedExecutor(context=peer.context)
+    executor.add_node(node)
+    assert open_services(node, robot) is not None
+    ChangeTopics(node, robot, 0.25, "world", "left/")
+    thread = threading.Thread(target=executor.spin, daemon=True)
+    thread.start()
+    yield robot
+    executor.shutdown(5.0)
+    thread.join(5.0)
+    node.destroy_node()
+
+
+def call(peer, kind, service, **fields):
+    return peer.call(kind, f"/arm/{service}", kind.Request(**fields))
+
+
+BODY = Inertia(m=2.0, com=Vector3(x=0.1, z=0.3), ixx=1.0, ixy=4.0, ixz=5.0, iyy=2.0, iyz=6.0)
+BODY.izz = 3.0
+TOLD = (2.0, (0.1, 0.0, 0.3), (1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
+
+
+def test_changes_by_service(peer, robot):
+    state = call(peer, SetJointState, "set_joint_state", name=["a"], position=[1.0])
+    push = ApplyWrench.Request(link="tool_flange", axes="world")
+    push.wrench.force.x, push.duration.nanosec = 3.0, 500_000_000
+    pushed = peer.call(ApplyWrench, "/arm/apply_wrench", push)
+    payload = call(peer, SetPayload, "set_payload", link="tool_flange", inertia=BODY)
+    gravity = call(peer, SetGravity, "set_gravity", gravity=Vector3(z=-1.62))
+    for answer in (state, pushed, payload, gravity):
+        assert (answer.success, answer.message) == (True, "")
+    body = int(robot.m.frame_bodyid[robot.m.frame_numbers["tool_flange"]])
+    assert robot.asked == [
+        ("state", ["a"], [1.0], []),
+        ("push", body, False, 3.0, 0.5, ""),
+        ("payload", "tool_flange", *TOLD),
+        ("gravity", (0.0, 0.0, -1.62)),
+    ]
+    push.axes = "wrold"
+    answer = peer.call(ApplyWrench, "/arm/apply_wrench", push)
+    assert not answer.success
+    assert answer.message.startswith("the axes are 'wrold' (did you mean 'world'?)")
+    answer = call(peer, SetPayload, "set_payload", link="hnad")
+    assert (answer.success, answer.message) == (False, "there is no link 'hnad'")
+
+
+def test_reset_with(peer, robot):
+    answer = call(peer, Reset, "reset_with", state=True, reseed=True, seed=7)
+    assert (answer.success, answer.message, answer.state_hash) == (True, "", "5eed")
+    assert call(peer, Reset, "reset_with", time=True, seed=7).success
+    assert robot.asked == [("reset", False, True, 7), ("reset", True, False, None)]
+    answer = call(peer, Reset, "reset_with", reseed=True, seed=-1)
+    assert (answer.success, answer.message) == (False, "the seed is -1; it must not be negative")
+    answer = call(peer, Reset, "reset_with")
+    assert answer.message == ("none of time, state and reseed is true: there is nothing to reset")
+    assert len(robot.asked) == 2
+
+
+def test_get_dynamics(peer, robot):
+    m = robot.m
+    names = [name for name, n in zip(m.jnt_names, m.jnt_dofnum, strict=True) if n][:1:-1]
+    answer = call(
+        peer,
+        GetDynamics,
+        "get_dynamics",
+        name=names,
+        use_current_state=True,
+        mass_matrix=True,
+        gravity_effort=True,
+        energy=True,
+        jacobian_frame="tool_flange",
+    )
+    assert (answer.success, answer.message) == (True, "")
+    d = rb.make_data(m)
+    d.qpos, d.qvel = robot.now.qpos, robot.now.qvel
+    k = [m.jnt_dofadr[m.jnt_names.index(name)] for name in names]
+    assert list(answer.name) == names
+    assert answer.model_sha256 == m.sha256()
+    assert (answer.stamp.sec, answer.stamp.nanosec) == (2, 3)
+    n = len(names)
+    M, J = rb.mass_matrix(m, d), rb.frame_jacobian(m, d, "tool_flange")
+    assert np.array_equal(np.reshape(answer.mass_matrix, (n, n)), M[np.ix_(k, k)])
+    assert np.array_equal(np.reshape(answer.jacobian, (6, n)), J[:, k])
+    assert np.array_equal(answer.gravity_effort, rb.gravity_term(m, d)[k])
+    assert answer.potential_energy == rb.potential_energy(m, d)
+    assert len(answer.coriolis_matrix) == len(answer.forward_dynamics) == 0
+    answer = call(peer, GetDynamics, "get_dynamics", name=["elbow", "elbow"])
+    assert not answer.success
+    assert answer.message.startswith("there is no joint 'elbow'")
+
+
+def send(peer, kind, name, message):
+    peer.publisher(kind, f"/arm/{name}").publish(message)
+
+
+def test_changes_by_topic(peer, robot):
+    wrench, body, gravity = WrenchStamped(), InertiaStamped(inertia=BODY), Vector3Stamped()
+    wrench.header.frame_id = body.header.frame_id = "left/tool_flange"
+    wrench.wrench.force.x, gravity.vector.y = 4.0, 9.0
+    send(peer, JointState, "set_joint_state", JointState(name=["a"], velocity=[2.0]))
+    send(peer, WrenchStamped, "wrench", wrench)
+    send(peer, InertiaStamped, "payload", body)
+    send(peer, Vector3Stamped, "gravity", gravity)
+    peer.until(lambda: len(robot.asked) == 4)
+    by_kind = {what: rest for what, *rest in robot.asked}
+    assert by_kind["state"] == [["a"], [], [2.0]]
+    assert by_kind["push"][1] is True
+    assert by_kind["push"][3:] == [0.25, "left/tool_flange"]
+    assert by_kind["payload"] == ["tool_flange", *TOLD]
+    assert by_kind["gravity"] == [(0.0, 9.0, 0.0)]
+    assert robot.refused == []
+
+
+def test_refusals_by_topic(peer, robot):
+    body, gravity = InertiaStamped(inertia=BODY), Vector3Stamped()
+    body.header.frame_id = "right/hand"
+    gravity.header.frame_id = "tool"
+    send(peer, JointState, "set_joint_state", JointState(name=["a"], effort=[2.0]))
+    send(peer, InertiaStamped, "payload", body)
+    send(peer, Vector3Stamped, "gravity", gravity)
+    peer.until(lambda: len(robot.refused) == 3)
+    why = dict(robot.refused)
+    assert why["~/set_joint_state"] == (
+        "efforts are given; only positions and velocities can be set"
+    )
+    assert why["~/payload"] == (
+        "the frame 'right/hand' is not of this robot, whose frames begin with 'left/'"
+    )
+    assert why["~/gravity"] == (
+        "gravity is given in frame 'tool'; only 'world' or an empty frame_id is taken"
+    )
+    assert robot.asked == []

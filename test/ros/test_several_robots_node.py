@@ -1,0 +1,133 @@
+"""Several robots in one process: what is each one's own, and what holds for all."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from rcl_interfaces.srv import GetParameters
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from tf2_msgs.msg import TFMessage
+
+# of several publishers, as tf2 listens to them
+ALL_LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+PARAMETERS = """
+/**:
+  ros__parameters:
+    urdf: "{urdf}"
+    start_paused: true
+    gravity: [0.0, 0.0, 0.0]
+    command_timeout: 100.0
+/a/simulator:
+  ros__parameters:
+    initial_positions: {{lift: 1.0}}
+    seed: 4
+/b/simulator:
+  ros__parameters:
+    initial_positions: {{lift: 1.5}}
+    frame_prefix: "second_"
+"""
+
+
+def nanoseconds(stamp):
+    return stamp.sec * 1_000_000_000 + stamp.nanosec
+
+
+def last(states):
+    return nanoseconds(states[-1].header.stamp)
+
+
+@pytest.fixture
+def two(simulate, peer, two_joints, tmp_path):
+    """Robots a and b in one process, paused; their joint_states by name."""
+    file = tmp_path / "parameters.yaml"
+    file.write_text(PARAMETERS.format(urdf=two_joints))
+    simulator = simulate(
+        *("--ros-args", "-p", "robots:=[a, b]", "--params-file", file), clock=True, wait=False
+    )
+    simulator.wait_for("a: simulating 'two'")
+    simulator.wait_for("b: simulating 'two'")
+    states = {name: peer.collect(JointState, f"{name}/joint_states", 100) for name in "ab"}
+    peer.until(lambda: all(states.values()), 30.0)
+    yield states
+    simulator.end_well()
+
+
+def test_each_has_its_own_and_time_is_one(two, peer):
+    a, b = two.values()
+    assert (list(a[-1].position), list(b[-1].position)) == ([1.0, 0.0], [1.5, 0.0])
+    moving = peer.collect(TFMessage, "/tf", 100)
+    fixed = peer.collect(TFMessage, "/tf_static", ALL_LATCHED)
+    clocks = peer.collect(Clock, "/clock", 100)
+
+    def frames(messages):
+        return {t.child_frame_id for message in messages for t in message.transforms}
+
+    names = {f"{prefix}{link}" for prefix in ("a/", "second_") for link in ("base", "tool")}
+    peer.until(lambda: frames(fixed) == names)
+    assert peer.node.count_publishers("/clock") == 1
+    for name, seed in (("a", 4), ("b", 0)):
+        request = GetParameters.Request(names=["seed", "initial_positions.lift", "frame_prefix"])
+        found = peer.call(GetParameters, f"{name}/simulator/get_parameters", request).values
+        assert found[0].integer_value == seed
+        assert found[1].double_value == {"a": 1.0, "b": 1.5}[name]
+        assert found[2].string_value == {"a": "a/", "b": "second_"}[name]
+
+    # pause stops all at the same tick, whenever it comes
+    stood = 0
+    for _ in range(3):
+        peer.pause(False)
+        peer.until(lambda: last(a) > stood + 50_000_000)  # noqa: B023
+        peer.pause(True)
+        peer.spin(0.3)
+        assert last(a) == last(b) > stood
+        stood = last(a)
+    peer.until(lambda: frames(moving) >= {"a/car", "a/arm", "second_car", "second_arm"})
+    assert peer.trigger("simulator/step") == "one tick"
+    peer.until(lambda: last(a) == last(b) == stood + 1_000_000)
+    peer.until(lambda: nanoseconds(clocks[-1].clock) == stood + 1_000_000 - (stood + 1_000_000) % 10_000_000)
+
+    # a command and a fault are of one
+    publisher = peer.publisher(JointState, "a/joint_commands")
+    publisher.publish(JointState(name=["lift"], effort=[1.0]))
+
+    def moves():
+        peer.trigger("simulator/step")
+        return a[-1].position[0] > 1.0
+
+    peer.until(moves)
+    assert peer.set_parameters({"faults.encoder_bias": [0.25]}, "b/simulator") == [""]
+    peer.until(lambda: moves() and b[-1].position[0] == 1.75)
+    assert a[-1].position[0] < 1.1
+
+    # a reset is of all
+    peer.spin(0.3)
+    stood = last(a)
+    peer.trigger("simulator/reset")
+    peer.until(lambda: last(a) == last(b) == stood + 1_000_000)
+    assert (list(a[-1].position), list(b[-1].position)) == ([1.0, 0.0], [1.75, 0.25])
+    assert not any(a[-1].velocity)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["-p", "robots:=[a, b]", "-p", "time_mode:=lockstep"],
+            "time_mode is 'lockstep' and there are 2 robots; several robots in one process run "
+            "in mode realtime only.",
+        ),
+        (
+            ["-p", "robots:=[a, 'b/c', '2d', a]"],
+            "parameter 'robots' names 'b/c'; allowed are letters, digits and underscores, not a "
+            "digit first, each name once.",
+        ),
+    ],
+)
+def test_what_cannot_be_is_said(simulate, arguments, words):
+    simulator = simulate("--ros-args", *arguments, wait=False)
+    assert simulator.process.wait(60.0) == 2
+    assert words in simulator.text()
+    assert "Traceback" not in simulator.text()

@@ -1,0 +1,339 @@
+"""simulation_interfaces over DDS, served for a simulation of two boxes that only count."""
+
+import math
+import threading
+import time
+
+import pytest
+
+pytest.importorskip("simulation_interfaces")
+
+import rclpy
+from rclpy.action import ActionClient
+from rclpy.executors import SingleThreadedExecutor
+from simulation_interfaces.action import SimulateSteps
+from simulation_interfaces.msg import EntityCategory
+from simulation_interfaces.srv import (
+    GetEntities,
+    GetEntitiesStates,
+    GetEntityInfo,
+    GetEntityState,
+    GetSimulationState,
+    GetSimulatorFeatures,
+    ResetSimulation,
+    SetEntityState,
+    SetSimulationState,
+    StepSimulation,
+)
+
+from rbdyn_ros.ros.standard import open_standard
+
+UNSUPPORTED, OK, NOT_FOUND, INCORRECT_STATE, FAILED = range(5)
+STOPPED, PLAYING, PAUSED, QUITTING = range(4)
+TURN = (0.0, 0.0, math.sin(0.3), math.cos(0.3))
+
+
+class Counting:
+    """A simulation that counts ticks; `arm` floats, `rail` is fixed."""
+
+    world_frame = "world"
+
+    def __init__(self):
+        self.paused, self.faulty, self.tick = True, False, 0
+        self.resets, self.placed, self.ended = [], [], threading.Event()
+
+    def pause(self, wanted):
+        self.paused = wanted
+        return True
+
+    def step(self, count):
+        time.sleep(0.001)
+        self.tick += count
+        return not self.faulty
+
+    def reset(self, time, state, seed):
+        self.resets.append((time, state, seed))
+        self.faulty = False
+        self.tick = 0 if time else self.tick + 1
+        return True
+
+    def quit(self):
+        self.ended.set()
+
+    def entities(self):
+        return ["arm", "rail"]
+
+    def stamp_ns(self, _):
+        return 1_500_000_000
+
+    def entity_state(self, name):
+        k = self.entities().index(name)
+        return (k, 2, 3), TURN, (4, 5, 6), (7, 8, 9), (1, 2, 3, -1, -2, -3)
+
+    def set_entity_state(self, name, *state):
+        if name == "rail":
+            return "robot 'rail' is fixed to the world"
+        self.placed.append(tuple(map(tuple, state)))
+        return ""
+
+
+@pytest.fixture
+def simulation(peer):
+    """A simulation that is served by a node named /sim."""
+    simulation = Counting()
+    node = rclpy.create_node("sim", context=peer.context)
+    executor = SingleThreadedExecutor(context=peer.context)
+    executor.add_node(node)
+    served = open_standard(node, simulation)
+    thread = threading.Thread(target=executor.spin, daemon=True)
+    thread.start()
+    yield simulation
+    served.close()
+    executor.shutdown(5.0)
+    thread.join(5.0)
+    node.destroy_node()
+
+
+@pytest.fixture
+def ask(peer, simulation):
+    """ask(kind, name, field=value...) calls a service of the node."""
+
+    def call(kind, name, **fields):
+        return peer.call(kind, f"/sim/{name}", kind.Request(**fields))
+
+    return call
+
+
+def said(response):
+    return response.result.result, response.result.error_message
+
+
+def set_state(ask, state):
+    request = SetSimulationState.Request()
+    request.state.state = state
+    return said(ask(SetSimulationState, "set_simulation_state", state=request.state))
+
+
+def state_of(ask):
+    return ask(GetSimulationState, "get_simulation_state").state.state
+
+
+def test_features_are_what_is_offered(ask):
+    features = ask(GetSimulatorFeatures, "get_simulator_features").features
+    assert list(features.features) == [8, 10, 11, 12, 20, 21, 22, 23, 24, 25, 26, 31, 32, 33]
+    assert features.spawn_formats == []
+
+
+def test_states(ask, simulation):
+    assert state_of(ask) == STOPPED
+    assert set_state(ask, STOPPED) == (101, "the simulation is in this state already")
+    assert set_state(ask, PLAYING) == (OK, "")
+    assert (state_of(ask), simulation.paused) == (PLAYING, False)
+    assert set_state(ask, PAUSED) == (OK, "")
+    simulation.tick = 7
+    assert state_of(ask) == PAUSED
+    assert set_state(ask, STOPPED) == (OK, "")
+    assert simulation.resets == [(True, True, None)]
+    assert state_of(ask) == STOPPED
+    simulation.tick = 1  # ~/step, say
+    assert state_of(ask) == PAUSED
+    assert set_state(ask, 4) == (
+        UNSUPPORTED,
+        "state 4 cannot be set; allowed are 0 (stopped), 1 (playing), 2 (paused) and 3 (quitting)",
+    )
+    simulation.faulty = True
+    assert set_state(ask, PLAYING) == (
+        102,
+        "the state diverged and is frozen; reset the simulation first",
+    )
+
+
+def test_quitting_ends_after_the_reply(ask, simulation):
+    assert set_state(ask, PLAYING) == (OK, "")
+    assert set_state(ask, QUITTING) == (OK, "")
+    assert simulation.paused
+    assert simulation.ended.wait(10.0)
+    assert state_of(ask) == QUITTING
+    assert set_state(ask, PLAYING) == (INCORRECT_STATE, "the simulation ends")
+
+
+def test_reset_takes_scopes(ask, simulation):
+    for scope in (0, 1, 2, 3, 4, 6, 255):
+        assert said(ask(ResetSimulation, "reset_simulation", scope=scope)) == (OK, "")
+    both, time, state = (True, True, None), (True, False, None), (False, True, None)
+    assert simulation.resets == [both, time, state, both, state, both]
+    code, why = said(ask(ResetSimulation, "reset_simulation", scope=9))
+    assert code == UNSUPPORTED
+    assert why == (
+        "scope 9 has unknown bits; 1 (time), 2 (state), 4 (spawned) and their sums are allowed, "
+        "and 0 or 255 for all"
+    )
+    assert len(simulation.resets) == 6
+
+
+def test_steps_while_paused_only(ask, simulation):
+    assert said(ask(StepSimulation, "step_simulation", steps=250)) == (OK, "")
+    assert simulation.tick == 250
+    assert said(ask(StepSimulation, "step_simulation")) == (OK, "")  # one by default
+    assert simulation.tick == 251
+    simulation.faulty = True
+    assert said(ask(StepSimulation, "step_simulation", steps=5)) == (
+        FAILED,
+        "the state diverged, after 0 of 5 steps",
+    )
+    simulation.paused = False
+    assert said(ask(StepSimulation, "step_simulation")) == (
+        FAILED,
+        "only a paused simulation can be stepped; it is playing",
+    )
+
+
+def start(peer, steps):
+    """Send a goal; return its handle and the feedback that comes."""
+    client, feedback = ActionClient(peer.node, SimulateSteps, "/sim/simulate_steps"), []
+    peer.until(client.server_is_ready)
+    sent = client.send_goal_async(
+        SimulateSteps.Goal(steps=steps), feedback_callback=lambda m: feedback.append(m.feedback)
+    )
+    peer.until(sent.done)
+    assert sent.result().accepted
+    return sent.result(), feedback
+
+
+def end(peer, goal):
+    future = goal.get_result_async()
+    peer.until(future.done)
+    return future.result().status, *said(future.result().result)
+
+
+def test_the_action_steps_as_often_as_asked(peer, simulation):
+    goal, _ = start(peer, 5)
+    assert end(peer, goal) == (4, OK, "")
+    assert simulation.tick == 5
+
+
+def test_the_action_tells_of_its_steps(peer, simulation):
+    # long enough for the two to find each other on the topic of feedback
+    goal, feedback = start(peer, 10**6)
+    peer.until(lambda: len(feedback) >= 5)
+    cancelled = goal.cancel_goal_async()
+    peer.until(cancelled.done)
+    end(peer, goal)
+    done = [f.completed_steps for f in feedback]
+    assert done == sorted(set(done))
+    assert 0 < done[-1] <= simulation.tick
+    assert all(f.completed_steps + f.remaining_steps == 10**6 for f in feedback)
+
+
+def test_a_long_action_is_cancelled_while_all_else_is_served(ask, peer, simulation):
+    goal, _ = start(peer, 10**12)
+    peer.until(lambda: simulation.tick > 2)
+    assert state_of(ask) == PAUSED
+    assert said(ask(StepSimulation, "step_simulation")) == (
+        FAILED,
+        "another request is stepping; wait for it or cancel it",
+    )
+    cancelled = goal.cancel_goal_async()
+    peer.until(cancelled.done)
+    status, code, why = end(peer, goal)
+    assert (status, code) == (5, FAILED)
+    assert why == f"cancelled after {simulation.tick} of 1000000000000 steps"
+
+
+def test_playing_ends_a_long_step(ask, peer, simulation):
+    goal, _ = start(peer, 10**12)
+    peer.until(lambda: simulation.tick > 2)
+    assert set_state(ask, PLAYING) == (OK, "")
+    status, code, why = end(peer, goal)
+    assert (status, code) == (6, FAILED)
+    assert why == f"the simulation was resumed, after {simulation.tick} of 1000000000000 steps"
+
+
+def entities(ask, **fields):
+    request = GetEntities.Request()
+    for field, value in fields.items():
+        setattr(request.filters, field, value)
+    answer = ask(GetEntities, "get_entities", filters=request.filters)
+    return list(answer.entities), *said(answer)
+
+
+def test_entities_and_filters(ask, simulation):
+    assert entities(ask) == (["arm", "rail"], OK, "")
+    assert entities(ask, filter="^a.m$") == (["arm"], OK, "")
+    assert entities(ask, filter="(a+)+$" * 20) == ([], OK, "")
+    assert entities(ask, categories=[EntityCategory(category=2)]) == ([], OK, "")
+    robot = EntityCategory(category=EntityCategory.CATEGORY_ROBOT)
+    assert entities(ask, categories=[robot], filter="l") == (["rail"], OK, "")
+    assert entities(ask, filter="(a") == (
+        [],
+        FAILED,
+        "filters.filter: '(' at character 1 of the pattern is not closed",
+    )
+    request = GetEntities.Request()
+    request.filters.bounds.type = request.filters.bounds.TYPE_SPHERE
+    assert said(ask(GetEntities, "get_entities", filters=request.filters)) == (
+        UNSUPPORTED,
+        "robots have no bounds here; leave filters.bounds empty",
+    )
+
+
+def test_the_state_of_an_entity(ask, simulation):
+    states = ask(GetEntitiesStates, "get_entities_states")
+    assert list(states.entities) == ["arm", "rail"]
+    answer = ask(GetEntityState, "get_entity_state", entity="rail")
+    assert answer.state == states.states[1]
+    state = answer.state
+    assert (state.header.stamp.sec, state.header.stamp.nanosec) == (1, 500_000_000)
+    assert state.header.frame_id == "world"
+    assert (state.pose.position.x, state.pose.position.z) == (1.0, 3.0)
+    assert (state.pose.orientation.z, state.pose.orientation.w) == TURN[2:]
+    assert (state.twist.linear.y, state.twist.angular.z) == (5.0, 9.0)
+    assert (state.acceleration.linear.y, state.acceleration.angular.z) == (2.0, -3.0)
+    info = ask(GetEntityInfo, "get_entity_info", entity="arm").info
+    assert info.category.category == EntityCategory.CATEGORY_ROBOT
+    assert said(ask(GetEntityState, "get_entity_state", entity="rial")) == (
+        NOT_FOUND,
+        "there is no entity 'rial' (did you mean 'rail'?); there are 'arm', 'rail'",
+    )
+
+
+def place(ask, entity="arm", frame="", w=1.0, x=0.0, **flags):
+    request = SetEntityState.Request(**flags)
+    request.state.header.frame_id = frame
+    request.state.pose.position.x = x
+    request.state.pose.orientation.w = w
+    request.state.twist.angular.y = 2.0
+    return said(
+        ask(SetEntityState, "set_entity_state", entity=entity, state=request.state, **flags)
+    )
+
+
+def test_setting_the_state_of_an_entity(ask, simulation):
+    assert place(ask, x=4.0, set_pose=True) == (OK, "")
+    assert place(ask, set_twist=True, frame="world") == (OK, "")
+    assert simulation.placed == [
+        ((4, 0, 0), (0, 0, 0, 1), (4, 5, 6), (7, 8, 9)),
+        ((0, 2, 3), TURN, (0, 0, 0), (0, 2, 0)),
+    ]
+    assert place(ask, w=2.0, set_pose=True) == (
+        101,
+        "the orientation has norm 2; a unit quaternion is needed",
+    )
+    code, why = place(ask, x=math.nan, set_pose=True)
+    assert code == 101
+    assert why == "the pose is [nan, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]; finite numbers are needed"
+    assert place(ask, frame="arm", set_pose=True) == (
+        UNSUPPORTED,
+        "the state is in frame 'arm'; only 'world' or an empty frame_id is taken",
+    )
+    assert place(ask, entity="rail", set_pose=True) == (
+        FAILED,
+        "robot 'rail' is fixed to the world",
+    )
+    assert place(ask, set_acceleration=True) == (
+        UNSUPPORTED,
+        "accelerations follow from forces and cannot be set",
+    )
+    assert place(ask)[1] == "neither set_pose nor set_twist is true: there is nothing to set"
+    assert place(ask, entity="no", set_pose=True)[0] == NOT_FOUND
+    assert len(simulation.placed) == 2

@@ -1,0 +1,217 @@
+"""~/stats and /diagnostics over DDS: of loops given by their numbers, and of the simulator."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("rbdyn_interfaces", reason="rbdyn_interfaces is not built")
+pytest.importorskip("diagnostic_msgs", reason="diagnostic_msgs is not installed")
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool
+
+import rbdyn_ros as rb
+from rbdyn_interfaces.msg import Statistics as StatisticsMessage
+from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.ros import statistics
+from rbdyn_ros.ros.statistics import Statistics
+from rbdyn_ros.runtime.settings import Settings
+from rbdyn_ros.runtime.timing import Timing
+
+MS = 1_000_000  # [ns]
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return rb.load_urdf(bundled_robot("seven_dof_arm"))
+
+
+class Robot:
+    """What Statistics reads of a robot, to be set by a test."""
+
+    time_base = 5_000 * MS
+
+    def __init__(self, m, node):
+        self.node, self.accepted, self.rejected = node, 0, 0
+        self.counts = {"ticks": 0, "overruns": 0, "active_ns": 0}
+        self.lateness, self.work = np.zeros(10_001, np.int64), np.zeros(10_001, np.int64)
+        self.state = SimpleNamespace(tick=0, fault=-1, stale=7)
+        self.runtime = SimpleNamespace(
+            m=m,
+            settings=Settings(),
+            period_ns=MS,
+            paused=False,
+            waiting=False,
+            real_time_factor=1.0,
+            saturated_ticks=0,
+            lockstep_timeouts=0,
+            timing=self.timing,
+            command_age=lambda: self.age,
+            latest=lambda: self.state,
+        )
+        self.age = np.inf
+
+    def run(self, ticks, lateness, work, overruns=0):
+        self.counts["ticks"] += ticks
+        self.counts["overruns"] += overruns
+        self.counts["active_ns"] += ticks * MS
+        self.lateness[lateness] += ticks
+        self.work[work] += ticks
+        self.state.tick += ticks
+
+    def timing(self):
+        worst = [1000 * int(np.flatnonzero(c)[-1]) if c.any() else 0 for c in self.histograms]
+        counts = self.counts["ticks"], self.counts["overruns"], MS, self.counts["active_ns"]
+        return Timing.of(*counts, self.lateness, worst[0], self.work, worst[1])
+
+    @property
+    def histograms(self):
+        return self.lateness, self.work
+
+
+def test_every_field_of_the_statistics(arm, peer):
+    robot = Robot(arm, peer.node)
+    received = peer.collect(StatisticsMessage, "/peer/stats")
+    reports = Statistics(peer.node, [robot], rate=1.0)
+    robot.run(4000, lateness=30, work=9, overruns=2)
+    peer.until(lambda: peer.node.count_publishers("/peer/stats") == 1)
+    reports.publish_if_due(0.0)
+    robot.run(950, lateness=12, work=5, overruns=1)
+    robot.run(45, lateness=20, work=6)
+    robot.run(5, lateness=25, work=7)
+    robot.accepted, robot.rejected, robot.age = 900, 4, 0.0015
+    robot.state.stale, robot.state.fault = 3, 2
+    robot.runtime.paused, robot.runtime.waiting, robot.runtime.saturated_ticks = True, True, 11
+    reports.publish_if_due(1.0)
+    peer.until(lambda: len(received) == 2)
+    found = received[1]
+    assert (found.header.stamp.sec, found.header.stamp.nanosec) == (10, 0)
+    assert (found.ticks, found.overruns) == (5000, 3)
+    assert found.real_time_factor == 1.0
+    assert [found.lateness_p50, found.lateness_p99, found.lateness_max] == [12.0, 20.0, 25.0]
+    assert [found.step_time_p50, found.step_time_p99, found.step_time_max] == [5.0, 6.0, 7.0]
+    assert found.command_age == 0.0015
+    assert (found.accepted, found.rejected, found.saturated_ticks) == (900, 4, 11)
+    assert (found.stale_joints, found.paused, found.waiting, found.fault) == (3, True, True, True)
+    assert found.model_sha256 == arm.sha256()
+    assert received[0].lateness_p50 == 30.0
+    assert received[0].command_age == np.inf
+
+
+def test_diagnostics_of_two_robots_in_one_message(arm, peer):
+    nodes = [
+        rclpy.create_node("simulator", namespace=name, context=peer.context)
+        for name in ("left", "right")
+    ]
+    robots = [Robot(arm, node) for node in nodes]
+    received = peer.collect(DiagnosticArray, "/diagnostics")
+    own = peer.collect(StatisticsMessage, "/right/simulator/stats")
+    reports = Statistics(peer.node, robots, rate=1.0)
+    peer.until(lambda: peer.node.count_publishers("/diagnostics") == 1)
+    robots[0].run(1000, lateness=12, work=5)
+    robots[1].run(1000, lateness=12, work=5)
+    robots[1].state.fault = 2
+    robots[0].rejected = 6
+    reports.publish_if_due(0.0)
+    reports.publish_if_due(1.0)
+    peer.until(lambda: len(received) == 2 and len(own) == 2)
+    first, second = received
+    assert [status.name for status in first.status] == [
+        *("left/simulator: loop", "left/simulator: commands", "left/simulator: state"),
+        *("right/simulator: loop", "right/simulator: commands", "right/simulator: state"),
+    ]
+    assert [status.level for status in first.status] == [b"\0", b"\1", b"\0", b"\0", b"\0", b"\2"]
+    assert {status.hardware_id for status in first.status} == {arm.name}
+    fault = f"the state of joint '{arm.jnt_names[2]}' diverged; time stands until a reset"
+    assert first.status[5].message == fault
+    values = {entry.key: entry.value for entry in first.status[1].values}
+    assert values["rejected"] == "6"
+    # what was refused before the last report is no warning any more, a fault still is
+    assert [status.level for status in second.status] == [b"\0", b"\0", b"\0", b"\0", b"\0", b"\2"]
+    assert first.header.stamp.sec > 0
+    for node in nodes:
+        node.destroy_node()
+
+
+def test_reports_come_at_their_rate_by_the_clock_they_are_given(arm, peer, monkeypatch):
+    published = []
+    robot = Robot(arm, peer.node)
+    reports = Statistics(peer.node, [robot], rate=4.0)
+    monkeypatch.setattr(statistics, "diagnose", lambda o: published.append(o.tick) or [])
+    for k in range(100):
+        robot.state.tick = k
+        reports.publish_if_due(100.0 + 0.01 * k)
+    assert published == [0, 25, 50, 75]
+    for k, now in ((200, 101.1), (201, 101.24), (202, 101.25), (300, 150.0), (301, 150.2)):
+        robot.state.tick = k
+        reports.publish_if_due(now)
+    assert published[4:] == [200, 202, 300]
+
+
+def test_after_the_factor_has_changed_one_report_judges_no_pace(arm, peer, monkeypatch):
+    seen = []
+    monkeypatch.setattr(statistics, "diagnose", lambda o: seen.append(o.factor) or [])
+    robot = Robot(arm, peer.node)
+    reports = Statistics(peer.node, [robot], rate=1.0)
+    for k, factor in enumerate([1.0, 1.0, 0.5, 0.5]):
+        robot.runtime.real_time_factor = factor
+        reports.publish_if_due(float(k))
+    assert seen == [1.0, 1.0, None, 0.5]
+
+
+def test_what_is_not_installed_is_left_out_with_a_warning(arm, peer, monkeypatch):
+    def absent(name):
+        raise ImportError(name)
+
+    said = []
+    logger = SimpleNamespace(warning=said.append)
+    monkeypatch.setattr(peer.node, "get_logger", lambda: logger)
+    monkeypatch.setattr(statistics.importlib, "import_module", absent)
+    reports = Statistics(peer.node, [Robot(arm, peer.node), Robot(arm, peer.node)], rate=1.0)
+    reports.publish_if_due(0.0)
+    assert said == [
+        "rbdyn_interfaces is not installed: no ~/stats",
+        "diagnostic_msgs is not installed: no /diagnostics",
+    ]
+    assert peer.node.count_publishers("/diagnostics") == 0
+
+
+def named(arrays, name):
+    """Return the statuses of that name, the newest first."""
+    return [status for array in reversed(arrays) for status in array.status if status.name == name]
+
+
+def test_the_simulator_reports_what_happens_to_it(simulate, peer, two_joints):
+    stats = peer.collect(StatisticsMessage, "/simulator/stats", 100)
+    diagnostics = peer.collect(DiagnosticArray, "/diagnostics", 100)
+    simulator = simulate(two_joints, "--ros-args", "-p", "stats_rate:=20.0")
+    peer.until(lambda: stats and stats[-1].ticks > 0)
+    assert stats[-1].command_age == np.inf
+    assert stats[-1].stale_joints == 2
+    assert stats[-1].model_sha256 == rb.load_urdf(two_joints).sha256()
+    commands = peer.publisher(JointState, "/joint_commands")
+    commands.publish(JointState(name=["lift", "turn"], effort=[80.0, 0.0]))  # its limit is 8
+    commands.publish(JointState(name=["lift"], effort=[np.nan]))
+    peer.until(lambda: stats[-1].rejected == 1)
+    assert stats[-1].accepted == 1
+    peer.until(lambda: stats[-1].saturated_ticks > 0)
+    refused = "messages refused since the last report: 1; the log says why"
+    name = "simulator: commands"
+    peer.until(lambda: any(refused in status.message for status in named(diagnostics, name)))
+    old = "joints without a command younger than 0.1 s: 2; on_timeout 'zero' drives them"
+    peer.until(lambda: named(diagnostics, name)[0].message == old)
+    assert peer.call(SetBool, "/simulator/pause", SetBool.Request(data=True)).success
+    peer.until(lambda: named(diagnostics, "simulator: state")[0].message == "paused")
+    peer.until(lambda: stats[-1].paused and stats[-1].real_time_factor == 0.0)
+    assert named(diagnostics, "simulator: loop")[0].hardware_id == "two"
+    # the simulator itself names who does not fit
+    peer.node.create_publisher(
+        JointState,
+        "/joint_commands",
+        QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT),
+    )
+    simulator.wait_for("nothing is received from node /peer on /joint_commands")
