@@ -273,7 +273,7 @@ class Outputs:
             return
         self._spoken = now
         stamp = self._stamp(state.tick)
-        if self._delivered is not None:
+        if self._delivered is not None and not runtime.faults.link_loss:
             measured = self._stamp(self._delivered.measured_tick)
             self._joint_states.publish(measured, self._delivered)
         if self._odometry is not None:

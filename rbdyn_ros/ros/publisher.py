@@ -10,7 +10,7 @@ from rbdyn_ros.ros.outputs import Outputs
 from rbdyn_ros.runtime.bell import Bell
 from rbdyn_ros.runtime.runtime import Runtime
 
-#: Where nothing rings this long, it is looked whether a heartbeat is due [s].
+#: It is looked this often whether a heartbeat is due [s].
 LOOK = 0.1
 
 
@@ -47,14 +47,16 @@ class Publisher:
             self.failure = error
 
     def _serve(self) -> None:
+        looked = 0.0
         while not self._stopping.is_set():
-            rang = self._bell.wait(LOOK)
+            self._bell.wait(LOOK)
             for runtime, outputs in self._robots:
                 state = runtime.next_state(0.0)
                 while state is not None and not self._stopping.is_set():
                     outputs.publish(state)
                     state = runtime.next_state(0.0)
-            if not rang:
-                now = time.monotonic()
+            now = time.monotonic()
+            if now > looked + LOOK:  # one may stand while others run
+                looked = now
                 for _, outputs in self._robots:
                     outputs.beat(now)

@@ -46,6 +46,11 @@ class Simulation:
         return all(robot.runtime.paused for robot in self.robots)
 
     @property
+    def locked(self) -> bool:
+        """Whether lock-step waits for the commands of each tick."""
+        return any(robot.runtime.locked for robot in self.robots)
+
+    @property
     def faulty(self) -> bool:
         """Whether the state of a robot diverged."""
         return any(robot.runtime.faulty for robot in self.robots)
@@ -62,11 +67,14 @@ class Simulation:
         return all(answers)
 
     def step(self, ticks: int) -> bool:
-        """Make ticks while paused; False if a loop is silent."""
+        """Make ticks while paused; False, and no more of them, if a loop is silent or waits."""
         for robot in self.robots:
             robot.runtime.ask_steps(ticks)
-        answers = [robot.runtime.await_steps() for robot in self.robots]
-        return all(answers)
+        done = all([robot.runtime.await_steps() for robot in self.robots])  # noqa: C419 - all wait
+        if not done:
+            for robot in self.robots:
+                robot.runtime.cancel_steps()
+        return done
 
     def reset(self, time: bool, state: bool, seed: int | None = None) -> bool:
         """Begin again, see Runtime.reset; False if a loop is silent."""

@@ -37,6 +37,8 @@ class TimeServices:
             return response
         response.success, response.message = self._simulation.step(1), "one tick"
         _unless_silent(response)
+        if not response.success and self._simulation.locked:
+            response.message = "lock-step waits for the commands of this tick: send them first"
         if response.success and self._simulation.faulty:
             response.success, response.message = False, "the state diverged; call reset"
         return response

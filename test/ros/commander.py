@@ -63,7 +63,7 @@ class Commander:
 
 def jitter(seed):
     """Return what sleeps now and then, up to 4 ms."""
-    chance = random.Random(seed)  # noqa: S311 - nothing secret
+    chance = random.Random(seed)
 
     def pause():
         if chance.random() < 0.03:

@@ -35,13 +35,13 @@ class Simulator:
     def text(self):
         return self.log.read_text()
 
-    def wait_for(self, words, timeout=60.0):
+    def wait_for(self, words, timeout=180.0):
         until(lambda: words in self.text() or self.process.poll() is not None, timeout)
         assert words in self.text(), f"'{words}' was not said:\n{self.text()}"
 
     def end(self, number=signal.SIGINT):
         self.process.send_signal(number)
-        return self.process.wait(10.0)
+        return self.process.wait(30.0)
 
     def end_well(self, number=signal.SIGINT):
         """End it as a user does; it must do so without a traceback."""
@@ -114,7 +114,7 @@ class Peer:
         while time.monotonic() < end:
             self.executor.spin_once(timeout_sec=0.01)
 
-    def until(self, condition, timeout=10.0):
+    def until(self, condition, timeout=30.0):
         """Spin until a condition holds; it must."""
         end = time.monotonic() + timeout
         while not condition():
@@ -148,7 +148,9 @@ class Peer:
         from rcl_interfaces.srv import SetParameters
         from rclpy.parameter import Parameter
 
-        changes = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        changes = [
+            Parameter(name, value=value).to_parameter_msg() for name, value in values.items()
+        ]
         request = SetParameters.Request(parameters=changes)
         results = self.call(SetParameters, f"{node}/set_parameters", request).results
         return ["" if result.successful else result.reason for result in results]

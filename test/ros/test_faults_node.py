@@ -17,7 +17,16 @@ TICK = 1_000_000
 # without gravity the robot stands still at (0.5, 0) until it is commanded
 STILL = (
     *("--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]", "-p", "start_paused:=true"),
-    *("-p", "tf_rate:=1000.0", "-p", "seed:=5", "-p", "command_timeout:=100.0", "-p", "stats_rate:=20.0"),
+    *(
+        "-p",
+        "tf_rate:=1000.0",
+        "-p",
+        "seed:=5",
+        "-p",
+        "command_timeout:=100.0",
+        "-p",
+        "stats_rate:=20.0",
+    ),
 )
 
 
@@ -131,8 +140,9 @@ def test_the_link_and_joints_that_stick(steps):
     before = steps.measured()
     steps.command(8.0, -2.0)
     steps.tick(10)
-    steps.peer.spin(0.3)
-    assert steps.measured() == before
+    seen = len(steps.states)
+    steps.peer.spin(1.5)  # nor does the heartbeat pass
+    assert (steps.measured(), len(steps.states)) == (before, seen)
     steps.fault(link_loss=False)
     assert list(steps.step().effort) == [2.0, -0.5]
 

@@ -21,7 +21,9 @@ def change(peer):
         done = peer.call(ChangeState, "simulator/change_state", request).success
         if transition == Transition.TRANSITION_UNCONFIGURED_SHUTDOWN:
             return done, ""
-        return done, peer.call(GetState, "simulator/get_state", GetState.Request()).current_state.label
+        return done, peer.call(
+            GetState, "simulator/get_state", GetState.Request()
+        ).current_state.label
 
     return call
 
@@ -31,13 +33,14 @@ def nanoseconds(stamp):
 
 
 def test_its_life(simulate, peer, change, two_joints):
-    simulator = simulate(
-        two_joints, "--ros-args", "-p", "autostart:=false", wait=False
-    )
+    simulator = simulate(two_joints, "--ros-args", "-p", "autostart:=false", wait=False)
     simulator.wait_for(WAIT)
     state = peer.call(GetState, "simulator/get_state", GetState.Request()).current_state
     assert state.label == "unconfigured"
     assert peer.node.count_publishers("joint_states") == 0
+    refused = peer.set_parameters({"real_time_factor": 0.0, "faults.link_loss": "yes"})
+    assert "allowed is a number from 0.01 to 100" in refused[0]
+    assert "allowed is true or false" in refused[1]
     assert change(Transition.TRANSITION_CONFIGURE) == (True, "inactive")
     peer.until(lambda: peer.node.count_publishers("joint_states") == 1)
     states = peer.collect(JointState, "joint_states")
@@ -48,10 +51,10 @@ def test_its_life(simulate, peer, change, two_joints):
     peer.until(lambda: len(states) > 20)
     assert states[-1].position[0] > 0.7  # a fault set before holds
     assert change(Transition.TRANSITION_DEACTIVATE) == (True, "inactive")
-    peer.spin(0.3)
+    peer.until(lambda: states[-1] == states[-2])  # the heartbeat
     stands = nanoseconds(states[-1].header.stamp)
     seen = len(states)
-    peer.until(lambda: len(states) > seen + 1)  # the heartbeat
+    peer.until(lambda: len(states) > seen)
     assert {nanoseconds(state.header.stamp) for state in states[seen:]} == {stands}
     assert change(Transition.TRANSITION_CLEANUP) == (False, "inactive")
     assert "cleanup is not possible" in simulator.text()

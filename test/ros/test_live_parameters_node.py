@@ -31,7 +31,10 @@ REFUSED = {
     "faults.command_drop": (1.5, "is 1.5; allowed is a number from 0 to 1."),
     "faults.state_delay": (9.0, "faults.state_jitter are 9000 ticks; allowed are together at"),
     "faults.link_loss": (1, "is 1; allowed is true or false."),
-    "faults.encoder_bias": ([0.1, 0.2, 0.3], "has 3 numbers; allowed are one for all joints, or 2"),
+    "faults.encoder_bias": (
+        [0.1, 0.2, 0.3],
+        "has 3 numbers; allowed are one for all joints, or 2",
+    ),
     "faults.encoder_noise": ([-0.1], "allowed is a list of one number, or of one for each joint"),
     "faults.velocity_noise": ([float("nan")], "allowed is a list of one number, or of one"),
     "faults.stuck_joints": (["lifd"], "no joint 'lifd' can be stuck (did you mean 'lift'?)"),
@@ -64,7 +67,9 @@ def test_what_is_refused_changes_nothing(simulate, peer, two_joints):
     atomically = "simulator/set_parameters_atomically"
     result = peer.call(SetParametersAtomically, atomically, request).result
     assert not result.successful
-    assert result.reason == "parameter 'faults.state_drop' is 2.0; allowed is a number from 0 to 1."
+    assert (
+        result.reason == "parameter 'faults.state_drop' is 2.0; allowed is a number from 0 to 1."
+    )
     assert values(peer, *good) == before
     states = peer.collect(JointState, "joint_states")
     peer.until(lambda: len(states) > 20)  # the link is not lost
@@ -76,7 +81,7 @@ def test_what_is_refused_changes_nothing(simulate, peer, two_joints):
 
 
 def test_the_pace_follows_the_factor(simulate, peer, two_joints):
-    simulator = simulate(two_joints)
+    simulator = simulate(two_joints, "--ros-args", "-p", "publish_rate:=100.0")
     states = peer.collect(JointState, "joint_states")
     peer.until(lambda: states)
 

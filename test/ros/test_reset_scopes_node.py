@@ -63,7 +63,9 @@ def reset(peer, scope):
 def stamps(simulate, peer, two_joints):
     """The stamps of a simulator that ends with SIGTERM, paused, when the test is over."""
     sha = rb.load_urdf(two_joints).sha256()
-    simulator = simulate(two_joints, "--ros-args", *OFTEN, "-p", f"required_sha256:={sha}", clock=True)
+    simulator = simulate(
+        two_joints, "--ros-args", *OFTEN, "-p", f"required_sha256:={sha}", clock=True
+    )
     stamps = Stamps(peer)
     peer.until(lambda: all(stamps.of.values()), 30.0)
     yield stamps

@@ -13,8 +13,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
-from tf2_msgs.msg import TFMessage
 from test_topics import LATCHED, as_matrix
+from tf2_msgs.msg import TFMessage
 
 import rbdyn_ros as rb
 
@@ -54,11 +54,11 @@ def test_who_lives_by_the_clock_stands_and_goes_on_with_it(simulate, peer, timed
         assert answer.result().success
 
     ask(True)
-    peer.spin(0.5)
+    peer.until(lambda: states[-1] == states[-2] and clocks[-1] == clocks[-2])  # the heartbeat
     now = nanoseconds(states[-1].header.stamp)
     ticks, seen, beats = len(timed.ticks), len(states), len(clocks)
     began = time.monotonic()
-    peer.until(lambda: len(states) > seen + 1 and len(clocks) > beats + 1)  # the heartbeat
+    peer.until(lambda: len(states) > seen + 1 and len(clocks) > beats + 1)
     assert {nanoseconds(state.header.stamp) for state in states[seen:]} == {now}
     stands = {nanoseconds(clock.clock) for clock in clocks[beats:]}
     assert len(stands) == 1
@@ -87,9 +87,7 @@ def test_who_lives_by_the_clock_stands_and_goes_on_with_it(simulate, peer, timed
     simulator.end_well()
 
 
-def test_what_is_of_one_stamp_fits_together_and_comes_before_its_clock(
-    simulate, peer, two_joints
-):
+def test_what_is_of_one_stamp_fits_together_and_comes_before_its_clock(simulate, peer, two_joints):
     often = ("-p", "tf_rate:=1000.0", "-p", "clock_rate:=1000.0", "-p", "start_paused:=true")
     simulator = simulate(two_joints, "--ros-args", *often, clock=True)
     sent = {"joint_states": {}, "/tf": {}, "/clock": {}}
@@ -102,7 +100,10 @@ def test_what_is_of_one_stamp_fits_together_and_comes_before_its_clock(
 
     node = peer.node
     node.create_subscription(
-        JointState, "joint_states", keep("joint_states", lambda m: nanoseconds(m.header.stamp)), 100
+        JointState,
+        "joint_states",
+        keep("joint_states", lambda m: nanoseconds(m.header.stamp)),
+        100,
     )
     node.create_subscription(
         TFMessage, "/tf", keep("/tf", lambda m: nanoseconds(m.transforms[0].header.stamp)), 100
