@@ -9,6 +9,9 @@ from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
 
+#: Of a name that came from outside this much is shown [characters].
+LONGEST_NAME = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -86,6 +89,17 @@ class ModelError(RbdynError):
 
 class ParameterError(RbdynError):
     """An option, argument or ROS parameter has a value that is not allowed."""
+
+
+def quoted(name: str) -> str:
+    """Return a name that came from outside in quotes, fit for one line of a log.
+
+    It is cut to LONGEST_NAME characters, and what cannot be printed is escaped as in Python.
+    """
+    shown = name[:LONGEST_NAME]
+    if not shown.isprintable():
+        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
+    return f"'{shown}'"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -3,17 +3,25 @@
 Patterns come from anyone on the network. Python's ``re`` tries alternatives one after the other,
 which takes years for `(a+)+$`, and it cannot be interrupted. Here a pattern maps a place in the
 text to the set of places where a match from there may end. Each part of the pattern is asked once
-a place, so the time is bounded by len(pattern) len(text)^2.
+a place, so the time is bounded by len(pattern) len(text)^2. Parts ask the parts within
+them, so how deep they nest is bounded too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from rbdyn_ros.errors import quoted
+
 #: A longer pattern is refused [characters].
 LONGEST = 256
 #: The largest number in braces, as POSIX has it (RE_DUP_MAX).
 MOST_REPEATS = 255
+#: A pattern whose groups are nested deeper is refused; with them go the repeats of repeats.
+DEEPEST = 40
+
+#: Least and most repeats by sign.
+SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 CLASSES: dict[str, Callable[[str], bool]] = {
     "alnum": str.isalnum,
@@ -46,7 +54,7 @@ class NameFilter:
         pattern: a POSIX extended regular expression; matches a name if it matches a part of it.
 
     Raises:
-        PatternError: if it is none, or longer than LONGEST.
+        PatternError: if it is none, longer than LONGEST, or nested deeper than DEEPEST.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -71,6 +79,7 @@ class _Parser:
         self.at = 0
         self.seen: dict[tuple[int, int], Places] = {}
         self._parts = 0
+        self._levels = 0  # groups that are open, and repeats of repeats so far
 
     def parse(self) -> Part:
         part = self._alternatives()
@@ -126,13 +135,30 @@ class _Parser:
                 f"'{self._next()}' at character {self.at + 1} of the pattern repeats nothing"
             )
         part = self._atom()
+        if self._next() not in tuple("*+?{"):
+            return part
+        least, most = self._repeats()
         while self._next() in tuple("*+?{"):
-            least, most = self._repeats()
+            again = self._repeats()
+            if {(least, most), again} <= set(SIGNS.values()):
+                # one of a repeat is a repeat: a?+ is a*
+                least, most = least * again[0], None if None in (most, again[1]) else 1
+                continue
+            self._enter_level()
             part = self._remembered(_repeat(part, least, most))
-        return part
+            least, most = again
+        return self._remembered(_repeat(part, least, most))
+
+    def _enter_level(self) -> None:
+        self._levels += 1
+        if self._levels > DEEPEST:
+            raise PatternError(
+                f"the pattern nests groups or repeats more than {DEEPEST} deep, at character "
+                f"{self.at}"
+            )
 
     def _repeats(self) -> tuple[int, int | None]:
-        for sign, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
+        for sign, bounds in SIGNS.items():
             if self._take(sign):
                 return bounds
         start = self.at
@@ -158,9 +184,11 @@ class _Parser:
         self.at += 1
         sign = self.pattern[start]
         if sign == "(":
+            self._enter_level()
             part = self._alternatives()
             if not self._take(")"):
                 raise PatternError(f"'(' at character {start + 1} of the pattern is not closed")
+            self._levels -= 1
             return part
         if sign == "[":
             return _character(self._bracket(start))
@@ -196,9 +224,8 @@ class _Parser:
         if self._take("[:"):
             name, closed, _ = self.pattern[self.at :].partition(":]")
             if not closed or name not in CLASSES:
-                raise PatternError(
-                    f"'[:{name[:20]}' in the pattern is no class; known are {', '.join(CLASSES)}"
-                )
+                found, known = quoted("[:" + name[:20]), ", ".join(CLASSES)
+                raise PatternError(f"{found} in the pattern is no class; known are {known}")
             self.at += len(name) + 2
             return CLASSES[name]
         low = self.pattern[self.at]
@@ -208,7 +235,8 @@ class _Parser:
         high = self.pattern[self.at + 1]
         self.at += 2
         if high < low:
-            raise PatternError(f"the range '{low}-{high}' in the pattern runs backwards")
+            found = quoted(f"{low}-{high}")
+            raise PatternError(f"the range {found} in the pattern runs backwards")
         return lambda c: low <= c <= high
 
 

@@ -37,6 +37,22 @@ def test_random_patterns_agree_with_pythons_re(pattern, name):
     assert mine.matches(name) == bool(theirs.search(name))
 
 
+@pytest.mark.parametrize("signs", [a + b + c for a in "*+?" for b in "*+?" for c in ("", *"*+?")])
+def test_a_repeat_of_a_repeat_is_that_of_a_group(signs):
+    grouped = "a"
+    for sign in signs:
+        grouped = f"(?:{grouped}){sign}"
+    for name in ("", "a", "aa", "aaaaa"):
+        found = NameFilter(f"^b?a{signs}$").matches(name)
+        assert found == bool(re.search(f"^b?{grouped}$", name))
+
+
+def test_a_sign_that_is_repeated_for_long_is_one_sign():
+    for sign, matched in (("*", [True, True]), ("+", [True, True]), ("?", [False, True])):
+        pattern = NameFilter("^a" + sign * 253 + "$")
+        assert [pattern.matches(name) for name in ("aa", "a")] == matched
+
+
 def test_classes():
     assert NameFilter("^[[:alpha:]_]+[[:digit:]]$").matches("arm_7")
     assert not NameFilter("[[:upper:][:space:]]").matches("arm_7")
@@ -51,7 +67,10 @@ def test_classes():
         "a?" * 100 + "b",
         "((((a*)*)*)*)*c",
         "(a{255}){255}",
-        "(" * 60 + "a" + ")*" * 60 + "b",
+        "(" * 40 + "a" + ")*" * 40 + "b",
+        "(|" * 40 + "a" + ")*" * 40 + "b",
+        "(" * 20 + "a" + "){2}{2}" * 20 + "b",
+        "a" + "{1}" * 41 + "b",
         "a*" * 120 + "b",
         "(((a?){255}){255}){255}b",
     ],
@@ -71,6 +90,12 @@ def test_hostile_patterns_end(pattern):
         ("a{3,2}", "'{3,2}' in the pattern must count upwards, to 255 at most"),
         ("a{999}", "'{999}' in the pattern must count upwards, to 255 at most"),
         ("[z-a]", "the range 'z-a' in the pattern runs backwards"),
+        ("(" * 256, "the pattern nests groups or repeats more than 40 deep, at character 41"),
+        (
+            "a" + "{2}" * 60,
+            "the pattern nests groups or repeats more than 40 deep, at character 127",
+        ),
+        ("[\n-\t]", "the range '\\n-\\t' in the pattern runs backwards"),
         ("a" * 257, "the pattern has 257 characters; up to 256 are allowed"),
         (
             "a\\d",

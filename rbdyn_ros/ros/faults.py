@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quoted
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.convert import SingleJoints
 from rbdyn_ros.ros.params import FAULTS
@@ -65,8 +65,8 @@ def _stuck(m: Model, names: Sequence[str], findings: list[Finding]) -> NDArray[n
             continue
         hint = did_you_mean(name, dofs)
         text = (
-            f"parameter '{FAULTS}stuck_joints': no joint '{name}' can be stuck{hint}; allowed "
-            f"are {', '.join(dofs)}."
+            f"parameter '{FAULTS}stuck_joints': no joint {quoted(name)} can be stuck{hint}; "
+            f"allowed are {', '.join(dofs)}."
         )
         findings.append(_refused("stuck_joints", text))
     return stuck

@@ -190,6 +190,7 @@ class Outputs:
         time_base: stamp of tick 0 [ns].
         clock: publishes /clock; None: somebody else does.
         others: what else is published of states.
+        reset_name: of the service that mends a state that diverged.
     """
 
     def __init__(
@@ -202,6 +203,7 @@ class Outputs:
         time_base: int,
         clock: Any,
         others: Iterable[Also] = (),
+        reset_name: str = "",
     ) -> None:
         self._node, self._runtime, self._time_base = node, runtime, time_base
         m = runtime.m
@@ -215,7 +217,7 @@ class Outputs:
         if source.text and not source.received:
             self._description = node.create_publisher(String, "robot_description", LATCHED)
             self._description.publish(String(data=source.text))
-        self._reset_name = f"{node.get_fully_qualified_name()}/reset"
+        self._reset_name = reset_name
         self._state_tick = Ticker(cadence.states)
         self._tf_tick = Ticker(cadence.transforms)
         self._clock_tick = Ticker(cadence.clock)

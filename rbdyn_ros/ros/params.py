@@ -13,6 +13,7 @@ from rclpy.node import Node
 
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.options import INTEGRATORS
+from rbdyn_ros.ros.unfit import LARGEST_GRAVITY
 from rbdyn_ros.runtime.realtime import MODES
 from rbdyn_ros.runtime.settings import MODES_OF_TIME, ON_TIMEOUT
 
@@ -21,6 +22,8 @@ PARTIAL = ("keep", "zero", "reject")
 INITIAL = "initial_positions."
 #: Prefix of the parameters of faults between controller and robot.
 FAULTS = "faults."
+#: How long the memory of a link is.
+REMEMBERED = "; with its jitter at most 1022 ticks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,9 @@ class Parameter:
             return "true or false"
         if isinstance(self.default, tuple):
             return "a list of names"
-        if isinstance(self.default, list) and self.fixed:
-            return f"{len(self.default)} finite numbers"
         range_ = f"from {self.low:g} to {self.high:g}"
+        if isinstance(self.default, list) and self.fixed:
+            return f"{len(self.default)} numbers {range_}"
         if isinstance(self.default, list):
             return f"a list of one number, or of one for each joint, {range_}"
         if isinstance(self.default, float):
@@ -130,7 +133,14 @@ PARAMETERS = (
     Parameter(
         "control_decimation", 1, "timesteps from one tick of the loop to the next", "", 1, 1000
     ),
-    Parameter("gravity", [0.0, 0.0, -9.81], "gravitational acceleration in the world", "m/s^2"),
+    Parameter(
+        "gravity",
+        [0.0, 0.0, -9.81],
+        "gravitational acceleration in the world",
+        "m/s^2",
+        -LARGEST_GRAVITY,
+        LARGEST_GRAVITY,
+    ),
     Parameter("integrator", "implicit_damping", "how time advances", choices=INTEGRATORS),
     Parameter(
         "time_mode",
@@ -214,15 +224,15 @@ PARAMETERS = (
     Parameter("stats_rate", 1.0, "of ~/stats and /diagnostics", "Hz", 0.01, 100.0),
     Parameter("sensors", "", "path of a YAML file that describes sensors"),
     Parameter("robots", (), "several robots in this process, each in the namespace of its name"),
-    Parameter("seed", 0, "of all noise", "", -(2.0**53), 2.0**53),
+    Parameter("seed", 0, "of all noise", "", 0, 2**53),
     Parameter("required_sha256", "", "refuse a robot whose model_sha256 is another; empty: none"),
     *(
         Parameter(f"{FAULTS}{name}", default, doc, unit, 0.0, high, live=True)
         for name, default, doc, unit, high in (
-            ("command_delay", 0.0, "commands arrive so much later", "s", 10.0),
+            ("command_delay", 0.0, f"commands arrive so much later{REMEMBERED}", "s", 10.0),
             ("command_jitter", 0.0, "and at random up to so much more", "s", 10.0),
             ("command_drop", 0.0, "probability that what arrives in a tick is lost", "", 1.0),
-            ("state_delay", 0.0, "joint states are so old", "s", 10.0),
+            ("state_delay", 0.0, f"joint states are so old{REMEMBERED}", "s", 10.0),
             ("state_jitter", 0.0, "and at random up to so much older", "s", 10.0),
             ("state_drop", 0.0, "probability that one is not published", "", 1.0),
         )

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.assembly import assemble
-from rbdyn_ros.errors import RbdynError, did_you_mean
+from rbdyn_ros.errors import RbdynError, did_you_mean, quoted
 from rbdyn_ros.load import CLOSED
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.convert import SingleJoints
+from rbdyn_ros.ros.unfit import LARGEST_STATE, unfit
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -66,8 +67,9 @@ def _judge_numbers(
             plural = {"position": "positions", "velocity": "velocities"}[kind]
             return f"there are {len(numbers)} {plural} for {len(names)} names"
         for name, number in zip(names, numbers, strict=False):
-            if not np.isfinite(number):
-                return f"the {kind} of joint '{name}' is {number}; a finite number is needed"
+            why = unfit(f"the {kind} of joint {quoted(name)}", number, LARGEST_STATE)
+            if why:
+                return why
     if not names:
         return "it names no joint"
     if len(positions) + len(velocities) == 0:
@@ -85,7 +87,7 @@ def _judge_names(m: Model, names: Sequence[str]) -> str:
         if name in (*m.jnt_names, *m.loop_names):
             why = f"joint '{name}' has no single coordinate of its own to set"
         else:
-            why = f"there is no joint '{name}'{did_you_mean(name, known)}"
+            why = f"there is no joint {quoted(name)}{did_you_mean(name, known)}"
         return f"{why}; there are {', '.join(known)}"
     return ""
 

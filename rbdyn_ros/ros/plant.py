@@ -6,11 +6,10 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol
 
-import numpy as np
-
-from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.errors import RbdynError, did_you_mean, quoted
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.payload import with_payload
+from rbdyn_ros.ros.unfit import LARGEST_GRAVITY, LARGEST_STATE, unfit
 from rbdyn_ros.runtime.runtime import Runtime
 from rbdyn_ros.sensors.suite import Payload
 
@@ -54,15 +53,20 @@ class Plant:
         Returns:
             Why it is refused, or nothing.
         """
+        if link not in self.m.frame_numbers:
+            hint = did_you_mean(link, self.m.frame_names)
+            return f"there is no frame {quoted(link)}{hint}"
+        refusal = unfit("the payload", [mass, *com, *inertia], LARGEST_STATE)
+        if refusal:
+            return refusal
         others = {name: p for name, p in self._payloads.items() if name != link}
         payload = link, mass, tuple(com), tuple(inertia)
         return self._exchange({**others, link: payload}, self._gravity)
 
     def set_gravity(self, gravity: Sequence[float]) -> str:
         """Change gravity (3,), in the world [m/s^2]; return why it is refused, or nothing."""
-        if not np.isfinite(gravity).all():
-            return f"gravity is {list(gravity)}; three finite numbers are needed"
-        return self._exchange(self._payloads, tuple(gravity))
+        why = unfit("gravity", gravity, LARGEST_GRAVITY)
+        return why or self._exchange(self._payloads, tuple(gravity))
 
     def _exchange(self, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> str:
         with self._lock:

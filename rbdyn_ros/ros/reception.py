@@ -129,11 +129,14 @@ class Reception:
         if isinstance(judged, str):
             self.refuse("joint_trajectory", judged)
             return
-        self.tally.accept()
-        if judged is None:
-            self._runtime.stop_following()
+        if self._runtime.faulty:
+            self.refuse("joint_trajectory", "the state diverged; reset first")
+            return
+        taken = self._runtime.follow(judged) if judged else self._runtime.stop_following()
+        if taken:
+            self.tally.accept()
         else:
-            self._runtime.follow(judged)
+            self.refuse("joint_trajectory", "the loop does not answer")
 
     def refuse(self, topic: str, why: str) -> None:
         """Count a message that is refused, and say so once a second."""

@@ -59,6 +59,7 @@ class Robot:
         node: has its parameters and its topics.
         name: among several in a process; empty if it is the only one.
         values: of its parameters.
+        time_node: full name of the node that has the time of several; empty: its own.
 
     Attributes:
         runtime, outputs, reception: once it is open.
@@ -69,9 +70,9 @@ class Robot:
     outputs: Outputs
     reception: Reception
 
-    def __init__(self, node: Node, name: str, values: SimpleNamespace) -> None:
-        self.node, self.name, self.values = node, name, values
-        self.time_base = 0
+    def __init__(self, node: Node, name: str, values: SimpleNamespace, time_node: str) -> None:
+        self.node, self.name, self.values, self.time_node = node, name, values, time_node
+        self.time_base, self._seed = 0, int(values.seed)
 
     # from parameters to a robot
 
@@ -84,7 +85,7 @@ class Robot:
         values, logger = self.values, self.node.get_logger()
         self._source = source.find(self.node, values, stop, fallback)
         if not _is_compiled(self._source.description):
-            logger.info("compiling the engine, first run only (about half a minute) ...")
+            logger.info("compiling the engine, first run only (about a minute) ...")
         m = complete(self._source.description, values.floating_base, values.strict)
         warnings = [f"  {finding}" for finding in m.findings if finding.severity == "warning"]
         if warnings:
@@ -166,7 +167,7 @@ class Robot:
         m, values, node = self.m, self.values, self.node
         self.time_base = time_base
         cadence = Cadence.of(values, self._period_ns, self._sensors.every if self._sensors else ())
-        self.runtime = Runtime(m, self._settings(cadence), self._start, bell)
+        self.runtime = Runtime(m, self._settings(cadence), self._start, bell, self._faults)
         self.plant = Plant(self.runtime, self._sensors)
         others = [self._sensors, open_markers(node, m, self.runtime, values.frame_prefix)]
         self.outputs = Outputs(
@@ -178,6 +179,7 @@ class Robot:
             time_base,
             clock,
             [other for other in others if other is not None],
+            f"{self.time_node or node.get_fully_qualified_name()}/reset",
         )
         self.reception = Reception(node, self.runtime, self.gate, time_base)
         self.reception.take_trajectories(self._trajectories)
@@ -217,15 +219,6 @@ class Robot:
             raise ParameterError(Finding("lockstep-joints", text, "error", "lockstep_joints"))
         dofs = self.gate.dofs | {name: f.dof for name, f in self.gate.followers.items()}
         return np.array([dofs[name] for name in names], np.int64)
-
-    def start(self) -> None:
-        """Start the loop.
-
-        Raises:
-            ParameterError: the system refuses what the parameters demand.
-        """
-        self.runtime.start()
-        self.runtime.set_faults(self._faults)
 
     @property
     def accepted(self) -> int:
@@ -283,9 +276,11 @@ class Robot:
 
     def reset(self, time: bool, state: bool, seed: int | None) -> bool:
         """Reset, see Runtime.reset."""
-        if seed is not None and self._sensors is not None:
-            self._sensors.reseed(seed)
-        return self.runtime.reset(time, state, seed)
+        done = self.runtime.reset(time, state, seed)
+        if done and self._sensors is not None:
+            self._seed = self._seed if seed is None else seed
+            self._sensors.reseed(self._seed, self.runtime.seeded_tick)
+        return done
 
     def set_faults(self, values: dict[str, Any]) -> None:
         """Change faults to what the parameters say.
@@ -293,11 +288,9 @@ class Robot:
         Raises:
             ParameterError: they do not fit this robot, or the loop does not answer.
         """
-        faults = make_faults(self.m, values)
-        if self.runtime.running and not self.runtime.set_faults(faults):
+        if not self.runtime.set_faults(make_faults(self.m, values)):
             text = "the loop does not answer; the faults are as they were"
             raise ParameterError(Finding("silent", text))
-        self._faults = faults  # a loop that is started later begins with them
 
     def _on_state_hash(
         self, _request: Trigger.Request, response: Trigger.Response

@@ -7,7 +7,9 @@ contact        <name>/contact   std_msgs/Bool, and <name>/wrench
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from std_msgs.msg import Bool
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros import convert
+from rbdyn_ros.ros.commands import Throttle
 from rbdyn_ros.ros.convert import Prepared
 from rbdyn_ros.ros.qos import reliable
 from rbdyn_ros.sensors.noise import variance
@@ -77,18 +80,28 @@ class SensorTopics:
         else:
             specs = sensors
         self._suite = Suite(m, description, specs, period_ns, seed)
+        self._logger, self._unfinite = node.get_logger(), Throttle()
         for note in self._suite.notes:
-            node.get_logger().warning(note)
+            self._logger.warning(note)
         self._topics = [_topic(node, spec, frame_prefix) for spec in self._suite.specs]
 
     def publish(self, stamp_ns: int, state: StateLike) -> None:
         """Publish what is due in a state and somebody listens to.
 
-        Noise depends on the tick alone, so nobody's numbers change if others come or go.
+        Noise depends on the tick alone, so nobody's numbers change if others come or go. What is
+        not finite is not published: a message says what was measured, or there is none.
         """
         heard = [k for k in self._suite.due(state) if self._topics[k].is_heard()]
         for k, reading in self._suite.measure(heard, state):
-            self._topics[k].publish(stamp_ns, reading)
+            if _is_finite(reading):
+                self._topics[k].publish(stamp_ns, reading)
+            elif self._unfinite.due(time.monotonic()):
+                why = (
+                    f"sensor '{self._suite.specs[k].name}' is not published: its reading is not "
+                    "finite, the forces or motions there are too large (left out so far: "
+                    f"{self._unfinite.count})"
+                )
+                self._logger.warning(why)
 
     @property
     def every(self) -> tuple[int, ...]:
@@ -99,9 +112,14 @@ class SensorTopics:
         """Measure on a robot whose gravity or payloads have changed, see Suite.use."""
         self._suite.use(plant, payloads)
 
-    def reseed(self, seed: int) -> None:
-        """Let the noise from now on be that of another seed."""
-        self._suite.reseed(seed)
+    def reseed(self, seed: int, tick: int = 0) -> None:
+        """Let the noise begin anew at a tick, as it did at tick 0, with this seed."""
+        self._suite.reseed(seed, tick)
+
+
+def _is_finite(reading: Reading) -> bool:
+    numbers = (getattr(reading, field.name) for field in fields(reading))
+    return all(n is None or bool(np.isfinite(n).all()) for n in numbers)
 
 
 class _ImuTopic:

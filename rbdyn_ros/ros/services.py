@@ -12,10 +12,11 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from rbdyn_ros.dynamics_query import Answer, Dynamics, Query, Snapshot
+from rbdyn_ros.errors import quoted
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.convert import time_message
 from rbdyn_ros.ros.qos import reliable
-from rbdyn_ros.ros.wrenches import wrench_of_message, wrench_of_request
+from rbdyn_ros.ros.wrenches import MAX_DURATION, wrench_of_message, wrench_of_request
 from rbdyn_ros.runtime.orders import Wrench
 
 Numbers = Sequence[float]
@@ -27,6 +28,10 @@ class ChangeableRobot(Protocol):
     @property
     def m(self) -> Model:
         """The robot as it was loaded."""
+
+    @property
+    def time_node(self) -> str:
+        """Name of the node that has the time of this robot and others; empty: its own."""
 
     def set_joint_state(
         self, names: Sequence[str], positions: Numbers, velocities: Numbers
@@ -61,7 +66,7 @@ class ChangeTopics:
     Args:
         node: subscribes.
         robot: is changed.
-        wrench_duration: how long the wrench of a message acts [s].
+        wrench_duration: how long the wrench of a message acts, MAX_DURATION at most [s].
         world_frame: name of the world in messages.
         frame_prefix: what stands before the names of links in TF.
     """
@@ -74,7 +79,7 @@ class ChangeTopics:
         world_frame: str,
         frame_prefix: str = "",
     ) -> None:
-        self._robot, self._duration = robot, wrench_duration
+        self._robot, self._duration = robot, min(wrench_duration, MAX_DURATION)
         self._world, self._prefix = world_frame, frame_prefix
         for kind, name, take in (
             (JointState, "~/set_joint_state", self._set_joint_state),
@@ -107,7 +112,7 @@ class ChangeTopics:
         frame = message.header.frame_id
         if not frame.startswith(self._prefix):
             return (
-                f"the frame '{frame[:100]}' is not of this robot, whose frames begin with "
+                f"the frame {quoted(frame)} is not of this robot, whose frames begin with "
                 f"'{self._prefix}'"
             )
         return self._robot.set_payload(frame[len(self._prefix) :], *_inertia(message.inertia))
@@ -116,7 +121,7 @@ class ChangeTopics:
         frame = message.header.frame_id
         if frame not in ("", self._world):
             return (
-                f"gravity is given in frame '{frame[:100]}'; only '{self._world}' or an empty "
+                f"gravity is given in frame {quoted(frame)}; only '{self._world}' or an empty "
                 "frame_id is taken"
             )
         return self._robot.set_gravity(_vector(message.vector))
@@ -171,6 +176,9 @@ class TypedServices:
     def _why_no_reset(self, request: Any) -> str:
         if not (request.time or request.state or request.reseed):
             return "none of time, state and reseed is true: there is nothing to reset"
+        if request.time and self._robot.time_node:
+            node = self._robot.time_node
+            return f"several robots have one time: it is reset by {node}/reset_simulation"
         if request.reseed and request.seed < 0:
             return f"the seed is {request.seed}; it must not be negative"
         seed = request.seed if request.reseed else None

@@ -11,6 +11,7 @@ from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.convert import xyzw
 from rbdyn_ros.ros.robot import Robot
+from rbdyn_ros.ros.unfit import LARGEST_STATE, unfit
 
 Vector = Sequence[float]
 
@@ -24,10 +25,14 @@ class Simulation:
     Args:
         robots: at least one.
         stop: set to end the process.
+
+    Attributes:
+        active: the life cycle lets time run; it makes no step otherwise.
     """
 
     def __init__(self, robots: Sequence[Robot], stop: threading.Event) -> None:
         self.robots, self._stop = robots, stop
+        self.active = False
 
     @property
     def world_frame(self) -> str:
@@ -46,9 +51,9 @@ class Simulation:
         return all(robot.runtime.paused for robot in self.robots)
 
     @property
-    def locked(self) -> bool:
-        """Whether lock-step waits for the commands of each tick."""
-        return any(robot.runtime.locked for robot in self.robots)
+    def ready(self) -> bool:
+        """Whether all commands are there that lock-step waits for in the present tick."""
+        return all(robot.runtime.ready for robot in self.robots)
 
     @property
     def faulty(self) -> bool:
@@ -57,10 +62,13 @@ class Simulation:
 
     def pause(self, paused: bool) -> bool:
         """Stop time, for all at the same tick, or let it go on; False if a loop is silent."""
+        if not (paused or self.active):
+            return False
         runtimes = [robot.runtime for robot in self.robots]
+        moving = [runtime.tick for runtime in runtimes if not runtime.faulty]
         at = 0
-        if paused and len(runtimes) > 1 and not self.paused:
-            at = max(runtime.tick for runtime in runtimes) + AHEAD
+        if paused and len(moving) > 1 and not self.paused:
+            at = max(moving) + AHEAD
         for runtime in runtimes:
             runtime.ask_pause(paused, at)
         answers = [runtime.await_pause() for runtime in runtimes]
@@ -68,6 +76,8 @@ class Simulation:
 
     def step(self, ticks: int) -> bool:
         """Make ticks while paused; False, and no more of them, if a loop is silent or waits."""
+        if not self.active:
+            return False
         for robot in self.robots:
             robot.runtime.ask_steps(ticks)
         done = all([robot.runtime.await_steps() for robot in self.robots])  # noqa: C419 - all wait
@@ -132,9 +142,10 @@ class Simulation:
         m = robot.m
         if not _is_floating(robot):
             return f"'{name}' is fixed to the world; only a floating base can be put elsewhere"
-        numbers = np.concatenate([position, quaternion, linear, angular])
-        if not np.isfinite(numbers).all():
-            return f"the state is {numbers.tolist()}; finite numbers are needed"
+        refusal = unfit("the pose", [*position, *quaternion], LARGEST_STATE)
+        refusal = refusal or unfit("the twist", [*linear, *angular], LARGEST_STATE)
+        if refusal:
+            return refusal
         length = float(np.linalg.norm(quaternion))
         if abs(length - 1.0) > 1e-3:
             return f"the quaternion has length {length:g}; it must be 1"

@@ -25,6 +25,7 @@ from rclpy.signals import SignalHandlerOptions
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.ros import params
 from rbdyn_ros.ros.clock import ClockClaim
+from rbdyn_ros.ros.commands import Throttle
 from rbdyn_ros.ros.publisher import Publisher
 from rbdyn_ros.ros.robot import Robot
 from rbdyn_ros.ros.simulation import Simulation
@@ -79,7 +80,8 @@ class Simulator(LifecycleNode):
         self._statistics: Statistics | None = None
         self._standard: StandardInterfaces | None = None
         self._server: threading.Thread | None = None
-        self._stopping = threading.Event()
+        self._stopping, self._served = threading.Event(), threading.Event()
+        self._troubles = Throttle()
         self._tried = self._started = False
         self._failure: BaseException | None = None
         self._executor = make_executor()
@@ -115,7 +117,9 @@ class Simulator(LifecycleNode):
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Let time stand."""
-        self._simulation.pause(True)
+        self._simulation.active = False
+        if not self._simulation.pause(True):
+            return TransitionCallbackReturn.FAILURE
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:  # noqa: ARG002
@@ -174,7 +178,7 @@ class Simulator(LifecycleNode):
     def _make_robots(self) -> list[Robot]:
         names = self._values.robots
         if not names:
-            return [Robot(self, "", self._values)]
+            return [Robot(self, "", self._values, "")]
         _demand_names(names)
         if self._values.time_mode != "realtime" and len(names) > 1:
             text = (
@@ -198,20 +202,27 @@ class Simulator(LifecycleNode):
             parameter_overrides=[*common, Parameter("robots", value=[""])],
         )
         self._executor.add_node(node)
-        return Robot(node, name, params.declare(node, {"frame_prefix": f"{name}/"}))
+        values = params.declare(node, {"frame_prefix": f"{name}/"})
+        return Robot(node, name, values, self.get_fully_qualified_name())
 
     def _activate(self) -> None:
         assert self._publisher is not None
         if self._started:
+            self._simulation.active = True
             self._simulation.pause(False)
             return
         # everything there is lives as long as the node: the collector need not look at it
         gc.collect()
         gc.freeze()
+        try:
+            for robot in self._robots:
+                robot.runtime.start()
+        except RbdynError:
+            for robot in self._robots:
+                robot.runtime.stop()
+            raise
         self._publisher.start()
-        self._started = True
-        for robot in self._robots:
-            robot.start()
+        self._started = self._simulation.active = True
         for robot in self._robots:
             where = f"{robot.name}: " if robot.name else ""
             joints = ", ".join(robot.gate.joints.names)
@@ -254,9 +265,9 @@ class Simulator(LifecycleNode):
         self._server = threading.Thread(target=self._serve, name="rbdyn-serve")
         self._server.start()
         nap = min(0.2, 1.0 / self._values.stats_rate)
-        # the interrupt is lost if it comes while C++ calls Python; the event is not
-        while self._server.is_alive() and not self._stop.is_set():
-            self._server.join(nap)
+        # the interrupt is lost if it comes while C++ calls Python; the event is not. And not
+        # join: one that is interrupted takes the thread for ended
+        while not self._stop.is_set() and not self._served.wait(nap):
             if self._claim is not None:
                 self._claim.watch()
             if self._started and self._statistics is not None:
@@ -269,23 +280,37 @@ class Simulator(LifecycleNode):
     def _serve(self) -> None:
         try:
             while not self._stopping.is_set():  # spin() of the events executor cannot be ended
-                self._executor.spin_once(timeout_sec=0.1)
+                self._spin_once()
         except ExternalShutdownException:
             return
         except BaseException as error:  # noqa: BLE001 - spin() raises it in the main thread
             self._failure = error
+        finally:
+            self._served.set()
+
+    def _spin_once(self) -> None:
+        try:
+            self._executor.spin_once(timeout_sec=0.1)
+        except (ExternalShutdownException, KeyboardInterrupt):
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad message must not end the simulator
+            if self._troubles.due(time.monotonic()):
+                self.get_logger().error(f"a message or request could not be served: {error!r}")
+            time.sleep(0.01)
 
     def close(self) -> None:
         """Stop the threads, say how punctual the loops were, and leave the graph."""
         self._stopping.set()
         if self._standard is not None:
             self._standard.close()
-        if self._server is not None and self._server.is_alive():
-            self._server.join()
-        if self._publisher is not None and self._started:
-            self._publisher.stop()
+        # what is being served may wait for a loop: they stop first, and answer no more
         for robot in self._robots:
             robot.runtime.stop()
+        if self._server is not None:
+            self._served.wait()
+        if self._publisher is not None:
+            self._publisher.stop()
+        for robot in self._robots:
             timing = robot.runtime.timing()
             if timing.ticks:
                 where = f"{robot.name}: " if robot.name else ""

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-from rclpy.action.server import ActionServer, CancelResponse
-from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
 
-from rbdyn_ros.errors import did_you_mean
+from rbdyn_ros.errors import did_you_mean, quoted
 from rbdyn_ros.name_filter import NameFilter, PatternError
 from rbdyn_ros.ros.convert import time_message
+from rbdyn_ros.ros.stepping import Steppable, Stepping
+from rbdyn_ros.ros.unfit import LARGEST_STATE, unfit
 
-#: Steps between two looks at whether to go on.
-STEPS_AT_ONCE = 100
 #: From the reply to QUITTING to the end of the process [s].
 QUIT_DELAY = 0.3
 #: A quaternion whose norm is further from 1 is refused.
@@ -28,7 +24,7 @@ Vector = Sequence[float]
 Pair = tuple[Vector, Vector]
 
 
-class Simulation(Protocol):
+class Simulation(Steppable, Protocol):
     """What a simulation must be able to do to be offered. Called from several threads."""
 
     @property
@@ -36,22 +32,11 @@ class Simulation(Protocol):
         """Name of the world's frame in messages."""
 
     @property
-    def paused(self) -> bool:
-        """Whether time stands."""
-
-    @property
-    def faulty(self) -> bool:
-        """Whether a state diverged and is frozen until a reset."""
-
-    @property
     def tick(self) -> int:
         """Number of the newest state; it changes whenever time or the state does."""
 
     def pause(self, wanted: bool) -> bool:
         """Stop or resume time; whether it did."""
-
-    def step(self, count: int) -> bool:
-        """Simulate so many ticks while paused; return when they are done, and whether."""
 
     def reset(self, time: bool, state: bool, seed: int | None) -> bool:
         """Begin again with time, state or both; whether it did."""
@@ -124,7 +109,7 @@ class StandardInterfaces:
             (srv.SetEntityState, "set_entity_state", self._set_entity_state),
         ):
             node.create_service(kind, f"~/{name}", answer)
-        self._stepping = _Stepping(node, simulation)
+        self._stepping = Stepping(node, simulation)
 
     def close(self) -> None:
         """End stepping and its executor; the services of the node end with the node."""
@@ -273,7 +258,7 @@ class StandardInterfaces:
         if name in known:
             return ""
         hint = did_you_mean(name, known)
-        return f"there is no entity '{name[:100]}'{hint}; there are {_quoted(known)}"
+        return f"there is no entity {quoted(name)}{hint}; there are {_listed(known)}"
 
     def _get_entity_info(self, request: Any, response: Any) -> Any:
         why = self._unknown(request.entity)
@@ -311,7 +296,7 @@ class StandardInterfaces:
             return self._answer(response, result.RESULT_NOT_FOUND, why)
         if state.header.frame_id not in ("", self._simulation.world_frame):
             why = (
-                f"the state is in frame '{state.header.frame_id[:100]}'; only "
+                f"the state is in frame {quoted(state.header.frame_id)}; only "
                 f"'{self._simulation.world_frame}' or an empty frame_id is taken"
             )
             return self._answer(response, result.RESULT_FEATURE_UNSUPPORTED, why)
@@ -328,124 +313,13 @@ class StandardInterfaces:
         why = _bad_pose(*pose) if place else ""
         if why:
             return self._answer(response, response.INVALID_POSE, why)
-        if move and not all(map(math.isfinite, [*twist[0], *twist[1]])):
-            why = f"the twist is {[*twist[0], *twist[1]]}; finite numbers are needed"
+        why = unfit("the twist", [*twist[0], *twist[1]], LARGEST_STATE) if move else ""
+        if why:
             return self._answer(response, result.RESULT_OPERATION_FAILED, why)
         here = self._simulation.entity_state(request.entity)
         pose, twist = pose if place else here[:2], twist if move else here[2:4]
         why = self._simulation.set_entity_state(request.entity, *pose, *twist)
         return self._answer(response, result.RESULT_OPERATION_FAILED if why else None, why)
-
-
-class _Stepping:
-    """The service and the action that step, on a node and an executor of their own."""
-
-    def __init__(self, node: Node, simulation: Simulation) -> None:
-        from simulation_interfaces.action import SimulateSteps
-        from simulation_interfaces.msg import Result
-        from simulation_interfaces.srv import StepSimulation
-
-        self._simulation, self._result, self._action = simulation, Result, SimulateSteps
-        self._busy = threading.Lock()
-        self._closing = threading.Event()
-        self._node = Node(
-            f"_{node.get_name()}_steps",
-            context=node.context,
-            namespace=node.get_namespace(),
-            use_global_arguments=False,
-            enable_rosout=False,
-            start_parameter_services=False,
-        )
-        under, group = node.get_fully_qualified_name(), ReentrantCallbackGroup()
-        self._node.create_service(
-            StepSimulation, f"{under}/step_simulation", self._step, callback_group=group
-        )
-        self._server: Any = ActionServer(
-            self._node,
-            SimulateSteps,
-            f"{under}/simulate_steps",
-            self._simulate,
-            callback_group=group,
-            cancel_callback=lambda _: CancelResponse.ACCEPT,
-        )
-        # one thread steps, the others cancel, answer and refuse
-        self._executor = MultiThreadedExecutor(num_threads=3, context=node.context)
-        self._executor.add_node(self._node)
-        self._thread = threading.Thread(target=self._serve, name="rbdyn-steps", daemon=True)
-        self._thread.start()
-
-    def _serve(self) -> None:
-        with contextlib.suppress(ExternalShutdownException):
-            self._executor.spin()
-
-    def close(self) -> None:
-        self._closing.set()
-        self._executor.shutdown(2.0)
-        self._thread.join(2.0)
-        self._server.destroy()
-        self._node.destroy_node()
-
-    def _step(self, request: Any, response: Any) -> Any:
-        why = self._advance(request.steps, STEPS_AT_ONCE, lambda _: True)
-        result = self._result
-        response.result.result = result.RESULT_OPERATION_FAILED if why else result.RESULT_OK
-        response.result.error_message = why
-        return response
-
-    def _simulate(self, goal: Any) -> Any:
-        """Step one at a time, tell of each, end when the goal is cancelled."""
-        steps = goal.request.steps
-
-        def tell(done: int) -> bool:
-            feedback = self._action.Feedback(completed_steps=done, remaining_steps=steps - done)
-            goal.publish_feedback(feedback)
-            return not goal.is_cancel_requested
-
-        why = self._advance(steps, 1, tell)
-        message = self._action.Result()
-        failed = self._result.RESULT_OPERATION_FAILED
-        message.result.result = failed if why else self._result.RESULT_OK
-        message.result.error_message = why
-        if why and goal.is_cancel_requested:
-            goal.canceled()
-        elif why:
-            goal.abort()
-        else:
-            goal.succeed()
-        return message
-
-    def _advance(self, steps: int, at_once: int, go_on: Callable[[int], bool]) -> str:
-        """Step; return why it ended early, or an empty string.
-
-        Args:
-            steps: how many.
-            at_once: how many between two looks at the simulation.
-            go_on: told how many are done; whether to go on.
-        """
-        if not self._busy.acquire(blocking=False):
-            return "another request is stepping; wait for it or cancel it"
-        try:
-            return self._advance_alone(steps, at_once, go_on)
-        finally:
-            self._busy.release()
-
-    def _advance_alone(self, steps: int, at_once: int, go_on: Callable[[int], bool]) -> str:
-        simulation, done = self._simulation, 0
-        while done < steps:
-            if self._closing.is_set():
-                return f"the simulation ends, after {done} of {steps} steps"
-            if not simulation.paused and done == 0:
-                return "only a paused simulation can be stepped; it is playing"
-            if not simulation.paused:
-                return f"the simulation was resumed, after {done} of {steps} steps"
-            count = min(at_once, steps - done)
-            if not simulation.step(count):
-                what = "the state diverged" if simulation.faulty else "the step was not taken"
-                return f"{what}, after {done} of {steps} steps"
-            done += count
-            if not go_on(done) and done < steps:
-                return f"cancelled after {done} of {steps} steps"
-        return ""
 
 
 def _robot_category() -> int:
@@ -454,7 +328,7 @@ def _robot_category() -> int:
     return int(EntityCategory.CATEGORY_ROBOT)
 
 
-def _quoted(names: Iterable[str]) -> str:
+def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names) or "none"
 
 
@@ -471,8 +345,9 @@ def _fill(message: Any, numbers: Vector) -> None:
 
 def _bad_pose(position: Vector, quaternion: Vector) -> str:
     """Return why a pose is refused, or an empty string."""
-    if not all(map(math.isfinite, [*position, *quaternion])):
-        return f"the pose is {[*position, *quaternion]}; finite numbers are needed"
+    why = unfit("the pose", [*position, *quaternion], LARGEST_STATE)
+    if why:
+        return why
     norm = math.hypot(*quaternion)
     if abs(norm - 1.0) > QUATERNION_TOLERANCE:
         return f"the orientation has norm {norm:g}; a unit quaternion is needed"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rclpy.node import Node
 
 from rbdyn_ros.api import kinematics, make_data
-from rbdyn_ros.errors import did_you_mean
+from rbdyn_ros.errors import did_you_mean, quoted
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.convert import time_message
@@ -61,9 +61,9 @@ def wrench_on(
         return f"the duration is {duration}; allowed is a finite number of seconds"
     k = m.frame_numbers.get(link) if isinstance(link, str) else None
     if k is None:
-        return f"there is no link '{link}'{did_you_mean(link, m.frame_names)}"
+        return f"there is no link {quoted(link)}{did_you_mean(link, m.frame_names)}"
     if axes not in AXES:
-        return f"the axes are '{axes}'{did_you_mean(axes, AXES)}; allowed is link or world"
+        return f"the axes are {quoted(axes)}{did_you_mean(axes, AXES)}; allowed is link or world"
     body = int(m.frame_bodyid[k])
     if body == 0:
         return f"link '{link}' is fixed to the world, so a wrench on it changes nothing"
@@ -115,7 +115,9 @@ def wrench_of_message(m: Model, message: Any, duration: float, prefix: str = "")
     """
     frame, f, n = message.header.frame_id, message.wrench.force, message.wrench.torque
     if not frame.startswith(prefix):
-        return f"the frame '{frame}' is not of this robot, whose frames begin with '{prefix}'"
+        return (
+            f"the frame {quoted(frame)} is not of this robot, whose frames begin with '{prefix}'"
+        )
     link = frame[len(prefix) :]
     return wrench_on(m, link, np.zeros(3), (f.x, f.y, f.z), (n.x, n.y, n.z), "link", duration)
 
@@ -157,13 +159,13 @@ class WrenchMarkers:
         self._m, self._d, self._prefix = m, make_data(m), frame_prefix
         self._wrenches: Callable[[], Sequence[Wrench]] = runtime.wrenches
         self._every = max(1, round(MARKER_PERIOD * 1e9 / runtime.period_ns))
-        self._last = -1
+        self._last = (-1, -1)
         self._shown: set[tuple[str, int]] = set()
         self._publisher = node.create_publisher(self._array, "~/wrench_markers", 10)
 
     def publish(self, stamp_ns: int, state: StateLike) -> None:
         """Publish the arrows of a state, thirty times a second, while there are any."""
-        now = state.tick // self._every
+        now = (state.epoch, state.tick // self._every)
         if now == self._last:
             return
         self._last = now

@@ -33,14 +33,14 @@ def perform(m: Model, d: Data, still: Data, s: Shared) -> bool:
     if kind == RESET:
         _reset(m, d, still, s)
     elif kind == PLACE:
-        _place(m, d, still, s)
+        return _place(m, d, still, s)
     elif kind == TRAJECTORY:
         begin_trajectory(s)
     elif kind == FAULTS:
         _set_faults(s)
     elif kind == MODELS:
         _exchange_models(s)
-    return kind == RESET or kind == PLACE
+    return kind == RESET
 
 
 @kernel
@@ -69,12 +69,18 @@ def _reset(m, d, still, s):
             s.push_until[n] -= until
     if s.edit[RESEED]:
         s.seed = s.edit[SEED]
-    _begin_anew(m, d, s)
+    s.seeded_tick = s.tick
+    forget_line(s)
+    _jump(m, d, s)
 
 
 @kernel
 def _place(m, d, still, s):
-    """Put some coordinates elsewhere, all at the same time."""
+    """Put some coordinates elsewhere, all at the same time.
+
+    While time runs the tick is made from there; where it stands, or a tick is answered, the new
+    state gets a stamp of its own. Return whether it does.
+    """
     if s.fault >= 0:
         _forget_loops(d)
         _forget_loops(still)
@@ -85,15 +91,17 @@ def _place(m, d, still, s):
         if s.edit_qvel_given[k] == 1:
             d.qvel[k] = s.edit_qvel[k]
     s.fault = -1
-    s.tick += 1
-    _begin_anew(m, d, s)
+    _jump(m, d, s)
+    stamped = s.paused == 1 or s.locked == 1
+    if stamped:
+        s.tick += 1
+        forget_line(s)  # there is no record of the tick that was left out
+    return stamped
 
 
 @kernel
-def _begin_anew(m, d, s):
+def _jump(m, d, s):
     """What holds after every jump of the state."""
-    forget_line(s)
-    s.seeded_tick = s.tick
     for k in range(m.nv):
         s.row_qacc[k] = 0.0
         s.due[k] = -1

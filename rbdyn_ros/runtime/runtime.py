@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from rbdyn_ros.runtime.bell import Bell
 from rbdyn_ros.runtime.compiled import NANOSECONDS, Floats, Words, write_word
 from rbdyn_ros.runtime.mailbox import Mailbox, fetch, post
 from rbdyn_ros.runtime.orders import PER_DOF, Command, Faults, Trajectory, Wrench
+from rbdyn_ros.runtime.push_list import PushList
 from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME, ON_TIMEOUT, Settings
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.state import Layout, State
@@ -32,16 +32,6 @@ STUCK = 1e9
 PATIENCE = 1.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Push:
-    """A wrench, its number among all, where it lies in the loop's table, and its stream."""
-
-    number: int
-    slot: int
-    wrench: Wrench
-    stream: str
-
-
 class Runtime:
     """Simulates a robot on a thread of its own.
 
@@ -52,6 +42,7 @@ class Runtime:
         settings: see Settings.
         start: (nq,) position at the start and after a reset; m.qpos0 if None.
         bell: rung for every state; several runtimes may share one. Its own if None.
+        faults: that there are from the first tick on.
 
     Attributes:
         period_ns: length of a tick [ns].
@@ -61,6 +52,7 @@ class Runtime:
 
     Raises:
         RbdynError: compilation is switched off.
+        ParameterError: a delay among the faults is longer than the link remembers.
     """
 
     def __init__(
@@ -69,6 +61,7 @@ class Runtime:
         settings: Settings,
         start: Floats | None = None,
         bell: Bell | None = None,
+        faults: Faults | None = None,
     ) -> None:
         if jit.DISABLED:
             text = "the real-time loop is compiled; unset NUMBA_DISABLE_JIT to run the simulator."
@@ -86,20 +79,16 @@ class Runtime:
         self._layout = Layout(m)
         assert self._layout.length == len(s.row)
         self._commands = Mailbox(s.command_version, s.command_words, s.command_floats)
-        self._pushes = Mailbox(s.push_version, s.push_words, s.push_floats)
+        self._pushes = PushList(s)
         self._states = Mailbox(s.state_version, s.state_slots, s.state_float_slots)
         self._write_settings()
         self._d, self._still = make_data(m), make_data(_for_efforts(m))
         self._d.qpos = self.start_position
         s.row_address[()], s.still_address[()] = self._d.address, self._still.address
-        self._without_faults, self._faults = m, Faults.none(m.nv)
-        self._models = self.plant, _ = m, _for_efforts(m)
-        s.plant[()], s.nominal[()] = (model.address for model in self._models)
+        self._without_faults = m
         self._pending_words = np.zeros((3, m.nv), np.int64)
         self._pending_words[2] = -1
         self._pending = np.zeros((5, m.nv))
-        self._push_list: list[_Push] = []
-        self._push_count = 0
         self._version = 0
         self._inbox = np.zeros(shared.NSTATE_WORDS, np.int64), np.zeros(self._layout.length)
         self._recent = RecentFactor()
@@ -108,6 +97,7 @@ class Runtime:
         self._thread: threading.Thread | None = None
         self._obtained = threading.Event()
         self._failure: BaseException | None = None
+        self.set_faults(faults or Faults.none(m.nv))
 
     def _write_settings(self) -> None:
         s, given, m = self._shared, self.settings, self.m
@@ -244,42 +234,15 @@ class Runtime:
             wrench: checked by the caller.
             stream: it takes the place of the last one of the same stream; empty: of none.
         """
-        with self._command_lock:
-            acting = self._acting()
-            self._push_list = [p for p in acting if not stream or p.stream != stream]
-            taken = {push.slot for push in self._push_list}
-            free = [slot for slot in range(shared.NPUSH) if slot not in taken]
-            if not free:
-                return False
-            self._push_count += 1
-            self._push_list.append(_Push(self._push_count, free[0], wrench, stream))
-            self._post_pushes()
-            return True
+        return self._pushes.push(wrench, stream)
 
     def clear_wrenches(self) -> None:
         """Let no wrench act any more."""
-        with self._command_lock:
-            self._push_list = []
-            self._post_pushes()
+        self._pushes.clear()
 
     def wrenches(self) -> list[Wrench]:
         """Return the wrenches that act, or will from the next tick on."""
-        with self._command_lock:
-            return [push.wrench for push in self._acting()]
-
-    def _acting(self) -> list[_Push]:
-        s = self._shared
-        newest, tick = int(s.push_newest), int(s.tick)
-        return [p for p in self._push_list if p.number > newest or s.push_until[p.slot] > tick]
-
-    def _post_pushes(self) -> None:
-        words = np.zeros((shared.NPUSH, 4), np.int64)
-        floats = np.zeros((shared.NPUSH, 9))
-        for p in self._push_list:
-            w = p.wrench
-            words[p.slot] = p.number, w.body, w.in_body, round(w.duration * NANOSECONDS)
-            floats[p.slot] = np.concatenate([w.point, w.force, w.torque])
-        post(*self._pushes.arrays, words.reshape(-1), floats.reshape(-1))
+        return self._pushes.wrenches()
 
     # the robot itself
 
@@ -304,10 +267,19 @@ class Runtime:
             s.edit_fault_floats[:] = np.concatenate(floats)
             s.edit_plant[()], s.edit_nominal[()] = (m.address for m in models)
 
-        done = self._edit(edits.FAULTS, fill, models)
+        if self._thread is None:
+            fill(self._shared)
+            self._begin_with_edited()
+        done = self._thread is None or self._edit(edits.FAULTS, fill, models)
         if done:
             self._faults, self._models, self.plant = faults, models, models[0]
         return done
+
+    def _begin_with_edited(self) -> None:
+        """Do what the loop does with edited faults and Models, while it does not run."""
+        s = self._shared
+        s.fault_words[:], s.fault_floats[:] = s.edit_fault_words, s.edit_fault_floats
+        s.plant[()], s.nominal[()] = s.edit_plant, s.edit_nominal
 
     def _delays(self, faults: Faults) -> list[int]:
         longest = self._shared.sizes["nring"] - 2
@@ -352,7 +324,9 @@ class Runtime:
         qpos_given: NDArray[np.bool_],
         qvel_given: NDArray[np.bool_],
     ) -> bool:
-        """Put some coordinates elsewhere, all between the same two ticks; it takes a tick.
+        """Put some coordinates elsewhere, all between the same two ticks.
+
+        While time stands, and in lock-step, the new state has a tick of its own.
 
         Args:
             qpos: (nq,), finite.
@@ -418,9 +392,20 @@ class Runtime:
         return int(self._shared.tick)
 
     @property
+    def seeded_tick(self) -> int:
+        """The tick at which noise began anew."""
+        return int(self._shared.seeded_tick)
+
+    @property
     def locked(self) -> bool:
         """Whether lock-step waits for the commands of each tick."""
         return bool(self._shared.locked)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the commands of the present tick are there, if lock-step waits for them."""
+        s = self._shared
+        return not s.locked or bool((s.due[s.dof_required == 1] == s.tick).all())
 
     @property
     def paused(self) -> bool:
@@ -494,12 +479,14 @@ class Runtime:
         """Wait for the loop; more ticks mean more patience."""
         s = self._shared
         each = max(int(s.asked[shared.PACE]), self.period_ns) / NANOSECONDS
-        waits = s.time_mode == LOCKSTEP and s.lockstep_timeout > 0
+        # only steps wait for commands, everything else is answered meanwhile
+        waits = word == shared.STEPS and s.time_mode == LOCKSTEP and s.lockstep_timeout > 0
         each += float(s.lockstep_timeout) / NANOSECONDS if waits else 0.0
         give_up = time.monotonic() + PATIENCE + (5.0 + 2.0 * ticks) * each
         while s.done[word] < value if word == shared.STEPS else s.done[word] != value:
             cancelled = word == shared.STEPS and s.asked[word] < value
-            if cancelled or time.monotonic() > give_up:
+            stopping = self._thread is None or s.asked[shared.STOP]
+            if stopping or cancelled or time.monotonic() > give_up:
                 return False
             time.sleep(2e-4)
         return True

@@ -104,7 +104,8 @@ def _is_asked(s):
 @kernel
 def stands(s: Shared) -> bool:
     """Whether time shall stand; asked for from a tick on, so that robots stop at the same one."""
-    return load_acquire(s.asked, PAUSE) != 0 and s.tick >= load_acquire(s.asked, PAUSE_TICK)
+    reached = s.tick >= load_acquire(s.asked, PAUSE_TICK) or s.fault >= 0
+    return load_acquire(s.asked, PAUSE) != 0 and reached
 
 
 @kernel
@@ -133,7 +134,8 @@ def read_commands(s: Shared) -> None:
     found = fetch(
         s.command_version, s.command_words, s.command_floats, 0, s.inbox_words, s.inbox_floats
     )
-    s.missed += found < 0
+    if found < 0:
+        _read_again(s)
     if found <= 0:
         return
     now = steady_clock(s.scratch)
@@ -147,6 +149,16 @@ def read_commands(s: Shared) -> None:
             # who answers a tick is waited for from now on, even if this answer came too late
             if s.due[k] >= 0 and s.dof_required[k] == 1:
                 s.locked = s.time_mode == LOCKSTEP
+
+
+@kernel
+def _read_again(s):
+    """Forget what was overwritten while it was copied; it is new when it is read the next time."""
+    s.missed += 1
+    for k in range(len(s.inbox_new)):
+        if s.inbox_new[k] == 1:
+            s.inbox_new[k] = 0
+            s.inbox_known[k] = 0
 
 
 @kernel

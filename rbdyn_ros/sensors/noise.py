@@ -84,11 +84,18 @@ class Noise:
         seed: any whole number.
         sensor: number of the sensor.
         period: of a tick [s].
+        begun: tick from which ticks are counted; those before it have the noise of it.
     """
 
     def __init__(
-        self, specs: tuple[NoiseSpec, ...], seed: int, sensor: int, period: float
+        self,
+        specs: tuple[NoiseSpec, ...],
+        seed: int,
+        sensor: int,
+        period: float,
+        begun: int = 0,
     ) -> None:
+        self._begun = begun
         self._numbers = Hashed(seed, sensor, 3 * len(specs))
         self._bias = np.array([spec.bias for spec in specs]).reshape(-1)
         self._stddev = np.array([spec.stddev for spec in specs]).reshape(-1)
@@ -101,11 +108,12 @@ class Noise:
     def error(self, tick: int) -> Array:
         """Return (3 len(specs),) what is added to the true numbers in a tick."""
         white, walks, _ = self._kinds
+        since = max(tick - self._begun, 0)
         total = self._bias
         if white:
-            total = total + self._stddev * self._numbers.white(tick)
+            total = total + self._stddev * self._numbers.white(since)
         if walks:
-            total = total + self._walk * self._numbers.walk(tick)
+            total = total + self._walk * self._numbers.walk(since)
         return total
 
     def seen(self, tick: int, true: Array) -> Array:

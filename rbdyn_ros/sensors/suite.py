@@ -160,19 +160,19 @@ class Suite:
             )
         return every
 
-    def _noise(self, k: int, spec: Spec, seed: int) -> Noise:
+    def _noise(self, k: int, spec: Spec, seed: int, begun: int = 0) -> Noise:
         kinds = tuple(spec.noise.get(name, NoiseSpec()) for name in QUANTITIES[type(spec)])
-        return Noise(kinds, seed, k, self._period_ns * 1e-9)
+        return Noise(kinds, seed, k, self._period_ns * 1e-9, begun)
 
     @property
     def every(self) -> tuple[int, ...]:
         """Every how many ticks each sensor reads."""
         return tuple(sensor.every for sensor in self._sensors)
 
-    def reseed(self, seed: int) -> None:
-        """Let the noise from now on be that of another seed."""
+    def reseed(self, seed: int, tick: int = 0) -> None:
+        """Let the noise begin anew at a tick, as it did at tick 0, with this seed."""
         for k, sensor in enumerate(self._sensors):
-            sensor.noise = self._noise(k, sensor.spec, seed)
+            sensor.noise = self._noise(k, sensor.spec, seed, tick)
 
     def use(self, plant: Model, payloads: Sequence[Payload] = ()) -> None:
         """Measure on a robot that has changed: its gravity, and what is fixed to its links.

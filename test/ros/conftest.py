@@ -3,6 +3,7 @@
 import itertools
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -41,7 +42,7 @@ class Simulator:
 
     def end(self, number=signal.SIGINT):
         self.process.send_signal(number)
-        return self.process.wait(30.0)
+        return self.process.wait(60.0)
 
     def end_well(self, number=signal.SIGINT):
         """End it as a user does; it must do so without a traceback."""
@@ -103,6 +104,12 @@ class Peer:
         self.node.create_subscription(kind, topic, messages.append, qos)
         return messages
 
+    def hear(self, kind, topic, qos=10):
+        """Subscribe and wait for a first message; return the list that messages are added to."""
+        messages = self.collect(kind, topic, qos)
+        self.until(lambda: messages)
+        return messages
+
     def publisher(self, kind, topic):
         """Return a publisher that has found its subscriber."""
         publisher = self.node.create_publisher(kind, topic, 10)
@@ -120,6 +127,19 @@ class Peer:
         while not condition():
             assert time.monotonic() < end, "it did not happen in time"
             self.executor.spin_once(timeout_sec=0.01)
+
+    def insist(self, publisher, message, condition, timeout=60.0):
+        """Publish a message every 10 ms until a condition holds; it must."""
+        due = 0.0
+
+        def happened():
+            nonlocal due
+            if time.monotonic() >= due:
+                publisher.publish(message)
+                due = time.monotonic() + 0.01
+            return condition()
+
+        self.until(happened, timeout)
 
     def call(self, kind, name, request):
         client = self.node.create_client(kind, name)
@@ -167,9 +187,23 @@ def until(condition, timeout):
         time.sleep(0.02)
 
 
+#: DDS takes ports from 7400 on: one of these below is bound for as long as a domain is in use.
+PORTS = 7300
+
+
 @pytest.fixture
 def domain():
-    return 10 + (os.getpid() + next(_count)) % 90
+    """A ROS domain that no other test uses meanwhile, of this process or of another."""
+    for _ in range(90):
+        number = 10 + (os.getpid() + next(_count)) % 90
+        with socket.socket() as held:
+            try:
+                held.bind(("127.0.0.1", PORTS + number))
+            except OSError:
+                continue
+            yield number
+            return
+    pytest.fail("all ROS domains from 10 to 99 are in use")
 
 
 @pytest.fixture

@@ -109,11 +109,11 @@ def test_of_two_commanders_the_latest_value_of_a_joint_counts(robot, peer):
     other.publish(JointState(name=["lift", "turn"], effort=[3.0, 9.0]))
     robot.until(effort(3.0, 9.0))
     other.publish(JointState(name=["lift", "turn"], effort=[NAN, 4.0]))  # refused as a whole
-    robot.simulator.wait_for("the effort of joint 'lift' is nan", 10.0)
+    robot.simulator.wait_for("the effort of joint 'lift' is nan", 20.0)
     robot.until(effort(3.0, 9.0))
 
     # who publishes with best effort is told that nothing arrives
     weak = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
     peer.node.create_publisher(JointState, "joint_commands", weak)
     robot.simulator.wait_for("nothing is received from node /peer on /joint_commands", 20.0)
-    robot.simulator.wait_for("Make that publisher reliable", 1.0)
+    robot.simulator.wait_for("Make that publisher reliable", 20.0)

@@ -1,7 +1,6 @@
 """Commands over DDS: taken as a whole, refused as a whole, given up when old, clamped."""
 
 import math
-import time
 
 import pytest
 
@@ -10,39 +9,40 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-PAUSED = ("--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]")
+FLOATING = ("--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]")
+#: A machine that stalls makes no command old.
+PATIENT = (*FLOATING, "-p", "command_timeout:=100.0")
 
 
-def send(publisher, **efforts):
-    publisher.publish(JointState(name=list(efforts), effort=list(map(float, efforts.values()))))
+def command(**efforts):
+    return JointState(name=list(efforts), effort=list(map(float, efforts.values())))
 
 
-def drive(peer, publisher, seconds, **efforts):
-    """Send the same command at 100 Hz."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        send(publisher, **efforts)
-        peer.spin(0.01)
+def insist(peer, publisher, states, efforts, **commanded):
+    """Send a command until the robot shows these efforts."""
+    message = command(**commanded)
+    peer.insist(publisher, message, lambda: list(states[-1].effort) == efforts)
 
 
 def test_five_newton_metres_move_the_joint_and_are_shown(simulate, peer):
-    simulate(*PAUSED)
-    states = peer.collect(JointState, "joint_states")
+    simulate(*PATIENT)
+    states = peer.hear(JointState, "joint_states")
     publisher = peer.publisher(JointState, "joint_commands")
-    drive(peer, publisher, 0.3, shoulder_yaw=5.0)
-    last = states[-1]
-    assert last.effort[last.name.index("shoulder_yaw")] == 5.0
-    assert last.velocity[0] != 0.0
-    assert last.position[0] > 1e-3
+    k = states[0].name.index("shoulder_yaw")
+    message = command(shoulder_yaw=5.0)
+    peer.insist(publisher, message, lambda: states[-1].position[k] > 1e-3)
+    assert states[-1].effort[k] == 5.0
+    assert states[-1].velocity[k] > 0.0
 
 
 def test_effort_is_clamped_to_the_limit(simulate, peer, two_joints):
-    simulator = simulate(two_joints, *PAUSED)
-    states = peer.collect(JointState, "joint_states")
+    simulator = simulate(two_joints, *PATIENT)
+    states = peer.hear(JointState, "joint_states")
     publisher = peer.publisher(JointState, "joint_commands")
-    drive(peer, publisher, 0.2, lift=1000.0, turn=0.0)
-    assert states[-1].effort[0] == 8.0
-    simulator.wait_for("effort of joint 'lift' is clamped to 8", 2.0)
+    insist(peer, publisher, states, [8.0, 0.0], lift=1000.0, turn=0.0)
+    simulator.wait_for("effort of joint 'lift' is clamped to 8", 60.0)
+    insist(peer, publisher, states, [-8.0, 0.0], lift=-1000.0, turn=0.0)
+    assert {state.effort[0] for state in states} <= {0.0, 8.0, -8.0}
 
 
 BAD = [
@@ -58,71 +58,79 @@ BAD = [
 
 
 def test_bad_messages_are_refused_and_nothing_else_changes(simulate, peer, two_joints):
-    simulator = simulate(two_joints, *PAUSED, "-p", "command_timeout:=100.0")
-    states = peer.collect(JointState, "joint_states")
+    simulator = simulate(two_joints, *PATIENT)
+    states = peer.hear(JointState, "joint_states")
     by_name = peer.publisher(JointState, "joint_commands")
     in_order = peer.publisher(Float64MultiArray, "effort_commands")
-    send(by_name, lift=2.0, turn=0.5)
-    peer.until(lambda: states and list(states[-1].effort) == [2.0, 0.5])
+    insist(peer, by_name, states, [2.0, 0.5], lift=2.0, turn=0.5)
     seen = len(states)
+
+    def refused(publisher, message, words):  # one report a second
+        peer.insist(publisher, message, lambda: words in simulator.text())
+
     for names, efforts, words in BAD:
-        by_name.publish(JointState(name=names, effort=efforts))
-        peer.spin(1.05)  # one report a second
-        simulator.wait_for(words, 1.0)
+        refused(by_name, JointState(name=names, effort=efforts), words)
     for efforts, words in (
         ([1.0], "it holds 1 values; 2 are"),
-        ([1.0, math.nan], "'turn' is nan"),
+        ([1.0, math.nan], "the effort of joint 'turn' is nan"),
     ):
-        in_order.publish(Float64MultiArray(data=efforts))
-        peer.spin(1.05)
-        simulator.wait_for(words, 1.0)
-    assert len(states) > seen + 1000
+        refused(in_order, Float64MultiArray(data=efforts), f"effort_commands: {words}")
+    now = len(states)
+    peer.until(lambda: len(states) > now + 100)
     assert all(list(state.effort) == [2.0, 0.5] for state in states[seen:])
-    in_order.publish(Float64MultiArray(data=[3.0, 0.25]))
-    peer.until(lambda: list(states[-1].effort) == [3.0, 0.25])
+    other = Float64MultiArray(data=[3.0, 0.25])
+    peer.insist(in_order, other, lambda: list(states[-1].effort) == [3.0, 0.25])
+
+
+REFUSED = "joint 'turn' is not named; partial_commands is 'reject', so all of lift, turn"
 
 
 @pytest.mark.parametrize(
     ("policy", "after"), [("keep", [1.0, 0.5]), ("zero", [1.0, 0.0]), ("reject", [2.0, 0.5])]
 )
 def test_partial_commands(simulate, peer, two_joints, policy, after):
-    simulate(
-        two_joints, *PAUSED, "-p", "command_timeout:=100.0", "-p", f"partial_commands:={policy}"
-    )
-    states = peer.collect(JointState, "joint_states")
+    simulator = simulate(two_joints, *PATIENT, "-p", f"partial_commands:={policy}")
+    states = peer.hear(JointState, "joint_states")
     publisher = peer.publisher(JointState, "joint_commands")
-    send(publisher, turn=0.5, lift=2.0)
-    peer.until(lambda: states and list(states[-1].effort) == [2.0, 0.5])
-    send(publisher, lift=1.0)
-    peer.spin(0.3)
+    insist(peer, publisher, states, [2.0, 0.5], turn=0.5, lift=2.0)
+    seen = len(states)
+    if policy == "reject":
+        peer.insist(publisher, command(lift=1.0), lambda: REFUSED in simulator.text())
+        now = len(states)
+        peer.until(lambda: len(states) > now + 100)
+    else:
+        insist(peer, publisher, states, after, lift=1.0)
     assert list(states[-1].effort) == after
+    assert all(list(state.effort) in ([2.0, 0.5], after) for state in states[seen:])
+    assert (REFUSED in simulator.text()) == (policy == "reject")
 
 
 def test_timeout_is_per_joint(simulate, peer, two_joints):
-    simulate(two_joints, *PAUSED)
-    states = peer.collect(JointState, "joint_states")
+    simulate(two_joints, *FLOATING)
+    states = peer.hear(JointState, "joint_states")
     publisher = peer.publisher(JointState, "joint_commands")
-    send(publisher, lift=2.0, turn=0.5)
-    drive(peer, publisher, 0.5, lift=1.0)
-    assert list(states[-1].effort) == [1.0, 0.0]
-    peer.spin(0.3)
-    assert list(states[-1].effort) == [0.0, 0.0]
+    insist(peer, publisher, states, [2.0, 0.5], lift=2.0, turn=0.5)
+    insist(peer, publisher, states, [1.0, 0.0], lift=1.0)
+    peer.until(lambda: list(states[-1].effort) == [0.0, 0.0])
 
 
 @pytest.mark.parametrize("policy", ["zero", "gravity", "hold"])
 def test_on_timeout(simulate, peer, policy):
     position = "initial_positions.shoulder_pitch:=0.8"
     simulate("--ros-args", "-p", f"on_timeout:={policy}", "-p", position)
-    states = peer.collect(JointState, "joint_states")
-    peer.spin(0.3)
+    states = peer.hear(JointState, "joint_states")
     publisher = peer.publisher(JointState, "joint_commands")
-    drive(peer, publisher, 0.1, shoulder_yaw=20.0)
-    peer.spin(1.0)
-    last = states[-1]
+    message = command(shoulder_yaw=20.0)
+    peer.insist(publisher, message, lambda: states[-1].effort[0] == 20.0)
+    peer.until(lambda: states[-1].effort[0] != 20.0)
     if policy == "zero":
-        assert not any(last.effort)
-        assert abs(last.position[1] - 0.8) > 0.1  # it fell
-    else:
-        assert abs(last.effort[1]) > 1.0  # it carries the arm
+        assert not any(states[-1].effort)
+        peer.until(lambda: abs(states[-1].position[1] - 0.8) > 0.1)  # it fell
+        return
+    assert abs(states[-1].effort[1]) > 1.0  # it carries the arm
     if policy == "hold":
-        assert max(map(abs, last.velocity)) < 0.02  # it came to rest
+        peer.until(lambda: max(map(abs, states[-1].velocity)) < 0.02)  # it came to rest
+        rested, seen = states[-1], len(states)
+        peer.until(lambda: len(states) > seen + 100)
+        assert states[-1].position == pytest.approx(rested.position, abs=0.01)
+        assert abs(states[-1].effort[1]) > 1.0

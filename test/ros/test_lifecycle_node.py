@@ -75,6 +75,6 @@ def test_what_cannot_be_configured_may_end_as_well(simulate, peer, change, tmp_p
     simulator = simulate(tmp_path / "none.urdf", *arguments, wait=False)
     simulator.wait_for(WAIT)
     assert change(Transition.TRANSITION_CONFIGURE) == (False, "unconfigured")
-    simulator.wait_for("none.urdf", 5.0)
+    simulator.wait_for("none.urdf", 20.0)
     assert peer.node.count_publishers("joint_states") == 0
     simulator.end_well()

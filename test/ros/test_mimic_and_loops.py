@@ -27,12 +27,7 @@ def compiled():
 def send_until(peer, publisher, condition, **efforts):
     """Send the same command until a condition holds."""
     message = JointState(name=list(efforts), effort=list(map(float, efforts.values())))
-
-    def happened():
-        publisher.publish(message)
-        return condition()
-
-    peer.until(happened)
+    peer.insist(publisher, message, condition)
 
 
 def nanoseconds(stamp):
@@ -41,11 +36,11 @@ def nanoseconds(stamp):
 
 def test_both_fingers_of_a_gripper(simulate, peer):
     tf2_msgs = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not installed")
-    simulate(find("panda.urdf"), "--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]")
-    states = peer.collect(JointState, "joint_states")
+    floating, patient = "gravity:=[0.0, 0.0, 0.0]", "command_timeout:=100.0"
+    simulate(find("panda.urdf"), "--ros-args", "-p", floating, "-p", patient)
+    states = peer.hear(JointState, "joint_states")
     frames = peer.collect(tf2_msgs.TFMessage, "/tf", 100)
     publisher = peer.publisher(JointState, "joint_commands")
-    peer.until(lambda: states)
     left, right = (states[0].name.index(name) for name in (LEFT, RIGHT))
     send_until(peer, publisher, lambda: states[-1].position[right] > 0.005, **{LEFT: 0.1})
     assert (states[-1].effort[left], states[-1].effort[right]) == (0.1, 0.0)
@@ -53,20 +48,24 @@ def test_both_fingers_of_a_gripper(simulate, peer):
     assert (states[-1].effort[left], states[-1].effort[right]) == (-0.3, 0.0)
     both = {RIGHT: 0.25, LEFT: 0.5}
     send_until(peer, publisher, lambda: states[-1].effort[left] == 0.75, **both)
-    assert len(states) > 50
+    peer.until(lambda: len(states) > 50)
     assert all(state.position[left] == state.position[right] for state in states)
     assert all(state.velocity[left] == state.velocity[right] for state in states)
+
+    def moves():
+        position = {nanoseconds(state.header.stamp): state.position[right] for state in states}
+        found = [
+            (transform.transform.translation.y, position[nanoseconds(transform.header.stamp)])
+            for message in frames
+            for transform in message.transforms
+            if transform.child_frame_id == "panda_rightfinger"
+            and nanoseconds(transform.header.stamp) in position
+        ]
+        return np.array(found).reshape(-1, 2).T
+
+    peer.until(lambda: len(moves()[0]) > 10 and np.ptp(moves()[0]) > 0.004)
+    y, expected = moves()
     # the link of the finger that follows stands where the state of the same stamp says
-    position = {nanoseconds(state.header.stamp): state.position[right] for state in states}
-    moves = [
-        (transform.transform.translation.y, position[nanoseconds(transform.header.stamp)])
-        for message in frames
-        for transform in message.transforms
-        if transform.child_frame_id == "panda_rightfinger"
-        and nanoseconds(transform.header.stamp) in position
-    ]
-    y, expected = np.array(moves).T
-    assert np.ptp(y) > 0.004
     np.testing.assert_allclose(y, -expected, atol=1e-12)
     before = len(states)
     assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success
@@ -87,12 +86,12 @@ IN_PLANE = ("--ros-args", "-p", "gravity:=[3.0, -9.81, 0.0]")
 
 def test_a_mechanism_runs_with_its_loop_closed(simulate, peer):
     simulate(EXAMPLES / "crank_slider.yaml", *IN_PLANE)
-    states = peer.collect(JointState, "joint_states")
+    states = peer.hear(JointState, "joint_states")
 
     def crank():
         return [state.position[state.name.index("main_bearing")] for state in states]
 
-    peer.until(lambda: states and np.ptp(crank()) > 0.5, 30.0)
+    peer.until(lambda: np.ptp(crank()) > 0.5)
     assert max(map(gap, states)) < 1e-7
 
 
@@ -116,12 +115,14 @@ def test_hold_stops_a_mechanism_by_its_one_actuator(simulate, peer, tmp_path):
     # held from the first tick on, against the weight of all parts
     assert states[-1].position[0] == pytest.approx(0.8, abs=1e-6)
     assert abs(states[-1].effort[0]) > 1.0
-    publisher.publish(JointState(name=["guide"], effort=[1.0]))
-    simulator.wait_for("joint 'guide' has no actuator and takes no effort", 2.0)
+    refusal = "joint 'guide' has no actuator and takes no effort"
+    send_until(peer, publisher, lambda: refusal in simulator.text(), guide=1.0)
     send_until(peer, publisher, lambda: states[-1].velocity[0] > 3.0, main_bearing=4.0)
     peer.until(lambda: max(map(abs, states[-1].velocity)) < 1e-3)
     rested = states[-1]
-    peer.spin(0.5)  # from a turning point it would be gone by now
+    later = nanoseconds(rested.header.stamp) + 500_000_000
+    peer.until(lambda: nanoseconds(states[-1].header.stamp) > later)
+    # from a turning point it would be gone by now
     assert states[-1].position == pytest.approx(rested.position, abs=1e-3)
     assert not any(any(state.effort[1:]) for state in states)
     assert max(map(gap, states)) < 1e-5

@@ -17,17 +17,21 @@ def push(domain, *arguments):
     env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
     command = [sys.executable, str(FILE), *arguments]
     return subprocess.run(
-        command, env=env, capture_output=True, text=True, timeout=60, check=False
+        command, env=env, capture_output=True, text=True, timeout=120, check=False
     )
 
 
 def test_it_pushes_the_joint_and_shows_how_it_moves(simulate, domain, two_joints):
-    simulate(two_joints, "--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]")
-    done = push(domain, "turn", "0.5")
-    assert done.returncode == 0, done.stderr
-    rows = re.findall(
-        r"^turn: position +(\S+)  velocity +(\S+)  effort +(\S+)$", done.stdout, re.MULTILINE
-    )
+    patient = "command_timeout:=100.0"
+    simulate(two_joints, "--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]", "-p", patient)
+    for _ in range(3):  # a machine that stalls for the two seconds shows less
+        done = push(domain, "turn", "0.5")
+        assert done.returncode == 0, done.stderr
+        rows = re.findall(
+            r"^turn: position +(\S+)  velocity +(\S+)  effort +(\S+)$", done.stdout, re.MULTILINE
+        )
+        if len(rows) >= 4:
+            break
     assert len(rows) >= 4
     assert float(rows[-1][0]) > float(rows[1][0])
     assert float(rows[-1][2]) == 0.5

@@ -143,6 +143,31 @@ def test_prepared_bytes_are_those_of_the_message():
     assert message.orientation_covariance.tolist() == [0.25, 0, 0, 0, 0.25, 0, 0, 0, 0.25]
 
 
+def test_what_is_not_finite_is_not_published(robot, node, peer, capfd):
+    m, description = robot
+    specs = [ForceTorqueSpec("wrist", "flange", "tool_flange")]
+    topics = SensorTopics(node, m, description, specs, 1_000_000)
+    heard = peer.collect(WrenchStamped, "/left/wrist/wrench")
+    peer.until(lambda: node.count_subscribers("wrist/wrench") == 1)
+    peer.until(lambda: peer.node.count_publishers("/left/wrist/wrench") == 1)
+    ticks = iter(range(1, 10**9))
+
+    def publish(velocity):
+        state = Still(m, next(ticks))
+        state.qvel = np.full(m.nv, velocity)
+        with np.errstate(all="ignore"):
+            topics.publish(STAMP, state)
+
+    publish(1e160)
+    publish(1e160)
+    peer.until(lambda: publish(0.0) or bool(heard))
+    assert np.isfinite(xyz(heard[0].wrench.force)).all()
+    said = capfd.readouterr().err
+    why = "its reading is not finite, the forces or motions there are too large"
+    assert said.count(f"sensor 'wrist' is not published: {why} (left out so far: 1)") == 1
+    assert said.count(why) == 1
+
+
 def test_a_file_is_read_and_what_it_asks_in_vain_is_said(robot, node, peer, capfd):
     topics = SensorTopics(node, *robot, "config/sensors.yaml", 1_000_000)
     topics.publish(STAMP, Still(robot[0]))

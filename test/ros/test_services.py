@@ -30,6 +30,8 @@ ARM = "config/robots/seven_dof_arm.urdf"
 class Standing:
     """A robot that keeps what is asked of it."""
 
+    time_node = ""
+
     def __init__(self):
         self.m = rb.load_urdf(ARM)
         self.asked, self.refused = [], []
@@ -85,6 +87,20 @@ def robot(peer):
     yield robot
     executor.shutdown(5.0)
     thread.join(5.0)
+    node.destroy_node()
+
+
+def test_a_wrench_of_a_topic_ends_though_commands_need_not(peer, robot):
+    """command_timeout may be a million seconds; a wrench acts an hour at most."""
+    node = rclpy.create_node("lasting", context=peer.context)
+    peer.executor.add_node(node)
+    ChangeTopics(node, robot, 1e6, "world")
+    wrench = WrenchStamped()
+    wrench.header.frame_id, wrench.wrench.force.x = "hand", 4.0
+    peer.publisher(WrenchStamped, "/lasting/wrench").publish(wrench)
+    peer.until(lambda: robot.asked or robot.refused)
+    assert robot.refused == []
+    assert robot.asked[0][4] == 3600.0
     node.destroy_node()
 
 
@@ -207,3 +223,10 @@ def test_refusals_by_topic(peer, robot):
         "gravity is given in frame 'tool'; only 'world' or an empty frame_id is taken"
     )
     assert robot.asked == []
+    gravity.header.frame_id = "tool\x07\n[ERROR]" + "x" * 2_000_000
+    send(peer, Vector3Stamped, "gravity", gravity)
+    peer.until(lambda: len(robot.refused) == 4)
+    assert robot.refused[3][1] == (
+        "gravity is given in frame 'tool\\x07\\n[ERROR]" + "x" * 87 + "'; only 'world' or an "
+        "empty frame_id is taken"
+    )

@@ -40,6 +40,7 @@ class Counting:
 
     def __init__(self):
         self.paused, self.faulty, self.tick = True, False, 0
+        self.breaks = 0  # how many steps go wrong in the code
         self.resets, self.placed, self.ended = [], [], threading.Event()
 
     def pause(self, wanted):
@@ -47,6 +48,9 @@ class Counting:
         return True
 
     def step(self, count):
+        if self.breaks:
+            self.breaks -= 1
+            raise RuntimeError("the cable is out")
         time.sleep(0.001)
         self.tick += count
         return not self.faulty
@@ -188,6 +192,23 @@ def test_steps_while_paused_only(ask, simulation):
     )
 
 
+def test_a_step_that_breaks_does_not_end_stepping(ask, peer, simulation, capfd):
+    simulation.breaks = 2
+    broken = peer.node.create_client(StepSimulation, "/sim/step_simulation")
+    peer.until(broken.service_is_ready)
+    for left in (1, 0):
+        broken.call_async(StepSimulation.Request())
+        peer.until(lambda left=left: simulation.breaks == left)
+    for tick in (1, 2, 3):
+        assert said(ask(StepSimulation, "step_simulation")) == (OK, "")
+        assert simulation.tick == tick
+    peer.node.destroy_client(broken)
+    heard = capfd.readouterr().err
+    # rclpy may raise the error of a request twice
+    assert heard.count("a request to step failed: Traceback") >= 2
+    assert "RuntimeError: the cable is out" in heard
+
+
 def start(peer, steps):
     """Send a goal; return its handle and the feedback that comes."""
     client, feedback = ActionClient(peer.node, SimulateSteps, "/sim/simulate_steps"), []
@@ -297,12 +318,12 @@ def test_the_state_of_an_entity(ask, simulation):
     )
 
 
-def place(ask, entity="arm", frame="", w=1.0, x=0.0, **flags):
+def place(ask, entity="arm", frame="", w=1.0, x=0.0, y=2.0, **flags):
     request = SetEntityState.Request(**flags)
     request.state.header.frame_id = frame
     request.state.pose.position.x = x
     request.state.pose.orientation.w = w
-    request.state.twist.angular.y = 2.0
+    request.state.twist.angular.y = y
     return said(
         ask(SetEntityState, "set_entity_state", entity=entity, state=request.state, **flags)
     )
@@ -322,6 +343,21 @@ def test_setting_the_state_of_an_entity(ask, simulation):
     code, why = place(ask, x=math.nan, set_pose=True)
     assert code == 101
     assert why == "the pose is [nan, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]; finite numbers are needed"
+    assert place(ask, x=-2e6, set_pose=True) == (
+        101,
+        "the pose is [-2000000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]; at most 1e+06 is possible",
+    )
+    assert place(ask, y=1e160, set_twist=True) == (
+        FAILED,
+        "the twist is [0.0, 0.0, 0.0, 0.0, 1e+160, 0.0]; at most 1e+06 is possible",
+    )
+    assert place(ask, y=math.inf, set_twist=True) == (
+        FAILED,
+        "the twist is [0.0, 0.0, 0.0, 0.0, inf, 0.0]; finite numbers are needed",
+    )
+    assert place(ask, frame="a\nb", set_pose=True)[1] == (
+        "the state is in frame 'a\\nb'; only 'world' or an empty frame_id is taken"
+    )
     assert place(ask, frame="arm", set_pose=True) == (
         UNSUPPORTED,
         "the state is in frame 'arm'; only 'world' or an empty frame_id is taken",

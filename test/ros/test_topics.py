@@ -1,5 +1,7 @@
 """What the simulator publishes: content, stamps, QoS."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,16 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 def nanoseconds(stamp):
     return stamp.sec * 1_000_000_000 + stamp.nanosec
+
+
+def stamp_of(state):
+    return nanoseconds(state.header.stamp)
+
+
+def stands(peer, states):
+    """Wait until time stands: the state before the last is repeated; return its stamp [ns]."""
+    peer.until(lambda: len(states) > 1 and stamp_of(states[-1]) == stamp_of(states[-2]))
+    return stamp_of(states[-1])
 
 
 def as_matrix(transform):
@@ -74,7 +86,9 @@ def test_start_is_clipped_into_the_limits_and_rates_are_exact(simulate, peer, tw
     states = peer.collect(JointState, "joint_states")
     moving = peer.collect(TFMessage, "/tf", 100)
     description = peer.collect(String, "robot_description", LATCHED)
-    peer.until(lambda: states and clocks and moving)  # the heartbeat of a paused simulator
+    peer.until(
+        lambda: states and clocks and moving and description
+    )  # the heartbeat of a paused simulator
     assert list(states[0].name) == ["lift", "turn"]
     assert list(states[0].position) == [0.5, 0.0]
     assert nanoseconds(clocks[0].clock) == 0
@@ -83,9 +97,11 @@ def test_start_is_clipped_into_the_limits_and_rates_are_exact(simulate, peer, tw
     peer.until(lambda: len(clocks) > 30 and len(states) > 300)
     stamps = np.array([nanoseconds(clock.clock) for clock in clocks])
     assert set(stamps % 10_000_000) == {0}
-    assert (np.diff(np.unique(stamps)) > 0).all()
-    stamps = np.array([nanoseconds(state.header.stamp) for state in states[5:]])
-    assert np.median(np.diff(stamps)) == 1_000_000
+    assert (np.diff(stamps) >= 0).all()
+    # a peer that is late misses some, so no difference is certain but their greatest divisor is
+    gaps = np.diff([stamp_of(state) for state in states])
+    assert (gaps >= 0).all()
+    assert np.gcd.reduce(gaps) == 1_000_000
     assert {nanoseconds(tf.transforms[0].header.stamp) % 10_000_000 for tf in moving} == {0}
 
 
@@ -127,21 +143,19 @@ def test_pause_step_reset(simulate, peer):
     assert not refused.success
     assert "pause it first" in refused.message
     assert peer.call(SetBool, "simulator/pause", SetBool.Request(data=True)).success
-    peer.spin(0.2)
-    paused = nanoseconds(states[-1].header.stamp)
-    peer.spin(0.3)
-    assert nanoseconds(states[-1].header.stamp) == paused
+    paused = stands(peer, states)
     assert peer.call(Trigger, "simulator/step", Trigger.Request()).success
     peer.until(lambda: nanoseconds(states[-1].header.stamp) == paused + 1_000_000)
     assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success
     peer.until(lambda: nanoseconds(states[-1].header.stamp) == paused + 2_000_000)
     assert states[-1].position[states[-1].name.index("elbow_pitch")] == 0.5
     assert not any(states[-1].velocity)
-    seen = len(states)
+    seen, went_on = len(states), time.monotonic()
     peer.call(SetBool, "simulator/pause", SetBool.Request(data=False))
-    peer.spin(0.5)
-    stamps = [nanoseconds(state.header.stamp) for state in states[seen:]]
-    assert stamps[-1] - paused < 800_000_000  # no burst makes up for the pause
+    peer.until(lambda: stamp_of(states[-1]) > paused + 300_000_000)
+    stamps = [stamp_of(state) for state in states[seen:]]
+    # no burst makes up for the pause, which lasted a second or more
+    assert stamps[-1] - paused < 1e9 * (time.monotonic() - went_on) + 50_000_000
     assert stamps == sorted(stamps)
     assert simulator.process.poll() is None
 
@@ -151,20 +165,24 @@ def named(name):
 
 
 def same_time(peer, *names):
-    """Whether robots stamp their states with the one time on /clock."""
+    """Whether robots stamp their states with the one time on /clock.
+
+    A robot whose process stalled stays behind by that. One with a time of its own would be
+    behind by the 3.5 s for which it looks who publishes, and by what it takes to start.
+    """
     states = [peer.collect(JointState, f"/{name}/joint_states") for name in names]
     clocks = peer.collect(Clock, "/clock", 1)
     peer.until(lambda: clocks and all(states))
     peer.spin(0.5)
     latest = nanoseconds(clocks[-1].clock)
-    return all(abs(nanoseconds(s[-1].header.stamp) - latest) < 500_000_000 for s in states)
+    return all(abs(stamp_of(s[-1]) - latest) < 3_000_000_000 for s in states)
 
 
 @pytest.mark.parametrize("names", [("left", "right"), ("right", "left")])
 def test_two_robots_by_namespace(simulate, peer, two_joints, names):
     for name in names:
         last = simulate(two_joints, *named(name), clock=True)
-    last.wait_for("/clock has a publisher already: this one does not", 1.0)
+    last.wait_for("/clock has a publisher already: this one does not", 60.0)
     peer.until(lambda: peer.node.count_publishers("/clock") == 1)
     assert same_time(peer, *names)
 
@@ -189,7 +207,7 @@ def test_a_paused_clock_is_heard(simulate, two_joints):
 
 def test_description_by_topic(simulate, peer, two_joints):
     simulator = simulate(entry="node", wait=False)
-    simulator.wait_for("waiting for a robot on /robot_description", 10.0)
+    simulator.wait_for("waiting for a robot on /robot_description", 60.0)
     publisher = peer.node.create_publisher(String, "robot_description", LATCHED)
     publisher.publish(String(data=two_joints.read_text()))
     simulator.wait_for("simulating 'two'")
@@ -201,17 +219,14 @@ def test_description_by_topic(simulate, peer, two_joints):
 
 def test_a_nan_is_never_published(simulate, peer, spinning_top):
     simulator = simulate(spinning_top)
-    states = peer.collect(JointState, "joint_states")
+    states = peer.hear(JointState, "joint_states")
     publisher = peer.publisher(JointState, "joint_commands")
     publisher.publish(JointState(name=["spin"], effort=[1e300]))
-    simulator.wait_for("the state of joint 'spin' diverged", 5.0)
-    peer.spin(0.3)
-    before = states[-1]
+    simulator.wait_for("the state of joint 'spin' diverged", 60.0)
+    before = stands(peer, states)
     assert all(np.isfinite([*s.position, *s.velocity, *s.effort]).all() for s in states)
     assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success
-    peer.until(
-        lambda: nanoseconds(states[-1].header.stamp) > nanoseconds(before.header.stamp) + 10**7
-    )
+    peer.until(lambda: stamp_of(states[-1]) > before + 10**7)
     assert states[-1].position[0] == 0.0
 
 
@@ -237,7 +252,7 @@ def test_odometry_agrees_with_tf(simulate, peer, two_joints):
         stamped = [(by_stamp.get(nanoseconds(odom.header.stamp)), odom) for odom in found]
         return [pair for pair in stamped if pair[0]]
 
-    peer.until(lambda: len(pairs()) > 100)
+    peer.until(lambda: len(pairs()) > 10)
     tf, odom = pairs()[-1]
     assert (odom.header.frame_id, odom.child_frame_id) == ("world", "base")
     base = next(t for t in tf.transforms if t.child_frame_id == "base")
@@ -249,10 +264,12 @@ def test_odometry_agrees_with_tf(simulate, peer, two_joints):
 
 
 def test_a_step_that_diverged_is_no_success(simulate, peer, spinning_top):
-    simulate(spinning_top, "--ros-args", "-p", "start_paused:=true")
+    interfaces = pytest.importorskip("rbdyn_interfaces.msg", reason="rbdyn_interfaces not built")
+    simulate(spinning_top, "--ros-args", "-p", "start_paused:=true", "-p", "stats_rate:=20.0")
+    stats = peer.collect(interfaces.Statistics, "simulator/stats")
     publisher = peer.publisher(JointState, "joint_commands")
     publisher.publish(JointState(name=["spin"], effort=[1e300]))
-    peer.spin(0.3)
+    peer.until(lambda: stats and stats[-1].accepted == 1)
     for _ in range(2):
         stepped = peer.call(Trigger, "simulator/step", Trigger.Request())
         assert (stepped.success, stepped.message) == (False, "the state diverged; call reset")

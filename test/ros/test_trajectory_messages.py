@@ -123,6 +123,11 @@ REFUSED = [
         message(["lift"], point(1.0, [0.0]), point(2.0, [0.0, math.nan])),
         "the position of value 1 in points[1] is nan; a finite number is needed",
     ),
+    (
+        message(["a\nb" + "c" * 2_000_000], point(1.0, [math.nan])),
+        "the position of joint 'a\\nb" + "c" * 97 + "' in points[0] is nan; a finite number is "
+        "needed",
+    ),
     (message([], point(1.0, [])), "it names no joint; the joints are lift, turn, jaw"),
     (message(["lift", "lift"], point(1.0, [0, 0])), "joint 'lift' is named twice"),
     (

@@ -82,6 +82,11 @@ def test_it_does_what_the_jacobian_says(two_joints, link, axes):
         ),
         ({"duration": 0.0}, "the duration is 0 s; allowed is above 0, at most 3600 s"),
         ({"duration": -1.0}, "the duration is -1 s; allowed is above 0, at most 3600 s"),
+        (
+            {"link": "a\nb" + "c" * 2_000_000},
+            "there is no link 'a\\nb" + "c" * 97 + "'",
+        ),
+        ({"axes": "\x1b[2J"}, "the axes are '\\x1b[2J'; allowed is link or world"),
         ({"duration": 4000.0}, "the duration is 4000 s; allowed is above 0, at most 3600 s"),
         (
             {"force": (0.0, -2e6, 0.0)},
@@ -182,7 +187,7 @@ def test_markers_come_and_go(arm, peer, domain):
     tick = iter(range(0, 10**9, 33))
 
     def publish():
-        markers.publish(5, SimpleNamespace(tick=next(tick), time=0.0, qpos=arm.qpos0))
+        markers.publish(5, SimpleNamespace(epoch=0, tick=next(tick), time=0.0, qpos=arm.qpos0))
 
     try:
         peer.until(lambda: node.count_subscribers("/robot/wrench_markers") == 1)
@@ -198,6 +203,12 @@ def test_markers_come_and_go(arm, peer, domain):
         assert force.type == Marker.ARROW
         assert force.header.frame_id == "left_hand"
         assert [force.points[0].x, force.points[0].y, force.points[0].z] == pytest.approx(POINT)
+        # time begins anew, at a tick that was shown before: this is another state
+        count, before = len(heard), SimpleNamespace(epoch=1, tick=33, time=0.0, qpos=arm.qpos0)
+        markers.publish(6, SimpleNamespace(epoch=0, tick=34, time=0.0, qpos=arm.qpos0))
+        markers.publish(7, before)
+        peer.until(lambda: 7 in [message.markers[0].header.stamp.nanosec for message in heard])
+        assert len(heard) >= count + 2
         runtime.acting = []
         peer.until(lambda: publish() or heard[-1].markers[0].action == Marker.DELETE)
         assert [(marker.ns, marker.action) for marker in heard[-1].markers] == [

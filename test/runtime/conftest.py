@@ -5,10 +5,13 @@ from running import wait_until
 
 
 @pytest.fixture
-def start():
+def start(monkeypatch):
     """Start loops: start(m, position, **settings)."""
+    from rbdyn_ros.runtime import runtime as module
     from rbdyn_ros.runtime.runtime import Runtime, Settings
 
+    # [s]; a machine that stalls is no loop that does not answer
+    monkeypatch.setattr(module, "PATIENCE", 30.0)
     running = []
 
     def begin(m, position=None, **settings):

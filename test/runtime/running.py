@@ -19,9 +19,19 @@ def states_for(runtime, seconds):
 
 def states_over(runtime, simulated):
     """Return the states of the next simulated seconds, however slow the machine is."""
-    states, give_up = [], time.monotonic() + 20.0
+    states, give_up = [], time.monotonic() + 60.0
     while not states or states[-1].time < states[0].time + simulated:
         assert time.monotonic() < give_up, "the loop hardly moves"
+        state = runtime.next_state(0.05)
+        states += [state] if state else []
+    return states
+
+
+def states_until(runtime, condition):
+    """Return the states up to the first that meets a condition; one must."""
+    states, give_up = [], time.monotonic() + 60.0
+    while not states or not condition(states[-1]):
+        assert time.monotonic() < give_up, "there is no such state"
         state = runtime.next_state(0.05)
         states += [state] if state else []
     return states
@@ -69,7 +79,7 @@ def bundled_arm():
     return rb.load_urdf(bundled_robot("seven_dof_arm"))
 
 
-def wait_until(condition, seconds=20.0):
+def wait_until(condition, seconds=60.0):
     """Wait for a condition; the bound is for machines that are stuck, not for slow ones."""
     give_up = time.monotonic() + seconds
     while not condition():

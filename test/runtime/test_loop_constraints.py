@@ -1,11 +1,10 @@
 """The loop with joints that follow others and with loops that are closed."""
 
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from running import states_for, states_over
+from running import WALKING, states_over, states_until, walk
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine import jit
@@ -35,11 +34,11 @@ def gripper(ratio=-0.5, offset=0.1):
 
 
 def test_what_follows_stands_in_every_state(start):
-    runtime = start(gripper(), np.array([0.3, 0.0]), command_timeout=100.0)
+    runtime = start(gripper(), np.array([0.3, 0.0]), **WALKING)
     runtime.command(Command.of_efforts(np.array([0, 1]), np.array([2.0, 0.1])))
-    states = states_over(runtime, 0.2)
+    states = walk(runtime, 200)
     assert runtime.reset()
-    states += states_for(runtime, 0.1)
+    states += walk(runtime, 100)
     rows = np.array([state.row for state in states])
     qpos, qvel, effort = rows[:, :3], rows[:, 3:6], rows[:, 6:9]
     np.testing.assert_array_equal(qpos[:, 2], -0.5 * qpos[:, 0] + 0.1)
@@ -59,8 +58,7 @@ def test_a_fault_names_what_follows(start):
     runtime.command(
         Command.of_efforts(np.array([0]), np.array([1e12]))
     )  # 1e4 m/s^2, and 1e8 for what follows
-    last = states_for(runtime, 0.2)[-1]
-    assert last.fault >= 0
+    last = states_until(runtime, lambda state: state.fault >= 0)[-1]
     assert runtime.m.jnt_names[last.fault] == "right"
     assert np.isfinite(last.row).all()
 
@@ -108,11 +106,12 @@ def test_the_crank_carries_the_mechanism(start, policy):
 
 def test_hold_brakes_a_mechanism_that_turns(start):
     m = crank_slider()
-    runtime = start(m, at_angle(m, 0.8), on_timeout="hold", command_timeout=0.05)
+    policy = {"on_timeout": "hold", "command_timeout": 0.05}
+    runtime = start(m, at_angle(m, 0.8), **WALKING | policy)
     for _ in range(20):
         runtime.command(Command.of_efforts(np.array([0]), np.array([4.0])))
-        states_for(runtime, 0.01)
-    states = states_over(runtime, 1.4)
+        walk(runtime, 10)
+    states = walk(runtime, 1400)
     speeds = np.array([state.qvel[0] for state in states])
     assert np.abs(speeds).max() > 2.0
     assert np.abs(states[-1].qvel).max() < 1e-4
@@ -149,14 +148,12 @@ def test_a_diverged_mechanism_moves_again_after_a_reset(start):
     m.opt.integrator = "rk4"  # looks where the loop is in trial states, which are no numbers
     runtime = start(m, at_angle(m, 0.8))
     runtime.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
-    until = time.monotonic() + 2.0
-    while not runtime.faulty and time.monotonic() < until:
-        states_for(runtime, 0.01)
+    states_until(runtime, lambda state: state.fault >= 0)
     assert runtime.faulty
     assert runtime.reset()
-    states = states_for(runtime, 0.3)
-    assert states[-1].fault == -1
-    assert np.isfinite([state.row for state in states[1:]]).all()
+    states = states_over(runtime, 0.3)
+    assert {state.fault for state in states} == {-1}
+    assert np.isfinite([state.row for state in states]).all()
     assert np.ptp([state.qpos[0] for state in states]) > 0.01
     assert max(gap(state.qpos) for state in states) < 1e-7
 

@@ -105,6 +105,23 @@ def test_sensors_have_their_own_noise_and_the_seed_decides(robot):
     assert again.force.tobytes() == a.force.tobytes()
 
 
+def test_noise_begins_anew_at_a_tick(robot):
+    noise = {"force": NoiseSpec((1.0,) * 3, bias_walk=(2.0,) * 3)}
+    suite = Suite(*robot, [ForceTorqueSpec("a", "flange", "tool_flange", noise=noise)], 1_000_000)
+
+    def force(tick):
+        ((_, reading),) = suite.measure([0], snapshot(robot[0], tick=tick))
+        return reading.force.tobytes()
+
+    suite.reseed(7)
+    from_zero = [force(tick) for tick in (0, 1, 40)]
+    suite.reseed(7, 1234)
+    assert [force(tick) for tick in (1234, 1235, 1274)] == from_zero
+    assert force(1233) == from_zero[0]  # a state from before the reset, read after it
+    suite.reseed(8, 1234)
+    assert force(1235) != from_zero[1]
+
+
 def test_noise_of_an_orientation_is_a_turn_in_the_axes_of_the_sensor(robot):
     noise = {"orientation": NoiseSpec(bias=(0.0, 0.0, 0.2))}
     spec = ImuSpec("imu", "base_link", noise=noise)

@@ -1,0 +1,72 @@
+"""Messages that nobody should send, robots that fail, ends that come at a bad time."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from rcl_interfaces.msg import Parameter, ParameterValue
+from rcl_interfaces.srv import SetParameters
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
+
+
+def test_nothing_that_is_sent_ends_the_process(simulate, peer):
+    srv = pytest.importorskip("simulation_interfaces.srv", reason="it is not installed")
+    simulator = simulate()
+    absurd = Parameter(name="real_time_factor", value=ParameterValue(type=99))
+    client = peer.node.create_client(SetParameters, "simulator/set_parameters")
+    peer.until(client.service_is_ready)
+    client.call_async(SetParameters.Request(parameters=[absurd]))
+    simulator.wait_for("a message or request could not be served")
+    for pattern in ("(" * 256, "a" + "*" * 255, "a" + "?" * 255):
+        request = srv.GetEntities.Request()
+        request.filters.filter = pattern
+        answer = peer.call(srv.GetEntities, "simulator/get_entities", request)
+        assert answer.result.result != answer.result.RESULT_OK or pattern[0] == "a"
+    assert len(peer.trigger("simulator/state_hash")) == 64
+    assert simulator.end() == 0
+
+
+def test_one_robot_that_diverged_keeps_no_other_from_anything(simulate, peer, two_joints):
+    simulator = simulate(two_joints, "--ros-args", "-p", "robots:=[a, b]")
+    publisher = peer.publisher(JointState, "a/joint_commands")
+    states = peer.collect(JointState, "a/joint_states")
+    peer.until(lambda: states)
+    publisher.publish(JointState(name=["turn"], effort=[1e300]))
+    simulator.wait_for("diverged; the simulation stands at its last good state")
+    simulator.wait_for("Call /simulator/reset")
+    seen = len(states)
+    peer.until(lambda: len(states) > seen + 1)  # its heart beats, though b rings all the time
+    answer = peer.call(SetBool, "simulator/pause", SetBool.Request(data=True))
+    assert (answer.success, answer.message) == (True, "paused")
+    assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success
+    peer.until(lambda: states[-1].position[0] == 0.5 and states[-1].velocity[1] == 0.0)
+    assert simulator.end() == 0
+
+
+def test_it_ends_in_the_middle_of_a_service(simulate, peer):
+    srv = pytest.importorskip("simulation_interfaces.srv", reason="it is not installed")
+    simulator = simulate("--ros-args", "-p", "start_paused:=true")
+    states = peer.collect(JointState, "joint_states")
+    client = peer.node.create_client(srv.StepSimulation, "simulator/step_simulation")
+    peer.until(client.service_is_ready)
+    client.call_async(srv.StepSimulation.Request(steps=10**6))
+    peer.until(lambda: len(states) > 20)
+    assert simulator.end() == 0
+    assert "Traceback" not in simulator.text()
+
+
+def test_before_it_is_active_everything_answers_and_nothing_moves(simulate, peer):
+    lifecycle = pytest.importorskip("lifecycle_msgs.srv", reason="it is not installed")
+    simulator = simulate("--ros-args", "-p", "autostart:=false", wait=False)
+    simulator.wait_for("waiting for the lifecycle transition configure")
+    request = lifecycle.ChangeState.Request()
+    request.transition.id = 1  # configure
+    assert peer.call(lifecycle.ChangeState, "simulator/change_state", request).success
+    assert len(peer.trigger("simulator/state_hash")) == 64
+    refused = "the node is not active: make the lifecycle transition activate first"
+    answer = peer.call(SetBool, "simulator/pause", SetBool.Request(data=False))
+    assert (answer.success, answer.message) == (False, refused)
+    answer = peer.call(Trigger, "simulator/step", Trigger.Request())
+    assert (answer.success, answer.message) == (False, refused)
+    assert simulator.end() == 0

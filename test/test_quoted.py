@@ -1,0 +1,24 @@
+"""Names from outside in sentences: short, on one line, and harmless to a terminal."""
+
+import pytest
+
+from rbdyn_ros.errors import quoted
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("left arm_7", "'left arm_7'"),
+        ("", "''"),
+        ("Gelenk_é", "'Gelenk_é'"),
+        ("it's", "'it's'"),
+        ("back\\slash", "'back\\slash'"),
+        ("a\nb\r\t", "'a\\nb\\r\\t'"),
+        ("\x1b[31m\0", "'\\x1b[31m\\x00'"),
+        ("\u2028\u202e\ud800", "'\\u2028\\u202e\\ud800'"),
+        ("x" * 100, "'" + "x" * 100 + "'"),
+        ("x" * 2_000_000, "'" + "x" * 100 + "'"),
+    ],
+)
+def test_a_name_is_cut_and_what_cannot_be_printed_is_escaped(name, shown):
+    assert quoted(name) == shown
