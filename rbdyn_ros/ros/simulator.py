@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import re
 import signal
 import sys
@@ -65,6 +66,9 @@ class Simulator(LifecycleNode):
         stop: set when a signal asks for the end.
         urdf: path of a robot file, stronger than every parameter; None: see the parameters.
         fallback: robot to take if the parameters name none; None: wait for the topic.
+
+    Attributes:
+        loading: robots are being read and compiled.
     """
 
     def __init__(
@@ -82,7 +86,7 @@ class Simulator(LifecycleNode):
         self._server: threading.Thread | None = None
         self._stopping, self._served = threading.Event(), threading.Event()
         self._troubles = Throttle()
-        self._tried = self._started = False
+        self._tried = self._started = self.loading = False
         self._failure: BaseException | None = None
         self._executor = make_executor()
 
@@ -154,8 +158,10 @@ class Simulator(LifecycleNode):
         if values.publish_clock or self.get_parameter("use_sim_time").value:
             claim = ClockClaim(self, values.publish_clock)
         robots = self._make_robots()
+        self.loading = True
         for robot in robots:
             robot.load(self._stop, self._fallback)
+        self.loading = False
         clock = None
         base = int(self.get_clock().now().nanoseconds)
         if claim is not None:
@@ -298,6 +304,14 @@ class Simulator(LifecycleNode):
                 self.get_logger().error(f"a message or request could not be served: {error!r}")
             time.sleep(0.01)
 
+    def leave(self) -> None:
+        """Leave the graph and end the process at once: while it loads there is nothing to stop.
+
+        An interrupt that is raised while LLVM calls Python has crashed it.
+        """
+        self.destroy_node()
+        os._exit(0)
+
     def close(self) -> None:
         """Stop the threads, say how punctual the loops were, and leave the graph."""
         self._stopping.set()
@@ -353,12 +367,14 @@ def run(
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     stop = threading.Event()
+    node: Simulator | None = None
 
     def interrupt(_number: int, _frame: object) -> None:
         stop.set()
+        if node is not None and node.loading:
+            node.leave()
         raise KeyboardInterrupt
 
-    node = None
     try:
         sys.unraisablehook = _unraisable
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -22,6 +22,7 @@ from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, STEPS, STOP
 from rbdyn_ros.runtime.waiting import (
     follows_the_wall,
     may_tick,
+    read_commands,
     schedule,
     stands,
     steps_left,
@@ -123,6 +124,8 @@ def _answer(s):
         s.paused = paused
         changed = True
     s.halted = s.fault >= 0 or (s.paused and not steps_left(s))
+    if s.paused == 1 and s.halted == 0:
+        read_commands(s)  # one sent before the step was asked for counts in it
     return changed
 
 

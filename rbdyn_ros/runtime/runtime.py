@@ -29,7 +29,7 @@ BACKLOG = 0.75
 #: Rotor inertia of a joint that is stuck [kg m^2 or kg]: nothing moves it.
 STUCK = 1e9
 #: The loop answers within this time and some ticks [s].
-PATIENCE = 1.0
+PATIENCE = 5.0
 
 
 class Runtime:

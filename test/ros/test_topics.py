@@ -86,9 +86,8 @@ def test_start_is_clipped_into_the_limits_and_rates_are_exact(simulate, peer, tw
     states = peer.collect(JointState, "joint_states")
     moving = peer.collect(TFMessage, "/tf", 100)
     description = peer.collect(String, "robot_description", LATCHED)
-    peer.until(
-        lambda: states and clocks and moving and description
-    )  # the heartbeat of a paused simulator
+    # the heartbeat of a paused simulator
+    peer.until(lambda: states and clocks and moving and description)
     assert list(states[0].name) == ["lift", "turn"]
     assert list(states[0].position) == [0.5, 0.0]
     assert nanoseconds(clocks[0].clock) == 0
