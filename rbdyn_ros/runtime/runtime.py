@@ -11,23 +11,28 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.api import make_data
 from rbdyn_ros.engine import jit
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+from rbdyn_ros.errors import Finding, RbdynError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime import edits, loop, realtime, shared
 from rbdyn_ros.runtime.bell import Bell
 from rbdyn_ros.runtime.compiled import NANOSECONDS, Floats, Words, write_word
 from rbdyn_ros.runtime.mailbox import Mailbox, fetch, post
 from rbdyn_ros.runtime.orders import PER_DOF, Command, Faults, Trajectory, Wrench
+from rbdyn_ros.runtime.preparation import (
+    delays_in_ticks,
+    for_efforts,
+    models_with,
+    prepare,
+    with_start,
+)
 from rbdyn_ros.runtime.push_list import PushList
-from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME, ON_TIMEOUT, Settings
+from rbdyn_ros.runtime.settings import LOCKSTEP, Settings
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.state import Layout, State
 from rbdyn_ros.runtime.timing import RecentFactor, Timing
 
 #: A thread that finds so large a part of all slots waiting for it takes the latest state.
 BACKLOG = 0.75
-#: Rotor inertia of a joint that is stuck [kg m^2 or kg]: nothing moves it.
-STUCK = 1e9
 #: The loop answers within this time and some ticks [s].
 PATIENCE = 5.0
 
@@ -81,8 +86,11 @@ class Runtime:
         self._commands = Mailbox(s.command_version, s.command_words, s.command_floats)
         self._pushes = PushList(s)
         self._states = Mailbox(s.state_version, s.state_slots, s.state_float_slots)
-        self._write_settings()
-        self._d, self._still = make_data(m), make_data(_for_efforts(m))
+        prepare(s, m, settings, self.period_ns)
+        s.states_bell[()], s.orders_bell[()] = self.bell.descriptor, self._orders_bell.descriptor
+        s.start_qpos[:] = self.start_position
+        self.set_real_time_factor(settings.real_time_factor)
+        self._d, self._still = make_data(m), make_data(for_efforts(m))
         self._d.qpos = self.start_position
         s.row_address[()], s.still_address[()] = self._d.address, self._still.address
         self._without_faults = m
@@ -98,35 +106,6 @@ class Runtime:
         self._obtained = threading.Event()
         self._failure: BaseException | None = None
         self.set_faults(faults or Faults.none(m.nv))
-
-    def _write_settings(self) -> None:
-        s, given, m = self._shared, self.settings, self.m
-        s.period[()] = self.period_ns
-        s.decimation[()] = given.control_decimation
-        s.time_mode[()] = MODES_OF_TIME.index(given.time_mode)
-        s.timeout[()] = round(given.command_timeout * NANOSECONDS)
-        s.policy[()] = ON_TIMEOUT.index(given.on_timeout)
-        s.lockstep_timeout[()] = round(given.lockstep_timeout * NANOSECONDS)
-        s.every[()] = 1 if s.time_mode == LOCKSTEP else given.hand_over_every
-        s.servo_time[()] = given.servo_time_constant
-        s.seed[()] = given.seed
-        s.asked[shared.PAUSE] = given.start_paused
-        s.states_bell[()] = self.bell.descriptor
-        s.orders_bell[()] = self._orders_bell.descriptor
-        s.start_qpos[:] = self.start_position
-        s.dof_acts[:] = actuated(m)
-        s.dof_effort[:] = m.jnt_effort[m.dof_jntid]
-        s.dof_speed[:] = m.jnt_velocity[m.dof_jntid]
-        single = m.jnt_dofnum[m.dof_jntid] == 1
-        s.dof_qposadr[:] = np.where(single, m.jnt_qposadr[m.dof_jntid], -1)
-        limited = single & (m.jnt_limited[m.dof_jntid] == 1)
-        s.dof_low[:] = np.where(limited, m.jnt_range[m.dof_jntid, 0], -np.inf)
-        s.dof_high[:] = np.where(limited, m.jnt_range[m.dof_jntid, 1], np.inf)
-        required = s.dof_acts == 1
-        if given.lockstep_dofs is not None:
-            required = np.isin(np.arange(m.nv), given.lockstep_dofs)
-        s.dof_required[:] = required
-        self.set_real_time_factor(given.real_time_factor)
 
     def compile(self) -> None:
         """Compile the loop in this thread, where Ctrl-C interrupts it, by a run of no length."""
@@ -201,7 +180,7 @@ class Runtime:
         Returns:
             False if the loop does not answer; so do all that return a bool.
         """
-        return self._follow(_with_start(trajectory))
+        return self._follow(with_start(trajectory))
 
     def stop_following(self) -> bool:
         """End the trajectory that is under way; its joints stay where it has led them."""
@@ -257,10 +236,10 @@ class Runtime:
         Raises:
             ParameterError: a delay is longer than the link remembers.
         """
-        ticks = self._delays(faults)
+        ticks = delays_in_ticks(self._shared, faults)
         arrays = [getattr(faults, name) for name in PER_DOF]
         floats = [[faults.command_drop, faults.state_drop], *arrays, faults.stuck]
-        models = _models(self._without_faults, faults)
+        models = models_with(self._without_faults, faults)
 
         def fill(s: Shared) -> None:
             s.edit_fault_words[:] = [*ticks, faults.link_loss]
@@ -281,33 +260,10 @@ class Runtime:
         s.fault_words[:], s.fault_floats[:] = s.edit_fault_words, s.edit_fault_floats
         s.plant[()], s.nominal[()] = s.edit_plant, s.edit_nominal
 
-    def _delays(self, faults: Faults) -> list[int]:
-        longest = self._shared.sizes["nring"] - 2
-        findings, ticks = [], []
-        for name in ("command", "state"):
-            delay, jitter = (
-                round(getattr(faults, f"{name}_{part}") * NANOSECONDS / self.period_ns)
-                for part in ("delay", "jitter")
-            )
-            ticks += [delay, jitter]
-            if delay + jitter > longest:
-                allowed = f"together at most {longest * self.period_ns / NANOSECONDS:g} s"
-                text = (
-                    f"faults.{name}_delay and faults.{name}_jitter are {delay + jitter} ticks; "
-                    f"allowed are {allowed} ({longest} ticks)."
-                )
-                parameter = f"faults.{name}_delay"
-                findings.append(
-                    Finding("fault-delay", text, "error", parameter, None, "", allowed)
-                )
-        if findings:
-            raise ParameterError(findings)
-        return ticks
-
     def set_plant(self, m: Model) -> bool:
         """Exchange the Model that moves, between two ticks; its layout must be that of `m`."""
         assert m.data_slots == self.m.data_slots
-        models = _models(m, self._faults)
+        models = models_with(m, self._faults)
 
         def fill(s: Shared) -> None:
             s.edit_plant[()], s.edit_nominal[()] = (m.address for m in models)
@@ -595,45 +551,3 @@ def warm(m: Model) -> None:
         rehearsal.reset()
     finally:
         rehearsal.stop()
-
-
-def actuated(m: Model) -> Words:
-    """Return 1 for each dof an effort may act on.
-
-    An actuator is at a joint of one coordinate that has the dof, or that follows the one with it.
-    """
-    acting = (m.jnt_actuated == 1) & (m.jnt_dofnum == 1) & (m.jnt_mimic_ratio != 0.0)
-    dofs: Words = np.zeros(m.nv, np.int64)
-    dofs[m.jnt_dofadr[acting & (m.jnt_dofadr < m.nv)]] = 1
-    return dofs
-
-
-def _for_efforts(m: Model) -> Model:
-    """Return a Model in which no joint is actuated but those that take efforts."""
-    joints = np.zeros(m.njnt, np.int64)
-    joints[m.dof_jntid] = actuated(m)
-    return m.replaced(jnt_actuated=joints)
-
-
-def _models(m: Model, faults: Faults) -> tuple[Model, Model]:
-    """Return the Model that moves and the one that efforts are computed with."""
-    plant = m
-    if faults.stuck.any():
-        plant = m.replaced(dof_armature=np.where(faults.stuck, STUCK, m.dof_armature))
-    return plant, _for_efforts(m)
-
-
-def _with_start(trajectory: Trajectory) -> tuple[Trajectory, bool]:
-    """Return the trajectory, and whether the loop fills in a first point at its time 0."""
-    if trajectory.times[0] == 0.0:
-        return trajectory, False
-    blank = np.zeros((1, len(trajectory.dofs)))
-    begun = Trajectory(
-        trajectory.dofs,
-        np.concatenate([[0.0], trajectory.times]),
-        np.vstack([blank, trajectory.positions]),
-        np.vstack([blank, trajectory.velocities]),
-        np.vstack([blank, trajectory.accelerations]),
-        trajectory.order,
-    )
-    return begun, True

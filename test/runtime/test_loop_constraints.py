@@ -13,7 +13,7 @@ if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
 from rbdyn_ros.runtime.orders import Command
-from rbdyn_ros.runtime.runtime import actuated
+from rbdyn_ros.runtime.preparation import actuated
 
 FILE = Path(__file__).parents[2] / "examples" / "crank_slider.yaml"
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)

@@ -1,0 +1,111 @@
+"""From what a person says to what the loop reads: settings, Models, delays, trajectories."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.runtime import shared
+from rbdyn_ros.runtime.compiled import NANOSECONDS, Words
+from rbdyn_ros.runtime.orders import Faults, Trajectory
+from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME, ON_TIMEOUT, Settings
+from rbdyn_ros.runtime.shared import Shared
+
+#: Rotor inertia of a joint that is stuck [kg m^2 or kg]: nothing moves it.
+STUCK = 1e9
+
+
+def prepare(s: Shared, m: Model, given: Settings, period_ns: int) -> None:
+    """Write settings, and what the loop has to know of the joints, before it starts."""
+    s.period[()] = period_ns
+    s.decimation[()] = given.control_decimation
+    s.time_mode[()] = MODES_OF_TIME.index(given.time_mode)
+    s.timeout[()] = round(given.command_timeout * NANOSECONDS)
+    s.policy[()] = ON_TIMEOUT.index(given.on_timeout)
+    s.lockstep_timeout[()] = round(given.lockstep_timeout * NANOSECONDS)
+    s.every[()] = 1 if s.time_mode == LOCKSTEP else given.hand_over_every
+    s.servo_time[()] = given.servo_time_constant
+    s.seed[()] = given.seed
+    s.asked[shared.PAUSE] = given.start_paused
+    j = m.dof_jntid
+    s.dof_acts[:] = actuated(m)
+    s.dof_effort[:], s.dof_speed[:] = m.jnt_effort[j], m.jnt_velocity[j]
+    single = m.jnt_dofnum[j] == 1
+    s.dof_qposadr[:] = np.where(single, m.jnt_qposadr[j], -1)
+    limited = single & (m.jnt_limited[j] == 1)
+    s.dof_low[:] = np.where(limited, m.jnt_range[j, 0], -np.inf)
+    s.dof_high[:] = np.where(limited, m.jnt_range[j, 1], np.inf)
+    required = s.dof_acts == 1
+    if given.lockstep_dofs is not None:
+        required = np.isin(np.arange(m.nv), given.lockstep_dofs)
+    s.dof_required[:] = required
+
+
+def actuated(m: Model) -> Words:
+    """Return 1 for each dof an effort may act on.
+
+    An actuator is at a joint of one coordinate that has the dof, or that follows the one with it.
+    """
+    acting = (m.jnt_actuated == 1) & (m.jnt_dofnum == 1) & (m.jnt_mimic_ratio != 0.0)
+    dofs: Words = np.zeros(m.nv, np.int64)
+    dofs[m.jnt_dofadr[acting & (m.jnt_dofadr < m.nv)]] = 1
+    return dofs
+
+
+def for_efforts(m: Model) -> Model:
+    """Return a Model in which no joint is actuated but those that take efforts."""
+    joints = np.zeros(m.njnt, np.int64)
+    joints[m.dof_jntid] = actuated(m)
+    return m.replaced(jnt_actuated=joints)
+
+
+def models_with(m: Model, faults: Faults) -> tuple[Model, Model]:
+    """Return the Model that moves and the one that efforts are computed with."""
+    plant = m
+    if faults.stuck.any():
+        plant = m.replaced(dof_armature=np.where(faults.stuck, STUCK, m.dof_armature))
+    return plant, for_efforts(m)
+
+
+def with_start(trajectory: Trajectory) -> tuple[Trajectory, bool]:
+    """Return the trajectory, and whether the loop fills in a first point at its time 0."""
+    if trajectory.times[0] == 0.0:
+        return trajectory, False
+    blank = np.zeros((1, len(trajectory.dofs)))
+    begun = Trajectory(
+        trajectory.dofs,
+        np.concatenate([[0.0], trajectory.times]),
+        np.vstack([blank, trajectory.positions]),
+        np.vstack([blank, trajectory.velocities]),
+        np.vstack([blank, trajectory.accelerations]),
+        trajectory.order,
+    )
+    return begun, True
+
+
+def delays_in_ticks(s: Shared, faults: Faults) -> list[int]:
+    """Return delay and jitter of commands, then of states [ticks].
+
+    Raises:
+        ParameterError: they are longer than the link remembers.
+    """
+    longest, period_ns = s.sizes["nring"] - 2, int(s.period)
+    findings, ticks = [], []
+    for name in ("command", "state"):
+        delay, jitter = (
+            round(getattr(faults, f"{name}_{part}") * NANOSECONDS / period_ns)
+            for part in ("delay", "jitter")
+        )
+        ticks += [delay, jitter]
+        if delay + jitter > longest:
+            allowed = f"together at most {longest * period_ns / NANOSECONDS:g} s"
+            text = (
+                f"faults.{name}_delay and faults.{name}_jitter are {delay + jitter} ticks; "
+                f"allowed are {allowed} ({longest} ticks)."
+            )
+            parameter = f"faults.{name}_delay"
+            findings.append(Finding("fault-delay", text, "error", parameter, None, "", allowed))
+    if findings:
+        raise ParameterError(findings)
+    return ticks
