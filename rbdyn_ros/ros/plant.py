@@ -10,7 +10,7 @@ from rbdyn_ros.errors import RbdynError, did_you_mean, quoted
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.payload import with_payload
 from rbdyn_ros.ros.unfit import LARGEST_GRAVITY, LARGEST_STATE, unfit
-from rbdyn_ros.runtime.runtime import Runtime
+from rbdyn_ros.runtime.runtime import SILENT, Runtime
 from rbdyn_ros.sensors.suite import Payload
 
 
@@ -78,7 +78,7 @@ class Plant:
             except RbdynError as error:
                 return str(error)
             if not self._runtime.set_plant(m):
-                return "the loop does not answer"
+                return SILENT
             kept = {link: payload for link, payload in payloads.items() if payload[1] > 0.0}
             self._payloads, self._gravity, self.m = kept, gravity, m
             if self._sensors is not None:

@@ -19,7 +19,7 @@ from rbdyn_ros.ros.topic_based import TOPIC, TopicBasedGate
 from rbdyn_ros.ros.trajectory import TrajectoryGate
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.orders import Command
-from rbdyn_ros.runtime.runtime import Runtime
+from rbdyn_ros.runtime.runtime import SILENT, Runtime
 
 
 class Reception:
@@ -136,7 +136,7 @@ class Reception:
         if taken:
             self.tally.accept()
         else:
-            self.refuse("joint_trajectory", "the loop does not answer")
+            self.refuse("joint_trajectory", SILENT)
 
     def refuse(self, topic: str, why: str) -> None:
         """Count a message that is refused, and say so once a second."""

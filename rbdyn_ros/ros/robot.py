@@ -37,7 +37,7 @@ from rbdyn_ros.runtime import compiled
 from rbdyn_ros.runtime.bell import Bell
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.orders import Wrench
-from rbdyn_ros.runtime.runtime import Runtime, warm
+from rbdyn_ros.runtime.runtime import SILENT, Runtime, warm
 from rbdyn_ros.runtime.settings import Settings
 
 
@@ -289,7 +289,7 @@ class Robot:
             ParameterError: they do not fit this robot, or the loop does not answer.
         """
         if not self.runtime.set_faults(make_faults(self.m, values)):
-            text = "the loop does not answer; the faults are as they were"
+            text = f"{SILENT}; the faults are as they were"
             raise ParameterError(Finding("silent", text))
 
     def _on_state_hash(
@@ -307,4 +307,4 @@ class Robot:
 
     @staticmethod
     def _answered(done: bool) -> str:
-        return "" if done else "the loop does not answer"
+        return "" if done else SILENT

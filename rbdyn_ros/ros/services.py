@@ -18,6 +18,7 @@ from rbdyn_ros.ros.convert import time_message
 from rbdyn_ros.ros.qos import reliable
 from rbdyn_ros.ros.wrenches import MAX_DURATION, wrench_of_message, wrench_of_request
 from rbdyn_ros.runtime.orders import Wrench
+from rbdyn_ros.runtime.runtime import SILENT
 
 Numbers = Sequence[float]
 
@@ -183,7 +184,7 @@ class TypedServices:
             return f"the seed is {request.seed}; it must not be negative"
         seed = request.seed if request.reseed else None
         done = self._robot.reset(request.time, request.state, seed)
-        return "" if done else "the loop does not answer"
+        return "" if done else SILENT
 
     def _get_dynamics(self, request: Any, response: Any) -> Any:
         now, stamp = self._robot.snapshot()

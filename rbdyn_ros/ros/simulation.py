@@ -12,6 +12,7 @@ from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.convert import xyzw
 from rbdyn_ros.ros.robot import Robot
 from rbdyn_ros.ros.unfit import LARGEST_STATE, unfit
+from rbdyn_ros.runtime.runtime import SILENT
 
 Vector = Sequence[float]
 
@@ -154,7 +155,7 @@ class Simulation:
         qpos[:7] = np.concatenate([position, wxyz])
         qvel[:6] = np.concatenate([linear, quat_to_mat(wxyz).T @ angular])
         done = robot.runtime.set_state(qpos, qvel, np.arange(m.nq) < 7, np.arange(m.nv) < 6)
-        return "" if done else "the loop does not answer"
+        return "" if done else SILENT
 
 
 def _is_floating(robot: Robot) -> bool:

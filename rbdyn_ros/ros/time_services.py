@@ -9,8 +9,8 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
 from rbdyn_ros.ros.simulation import Simulation
+from rbdyn_ros.runtime.runtime import SILENT
 
-SILENT = "the loop does not answer"
 INACTIVE = "the node is not active: make the lifecycle transition activate first"
 #: A command that was sent before is known to the loop after this time [s].
 HEARD = 0.05

@@ -26,7 +26,7 @@ def pass_commands(s: Shared) -> None:
     Called once a tick: while time stands nothing moves on the link either.
     """
     _drop_other_ticks(s)
-    if s.command_delay + s.command_jitter + s.link_loss == 0 and s.command_drop == 0.0:
+    if _is_sound(s, s.command_delay, s.command_jitter, s.command_drop):
         _empty_line(s)
         for k in range(len(s.arrival)):
             if s.inbox_new[k] == 1 and s.due[k] <= s.tick:
@@ -44,6 +44,12 @@ def pass_commands(s: Shared) -> None:
     slot = leaving % len(s.line_words)
     words, floats = s.line_words[slot], s.line_floats[slot]
     _take_out(s, words, floats)
+
+
+@kernel
+def _is_sound(s, delay, jitter, drop):
+    """Whether all that goes one way arrives at once."""
+    return delay + jitter + s.link_loss == 0 and drop == 0.0
 
 
 @kernel
@@ -151,7 +157,7 @@ def measure(m: Model, s: Shared) -> None:
         s.measured[0, k] = q
         s.measured[1, k] = v
         s.measured[2, k] = s.row_effort[k]
-    if s.state_delay + s.state_jitter + s.link_loss > 0 or s.state_drop > 0.0:
+    if not _is_sound(s, s.state_delay, s.state_jitter, s.state_drop):
         slot = s.back[s.tick % len(s.back)]
         for n in range(3):
             for k in range(len(s.row_effort)):
@@ -164,7 +170,7 @@ def measure(m: Model, s: Shared) -> None:
 @kernel
 def deliver(s: Shared) -> None:
     """Write what arrives at the controller now: row_measured and measured_tick."""
-    if s.state_delay + s.state_jitter + s.link_loss == 0 and s.state_drop == 0.0:
+    if _is_sound(s, s.state_delay, s.state_jitter, s.state_drop):
         s.measured_tick = s.tick
         for n in range(3):
             for k in range(len(s.row_effort)):

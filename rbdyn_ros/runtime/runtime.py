@@ -20,7 +20,6 @@ from rbdyn_ros.runtime.mailbox import Mailbox, fetch, post
 from rbdyn_ros.runtime.orders import PER_DOF, Command, Faults, Trajectory, Wrench
 from rbdyn_ros.runtime.preparation import (
     delays_in_ticks,
-    for_efforts,
     models_with,
     prepare,
     with_start,
@@ -33,6 +32,8 @@ from rbdyn_ros.runtime.timing import RecentFactor, Timing
 
 #: A thread that finds so large a part of all slots waiting for it takes the latest state.
 BACKLOG = 0.75
+#: What to say of a loop that does not answer.
+SILENT = "the loop does not answer"
 #: The loop answers within this time and some ticks [s].
 PATIENCE = 5.0
 
@@ -90,9 +91,8 @@ class Runtime:
         s.states_bell[()], s.orders_bell[()] = self.bell.descriptor, self._orders_bell.descriptor
         s.start_qpos[:] = self.start_position
         self.set_real_time_factor(settings.real_time_factor)
-        self._d, self._still = make_data(m), make_data(for_efforts(m))
+        self._d = make_data(m)
         self._d.qpos = self.start_position
-        s.row_address[()], s.still_address[()] = self._d.address, self._still.address
         self._without_faults = m
         self._pending_words = np.zeros((3, m.nv), np.int64)
         self._pending_words[2] = -1
@@ -106,6 +106,8 @@ class Runtime:
         self._obtained = threading.Event()
         self._failure: BaseException | None = None
         self.set_faults(faults or Faults.none(m.nv))
+        self._still = make_data(self._models[1])
+        s.row_address[()], s.still_address[()] = self._d.address, self._still.address
 
     def compile(self) -> None:
         """Compile the loop in this thread, where Ctrl-C interrupts it, by a run of no length."""
