@@ -6,7 +6,6 @@ would keep Numba from caching the loop.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -42,17 +41,7 @@ _write = types.ExternalFunction("write", types.int64(types.int32, types.intp, ty
 _read = types.ExternalFunction("read", types.int64(types.int32, types.intp, types.int64))
 
 
-def _cache_directory() -> str:
-    """A cache of its own below the engine's: editing the loop leaves the engine compiled."""
-    if jit.DISABLED:
-        return ""
-    digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
-    return str(Path(jit.CACHE_DIRECTORY) / f"runtime-{digest.hexdigest()[:16]}")
-
-
-CACHE_DIRECTORY = _cache_directory()
+CACHE_DIRECTORY = jit.cache_below("runtime", Path(__file__).parent.glob("*.py"))
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

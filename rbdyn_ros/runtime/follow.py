@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.engine.hermite import hermite
 from rbdyn_ros.runtime.compiled import (
     NANOSECONDS,
     kernel,
@@ -102,30 +103,16 @@ def _segment(s, t, last):
 
 @kernel
 def _sample(s, k, i, x, h):
-    """Evaluate between the points i and i + 1, at the part x of the time h between them.
-
-    Hermite's polynomials: they take the values, and with order 3 the first, with order 5 the
-    first and second derivatives, of both points.
-    """
+    """Evaluate between the points i and i + 1, at the part x of the time h between them."""
     at = i * s.traj_dofs + s.traj_column[k]
-    after = at + s.traj_dofs
-    p0, p1 = number_at(s.traj_pos, at), number_at(s.traj_pos, after)
-    d = p1 - p0
-    if s.traj_order == 1:
-        c1, c2, c3, c4, c5 = d, 0.0, 0.0, 0.0, 0.0
-    else:
-        v0, v1 = h * number_at(s.traj_vel, at), h * number_at(s.traj_vel, after)
-        if s.traj_order == 3:
-            c1, c2, c3, c4, c5 = v0, 3.0 * d - 2.0 * v0 - v1, v0 + v1 - 2.0 * d, 0.0, 0.0
-        else:
-            a0 = h * h * number_at(s.traj_acc, at)
-            a1 = h * h * number_at(s.traj_acc, after)
-            c1, c2 = v0, 0.5 * a0
-            c3 = 10.0 * d - 6.0 * v0 - 4.0 * v1 - 1.5 * a0 + 0.5 * a1
-            c4 = -15.0 * d + 8.0 * v0 + 7.0 * v1 + 1.5 * a0 - a1
-            c5 = 6.0 * d - 3.0 * (v0 + v1) + 0.5 * (a1 - a0)
-    s.traj_now[0, k] = p0 + x * (c1 + x * (c2 + x * (c3 + x * (c4 + x * c5))))
-    rate = c1 + x * (2.0 * c2 + x * (3.0 * c3 + x * (4.0 * c4 + x * 5.0 * c5)))
-    s.traj_now[1, k] = rate / h
-    bend = 2.0 * c2 + x * (6.0 * c3 + x * (12.0 * c4 + x * 20.0 * c5))
-    s.traj_now[2, k] = bend / (h * h)
+    first, last = _point(s, at), _point(s, at + s.traj_dofs)
+    place, rate, bend = hermite(s.traj_order, x, h, first, last)
+    s.traj_now[0, k] = place
+    s.traj_now[1, k] = rate
+    s.traj_now[2, k] = bend
+
+
+@kernel
+def _point(s, at):
+    """Return position, velocity and acceleration of a dof in a point."""
+    return number_at(s.traj_pos, at), number_at(s.traj_vel, at), number_at(s.traj_acc, at)
