@@ -19,7 +19,7 @@ from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.load import complete
 from rbdyn_ros.model.graph import span
-from rbdyn_ros.ros import params, source
+from rbdyn_ros.ros import parameters, params, source
 from rbdyn_ros.ros.commands import make_gate
 from rbdyn_ros.ros.convert import SingleJoints
 from rbdyn_ros.ros.faults import make_faults
@@ -93,29 +93,20 @@ class Robot:
         m.opt.timestep = values.timestep
         m.opt.gravity = values.gravity
         m.opt.integrator = values.integrator
-        self._demand_sha256(m.sha256())
+        source.demand_sha256(m, values.required_sha256)
         self.m = m
         self._period_ns = values.control_decimation * round(values.timestep * NANOSECONDS)
         self._find_gates()
-        overrides = params.overrides(self.node)
+        overrides = parameters.overrides(self.node)
         given = {k: v for k, v in overrides.items() if k.startswith(params.INITIAL)}
         self._start = start_position(m, given)
         self._declare_facts()
         self._faults = make_faults(m, vars(values))
         self._sensors = self._make_sensors()
-        for sentence in params.unknown(self.node):
+        for sentence in parameters.unknown(self.node, params.PARAMETERS, (params.INITIAL,)):
             logger.warning(sentence)
         warm(m)
         warm_queries(m)
-
-    def _demand_sha256(self, found: str) -> None:
-        wanted = self.values.required_sha256
-        if wanted and wanted.lower() != found:
-            text = (
-                f"the robot's model_sha256 is {found}; parameter 'required_sha256' demands "
-                f"{wanted}. It is another robot, or another version of this one."
-            )
-            raise ParameterError(Finding("sha256", text, "error", "required_sha256", None, found))
 
     def _find_gates(self) -> None:
         m, values = self.m, self.values

@@ -14,6 +14,8 @@ from std_msgs.msg import String
 from rbdyn_ros.description import urdf
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
 from rbdyn_ros.description.types import Description
+from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.listener import Listener
 from rbdyn_ros.ros.qos import LATCHED
 
@@ -73,3 +75,14 @@ def _wait(node: Node, stop: threading.Event) -> str:
                 )
             listener.spin(0.2)
     return received[0]
+
+
+def demand_sha256(m: Model, wanted: str) -> None:
+    """Raise ParameterError if a robot is not the one that the parameter demands, if it does."""
+    found = m.sha256()
+    if wanted and wanted.lower() != found:
+        text = (
+            f"the robot's model_sha256 is {found}; parameter 'required_sha256' demands "
+            f"{wanted}. It is another robot, or another version of this one."
+        )
+        raise ParameterError(Finding("sha256", text, "error", "required_sha256", None, found))

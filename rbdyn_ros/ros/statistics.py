@@ -77,18 +77,10 @@ class Statistics:
     """
 
     def __init__(self, node: Node, robots: Sequence[Robot], rate: float) -> None:
-        self._node = node
         self._interval, self._due = 1.0 / rate, -math.inf
         statistics = _message_class(node, "rbdyn_interfaces", "Statistics", "~/stats")
         self._watches = [_Watch(robot, statistics) for robot in robots]
-        self._array = _message_class(node, "diagnostic_msgs", "DiagnosticArray", "/diagnostics")
-        if self._array is not None:
-            self._publisher = node.create_publisher(
-                self._array,
-                "/diagnostics",
-                10,
-                event_callbacks=for_publisher(node, "/diagnostics"),
-            )
+        self._diagnostics = Diagnostics(node)
 
     def publish_if_due(self, now: float) -> None:
         """Publish a report if it is time to; `now` is of the steady clock [s]."""
@@ -101,10 +93,7 @@ class Statistics:
         observed = [(watch, watch.observe()) for watch in self._watches]
         for watch, observation in observed:
             watch.publish(observation)
-        if self._array is not None:
-            message = self._array(status=[s for w, o in observed for s in w.statuses(o)])
-            message.header.stamp = self._node.get_clock().now().to_msg()
-            self._publisher.publish(message)
+        self._diagnostics.publish([row for w, o in observed for row in w.statuses(o)])
 
 
 class _Watch:
@@ -113,7 +102,6 @@ class _Watch:
     def __init__(self, robot: Robot, message_class: Any) -> None:
         self._robot, self._class = robot, message_class
         self._sha256 = robot.runtime.m.sha256()
-        self._prefix = f"{robot.node.get_fully_qualified_name().lstrip('/')}: "
         self._window = Window()
         self._counts = (0, 0, 0)
         self._factor = robot.runtime.real_time_factor
@@ -176,17 +164,44 @@ class _Watch:
         message.model_sha256 = o.model_sha256
         self._publisher.publish(message)
 
-    def statuses(self, o: Observation) -> list[Any]:
-        """Return an observation as messages of diagnostic_msgs."""
-        hardware = self._robot.runtime.m.name
-        return [_status_message(self._prefix, hardware, status) for status in diagnose(o)]
+    def statuses(self, o: Observation) -> list[tuple[Node, str, Status]]:
+        """Return an observation as Diagnostics takes it."""
+        node, hardware = self._robot.node, self._robot.runtime.m.name
+        return [(node, hardware, status) for status in diagnose(o)]
 
 
-def _status_message(prefix: str, hardware: str, status: Status) -> Any:
+class Diagnostics:
+    """Publishes /diagnostics where diagnostic_msgs is installed, else warns that it does not.
+
+    Args:
+        node: publishes.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._array = _message_class(node, "diagnostic_msgs", "DiagnosticArray", "/diagnostics")
+        if self._array is not None:
+            self._publisher = node.create_publisher(
+                self._array,
+                "/diagnostics",
+                10,
+                event_callbacks=for_publisher(node, "/diagnostics"),
+            )
+
+    def publish(self, rows: Sequence[tuple[Node, str, Status]]) -> None:
+        """Publish statuses, each with the node it is of and the name of the hardware."""
+        if self._array is None:
+            return
+        message = self._array(status=[_status_message(*row) for row in rows])
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(message)
+
+
+def _status_message(node: Node, hardware: str, status: Status) -> Any:
     messages = importlib.import_module("diagnostic_msgs.msg")
     return messages.DiagnosticStatus(
         level=bytes([status.level]),
-        name=f"{prefix}{status.name}",
+        name=f"{node.get_fully_qualified_name().lstrip('/')}: {status.name}",
         message=status.message,
         hardware_id=hardware,
         values=[messages.KeyValue(key=key, value=text) for key, text in status.values.items()],
