@@ -33,6 +33,8 @@ ROS = [
     "lark>=1.1",
 ]
 PLOT = ["matplotlib>=3.6", "pillow>=9.0"]  # pictures and animations
+CONTROL = ["ruckig>=0.14"]  # time-optimal paths
+IDENTIFY = ["rosbags>=0.10"]  # recordings of ROS
 VIEW = ["viser>=1.0"]
 TEST = [
     "pytest>=7.4",
@@ -77,10 +79,18 @@ setup(
         "trimesh>=4.0",
         "pycollada>=0.7",
     ],
-    extras_require={"ros": ROS, "plot": PLOT, "view": VIEW, "test": TEST},
+    extras_require={
+        "ros": ROS,
+        "plot": PLOT,
+        "control": CONTROL,
+        "identify": IDENTIFY,
+        "view": VIEW,
+        "test": TEST,
+    },
     entry_points={
         "console_scripts": [
             "rbdyn = rbdyn_ros.cli:main",
+            "arm_controller = rbdyn_ros.ros.arm_controller:main",
             "simulator = rbdyn_ros.ros.simulator:main",
         ],
     },

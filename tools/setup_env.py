@@ -210,8 +210,8 @@ def make_environment(info: Info) -> None:
 
 
 def install_packages(_info: Info) -> None:
-    """Install this checkout, editable, with the ros, plot and test extras."""
-    wanted = f"{ROOT}[ros,plot,test]"
+    """Install this checkout, editable, with all extras but the view."""
+    wanted = f"{ROOT}[ros,plot,control,identify,test]"
     run_logged(VENV_PYTHON, "-m", "pip", "install", "--progress-bar", "off", "-e", wanted)
 
 

@@ -24,17 +24,19 @@ class Grant:
     Attributes:
         timer_slack, fifo, memory: why not, or empty.
         cpu: the processor the thread is bound to, or None.
+        priority: that was asked for.
     """
 
     timer_slack: str = "not asked for"
     fifo: str = "not asked for"
     memory: str = "not asked for"
     cpu: int | None = None
+    priority: int = PRIORITY
 
     def __str__(self) -> str:
         parts = (
             ("timer slack 1 ns", self.timer_slack),
-            (f"SCHED_FIFO {PRIORITY}", self.fifo),
+            (f"SCHED_FIFO {self.priority}", self.fifo),
             ("locked memory", self.memory),
         )
         listed = [f"{what}: {'no (' + why + ')' if why else 'yes'}" for what, why in parts]
@@ -42,12 +44,17 @@ class Grant:
         return ", ".join(listed)
 
 
-def obtain(mode: Mode) -> Grant:
+def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:
     """Ask for everything that makes the calling thread punctual.
 
     The precise timer is always asked for. `try` also asks for SCHED_FIFO and locked memory and
     binds the thread to a processor if it has SCHED_FIFO: without priority, a thread that may not
     move waits behind others.
+
+    Args:
+        mode: how strongly.
+        priority: of SCHED_FIFO, 1 to 99.
+        bind: whether it may be bound.
 
     Raises:
         ParameterError: for `enforce`, if SCHED_FIFO or locked memory is refused.
@@ -59,16 +66,25 @@ def obtain(mode: Mode) -> Grant:
     memory = _outcome(libc.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT))
     fifo, cpu = "", None
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
-        cpu = max(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cpu})
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
     except OSError as error:
-        fifo = "" if cpu is not None else str(error.strerror)
-        cpu = None
-    grant = Grant(slack, fifo, memory, cpu)
+        fifo = str(error.strerror)
+    if bind and not fifo:
+        cpu = _bound()
+    grant = Grant(slack, fifo, memory, cpu, priority)
     if mode == "enforce" and (fifo or memory):
         raise _refused(grant)
     return grant
+
+
+def _bound() -> int | None:
+    """Bind the calling thread to the last processor it may use; return it, None if refused."""
+    cpu = max(os.sched_getaffinity(0))
+    try:
+        os.sched_setaffinity(0, {cpu})
+    except OSError:
+        return None
+    return cpu
 
 
 def _outcome(status: int) -> str:

@@ -1,0 +1,165 @@
+"""The robot as its controller knows it: mounting, payloads, friction, and what it does itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
+
+from rbdyn_ros.api import inverse, make_data
+from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.description.arguments import vector
+from rbdyn_ros.engine.quantities import terms
+from rbdyn_ros.entry import stage
+from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.payload import with_payload
+
+Array = NDArray[np.float64]
+#: Mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2] as in with_payload.
+Payload = tuple[float, tuple[float, ...], tuple[float, ...]]
+
+_gravity_term = stage(terms.gravity_term)
+
+
+def mounted_gravity(mounting: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Array:
+    """Return gravity in the axes of the base link (3,) [m/s^2].
+
+    Args:
+        mounting: roll, pitch, yaw of the base link in the world, as in URDF [rad].
+        gravity: in the world [m/s^2].
+
+    Raises:
+        ParameterError: if either is not three finite numbers.
+    """
+    turn = Rotation.from_euler("xyz", vector("the mounting", mounting))
+    base: Array = turn.inv().apply(vector("gravity", gravity))
+    return base
+
+
+class Arm:
+    """A robot whose joints are driven by torques (forces); it is not changed once it is made.
+
+    Its link frames are as if the base link stood upright: only gravity is turned by the mounting.
+
+    Args:
+        m: of the robot; stays as it is.
+        gravity: in the world [m/s^2].
+        mounting: roll, pitch, yaw of the base link in the world [rad].
+        friction: of the joints; None: none.
+        robot_compensates_gravity: the robot adds g(qpos) of itself, without payloads, to every
+            command.
+        payloads: by the link they are fixed to.
+
+    Attributes:
+        m: with payloads and gravity in the axes of the base link; without passive forces, of
+            which friction is told apart.
+        d: scratch; belongs to the thread that calls the methods.
+        names: of the joints with a dof, in their order (nv).
+        sha256: of the Model as it was loaded.
+
+    Raises:
+        ModelError: a joint has several coordinates, or joints close loops.
+        ParameterError: as mounted_gravity; or friction is of another number of joints.
+    """
+
+    def __init__(
+        self,
+        m: Model,
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
+        mounting: ArrayLike = (0.0, 0.0, 0.0),
+        friction: Friction | None = None,
+        robot_compensates_gravity: bool = False,
+        payloads: Mapping[str, Payload] = MappingProxyType({}),
+    ) -> None:
+        demand_arm(m)
+        self._given = m, gravity, mounting, friction, robot_compensates_gravity
+        self.friction = Friction.of(m.nv) if friction is None else friction.demand(m.nv)
+        self.robot_compensates_gravity = robot_compensates_gravity
+        self.names: tuple[str, ...] = tuple(m.jnt_names[j] for j in m.dof_jntid)
+        self.sha256: str = m.sha256()
+        self._bare = m.replaced()
+        self._bare.opt.gravity = tuple(mounted_gravity(mounting, gravity).tolist())
+        self._bare.opt.passive = False
+        self.m = self._bare
+        for link, payload in payloads.items():
+            self.m = with_payload(self.m, link, *payload)
+        self.payloads: Mapping[str, Payload] = MappingProxyType(dict(payloads))
+        self.d, self._bare_d = make_data(self.m), make_data(self._bare)
+        self._row = np.empty(m.nv)
+
+    def twin(self) -> Arm:
+        """Return the same robot with Data of its own, for another thread."""
+        return Arm(*self._given, self.payloads)
+
+    def with_payload(
+        self,
+        link: str,
+        mass: float,
+        com: Sequence[float],
+        inertia: Sequence[float] = (0.0,) * 6,
+    ) -> Arm:
+        """Return the arm with a rigid body fixed to a link, in the place of the one there.
+
+        Args:
+            link: name of a link that moves.
+            mass: [kg]; 0 takes the payload there away.
+            com: (3,) in the frame of the link [m].
+            inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass [kg m^2].
+
+        Raises:
+            ModelError, ParameterError: as rb.with_payload.
+        """
+        payload = mass, tuple(com), tuple(inertia)
+        with_payload(self._bare, link, *payload)  # refuses what is wrong, also without mass
+        others = {name: kept for name, kept in self.payloads.items() if name != link}
+        return Arm(*self._given, {**others, link: payload} if mass > 0.0 else others)
+
+    def gravity_effort(self, qpos: Array, out: Array) -> Array:
+        """Write and return g(qpos), (nv,): the efforts that hold the arm, payloads included."""
+        self.d.qpos[:] = qpos
+        _gravity_term(self.m, self.d, out)
+        return out
+
+    def inverse_dynamics(self, qpos: Array, qvel: Array, qacc: Array, out: Array) -> Array:
+        """Write and return M qacc + C qvel + g, (nv,), without friction."""
+        d = self.d
+        d.qpos[:], d.qvel[:], d.qacc[:] = qpos, qvel, qacc
+        inverse(self.m, d)
+        out[:] = d.qfrc_inverse
+        return out
+
+    def command(self, effort: Array, qpos: Array, qvel: Array) -> Array:
+        """Turn efforts of the rigid body dynamics (nv,) into what is commanded, in place.
+
+        Friction at qvel is added; what the robot compensates itself is taken away.
+        """
+        effort += self.friction.effort(qvel, self._row)
+        return self.without_own(effort, qpos)
+
+    def without_own(self, effort: Array, qpos: Array) -> Array:
+        """Take from efforts at the joints (nv,), in place, what the robot adds itself."""
+        if self.robot_compensates_gravity:
+            self._bare_d.qpos[:] = qpos
+            _gravity_term(self._bare, self._bare_d, self._row)
+            effort -= self._row
+        return effort
+
+
+def demand_arm(m: Model) -> None:
+    """Raise ModelError unless every joint that moves has one coordinate and no loop is closed."""
+    if not isinstance(m, Model):
+        raise ModelError(Finding("not-a-model", f"a Model is needed, got {m!r}"))
+    several = [name for name, n in zip(m.jnt_names, m.jnt_dofnum, strict=True) if n > 1]
+    why = ""
+    if several:
+        why = f"joint '{several[0]}' has several coordinates; allowed are joints of one"
+    elif m.nefc > 0 or m.nvall > m.nv + m.nmimic:
+        why = "it has loops, constraints or driven joints; allowed are trees of joints"
+    elif m.nv == 0:
+        why = "it has no joint that moves"
+    if why:
+        raise ModelError(Finding("not-an-arm", f"'{m.name}' is no arm to control: {why}"))

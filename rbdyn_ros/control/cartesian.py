@@ -1,0 +1,128 @@
+"""Impedance of a frame in space: a spring and a damper between its pose and the one wanted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbdyn_ros.control import frame_stiffness
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.arrays import not_negative, refused
+from rbdyn_ros.control.laws import checked_gains
+from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.engine.quantities.jacobian import frame_pose
+from rbdyn_ros.entry import Entry, demand_mass_matrix, stage
+from rbdyn_ros.errors import quoted
+
+Array = NDArray[np.float64]
+
+_entry = Entry(frame_stiffness.cartesian_impedance)
+_frame_pose = stage(frame_pose)
+
+
+class CartesianImpedance:
+    """J^T (K e - D J qvel) + P^T (k (posture - qpos) - d P qvel) + C qvel + g.
+
+    The error e of the pose is [angular; linear] in world axes: log(R_d R^T), and the way to the
+    wanted position. The inertia is left as it is. D gives every mode of the swing on K the damping
+    ratio: with B = K^1/2 J and B M^-1 B^T = U Omega^2 U^T it is 2 ratio K^1/2 U Omega^-1 U^T
+    K^1/2, and B^T U Omega^-1 U^T B stays finite where the robot is singular or has fewer than six
+    joints.
+
+    P is the dynamically consistent projector: efforts P^T tau do not accelerate the frame, and
+    P qvel is the motion that it does not feel. Directions without stiffness, or in which the robot
+    cannot move, belong to the null space. A mode slower than 0.5 percent of the fastest, as
+    near a singular posture, is left to it by degrees, so that the efforts are continuous.
+
+    Args:
+        arm: the robot.
+        frame: name or number of a link that moves.
+        stiffness: K (6,), or one number for all [N m/rad; N/m].
+        damping_ratio: one number; 1 is critical.
+        null_stiffness: k (nv,) or one number [N m/rad or N/m].
+        null_damping: d (nv,) or one number [N m s/rad or N s/m].
+
+    Attributes:
+        effort: (nv,), of the last call.
+
+    Raises:
+        ModelError: there is no such frame, or too many joints for a mass matrix.
+        ParameterError: the frame is fixed to the world, or a gain is negative or no number.
+
+    Source: Albu-Schaeffer, Ott, Frese, Hirzinger, Cartesian impedance control of redundant robots,
+    2003 (K and the operational inertia made diagonal together); Khatib, A unified approach for
+    motion and force control, 1987 (the projector).
+    """
+
+    def __init__(
+        self,
+        arm: Arm,
+        frame: str | int,
+        stiffness: ArrayLike,
+        damping_ratio: float = 1.0,
+        null_stiffness: ArrayLike = 0.0,
+        null_damping: ArrayLike = 0.0,
+    ) -> None:
+        m = arm.m
+        demand_mass_matrix(m, arm.d, "CartesianImpedance")
+        self._frame = m.frame_id(frame)
+        if m.frame_bodyid[self._frame] == 0:
+            name = quoted(m.frame_names[self._frame])
+            text = f"link {name} is fixed to the world; allowed are links that move"
+            raise refused("frame", text)
+        self._ratio = not_negative("damping_ratio", damping_ratio)
+        self._poses, self._task = np.zeros((2, 4, 3)), np.zeros((frame_stiffness.FORCE + 13, 6))
+        self._task[frame_stiffness.ROOT] = np.sqrt(checked_gains("stiffness", stiffness, 6))
+        self._B, self._rows = np.zeros((2, 6, m.nv)), np.zeros((6, m.nv))
+        for row, name, gains in (
+            (frame_stiffness.NULL_STIFFNESS, "null_stiffness", null_stiffness),
+            (frame_stiffness.NULL_DAMPING, "null_damping", null_damping),
+        ):
+            self._rows[row] = checked_gains(name, gains, m.nv)
+        self.effort = self._rows[frame_stiffness.EFFORT]
+        self.arm = arm
+
+    def use(self, arm: Arm) -> None:
+        """Go on with an arm of the same joints, for its payload say."""
+        self.arm = arm
+
+    def pose(self, qpos: Array) -> Array:
+        """Return the pose of the frame at qpos, (4, 3): rows of its rotation, its position [m]."""
+        out = np.empty((4, 3))
+        self.arm.d.qpos[:] = qpos
+        _frame_pose(self.arm.m, self.arm.d, self._frame, out)
+        return out
+
+    def __call__(self, qpos: Array, qvel: Array, pose: Array, posture: Array) -> Array:
+        """Return the efforts (nv,) [N m or N] at a state.
+
+        Args:
+            qpos: (nv,) positions.
+            qvel: (nv,) velocities.
+            pose: (4, 3) wanted, as `pose` returns one: rows of a rotation matrix, the position in
+                the base's axes [m].
+            posture: (nv,) positions that the joints take as far as the pose leaves them free.
+
+        Raises:
+            ParameterError: pose or posture has another shape.
+        """
+        if np.shape(pose) != (4, 3) or np.shape(posture) != self.effort.shape:
+            text = (
+                f"pose and posture have the shapes {np.shape(pose)} and {np.shape(posture)}; "
+                f"allowed are (4, 3) and {self.effort.shape}"
+            )
+            raise refused("pose", text)
+        m, d = self.arm.m, self.arm.d
+        d.qpos[:], d.qvel[:] = qpos, qvel
+        self._poses[0], self._rows[frame_stiffness.POSTURE] = pose, posture
+        _run(m, d, self._frame, self._ratio, self._poses, self._task, self._B, self._rows)
+        return self.arm.command(self.effort, qpos, qvel)
+
+
+def _run(m: Any, d: Any, *more: Any) -> None:
+    if DISABLED:
+        frame_stiffness.cartesian_impedance(m, d, *more)
+    else:
+        _entry.call(d.model_address, d.address, *more)

@@ -1,0 +1,88 @@
+"""How an armed arm ends when something is wrong: braked, then held; or held up blind, then silent.
+
+With a good state: gravity compensation and damping until it rests, then it is held there. Without
+one: g at the last good position, in all no longer than blind_time, then nothing is published, so
+that the arm's own watchdog takes over.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.laws import ComputedTorque, GravityCompensation
+from rbdyn_ros.control.settings import Settings
+from rbdyn_ros.control.target import Target
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+#: Rate at which motion decays while the arm is braked [1/s].
+BRAKING = 10.0
+#: Below this it rests [rad/s or m/s], if it does so for a while [s].
+REST, RESTING = 0.01, 0.1
+#: After so long it is held wherever it is: with a wrong model it would not come to rest [s].
+LONGEST_BRAKING = 1.0
+
+
+class Ending:
+    """Computes the efforts from the fault on.
+
+    Args:
+        arm: the robot.
+        settings: gains of holding, and blind_time.
+        others: dofs that are not controlled: held as little as anything else is done with them.
+
+    Attributes:
+        state: braking, holding, blind or silent.
+    """
+
+    def __init__(self, arm: Arm, settings: Settings, others: Indices) -> None:
+        self._arm, self._blind_time = arm, settings.blind_time
+        self._brake = GravityCompensation(arm, BRAKING)
+        self._hold = ComputedTorque(arm, settings.stiffness, settings.damping)
+        self._target, self._row = Target(arm.m.nv), np.zeros(arm.m.nv)
+        self._others = others
+        self.begin()
+
+    def use(self, arm: Arm) -> None:
+        """Go on with an arm of the same joints."""
+        self._arm = arm
+        self._brake.use(arm)
+        self._hold.use(arm)
+
+    def begin(self) -> None:
+        """Something is wrong from now on."""
+        self._blind = 0.0
+        self._start_braking()
+
+    def _start_braking(self) -> None:
+        self.state = "braking"
+        self._braking = self._resting = 0.0
+
+    def seeing(self, qpos: Array, qvel: Array, dt: float) -> Array | None:
+        """Return the efforts (nv,) for a good state; None: silence."""
+        if self.state == "silent":
+            return None
+        if self.state == "blind":
+            self._start_braking()
+        if self.state == "braking":
+            self._braking += dt
+            self._resting = self._resting + dt if np.abs(qvel).max() < REST else 0.0
+            if self._resting > RESTING or self._braking > LONGEST_BRAKING:
+                self.state = "holding"
+                self._target.rest_at(qpos)
+        self._target.let_go(self._others, qpos, qvel)
+        law = self._brake if self.state == "braking" else self._hold
+        return law(qpos, qvel, self._target)
+
+    def blind(self, qpos: Array, dt: float) -> Array | None:
+        """Return the efforts (nv,) if nothing is known but where the arm was; None: silence."""
+        if self.state == "silent":
+            return None
+        self._blind += dt if self.state == "blind" else 0.0
+        self.state = "blind" if self._blind <= self._blind_time else "silent"
+        if self.state == "silent":
+            return None
+        return self._arm.without_own(self._arm.gravity_effort(qpos, self._row), qpos)

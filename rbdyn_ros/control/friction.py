@@ -1,0 +1,160 @@
+"""Friction of the joints as an effort that a command adds, smooth through standstill."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbdyn_ros.control.arrays import finite, not_negative, refused, shaped
+from rbdyn_ros.control.kernels import kernel
+from rbdyn_ros.entry import is_vector
+from rbdyn_ros.model.model import Model
+
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Vector
+
+Array = NDArray[np.float64]
+
+#: What a value of 0 cannot be: the model divides by it.
+_SPEEDS = ("stribeck_velocity", "smoothing")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Friction:
+    """viscous v + (coulomb + stribeck exp(-(v / stribeck_velocity)^2)) tanh(v / smoothing).
+
+    An effort along the velocity: what a motor must add so that the joint moves as if it had no
+    friction. tanh stands for the sign of v, so that the effort is continuous where the velocity
+    is measured around 0; sticking is not in it.
+
+    Attributes:
+        viscous: (nv,) [N m s/rad or N s/m].
+        coulomb: (nv,) dry friction of a joint that moves fast [N m or N].
+        stribeck: (nv,) what dry friction has more of near standstill [N m or N].
+        stribeck_velocity: (nv,) speed at which 1 / e of that is left [rad/s or m/s].
+        smoothing: (nv,) speed at which 76 percent of the dry friction is there [rad/s or m/s].
+
+    Raises:
+        ParameterError: lengths differ, or a value is not finite, is negative, or is 0 and a speed.
+
+    Source: Armstrong-Helouvry, Dupont, Canudas de Wit, A survey of models, analysis tools and
+    compensation methods for the control of machines with friction, 1994 (Stribeck's curve).
+    """
+
+    viscous: Array
+    coulomb: Array
+    stribeck: Array
+    stribeck_velocity: Array
+    smoothing: Array
+
+    def __post_init__(self) -> None:
+        count: int | None = None
+        for field in dataclasses.fields(self):
+            values = _checked(field.name, getattr(self, field.name), count)
+            count = len(values)
+            object.__setattr__(self, field.name, values)
+
+    @classmethod
+    def of(
+        cls,
+        nv: int,
+        viscous: ArrayLike = 0.0,
+        coulomb: ArrayLike = 0.0,
+        stribeck: ArrayLike = 0.0,
+        stribeck_velocity: ArrayLike = 0.1,
+        smoothing: ArrayLike = 0.01,
+    ) -> Friction:
+        """Return the friction of nv joints; each value is one number or one for each joint.
+
+        Raises:
+            ParameterError: as Friction.
+        """
+        values = (viscous, coulomb, stribeck, stribeck_velocity, smoothing)
+        names = [field.name for field in dataclasses.fields(cls)]
+        return cls(*(_spread(n, value, nv) for n, value in zip(names, values, strict=True)))
+
+    @classmethod
+    def of_model(cls, m: Model) -> Friction:
+        """Return the friction that the description gives the joints (<dynamics> in a URDF)."""
+        return cls.of(m.nv, m.dof_damping, m.dof_frictionloss)
+
+    def demand(self, nv: int) -> Friction:
+        """Return this friction; raises ParameterError unless it is that of nv joints."""
+        if len(self.viscous) != nv:
+            raise refused("friction", f"friction is of {len(self.viscous)} joints, not of {nv}")
+        return self
+
+    def scaled(self, share: float) -> Friction:
+        """Return a share of it; less than 1, because too much of it makes a joint creep away.
+
+        Raises:
+            ParameterError: the share is not a finite number of 0 or more.
+        """
+        part = not_negative("the share of friction", share)
+        return dataclasses.replace(
+            self,
+            viscous=part * self.viscous,
+            coulomb=part * self.coulomb,
+            stribeck=part * self.stribeck,
+        )
+
+    def effort(self, qvel: Array, out: Array) -> Array:
+        """Write and return the efforts (nv,) at velocities (nv,); out may be qvel itself.
+
+        Raises:
+            ParameterError: either is not a float64 array of nv entries.
+        """
+        n = len(self.viscous)
+        if not (is_vector(qvel, n, False) and is_vector(out, n, True)):
+            text = f"qvel and out must be contiguous float64 arrays of {n} entries"
+            raise refused("qvel", text)
+        _write_effort(
+            qvel,
+            self.viscous,
+            self.coulomb,
+            self.stribeck,
+            self.stribeck_velocity,
+            self.smoothing,
+            out,
+        )
+        return out
+
+
+@kernel
+def _write_effort(
+    qvel: Vector,
+    viscous: Vector,
+    coulomb: Vector,
+    stribeck: Vector,
+    stribeck_velocity: Vector,
+    smoothing: Vector,
+    out: Vector,
+) -> None:
+    for k in range(len(out)):
+        v = qvel[k]
+        ratio = v / stribeck_velocity[k]
+        dry = coulomb[k] + stribeck[k] * np.exp(-ratio * ratio)
+        out[k] = viscous[k] * v + dry * np.tanh(v / smoothing[k])
+
+
+def _spread(name: str, value: ArrayLike, nv: int) -> Array:
+    """Return a value for each joint; their signs are not yet checked."""
+    return shaped(f"{name} of friction", value, (nv,))
+
+
+def _checked(name: str, value: ArrayLike, count: int | None) -> Array:
+    """Return a copy that cannot be written, of `count` values if that is known."""
+    values = finite(f"{name} of friction", value)
+    if values.ndim != 1 or (count is not None and len(values) != count):
+        allowed = "(nv,)" if count is None else f"({count},)"
+        raise refused(name, f"{name} of friction has the shape {values.shape}, not {allowed}")
+    wrong = values <= 0.0 if name in _SPEEDS else values < 0.0
+    if wrong.any():
+        k = int(wrong.argmax())
+        allowed = "a finite number above 0" if name in _SPEEDS else "a finite number, 0 or more"
+        text = f"{name} of friction of dof {k} is {float(values[k])!r}; allowed is {allowed}"
+        raise refused(name, text)
+    return values

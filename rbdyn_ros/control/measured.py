@@ -1,0 +1,123 @@
+"""What a robot says of its joints, judged and put in the order of the degrees of freedom."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.model.model import Model
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+#: Larger numbers are no measurements.
+LARGEST = 1e9
+
+
+class Measured:
+    """The newest state of all joints.
+
+    Joints that are not demanded may be missing from a message; they rest where they were last.
+    Nothing is done about them, so what is measured of them counts within their own limits only.
+
+    Args:
+        m: the robot.
+        demanded: joints that every message must have.
+
+    Attributes:
+        qpos, qvel, effort: (nv,), effort NaN where it is not measured.
+        time: of the state, from stamps [ns].
+        arrival: of its message on the steady clock [ns]; None: none came yet.
+    """
+
+    def __init__(self, m: Model, demanded: Sequence[str]) -> None:
+        self._names = tuple(m.jnt_names[j] for j in m.dof_jntid)
+        self._places = {name: k for k, name in enumerate(self._names)}
+        self._demanded = tuple(demanded)
+        self._others = frozenset(m.jnt_names) - set(self._names)
+        limits = np.array([_range(m, int(j)) for j in m.dof_jntid]).T
+        self.qpos = np.clip(np.zeros(m.nv), *limits)
+        judged = [name in self._demanded for name in self._names]  # by the gate
+        self._lower, self._upper = np.where(judged, [[-np.inf], [np.inf]], limits)
+        self._fastest = np.where(judged, np.inf, m.jnt_velocity[m.dof_jntid])
+        self.qvel, self.effort = np.zeros(m.nv), np.full(m.nv, np.nan)
+        self.time = 0
+        self.arrival: int | None = None
+        self._last_names: list[str] | None = None
+        self._at, self._to = np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def concerns(self, names: Sequence[str]) -> bool:
+        """Whether a message is about any joint that is demanded; others are of other devices."""
+        return names == self._last_names or not set(self._demanded).isdisjoint(names)
+
+    def take(self, names: Sequence[str], position: Array, velocity: Array, effort: Array) -> str:
+        """Take a message as a whole, or return why it is refused.
+
+        Args:
+            names: of joints, in any order.
+            position: one a name, finite.
+            velocity: likewise.
+            effort: one a name, or none; NaN: not measured, but not infinite.
+        """
+        why = _finite(names, position, velocity, effort) or self._find(names)
+        why = why or _lengths(names, position, velocity, effort)
+        if why:
+            return why
+        self.qpos[self._to] = position[self._at]
+        self.qvel[:] = 0.0
+        self.qvel[self._to] = velocity[self._at]
+        np.clip(self.qpos, self._lower, self._upper, out=self.qpos)
+        np.clip(self.qvel, -self._fastest, self._fastest, out=self.qvel)
+        if len(effort):
+            self.effort[self._to] = effort[self._at]
+        else:
+            self.effort[:] = np.nan
+        return ""
+
+    def _find(self, names: Sequence[str]) -> str:
+        """Find out where which joint stands; it is the same in most messages."""
+        if names == self._last_names:
+            return ""
+        if len(set(names)) < len(names):
+            twice = Counter(names).most_common(1)[0][0]
+            return f"joint {quoted(twice)} is named twice"
+        for name in self._demanded:
+            if name not in names:
+                found = ", ".join(map(quoted, names[:20])) or "none"
+                strangers = [other for other in names if other not in self._places]
+                hint = did_you_mean(name, strangers)
+                return f"joint '{name}' is missing; it names {found}{hint}"
+        known = [(k, self._places[name]) for k, name in enumerate(names) if name in self._places]
+        pairs = np.array(known, np.int64).reshape(-1, 2).T
+        self._at, self._to, self._last_names = pairs[0].copy(), pairs[1].copy(), list(names)
+        return ""
+
+
+def _range(m: Model, j: int) -> tuple[float, float]:
+    low, high = m.jnt_range[j].tolist() if m.jnt_limited[j] else (-np.inf, np.inf)
+    return low, high
+
+
+def _finite(names: Sequence[str], position: Array, velocity: Array, effort: Array) -> str:
+    for kind, values in (("position", position), ("velocity", velocity), ("effort", effort)):
+        fine = np.abs(values) < LARGEST  # NaN fails it too
+        if kind == "effort":
+            fine |= np.isnan(values)
+        if not fine.all():
+            k = int(fine.argmin())
+            owner = f"joint {quoted(names[k])}" if k < len(names) else f"value {k}"
+            return f"the {kind} of {owner} is {values[k]}; a finite number is needed"
+    return ""
+
+
+def _lengths(names: Sequence[str], position: Array, velocity: Array, effort: Array) -> str:
+    for kind, values in (("positions", position), ("velocities", velocity)):
+        if len(values) != len(names):
+            return f"there are {len(values)} {kind} for {len(names)} names; both are needed"
+    if len(effort) not in (0, len(names)):
+        return f"there are {len(effort)} efforts for {len(names)} names"
+    return ""

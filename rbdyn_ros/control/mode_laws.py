@@ -1,0 +1,161 @@
+"""The laws behind the modes of a controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from rbdyn_ros.api import mass_matrix
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.cartesian import CartesianImpedance
+from rbdyn_ros.control.laws import (
+    ComputedTorque,
+    GravityCompensation,
+    JointImpedance,
+    PDGravity,
+    checked_gains,
+)
+from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.control.sampled import why_shaky
+from rbdyn_ros.control.settings import Settings
+from rbdyn_ros.control.target import Target
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.toolbox.inertia import reflected_inertia
+
+Array = NDArray[np.float64]
+
+#: A new pose may be so far from the one before, and from where the frame is [m, rad]: more is a
+#: jump, not a motion, or a spring that is wound up.
+FARTHEST, MOST_TURNED = 0.1, 0.5
+#: What is left of R^T R - 1 for a rotation.
+ORTHONORMAL = 1e-6
+
+
+class ModeLaws:
+    """Computes the efforts of every mode but idle.
+
+    Args:
+        arm: the robot.
+        settings: gains and frame.
+
+    Attributes:
+        gains: stiffness and damping of computed torque, (nv,) each.
+
+    Raises:
+        ParameterError: gains are negative or of another length.
+        ModelError: there is no such frame.
+    """
+
+    def __init__(self, arm: Arm, settings: Settings) -> None:
+        n = arm.m.nv
+        self.gains = (
+            checked_gains("computed_torque.stiffness", settings.stiffness, n),
+            checked_gains("computed_torque.damping", settings.damping, n),
+        )
+        self._gravity = GravityCompensation(arm, settings.gravity_damping)
+        self._tracking = ComputedTorque(arm, *self.gains)
+        self._soft = (
+            checked_gains("impedance.stiffness", settings.impedance_stiffness, n),
+            checked_gains("impedance.damping", settings.impedance_damping, n),
+        )
+        kind = JointImpedance if settings.feedforward else PDGravity
+        self._impedance = kind(arm, *self._soft)
+        self._rate = settings.gravity_damping
+        self._cartesian = _cartesian(arm, settings) if settings.frame else None
+        self._pose, self._posture = np.zeros((4, 3)), np.zeros(n)
+
+    def use(self, arm: Arm) -> None:
+        """Go on with an arm of the same joints."""
+        for law in (self._gravity, self._tracking, self._impedance):
+            law.use(arm)
+        if self._cartesian is not None:
+            self._cartesian.use(arm)
+
+    def rest_at(self, qpos: Array) -> None:
+        """Keep the frame where it is at a position (nv,), with that posture.
+
+        Gains of mode impedance that are not given are those that suit this position.
+        """
+        self._posture[:] = qpos
+        self._impedance.set_gains(*self._soft_gains(self._inertia(qpos, mass_matrix).diagonal()))
+        if self._cartesian is not None:
+            self._pose[:] = self._cartesian.pose(qpos)
+
+    def set_pose(self, pose: Array, qpos: Array) -> str:
+        """Move the pose of the frame (4, 3); return why it is refused, or nothing.
+
+        Args:
+            pose: rows of a rotation matrix, then the position [m].
+            qpos: (nv,) where the joints are.
+        """
+        if self._cartesian is None:
+            return "parameter 'impedance.frame' names no link, so the joints are controlled"
+        if np.shape(pose) != (4, 3) or not np.isfinite(pose).all():
+            return "the pose is not finite"
+        off = float(np.abs(pose[:3] @ pose[:3].T - np.eye(3)).max())
+        if not (off <= ORTHONORMAL and np.linalg.det(pose[:3]) > 0.0):
+            return "the first three rows of the pose are no rotation matrix"
+        here = self._cartesian.pose(qpos)
+        for what, other in (("the one before", self._pose), ("where the frame is", here)):
+            away = float(np.linalg.norm(pose[3] - other[3]))
+            turned = Rotation.from_matrix(pose[:3] @ other[:3].T).magnitude()
+            if not (away <= FARTHEST and turned <= MOST_TURNED):
+                return (
+                    f"the pose is {away:.3g} m and {turned:.3g} rad from {what}; at most "
+                    f"{FARTHEST:g} m and {MOST_TURNED:g} rad are allowed"
+                )
+        self._pose[:] = pose
+        return ""
+
+    def _inertia(self, qpos: Array, of: Callable[[Model, Data], Array]) -> Array:
+        """Return an inertia of the arm at a position."""
+        arm = self._gravity.arm
+        arm.d.qpos[:] = qpos
+        return of(arm.m, arm.d)
+
+    def _soft_gains(self, inertia: Array) -> tuple[Array, Array]:
+        stiffness = np.where(self._soft[0] > 0.0, self._soft[0], self.gains[0] * inertia)
+        critical = 2.0 * np.sqrt(stiffness * inertia)
+        return stiffness, np.where(self._soft[1] > 0.0, self._soft[1], critical)
+
+    def why_shaky(self, mode: str, qpos: Array, dt: float, limits: Limits) -> str:
+        """Return why the gains of a mode are too much for states every dt [s], or nothing.
+
+        Those of a frame are not judged: its damping suits the inertia by itself.
+        """
+        if mode == "impedance" and self._cartesian is not None:
+            return ""
+        inertia = self._inertia(qpos, reflected_inertia)
+        rows = {
+            "gravity": (0.0 * inertia, self._rate * inertia),
+            "impedance": self._soft_gains(self._inertia(qpos, mass_matrix).diagonal()),
+        }
+        tracking = (self.gains[0] * inertia, self.gains[1] * inertia)
+        stiffness, damping = rows.get(mode, tracking)
+        k = limits.dofs
+        return why_shaky(limits.names, stiffness[k], damping[k], inertia[k], dt)
+
+    def effort(self, mode: str, qpos: Array, qvel: Array, target: Target) -> Array:
+        """Return the efforts (nv,) of a mode, an array of its law."""
+        if mode == "gravity":
+            return self._gravity(qpos, qvel, target)
+        if mode != "impedance":
+            return self._tracking(qpos, qvel, target)
+        if self._cartesian is not None:
+            return self._cartesian(qpos, qvel, self._pose, self._posture)
+        return self._impedance(qpos, qvel, target)
+
+
+def _cartesian(arm: Arm, settings: Settings) -> CartesianImpedance:
+    return CartesianImpedance(
+        arm,
+        settings.frame,
+        settings.cartesian_stiffness,
+        settings.damping_ratio,
+        settings.null_stiffness,
+        settings.null_damping,
+    )

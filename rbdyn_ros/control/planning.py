@@ -1,0 +1,168 @@
+"""Makes paths: of minimum jerk through points, and as fast as limits allow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbdyn_ros.control.arrays import finite, refused, shaped
+from rbdyn_ros.control.paths import Path
+from rbdyn_ros.errors import Finding, ParameterError
+
+Array = NDArray[np.float64]
+
+#: Points of a path nearer to each other are one [s]: polynomials over less are but rounding.
+SHORTEST = 1e-6
+
+
+def quintic(
+    points: ArrayLike,
+    times: ArrayLike,
+    velocities: ArrayLike | None = None,
+    accelerations: ArrayLike | None = None,
+) -> Path:
+    """Return a path of polynomials of fifth degree through points.
+
+    Without velocities it starts and ends at rest, without acceleration, and between has the least
+    integral of the squared jerk: a spline whose derivatives up to the fourth are continuous.
+
+    Args:
+        points: (p, n) positions, p of 2 or more [rad or m].
+        times: (p,) [s].
+        velocities: (p, n) in the points; None: as said.
+        accelerations: likewise; None with velocities: zeros.
+
+    Raises:
+        ParameterError: as Path; or there are fewer than two points, or accelerations alone.
+
+    Source: Flash, Hogan, The coordination of arm movements, 1985 (minimum jerk); its solution
+    through points is the spline of fifth degree, de Boor, A practical guide to splines, 1978.
+    """
+    plain = Path(times, points)
+    if len(plain.times) < 2:
+        raise refused("points", "a quintic path needs two points or more, got 1")
+    if velocities is not None:
+        if accelerations is None:
+            accelerations = np.zeros(plain.positions.shape)
+        return Path(times, points, velocities, accelerations)
+    if accelerations is not None:
+        raise refused("velocities", "a path with accelerations needs velocities too")
+    return Path(times, points, *_least_jerk(plain))
+
+
+def _least_jerk(plain: Path) -> tuple[Array, Array]:
+    """Return velocities and accelerations in the points, (p, n) each."""
+    from scipy.interpolate import make_interp_spline  # slow to import
+
+    still = np.zeros(plain.positions.shape[1])
+    at_rest = [(1, still), (2, still)]
+    # the times as parts of the duration, for the condition of the equations
+    start, duration = plain.times[0], plain.duration
+    parts = (plain.times - start) / duration
+    try:
+        spline = make_interp_spline(parts, plain.positions, k=5, bc_type=(at_rest, at_rest))
+    except (ValueError, np.linalg.LinAlgError):
+        text = "the times of the path are too uneven for a spline through its points"
+        raise refused("times", text) from None
+    found = [spline(parts, k) / duration**k for k in (1, 2)]
+    for rates in found:
+        rates[[0, -1]] = 0.0
+    return found[0], found[1]
+
+
+def time_optimal(
+    points: ArrayLike,
+    velocity: ArrayLike,
+    acceleration: ArrayLike,
+    jerk: ArrayLike | None = None,
+) -> Path:
+    """Return the fastest path within limits that comes to rest in every point.
+
+    All joints arrive in a point together, those with less to do along a straight line with the
+    others where their limits allow that without loss of time. It is the trajectory of the library
+    ruckig: its pieces of constant jerk are those of the path, but for pieces shorter than
+    SHORTEST, which are left out.
+
+    Args:
+        points: (p, n) positions [rad or m]; the path starts in the first one at time 0.
+        velocity: limit, one number or one for each joint [rad/s or m/s].
+        acceleration: likewise [rad/s^2 or m/s^2].
+        jerk: likewise [rad/s^3 or m/s^3]; None: the acceleration may jump.
+
+    Raises:
+        ParameterError: points or limits that are no numbers, or limits that are not positive;
+            ruckig is not installed, or finds no trajectory.
+
+    Source: Berscheid, Kroeger, Jerk-limited real-time trajectory generation with arbitrary target
+    states, 2021.
+    """
+    places = finite("points of a path", points)
+    if places.ndim != 2 or 0 in places.shape:
+        raise refused("points", f"points have the shape {places.shape}; allowed is (p, n)")
+    n = places.shape[1]
+    limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
+    checked = [_limit(name, limit, n) for name, limit in limits.items()]
+    times, rows = [np.zeros(1)], [np.stack([places[:1], np.zeros((1, n))])]
+    for i in range(len(places) - 1):
+        found = _segment(places[i], places[i + 1], checked, i)
+        if found is not None:
+            times.append(times[-1][-1] + found[0])
+            rows.append(found[1])
+    whole = np.concatenate(rows, axis=1)
+    return Path(np.concatenate(times), whole[0], whole[1])
+
+
+def _segment(start: Array, goal: Array, limits: list[Array], i: int) -> tuple[Array, Array] | None:
+    """Return times and (positions, velocities) after the start, or None where nothing moves."""
+    trajectory = _trajectory(start, goal, limits, i)
+    if trajectory.duration < SHORTEST:
+        return None
+    (profiles,) = trajectory.profiles
+    ends = np.unique(np.concatenate([np.cumsum(profile.t) for profile in profiles]))
+    times: list[float] = []
+    for t in ends[ends < trajectory.duration - SHORTEST].tolist():
+        if t - (times[-1] if times else 0.0) >= SHORTEST:
+            times.append(t)
+    states = [trajectory.at_time(t)[:2] for t in times]
+    rows = np.array([*states, (goal, np.zeros(len(goal)))])
+    return np.array([*times, trajectory.duration]), rows.swapaxes(0, 1)
+
+
+def _trajectory(start: Array, goal: Array, limits: list[Array], i: int) -> Any:
+    """Return ruckig's trajectory from rest to rest."""
+    try:
+        import ruckig
+    except ModuleNotFoundError:
+        text = (
+            "time-optimal paths need ruckig, which is not installed: "
+            'pip install "rbdyn_ros[control]"'
+        )
+        raise ParameterError(Finding("no-ruckig", text)) from None
+    given = ruckig.InputParameter(len(start))
+    given.current_position, given.target_position = start.tolist(), goal.tolist()
+    given.max_velocity, given.max_acceleration, given.max_jerk = (x.tolist() for x in limits)
+    given.synchronization = ruckig.Synchronization.Phase
+    trajectory = ruckig.Trajectory(len(start))
+    try:
+        result = ruckig.Ruckig(len(start)).calculate(given, trajectory)
+        fine = result in (ruckig.Result.Working, ruckig.Result.Finished)
+    except (ruckig.RuckigError, ValueError):  # it refuses some numbers, and some with odd results
+        fine = False
+    if not fine:
+        text = (
+            f"ruckig finds no trajectory from point {i} to point {i + 1} of the path; allowed are "
+            "points and limits of the size that robots have"
+        )
+        raise refused("points", text)
+    return trajectory
+
+
+def _limit(name: str, limit: ArrayLike | None, n: int) -> Array:
+    if limit is None and name == "jerk":
+        return np.full(n, np.inf)
+    values = shaped(f"{name} limit", np.nan if limit is None else limit, (n,))
+    if not (values > 0.0).all():
+        raise refused(name, f"{name} limit has {values.min():g} in it; allowed is more than 0")
+    return values

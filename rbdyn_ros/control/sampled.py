@@ -1,0 +1,37 @@
+"""Gains against the rate of the states: what is too stiff for it shakes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: D dt / I and sqrt(K / I) dt of a joint at most. A sampled damper without any delay shakes from
+#: D dt / I = 2 on; from a state to its effort pass one or two periods, each of which halves that.
+LARGEST = 0.5
+
+
+def why_shaky(
+    names: Sequence[str], stiffness: Array, damping: Array, inertia: Array, dt: float
+) -> str:
+    """Return which joint would shake and why, or nothing.
+
+    Args:
+        names: of the joints (n).
+        stiffness: (n,) [N m/rad or N/m].
+        damping: (n,) [N m s/rad or N s/m].
+        inertia: (n,) that a motor feels with all other joints free [kg m^2 or kg].
+        dt: from a state to the next [s].
+    """
+    rates = np.maximum(damping / inertia, np.sqrt(stiffness / inertia)) * dt
+    k = int(rates.argmax())
+    if rates[k] <= LARGEST:
+        return ""
+    return (
+        f"joint '{names[k]}' would shake: stiffness {stiffness[k]:.4g} and damping "
+        f"{damping[k]:.4g} on an inertia of {inertia[k]:.3g} need states at "
+        f"{rates[k] / dt / LARGEST:.0f} Hz at least; they come at {1.0 / dt:.0f} Hz"
+    )

@@ -1,0 +1,118 @@
+"""Kernels of paths: where one is at a time, and how fast it becomes between its points.
+
+Nodes (3, p, n) are positions, velocities and accelerations in the points.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rbdyn_ros.control.kernels import kernel
+from rbdyn_ros.engine.hermite import hermite
+
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Cube, Matrix, Vector
+
+#: Halvings of a piece of a segment: as far as the numbers reach.
+HALVINGS = 60
+
+
+@kernel
+def sample(times: Vector, nodes: Cube, order: int, t: float, rows: Matrix) -> None:
+    """Write position, velocity and acceleration at the time t, (3, n); at rest outside."""
+    last = len(times) - 1
+    if t < times[0] or t >= times[last]:
+        i = 0 if t < times[0] else last
+        for k in range(rows.shape[1]):
+            rows[0, k], rows[1, k], rows[2, k] = nodes[0, i, k], 0.0, 0.0
+        return
+    i = _segment(times, t, last)
+    h = times[i + 1] - times[i]
+    x = (t - times[i]) / h
+    for k in range(rows.shape[1]):
+        rows[0, k], rows[1, k], rows[2, k] = _between(nodes, order, i, k, x, h)
+
+
+@kernel
+def _segment(times, t, last):
+    """Return the point before the time t, by bisection."""
+    low, high = 0, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        if times[middle] <= t:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _between(nodes, order, i, k, x, h):
+    """Return position, velocity, acceleration of a joint at the part x of a segment."""
+    first = nodes[0, i, k], nodes[1, i, k], nodes[2, i, k]
+    last = nodes[0, i + 1, k], nodes[1, i + 1, k], nodes[2, i + 1, k]
+    return hermite(order, x, h, first, last)
+
+
+@kernel
+def write_peaks(times: Vector, nodes: Cube, order: int, peaks: Matrix) -> None:
+    """Write the largest velocities and accelerations between the points, (2, n)."""
+    for i in range(len(times) - 1):
+        h = times[i + 1] - times[i]
+        for k in range(peaks.shape[1]):
+            low, high = _jerk_roots(nodes, order, i, k, h)
+            _climb(nodes, order, i, k, h, 0.0, low, peaks)
+            _climb(nodes, order, i, k, h, low, high, peaks)
+            _climb(nodes, order, i, k, h, high, 1.0, peaks)
+
+
+@kernel
+def _jerk_roots(nodes, order, i, k, h):
+    """Return where in a segment the acceleration, a cubic of x, turns: 0 <= low <= high <= 1."""
+    a0 = _between(nodes, order, i, k, 0.0, h)[2]
+    a1 = _between(nodes, order, i, k, 1.0 / 3.0, h)[2]
+    a2 = _between(nodes, order, i, k, 2.0 / 3.0, h)[2]
+    a3 = _between(nodes, order, i, k, 1.0, h)[2]
+    # Newton's forward differences; with s = 3 x the jerk is A s^2 + B s + C
+    d1, d2, d3 = a1 - a0, a2 - 2.0 * a1 + a0, a3 - 3.0 * a2 + 3.0 * a1 - a0
+    A, B, C = 0.5 * d3, d2 - d3, d1 - 0.5 * d2 + d3 / 3.0
+    square = B * B - 4.0 * A * C
+    if not square >= 0.0:
+        return 0.0, 1.0
+    q = -0.5 * (B + np.copysign(np.sqrt(square), B))
+    first, second = _inside(q / A), _inside(C / q)
+    return min(first, second), max(first, second)
+
+
+@kernel
+def _inside(s):
+    """Return a root as a part of the segment; one outside, or none, as an end of it."""
+    return min(s / 3.0, 1.0) if s > 0.0 else 0.0
+
+
+@kernel
+def _climb(nodes, order, i, k, h, low, high, peaks):
+    """Take in a piece in which the acceleration is monotone: its ends, and where it is 0."""
+    start, end = _between(nodes, order, i, k, low, h), _between(nodes, order, i, k, high, h)
+    _raise(peaks, k, start)
+    _raise(peaks, k, end)
+    if (start[2] > 0.0) == (end[2] > 0.0):
+        return
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if (_between(nodes, order, i, k, middle, h)[2] > 0.0) == (start[2] > 0.0):
+            low = middle
+        else:
+            high = middle
+    _raise(peaks, k, _between(nodes, order, i, k, low, h))
+
+
+@kernel
+def _raise(peaks, k, state):
+    for r in range(2):
+        value = abs(state[r + 1])
+        if not value < np.inf:  # NaN too
+            value = np.inf
+        peaks[r, k] = max(peaks[r, k], value)

@@ -1,0 +1,38 @@
+"""Where the joints should be."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+class Target:
+    """Position, velocity and acceleration of all joints.
+
+    Args:
+        nv: number of joints.
+        qpos: (nv,) where they should rest; None: at 0.
+
+    Attributes:
+        rows: (3, nv), one memory with the following.
+        qpos, qvel, qacc: (nv,) [rad or m; per s; per s^2].
+    """
+
+    __slots__ = ("qacc", "qpos", "qvel", "rows")
+
+    def __init__(self, nv: int, qpos: ArrayLike | None = None) -> None:
+        self.rows = np.zeros((3, nv))
+        self.qpos, self.qvel, self.qacc = self.rows
+        if qpos is not None:
+            self.rest_at(qpos)
+
+    def let_go(self, dofs: NDArray[np.int64], qpos: Array, qvel: Array) -> None:
+        """Want of some degrees of freedom what they do at a state (nv,), whatever it is."""
+        self.qpos[dofs], self.qvel[dofs], self.qacc[dofs] = qpos[dofs], qvel[dofs], 0.0
+
+    def rest_at(self, qpos: ArrayLike) -> None:
+        """Stay at a position (nv,)."""
+        self.rows[1:] = 0.0
+        self.qpos[:] = qpos

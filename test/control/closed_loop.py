@@ -1,0 +1,167 @@
+"""An arm of our engine and a Controller in one loop, without ROS and without waiting.
+
+The arm takes what the controller answers; until then and after silence it holds itself. The
+clocks are counted, so that a run repeats to the last bit.
+"""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+from support import robots
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.arm import Arm, mounted_gravity
+from rbdyn_ros.control.controller import Controller
+from rbdyn_ros.control.gate import GateSettings, SafetyGate
+from rbdyn_ros.control.laws import GravityCompensation
+from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.control.settings import Settings
+from rbdyn_ros.control.target import Target
+
+SEVEN = "seven_dof_arm.urdf"
+FILES = ("ur5_robot.urdf", "panda.urdf", "kinova.urdf", SEVEN)
+#: A posture within all limits, in which no two joints are aligned and gravity is felt.
+BENT = {
+    "ur5_robot.urdf": (0.3, -0.9, 1.1, -0.7, 0.5, 0.4),
+    "panda.urdf": (0.3, -0.6, 0.4, -1.7, 0.5, 1.4, 0.2, 0.01),
+    "kinova.urdf": (0.3, 2.2, 1.4, 0.5, 2.1, 0.2),
+    SEVEN: (0.3, 0.6, 0.4, -0.7, 0.5, 0.4, 0.2),
+}
+MS = 1_000_000
+#: What the steady clock shows at the start [ns].
+START = 5_000 * MS
+#: After so long without commands the arm's own controller takes over [s].
+WATCHDOG = 0.15
+
+
+def path_of(file):
+    return (
+        Path(__file__).parents[2] / "config/robots" / file if file == SEVEN else robots.find(file)
+    )
+
+
+def model(file="ur5_robot.urdf", damped=False):
+    """Return a Model with mimic joints as they are."""
+    m = rb.load_urdf(path_of(file))
+    m.opt.passive = damped
+    return m
+
+
+@dataclasses.dataclass
+class Trace:
+    """What happened, one row a tick; an effort of NaN: the controller was silent."""
+
+    time: np.ndarray
+    qpos: np.ndarray
+    qvel: np.ndarray
+    effort: np.ndarray
+    target: np.ndarray
+
+
+class ClosedLoop:
+    """Steps an arm and a controller in turn.
+
+    Args:
+        m: the controller's idea of the arm.
+        plant: the arm; None: m itself.
+        mode: in which it starts, disarmed.
+        mounting, gravity: of both.
+        gate: keywords of GateSettings.
+        arm: keywords of Arm.
+        settings: keywords of Settings; dry_run is False unless told.
+    """
+
+    def __init__(
+        self,
+        m,
+        plant=None,
+        mode="gravity",
+        qpos=None,
+        mounting=(0, 0, 0),
+        gravity=(0, 0, -9.81),
+        gate=None,
+        arm=None,
+        names=(),
+        **settings,
+    ):
+        self.plant = (m if plant is None else plant).replaced()
+        self.plant.opt.gravity = tuple(mounted_gravity(mounting, gravity).tolist())
+        self.d = rb.make_data(self.plant)
+        self.d.qpos[:] = BENT[next(f for f in FILES if m.name in f)] if qpos is None else qpos
+        self.bare = Arm(self.plant, gravity, mounting)
+        self.watchdog, self.silence = GravityCompensation(self.bare, 20.0), 0.0
+        known = Arm(m, gravity, mounting, **(arm or {}))
+        self.gate = SafetyGate(m, Limits.of(m, names), GateSettings(**(gate or {})))
+        self.controller = Controller(known, self.gate, Settings(**{"dry_run": False} | settings))
+        self.names = list(known.names)
+        self.dofs = self.gate.limits.dofs
+        self.now, self.h = START, 0.001
+        self.applied = np.zeros(m.nv)
+        self.push = np.zeros(m.nv)
+        self.answer, self.publish, self.watched = None, True, START
+        self.hold()
+        assert self.controller.set_mode(mode) == ""
+
+    def hold(self):
+        """Let the arm's own controller bring it to rest."""
+        self.applied[:] = self.watchdog(self.d.qpos, self.d.qvel, Target(self.plant.nv))
+
+    def state(self, **changes):
+        """Return the arguments of on_state now."""
+        given = {
+            "names": self.names,
+            "position": self.d.qpos.copy(),
+            "velocity": self.d.qvel.copy(),
+            "effort": self.applied.copy(),
+            "stamp": self.now,
+            "arrival": self.now,
+        }
+        return given | changes
+
+    def tell(self, **changes):
+        """Give the controller a state; return its answer."""
+        return self.controller.on_state(**self.state(**changes))
+
+    def tick(self, **changes):
+        """Tell the state, watch as often as the node does, apply what comes, step."""
+        c = self.controller
+        self.answer = self.tell(**changes) if self.publish else None
+        if self.now - self.watched >= 10 * MS:
+            watched = c.on_watch(self.now, (self.now - self.watched) * 1e-9)
+            self.watched = self.now
+            self.answer = watched if self.answer is None else self.answer
+        self.silence = self.silence + self.h if self.answer is None else 0.0
+        if not c.armed or c.settings.dry_run or self.silence > WATCHDOG:
+            self.hold()
+        elif self.answer is not None:
+            self.applied[self.dofs] = self.answer
+            if c.arm.robot_compensates_gravity:
+                self.applied += self.bare.gravity_effort(self.d.qpos, np.empty(len(self.d.qpos)))
+        self.d.qfrc_applied[:] = self.applied + self.push
+        rb.step(self.plant, self.d, round(self.h / self.plant.opt.timestep))
+        self.now += int(self.h * 1e9)
+
+    def run(self, duration, **changes):
+        """Run for a while [s]; return its Trace."""
+        rows = []
+        for _ in range(round(duration / self.h)):
+            q, v = self.d.qpos.copy(), self.d.qvel.copy()
+            self.tick(**changes)
+            answer = np.full(len(self.dofs), np.nan) if self.answer is None else self.answer.copy()
+            target = self.controller.progress().desired[0]
+            rows.append((self.now * 1e-9 - self.h, q, v, answer, target))
+        return Trace(*(np.array(column) for column in zip(*rows, strict=True)))
+
+    def arm(self):
+        """Let it settle, and arm it."""
+        self.run(0.02)
+        assert self.controller.try_arm(self.now) == ""
+        return self
+
+
+def armed(file=FILES[0], mode="gravity", settle=0.6, **keywords):
+    """Return a loop that is armed and past its start."""
+    loop = ClosedLoop(model(file), mode=mode, **keywords).arm()
+    loop.run(settle)
+    return loop

@@ -1,0 +1,462 @@
+"""Cartesian impedance against Pinocchio's terms, matrix functions of SciPy, and simulation."""
+
+import functools
+import re
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.linalg
+from scipy.spatial.transform import Rotation
+from support import robots
+
+import rbdyn_ros as rb
+from rbdyn_ros.control import frame_stiffness
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.cartesian import CartesianImpedance
+from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.errors import ModelError, ParameterError
+
+K = np.array([20.0, 25.0, 30.0, 900.0, 1000.0, 1300.0])
+SEVEN = "seven_dof_arm.urdf"
+FOLDER = Path(__file__).parents[2] / "config/robots"
+ARMS = {"ur5_robot.urdf": "tool0", "panda.urdf": "panda_hand", SEVEN: "tool_flange"}
+each_arm = pytest.mark.parametrize("file", ARMS)
+#: Where none of these is near a singular posture.
+BENT = np.array([0.3, -0.6, 0.4, -1.7, 0.5, 1.4, 0.2, 0.01, 0.02])
+
+
+def source(file):
+    return FOLDER / file if file == SEVEN else robots.find(file)
+
+
+@functools.cache
+def model(file):
+    m = robots.load(source(file))
+    m.opt.passive = False
+    return m
+
+
+def four_joints():
+    """Return an arm that cannot take any pose: two turns, two of their planes alike."""
+    links, joints = ['<link name="l0"/>'], []
+    for k, axis in enumerate(("0 0 1", "0 1 0", "0 1 0", "1 0 0")):
+        links.append(
+            f'<link name="l{k + 1}"><inertial><origin xyz="0 0 0.15"/><mass value="{4 - k}"/>'
+            '<inertia ixx="0.03" iyy="0.04" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        )
+        joints.append(
+            f'<joint name="j{k}" type="continuous"><origin xyz="0 0 0.3"/><parent link="l{k}"/>'
+            f'<child link="l{k + 1}"/><axis xyz="{axis}"/></joint>'
+        )
+    return rb.load_urdf(f'<robot name="four">{"".join(links + joints)}</robot>')
+
+
+def state(m, seed=0):
+    rng = np.random.default_rng(seed)
+    qpos = BENT[: m.nv] + rng.normal(size=m.nv) * 0.1
+    return qpos, rng.normal(size=m.nv), rng
+
+
+def moved(pose, turn, shift):
+    """Return a pose that is turned about world axes and shifted."""
+    turned = Rotation.from_rotvec(turn).as_matrix() @ pose[:3]
+    return np.vstack([turned, pose[3] + shift])
+
+
+def terms(m, qpos, qvel, frame, gravity=True):
+    """Return J, M and C qvel + g."""
+    d = rb.make_data(m)
+    d.qpos[:], d.qvel[:] = qpos, qvel
+    J, M = rb.frame_jacobian(m, d, frame), np.linalg.inv(rb.inverse_mass_matrix(m, d))
+    return J, M, rb.bias_term(m, d) if gravity else rb.coriolis_term(m, d)
+
+
+def joint_damping(J, M, stiffness, ratio):
+    """Return 2 ratio M^1/2 (M^-1/2 J^T K J M^-1/2)^1/2 M^1/2: J^T D J, never singular."""
+    root = scipy.linalg.sqrtm(M).real
+    back = np.linalg.inv(root)
+    values, vectors = np.linalg.eigh(back @ J.T @ np.diag(stiffness) @ J @ back)
+    frequencies = np.sqrt(np.maximum(values, 0.0))
+    return 2.0 * ratio * root @ (vectors * frequencies) @ vectors.T @ root
+
+
+# the law
+
+
+@each_arm
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_the_law_of_pinocchios_terms(file, seed):
+    twins = pytest.importorskip("support.pinocchio_quantities")
+    m, frame = model(file), ARMS[file]
+    qpos, qvel, rng = state(m, seed)
+    arm = Arm(m)
+    law = CartesianImpedance(arm, frame, K, 0.7, 12.0, 1.5)
+    turn, shift, posture = (
+        0.3 * rng.normal(size=3),
+        0.1 * rng.normal(size=3),
+        rng.normal(size=m.nv),
+    )
+    d = arm.d
+    d.qpos[:], d.qvel[:] = qpos, qvel
+    theirs = twins.Quantities(arm.m, d, twins.pin.buildModelFromUrdf(str(source(file))))
+    J, M = theirs.jacobian(frame, "local_world_aligned"), theirs.mass_matrix()
+    # the pencil of K and the operational inertia: both are diagonal in the same coordinates
+    Lambda = np.linalg.inv(J @ np.linalg.solve(M, J.T))
+    squares, vectors = scipy.linalg.eigh(np.diag(K), Lambda)
+    Q = np.linalg.inv(vectors).T
+    D = Q @ np.diag(2.0 * 0.7 * np.sqrt(squares)) @ Q.T
+    P = np.eye(m.nv) - np.linalg.solve(M, J.T @ Lambda @ J)
+    expected = J.T @ (K * np.concatenate([turn, shift]) - D @ J @ qvel)
+    expected += P.T @ (12.0 * (posture - qpos) - 1.5 * P @ qvel) + theirs.nle()
+    effort = law(qpos, qvel, moved(law.pose(qpos), turn, shift), posture)
+    # three inverses of matrices whose condition is up to 1e4
+    np.testing.assert_allclose(effort, expected, rtol=0.0, atol=1e-9 * np.abs(expected).max())
+
+
+@each_arm
+def test_the_null_space_does_not_accelerate_the_frame(file):
+    m, frame = model(file), ARMS[file]
+    arm = Arm(m)
+    gains = np.linspace(5.0, 20.0, m.nv)
+    law = CartesianImpedance(arm, frame, K, 0.7, gains, 0.1 * gains)
+    without = CartesianImpedance(arm, frame, K, 0.7)
+    for seed in range(5):
+        qpos, qvel, rng = state(m, seed)
+        pose, posture = law.pose(qpos), rng.normal(size=m.nv)
+        null = law(qpos, qvel, pose, posture) - without(qpos, qvel, pose, posture)
+        J, M, _ = terms(arm.m, qpos, qvel, frame)
+        np.testing.assert_allclose(J @ np.linalg.solve(M, null), 0.0, atol=1e-10)
+        if m.nv > 6:
+            assert np.abs(null).max() > 0.1
+        else:
+            np.testing.assert_allclose(null, 0.0, atol=1e-10)
+
+
+@each_arm
+def test_damping_and_null_damping_take_energy_away(file):
+    m = model(file)
+    arm = Arm(m)
+    gains = np.linspace(0.1, 3.0, m.nv)  # very different ones, for which P^T d alone would drive
+    law = CartesianImpedance(arm, ARMS[file], K, 0.3, 0.0, gains)
+    for seed in range(20):
+        qpos, qvel, _ = state(m, seed)
+        effort = law(qpos, qvel, law.pose(qpos), qpos) - terms(arm.m, qpos, qvel, ARMS[file])[2]
+        assert qvel @ effort < 0.0
+
+
+def test_directions_without_stiffness_belong_to_the_null_space():
+    m, frame = model(SEVEN), "tool_flange"
+    arm = Arm(m)
+    place_only = np.array([0.0, 0.0, 0.0, 900.0, 1000.0, 1300.0])
+    law = CartesianImpedance(arm, frame, place_only, 0.7, 10.0)
+    without = CartesianImpedance(arm, frame, place_only, 0.7)
+    qpos, qvel, rng = state(m)
+    pose, posture = law.pose(qpos), rng.normal(size=m.nv)
+    null = law(qpos, qvel, pose, posture) - without(qpos, qvel, pose, posture)
+    J, M, _ = terms(arm.m, qpos, qvel, frame)
+    acceleration = J @ np.linalg.solve(M, null)
+    np.testing.assert_allclose(acceleration[3:], 0.0, atol=1e-10)
+    assert np.abs(acceleration[:3]).max() > 1.0
+
+
+# the error of the pose
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-7, 1e-3, 1.0, 3.0, np.pi - 1e-4])
+def test_the_turn_is_that_of_scipy(angle):
+    m, frame = model("ur5_robot.urdf"), "tool0"
+    law = CartesianImpedance(Arm(m), frame, K)
+    qpos = BENT[:6]
+    J, _, bias = terms(law.arm.m, qpos, np.zeros(6), frame)
+    for axis in [*np.eye(3), [0.6, 0.0, -0.8], [-0.48, 0.64, 0.6]]:
+        turn = angle * np.array(axis)
+        effort = law(qpos, np.zeros(6), moved(law.pose(qpos), turn, np.zeros(3)), qpos)
+        wrench = np.linalg.solve(J.T, effort - bias)
+        # the axis of nearly half a turn is known to the root of the rounding
+        np.testing.assert_allclose(wrench[:3] / K[:3], turn, atol=1e-7 if angle > 3.1 else 1e-12)
+        np.testing.assert_allclose(wrench[3:], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("short", [0.0, 1e-9])
+@pytest.mark.parametrize("axis", [*np.eye(3), np.array([0.6, 0.0, -0.8])])
+def test_half_a_turn_is_taken_in_one_sense_or_the_other(axis, short):
+    m = model("ur5_robot.urdf")
+    law = CartesianImpedance(Arm(m), "tool0", K)
+    qpos = BENT[:6]
+    J, _, bias = terms(law.arm.m, qpos, np.zeros(6), "tool0")
+    pose = moved(law.pose(qpos), (np.pi - short) * axis, np.zeros(3))
+    turn = np.linalg.solve(J.T, law(qpos, np.zeros(6), pose, qpos) - bias)[:3] / K[:3]
+    np.testing.assert_allclose(np.abs(turn), np.pi * np.abs(axis), atol=1e-6)
+
+
+# motion
+
+
+def closed_loop(law, qpos):
+    """Return the state matrix at rest in the wanted pose; central differences."""
+    m, n, h = law.arm.m, law.arm.m.nv, 1e-5
+    pose, d = law.pose(qpos), rb.make_data(law.arm.m)
+    A = np.zeros((2 * n, 2 * n))
+    A[:n, n:] = np.eye(n)
+
+    def acceleration(x):
+        d.qpos[:], d.qvel[:] = qpos + x[:n], x[n:]
+        d.qfrc_applied[:] = law(d.qpos, d.qvel, pose, qpos)
+        rb.forward_dynamics(m, d)
+        return d.qacc.copy()
+
+    for k in range(2 * n):
+        x = np.zeros(2 * n)
+        x[k] = h
+        A[n:, k] = (acceleration(x) - acceleration(-x)) / (2.0 * h)
+    return A
+
+
+def ratios(A):
+    """Return the damping ratios of what swings, and how many other eigenvalues there are."""
+    values = np.linalg.eigvals(A)
+    swinging = values[values.imag > 1e-3]
+    return -swinging.real / np.abs(swinging), len(values) - 2 * len(swinging)
+
+
+@pytest.mark.parametrize("ratio", [0.1, 0.7, 0.9])
+@pytest.mark.parametrize(("file", "modes_number"), [("ur5_robot.urdf", 6), (None, 4)])
+def test_every_mode_decays_with_the_damping_ratio(file, modes_number, ratio):
+    m = model(file) if file else four_joints()
+    law = CartesianImpedance(Arm(m), ARMS.get(file, "l4"), K, ratio)
+    found, rest = ratios(closed_loop(law, BENT[: m.nv]))
+    assert (len(found), rest) == (modes_number, 0)
+    np.testing.assert_allclose(found, ratio, rtol=1e-5)  # differences of h^2, and rounding / h
+
+
+def test_what_the_frame_leaves_free_swings_on_the_posture():
+    m = model(SEVEN)
+    law = CartesianImpedance(Arm(m), "tool_flange", K, 0.7, 30.0, 0.2)
+    found, rest = ratios(closed_loop(law, BENT[:7]))
+    assert (len(found), rest) == (7, 0)
+    slow = found[np.abs(found - 0.7) > 1e-4]
+    assert len(slow) == 1  # six as the frame should, the elbow as the posture's gains have it
+    J, M, _ = terms(law.arm.m, BENT[:7], np.zeros(7), "tool_flange")
+    z = scipy.linalg.null_space(J)[:, 0]
+    inertia = z @ M @ z
+    assert slow[0] == pytest.approx(
+        0.2 * (z @ z) / (2.0 * np.sqrt(30.0 * (z @ z) * inertia)), 1e-4
+    )
+
+
+def simulate(law, qpos, pose, posture, wrench, seconds):
+    """Return where the arm comes to with a wrench [torque; force] on the frame."""
+    m = law.arm.m.replaced()
+    d = rb.make_data(m)
+    d.qpos[:] = qpos
+    frame = m.frame_names[law._frame]
+    body = m.frame_bodyid[law._frame]
+    m.opt.timestep = 0.001
+    for _ in range(round(seconds / m.opt.timestep)):
+        rb.kinematics(m, d)
+        arm = law.pose(d.qpos)[3] - d.xipos[body]
+        d.xfrc_applied[body, :3] = wrench[3:]
+        d.xfrc_applied[body, 3:] = wrench[:3] + np.cross(arm, wrench[3:])
+        d.qfrc_applied[:] = law(d.qpos, d.qvel, pose, posture)
+        rb.step(m, d)
+    assert np.abs(d.qvel).max() < 1e-6, f"{frame} is still moving"
+    return d.qpos.copy()
+
+
+@pytest.mark.parametrize("file", ["ur5_robot.urdf", SEVEN])
+def test_a_wrench_moves_the_frame_by_the_compliance(file):
+    m = model(file)
+    law = CartesianImpedance(Arm(m), ARMS[file], K, 1.0, 20.0, 4.0)
+    qpos = BENT[: m.nv].copy()
+    pose, wrench = law.pose(qpos), np.array([0.02, -0.03, 0.01, 1.5, 0.7, -1.1])
+    # a posture of its own must not show in the frame
+    qpos = simulate(law, qpos, pose, qpos + 0.05, wrench, 6.0)
+    moved_to = law.pose(qpos)
+    turn = Rotation.from_matrix(moved_to[:3] @ pose[:3].T).as_rotvec()
+    np.testing.assert_allclose(turn, wrench[:3] / K[:3], atol=1e-7)
+    np.testing.assert_allclose(moved_to[3] - pose[3], wrench[3:] / K[3:], atol=1e-7)
+    if m.nv > 6:
+        assert np.abs(qpos - BENT[: m.nv]).max() > 0.01
+
+
+def test_it_reaches_a_pose_some_way_away():
+    m = model("panda.urdf")
+    law = CartesianImpedance(Arm(m), "panda_hand", K, 1.0, 5.0, 3.0)
+    pose = moved(law.pose(BENT), [0.3, -0.2, 0.4], [0.0, -0.2, -0.1])
+    qpos = simulate(law, BENT.copy(), pose, BENT, np.zeros(6), 15.0)
+    np.testing.assert_allclose(law.pose(qpos), pose, atol=1e-6)
+
+
+# singular postures, few joints
+
+
+def efforts_along(law, start, way, steps):
+    """Return the efforts at states in a row, the rest as it was."""
+    n = len(start)
+    posture, qvel = start + 0.4, np.linspace(0.5, -1.0, n)
+    pose = moved(law.pose(start), [0.1, 0.2, -0.1], [0.05, 0.02, -0.04])
+    places = start + np.linspace(-1.0, 1.0, steps)[:, None] * way
+    return np.array([law(qpos, qvel, pose, posture).copy() for qpos in places])
+
+
+@pytest.mark.parametrize(
+    ("file", "joint", "singular"),
+    [
+        ("ur5_robot.urdf", 2, [0.3, -0.6, 0.0, -1.7, 0.5, 1.4]),  # the elbow is stretched
+        ("ur5_robot.urdf", 4, [0.3, -0.6, 1.1, -1.7, 0.0, 1.4]),  # two axes of the wrist are one
+        ("ur5_robot.urdf", 2, [0.0] * 6),
+        (SEVEN, 3, [0.3, 0.6, 0.4, 0.0, 0.5, 1.0, 0.2]),
+        (SEVEN, 3, [0.0] * 7),
+    ],
+)
+def test_efforts_are_finite_and_continuous_through_singular_postures(file, joint, singular):
+    m = model(file)
+    law = CartesianImpedance(Arm(m), ARMS[file], K, 0.7, 20.0, 2.0)
+    way = np.zeros(m.nv)
+    way[joint] = 0.02
+    exact = law(np.array(singular), np.ones(m.nv), law.pose(np.zeros(m.nv)), np.zeros(m.nv))
+    assert np.isfinite(exact).all()
+    jumps = []
+    for steps in (401, 6401):
+        efforts = efforts_along(law, np.array(singular), way, steps)
+        assert np.isfinite(efforts).all()
+        assert np.abs(efforts).max() < 1e3
+        jumps.append(np.abs(np.diff(efforts, axis=0)).max())
+    # sixteen times finer: a jump would stay, a kink goes 16 times, a root 4 times
+    assert jumps[1] < jumps[0] / 3.5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_four_joints(seed):
+    m = four_joints()
+    arm = Arm(m)
+    law = CartesianImpedance(arm, "l4", K, 0.6, 7.0, 1.0)
+    qpos, qvel, rng = state(m, seed)
+    turn, shift = 0.3 * rng.normal(size=3), 0.1 * rng.normal(size=3)
+    effort = law(qpos, qvel, moved(law.pose(qpos), turn, shift), qpos + 1.0)
+    J, M, bias = terms(arm.m, qpos, qvel, "l4")
+    # all four are taken by the frame, so there is no null space
+    expected = J.T @ (K * np.concatenate([turn, shift]))
+    expected += bias - joint_damping(J, M, K, 0.6) @ qvel
+    np.testing.assert_allclose(effort, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_without_any_stiffness_the_joints_keep_to_the_posture():
+    m = four_joints()
+    arm = Arm(m)
+    law = CartesianImpedance(arm, "l4", 0.0, 1.0, 7.0, 2.0)
+    qpos, qvel, _ = state(m)
+    expected = 7.0 * np.ones(4) - 2.0 * qvel + terms(arm.m, qpos, qvel, "l4")[2]
+    effort = law(qpos, qvel, np.zeros((4, 3)), qpos + 1.0)
+    np.testing.assert_allclose(effort, expected, rtol=1e-12)
+
+
+# eigenvalues
+
+
+@pytest.mark.parametrize("rank", range(7))
+def test_diagonalise_is_numpys_eigh(rank):
+    rng = np.random.default_rng(rank)
+    for scale in (1.0, 1e-6, 1e6):
+        X = rng.normal(size=(6, rank)) * np.logspace(0, scale > 1, 6)[:, None] * scale
+        A = X @ X.T
+        W, U = A.copy(), np.empty((6, 6))
+        frame_stiffness.diagonalise(W, U)
+        np.testing.assert_allclose(U @ U.T, np.eye(6), atol=1e-14)
+        np.testing.assert_allclose(U @ np.diag(np.diag(W)) @ U.T, A, atol=1e-14 * np.abs(A).max())
+        largest = np.abs(A).max()
+        expected = np.linalg.eigvalsh(A)
+        np.testing.assert_allclose(np.sort(np.diag(W)), expected, atol=1e-14 * largest)
+
+
+def test_diagonalise_ends_with_what_is_no_number():
+    W, U = np.full((6, 6), np.nan), np.empty((6, 6))
+    frame_stiffness.diagonalise(W, U)
+    W = np.eye(6)  # equal values
+    frame_stiffness.diagonalise(W, U)
+    np.testing.assert_array_equal(U, np.eye(6))
+
+
+# the arm around it
+
+
+def test_what_is_commanded_has_friction_and_not_the_robots_own_gravity():
+    m, frame = model(SEVEN), "tool_flange"
+    plain = CartesianImpedance(Arm(m), frame, K)
+    rubbing = Arm(m, friction=Friction.of(7, 0.5, 1.0), robot_compensates_gravity=True)
+    law = CartesianImpedance(rubbing, frame, K)
+    qpos, qvel, _ = state(m)
+    pose = law.pose(qpos)
+    expected = plain(qpos, qvel, pose, qpos) + rubbing.friction.effort(qvel, np.empty(7))
+    expected -= rubbing.gravity_effort(qpos, np.empty(7))
+    np.testing.assert_allclose(law(qpos, qvel, pose, qpos), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_it_goes_on_with_a_payload():
+    m, frame = model(SEVEN), "tool_flange"
+    arm = Arm(m)
+    loaded = arm.with_payload(frame, 3.0, (0.02, 0.0, 0.1))
+    law, fresh = CartesianImpedance(arm, frame, K), CartesianImpedance(loaded, frame, K)
+    qpos, qvel, _ = state(m)
+    pose = law.pose(qpos)
+    light = law(qpos, qvel, pose, qpos).copy()
+    law.use(loaded)
+    np.testing.assert_array_equal(law(qpos, qvel, pose, qpos), fresh(qpos, qvel, pose, qpos))
+    assert np.abs(law.effort - light).max() > 1.0
+
+
+def test_a_call_allocates_nothing():
+    m = model(SEVEN)
+    law = CartesianImpedance(Arm(m), "tool_flange", K, 0.7, 1.0, 1.0)
+    qpos, qvel, _ = state(m)
+    pose = law.pose(qpos)
+    law(qpos, qvel, pose, qpos)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(2000):
+            law(qpos, qvel, pose, qpos)
+        now, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # the interpreter itself keeps a few small objects: less than one array a call
+    assert now - before < 4096
+    assert peak - before < 4096
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"frame": "l0"}, "link 'l0' is fixed to the world; allowed are links that move"),
+        ({"stiffness": [1.0] * 5}, "stiffness has the shape (5,)"),
+        ({"stiffness": -1.0}, "stiffness is -1.0; allowed are numbers of 0 or more"),
+        ({"stiffness": [np.nan] * 6}, "stiffness is"),
+        ({"damping_ratio": np.inf}, "damping_ratio is"),
+        ({"damping_ratio": -0.1}, "damping_ratio is"),
+        ({"damping_ratio": [1.0, 1.0]}, "damping_ratio is"),
+        ({"damping_ratio": None}, "damping_ratio is"),
+        ({"null_stiffness": [1.0] * 5}, "null_stiffness has the shape (5,)"),
+        ({"null_damping": np.nan}, "null_damping is"),
+    ],
+)
+def test_what_is_no_impedance_is_refused(change, text):
+    arguments = {"frame": "l4", "stiffness": K} | change
+    with pytest.raises(ParameterError, match=re.escape(text)):
+        CartesianImpedance(Arm(four_joints()), **arguments)
+
+
+def test_frames_that_are_not_there():
+    with pytest.raises(ModelError, match="there is no frame 'l5'"):
+        CartesianImpedance(Arm(four_joints()), "l5", K)
+
+
+@pytest.mark.parametrize(
+    ("pose", "posture"),
+    [(np.zeros((3, 4)), np.zeros(4)), (np.zeros((4, 3)), np.zeros(5)), (0.0, 0.0), (None, None)],
+)
+def test_poses_and_postures_of_another_shape(pose, posture):
+    law = CartesianImpedance(Arm(four_joints()), "l4", K)
+    with pytest.raises(ParameterError, match=r"allowed are \(4, 3\) and \(4,\)"):
+        law(np.zeros(4), np.zeros(4), pose, posture)

@@ -1,0 +1,240 @@
+"""Arms that a controller moves: along paths, to poses, and with loads in their hands."""
+
+import numpy as np
+import pytest
+from closed_loop import BENT, FILES, ClosedLoop, armed, model
+from scipy.spatial.transform import Rotation
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.planning import quintic
+from rbdyn_ros.toolbox.frames import frame_pose
+
+Q = np.array(BENT[FILES[0]])
+#: In its hand, and nobody said so: 2 kg, 0.1 m before the flange.
+LOAD = ("tool0", 2.0, (0.0, 0.0, 0.1), (0.0,) * 6)
+
+
+# tracking
+
+
+def rms_error(mode, **settings):
+    loop = armed(mode=mode, **settings)
+    end = Q + np.array([1.0, 0.8, -0.9, 0.7, -1.0, 1.0])
+    assert loop.controller.follow_path(quintic([Q, end], [0.0, 1.0])) == ""
+    trace = loop.run(1.2)
+    assert loop.controller.fault is None
+    np.testing.assert_allclose(loop.d.qpos, end, atol=0.05)
+    return float(np.sqrt(((trace.qpos - trace.target) ** 2).mean()))
+
+
+def test_computed_torque_is_twenty_times_better_than_pd_of_the_same_gains():
+    """PD has the gains times the diagonal of M at the start: N m/rad."""
+    m = model()
+    d = rb.make_data(m)
+    d.qpos[:] = Q
+    inertia = np.diag(rb.mass_matrix(m, d))
+    pd = rms_error(
+        "impedance",
+        feedforward=False,
+        impedance_stiffness=400.0 * inertia,
+        impedance_damping=40.0 * inertia,
+    )
+    computed = rms_error("computed_torque")
+    print(f"RMS: computed torque {1e3 * computed:.3g} mrad, PD {1e3 * pd:.3g} mrad")
+    assert computed < pd / 20.0
+
+
+def test_a_path_may_take_the_place_of_another_in_motion():
+    loop = armed(mode="computed_torque")
+    there = Q + 0.5
+    loop.controller.follow_path(quintic([Q, there], [0.0, 1.0]))
+    loop.run(0.4)
+    number = loop.controller.progress().number
+    # a first point later than now: it begins where the target is, at its velocity
+    assert loop.controller.follow_path(Path([0.8, 1.6], [Q, Q - 0.1], np.zeros((2, 6)))) == ""
+    trace = loop.run(2.0)
+    assert loop.controller.progress().number == number + 1
+    assert loop.controller.progress().done
+    steps = np.diff(trace.target, n=2, axis=0) / loop.h**2
+    assert np.abs(steps).max() < 15.0  # rad/s^2; a jump of velocity by 0.1 rad/s would be 100
+    assert np.abs(trace.qpos - trace.target).max() < 0.01
+    np.testing.assert_allclose(loop.d.qpos, Q - 0.1, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        (Path([0.0, 1.0], [Q + 0.051, Q]), "start_tolerance is 0.05"),
+        (Path([-5.0, 1.0], [Q, Q + 0.7]), "start_tolerance is 0.05"),  # where it is at time 0
+        (Path([0.0, 1.0], np.zeros((2, 1))), "the path is of 1 joints; 6 are controlled"),
+        (Path([0.0, 1.0], np.zeros((2, 7))), "the path is of 7 joints; 6 are controlled"),
+        (Path([1e-3], [Q + 3.0], np.zeros((1, 6))), "its velocity limit is 3.15"),
+        (Path([5e-324], [Q + 3.0], np.zeros((1, 6))), "not finite"),
+        (Path([0.0, 0.1], [Q, Q + 1.0]), "its velocity limit is 3.15"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["computed_torque", "impedance"])
+def test_a_path_that_cannot_be_followed_is_refused(mode, path, why):
+    loop = armed(mode=mode)
+    assert why in loop.controller.follow_path(path)
+    trace = loop.run(0.1)
+    np.testing.assert_allclose(trace.qpos, np.tile(Q, (100, 1)), atol=1e-3)
+
+
+def test_paths_need_a_mode_that_follows_an_armed_arm_and_no_fault():
+    path = Path([0.0, 1.0], [Q, Q])
+    loop = ClosedLoop(model(), mode="hold")
+    assert "the mode is hold; trajectories need" in loop.controller.follow_path(path)
+    loop.controller.set_mode("computed_torque")
+    assert loop.controller.follow_path(path) == "the arm is not armed"
+    loop.arm()
+    assert loop.controller.follow_path(path) == ""
+    loop.tick(position=np.full(6, np.nan))
+    assert "finite" in loop.controller.follow_path(path)
+    assert "finite" in loop.controller.progress().failed
+    framed = armed(mode="impedance", frame="tool0")
+    assert "the pose of 'tool0' is controlled" in framed.controller.follow_path(path)
+
+
+def test_an_arm_that_is_too_far_from_its_target_is_stopped():
+    loop = armed(mode="hold", stiffness=4.0, damping=4.0)
+    loop.push[0] = 8.0
+    trace = loop.run(3.0)
+    assert loop.controller.fault.code == "tracking"
+    off = np.abs(trace.qpos[:, 0] - Q[0])
+    assert off.max() > 0.2
+    assert "tracking_tolerance is 0.2" in loop.controller.fault.text
+    free = armed(mode="hold", stiffness=4.0, damping=4.0, tracking_tolerance=0.0)
+    free.push[0] = 8.0
+    free.run(1.0)
+    assert free.controller.fault is None
+
+
+def test_no_new_target_for_too_long_is_a_fault():
+    loop = armed(mode="computed_torque", target_timeout=0.3)
+    loop.run(1.0)
+    assert loop.controller.fault is None  # there was none yet
+    loop.controller.follow_path(quintic([Q, Q + 0.1], [0.0, 0.5]))
+    loop.run(0.75)
+    assert loop.controller.fault is None
+    loop.controller.follow_path(quintic([Q + 0.1, Q], [0.0, 0.5]))
+    loop.run(0.75)
+    assert loop.controller.fault is None
+    loop.run(0.1)
+    assert loop.controller.fault.code == "target"
+    loop.run(0.5)
+    assert loop.controller.status().endswith("holding")
+
+
+# payloads
+
+
+def loaded(mode, **keywords):
+    plant = Arm(model()).with_payload(*LOAD).m
+    loop = ClosedLoop(model(), plant, mode=mode, arm_tolerance=25.0, **keywords).arm()
+    loop.run(0.6)
+    return loop
+
+
+def test_a_payload_that_nobody_told_sags_and_one_that_was_told_does_not():
+    """2 kg: floating it falls, held it sags by g / (M Kp); told, neither."""
+    floating, held = loaded("gravity"), loaded("hold")
+    start = floating.d.qpos.copy()
+    floating.run(1.0)
+    assert np.abs(floating.d.qpos - start).max() > 0.2
+    held.run(1.0)
+    assert 0.01 < np.abs(held.d.qpos - Q).max() < 0.1
+    before = held.answer.copy()
+    assert held.controller.set_payload(*LOAD) == ""
+    trace = held.run(2.0)
+    np.testing.assert_allclose(held.d.qpos, Q, atol=1e-4)
+    bumps = np.diff(np.vstack([before, trace.effort]), axis=0)
+    assert np.abs(bumps).max() < 0.1  # 10 N m in half a second, slowly at first
+    assert held.controller.set_mode("gravity") == ""
+    held.run(0.6)
+    rest = held.d.qpos.copy()
+    held.run(2.0)
+    assert np.abs(held.d.qpos - rest).max() < 1e-3
+
+
+@pytest.mark.parametrize("mass", [20.0, 1e6, 1e150, 1e308])
+def test_a_payload_that_the_arm_could_not_hold_is_refused(mass):
+    """Anybody may publish one; it would throw the arm up with all it has."""
+    loop = armed()
+    assert "would need" in loop.controller.set_payload("tool0", mass, (0, 0, 0), (0,) * 6)
+    trace = loop.run(1.0)
+    assert np.isfinite(trace.effort).all()
+    np.testing.assert_allclose(loop.d.qpos, Q, atol=1e-3)
+
+
+def test_no_payload_whatever_makes_an_arm_faster_than_its_limits_allow():
+    """5 kg that are not there: the velocity limit is where that ends."""
+    loop = armed()
+    assert loop.controller.set_payload("tool0", 5.0, (0, 0, 0), (0,) * 6) == ""
+    trace = loop.run(4.0)
+    assert loop.controller.fault.code == "velocity"
+    assert np.abs(trace.qvel).max() < 1.05 * loop.gate.limits.velocity[2]
+    assert loop.controller.status().endswith("holding")
+    assert np.abs(loop.d.qvel).max() < 0.01
+
+
+# poses
+
+
+def pose(place, turn):
+    return np.vstack([turn, place])
+
+
+def framed(**keywords):
+    loop = armed(mode="impedance", frame="tool0", **keywords)
+    d = rb.make_data(loop.plant)
+    d.qpos[:] = loop.d.qpos
+    place, turn = frame_pose(loop.plant, d, "tool0")
+    return loop, place.copy(), turn.copy()
+
+
+def test_a_pose_is_taken_and_reached():
+    loop, place, turn = framed()
+    for _ in range(4):
+        place += [0.0, 0.02, 0.03]
+        turn = Rotation.from_rotvec([0.0, 0.0, 0.1]).as_matrix() @ turn
+        assert loop.controller.set_pose(pose(place, turn)) == ""
+        loop.run(1.0)
+    loop.run(2.0)
+    d = rb.make_data(loop.plant)
+    d.qpos[:] = loop.d.qpos
+    there, turned = frame_pose(loop.plant, d, "tool0")
+    np.testing.assert_allclose(there, place, atol=2e-3)
+    assert Rotation.from_matrix(turned @ turn.T).magnitude() < 1e-2
+
+
+def test_poses_that_jump_or_are_none_are_refused():
+    loop, place, turn = framed()
+    ask = loop.controller.set_pose
+    assert "0.101 m and" in ask(pose(np.add(place, [0.101, 0, 0]), turn))
+    far = Rotation.from_rotvec([0.0, 0.51, 0.0]).as_matrix() @ turn
+    assert "0.51 rad from" in ask(pose(place, far))
+    for bad in (turn * 1.1, turn * 0.0, -turn, turn + 1e-3):
+        assert "no rotation matrix" in ask(pose(place, bad))
+    for k in range(4):
+        bad = pose(place, turn)
+        bad[k, 1] = np.nan
+        assert ask(bad) == "the pose is not finite"
+    trace = loop.run(0.5)
+    np.testing.assert_allclose(trace.qpos, np.tile(Q, (500, 1)), atol=1e-3)
+    assert "names no link" in armed(mode="impedance").controller.set_pose(pose(place, turn))
+    assert "a pose needs impedance" in armed(mode="hold").controller.set_pose(pose(place, turn))
+
+
+def test_a_pose_cannot_run_away_from_an_arm_that_does_not_follow():
+    """Many small steps are a jump too: the spring would be wound up."""
+    loop, place, turn = framed()
+    taken, why = 0, ""
+    while not why:
+        place += [0.01, 0.0, 0.0]
+        why = loop.controller.set_pose(pose(place, turn))
+        taken += not why
+    assert taken in (9, 10)  # 0.1 m, with what the arm sags by
+    assert "from where the frame is" in why

@@ -1,0 +1,302 @@
+"""The controller in closed loop with simulated arms: floating, modes, and many threads."""
+
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+from closed_loop import BENT, FILES, MS, ClosedLoop, armed, model
+
+from rbdyn_ros.control.planning import quintic
+from rbdyn_ros.errors import ParameterError
+
+UR5 = FILES[0]
+Q = np.array(BENT[UR5])
+ACTING = ("gravity", "hold", "computed_torque", "impedance")
+#: For 0.1 s [N m], after which no joint is at its velocity limit.
+PUSH = dict(zip(FILES, (20.0, 4.0, 0.8, 4.0), strict=True))
+each_mode = pytest.mark.parametrize("mode", ACTING)
+
+
+# floating
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_it_floats_gives_way_and_comes_to_rest_where_it_was_pushed(file):
+    loop = armed(file)
+    start = loop.d.qpos.copy()
+    still = loop.run(10.0)
+    assert np.abs(still.qpos - start).max() < 1e-3
+    loop.push[1] = PUSH[file]
+    loop.run(0.1)
+    loop.push[:] = 0.0
+    loop.run(2.0)
+    assert np.abs(loop.d.qpos - start).max() > 0.01
+    assert np.abs(loop.d.qvel).max() < 1e-3
+    rest = loop.d.qpos.copy()
+    loop.run(1.0)
+    assert np.abs(loop.d.qpos - rest).max() < 2e-4  # no farther than 1e-3 rad/s lead
+    assert loop.controller.fault is None
+
+
+@pytest.mark.parametrize("mounting", [(0.0, np.pi / 2, 0.0), (np.pi, 0.0, 0.0)])
+def test_it_floats_on_the_wall_and_on_the_ceiling(mounting):
+    loop = armed(mounting=mounting)
+    trace = loop.run(2.0)
+    assert np.abs(trace.qpos - Q).max() < 1e-3
+
+
+def test_it_floats_where_the_robot_compensates_gravity_itself():
+    loop = armed(arm={"robot_compensates_gravity": True})
+    trace = loop.run(2.0)
+    assert np.abs(trace.qpos - Q).max() < 1e-3
+    np.testing.assert_allclose(trace.effort, 0.0, atol=1e-6)
+
+
+@each_mode
+def test_a_dry_run_reaches_nothing_and_never_trips_by_what_the_arm_does_not_do(mode):
+    loop = ClosedLoop(model(), mode=mode, dry_run=True, target_timeout=0.1).arm()
+    if mode == "computed_torque":
+        assert loop.controller.follow_path(quintic([Q, Q + 1.0], [0.0, 1.0])) == ""
+    trace = loop.run(2.0)
+    assert loop.controller.fault is None
+    assert "armed (dry run)" in loop.controller.status()
+    assert not np.isnan(trace.effort).any()
+    np.testing.assert_allclose(loop.d.qpos, Q, atol=1e-6)
+    assert mode != "computed_torque" or loop.controller.progress().done
+
+
+# modes
+
+
+@each_mode
+@pytest.mark.parametrize("before", ACTING)
+def test_modes_change_without_a_bump(before, mode):
+    loop = armed(mode=before)
+    loop.d.qvel[:] = [0.3, -0.3, 0.3, 0.0, 0.2, 0.0]
+    trace = loop.run(0.05)
+    assert loop.controller.set_mode(mode) == ""
+    more = loop.run(1.5)
+    efforts = np.vstack([trace.effort[-1:], more.effort])
+    assert np.abs(np.diff(efforts, axis=0)).max() <= 1.0 + 1e-9
+    assert before == mode or np.abs(efforts[1] - efforts[0]).max() < 1e-9
+    loop.run(1.5)  # the impedance swings for a while
+    assert loop.controller.fault is None
+    assert np.abs(loop.d.qvel).max() < 0.05
+
+
+def test_a_fault_amid_a_start_is_not_pushed_by_what_is_left_of_it():
+    """Held at 2 rad/s the start would add what the old law had more, until it has decayed."""
+    loop = armed(gravity_damping=0.0)
+    loop.d.qvel[0] = 2.0
+    loop.run(0.01)
+    loop.controller.set_mode("hold")
+    trace = loop.run(2.0)
+    assert loop.controller.fault.code == "tracking"
+    assert loop.controller.status().endswith("holding")
+    assert (trace.effort[:120, 0] <= 1.0).all()  # it brakes only
+    # 0.2 rad to the fault, at most 2 rad/s / 10 1/s to brake
+    assert trace.qpos[:, 0].max() - trace.qpos[0, 0] < 0.4
+
+
+def test_modes_that_are_none_and_idle():
+    loop = armed()
+    assert "did you mean 'gravity'" in loop.controller.set_mode("gravty")
+    assert loop.controller.armed
+    assert loop.controller.set_mode("idle") == ""
+    assert not loop.controller.armed
+    assert np.isnan(loop.run(0.1).effort).all()
+    assert "the arm was disarmed" in loop.controller.progress().failed
+
+
+def test_disarmed_nothing_is_left_of_a_path():
+    loop = armed(mode="computed_torque")
+    loop.controller.follow_path(quintic([Q, Q + 1.0], [0.0, 2.0]))
+    loop.run(1.0)
+    loop.controller.disarm()
+    loop.run(0.5)
+    place = loop.d.qpos.copy()
+    assert loop.controller.try_arm(loop.now) == ""
+    loop.run(1.0)
+    np.testing.assert_allclose(loop.d.qpos, place, atol=1e-4)
+
+
+# the rest of the robot
+
+
+def test_a_joint_that_is_not_controlled_does_not_pull_at_the_others():
+    """Somebody turns the shoulder: for the others that is no error of theirs."""
+    m = model()
+    for mode in ("hold", "computed_torque", "impedance"):
+        loop = ClosedLoop(m, mode=mode, names=list(m.jnt_names[1:]))
+        loop.arm()
+        loop.run(0.6)
+        for k in range(1000):  # as if it were driven: 1 rad in a second
+            loop.d.qpos[0], loop.d.qvel[0] = Q[0] + 0.001 * k, 1.0
+            loop.tick()
+            assert (
+                np.abs(loop.answer[0] - loop.bare.gravity_effort(loop.d.qpos, np.empty(6))[1]) < 30
+            )
+        assert loop.controller.fault is None
+        np.testing.assert_allclose(loop.d.qpos[1:], Q[1:], atol=0.1)
+
+
+def test_messages_of_other_devices_are_no_states():
+    loop = armed()
+    states = loop.controller.states
+    assert loop.tell(names=["gripper"], position=np.array([np.nan])) is None
+    assert loop.tell(names=[], position=np.empty(0)) is None
+    assert (loop.controller.states, loop.controller.refused) == (states, 0)
+    assert loop.controller.fault is None
+
+
+def test_gains_and_settings_are_judged():
+    for name in ("stiffness", "damping", "impedance_stiffness", "impedance_damping"):
+        for bad in (-1.0, np.nan, (1.0, 2.0)):
+            with pytest.raises(ParameterError, match=name.replace("impedance_", "impedance.")):
+                ClosedLoop(model(), **{name: bad})
+    for name in ("blind_time", "target_timeout", "tracking_tolerance", "start_tolerance"):
+        for bad in (-1.0, np.nan, np.inf):
+            with pytest.raises(ParameterError, match=name):
+                ClosedLoop(model(), **{name: bad})
+
+
+# a tick
+
+
+@each_mode
+def test_a_tick_repeats_its_bits(mode):
+    def run():
+        loop = armed(mode=mode)
+        loop.push[2] = 5.0
+        return loop.run(0.3)
+
+    first, second = run(), run()
+    for name in ("qpos", "qvel", "effort"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+@each_mode
+def test_a_tick_keeps_no_memory(mode):
+    loop = armed(mode=mode)
+    state = loop.state()
+
+    def ticks(n):
+        for _ in range(n):
+            state["stamp"] += MS
+            state["arrival"] += MS
+            loop.controller.on_state(**state)
+
+    ticks(100)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    ticks(3000)
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 6000  # two bytes a tick: integers and caches, no array
+
+
+# threads
+
+
+def test_services_and_states_at_the_same_time():
+    """Everybody asks for everything while states come: no answer is torn, nothing hangs."""
+    loop = armed(mode="computed_torque")
+    c, stop, failed = loop.controller, threading.Event(), []
+    most = loop.gate.limits.effort.copy()
+
+    def asking(*questions):
+        def run():
+            try:
+                while not stop.is_set():
+                    for question in questions:
+                        question()
+            except BaseException as error:  # noqa: BLE001 - the main thread tells
+                failed.append(error)
+
+        return threading.Thread(target=run)
+
+    def look():
+        qpos, qvel, _stamp = c.measured()
+        # all of them were told with one offset: a torn state has two
+        assert np.ptp(qpos - Q) < 1e-12
+        assert np.ptp(qvel) == 0.0
+        shown = c.progress()
+        assert shown.desired.shape == (3, 6)
+        c.status()
+
+    askers = [
+        asking(look),
+        asking(
+            lambda: c.set_payload("tool0", 1.0, (0, 0, 0), (0,) * 6),
+            lambda: c.set_payload("tool0", 0.0, (0, 0, 0), (0,) * 6),
+        ),
+        asking(lambda: c.set_payload("forearm_link", 0.5, (0, 0, 0), (0,) * 6)),
+        asking(
+            *(lambda mode=mode: c.set_mode(mode) for mode in ACTING),
+            lambda: c.follow_path(quintic([Q, Q + 0.1], [0.0, 1.0])),
+            c.stop_following,
+            lambda: c.tighten(1.0, 1.0, 0.0),
+            lambda: c.on_watch(loop.now, 0.01),
+        ),
+    ]
+    for asker in askers:
+        asker.start()
+    answers = 0
+    for k in range(1500):
+        loop.now += MS
+        offset = 1e-4 * np.sin(0.05 * k)
+        speed = 5e-3 * np.cos(0.05 * k)
+        answer = loop.tell(position=Q + offset, velocity=np.full(6, speed))
+        answers += answer is not None
+        assert answer is None or (np.abs(answer) <= most).all()
+    stop.set()
+    for asker in askers:
+        asker.join(30.0)
+        assert not asker.is_alive()
+    assert failed == []
+    assert answers == 1500
+    assert c.fault is None
+    assert set(c.arm.payloads) <= {"tool0", "forearm_link"}
+    assert "forearm_link" in c.arm.payloads  # one that was taken is not lost by another
+
+
+def test_arming_from_another_thread_starts_at_what_was_measured():
+    loop = ClosedLoop(model(), mode="hold")
+    loop.run(0.3)
+    asked = threading.Thread(target=loop.controller.try_arm, args=(loop.now,))
+    asked.start()
+    asked.join(30.0)
+    assert loop.controller.armed
+    measured = loop.applied.copy()
+    loop.tick()
+    np.testing.assert_allclose(loop.answer, measured, atol=1e-6)
+
+
+def test_efforts_that_were_computed_disarmed_are_not_for_the_robot():
+    """What is returned tells by itself whether to send it, and stays as it is."""
+    loop = ClosedLoop(model(), mode="hold")
+    loop.run(0.3)
+    c = loop.controller
+    assert not c.sending
+    returned = loop.answer
+    kept = returned.copy()
+    assert c.try_arm(loop.now) == ""
+    assert not c.sending  # the last answer was from before
+    np.testing.assert_array_equal(returned, kept)
+    loop.tick()
+    assert c.sending
+    c.disarm()
+    loop.tick()
+    assert not c.sending
+
+
+def test_gains_that_would_shake_refuse_to_arm_and_to_change():
+    loop = ClosedLoop(model(), mode="impedance", impedance_stiffness=100.0, impedance_damping=10.0)
+    loop.run(0.3)
+    why = loop.controller.try_arm(loop.now)
+    assert "would shake: stiffness 100 and damping 10 on an inertia of" in why
+    assert loop.controller.set_mode("gravity") == ""
+    assert loop.controller.try_arm(loop.now) == ""
+    assert "would shake" in loop.controller.set_mode("impedance")
+    assert loop.controller.mode == "gravity"

@@ -1,0 +1,228 @@
+"""How an armed arm ends: braked and held, or held up blind and then silent."""
+
+import numpy as np
+import pytest
+from closed_loop import BENT, MS, ClosedLoop, model
+
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.endings import BRAKING, Ending
+from rbdyn_ros.control.settings import Settings
+
+NOBODY = np.empty(0, np.int64)
+Q = np.array(BENT["ur5_robot.urdf"])
+NAN = np.full(6, np.nan)
+ZERO = np.zeros(6)
+
+
+def ending(others=NOBODY, **settings):
+    arm = Arm(model())
+    return arm, Ending(arm, Settings(**settings), others)
+
+
+def test_it_brakes_until_it_rests_and_holds_there():
+    arm, end = ending()
+    fast = np.full(6, 0.5)
+    g = arm.twin().gravity_effort(Q, np.empty(6))
+    braking = end.seeing(Q, fast, 0.001) - g
+    M_v = arm.twin().inverse_dynamics(Q, ZERO, fast, np.empty(6)) - g
+    np.testing.assert_allclose(braking, -BRAKING * M_v, atol=1e-9)
+    for _ in range(99):
+        end.seeing(Q, ZERO, 0.001)
+    assert end.state == "braking"  # it rests for 0.1 s first
+    for _ in range(3):
+        held = end.seeing(Q, ZERO, 0.001)
+    assert end.state == "holding"
+    np.testing.assert_allclose(held, g, atol=1e-9)
+    back = end.seeing(Q + 0.01, ZERO, 0.001)
+    assert end.state == "holding"
+    assert (np.sign(back - arm.gravity_effort(Q + 0.01, np.empty(6)))[:3] < 0).all()
+
+
+def test_it_is_held_after_a_second_wherever_it_is():
+    _, end = ending()
+    for _ in range(999):
+        end.seeing(Q, np.full(6, 0.2), 0.001)
+    assert end.state == "braking"
+    for _ in range(3):
+        end.seeing(Q, np.full(6, 0.2), 0.001)
+    assert end.state == "holding"
+
+
+@pytest.mark.parametrize("blind_time", [0.0, 0.2])
+def test_blind_it_is_held_up_for_a_while_and_then_silence_is_final(blind_time):
+    arm, end = ending(blind_time=blind_time)
+    g = arm.twin().gravity_effort(Q, np.empty(6))
+    count = 0
+    while (effort := end.blind(Q, 0.01)) is not None:
+        np.testing.assert_allclose(effort, g, atol=1e-12)
+        assert end.state == "blind"
+        count += 1
+    assert end.state == "silent"
+    assert count == pytest.approx(blind_time / 0.01 + 1, abs=1)
+    assert end.seeing(Q, ZERO, 0.001) is None
+    assert end.blind(Q, 0.01) is None
+    assert end.state == "silent"
+    end.begin()  # armed again, and another fault
+    assert end.seeing(Q, ZERO, 0.001) is not None
+
+
+def test_a_good_state_ends_blindness_but_its_time_is_counted_in_all():
+    _, end = ending()
+    for _ in range(5):
+        for _ in range(4):
+            if end.blind(Q, 0.01) is None:
+                break
+        end.seeing(Q, ZERO, 0.001)
+    assert end.state == "braking"
+    for _ in range(20):
+        end.blind(Q, 0.01)
+    assert end.state == "silent"
+
+
+def test_joints_that_are_not_controlled_are_not_held():
+    arm, end = ending(others=np.array([0]))
+    for _ in range(150):
+        end.seeing(Q, ZERO, 0.001)
+    assert end.state == "holding"
+    turned = Q.copy()
+    turned[0] += 1.0  # somebody else's: the others must not be thrown by it
+    g = arm.twin().gravity_effort(turned, np.empty(6))
+    np.testing.assert_allclose(end.seeing(turned, ZERO, 0.001), g, atol=1e-9)
+
+
+# in closed loop
+
+
+def moving(mode="gravity", speed=0.5, **keywords):
+    """Return a loop whose arm moves at about a speed."""
+    loop = ClosedLoop(model(), mode=mode, **keywords).arm()
+    loop.run(0.6)
+    loop.d.qvel[:] = [speed, -speed, speed, 0.0, speed, 0.0]
+    loop.run(0.01)
+    return loop
+
+
+def ended(loop, trace, fault, state):
+    """The arm came to rest, and it was never driven on the way there."""
+    assert loop.controller.fault.code == fault
+    assert loop.controller.status().endswith(state)
+    assert np.abs(loop.d.qvel).max() < 0.01
+    assert np.abs(trace.qvel).max() < 3.3
+    assert np.isfinite(trace.effort[~np.isnan(trace.effort).all(axis=1)]).all()
+    loop.run(0.1)
+    assert loop.controller.armed  # nobody else may take it
+    assert loop.controller.set_mode("hold").endswith("; clear_fault first")
+    assert loop.controller.try_arm(loop.now).endswith("; clear_fault first")
+
+
+ONCE = {
+    "finite": {"velocity": NAN},
+    "names": {"names": ["shoulder_pan_joint"]},
+    "clock": {"stamp": 1},
+    "position": {"position": np.array([0.3, -0.9, 3.16, -0.7, 0.5, 0.4])},
+    "velocity": {"velocity": np.full(6, 3.3)},
+}
+
+
+@pytest.mark.parametrize("mode", ["gravity", "hold", "computed_torque", "impedance"])
+@pytest.mark.parametrize("fault", ONCE)
+def test_one_bad_state_of_a_moving_arm_ends_at_rest(mode, fault):
+    loop = moving(mode)
+    loop.tick(**ONCE[fault])
+    trace = loop.run(2.0)
+    ended(loop, trace, fault, "holding")
+    place = loop.d.qpos.copy()
+    loop.run(1.0)
+    np.testing.assert_allclose(loop.d.qpos, place, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"position": NAN}, "finite"),
+        ({"names": ["shoulder_pan_joint", "x"]}, "names"),
+        ({"position": np.array([-0.9, 0.3, 1.1, -0.7, 0.5, 0.4])}, "velocity"),
+    ],
+)
+def test_bad_states_for_good_end_silent(changes, fault):
+    loop = moving()
+    trace = loop.run(1.0, **changes)
+    ended(loop, trace, fault, "silent")
+    quiet = np.isnan(trace.effort).all(axis=1)
+    assert quiet[-600:].all()  # from then on nothing, not even for a good state
+    assert not quiet[:200].all()
+    assert np.isnan(loop.run(0.2).effort).all()
+
+
+def test_states_that_stop_end_silent():
+    loop = moving()
+    loop.publish = False
+    trace = loop.run(1.0)
+    loop.publish = True
+    ended(loop, trace, "age", "silent")
+    told = np.flatnonzero(~np.isnan(trace.effort).all(axis=1))
+    assert 0.1 <= told[0] * 1e-3 <= 0.12
+    assert 0.28 <= told[-1] * 1e-3 <= 0.34
+
+
+def test_states_that_stop_for_a_while_only_end_held():
+    loop = moving()
+    loop.publish = False
+    trace = loop.run(0.2)
+    loop.publish = True
+    loop.run(1.0)
+    ended(loop, trace, "age", "holding")
+
+
+def test_frozen_stamps_are_states_that_stop():
+    loop = moving()
+    trace = loop.run(1.0, stamp=loop.now)
+    ended(loop, trace, "age", "silent")
+
+
+@pytest.mark.parametrize("jump", [-5_000, 5_000])
+def test_a_clock_that_jumps_and_goes_on_from_there(jump):
+    loop = moving()
+    rows = []
+    for _ in range(1500):
+        rows.append(loop.d.qvel.copy())
+        loop.tick(stamp=loop.now + jump * MS)
+    assert loop.controller.fault.code == "clock"
+    assert loop.controller.status().endswith("holding")
+    assert np.abs(rows[-1]).max() < 0.01
+
+
+@pytest.mark.parametrize("lie", [-1.0, 0.0])
+@pytest.mark.parametrize("mode", ["gravity", "hold", "computed_torque"])
+def test_velocities_that_lie_do_not_drive_the_arm(mode, lie):
+    """With a velocity of the wrong sign what should brake drives, in every ending that sees."""
+    loop = ClosedLoop(model(), mode=mode).arm()
+    loop.run(0.6)
+    loop.d.qvel[:3] = 0.3
+    fastest = 0.0
+    for _ in range(2000):
+        loop.tick(velocity=lie * loop.d.qvel)
+        fastest = max(fastest, np.abs(loop.d.qvel[:3]).max())
+    if loop.controller.fault is not None:
+        assert loop.controller.fault.code in ("velocity", "tracking")
+        assert loop.controller.status().endswith(("silent", "holding"))
+    # undamped it may go on swinging, with what it had
+    assert np.abs(loop.d.qvel).max() < (0.02 if lie else 0.3)
+    assert fastest < 5.0  # without the gate's look at them more than 100 rad/s
+
+
+def test_a_limit_is_hit_at_speed():
+    q = Q.copy()
+    q[2] = 3.0
+    loop = ClosedLoop(model(), qpos=q, gravity_damping=0.0).arm()
+    loop.run(0.6)
+    loop.d.qvel[2] = 1.5
+    trace = loop.run(2.0)
+    ended(loop, trace, "position", "holding")
+    beyond = trace.qpos[:, 2] - np.pi
+    # braked at 10 1/s it goes on by speed / 10
+    assert 0.05 < beyond.max() < 0.2
+    g = np.array([loop.bare.gravity_effort(q, np.empty(6))[2] for q in trace.qpos])
+    # with 1 ms for each N m that it was braked or driven with before
+    inside = (beyond > 0.0) & (np.arange(len(beyond)) > np.argmax(beyond > 0.0) + 20)
+    assert (trace.effort[inside, 2] <= np.maximum(g[inside], 0.0) + 1e-6).all()

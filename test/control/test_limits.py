@@ -1,0 +1,140 @@
+"""Limits of a real arm: which joints have them, and that they never become wider."""
+
+import re
+
+import numpy as np
+import pytest
+from closed_loop import model
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.limits import Limits, left_out
+from rbdyn_ros.errors import ParameterError
+
+MIMIC = '<mimic joint="turn"/>'
+#: name, type, limit, what else stands in the joint.
+JOINTS = (
+    ("turn", "revolute", 'lower="-1" upper="2" effort="10" velocity="3"', ""),
+    ("slide", "prismatic", 'lower="0" upper="0.5" effort="200" velocity="1"', ""),
+    ("free", "continuous", 'effort="5" velocity="7"', ""),
+    ("weak", "revolute", 'lower="-1" upper="1" effort="0" velocity="3"', ""),
+    ("stuck", "revolute", 'lower="-1" upper="1" effort="4" velocity="0"', ""),
+    (
+        "follower",
+        "revolute",
+        'lower="-9" upper="9" effort="4" velocity="1"',
+        MIMIC,
+    ),
+    ("endless", "continuous", "", ""),
+)
+
+
+def robot():
+    links, joints = ['<link name="l0"/>'], []
+    for k, (name, kind, limit, more) in enumerate(JOINTS):
+        links.append(
+            f'<link name="l{k + 1}"><inertial><origin xyz="0.1 0 0.3"/><mass value="1"/><inertia '
+            'ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        )
+        joints.append(
+            f'<joint name="{name}" type="{kind}"><parent link="l{k}"/><child link="l{k + 1}"/>'
+            f'<axis xyz="0 1 0"/>{f"<limit {limit}/>" if limit else ""}{more}</joint>'
+        )
+    return rb.load_urdf(f'<robot name="odd">{"".join(links + joints)}</robot>')
+
+
+def test_only_joints_with_limits_are_controlled():
+    m = robot()
+    limits = Limits.of(m)
+    assert limits.names == ("turn", "slide", "free")
+    np.testing.assert_array_equal(limits.dofs, [0, 1, 2])
+    np.testing.assert_array_equal(limits.lower, [-1.0, 0.0, -np.inf])
+    np.testing.assert_array_equal(limits.upper, [2.0, 0.5, np.inf])
+    np.testing.assert_array_equal(limits.velocity, [3.0, 1.0, 7.0])
+    np.testing.assert_array_equal(limits.effort, [10.0, 200.0, 5.0])
+    told = left_out(m)
+    assert [re.search("'(.*?)'", sentence)[1] for sentence in told] == ["weak", "stuck", "endless"]
+    assert "a limit of 0" in told[0]
+    assert "velocity limit of 0" in told[1]
+    assert "no limit" in told[2]
+
+
+def test_names_choose_and_order():
+    limits = Limits.of(robot(), ["free", "turn"])
+    assert limits.names == ("free", "turn")
+    np.testing.assert_array_equal(limits.dofs, [2, 0])
+    np.testing.assert_array_equal(limits.effort, [5.0, 10.0])
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("trun", "did you mean 'turn'"),
+        ("weak", "a limit of 0 for its effort"),
+        ("stuck", "velocity limit of 0"),
+        ("endless", "no limit for its effort"),
+        ("follower", "follows joint 'turn'; control that one"),
+        ("slide", "named twice"),
+    ],
+)
+def test_what_cannot_be_controlled_is_refused_with_all_reasons(name, why):
+    with pytest.raises(ParameterError, match=why) as caught:
+        Limits.of(robot(), ["slide", name, "nobody"])
+    assert len(caught.value.findings) == 2
+
+
+def test_a_robot_without_limits_is_no_arm_to_control():
+    m = rb.load_urdf(
+        '<robot name="x"><link name="a"/><link name="b"><inertial><mass value="1"/><inertia '
+        'ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" '
+        'type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint></robot>'
+    )
+    with pytest.raises(ParameterError, match="no joint with an actuator"):
+        Limits.of(m)
+
+
+def test_limits_are_told_as_shares_of_the_robots_own():
+    limits = Limits.of(model())
+    tight = limits.tightened(0.5, 0.8, 0.1).tightened(0.25, 0.8, 0.3)
+    np.testing.assert_allclose(tight.effort, 0.25 * limits.effort, rtol=1e-15)
+    np.testing.assert_allclose(tight.velocity, 0.8 * limits.velocity, rtol=1e-15)
+    np.testing.assert_allclose(tight.lower, limits.lower + 0.3, rtol=1e-15)
+    np.testing.assert_allclose(tight.upper, limits.upper - 0.3, rtol=1e-15)
+
+
+def test_limits_stay_where_they_are_when_they_are_told_again():
+    limits = Limits.of(model()).tightened(0.3, 0.7, 0.1)
+    again = limits
+    for _ in range(100):
+        again = again.tightened(0.3, 0.7, 0.1)
+    for name in ("lower", "upper", "velocity", "effort"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(limits, name))
+
+
+@pytest.mark.parametrize(
+    "wider",
+    [
+        (0.51, 0.8, 0.1),
+        (0.5, 0.81, 0.1),
+        (0.5, 0.8, 0.09),
+        (0.0, 0.8, 0.1),
+        (-0.1, 0.8, 0.1),
+        (0.5, 0.0, 0.1),
+        (np.nan, 0.8, 0.1),
+        (0.5, np.nan, 0.1),
+        (0.5, 0.8, np.nan),
+        (0.5, 0.8, np.inf),
+        (0.5, 0.8, -1.0),
+        (1.0, 1.0, 0.0),
+        (np.inf, 0.8, 0.1),
+    ],
+)
+def test_limits_never_become_wider(wider):
+    limits = Limits.of(model()).tightened(0.5, 0.8, 0.1)
+    with pytest.raises(ParameterError, match="tightened, never relaxed"):
+        limits.tightened(*wider)
+
+
+def test_limits_leave_a_range():
+    with pytest.raises(ParameterError, match=r"leaves joint 'slide' no range from 0 to 0.5"):
+        Limits.of(robot()).tightened(1.0, 1.0, 0.25)
+    Limits.of(robot()).tightened(1.0, 1.0, 0.24)

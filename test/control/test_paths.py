@@ -1,0 +1,220 @@
+"""Paths against SciPy's Bernstein polynomials and finite differences; what is refused."""
+
+import re
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.interpolate import BPoly
+
+from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.target import Target
+from rbdyn_ros.errors import ParameterError
+
+TIMES = [0.5, 0.75, 2.0, 2.25, 4.0]
+
+
+def path(order, n=3, seed=2):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(3, len(TIMES), n))
+    return Path(TIMES, *rows[: (order + 1) // 2])
+
+
+def sampled(p, times):
+    rows = np.empty((3, p.positions.shape[1]))
+    return np.array([p.sample(t, rows).copy() for t in times])  # (t, 3, n)
+
+
+def scipys(p):
+    nodes = [p.positions, p.velocities, p.accelerations][: (p.order + 1) // 2]
+    return BPoly.from_derivatives(p.times, np.stack(nodes, axis=1))
+
+
+@pytest.mark.parametrize("order", [1, 3, 5])
+def test_it_is_scipys_polynomial(order):
+    p, theirs = path(order), scipys(path(order))
+    times = np.random.default_rng(0).uniform(0.5, 4.0, 500)
+    ours = sampled(p, times)
+    for k in range(3):
+        expected = theirs(times, nu=k) if k <= order else np.zeros((500, 3))
+        # second derivatives over the shortest segment (0.25 s) cancel to 16 times the rounding
+        np.testing.assert_allclose(ours[:, k], expected, atol=1e-11, rtol=1e-11)
+
+
+@pytest.mark.parametrize("order", [3, 5])
+def test_rows_are_derivatives_of_each_other(order):
+    p, h = path(order), 1e-5
+    times = np.array([0.6, 0.7, 1.3, 2.1, 3.0, 3.9])
+    behind, here, ahead = (sampled(p, times + s) for s in (-h, 0.0, h))
+    for k in range(2):
+        slope = (ahead[:, k] - behind[:, k]) / (2.0 * h)
+        # truncation: h^2 times the third derivative, up to 1e5 in the short segments
+        np.testing.assert_allclose(here[:, k + 1], slope, atol=2e-5)
+
+
+@pytest.mark.parametrize("order", [1, 3, 5])
+def test_points_are_met(order):
+    p = path(order)
+    rows = sampled(p, TIMES[:-1])
+    np.testing.assert_array_equal(rows[:, 0], p.positions[:-1])
+    if order > 1:
+        np.testing.assert_allclose(rows[:, 1], p.velocities[:-1], rtol=1e-13)
+    if order > 3:
+        np.testing.assert_allclose(rows[:, 2], p.accelerations[:-1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 3, 5])
+def test_joints_rest_outside(order):
+    p = path(order)
+    for t, point in ((-1e9, 0), (0.49, 0), (4.0, -1), (1e9, -1)):
+        place, velocity, acceleration = p.sample(t, np.full((3, 3), np.nan))
+        np.testing.assert_array_equal(place, p.positions[point])
+        assert not velocity.any()
+        assert not acceleration.any()
+
+
+def test_one_point():
+    p = Path([1.0], [[0.3, 0.4]])
+    assert (p.duration, p.order) == (0.0, 1)
+    np.testing.assert_array_equal(p.sample(1.0, np.empty((3, 2))), [[0.3, 0.4], [0, 0], [0, 0]])
+    assert not np.any(p.peaks())
+
+
+def test_the_order_follows_from_what_is_given():
+    points = np.zeros((2, 1))
+    assert Path([0, 1], points).order == 1
+    assert Path([0, 1], points, points).order == 3
+    assert Path([0, 1], points, points, points).order == 5
+    assert Path([0, 1], points, points, points, order=1).order == 1
+
+
+@pytest.mark.parametrize("order", [1, 3, 5])
+@pytest.mark.parametrize("seed", range(8))
+def test_peaks_are_the_largest_of_a_fine_sampling(order, seed):
+    p = path(order, seed=seed)
+    rows = sampled(p, np.linspace(0.5, 4.0, 7001)[:-1])
+    # the ends of segments, as the limit from the left: half a step of the sampling away
+    near = sampled(p, np.array(TIMES[1:]) - 1e-9)
+    largest = np.abs(np.concatenate([rows, near])).max(axis=0)
+    velocity, acceleration = p.peaks()
+    assert (velocity >= largest[1] * (1.0 - 1e-12)).all()
+    assert (acceleration >= largest[2] * (1.0 - 1e-12)).all()
+    # up to 0.25 ms beside an extremum, a part of 1e-3 of the shortest segment, and squared
+    np.testing.assert_allclose(velocity, largest[1], rtol=5e-5)
+    np.testing.assert_allclose(acceleration, largest[2], rtol=5e-5, atol=1e-9)
+
+
+def test_peaks_of_a_motion_from_rest_to_rest():
+    # the quintic from 0 to 1 in 1 s: 15/8 at half time, 10 / sqrt(3) at (3 - sqrt(3)) / 6
+    p = Path([0, 1], [[0.0], [1.0]], np.zeros((2, 1)), np.zeros((2, 1)))
+    velocity, acceleration = p.peaks()
+    assert velocity[0] == pytest.approx(15 / 8, rel=1e-14)
+    assert acceleration[0] == pytest.approx(10 / np.sqrt(3), rel=1e-13)
+    # the cubic: 3/2 at half time, 6 at both ends
+    velocity, acceleration = Path([0, 1], [[0.0], [1.0]], np.zeros((2, 1))).peaks()
+    assert (velocity[0], acceleration[0]) == (pytest.approx(1.5), pytest.approx(6.0))
+
+
+@pytest.mark.parametrize("order", [1, 3, 5])
+def test_scaled_goes_the_same_way(order):
+    p = path(order)
+    slow = p.scaled(2.0 * p.duration)
+    assert (slow.duration, slow.times[0], slow.order) == (7.0, 0.5, order)
+    times = np.linspace(0.5, 3.99, 50)
+    fast, late = sampled(p, times), sampled(slow, 0.5 + 2.0 * (times - 0.5))
+    for k in range(3):
+        np.testing.assert_allclose(late[:, k], fast[:, k] / 2.0**k, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(slow.peaks()[0], p.peaks()[0] / 2.0, rtol=1e-12)
+
+
+def test_it_fills_a_target():
+    target = Target(3)
+    path(5).sample(1.0, target.rows)
+    np.testing.assert_array_equal(target.rows, path(5).sample(1.0, np.empty((3, 3))))
+    assert target.qvel.any()
+
+
+def test_it_cannot_be_changed():
+    times = np.array(TIMES)
+    p = Path(times, np.zeros((5, 1)))
+    times[:] = 0.0
+    assert p.duration == 3.5
+    for array in (p.times, p.positions, p.velocities, p.accelerations, *p.peaks()):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+
+
+def test_sampling_allocates_nothing():
+    p, rows = path(5), np.empty((3, 3))
+    p.sample(1.0, rows)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for i in range(2000):
+            p.sample(0.001 * i, rows)
+        now, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # the interpreter itself keeps a few small objects: less than one array a call
+    assert now - before < 4096
+    assert peak - before < 4096
+
+
+POINTS = np.zeros((2, 3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (([], np.zeros((0, 3))), "times of a path have the shape (0,)"),
+        (([[0, 1]], POINTS), "times of a path have the shape (1, 2)"),
+        (([0, 0], POINTS), "point 1 of the path is at 0 s, not after the one before it"),
+        (([1, 0], POINTS), "point 1 of the path is at 0 s"),
+        (([0, np.nan], POINTS), "times of a path is [0, nan]; allowed are finite numbers"),
+        ((["0", "1"], POINTS), "allowed are finite numbers"),
+        (([0, 1], np.zeros(2)), "positions of a path of 2 times have the shape (2,), not (2, n)"),
+        (([0, 1], np.zeros((3, 2))), "positions of a path of 2 times have the shape (3, 2)"),
+        (([0, 1], np.zeros((2, 0))), "have the shape (2, 0), not (2, n)"),
+        (([0, 1], [[0, 1], [0]]), "positions of a path is [[0, 1], [0]]"),
+        (([0, 1], [[np.inf], [0]]), "positions of a path is [[inf], [0]]"),
+        (([0, 1], None), "positions of a path"),
+        (([0, 1], POINTS, np.zeros((2, 2))), "velocities of a path have the shape (2, 2), pos"),
+        (([0, 1], POINTS, [[np.nan] * 3] * 2), "velocities of a path"),
+        (([0, 1], POINTS, None, POINTS), "a path with accelerations needs velocities too"),
+        (([0, 1], POINTS, POINTS, [[1j] * 3] * 2), "accelerations of a path"),
+        (([0, 1], POINTS, None, None, 3), "the order of a path is 3; allowed with the"),
+        (([0, 1], POINTS, POINTS, POINTS, 4), "the order of a path is 4; allowed with the"),
+        (([0, 1], POINTS, POINTS, POINTS, 3.5), "the order of a path is 3.5"),
+        (([0, 1], POINTS, POINTS, POINTS, "5"), "the order of a path is '5'"),
+        (([0, 1e-300], [[0.0], [1e300]]), "velocities or accelerations are not finite"),
+        (([0, 1], [[-1e308], [1e308]]), "velocities or accelerations are not finite"),
+    ],
+)
+def test_what_is_no_path_is_refused(arguments, text):
+    with pytest.raises(ParameterError, match=re.escape(text)):
+        Path(*arguments)
+
+
+@pytest.mark.parametrize("t", [np.nan, np.inf, -np.inf])
+def test_times_that_are_none(t):
+    with pytest.raises(ParameterError, match="allowed is a finite number"):
+        path(5).sample(t, np.empty((3, 3)))
+
+
+@pytest.mark.parametrize(
+    "rows", [None, np.empty(9), np.empty((3, 2)), np.empty((3, 3), np.float32), np.empty((3, 3)).T]
+)
+def test_rows_that_do_not_fit(rows):
+    with pytest.raises(ParameterError, match=r"a contiguous float64 array \(3, 3\)"):
+        path(5).sample(1.0, rows)
+
+
+@pytest.mark.parametrize("duration", [0.0, -1.0, np.nan, np.inf, "1", None, 1e-320])
+def test_durations_that_are_none(duration):
+    with pytest.raises(ParameterError):
+        path(5).scaled(duration)
+
+
+def test_a_point_is_not_stretched():
+    with pytest.raises(ParameterError, match="a path of one point cannot be stretched"):
+        Path([0.0], [[1.0]]).scaled(2.0)

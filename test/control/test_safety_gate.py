@@ -1,0 +1,475 @@
+"""The safety gate: each check at its boundary, their order, and what may leave."""
+
+import itertools
+
+import numpy as np
+import pytest
+from closed_loop import MS, START, model
+
+from rbdyn_ros.control.gate import FASTER, Fault, GateSettings, SafetyGate
+from rbdyn_ros.control.gate_kernels import LONGEST, SHORTEST
+from rbdyn_ros.control.limits import MARGIN, Limits
+from rbdyn_ros.errors import ParameterError
+
+M = model()
+LIMITS = Limits.of(M)
+N = len(LIMITS.names)
+REST = np.array([0.3, -0.9, 1.1, -0.7, 0.5, 0.4])
+HAIR = 1e-9
+
+
+class Admitting:
+    """A gate with clocks that go on by a millisecond a state unless told otherwise."""
+
+    def __init__(self, limits=LIMITS, **settings):
+        self.gate = SafetyGate(M, limits, GateSettings(**settings))
+        self.stamp = self.arrival = START
+
+    def __call__(self, qpos=REST, qvel=None, dt=1.0, waited=None, names=LIMITS.names, effort=None):
+        """Go on by dt [ms] and tell a state; return its step and fault."""
+        self.stamp += round(dt * MS)
+        self.arrival += round((dt if waited is None else waited) * MS)
+        qvel = np.zeros(N) if qvel is None else qvel
+        effort = np.zeros(N) if effort is None else effort
+        return self.gate.admit(names, np.array(qpos), qvel, effort, self.stamp, self.arrival)
+
+
+def admitting(**settings):
+    """Return a gate that has seen a good state."""
+    tell = Admitting(**settings)
+    assert tell() == (SHORTEST, None)
+    return tell
+
+
+def at(k, value, base=None):
+    """Return REST, or another row, with one entry changed."""
+    row = (REST if base is None else base).copy()
+    row[k] = value
+    return row
+
+
+def code(result):
+    return None if result[1] is None else result[1].code
+
+
+# the way in
+
+
+def test_a_good_state_is_admitted_with_its_step():
+    tell = admitting()
+    assert tell() == (pytest.approx(0.001), None)
+    assert tell(dt=7.0) == (pytest.approx(0.007), None)
+    assert tell(dt=0.001) == (SHORTEST, None)
+    assert tell(dt=50.0) == (LONGEST, None)
+    assert tell.gate.fault is None
+
+
+def test_a_message_that_is_wrong_in_several_ways_is_told_by_the_first():
+    """finite, names, lengths, clock, position, velocity: mended one after the other."""
+    tell = admitting()
+    wrong = {
+        "names": ("x", *LIMITS.names[1:]),
+        "qpos": at(1, 9.0),
+        "qvel": at(2, 99.0, np.zeros(N)),
+        "dt": -5.0,
+    }
+    found = [tell(**wrong | {"qpos": at(1, np.nan)}), tell(**wrong)]
+    found.append(tell(**wrong | {"names": LIMITS.names}))
+    tell.stamp, tell.arrival = tell.gate.measured.time, tell.gate.measured.arrival
+    found.append(tell(**wrong | {"names": LIMITS.names, "dt": 1.0}))
+    found.append(admitting()(qvel=wrong["qvel"]))
+    assert [code(result) for result in found] == [
+        "finite",
+        "names",
+        "clock",
+        "position",
+        "velocity",
+    ]
+    blind = [result[1].blind for result in found]
+    assert blind == [True, True, False, False, False]
+    assert [dt for dt, _ in found] == [
+        0.0,
+        0.0,
+        SHORTEST,
+        pytest.approx(0.001),
+        pytest.approx(0.001),
+    ]
+
+
+@pytest.mark.parametrize("k", range(N))
+@pytest.mark.parametrize("side", ["lower", "upper"])
+def test_positions_may_be_half_a_degree_beyond_a_limit_and_no_hair_more(k, side):
+    sign = -1.0 if side == "lower" else 1.0
+    limit = getattr(LIMITS, side)[k]
+    for beyond, expected in ((MARGIN - HAIR, None), (MARGIN + HAIR, "position")):
+        tell = Admitting()
+        result = tell(qpos=at(k, limit + sign * beyond))
+        assert code(result) == expected
+    assert LIMITS.names[k] in result[1].text
+
+
+@pytest.mark.parametrize("k", range(N))
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_velocities_may_be_their_limit_and_no_hair_more(k, sign):
+    limit = LIMITS.velocity[k]
+    assert code(admitting()(qvel=at(k, sign * limit, np.zeros(N)))) is None
+    result = admitting()(qvel=at(k, sign * (limit + HAIR), np.zeros(N)))
+    assert code(result) == "velocity"
+    assert f"joint '{LIMITS.names[k]}' moves at" in result[1].text
+
+
+@pytest.mark.parametrize("k", range(N))
+def test_a_joint_cannot_move_farther_than_its_velocity_allows(k):
+    """Two joints that change their places in a driver say so, or an encoder that jumps."""
+    for dt in (1.0, 10.0, 90.0):
+        most = LIMITS.velocity[k] * dt * 1e-3 + MARGIN
+        assert code(admitting()(qpos=at(k, REST[k] + most - HAIR), dt=dt)) is None
+        result = admitting()(qpos=at(k, REST[k] + most + HAIR), dt=dt)
+        assert code(result) == "velocity"
+        assert f"joint '{LIMITS.names[k]}' moved by" in result[1].text
+    # what is told at the start can have come from anywhere
+    assert code(Admitting()(qpos=at(k, 0.0))) is None
+
+
+def test_a_state_that_cannot_be_is_not_taken():
+    """Swapped joints stay swapped: each of their states is refused, until time explains it."""
+    tell = admitting()
+    swapped = REST[[1, 0, 2, 3, 4, 5]]  # 1.2 rad apart, and 3.15 rad/s at most
+    for _ in range(377):
+        dt, fault = tell(qpos=swapped)
+        assert (dt, fault.code, fault.blind) == (0.0, "velocity", True)
+        np.testing.assert_array_equal(tell.gate.measured.qpos, REST)
+    assert tell.gate.watch(tell.arrival).code == "age"
+    assert tell() == (LONGEST, None)  # what is right again is taken at once
+    assert tell.gate.watch(tell.arrival) is None
+    beyond = tell(qpos=at(1, 7.0))[1]
+    assert (beyond.code, beyond.blind) == ("position", True)  # beyond its limits, and no way there
+    np.testing.assert_array_equal(tell.gate.measured.qpos, REST)
+
+
+def test_time_without_messages_counts_for_the_next_move():
+    tell = admitting()
+    bad = at(0, np.nan)
+    for _ in range(50):
+        assert code(tell(qpos=bad)) == "finite"
+    assert code(tell(qpos=at(0, REST[0] + 0.14))) is None  # 51 ms at 3.15 rad/s
+    assert code(tell(qpos=at(0, REST[0]))) == "velocity"
+
+
+@pytest.mark.parametrize("lie", [-1.0, 0.0, 57.3])
+def test_velocities_that_are_not_those_of_the_positions_are_found(lie):
+    """Of the wrong sign, never measured, or in degrees: damping by them would be none."""
+    tell = admitting()
+    speed = 0.05 if lie > 1.0 else 1.0
+    qpos = REST.copy()
+    for _ in range(400):
+        qpos[3] += speed * 0.001
+        velocity = at(3, lie * speed, np.zeros(N))
+        _, fault = tell(qpos=qpos, qvel=velocity)
+        if fault is not None:
+            break
+    assert (fault.code, fault.blind) == ("velocity", True)
+    assert "joint 'wrist_1_joint' does not move at the velocities" in fault.text
+    assert qpos[3] - REST[3] < 0.15
+    np.testing.assert_array_equal(tell.gate.measured.qpos, qpos)  # positions are believed
+    for _ in range(400):
+        result = tell(qpos=qpos)
+    assert result == (pytest.approx(0.001), None)  # at rest there is nothing to tell them apart
+
+
+def test_velocities_may_be_noisy_and_filtered():
+    """A cycle at 1 Hz up to 2 rad/s, measured 10 ms late with noise of 0.05 rad/s."""
+    tell = admitting()
+    rng = np.random.default_rng(4)
+    w = 2.0 * np.pi
+    for k in range(3000):
+        t = k * 1e-3
+        qpos = REST + 2.0 / w * (1.0 - np.cos(w * t))
+        late = 2.0 * np.sin(w * max(t - 0.01, 0.0)) + rng.normal(size=N) * 0.05
+        assert code(tell(qpos=qpos, qvel=late)) is None
+
+
+@pytest.mark.parametrize("row", ["qpos", "qvel"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
+@pytest.mark.parametrize("k", range(N))
+def test_what_is_not_finite_is_found_everywhere_and_nothing_is_taken(row, bad, k):
+    tell = admitting()
+    before = tell.gate.measured.qpos.copy(), tell.gate.measured.arrival
+    dt, fault = tell(**{row: at(k, bad)})
+    assert (dt, fault.code, fault.blind) == (0.0, "finite", True)
+    assert LIMITS.names[k] in fault.text
+    np.testing.assert_array_equal(tell.gate.measured.qpos, before[0])
+    assert tell.gate.measured.arrival == before[1]  # it grows old
+
+
+def test_a_partial_message_is_refused_and_one_of_another_order_is_not():
+    tell = admitting()
+    order = [3, 1, 0, 5, 4, 2]
+    names = [LIMITS.names[k] for k in order]
+    assert tell(qpos=REST[order], names=names) == (pytest.approx(0.001), None)
+    np.testing.assert_array_equal(tell.gate.measured.qpos, REST)
+    zeros = np.zeros(N - 1)
+    _, fault = tell(qpos=REST[1:], qvel=zeros, effort=zeros, names=LIMITS.names[1:])
+    assert (fault.code, fault.blind) == ("names", True)
+    assert "joint 'shoulder_pan_joint' is missing" in fault.text
+    _, fault = tell(qvel=np.empty(0))
+    assert "there are 0 velocities for 6 names; both are needed" in fault.text
+    assert code(tell(effort=np.empty(0))) is None
+
+
+# clocks
+
+
+def test_a_state_that_is_said_again_is_nothing_new_and_grows_old():
+    tell = admitting()
+    arrival = tell.arrival
+    for _ in range(200):
+        assert tell(dt=0.0, waited=1.0) == (0.0, None)
+    assert tell.gate.watch(arrival + 99 * MS) is None
+    fault = tell.gate.watch(tell.arrival)
+    assert (fault.code, fault.blind) == ("age", True)
+
+
+def test_states_without_stamps_go_by_their_arrival():
+    tell = admitting()
+    for _ in range(300):
+        tell.arrival += MS
+        step, fault = tell.gate.admit(
+            LIMITS.names, REST, np.zeros(N), np.zeros(N), 0, tell.arrival
+        )
+        assert code((step, fault)) in (None, "clock")
+    assert (step, fault) == (pytest.approx(0.001), None)
+
+
+@pytest.mark.parametrize(
+    ("dt", "waited", "expected"),
+    [
+        (-HAIR * 1000, 1.0, "clock"),  # a nanosecond back
+        (-1e9, 1.0, "clock"),
+        (1e9, 1.0, "clock"),
+        (100.9, 1.0, None),
+        (101.1, 1.0, "clock"),
+        (1.0, 100.9, None),
+        (1.0, 101.1, "clock"),
+        (5000.0, 5000.0, None),
+    ],
+)
+def test_the_clock_of_the_states_goes_on_with_time(dt, waited, expected):
+    tell = admitting()
+    step, fault = tell(dt=dt, waited=waited)
+    assert code((step, fault)) == expected
+    assert SHORTEST <= step <= LONGEST
+    if fault is not None:
+        assert not fault.blind
+    assert code(tell()) is None  # from there on it goes on
+
+
+@pytest.mark.parametrize("factor", [2.0, 10.0, 90.0])
+def test_a_clock_that_runs_too_fast_is_found(factor):
+    """Effort rates and paths are told in its time: both would be so many times as fast."""
+    tell = admitting()
+    found = [code(tell(dt=factor, waited=1.0)) for _ in range(250)]
+    first = found.index("clock")
+    assert first <= 0.1 / ((factor - FASTER) * 1e-3) + 1
+
+
+@pytest.mark.parametrize("factor", [0.05, 1.0, 20.0])
+def test_simulated_time_may_run_at_any_speed_but_not_jump(factor):
+    tell = admitting(simulated=True)
+    assert [code(tell(dt=factor, waited=1.0)) for _ in range(250)] == [None] * 250
+    assert code(tell(dt=99.0, waited=0.001)) is None
+    assert code(tell(dt=101.0, waited=1.0)) == "clock"
+    assert code(tell(dt=-1.0, waited=1.0)) == "clock"
+
+
+@pytest.mark.parametrize("factor", [0.1, 0.5, 0.999, 1.0, 1.001, 1.05])
+def test_a_clock_may_be_somewhat_off_and_its_messages_late(factor):
+    tell = admitting()
+    rng = np.random.default_rng(2)
+    late = 0.0
+    for _ in range(5000):
+        before, late = (
+            late,
+            rng.uniform(0.0, 40.0) if rng.random() < 0.05 else max(late - 1.0, 0.0),
+        )
+        result = tell(dt=factor, waited=max(1.0 + late - before, 0.0))
+        assert code(result) is None
+
+
+def test_watch_knows_how_old_the_newest_state_is():
+    gate = SafetyGate(M, LIMITS)
+    assert gate.watch(START).text == "no state of the arm came yet"
+    tell = admitting()
+    assert tell.gate.watch(tell.arrival + 100 * MS) is None
+    fault = tell.gate.watch(tell.arrival + 100 * MS + 1)
+    assert (fault.code, fault.blind) == ("age", True)
+    assert "at most 0.1 s is allowed" in fault.text
+
+
+def test_a_fault_is_latched_and_the_first_one_stays():
+    gate = SafetyGate(M, LIMITS)
+    gate.trip(Fault("age", "first"))
+    gate.trip(Fault("position", "second"))
+    assert gate.fault.text == "first"
+    gate.clear()
+    assert gate.fault is None
+
+
+@pytest.mark.parametrize("name", ["state_timeout", "effort_rate", "blend_time"])
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, "1", None])
+def test_a_gate_cannot_be_switched_off(name, bad):
+    with pytest.raises(ParameterError, match=name):
+        GateSettings(**{name: bad})
+
+
+# the way out
+
+
+def releasing(qpos=REST, **settings):
+    tell = Admitting(**settings)
+    tell(qpos=qpos)
+    gate = tell.gate
+    return gate
+
+
+ZERO = np.zeros(N)
+
+
+@pytest.mark.parametrize("dt", [SHORTEST, 1e-4, 1e-3, 7e-3, LONGEST])
+def test_what_leaves_changes_by_the_effort_rate_at_most(dt):
+    gate = releasing()
+    rng = np.random.default_rng(1)
+    gate.begin(rng.normal(size=N) * 30.0)
+    before = gate.effort.copy()
+    for k in range(3000):
+        wanted = rng.normal(size=N) * 300.0 if k % 7 else ZERO
+        if k == 1500:
+            gate.begin(before)
+        now = gate.release(wanted, rng.normal(size=N), dt).copy()
+        assert (np.abs(now - before) <= 1000.0 * dt * (1 + 1e-12)).all()
+        assert (np.abs(now) <= LIMITS.effort).all()
+        before = now
+
+
+def test_after_a_pause_no_more_than_that_of_the_longest_step_is_allowed():
+    gate = releasing()
+    gate.release(ZERO, ZERO, 1e-3)
+    assert np.abs(gate.release(LIMITS.effort, ZERO, 60.0)).max() == pytest.approx(1000 * LONGEST)
+
+
+def test_efforts_are_clamped_and_that_is_told():
+    gate = releasing()
+    wanted = np.array([1e9, -1e9, 150.0, 28.0 + 1e-6, -27.0, 0.0])
+    for _ in range(1000):
+        effort = gate.release(wanted, ZERO, 1e-3)
+    np.testing.assert_array_equal(effort, [150.0, -150.0, 150.0, 28.0, -27.0, 0.0])
+    np.testing.assert_array_equal(gate.saturated, [1, 1, 0, 1, 0, 0])
+
+
+def settled(gate, wanted, holding):
+    for _ in range(1000):
+        effort = gate.release(wanted, holding, 1e-3)
+    return effort
+
+
+@pytest.mark.parametrize(("side", "sign"), [("upper", 1.0), ("lower", -1.0)])
+def test_at_a_stop_a_joint_is_carried_but_never_pushed_into_it(side, sign):
+    limit = getattr(LIMITS, side)
+    for place in (limit, limit + sign * 0.5 * MARGIN):
+        gate = releasing(place)
+        for hold, want, expected in (
+            (0.0, 20.0, 0.0),  # not into it
+            (12.0, 20.0, 12.0),  # what carries it there, although that points into it
+            (-12.0, 20.0, 0.0),  # it would fall away from the stop: need not be pushed back in
+            (0.0, -20.0, -20.0),  # away from it, always
+            (12.0, -20.0, -20.0),
+            (12.0, 5.0, 5.0),
+        ):
+            rows = np.full((2, N), [[sign * want], [sign * hold]])
+            np.testing.assert_array_equal(settled(gate, *rows), np.full(N, sign * expected))
+    gate = releasing(limit - sign * HAIR)  # just before it, all is free
+    np.testing.assert_array_equal(
+        settled(gate, np.full(N, sign * 20.0), ZERO), np.full(N, sign * 20.0)
+    )
+
+
+def test_a_stop_holds_also_while_a_start_blends():
+    gate = releasing(LIMITS.upper)
+    gate.begin(np.full(N, 20.0))
+    gate.release(ZERO, ZERO, 1e-3)
+    for _ in range(30):
+        effort = gate.release(ZERO, ZERO, 1e-3).copy()
+    np.testing.assert_array_equal(effort, ZERO)  # 20 N m into it are gone at 1 N m a ms
+
+
+def test_a_start_is_bumpless_and_decays_in_half_a_second():
+    gate = releasing()
+    measured, law = np.array([40.0, -30.0, 20.0, 5.0, -4.0, 1.0]), np.linspace(-20.0, 20.0, N)
+    gate.begin(measured)
+    seen = np.array([gate.release(law, law, 1e-3).copy() for _ in range(700)])
+    np.testing.assert_array_equal(seen[0], measured)
+    t = np.arange(700)[:, None] * 1e-3
+    share = np.where(t < 0.5, 0.5 + 0.5 * np.cos(np.pi * t / 0.5), 0.0)
+    np.testing.assert_allclose(seen, law + share * (measured - law), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(seen[501], law)
+
+
+def test_a_start_beyond_the_limits_is_clamped():
+    gate = releasing()
+    gate.begin(np.full(N, 1e6))
+    seen = np.array([gate.release(-LIMITS.effort * 2, ZERO, 1e-3).copy() for _ in range(900)])
+    np.testing.assert_array_equal(seen[0], LIMITS.effort)
+    assert (np.abs(seen) <= LIMITS.effort).all()
+    np.testing.assert_array_equal(seen[-1], -LIMITS.effort)
+    assert np.abs(np.diff(seen, axis=0)).max() <= 1.0 + 1e-12
+
+
+def test_a_start_is_no_push_for_a_law_that_changes_its_mind():
+    """What leaves is between the start and the law: braking that is over drives nobody on."""
+    gate = releasing()
+    gate.begin(ZERO)
+    gate.release(np.full(N, -20.0), ZERO, 1e-3)
+    for _ in range(600):
+        effort = gate.release(np.full(N, -2.0), ZERO, 1e-3)
+        assert (effort <= 0.0).all()
+        assert (effort >= -3.0).all()
+    np.testing.assert_allclose(effort, -2.0)
+
+
+@pytest.mark.parametrize("row", [0, 1])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_no_number_that_is_none_ever_leaves(row, bad):
+    gate = releasing(LIMITS.upper)
+    settled(gate, np.full(N, -5.0), ZERO)
+    rows = np.zeros((2, N))
+    rows[0] = -5.0
+    rows[row, 2] = bad
+    for k in itertools.count():
+        effort = gate.release(rows[0], rows[1], 1e-3)
+        assert np.isfinite(effort).all()
+        assert (np.abs(effort) <= LIMITS.effort).all()
+        if np.isnan(bad):
+            assert gate.unfit.code == "effort"
+            assert "joint 'elbow_joint'" in gate.unfit.text
+            np.testing.assert_array_equal(effort, np.full(N, -5.0))
+        if k == 20:
+            break
+    gate.begin(np.full(N, -3.0))
+    assert np.isfinite(gate.release(rows[0], rows[1], 1e-3)).all()
+    gate.release(np.full(N, -5.0), ZERO, 1e-3)
+    assert gate.unfit is None
+    np.testing.assert_allclose(settled(gate, np.full(N, -5.0), ZERO), -5.0)
+
+
+def test_tightened_limits_hold_from_the_next_state_on():
+    tell = admitting()
+    gate = tell.gate
+    settled(gate, LIMITS.effort, ZERO)
+    gate.tighten(0.5, 0.1, 0.0)
+    np.testing.assert_array_equal(settled(gate, LIMITS.effort, ZERO), 0.5 * LIMITS.effort)
+    assert code(tell(qvel=np.full(N, 0.4))) == "velocity"
+    gate.tighten(0.5, 0.1, 3.0)
+    assert code(tell()) == "position"  # the elbow is at 1.1, 3 rad inside of its limits is 0.14
+    with pytest.raises(ParameterError):
+        gate.tighten(1.0, 1.0, 0.0)
+    np.testing.assert_array_equal(gate.limits.effort, 0.5 * LIMITS.effort)

@@ -1,0 +1,157 @@
+"""The fastest paths: by closed forms of their times, and by ruckig itself."""
+
+import re
+
+import numpy as np
+import pytest
+
+from rbdyn_ros.control.planning import SHORTEST, time_optimal
+from rbdyn_ros.errors import ParameterError
+
+ruckig = pytest.importorskip("ruckig", reason="ruckig is not installed")
+
+
+def sampled(p, times):
+    rows = np.empty((3, p.positions.shape[1]))
+    return np.array([p.sample(t, rows).copy() for t in times])
+
+
+def points(p, n):
+    return np.random.default_rng(1).normal(size=(p, n))
+
+
+# closed forms
+
+
+@pytest.mark.parametrize(
+    ("way", "v", "a", "duration"),
+    [
+        (1.0, 10.0, 4.0, 2.0 * np.sqrt(1.0 / 4.0)),  # too short to reach the velocity
+        (3.0, 1.0, 2.0, 3.0 / 1.0 + 1.0 / 2.0),  # a trapezoid
+        (-3.0, 1.0, 2.0, 3.5),
+    ],
+)
+def test_without_jerk_it_is_a_trapezoid_of_velocity(way, v, a, duration):
+    p = time_optimal([[0.0], [way]], v, a)
+    assert p.duration == pytest.approx(duration, rel=1e-12)
+    velocity, acceleration = p.peaks()
+    assert acceleration[0] == pytest.approx(a, rel=1e-9)
+    assert velocity[0] == pytest.approx(min(v, np.sqrt(abs(way) * a)), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("way", "v", "a", "j", "duration"),
+    [
+        # only the jerk is reached: four pieces of t, way = 2 j t^3
+        (0.25, 9.0, 9.0, 1.0, 4.0 * np.cbrt(0.25 / 2.0)),
+        # all three: v / a + a / j to be fast, way / v in all besides
+        (10.0, 1.0, 2.0, 8.0, 10.0 / 1.0 + 1.0 / 2.0 + 2.0 / 8.0),
+    ],
+)
+def test_with_jerk_it_is_an_s_curve(way, v, a, j, duration):
+    p = time_optimal([[2.0], [2.0 + way]], v, a, j)
+    assert p.duration == pytest.approx(duration, rel=1e-12)
+    rows = sampled(p, np.linspace(0.0, p.duration * (1 - 1e-12), 4001))
+    jerk = np.abs(np.diff(rows[:, 2, 0])) / (p.duration / 4000)
+    assert jerk.max() <= j * (1.0 + 1e-6)
+    assert jerk.max() >= j * 0.99
+
+
+def test_the_slowest_joint_sets_the_time_and_the_others_go_straight_along():
+    p = time_optimal([[0.0, 1.0, 5.0], [3.0, 0.0, 5.0]], 1.0, 2.0, 100.0)
+    alone = time_optimal([[0.0], [3.0]], 1.0, 2.0, 100.0)
+    assert p.duration == pytest.approx(alone.duration, rel=1e-12)
+    rows = sampled(p, np.linspace(0.0, p.duration, 100))
+    np.testing.assert_allclose(rows[:, 0, 1], 1.0 - rows[:, 0, 0] / 3.0, atol=1e-12)
+    np.testing.assert_array_equal(rows[:, :, 2], [[5.0, 0.0, 0.0]] * 100)
+
+
+def test_it_rests_in_every_point():
+    way = points(4, 2)
+    p = time_optimal(way, 1.0, 3.0, 40.0)
+    parts = [time_optimal(way[i : i + 2], 1.0, 3.0, 40.0).duration for i in range(3)]
+    assert p.duration == pytest.approx(sum(parts), rel=1e-12)
+    for t, place in zip(np.cumsum([0.0, *parts]), way, strict=True):
+        rows = p.sample(t, np.empty((3, 2)))
+        np.testing.assert_allclose(rows[0], place, atol=1e-12)
+        np.testing.assert_allclose(rows[1], 0.0, atol=1e-9)
+    np.testing.assert_array_equal(p.positions[[0, -1]], way[[0, -1]])
+
+
+def test_points_in_the_same_place_take_no_time():
+    way = points(2, 2)
+    p = time_optimal([way[0], way[0], way[1], way[1]], 1.0, 3.0)
+    assert p.duration == time_optimal(way, 1.0, 3.0).duration
+    assert time_optimal([way[0], way[0]], 1.0, 3.0).duration == 0.0
+    assert time_optimal([way[0]], 1.0, 3.0).duration == 0.0
+
+
+# ruckig's trajectories
+
+
+def cases():
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        n = int(rng.integers(1, 8))
+        start = rng.uniform(-3.0, 3.0, n)
+        goal = start + rng.choice([0.0, 1e-5, 0.01, 1.0, 4.0], n) * rng.normal(size=n)
+        jerk = None if rng.random() < 0.3 else rng.uniform(10.0, 8000.0, n)
+        yield start, goal, rng.uniform(0.5, 3.0, n), rng.uniform(1.0, 20.0, n), jerk
+
+
+def test_it_is_ruckigs_trajectory_within_its_limits():
+    for start, goal, v, a, jerk in cases():
+        p = time_optimal([start, goal], v, a, jerk)
+        given = ruckig.InputParameter(len(start))
+        given.current_position, given.target_position = start.tolist(), goal.tolist()
+        given.max_velocity, given.max_acceleration = v.tolist(), a.tolist()
+        given.max_jerk = np.full(len(start), np.inf).tolist() if jerk is None else jerk.tolist()
+        given.synchronization = ruckig.Synchronization.Phase
+        theirs = ruckig.Trajectory(len(start))
+        ruckig.Ruckig(len(start)).calculate(given, theirs)
+        # never below SHORTEST: what moves less is not moved
+        assert abs(p.duration - theirs.duration) <= SHORTEST
+        times = np.linspace(0.0, theirs.duration * (1 - 1e-9), 300)
+        rows, expected = sampled(p, times), np.array([theirs.at_time(t) for t in times])
+        # pieces shorter than SHORTEST are left out: it is off by a jump of the acceleration over
+        # that time in velocity, and over its square in position
+        jump = 2.0 * a.max()
+        np.testing.assert_allclose(rows[:, 0], expected[:, 0], atol=jump * SHORTEST**2 + 1e-14)
+        np.testing.assert_allclose(rows[:, 1], expected[:, 1], atol=jump * SHORTEST)
+        velocity, acceleration = p.peaks()
+        assert (velocity <= v * (1.0 + 1e-4)).all()
+        # the same for acceleration; what jumps is told by differences over SHORTEST
+        steepest = 0.0 if jerk is None else jerk.max()
+        assert (acceleration <= a + steepest * SHORTEST + 1e-2 * (jerk is None)).all()
+
+
+def test_limits_are_of_each_joint():
+    p = time_optimal([[0.0, 0.0], [2.0, 2.0]], [1.0, 0.5], [2.0, 9.0], [50.0, 60.0])
+    velocity, acceleration = p.peaks()
+    assert velocity[1] == pytest.approx(0.5, rel=1e-9)
+    assert (velocity <= np.array([1.0, 0.5]) * (1 + 1e-9)).all()
+    assert (acceleration <= np.array([2.0, 9.0]) * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"points": [0.0, 1.0]}, "points have the shape (2,); allowed is (p, n)"),
+        ({"points": []}, "points have the shape (0,)"),
+        ({"points": [[0.0], [np.nan]]}, "points of a path"),
+        ({"points": [["0"], ["1"]]}, "points of a path"),
+        ({"velocity": 0.0}, "velocity limit has 0 in it; allowed is more than 0"),
+        ({"velocity": None}, "velocity limit is nan"),
+        ({"velocity": np.inf}, "velocity limit is inf"),
+        ({"acceleration": -1.0}, "acceleration limit has -1 in it"),
+        ({"acceleration": [1.0, 2.0]}, "acceleration limit has the shape (2,)"),
+        ({"jerk": 0.0}, "jerk limit has 0 in it"),
+        ({"jerk": np.nan}, "jerk limit is nan"),
+        ({"points": [[0.0], [1e300]], "jerk": 1.0}, "ruckig finds no trajectory from point 0 to"),
+        ({"velocity": 1e-300}, "ruckig finds no trajectory from point 0 to point 1"),
+    ],
+)
+def test_what_has_no_fastest_path_is_refused(change, text):
+    arguments = {"points": [[0.0], [1.0]], "velocity": 1.0, "acceleration": 1.0} | change
+    with pytest.raises(ParameterError, match=re.escape(text)):
+        time_optimal(**arguments)
