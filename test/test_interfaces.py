@@ -39,7 +39,7 @@ def tool(name):
 def test_every_interface_is_built():
     named = re.findall(r'^  "(.*)"$', (OWN / "CMakeLists.txt").read_text(), re.MULTILINE)
     assert named == interfaces()
-    assert len(named) == 8
+    assert len(named) == 11
 
 
 def test_packages_that_fields_are_of_are_depended_on():
@@ -64,6 +64,19 @@ def test_get_dynamics_asks_and_answers_what_the_library_does():
     }
 
 
+def test_what_is_asked_of_an_arm_is_answered_with_the_model_and_the_state_it_is_of():
+    for name in ("GetGravityEffort", "GetInverseDynamics", "GetComputedTorque"):
+        _, response = parts(OWN / "srv" / f"{name}.srv")
+        assert [name for _, name in response][:6] == [
+            "success",
+            "message",
+            "model_sha256",
+            "stamp",
+            "name",
+            "effort",
+        ]
+
+
 def test_versions_are_one():
     versions = {
         ET.parse(ROOT / folder / "package.xml").findtext("version") for folder in (".", OWN)
@@ -79,7 +92,7 @@ def test_a_build_in_the_repository_finds_both_packages():
     assert all((ROOT / path / "package.xml").is_file() for path in (".", "rbdyn_interfaces"))
 
 
-@pytest.mark.parametrize("name", ["simulation_interfaces", "tf2_msgs"])
+@pytest.mark.parametrize("name", ["control_msgs", "simulation_interfaces", "tf2_msgs"])
 def test_field_lists_become_packages(name, tmp_path):
     build = tool("build_interfaces")
     source = ROOT / "tools" / "interfaces" / f"{name}.ini"
@@ -114,6 +127,7 @@ def test_what_is_installed_has_these_fields():
     srv = pytest.importorskip("rbdyn_interfaces.srv")
     if not hasattr(srv, "GetDynamics"):
         pytest.skip("rbdyn_interfaces is not built")
-    request, response = parts(OWN / "srv" / "GetDynamics.srv")
-    for kind, part in ((srv.GetDynamics.Request, request), (srv.GetDynamics.Response, response)):
-        assert list(kind.get_fields_and_field_types()) == [name for _, name in part]
+    for path in sorted((OWN / "srv").glob("*.srv")):
+        kind = getattr(srv, path.stem)
+        for side, part in zip((kind.Request, kind.Response), parts(path), strict=True):
+            assert list(side.get_fields_and_field_types()) == [name for _, name in part]

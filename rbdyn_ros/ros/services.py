@@ -116,7 +116,9 @@ class ChangeTopics:
                 f"the frame {quoted(frame)} is not of this robot, whose frames begin with "
                 f"'{self._prefix}'"
             )
-        return self._robot.set_payload(frame[len(self._prefix) :], *_inertia(message.inertia))
+        return self._robot.set_payload(
+            frame[len(self._prefix) :], *inertia_numbers(message.inertia)
+        )
 
     def _set_gravity(self, message: Vector3Stamped) -> str:
         frame = message.header.frame_id
@@ -126,6 +128,19 @@ class ChangeTopics:
                 "frame_id is taken"
             )
         return self._robot.set_gravity(_vector(message.vector))
+
+
+def own_services() -> Any:
+    """Return the module of the services of rbdyn_interfaces.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    srv = importlib.import_module("rbdyn_interfaces.srv")
+    if not hasattr(srv, "GetComputedTorque"):
+        # Python takes a folder of the name, that of the repository, for a package
+        raise ImportError("rbdyn_interfaces is not built, or is older than rbdyn_ros")
+    return srv
 
 
 class TypedServices:
@@ -140,19 +155,16 @@ class TypedServices:
     """
 
     def __init__(self, node: Node, robot: ChangeableRobot) -> None:
-        srv = importlib.import_module("rbdyn_interfaces.srv")
-        if not hasattr(srv, "Reset"):
-            # Python takes a folder of the name, that of the repository, for a package
-            raise ImportError("rbdyn_interfaces is not built")
+        srv = own_services()
         self._robot, self._dynamics = robot, Dynamics()
         self._sha256 = robot.m.sha256()
         for kind, name, change in (
             (srv.SetJointState, "~/set_joint_state", self._set_joint_state),
             (srv.ApplyWrench, "~/apply_wrench", self._push),
-            (srv.SetPayload, "~/set_payload", self._set_payload),
             (srv.SetGravity, "~/set_gravity", self._set_gravity),
         ):
             node.create_service(kind, name, _answering(change))
+        node.create_service(srv.SetPayload, "~/set_payload", self._set_payload)
         node.create_service(srv.Reset, "~/reset_with", self._reset)
         node.create_service(srv.GetDynamics, "~/get_dynamics", self._get_dynamics)
 
@@ -162,8 +174,10 @@ class TypedServices:
     def _push(self, request: Any) -> str:
         return self._robot.push(wrench_of_request(self._robot.m, request))
 
-    def _set_payload(self, request: Any) -> str:
-        return self._robot.set_payload(request.link, *_inertia(request.inertia))
+    def _set_payload(self, request: Any, response: Any) -> Any:
+        response.message = self._robot.set_payload(request.link, *inertia_numbers(request.inertia))
+        response.success, response.model_sha256 = not response.message, self._sha256
+        return response
 
     def _set_gravity(self, request: Any) -> str:
         return self._robot.set_gravity(_vector(request.gravity))
@@ -244,7 +258,7 @@ def _vector(message: Any) -> tuple[float, float, float]:
     return message.x, message.y, message.z
 
 
-def _inertia(message: Any) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
+def inertia_numbers(message: Any) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
     """Return mass, centre of mass, and Ixx Iyy Izz Ixy Ixz Iyz of a geometry_msgs/Inertia."""
     moments = (message.ixx, message.iyy, message.izz, message.ixy, message.ixz, message.iyz)
     return message.m, _vector(message.com), moments

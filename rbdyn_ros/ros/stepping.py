@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import threading
-import traceback
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from rclpy.action.server import ActionServer, CancelResponse
-from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
+
+from rbdyn_ros.ros.action_thread import ActionThread
 
 #: Steps between two looks at whether to go on.
 STEPS_AT_ONCE = 100
-#: So that what goes wrong again and again does not fill the log [s].
-ERROR_PAUSE = 0.1
 
 
 class Steppable(Protocol):
@@ -48,54 +44,14 @@ class Stepping:
 
         self._simulation, self._result, self._action = simulation, Result, SimulateSteps
         self._busy = threading.Lock()
-        self._closing = threading.Event()
-        self._node = Node(
-            f"_{node.get_name()}_steps",
-            context=node.context,
-            namespace=node.get_namespace(),
-            use_global_arguments=False,
-            enable_rosout=False,
-            start_parameter_services=False,
-        )
-        under, group = node.get_fully_qualified_name(), ReentrantCallbackGroup()
-        self._node.create_service(
-            StepSimulation, f"{under}/step_simulation", self._step, callback_group=group
-        )
-        self._server: Any = ActionServer(
-            self._node,
-            SimulateSteps,
-            f"{under}/simulate_steps",
-            self._simulate,
-            callback_group=group,
-            cancel_callback=lambda _: CancelResponse.ACCEPT,
-        )
-        # one thread steps, the others cancel, answer and refuse
-        self._executor = MultiThreadedExecutor(num_threads=3, context=node.context)
-        self._executor.add_node(self._node)
-        self._thread = threading.Thread(target=self._serve, name="rbdyn-steps", daemon=True)
+        self._thread = ActionThread(node, "steps", "a request to step")
+        self._thread.service(StepSimulation, "step_simulation", self._step)
+        self._thread.action(SimulateSteps, "simulate_steps", self._simulate)
         self._thread.start()
-
-    def _serve(self) -> None:
-        while self._node.context.ok() and not self._closing.is_set():
-            self._serve_until_one_fails()
-
-    def _serve_until_one_fails(self) -> None:
-        try:
-            self._executor.spin()
-        except ExternalShutdownException:
-            self._closing.set()
-        except Exception:  # noqa: BLE001 - whatever ended one request, the next is served
-            why = f"a request to step failed: {traceback.format_exc()}"
-            self._node.get_logger().error(why)
-            self._closing.wait(ERROR_PAUSE)
 
     def close(self) -> None:
         """End what is stepping, and serve no more."""
-        self._closing.set()
-        self._executor.shutdown(2.0)
-        self._thread.join(2.0)
-        self._server.destroy()
-        self._node.destroy_node()
+        self._thread.close()
 
     def _step(self, request: Any, response: Any) -> Any:
         why = self._advance(request.steps, STEPS_AT_ONCE, lambda _: True)
@@ -144,7 +100,7 @@ class Stepping:
     def _advance_alone(self, steps: int, at_once: int, go_on: Callable[[int], bool]) -> str:
         simulation, done = self._simulation, 0
         while done < steps:
-            if self._closing.is_set():
+            if self._thread.closing.is_set():
                 return f"the simulation ends, after {done} of {steps} steps"
             if not simulation.paused and done == 0:
                 return "only a paused simulation can be stepped; it is playing"
