@@ -11,6 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.commands.common import INTERRUPTED
+from rbdyn_ros.commands.excite import add_excite
+from rbdyn_ros.commands.identify import add_identify
+
 if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
@@ -20,15 +24,26 @@ ROS_ARGS = "--ros-args"
 def main(args: Sequence[str] | None = None) -> None:
     """Entry point of `rbdyn`."""
     words = list(sys.argv[1:] if args is None else args)
+    try:
+        sys.exit(_run(words))
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _run(words: list[str]) -> int:
+    """Run a subcommand and return its exit status."""
     # what follows --ros-args is ROS's to understand
     cut = words.index(ROS_ARGS) if ROS_ARGS in words else len(words)
     parser = argparse.ArgumentParser(prog="rbdyn", description="Rigid-body dynamics for ROS 2.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_sim(commands)
     _add_check(commands)
+    add_excite(commands)
+    add_identify(commands)
     options = parser.parse_args(words[:cut])
     options.ros_args = words[cut:]
-    sys.exit(options.run(options))
+    status: int = options.run(options)
+    return status
 
 
 def _add_import(command: argparse.ArgumentParser) -> None:

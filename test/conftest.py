@@ -1,5 +1,10 @@
 """What every test session shares: the table of worst errors at its end, with -v."""
 
+import os
+
+# before NumPy is there: its threads gain nothing on small matrices and wait for each other
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from support.compare import WORST
 
 

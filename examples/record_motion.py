@@ -1,0 +1,207 @@
+"""Let an arm make a motion of `rbdyn excite`, and record it for `rbdyn identify`.
+
+The controller must be armed and follow trajectories; it may be arm_controller or any that takes
+a JointTrajectory. The arm first goes slowly to where the motion starts, joints that do not move
+in it too. It is stopped when it does not follow. Ctrl-C stops it:
+    python examples/record_motion.py motion.csv recording.csv
+    python examples/record_motion.py motion.csv recording.csv --topic joint_trajectory
+The second makes the simulator move as it is, by its own servos.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import rclpy
+from rclpy.duration import Duration
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+from rbdyn_ros.identification.csv_files import read_table, write_csv
+from rbdyn_ros.identification.samples import judged
+from rbdyn_ros.output import output_path
+
+#: On the way to the start [rad/s or m/s], and at least for so long [s].
+APPROACH_SPEED, APPROACH_TIME = 0.2, 2.0
+#: What is recorded after the motion [s].
+AFTERWARDS = 0.3
+#: How far from the start the arm may be when the motion starts [rad or m].
+NEAR = 0.1
+#: On half of the way to the start an arm that moves has left this share of it behind.
+UNDER_WAY = 0.1
+#: So often the motion is sent: the first one may be lost while two nodes still meet.
+TRIES = 2
+#: So long there may be no states [s].
+PATIENCE = 10.0
+
+
+class Recorder:
+    """Sends the motion and keeps the states that come meanwhile."""
+
+    def __init__(self, topic: str, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.rows: list[np.ndarray] = []
+        self.stamp, self.position = 0, np.zeros(0)
+        self.start = sys.maxsize  # of the motion, on the clock of the states [ns]
+        self.judge: Callable[[], str] = str  # says why there is no sense in going on
+        self.node = rclpy.create_node("record_motion")
+        self.publisher = self.node.create_publisher(JointTrajectory, topic, 1)
+        # best effort hears every publisher; the queue is for when this process is not scheduled
+        qos = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
+        self.node.create_subscription(JointState, "joint_states", self.take, qos)
+
+    def take(self, state: JointState) -> None:
+        if not set(self.names) <= set(state.name):
+            return
+        columns = [list(state.name).index(name) for name in self.names]
+        row = np.full((3, len(self.names)), np.nan)
+        for kept, values in zip(row, (state.position, state.velocity, state.effort), strict=True):
+            if len(values) == len(state.name):
+                kept[:] = np.asarray(values)[columns]
+        self.stamp = state.header.stamp.sec * 10**9 + state.header.stamp.nanosec
+        self.position = row[0]
+        if self.stamp >= self.start:
+            self.rows.append(np.append(1e-9 * (self.stamp - self.start), row))
+
+    def states_until(self, stamp: int) -> str:
+        """Take states until one has this stamp or a later one; return why none comes."""
+        before, heard = self.stamp, time.monotonic()
+        while self.stamp < stamp:
+            rclpy.spin_once(self.node, timeout_sec=0.1)
+            if self.stamp != before:
+                before, heard = self.stamp, time.monotonic()
+                failure = self.judge()
+                if failure:
+                    return failure
+            if time.monotonic() > heard + PATIENCE:
+                return f"no state of {', '.join(self.names)} comes on joint_states"
+        return ""
+
+    def send(self, times: np.ndarray, rows: list[np.ndarray]) -> None:
+        points = [
+            JointTrajectoryPoint(
+                positions=q.tolist(),
+                velocities=v.tolist(),
+                accelerations=a.tolist(),
+                time_from_start=Duration(nanoseconds=round(1e9 * t)).to_msg(),
+            )
+            for t, q, v, a in zip(times, *rows, strict=True)
+        ]
+        self.publisher.publish(JointTrajectory(joint_names=list(self.names), points=points))
+
+    def stop(self) -> None:
+        """Tell the controller to stop: a trajectory without points ends the one in progress."""
+        self.publisher.publish(JointTrajectory(joint_names=list(self.names)))
+        self.publisher.wait_for_all_acked(Duration(seconds=1.0))
+
+
+def record(recorder: Recorder, times: np.ndarray, rows: list[np.ndarray], patience: float) -> str:
+    """Make and record the motion; return why that was not possible."""
+    give_up = time.monotonic() + patience
+    while recorder.publisher.get_subscription_count() == 0:
+        if time.monotonic() > give_up:
+            return f"no controller takes trajectories from {recorder.publisher.topic_name}"
+        rclpy.spin_once(recorder.node, timeout_sec=0.1)
+    failure = recorder.states_until(1)
+    if failure:
+        return failure
+    failure = approach(recorder, times, rows)
+    if failure:
+        return failure
+    recorder.judge = lambda: strayed(recorder, times, rows[0])
+    return recorder.states_until(recorder.start + round(1e9 * (times[-1] + AFTERWARDS)))
+
+
+def approach(recorder: Recorder, times: np.ndarray, rows: list[np.ndarray]) -> str:
+    """Send the motion and wait until the arm is at its start; return why it does not get there."""
+    lost = "the arm does not go to the start: is it armed, and does it follow trajectories?"
+    for _ in range(TRIES):
+        farthest = distance(recorder, rows[0][0])
+        seconds = max(APPROACH_TIME, farthest / APPROACH_SPEED)
+        print(f"to the start in {seconds:.1f} s, then the motion of {times[-1]:.1f} s", flush=True)
+        half = recorder.stamp + round(0.5e9 * seconds)
+        recorder.start = recorder.stamp + round(1e9 * seconds)
+        recorder.send(times + seconds, rows)
+        failure = recorder.states_until(half)
+        if failure:
+            return failure
+        if farthest < NEAR or distance(recorder, rows[0][0]) < (1.0 - UNDER_WAY) * farthest:
+            failure = recorder.states_until(recorder.start)
+            return failure or ("" if distance(recorder, rows[0][0]) < NEAR else lost)
+    return lost
+
+
+def distance(recorder: Recorder, qpos: np.ndarray) -> float:
+    """Return how far the joint farthest from its place is from it [rad or m]."""
+    return float(np.abs(recorder.position - qpos).max())
+
+
+def strayed(recorder: Recorder, times: np.ndarray, qpos: np.ndarray) -> str:
+    """Return where the arm left the motion, if it did: a fault of its controller ends it."""
+    late = 1e-9 * (recorder.stamp - recorder.start)
+    wanted = np.array([np.interp(late, times, column) for column in qpos.T])
+    if distance(recorder, wanted) < NEAR or not np.isfinite(recorder.position).all():
+        return ""
+    return f"the arm left the motion at {late:.2f} s; see what its controller says"
+
+
+def chosen(
+    names: tuple[str, ...], rows: list[np.ndarray], joints: list[str] | None
+) -> tuple[tuple[str, ...], list[np.ndarray]]:
+    """Return the motion of some joints; the others do not move in it, or it is another motion."""
+    kept = [k for k, name in enumerate(names) if joints is None or name in joints]
+    moved = np.flatnonzero(np.ptp(rows[0], axis=0) > 0.0)
+    unknown = set(joints or ()) - set(names)
+    if unknown or not set(moved) <= set(kept):
+        text = f"the motion moves {', '.join(names[k] for k in moved)}; --joints has to name these"
+        more = f" and not {', '.join(sorted(unknown))}" if unknown else ""
+        raise ParameterError(Finding("other-joints", text + more, "error", "joints"))
+    return tuple(names[k] for k in kept), [columns[:, kept] for columns in rows]
+
+
+def main() -> str:
+    """Record; return a sentence if that was not possible."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("motion", type=Path, help="a .csv file of `rbdyn excite`")
+    parser.add_argument("recording", type=Path, help="the .csv file to write")
+    parser.add_argument("--topic", default="arm_controller/joint_trajectory")
+    parser.add_argument("--joints", nargs="+", help="that the controller has (all in the motion)")
+    parser.add_argument("--wait", type=float, default=30.0, help="for it [s] (%(default)s)")
+    options = parser.parse_args()
+    try:
+        output_path(options.recording, "a recording", (".csv",))
+        names, times, rows = read_table(options.motion, ("position", "velocity", "acceleration"))
+        names, rows = chosen(names, rows, options.joints)
+    except RbdynError as error:
+        return str(error)
+    # Ctrl-C must leave time to stop the arm, so it may not end rclpy at once
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    recorder = Recorder(options.topic, names)
+    try:
+        failure = record(recorder, times, rows, options.wait)
+    except KeyboardInterrupt:
+        failure = "stopped; nothing was recorded"
+    if failure:
+        recorder.stop()
+        return failure
+    table = np.array(recorder.rows)
+    qpos, qvel, effort = np.split(table[:, 1:], 3, axis=1)
+    try:
+        samples = judged("joint_states", names, table[:, 0], qpos, qvel, effort)
+        write_csv(options.recording, samples)
+    except RbdynError as error:
+        return str(error)
+    print(f"{len(samples.time)} samples are in {options.recording}")
+    return ""
+
+
+if __name__ == "__main__":
+    sys.exit(main() or 0)

@@ -1,0 +1,1 @@
+"""Commands of `rbdyn`, one a file."""

@@ -1,0 +1,134 @@
+"""The command `rbdyn excite`: a motion from which an arm can be identified."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rbdyn_ros.commands.common import (
+    DONE,
+    REFUSED,
+    USAGE,
+    add_robot,
+    demand_writable,
+    file_path,
+    load_robot,
+    progress,
+    said,
+)
+
+if TYPE_CHECKING:
+    from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.identification.excitation import Excitation
+
+
+def add_excite(commands: Commands) -> None:
+    """Add `excite` to the subcommands of `rbdyn`."""
+    command = commands.add_parser(
+        "excite",
+        help="make a motion from which the dynamics of an arm can be identified",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Example:\n"
+        "  rbdyn excite arm.urdf -o motion.csv --reach 0.8 --centre 0 -1 1 0 1 0\n\n"
+        "Collisions are not checked: watch the motion in the simulator before an arm makes it.\n"
+        "Exit status: 0 if the motion is written, 1 if the robot or a value is refused, 2 if the\n"
+        "command or the output file is.",
+    )
+    add_robot(command)
+    command.add_argument(
+        "-o", "--output", type=file_path, required=True, metavar="FILE.csv", help="the motion"
+    )
+    command.add_argument("--joints", nargs="+", metavar="NAME", help="that move (all)")
+    for flag, kind, default, text in (
+        ("--duration", float, 20.0, "of the motion [s]"),
+        ("--harmonics", int, 10, "of the series; the highest is at HARMONICS / DURATION"),
+        ("--velocity-share", float, 0.5, "of the velocity limits that is used"),
+        ("--effort-share", float, 0.7, "of the effort limits that is used"),
+        ("--rate", float, 50.0, "points a second in the file"),
+        ("--seed", int, 0, "the same seed gives the same motion"),
+    ):
+        command.add_argument(flag, type=kind, default=default, help=f"{text} (%(default)s)")
+    command.add_argument(
+        "--acceleration-limits", nargs="+", type=float, help="one, or one a joint [rad/s^2]"
+    )
+    command.add_argument(
+        "--position-inset", nargs="+", type=float, help="kept from position limits [rad] (0.05)"
+    )
+    command.add_argument(
+        "--reach",
+        nargs="+",
+        type=float,
+        default=[1.5],
+        help="farthest from the centre [rad] (1.5)",
+    )
+    command.add_argument(
+        "--centre",
+        nargs="+",
+        type=float,
+        help="position of every joint where the motion starts and ends (middle of the limits)",
+    )
+    command.set_defaults(run=_excite)
+
+
+def _excite(options: argparse.Namespace) -> int:
+    from rbdyn_ros.errors import ParameterError, RbdynError
+    from rbdyn_ros.identification.excitation import demand_rate, demand_telling, excite
+
+    try:
+        demand_writable(options.output, "a motion", (".csv",))
+    except ParameterError as error:
+        return said("excite", error, USAGE)
+    try:
+        demand_rate(options.rate, options.duration, options.harmonics)
+        m, _ = load_robot(options)
+        motion = excite(
+            m,
+            options.joints,
+            duration=options.duration,
+            harmonics=options.harmonics,
+            velocity_share=options.velocity_share,
+            acceleration_limits=_one_or_many(options.acceleration_limits),
+            position_inset=_one_or_many(options.position_inset),
+            seed=options.seed,
+            centre=options.centre,
+            reach=_one_or_many(options.reach),
+            effort_share=options.effort_share,
+            progress=progress(),
+        )
+        demand_telling(motion)
+    except RbdynError as error:
+        return said("excite", error, REFUSED)
+    try:
+        motion.write(options.output, options.rate)
+    except ParameterError as error:
+        return said("excite", error, USAGE)
+    print(_excitation_text(motion, options.output))
+    return DONE
+
+
+def _excitation_text(motion: Excitation, path: Path) -> str:
+    rows = [f"{'joint':<24} {'from':>9} {'to':>9} {'speed':>9} {'accel.':>9} {'of effort':>9}"]
+    for name, (low, high, fast, hard) in zip(motion.names, motion.peaks.T, strict=True):
+        share = motion.effort_share[name]
+        numbers = f"{low:9.3f} {high:9.3f} {fast:9.3f} {hard:9.3f} {share:9.1%}"
+        rows.append(f"{name[:24]:<24} {numbers}")
+    low, high = (" ".join(f"{x:.3f}" for x in corner) for corner in motion.box)
+    held = ", ".join(f"{name} at {place:.4g}" for name, place in motion.held.items())
+    start = " ".join(f"{x:.4g}" for x in motion.centre)
+    return "\n".join(
+        [
+            *rows,
+            f"condition number {motion.condition:.4g}",
+            f"starts and ends at rest at {start}",
+            *([f"held: {held}"] if held else []),
+            f"origins of links stay in a box from {low} to {high} m of the base link's axes;",
+            "collisions are not checked: watch the motion in the simulator first",
+            f"written to {path}: {motion.duration:g} s",
+        ]
+    )
+
+
+def _one_or_many(values: list[float] | None) -> Any:
+    """Return one number for all joints as a number."""
+    return values[0] if values is not None and len(values) == 1 else values

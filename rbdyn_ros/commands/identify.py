@@ -1,0 +1,210 @@
+"""The command `rbdyn identify`: what an arm weighs and rubs, from a recorded motion."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.commands.common import (
+    DONE,
+    REFUSED,
+    USAGE,
+    add_robot,
+    demand_writable,
+    file_path,
+    load_robot,
+    progress,
+    said,
+)
+from rbdyn_ros.commands.recorded import recorded
+
+if TYPE_CHECKING:
+    from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.identification.fit import Identification
+    from rbdyn_ros.identification.motion import Array, Motion
+    from rbdyn_ros.identification.residuals import Residuals
+    from rbdyn_ros.model.model import Model
+
+
+def add_identify(commands: Commands) -> None:
+    """Add `identify` to the subcommands of `rbdyn`."""
+    command = commands.add_parser(
+        "identify",
+        help="identify inertia, friction or a payload of an arm from a recorded motion",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Examples:\n"
+        "  rbdyn identify arm.urdf recording/ --validate other.csv --patch identified.urdf\n"
+        "  rbdyn identify identified.urdf with_tool.mcap --payload tool0\n\n"
+        "Exit status: 0 if it was identified, 1 if the robot or a recording is refused or too\n"
+        "poor or too odd for the patch, 2 if the command or an output file is.",
+    )
+    add_robot(command)
+    command.add_argument(
+        "recording",
+        type=file_path,
+        help="a rosbag2 folder, a .mcap or a .csv file of joint states",
+    )
+    command.add_argument(
+        "--validate",
+        type=file_path,
+        metavar="RECORDING",
+        help="another one, to test the result with",
+    )
+    command.add_argument(
+        "--patch",
+        type=file_path,
+        metavar="OUT.urdf",
+        help="write the URDF with what was identified",
+    )
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.add_argument(
+        "--figure",
+        type=file_path,
+        metavar="PICTURE",
+        help="draw efforts to a .svg, .png or .pdf file",
+    )
+    command.add_argument(
+        "--payload", metavar="LINK", help="identify only a body fixed to this link, of a known arm"
+    )
+    command.add_argument("--joints", nargs="+", metavar="NAME", help="that moved (all)")
+    command.add_argument("--topic", default="joint_states", help="in a bag (%(default)s)")
+    command.add_argument("--effort-topic", help="in a bag, if efforts are in a topic of their own")
+    command.add_argument("--cutoff", type=float, metavar="HZ", help="of the low-pass filter")
+    command.add_argument(
+        "--friction",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="identify friction (yes); else it is that of the URDF",
+    )
+    command.add_argument(
+        "--offset", action="store_true", help="identify a constant effort of each joint"
+    )
+    command.add_argument(
+        "--armature", action="store_true", help="identify the rotor inertia of each joint"
+    )
+    command.set_defaults(run=_identify)
+
+
+def _identify(options: argparse.Namespace) -> int:
+    from rbdyn_ros.errors import RbdynError
+
+    wrong = _usage(options)
+    if wrong:
+        print(f"rbdyn identify: {wrong}", file=sys.stderr)
+        return USAGE
+    try:
+        m, document = load_robot(options)
+        if options.payload is not None:
+            return _identify_payload(m, options)
+        return _identify_arm(m, document, options)
+    except RbdynError as error:
+        return said("identify", error, REFUSED)
+
+
+def _usage(options: argparse.Namespace) -> str:
+    """Return what is wrong with the options themselves, before any work is done."""
+    from rbdyn_ros.errors import ParameterError
+    from rbdyn_ros.identification.figure import SUFFIXES
+
+    arm_only = ("patch", "validate", "offset", "armature")
+    if options.payload is not None and any(getattr(options, name) for name in arm_only):
+        return "--payload is for an arm that is known: it takes no " + ", ".join(
+            f"--{name}" for name in arm_only
+        )
+    if options.patch and options.robot.suffix.lower() in (".yaml", ".yml"):
+        return "--patch is for URDF; a mechanism file is edited by hand, with --json"
+    try:
+        if options.patch:
+            demand_writable(options.patch, "a URDF", (".urdf",))
+        if options.figure:
+            demand_writable(options.figure, "a picture", SUFFIXES)
+    except ParameterError as error:
+        return str(error)
+    return ""
+
+
+def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int:
+    from rbdyn_ros.control.friction import Friction
+    from rbdyn_ros.identification.doubts import why_no_patch
+    from rbdyn_ros.identification.fit import identify
+    from rbdyn_ros.identification.report import report_dict, report_text
+
+    rest, motion = recorded(m, options, options.recording)
+    other = None if options.validate is None else recorded(m, options, options.validate)
+    found = identify(
+        m,
+        motion,
+        rest=rest,
+        friction=None if options.friction else Friction.of_model(m),
+        offset=options.offset,
+        armature=options.armature,
+        progress=progress(),
+    )
+    checked = None if other is None else _checked(found, *other)
+    if options.json:
+        print(json.dumps(report_dict(found, checked), indent=2, allow_nan=False))
+    else:
+        print(report_text(found, checked), end="")
+    before, after = checked or (found.before, found.after)
+    status = _drawn(before, after, options.figure)
+    why = why_no_patch(found)
+    if why:
+        print(f"rbdyn identify: {why}", file=sys.stderr)
+        return REFUSED if options.patch else status
+    return max(status, _patched(document, found, options.patch))
+
+
+def _checked(found: Identification, rest: Array, motion: Motion) -> tuple[Residuals, Residuals]:
+    from rbdyn_ros.control.friction import Friction
+    from rbdyn_ros.identification.residuals import validate
+
+    return (
+        validate(found.prior, Friction.of_model(found.prior), motion, rest=rest),
+        validate(found.m, found.friction, motion, found.offset, rest=rest),
+    )
+
+
+def _identify_payload(m: Model, options: argparse.Namespace) -> int:
+    from rbdyn_ros.control.friction import Friction
+    from rbdyn_ros.identification.payload import identify_payload
+    from rbdyn_ros.identification.report import payload_dict, payload_text
+
+    rest, motion = recorded(m, options, options.recording)
+    friction = None if options.friction else Friction.of_model(m)
+    found = identify_payload(m, motion, options.payload, friction=friction, rest=rest)
+    if options.json:
+        print(json.dumps(payload_dict(found), indent=2, allow_nan=False))
+    else:
+        print(payload_text(found), end="")
+    return _drawn(found.before, found.after, options.figure)
+
+
+def _patched(document: bytes, found: Identification, path: Path | None) -> int:
+    from rbdyn_ros.errors import ParameterError
+    from rbdyn_ros.identification.patch import patched_urdf_bytes
+    from rbdyn_ros.output import write_whole
+
+    if path is None:
+        return DONE
+    patched = patched_urdf_bytes(document, found.m)
+    try:
+        write_whole(path, lambda file: file.write(patched))
+    except ParameterError as error:
+        return said("identify --patch", error, USAGE)
+    return DONE
+
+
+def _drawn(before: Residuals, after: Residuals, path: Path | None) -> int:
+    from rbdyn_ros.errors import ParameterError
+    from rbdyn_ros.identification.figure import draw_efforts
+
+    if path is None:
+        return DONE
+    try:
+        draw_efforts(before, after, path)
+    except ParameterError as error:
+        return said("identify --figure", error, USAGE)
+    return DONE

@@ -1,0 +1,48 @@
+"""From a recording in a file to a motion of a robot that is known."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rbdyn_ros.identification.motion import Array, Motion
+    from rbdyn_ros.model.model import Model
+
+
+def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Motion]:
+    """Return where the joints are that do not move (nv,), and the motion of a recording.
+
+    What is doubtful is said on stderr.
+
+    Raises:
+        ModelError: the robot is no arm that can be identified.
+        ParameterError: the recording is of no use, or not of this robot.
+    """
+    from rbdyn_ros.identification.excitation import dofs_of_joints
+    from rbdyn_ros.identification.motion import demand_identifiable, dof_names
+    from rbdyn_ros.identification.plausible import at_rest, doubts, plausible, unknown_places
+    from rbdyn_ros.identification.recordings import read_recording
+    from rbdyn_ros.identification.signals import to_motion
+
+    demand_identifiable(m)
+    dofs = dofs_of_joints(m, options.joints)
+    names = [dof_names(m)[k] for k in dofs]
+    others = [name for name in dof_names(m) if name not in names]
+    samples = read_recording(path, names, options.topic, options.effort_topic, others)
+    samples = plausible(m, samples)
+    rest = at_rest(m, samples)
+    said = doubts(samples)
+    lost = unknown_places(m, samples)
+    if lost:
+        said.append(f"it does not say where these joints are, taken to be at 0: {_few(lost)}")
+    for sentence in said:
+        print(f"rbdyn identify: {path}: {sentence}", file=sys.stderr)
+    limits = m.jnt_effort[m.dof_jntid[dofs]]
+    return rest, to_motion(samples, options.cutoff, effort_limits=limits)
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")

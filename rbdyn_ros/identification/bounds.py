@@ -1,0 +1,174 @@
+"""What a motion may do: positions, velocities, accelerations and efforts of some joints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbdyn_ros.api import inverse, make_data
+from rbdyn_ros.control.arrays import shaped
+from rbdyn_ros.description.arguments import numbers, wrong
+from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.identification.motion import Integers
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+
+Array = NDArray[np.float64]
+
+#: Speed of a joint without a velocity limit [rad/s or m/s], before the share is taken of it.
+DEFAULT_SPEED = 1.0
+#: How far joints stay from their position limits [rad or m], and at most of their range.
+INSET, INSET_SHARE = 0.05, 0.05
+#: Reach [rad or m] and accelerations are at least this: what is smaller is no motion.
+LEAST = 1e-3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """Of each joint that moves, in the order of `dofs`.
+
+    Attributes:
+        dofs: of the joints (n,).
+        centre: (nv,) where all joints begin and end [rad or m].
+        lower, upper: farthest from the centre, (n,): lower < 0 < upper [rad or m].
+        velocity, acceleration: (n,), infinite if there is no limit.
+        effort: (nv,) of all joints, infinite where there is no limit.
+    """
+
+    dofs: Integers
+    centre: Array
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    effort: Array
+
+    def scale(self, rows: Array) -> Array:
+        """Return by what each joint's motion (3, t, n) about the centre may be multiplied, (n,).
+
+        The largest factor, so that one of its bounds is met exactly; 0 for no motion at all.
+        """
+        with np.errstate(divide="ignore"):
+            factors = np.stack(
+                [
+                    self.upper / rows[0].max(axis=0).clip(0.0),
+                    self.lower / rows[0].min(axis=0).clip(None, -0.0),
+                    self.velocity / np.abs(rows[1]).max(axis=0),
+                    self.acceleration / np.abs(rows[2]).max(axis=0),
+                ]
+            )
+        least: Array = np.abs(factors).min(axis=0)
+        return np.where(np.isfinite(least), least, 0.0)
+
+
+def bounds_of(
+    m: Model,
+    dofs: Integers,
+    centre: ArrayLike | None,
+    position_inset: ArrayLike | None,
+    reach: ArrayLike,
+    velocity_share: float,
+    acceleration_limits: ArrayLike | None,
+    effort_share: float,
+) -> Bounds:
+    """Return the bounds of the joints with these dofs; arguments as for excite.
+
+    Raises:
+        ParameterError: an argument is not allowed, or leaves a joint no room.
+    """
+    share = _share("velocity_share", velocity_share)
+    part = _share("effort_share", effort_share)
+    n = len(dofs)
+    lower, upper, speed, effort = _limits(m)
+    inset = np.minimum(INSET, INSET_SHARE * (upper - lower)[dofs])
+    if position_inset is not None:
+        inset = _positive("position_inset", position_inset, n, zero=True)
+    farthest = _positive("reach", reach, n)
+    middle = _centre(m, centre, lower, upper)
+    low = np.maximum(lower[dofs] + inset, middle[dofs] - farthest) - middle[dofs]
+    high = np.minimum(upper[dofs] - inset, middle[dofs] + farthest) - middle[dofs]
+    for i, dof in enumerate(dofs):
+        if not low[i] < 0.0 < high[i]:
+            text = (
+                f"joint '{m.jnt_names[m.dof_jntid[dof]]}' has no room about its centre "
+                f"{middle[dof]:.4g}: it may move from {lower[dof]:.4g} to {upper[dof]:.4g}, less "
+                f"an inset of {inset[i]:.4g}"
+            )
+            raise ParameterError(Finding("no-room", text, "error", "centre"))
+    fast = np.where(np.isfinite(speed), speed, DEFAULT_SPEED)[dofs]
+    hard = np.full(n, np.inf)
+    if acceleration_limits is not None:
+        hard = _positive("acceleration_limits", acceleration_limits, n)
+    return Bounds(dofs, middle, low, high, share * fast, hard, part * effort)
+
+
+def effort_ratio(m: Model, d: Data, bounds: Bounds, rows: Array) -> Array:
+    """Return the largest share of the bound of its effort that each joint takes, (nv,).
+
+    Args:
+        m: without passive forces.
+        d: its Data.
+        bounds: of the joints.
+        rows: (3, t, nv) motion of all joints.
+    """
+    largest = np.zeros(m.nv)
+    for d.qpos[:], d.qvel[:], d.qacc[:] in zip(*rows, strict=True):
+        inverse(m, d)
+        np.maximum(largest, np.abs(d.qfrc_inverse), out=largest)
+    return largest / bounds.effort
+
+
+def demand_carried(m: Model, bounds: Bounds) -> None:
+    """Raise ParameterError if the arm cannot be held at the centre within its efforts."""
+    d = make_data(m)
+    rest = np.zeros((3, 1, m.nv))
+    rest[0, 0] = bounds.centre
+    ratio = effort_ratio(m, d, bounds, rest)
+    if (ratio >= 1.0).any():
+        worst = int(np.argmax(ratio))
+        text = (
+            f"joint '{m.jnt_names[m.dof_jntid[worst]]}' needs {ratio[worst]:.2f} times the effort "
+            "it may have to hold the arm at the centre; choose another centre or a larger "
+            "effort_share"
+        )
+        raise ParameterError(Finding("no-effort", text, "error", "effort_share"))
+
+
+def _limits(m: Model) -> tuple[Array, Array, Array, Array]:
+    """Return of each dof lower, upper, speed, effort (nv,), joints that follow it counted."""
+    lower, upper, speed = np.full(m.nv, -np.inf), np.full(m.nv, np.inf), np.full(m.nv, np.inf)
+    for j in range(m.njnt):
+        dof, ratio, offset = m.jnt_dofadr[j], m.jnt_mimic_ratio[j], m.jnt_mimic_offset[j]
+        if ratio == 0.0:
+            continue
+        if m.jnt_limited[j] or m.jnt_mimic[j] >= 0:  # those that follow are not marked
+            ends = np.sort((m.jnt_range[j] - offset) / ratio)
+            lower[dof], upper[dof] = max(lower[dof], ends[0]), min(upper[dof], ends[1])
+        speed[dof] = min(speed[dof], m.jnt_velocity[j] / abs(ratio))
+    speed[speed == 0.0] = np.inf
+    effort = m.jnt_effort[m.dof_jntid].copy()
+    effort[effort == 0.0] = np.inf
+    return lower, upper, speed, effort
+
+
+def _centre(m: Model, centre: ArrayLike | None, lower: Array, upper: Array) -> Array:
+    if centre is not None:
+        return np.array(numbers("centre", centre, m.nv))
+    with np.errstate(invalid="ignore"):
+        middle = 0.5 * (lower + upper)
+    return np.where(np.isfinite(middle), middle, m.qpos0)
+
+
+def _positive(what: str, value: ArrayLike, count: int, zero: bool = False) -> Array:
+    array, least = shaped(what, value, (count,)), 0.0 if zero else LEAST
+    if (array < least).any():
+        wrong(what, value, f"a number from {least:g} on, or {count} of them")
+    return array
+
+
+def _share(what: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value <= 1.0:
+        wrong(what, value, "a number over 0 and up to 1")
+    return float(value)

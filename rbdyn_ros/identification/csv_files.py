@@ -1,0 +1,207 @@
+"""Tables of time and joints in CSV files: motions to be made, and recordings.
+
+The first line names the columns: `time`, and `<joint>.<quantity>` for each joint and quantity.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.identification.samples import MOST_SAMPLES, Samples, judged, refusal
+from rbdyn_ros.output import output_path, write_whole
+
+Array = NDArray[np.float64]
+
+TIME = "time"
+#: No line of a table is longer [characters].
+LONGEST_LINE = 1_000_000
+#: Of the columns of a file so many are named in a message.
+SHOWN = 12
+
+
+def read_csv(path: Path, names: Sequence[str], others: Sequence[str] = ()) -> Samples:
+    """Read a recording of these joints, and positions of others; other columns are ignored.
+
+    A last line that was not written to its end is left out.
+
+    Raises:
+        ParameterError: the file cannot be read, lacks a column, has a line that is no row of
+            numbers, or holds no usable recording.
+    """
+    n, header = len(names), _header(path)
+    wanted = [f"{name}.{quantity}" for quantity in ("position", "effort") for name in names]
+    speeds = [f"{name}.velocity" for name in names]
+    speeds = speeds if all(_places(header, speed) for speed in speeds) else []
+    beside = [name for name in others if _places(header, f"{name}.position")]
+    places = [f"{name}.position" for name in beside]
+    numbers = _columns(path, header, [TIME, *wanted, *speeds, *places])
+    qpos, effort = numbers[:, 1 : n + 1], numbers[:, n + 1 : 2 * n + 1]
+    qvel = numbers[:, 2 * n + 1 : 3 * n + 1] if speeds else np.full_like(qpos, np.nan)
+    columns = numbers[:, numbers.shape[1] - len(beside) :].T
+    found = dict(zip(beside, columns, strict=True))
+    return judged(str(path), names, numbers[:, 0], qpos, qvel, effort, found)
+
+
+def write_csv(path: str | Path, samples: Samples) -> None:
+    """Write a recording; read_csv reads it again.
+
+    Raises:
+        ParameterError: the file cannot be written; what was there before is left as it was.
+    """
+    columns = {"position": samples.qpos, "effort": samples.effort}
+    if samples.qvel is not None:
+        columns["velocity"] = samples.qvel
+    write_table(path, "a recording", samples.names, samples.time, columns)
+
+
+def read_table(
+    path: str | Path, quantities: Sequence[str]
+) -> tuple[tuple[str, ...], Array, list[Array]]:
+    """Return the joints of a table (n), its time (p,), and for each quantity a (p, n).
+
+    Raises:
+        ParameterError: the file cannot be read, has no such columns, or a line that is no row of
+            finite numbers; or time does not grow.
+    """
+    source = Path(path)
+    header, last = _header(source), "." + quantities[0]
+    names = tuple(column[: -len(last)] for column in header if column.endswith(last))
+    if not names:
+        text = f"no column is called <joint>{last}"
+        raise refusal("no-column", str(path), text)
+    wanted = [f"{name}.{quantity}" for quantity in quantities for name in names]
+    numbers = _columns(source, header, [TIME, *wanted])
+    if not np.isfinite(numbers).all() or not (np.diff(numbers[:, 0]) > 0.0).all():
+        text = "it has a number that is not finite, or time does not grow from row to row"
+        raise refusal("no-table", str(path), text)
+    columns = np.split(numbers[:, 1:], len(quantities), axis=1)
+    return names, numbers[:, 0], [np.ascontiguousarray(column) for column in columns]
+
+
+def write_table(
+    path: str | os.PathLike[str],
+    what: str,
+    names: Sequence[str],
+    time: Array,
+    columns: Mapping[str, Array],
+) -> None:
+    """Write time (p,) and for each joint its column of each quantity (p, n).
+
+    Raises:
+        ParameterError: the file cannot be written; what was there before is left as it was.
+    """
+    target = output_path(path, what, (".csv",))
+    header = [TIME, *(f"{name}.{quantity}" for quantity in columns for name in names)]
+
+    def write(file: BinaryIO) -> None:
+        text = TextIOWrapper(file, encoding="utf-8", newline="")
+        csv.writer(text).writerow(header)
+        np.savetxt(text, np.column_stack([time, *columns.values()]), "%.12g", ",", "\r\n")
+        text.detach()
+
+    write_whole(target, write)
+
+
+def _header(path: Path) -> list[str]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header, line = _first_row(file)
+            if len(line) > LONGEST_LINE:
+                text = f"its first line has more than {LONGEST_LINE} characters"
+                raise refusal("no-header", str(path), text)
+    except csv.Error as error:
+        raise refusal("unreadable-file", str(path), f"its first line: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        raise refusal("unreadable-file", str(path), f"it cannot be read: {reason}") from error
+    if not _places(header, TIME):
+        more = "; columns are parted by commas" if ";" in line else ""
+        text = (
+            f"its first line has no column '{TIME}'{did_you_mean(TIME, header)}{more}; it should "
+            "be time,<joint>.position,<joint>.velocity,<joint>.effort,..."
+        )
+        raise refusal("no-header", str(path), text)
+    return header
+
+
+def _first_row(file: TextIO) -> tuple[list[str], str]:
+    """Return the columns of the header, and its text; a quoted name may go on in the next line."""
+    read: list[str] = []
+
+    def lines() -> Iterator[str]:
+        while sum(map(len, read)) <= LONGEST_LINE:
+            read.append(file.readline(LONGEST_LINE + 1))
+            if not read[-1]:
+                return
+            yield read[-1]
+
+    return next(csv.reader(lines()), []), "".join(read)
+
+
+def _places(header: Sequence[str], column: str) -> list[int]:
+    """Return which columns have this name; spaces about a name count only if they have to."""
+    exact = [k for k, name in enumerate(header) if name == column]
+    return exact or [k for k, name in enumerate(header) if name.strip() == column]
+
+
+def _whole_lines(file: TextIO, columns: int) -> Iterator[str]:
+    """Return the lines but a last one that was cut off."""
+    for line in file:
+        if line.endswith(("\n", "\r")) or _is_whole(line, columns):
+            yield line
+
+
+def _is_whole(line: str, columns: int) -> bool:
+    values = next(csv.reader([line]), [])
+    # a number may end in what is none yet, as 1.2e-
+    last = values[-1].strip() if len(values) >= columns else ""
+    return bool(last) and not last.endswith(("e", "E", "-", "+"))
+
+
+def _columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> Array:
+    for column in wanted:
+        if len(_places(header, column)) != 1:
+            raise _not_once(path, header, column)
+    try:
+        with (
+            warnings.catch_warnings(),
+            path.open(encoding="utf-8-sig", newline="") as file,
+        ):
+            warnings.simplefilter("ignore")  # of no rows, which are refused below
+            _first_row(file)
+            numbers: Array = np.loadtxt(
+                _whole_lines(file, len(header)),
+                delimiter=",",
+                quotechar='"',
+                comments=None,
+                usecols=[_places(header, column)[0] for column in wanted],
+                ndmin=2,
+                max_rows=MOST_SAMPLES + 1,
+            )
+    except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError
+        reason = str(error).split(";")[0].rstrip(".")
+        text = f"it is no table of numbers (rows are counted below the header): {reason}"
+        raise refusal("no-table", str(path), text) from error
+    if len(numbers) > MOST_SAMPLES:
+        text = f"it has more than {MOST_SAMPLES} samples"
+        raise refusal("large-recording", str(path), text)
+    return numbers.reshape(-1, len(wanted))
+
+
+def _not_once(path: Path, header: Sequence[str], column: str) -> Exception:
+    if column in header:
+        return refusal("two-columns", str(path), f"two columns are called {quoted(column)}")
+    shown = ", ".join(quoted(name) for name in header[:SHOWN])
+    more = ", ..." if len(header) > SHOWN else ""
+    text = f"it has no column {quoted(column)}{did_you_mean(column, header)}; it has {shown}{more}"
+    return refusal("no-column", str(path), text)

@@ -1,0 +1,261 @@
+"""Motions from which the inertias of an arm can be told: rich, within limits, at rest at the ends.
+
+Each joint moves as a finite Fourier series about its centre. Its coefficients are chosen so that
+the equations that identification solves are as well conditioned as possible: the condition number
+of the base regressor is searched for a minimum, at motions that meet the limits of each joint.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbdyn_ros.api import kinematics, make_data
+from rbdyn_ros.control.paths import Path
+from rbdyn_ros.description.arguments import positive, wrong
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quoted
+from rbdyn_ros.identification.bounds import Bounds, bounds_of, demand_carried, effort_ratio
+from rbdyn_ros.identification.csv_files import write_table
+from rbdyn_ros.identification.doubts import TOO_POOR
+from rbdyn_ros.identification.fourier import (
+    FEWEST_HARMONICS,
+    MOST_HARMONICS,
+    tables,
+)
+from rbdyn_ros.identification.motion import Integers, demand_identifiable, dof_names
+from rbdyn_ros.identification.rounds import Progress, silent
+from rbdyn_ros.identification.samples import MOST_SAMPLES
+from rbdyn_ros.identification.search import Search, fine_count, of_robot
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.toolbox.frames import frame_pose
+
+Array = NDArray[np.float64]
+
+#: Of a motion [s].
+SHORTEST, LONGEST = 0.1, 3600.0
+#: Points of a motion in a period of its highest harmonic; fewer are another motion.
+FEWEST_POINTS = 4.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Excitation:
+    """A motion that starts and ends at rest at the centre.
+
+    Attributes:
+        names: of the joints that move (n).
+        duration: [s].
+        centre: (n,) [rad or m].
+        coefficients: (2 h, n), see fourier.py.
+        held: positions of the joints of the robot that do not move, by name.
+        condition: of the base regressor, with columns of unit length.
+        effort_share: the largest share of its effort limit that each joint of the robot takes,
+            by the model given and without friction.
+        box: (2, 3) least and largest coordinates that the origins of links reach [m]. Collisions
+            are not checked.
+    """
+
+    names: tuple[str, ...]
+    duration: float
+    centre: Array
+    coefficients: Array
+    held: dict[str, float]
+    condition: float
+    effort_share: dict[str, float]
+    box: Array
+
+    def sample(self, t: ArrayLike) -> Array:
+        """Return position, velocity and acceleration at times (p,) [s], (3, p, n)."""
+        time = np.clip(np.atleast_1d(np.asarray(t, np.float64)), 0.0, self.duration)
+        rows: Array = tables(len(self.coefficients) // 2, self.duration, time) @ self.coefficients
+        rows[0] += self.centre
+        return rows
+
+    def points(self, rate: float = 50.0) -> tuple[Array, Array, Array, Array]:
+        """Return times (p,), positions, velocities and accelerations (p, n) at a rate [Hz]."""
+        demand_rate(rate, self.duration, len(self.coefficients) // 2)
+        count = int(np.ceil(self.duration * rate)) + 1
+        time = np.linspace(0.0, self.duration, count)
+        qpos, qvel, qacc = self.sample(time)
+        qvel[[0, -1]] = qacc[[0, -1]] = 0.0  # what is left of it is rounding
+        return time, qpos, qvel, qacc
+
+    def path(self, rate: float = 50.0) -> Path:
+        """Return the points as a path of quintic polynomials."""
+        return Path(*self.points(rate))
+
+    @property
+    def peaks(self) -> Array:
+        """Of each joint the least and largest position, the largest speed and acceleration (4, n).
+
+        In [rad or m], per s and per s^2.
+        """
+        rows = self.sample(
+            np.linspace(0.0, self.duration, fine_count(len(self.coefficients) // 2))
+        )
+        largest = np.abs(rows[1:]).max(axis=1)
+        return np.stack([rows[0].min(axis=0), rows[0].max(axis=0), *largest])
+
+    def write(self, path: str | os.PathLike[str], rate: float = 50.0) -> None:
+        """Write a CSV file: time, then position, velocity and acceleration of each joint.
+
+        Of all joints of the robot, since those that do not move have to be where they are held,
+        and a controller may want them in every trajectory.
+
+        Raises:
+            ParameterError: it cannot be written; what was there before is left as it was.
+        """
+        time, qpos, qvel, qacc = self.points(rate)
+        still = np.zeros((len(time), len(self.held)))
+        columns = {
+            "position": np.hstack([qpos, still + list(self.held.values())]),
+            "velocity": np.hstack([qvel, still]),
+            "acceleration": np.hstack([qacc, still]),
+        }
+        write_table(path, "a motion", (*self.names, *self.held), time, columns)
+
+
+def excite(
+    m: Model,
+    joints: Sequence[str] | None = None,
+    *,
+    duration: float = 20.0,
+    harmonics: int = 10,
+    velocity_share: float = 0.5,
+    acceleration_limits: ArrayLike | None = None,
+    position_inset: ArrayLike | None = None,
+    seed: int = 0,
+    centre: ArrayLike | None = None,
+    reach: ArrayLike = 1.5,
+    effort_share: float = 0.7,
+    progress: Progress | None = None,
+) -> Excitation:
+    """Return a motion for identification, the same for the same arguments.
+
+    Whether the arm meets itself, its table or people on the way is not known here: look at the
+    motion in the simulator first, and narrow `reach` or move `centre` as needed.
+
+    Args:
+        m: the robot as far as it is known; gravity is that of m.opt.
+        joints: that move; None: all.
+        duration: of the motion, one period [s].
+        harmonics: of the series, 2 to 20: the highest frequency is harmonics / duration.
+        velocity_share: of the joints' velocity limits that is used; a joint without one is taken
+            to have 1 rad/s or 1 m/s.
+        acceleration_limits: of the joints, one or (n,) [rad/s^2 or m/s^2]; None: none.
+        position_inset: how far joints stay from their position limits, one or (n,) [rad or m];
+            None: 0.05, or a twentieth of the range where that is less.
+        seed: of the random series that the search starts from.
+        centre: (nv,) of all joints, where the motion starts and ends; None: in the middle of
+            their limits, or qpos0.
+        reach: how far joints move from the centre at most, one or (n,) [rad or m].
+        effort_share: of the effort limits that inverse dynamics of m may need.
+        progress: is told what is done.
+
+    Raises:
+        ModelError: a joint has several coordinates, or the robot has loops or springs.
+        ParameterError: an argument is not allowed, a joint has no room about its centre, or the
+            arm cannot be held there.
+    """
+    demand_identifiable(m)
+    dofs = dofs_of_joints(m, joints)
+    period = positive("duration", duration)
+    if not SHORTEST <= period <= LONGEST:
+        wrong("duration", duration, f"from {SHORTEST:g} to {LONGEST:g} s")
+    _demand_whole("harmonics", harmonics, FEWEST_HARMONICS, MOST_HARMONICS)
+    _demand_whole("seed", seed, 0, 2**63)
+    bounds = bounds_of(
+        m, dofs, centre, position_inset, reach, velocity_share, acceleration_limits, effort_share
+    )
+    rigid = m.replaced(qpos0=bounds.centre)
+    rigid.opt.passive = False
+    demand_carried(rigid, bounds)
+    search = Search(rigid, bounds, harmonics, period)
+    coefficients = search.best(np.random.default_rng(seed), progress or silent)
+    number = search.condition(coefficients)
+    return _told(rigid, bounds, period, coefficients, number, effort_share)
+
+
+def demand_rate(rate: float, duration: float, harmonics: int) -> None:
+    """Raise ParameterError unless so many points a second [Hz] make a motion, and not too many."""
+    period = positive("duration", duration)
+    least, most = FEWEST_POINTS * harmonics / period, MOST_SAMPLES / period
+    if not least <= positive("rate", rate) <= most:
+        wrong("rate", rate, f"from {least:.4g} to {most:.4g} Hz for this motion")
+
+
+def demand_telling(motion: Excitation) -> None:
+    """Raise ParameterError if the inertias of the arm can hardly be told from a motion."""
+    if not motion.condition <= TOO_POOR:
+        text = (
+            f"the best motion that was found tells too little: its condition number is "
+            f"{motion.condition:.4g}; allowed is {TOO_POOR:g}. Let it reach farther, move faster, "
+            "or last longer"
+        )
+        raise ParameterError(Finding("poor-motion", text, "error", "reach"))
+
+
+def _told(
+    m: Model, bounds: Bounds, period: float, coefficients: Array, number: float, share: float
+) -> Excitation:
+    d, names = make_data(m), dof_names(m)
+    fine = np.linspace(0.0, period, fine_count(len(coefficients) // 2))
+    rows = of_robot(bounds, tables(len(coefficients) // 2, period, fine) @ coefficients)
+    ratio = share * effort_ratio(m, d, bounds, rows)
+    moved = tuple(names[k] for k in bounds.dofs)
+    held = {names[k]: float(bounds.centre[k]) for k in range(m.nv) if names[k] not in moved}
+    return Excitation(
+        moved,
+        period,
+        bounds.centre[bounds.dofs],
+        coefficients,
+        held,
+        number,
+        dict(zip(names, ratio.tolist(), strict=True)),
+        _box(m, rows[0]),
+    )
+
+
+def _box(m: Model, qpos: Array) -> Array:
+    """Return the least and largest coordinates of the origins of all frames (2, 3) [m]."""
+    d = make_data(m)
+    box = np.array([np.full(3, np.inf), np.full(3, -np.inf)])
+    for d.qpos[:] in qpos:
+        kinematics(m, d)
+        for frame in range(len(m.frame_names)):
+            place = frame_pose(m, d, frame)[0]
+            np.minimum(box[0], place, out=box[0])
+            np.maximum(box[1], place, out=box[1])
+    return box
+
+
+def dofs_of_joints(m: Model, joints: Sequence[str] | None) -> Integers:
+    """Return the dofs of joints by name, in their order in the robot; None: all.
+
+    Raises:
+        ParameterError: it is no list of names, or a name is not allowed or there twice.
+    """
+    names = dof_names(m)
+    if joints is None:
+        return np.arange(m.nv)
+    if isinstance(joints, str) or not isinstance(joints, Sequence) or not joints:
+        wrong("joints", joints, "a list of names")
+    for name in joints:
+        if name not in names:
+            given = name if isinstance(name, str) else repr(name)
+            text = (
+                f"{quoted(given)} is no joint that moves on its own{did_you_mean(given, names)}; "
+                f"allowed are {', '.join(names[:20])}"
+            )
+            raise ParameterError(Finding("unknown-joint", text, "error", "joints"))
+    if len(set(joints)) != len(joints):
+        wrong("joints", list(joints), "each joint once")
+    return np.array(sorted(names.index(name) for name in joints), np.int64)
+
+
+def _demand_whole(what: str, value: int, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        wrong(what, value, f"a whole number from {least} to {most}")

@@ -1,0 +1,146 @@
+"""Ten numbers a body: between the parameters that forces are linear in, and what a body is like.
+
+The ten are those of rb.inertial_parameters: m, m c (3), Ixx Ixy Iyy Ixz Iyz Izz about the origin
+of the body. A rigid body has them if and only if its pseudo-inertia matrix (4, 4)
+
+    J = [[S, m c], [m c^T, m]],   S = tr(I)/2 1 - I
+
+is positive definite (semidefinite for points and thin plates), in whatever frame.
+Source: Wensing, Kim, Slotine, Linear matrix inequalities for physically consistent inertial
+parameter identification, 2018.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.model.compile import principal
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, STAGES
+from rbdyn_ros.model.rotation import mat_to_quat
+from rbdyn_ros.toolbox.regressors import inertial_parameters
+
+Array = NDArray[np.float64]
+
+PARAMETER_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+
+#: Least second moment of a body about its centre along an axis: that of a radius of 1 mm, and
+#: this part of the largest one.
+SLIMMEST = 1e-3
+#: Least mass of a body, as a part of the mean over all bodies.
+LIGHTEST = 1e-3
+
+
+def _basis() -> Array:
+    """Return E (10, 4, 4): J = sum of x_k E_k."""
+    E = np.zeros((10, 4, 4))
+    E[0, 3, 3] = 1.0
+    for k in range(3):
+        E[1 + k, k, 3] = E[1 + k, 3, k] = 1.0
+    for k, (i, j) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))):
+        if i == j:
+            E[4 + k, :3, :3] = 0.5 * np.eye(3)
+            E[4 + k, i, i] = -0.5
+        else:
+            E[4 + k, i, j] = E[4 + k, j, i] = -1.0
+    return E
+
+
+BASIS = _basis()
+
+
+def pseudo_inertia(x: Array) -> Array:
+    """Return J (k, 4, 4) of the parameters of bodies (k, 10)."""
+    J: Array = np.einsum("ki,iab->kab", x, BASIS)
+    return J
+
+
+def parameters_of(J: Array) -> Array:
+    """Return the parameters (k, 10) of pseudo-inertias (k, 4, 4)."""
+    trace = np.trace(J[:, :3, :3], axis1=1, axis2=2)
+    moments = trace[:, None, None] * np.eye(3) - J[:, :3, :3]  # tr(I) = 2 tr(S)
+    rows, columns = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
+    return np.column_stack([J[:, 3, 3], J[:, :3, 3], moments[:, rows, columns]])
+
+
+def change_of_frame(R: Array, p: Array) -> Array:
+    """Return T (10, 10): parameters in a frame at p with axes R, to those where p and R are told.
+
+    The columns of a regressor follow: Y_frame = Y T.
+    """
+    turn = np.eye(4)
+    turn[:3, :3], turn[:3, 3] = R, p
+    T: Array = parameters_of(turn @ BASIS @ turn.T).T
+    return T
+
+
+def bodies_of(x: Array) -> tuple[Array, Array, Array]:
+    """Return masses (k,), centres of mass (k, 3) and inertias about them (k, 3, 3) of (k, 10)."""
+    J = pseudo_inertia(x)
+    mass = J[:, 3, 3]
+    com = J[:, :3, 3] / mass[:, None]
+    S = J[:, :3, :3] - mass[:, None, None] * com[:, :, None] * com[:, None, :]
+    inertia = np.trace(S, axis1=1, axis2=2)[:, None, None] * np.eye(3) - S
+    return mass, com, inertia
+
+
+def as_six(inertia: Array) -> Array:
+    """Return xx yy zz xy xz yz (..., 6) of matrices (..., 3, 3)."""
+    return inertia[..., [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+
+
+def consistent_prior(m: Model) -> tuple[Array, list[str]]:
+    """Return parameters (nbody - 1, 10) that bodies can have, near those of a Model.
+
+    Also the names of the bodies that had to be changed: massless ones, points, rods and plates,
+    and inertias that no body has.
+    """
+    x = inertial_parameters(m).reshape(-1, 10)
+    least = LIGHTEST * (float(m.body_mass[1:].mean()) or 1.0)
+    sound, changed = x.copy(), []
+    for k, name in enumerate(m.body_names[1:]):
+        mass = max(float(m.body_mass[k + 1]), least)
+        com = m.body_ipos[k + 1]
+        xx, yy, zz, xy, xz, yz = m.body_fullinertia[k + 1]
+        I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        values, axes = np.linalg.eigh(0.5 * np.trace(I) * np.eye(3) - I)
+        slim = max(SLIMMEST * values[-1], mass * SLIMMEST**2)
+        if mass == m.body_mass[k + 1] and values[0] >= slim:
+            continue
+        changed.append(name)
+        J = np.zeros((1, 4, 4))
+        J[0, :3, :3] = (axes * np.maximum(values, slim)) @ axes.T + mass * np.outer(com, com)
+        J[0, :3, 3] = J[0, 3, :3] = mass * com
+        J[0, 3, 3] = mass
+        sound[k] = parameters_of(J)[0]
+    return sound, changed
+
+
+def with_parameters(m: Model, x: Array) -> Model:
+    """Return the Model whose bodies have the parameters x (nbody - 1, 10); they must be possible.
+
+    Sizes, names and options are those of m, the options its own.
+    """
+    mass, com, matrices = bodies_of(x)
+    moments, axes = principal(matrices)
+    rows = {
+        "body_mass": mass,
+        "body_ipos": com,
+        "body_iquat": np.array([mat_to_quat(R) for R in axes]),
+        "body_imat": axes.reshape(-1, 9),
+        "body_inertia": moments,
+        "body_fullinertia": as_six(matrices),
+    }
+    arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
+    for name, values in rows.items():
+        arrays[name] = np.concatenate([arrays[name][:1], values])
+    below = arrays["body_mass"].copy()
+    for i in range(m.nbody - 1, 0, -1):
+        below[m.body_parentid[i]] += below[i]
+    arrays["body_subtreemass"] = below
+    changed = Model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+    changed.enable_stages(*(name for name in STAGES if getattr(m, name)))
+    return changed

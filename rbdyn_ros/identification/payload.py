@@ -1,0 +1,142 @@
+"""A load in the hand of a known arm, from the efforts that it adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.description.arguments import positive
+from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.identification.doubts import payload_doubts
+from rbdyn_ros.identification.equations import equations
+from rbdyn_ros.identification.inertia import as_six, bodies_of, change_of_frame
+from rbdyn_ros.identification.motion import Motion, dofs_of
+from rbdyn_ros.identification.residuals import Residuals, validate
+from rbdyn_ros.identification.rounds import deviations, silent, solved
+from rbdyn_ros.identification.solve import Prior
+from rbdyn_ros.identification.unknowns import Unknowns
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.payload import with_payload
+
+Array = NDArray[np.float64]
+
+#: A ball of 1 kg with second moments of a radius of 5 cm: what is expected of a payload, loosely.
+EXPECTED = np.array([1.0, 0.0, 0.0, 0.0, 5e-3, 0.0, 5e-3, 0.0, 0.0, 5e-3])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PayloadEstimate:
+    """A rigid body at a link, as rb.with_payload takes it.
+
+    Attributes:
+        link: that carries it.
+        mass: [kg].
+        com: (3,) centre of mass in the frame of the link [m].
+        inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about it, in the axes of the link [kg m^2].
+        std: (10,) standard deviations of m, m c, and of Ixx Ixy Iyy Ixz Iyz Izz about the origin
+            of the link; infinite where the motion tells nothing.
+        com_std: (3,) of com, at most; infinite likewise [m].
+        condition: number of the equations, their columns scaled to length 1.
+        friction: of all dofs.
+        before, after: efforts of the motion without and with the payload.
+        warnings: sentences.
+    """
+
+    link: str
+    mass: float
+    com: Array
+    inertia: Array
+    std: Array
+    com_std: Array
+    condition: float
+    friction: Friction
+    before: Residuals
+    after: Residuals
+    warnings: tuple[str, ...] = ()
+
+
+def identify_payload(
+    m: Model,
+    motion: Motion,
+    link: str | int,
+    *,
+    friction: Friction | None = None,
+    smoothing: float = 0.01,
+    strength: float = 0.01,
+    rest: ArrayLike | None = None,
+) -> PayloadEstimate:
+    """Identify a rigid body that was fixed to a link while a motion was recorded.
+
+    Args:
+        m: the arm without the payload, as identified before.
+        motion: with the payload.
+        link: name or number of the link that carries it.
+        friction: of all dofs, known; None: it is identified beside.
+        smoothing: as in identify, of friction that is identified.
+        strength: as in identify; the prior is a ball of 1 kg at the origin of the link.
+        rest: (nv,) where joints stand that are not in the motion; None: at qpos0.
+
+    Raises:
+        ModelError: as demand_identifiable, or for an unknown link.
+        ParameterError: the link is fixed to the world or is carried by no joint of the motion,
+            the motion does not fit the Model, its efforts are all 0, its numbers are too large
+            to calculate with, or an argument is not allowed.
+    """
+    dofs, f = dofs_of(m, motion), m.frame_id(link)
+    smooth, weight = positive("the smoothing", smoothing), positive("the strength", strength)
+    start = friction or Friction.of(m.nv, m.dof_damping, m.dof_frictionloss, smoothing=smooth)
+    kinds = ["viscous", "coulomb"] * (friction is None)
+    unknowns = Unknowns(m, motion, dofs, start.demand(m.nv), kinds, rest)
+    prior = Prior(EXPECTED[None], unknowns.positive, unknowns.scale)
+    before = validate(m, start, motion, rest=rest)
+    own = validate(m, Friction.of(m.nv), motion, rest=rest).predicted
+    own -= m.dof_armature[dofs] * motion.qacc  # of which unknowns.effort() knows already
+    eqs = equations(m, unknowns, unknowns.effort() - own, _at_link(m, f))
+    if not eqs.R[:, :10, :10].any():
+        raise _not_felt(m.frame_names[f])
+
+    def residuals(x: Array) -> Residuals:
+        mass, com, inertia = (values[0] for values in bodies_of(x[None, :10]))
+        loaded = with_payload(m, f, float(mass), com, as_six(inertia))
+        return validate(loaded, unknowns.found(x[10:])[0], motion, rest=rest)
+
+    x, sigma = solved(eqs, prior, weight, unknowns, residuals, silent)
+    mass, com, inertia = (values[0] for values in bodies_of(x[None, :10]))
+    std, number = deviations(eqs.weighted(sigma)[0], 10)
+    after = residuals(x)
+    return PayloadEstimate(
+        link=m.frame_names[f],
+        mass=float(mass),
+        com=com,
+        inertia=as_six(inertia),
+        std=std[:10],
+        com_std=np.hypot(std[1:4], com * std[0]) / mass,
+        condition=number,
+        friction=unknowns.found(x[10:])[0],
+        before=before,
+        after=after,
+        warnings=tuple(payload_doubts(unknowns, float(mass), std[:10], number, after)),
+    )
+
+
+def _at_link(m: Model, f: int) -> Array:
+    """Return what parameters in the frame of a link are as parameters of all bodies, (N, 10)."""
+    body = int(m.frame_bodyid[f])
+    if body == 0:
+        raise _not_felt(m.frame_names[f])
+    turn = np.zeros((10 * (m.nbody - 1), 10))
+    R = np.asarray(quat_to_mat(m.frame_quat[f]))
+    turn[10 * (body - 1) : 10 * body] = change_of_frame(R, m.frame_pos[f])
+    return turn
+
+
+def _not_felt(link: str) -> ParameterError:
+    text = (
+        f"no joint of the motion carries link '{link}', so a payload there is not felt; allowed "
+        "are links that move"
+    )
+    return ParameterError(Finding("payload", text, "error", link))

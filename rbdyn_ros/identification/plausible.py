@@ -1,0 +1,186 @@
+"""A recording judged by the robot it is said to be of, before anything is calculated from it.
+
+Least squares finds an answer for every recording. Efforts that nobody measured, degrees and angles
+that jump at half a turn give a robot too, only not this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.errors import Finding, ParameterError, quoted
+from rbdyn_ros.identification.motion import Integers, dof_names
+from rbdyn_ros.identification.samples import Samples
+from rbdyn_ros.identification.signals import regular_period
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.model import Model
+
+Array = NDArray[np.float64]
+
+#: No step from sample to sample is longer, ... [rad or m]
+JUMP = 0.5
+#: ... unless the joint could go there, this many times faster than it may.
+HASTE = 3.0
+#: Speed of a joint without a velocity limit, at most [rad/s or m/s].
+FASTEST = 20.0
+#: Positions may be off their limits by this share of the range, or this much [rad or m].
+BEYOND = 0.1, 0.2
+#: Speeds may be over their limits by this factor, over so many seconds.
+TOO_FAST, WHILE = 1.5, 0.1
+#: Efforts of a robot are larger than this [N m or N].
+LEAST_EFFORT = 1e-9
+#: A joint that is not identified stays within this of its median [rad or m].
+STILL = 0.02
+#: Scatter of the periods at which stamps are those of something else, as a part of a period.
+SCATTER = 0.25
+
+
+def plausible(m: Model, samples: Samples) -> Samples:
+    """Return a recording of joints of a robot, angles of joints without limits unwrapped.
+
+    Raises:
+        ParameterError: it cannot be of this robot in SI units: time is not in seconds or has a
+            gap, efforts are missing, a position jumps or is far outside of its limits, or a joint
+            moves much faster than it may.
+    """
+    dofs = np.array([dof_names(m).index(name) for name in samples.names], np.int64)
+    regular_period(samples.time)
+    _demand_efforts(samples)
+    samples = replace(samples, qpos=_unwrapped(m, dofs, samples.qpos))
+    _demand_positions(m, dofs, samples)
+    speed = _speed_limits(m, dofs)
+    _demand_steady(samples, speed)
+    _demand_speeds(samples, speed)
+    return samples
+
+
+def at_rest(m: Model, samples: Samples) -> Array:
+    """Return where the joints are that are not identified, (nv,): others as in qpos0.
+
+    Raises:
+        ParameterError: one of them moved.
+    """
+    rest: Array = m.qpos0.copy()
+    names = dof_names(m)
+    for name, found in samples.others.items():
+        k = names.index(name)
+        if name in samples.names:
+            continue
+        column: Array = _unwrapped(m, np.array([k]), found[:, np.newaxis])[:, 0]
+        rest[k] = np.median(column)
+        away = np.abs(column - rest[k])
+        # single samples may be wrong
+        if np.quantile(away, 0.99) > STILL:
+            text = (
+                f"the joint {quoted(name)} is to be at rest, but moves from "
+                f"{column.min():.4g} to {column.max():.4g}; name it among the joints too"
+            )
+            raise _refused("moving-joint", text)
+    return rest
+
+
+def unknown_places(m: Model, samples: Samples) -> list[str]:
+    """Return the joints of which the recording does not say where they were."""
+    return [name for name in dof_names(m) if name not in (*samples.names, *samples.others)]
+
+
+def doubts(samples: Samples) -> list[str]:
+    """Return what is to be said of stamps, in sentences."""
+    steps = np.diff(samples.time)
+    period = float(np.median(steps))
+    # a gap counts as one period; it says nothing of the other stamps
+    scatter = np.sqrt(np.mean(np.minimum(np.abs(steps - period), period) ** 2)) / period
+    if scatter <= SCATTER:
+        return []
+    text = (
+        f"the stamps scatter by {scatter:.0%} of a period: if they say when a message was sent "
+        "and not when its numbers were measured, masses come out wrong"
+    )
+    return [text]
+
+
+def _demand_efforts(samples: Samples) -> None:
+    largest = np.abs(samples.effort).max(axis=0)
+    if largest.max() < LEAST_EFFORT:
+        text = "all efforts are 0: the driver does not report them"
+        raise _refused("no-efforts", text)
+    constant = np.ptp(samples.effort, axis=0) == 0.0
+    moved = np.ptp(samples.qpos, axis=0) > JUMP
+    wrong = _first(samples.names, constant & moved)
+    if wrong:
+        text = (
+            f"the joint {quoted(wrong)} moves, but its effort is the same in all samples: the "
+            "driver does not report it"
+        )
+        raise _refused("no-efforts", text)
+
+
+def _unwrapped(m: Model, dofs: Integers, qpos: Array) -> Array:
+    """Return angles (p, n) of joints without limits without their steps of whole turns."""
+    joints = m.dof_jntid[dofs]
+    free = (m.jnt_limited[joints] == 0) & (m.jnt_type[joints] == JointType.HINGE)
+    return np.asarray(np.where(free, np.unwrap(qpos, axis=0), qpos), np.float64)
+
+
+def _demand_positions(m: Model, dofs: Integers, samples: Samples) -> None:
+    joints = m.dof_jntid[dofs]
+    low, high = m.jnt_range[joints].T
+    room = np.maximum(BEYOND[0] * (high - low), BEYOND[1])
+    least, most = samples.qpos.min(axis=0), samples.qpos.max(axis=0)
+    outside = (m.jnt_limited[joints] == 1) & ((least < low - room) | (most > high + room))
+    wrong = _first(samples.names, outside)
+    if wrong:
+        i = samples.names.index(wrong)
+        text = (
+            f"the joint {quoted(wrong)} is from {least[i]:.4g} to {most[i]:.4g}; its limits are "
+            f"{low[i]:.4g} and {high[i]:.4g}. Are positions in rad, and is it this robot?"
+        )
+        raise _refused("far-outside", text)
+
+
+def _speed_limits(m: Model, dofs: Integers) -> Array:
+    speed = m.jnt_velocity[m.dof_jntid[dofs]]
+    return np.asarray(np.where(np.isfinite(speed) & (speed > 0.0), speed, np.inf), np.float64)
+
+
+def _demand_steady(samples: Samples, speed: Array) -> None:
+    steps = np.abs(np.diff(samples.qpos, axis=0))
+    times = np.diff(samples.time)[:, np.newaxis]
+    far = HASTE * np.where(np.isfinite(speed), speed, FASTEST) * times
+    jumps = np.argwhere(steps > np.maximum(far, JUMP))
+    if len(jumps):
+        k, j = jumps[0]
+        text = (
+            f"the position of the joint {quoted(samples.names[j])} jumps by {steps[k, j]:.4g} at "
+            f"{samples.time[k]:.3f} s"
+        )
+        raise _refused("position-jumps", text)
+
+
+def _demand_speeds(samples: Samples, limits: Array) -> None:
+    """Refuse speeds that the joints cannot have, as of angles in degrees."""
+    time = np.arange(0.0, samples.time[-1], WHILE)
+    if len(time) < 2:
+        return
+    rows = np.stack([np.interp(time, samples.time, column) for column in samples.qpos.T], axis=1)
+    fastest = np.abs(np.diff(rows, axis=0)).max(axis=0) / WHILE
+    wrong = _first(samples.names, fastest > TOO_FAST * limits)
+    if wrong:
+        i = samples.names.index(wrong)
+        text = (
+            f"the joint {quoted(wrong)} moves at {fastest[i]:.4g} a second; its velocity limit is "
+            f"{limits[i]:.4g}. Are positions in rad, and time in seconds?"
+        )
+        raise _refused("too-fast", text)
+
+
+def _first(names: Sequence[str], marks: NDArray[np.bool_]) -> str:
+    return names[int(np.argmax(marks))] if marks.any() else ""
+
+
+def _refused(code: str, text: str) -> ParameterError:
+    return ParameterError(Finding(code, text, "error", "recording"))

@@ -1,0 +1,219 @@
+"""Reads recordings of joint states: rosbag2 folders, MCAP files, CSV files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, did_you_mean, quoted
+from rbdyn_ros.identification.csv_files import SHOWN, read_csv
+from rbdyn_ros.identification.samples import MOST_SAMPLES, Samples, judged, refusal
+
+Array = NDArray[np.float64]
+
+STATE = "sensor_msgs/msg/JointState"
+STATES = "joint_states"
+BAG_SUFFIXES = (".mcap", ".db3")
+
+
+def read_recording(
+    path: object,
+    names: Sequence[str],
+    topic: str = STATES,
+    effort_topic: str | None = None,
+    others: Sequence[str] = (),
+) -> Samples:
+    """Read the motion of some joints.
+
+    Time is that of the stamps in the headers, since the time of arrival would add the delays of
+    the network. Messages that name none of the joints belong to another device and are ignored.
+
+    Args:
+        path: of a rosbag2 folder (SQLite or MCAP), a single `.mcap` or `.db3` file, or a `.csv`
+            file with the columns time, <joint>.position, <joint>.effort and, if you have them,
+            <joint>.velocity.
+        names: of the joints, in the order of the answer (n).
+        topic: in a bag, sensor_msgs/JointState.
+        effort_topic: in a bag, where the efforts are if they are not in `topic`: another
+            sensor_msgs/JointState, for example of what was commanded. It is interpolated.
+        others: joints whose positions are wanted too, as far as they are there.
+
+    Raises:
+        ParameterError: with what is wrong with the recording, and what to do about it.
+    """
+    if not isinstance(path, str | Path):
+        text = f"a recording is read from a path, not from {path!r}"
+        raise ParameterError(Finding("not-a-path", text, "error", "recording"))
+    source = Path(path)
+    try:
+        found, is_folder = source.exists(), source.is_dir()
+    except (OSError, ValueError):  # a NUL, or a name too long
+        found = is_folder = False
+    if not found:
+        raise refusal("no-recording", quoted(str(source)), "there is no such file or folder")
+    if source.suffix.lower() == ".csv" and not is_folder:
+        if effort_topic is not None or topic != STATES:
+            given = "topic" if effort_topic is None else "effort_topic"
+            raise refusal("no-topics", str(source), f"a CSV file has no topics, so no {given}")
+        return read_csv(source, names, others)
+    if not is_folder and source.suffix.lower() not in BAG_SUFFIXES:
+        hint = "; give its folder" if source.name == "metadata.yaml" else ""
+        text = f"a recording is a rosbag2 folder, a .mcap, .db3 or .csv file{hint}"
+        raise refusal("unknown-suffix", str(source), text)
+    return _read_bag(source, names, topic, effort_topic, others)
+
+
+def _read_bag(
+    path: Path,
+    names: Sequence[str],
+    topic: str,
+    effort_topic: str | None,
+    others: Sequence[str],
+) -> Samples:
+    beside: dict[str, list[float]] = {name: [] for name in others}
+    stamps, rows = _rows(path, names, topic, beside)
+    if effort_topic is None:
+        if not np.isfinite(rows[:, 2]).any():
+            text = (
+                f"the messages of '{topic}' have no efforts of the joints; name the topic that "
+                "has them as the effort topic"
+            )
+            raise refusal("no-efforts", str(path), text)
+    else:
+        other, found = _rows(path, names, effort_topic, {})
+        whole = np.isfinite(found[:, 2]).all(axis=1)
+        inside = _between(stamps, other[whole], str(path), effort_topic)
+        stamps, rows = stamps[inside], rows[inside]
+        for j in range(len(names)):
+            rows[:, 2, j] = np.interp(
+                _seconds(stamps, stamps[0]),
+                _seconds(other[whole], stamps[0]),
+                found[whole, 2, j],
+            )
+    # nanoseconds since 1970 are too long for a double: the difference is taken first
+    time = _seconds(stamps, stamps[0])
+    places = {name: np.array(values, np.float64) for name, values in beside.items()}
+    return judged(str(path), names, time, rows[:, 0], rows[:, 1], rows[:, 2], places)
+
+
+def _seconds(stamps: NDArray[np.int64], first: np.int64) -> Array:
+    return np.asarray(1e-9 * (stamps - first), np.float64)
+
+
+def _between(
+    stamps: NDArray[np.int64], other: NDArray[np.int64], source: str, topic: str
+) -> NDArray[np.bool_]:
+    """Tell which stamps lie within those of the other topic."""
+    growing = len(other) > 0 and (np.diff(other) >= 0).all()
+    inside = (stamps >= other[0]) & (stamps <= other[-1]) if growing else np.zeros(1, bool)
+    if not inside.any():
+        text = f"no efforts of the joints in '{topic}' belong to the time of the states"
+        raise refusal("no-efforts", source, text)
+    return inside
+
+
+def _rows(
+    path: Path, names: Sequence[str], topic: str, beside: dict[str, list[float]]
+) -> tuple[NDArray[np.int64], Array]:
+    """Return stamps (p,) [ns] and position, velocity and effort (p, 3, n), NaN where none is.
+
+    Positions of the joints in `beside` are appended there, also of messages of other devices.
+    """
+    stamps: list[int] = []
+    rows: list[Array] = []
+    columns: dict[tuple[str, ...], list[int]] = {}
+    strangers: set[str] = set()
+    for message in _messages(path, topic):
+        given = tuple(message.name)
+        for name in beside.keys() & set(given):
+            beside[name] += _picked(message.position, [given.index(name)])
+        if given not in columns:
+            columns[given] = [given.index(name) if name in given else -1 for name in names]
+        if max(columns[given], default=-1) < 0:
+            strangers.update(given)
+            continue
+        stamp = message.header.stamp
+        stamps.append(stamp.sec * 10**9 + stamp.nanosec)
+        fields = (message.position, message.velocity, message.effort)
+        rows.append(np.array([_picked(values, columns[given]) for values in fields]))
+        if len(rows) > MOST_SAMPLES:
+            text = f"'{topic}' has more than {MOST_SAMPLES} samples"
+            raise refusal("large-recording", str(path), text)
+    if not rows:
+        raise _no_samples(path, names, topic, strangers)
+    if not any(stamps):
+        raise refusal("no-stamps", str(path), f"the messages of '{topic}' have no stamps")
+    return np.array(stamps, np.int64), np.array(rows)
+
+
+def _picked(values: Array, columns: Sequence[int]) -> list[float]:
+    last = len(values)
+    return [float(values[k]) if 0 <= k < last else np.nan for k in columns]
+
+
+def _no_samples(path: Path, names: Sequence[str], topic: str, strangers: set[str]) -> Exception:
+    if not strangers:
+        return refusal("empty-recording", str(path), f"it has no messages of '{topic}'")
+    first = next(iter(names), "")
+    shown = ", ".join(quoted(name) for name in sorted(strangers)[:SHOWN])
+    text = (
+        f"no message of '{topic}' names a joint of the robot, such as {quoted(first)}"
+        f"{did_you_mean(first, sorted(strangers))}; they name {shown}"
+    )
+    return refusal("other-joints", str(path), text)
+
+
+def _messages(path: Path, topic: str) -> Iterator[Any]:
+    try:
+        from rosbags.rosbag2 import Reader
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError as error:
+        text = (
+            "bags are read by the library rosbags, which is not installed: "
+            'pip install "rbdyn_ros[identify]"; or record to CSV'
+        )
+        raise refusal("no-identify-extra", str(path), text) from error
+    # joint states are the same in all releases of ROS 2, so the types in the file are not needed
+    deserialize = get_typestore(Stores.LATEST).deserialize_cdr
+    if path.is_dir() and not (path / "metadata.yaml").exists():
+        text = (
+            "the folder has no metadata.yaml: it is no rosbag2 recording, or was cut off; "
+            f"`ros2 bag reindex {path}` may mend it"
+        )
+        raise refusal("no-metadata", str(path), text)
+    try:
+        with Reader(path) as bag:
+            chosen = _connections(bag.connections, topic, str(path))
+            for _, _, raw in bag.messages(chosen):
+                yield deserialize(raw, STATE)
+    except RbdynError:
+        raise
+    except Exception as error:
+        reason = str(error).split("\n")[0][:200] or type(error).__name__
+        text = (
+            f"it cannot be read: {reason} The file is damaged or the recording was cut off; "
+            "`mcap recover` or `ros2 bag reindex` may mend it"
+        )
+        raise refusal("damaged-recording", str(path), text) from error
+
+
+def _connections(connections: Sequence[Any], topic: str, source: str) -> list[Any]:
+    wanted = "/" + topic.lstrip("/")
+    chosen = [one for one in connections if one.topic == wanted]
+    kinds = {one.topic: one.msgtype for one in connections}
+    if not chosen:
+        states = sorted(name for name, kind in kinds.items() if kind == STATE)
+        shown = ", ".join(quoted(name) for name in states[:SHOWN]) or "none"
+        text = (
+            f"there is no topic {quoted(wanted)}{did_you_mean(wanted, kinds)}; topics of "
+            f"{STATE} in it: {shown}"
+        )
+        raise refusal("no-topic", source, text)
+    if any(one.msgtype != STATE for one in chosen):
+        text = f"the topic '{wanted}' is of {quoted(kinds[wanted])}; needed is {STATE}"
+        raise refusal("wrong-type", source, text)
+    return chosen

@@ -1,0 +1,64 @@
+"""Efforts as rows times unknowns: inertia of all bodies, friction, offsets, rotors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.api import make_data
+from rbdyn_ros.identification.motion import Motion, demand_identifiable
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.toolbox.regressors import joint_torque_regressor
+
+Array = NDArray[np.float64]
+
+
+def torque_regressor(m: Model, qpos: Array, qvel: Array, qacc: Array) -> Array:
+    """Return Y (p, nv, 10 (nbody - 1)) of samples (p, nv), gravity of m.opt in it.
+
+    Y inertial_parameters are the efforts of inverse dynamics without rotors and friction. Joints
+    that follow others are in it exactly.
+
+    Raises:
+        ModelError: as demand_identifiable.
+    """
+    demand_identifiable(m)
+    d = make_data(m)
+    Y = np.empty((len(qpos), m.nv, 10 * (m.nbody - 1)))
+    for row, position, velocity, acceleration in zip(Y, qpos, qvel, qacc, strict=True):
+        d.qpos[:], d.qvel[:], d.qacc[:] = position, velocity, acceleration
+        row[:] = joint_torque_regressor(m, d)
+    return Y
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """A column of one joint beside those of the bodies.
+
+    Attributes:
+        kind: what it multiplies: "viscous", "coulomb", "armature" or "offset".
+        column: of the motion.
+    """
+
+    kind: str
+    column: int
+
+
+def extra_columns(kind: str, motion: Motion, smoothing: Array) -> Array:
+    """Return what the unknowns of a kind of Extra are multiplied by, (p, n).
+
+    Args:
+        kind: of Extra.
+        motion: whose joints they are of.
+        smoothing: (n,) of their Coulomb friction.
+    """
+    if kind == "viscous":
+        return motion.qvel
+    if kind == "coulomb":
+        with np.errstate(over="ignore"):  # its tanh is 1
+            return motion.of_velocity(lambda qvel: np.tanh(qvel / smoothing))
+    if kind == "armature":
+        return motion.qacc
+    return np.ones(motion.qvel.shape)

@@ -1,0 +1,216 @@
+"""What was identified, for a person and for a program."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.identification.fit import Identification
+from rbdyn_ros.identification.motion import dof_names
+from rbdyn_ros.identification.payload import PayloadEstimate
+from rbdyn_ros.identification.residuals import Residuals
+from rbdyn_ros.report.tables import aligned
+from rbdyn_ros.report.words import Row, cut, numbers
+
+Array = NDArray[np.float64]
+
+#: A base parameter of a long arm can be a combination of hundreds; so much of its name is told.
+LONGEST = 200
+
+
+def report_text(found: Identification, checked: tuple[Residuals, Residuals] | None = None) -> str:
+    """Return tables of residuals, friction and bodies.
+
+    Args:
+        found: by identify.
+        checked: the efforts of another motion, by the prior and by the identified Model.
+    """
+    parts = [_residual_table("efforts of the motion", found.before, found.after)]
+    if checked is not None:
+        parts.append(_residual_table("efforts of the validation motion", *checked))
+    if found.held is not None:
+        title = "efforts of the motion without rotors and offsets, which a URDF cannot hold"
+        parts.append(_residual_table(title, found.before, found.held))
+    parts += [_friction_table(found), *_rotor_table(found), _body_table(found)]
+    parts += [_base_lines(found), *_warnings(found.warnings)]
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def report_dict(
+    found: Identification, checked: tuple[Residuals, Residuals] | None = None
+) -> dict[str, Any]:
+    """Return the same as numbers for JSON; what is not known is None. Arguments as report_text."""
+    m, told = found.m, {"robot": found.m.name, "condition": _number(found.condition)}
+    told["residuals"] = _residuals(found.before, found.after)
+    if checked is not None:
+        told["validation"] = _residuals(*checked)
+    if found.held is not None:
+        told["residuals_of_urdf"] = _residuals(found.before, found.held)
+    told["joints"] = [
+        {
+            "name": name,
+            "viscous": float(found.friction.viscous[k]),
+            "viscous_std": _number(found.friction_std[0, k]),
+            "coulomb": float(found.friction.coulomb[k]),
+            "coulomb_std": _number(found.friction_std[1, k]),
+            "offset": float(found.offset[k]),
+            "armature": float(m.dof_armature[k]),
+        }
+        for k, name in enumerate(dof_names(m))
+    ]
+    told["bodies"] = [
+        {"name": name, "prior": _body(found.prior, i), "identified": _body(m, i)}
+        for i, name in enumerate(m.body_names[1:], start=1)
+    ]
+    told["base_parameters"] = [
+        {"name": _shortened(name), "value": float(value), "std": _number(std)}
+        for name, value, std in zip(
+            found.base.names, found.base_values, found.base_std, strict=True
+        )
+    ]
+    told["warnings"] = list(found.warnings)
+    told["no_patch"] = list(found.grave)
+    return told
+
+
+def payload_text(found: PayloadEstimate) -> str:
+    """Return a payload, the residuals without and with it, and what is to be said of it."""
+    lines = [
+        f"payload at link '{found.link}'",
+        f"  mass            {found.mass:.4g} kg, standard deviation {found.std[0]:.2g}",
+        f"  centre of mass  {numbers(found.com)} m, deviations up to {numbers(found.com_std)}",
+        f"  inertia         {numbers(found.inertia)} kg m^2 (xx yy zz xy xz yz, about it)",
+        f"  condition number of the motion {found.condition:.3g}",
+    ]
+    table = _residual_table("efforts without and with it", found.before, found.after)
+    parts = [lines, table, *_warnings(found.warnings)]
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def payload_dict(found: PayloadEstimate) -> dict[str, Any]:
+    """Return the same as numbers for JSON; what is not known is None."""
+    names = found.after.names
+    return {
+        "link": found.link,
+        "mass": found.mass,
+        "com": found.com.tolist(),
+        "inertia": found.inertia.tolist(),
+        "std": [_number(value) for value in found.std],
+        "com_std": [_number(value) for value in found.com_std],
+        "condition": _number(found.condition),
+        "rms_before": dict(zip(names, map(_number, found.before.rms), strict=True)),
+        "rms_after": dict(zip(names, map(_number, found.after.rms), strict=True)),
+        "warnings": list(found.warnings),
+    }
+
+
+def _warnings(sentences: tuple[str, ...]) -> list[list[str]]:
+    return [["warnings", *(f"  {text}" for text in sentences)]] if sentences else []
+
+
+_RESIDUAL_HEAD = ("joint", "RMS before", "RMS after", "of full scale", "of the largest")
+
+
+def _residual_table(title: str, before: Residuals, after: Residuals) -> list[str]:
+    rows: list[Row] = [_RESIDUAL_HEAD]
+    for i, name in enumerate(after.names):
+        shares = (
+            f"{before.share[i]:.2%} -> {after.share[i]:.2%}",
+            f"{after.share_of_peak[i]:.2%}",
+        )
+        texts = (f"{before.rms[i]:.4g}", f"{after.rms[i]:.4g}", *shares)
+        known = (text.replace("nan%", "-").replace("nan", "-") for text in texts)
+        rows.append((cut(name), *known))
+    return [f"{title} [N m or N]", *aligned(rows)]
+
+
+_FRICTION_HEAD = ("joint", "viscous before", "after", "Coulomb before", "after")
+
+
+def _friction_table(found: Identification) -> list[str]:
+    old, friction = found.prior, found.friction
+    rows: list[Row] = [_FRICTION_HEAD]
+    for k, name in enumerate(dof_names(found.m)):
+        viscous = _with_std(friction.viscous[k], found.friction_std[0, k])
+        coulomb = _with_std(friction.coulomb[k], found.friction_std[1, k])
+        before = f"{old.dof_damping[k]:.4g}", f"{old.dof_frictionloss[k]:.4g}"
+        rows.append((cut(name), before[0], viscous, before[1], coulomb))
+    return ["friction [N m s/rad or N s/m; N m or N]", *aligned(rows)]
+
+
+_ROTOR_HEAD = ("joint", "armature before", "after [kg m^2 or kg]", "offset [N m or N]")
+
+
+def _rotor_table(found: Identification) -> list[list[str]]:
+    """Return the table of rotors and offsets; none if there are none."""
+    old, new = found.prior.dof_armature, found.m.dof_armature
+    if found.held is None and not new.any():
+        return []
+    rows: list[Row] = [_ROTOR_HEAD]
+    for k, name in enumerate(dof_names(found.m)):
+        rows.append((cut(name), f"{old[k]:.4g}", f"{new[k]:.4g}", f"{found.offset[k]:.4g}"))
+    return [["rotors and offsets; a URDF has no place for them", *aligned(rows)]]
+
+
+_BODY_HEAD = ("body", "mass before", "after [kg]", "centre of mass moved by [m]")
+
+
+def _body_table(found: Identification) -> list[str]:
+    old, m = found.prior, found.m
+    rows: list[Row] = [_BODY_HEAD]
+    for i, name in enumerate(m.body_names[1:], start=1):
+        shift = np.asarray(m.body_ipos[i] - old.body_ipos[i])
+        masses = f"{old.body_mass[i]:.4g}", f"{m.body_mass[i]:.4g}"
+        rows.append((cut(name), *masses, " ".join(f"{value:+.4f}" for value in shift)))
+    total = f"{old.body_mass.sum():.4g}", f"{m.body_mass.sum():.4g}"
+    return [
+        "bodies, one for all links that are fixed to each other",
+        *aligned([*rows, ("all", *total, "")]),
+    ]
+
+
+def _base_lines(found: Identification) -> list[str]:
+    text = (
+        f"{found.base.rank} base inertial parameters, condition number of the motion "
+        f"{found.condition:.3g}"
+    )
+    return [text, "  masses of single bodies are not told by efforts, only such combinations"]
+
+
+def _with_std(value: float, std: float) -> str:
+    return f"{value:.4g}" if math.isnan(std) else f"{value:.4g} +- {std:.1g}"
+
+
+def _residuals(before: Residuals, after: Residuals) -> list[dict[str, Any]]:
+    return [
+        {
+            "joint": name,
+            "full_scale": _number(after.full_scale[i]),
+            "rms_before": _number(before.rms[i]),
+            "rms_after": _number(after.rms[i]),
+            "share_before": _number(before.share[i]),
+            "share_after": _number(after.share[i]),
+            "share_of_peak_after": _number(after.share_of_peak[i]),
+        }
+        for i, name in enumerate(after.names)
+    ]
+
+
+def _body(m: Any, i: int) -> dict[str, Any]:
+    return {
+        "mass": float(m.body_mass[i]),
+        "com": m.body_ipos[i].tolist(),
+        "inertia": m.body_fullinertia[i].tolist(),
+    }
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST else name[:LONGEST] + "..."
+
+
+def _number(value: float) -> float | None:
+    """Return a number as JSON can have it: None for what is not finite."""
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,80 @@
+"""Least squares in rounds: how well a joint is explained says how much its samples count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.identification.equations import Equations
+from rbdyn_ros.identification.residuals import Residuals, memory
+from rbdyn_ros.identification.solve import Prior, solve
+from rbdyn_ros.identification.unknowns import Unknowns
+
+Array = NDArray[np.float64]
+Progress = Callable[[str], None]
+
+ROUNDS = 10  # three or four are usual
+SETTLED = 0.01  # relative change of the standard deviations at which it ends
+FLOOR = 1e-9  # least standard deviation of an effort, as a part of the largest
+HOPED = 1e-3  # the same in the first round
+
+
+def silent(_text: str) -> None:
+    """Progress of which nobody wants to know."""
+
+
+def solved(
+    eqs: Equations,
+    prior: Prior,
+    strength: float,
+    unknowns: Unknowns,
+    residuals: Callable[[Array], Residuals],
+    progress: Progress,
+) -> tuple[Array, Array]:
+    """Return the solution x and the standard deviation (n,) of the samples of each joint.
+
+    Args:
+        eqs: of the motion.
+        prior: of all that is unknown.
+        strength: of the prior.
+        unknowns: which samples count, and how large efforts are.
+        residuals: those of a solution.
+        progress: called with a sentence after every round.
+    """
+    # data first: a prior that fits badly would else make them look as if they told nothing
+    x, sigma = prior.start, HOPED * unknowns.largest
+    for turn in range(ROUNDS):
+        x = solve(*eqs.weighted(sigma), prior, strength, x)
+        after = residuals(x)
+        worst = float(np.max(after.rms / unknowns.largest))
+        progress(f"round {turn + 1}: residuals up to {worst:.3g} of the largest effort")
+        old, sigma = sigma, _noise(after, unknowns)
+        if np.all(np.abs(sigma - old) < SETTLED * old):
+            break
+    return x, sigma
+
+
+def _noise(residuals: Residuals, unknowns: Unknowns) -> Array:
+    """Return the standard deviation (n,) of samples, as large as if they were independent."""
+    rest = np.where(residuals.kept, residuals.measured - residuals.predicted, 0.0)
+    sigma: Array = np.maximum(residuals.rms * np.sqrt(memory(rest)), FLOOR * unknowns.largest)
+    return sigma
+
+
+def deviations(A: Array, rank: int) -> tuple[Array, float]:
+    """Return standard deviations of the unknowns of A, infinite where it tells nothing.
+
+    Also the condition number of its first `rank` columns, scaled to length 1.
+    """
+    lengths = np.linalg.norm(A, axis=0)
+    scaled = A / np.where(lengths > 0.0, lengths, 1.0)
+    _, values, axes = np.linalg.svd(np.linalg.qr(scaled, mode="r"))
+    usable = np.where(values > 1e-14 * values[0], values, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = np.where(np.abs(axes) > 1e-12, axes / usable[:, None], 0.0)
+        std = np.linalg.norm(parts, axis=0) / lengths
+    singular = np.linalg.svd(scaled[:, :rank], compute_uv=False)
+    number = float(singular[0] / singular[-1]) if singular[-1] > 0.0 else float("inf")
+    return np.where(np.isnan(std), np.inf, std), number

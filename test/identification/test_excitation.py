@@ -1,0 +1,292 @@
+"""Excitation: its limits at fine sampling, its ends, and how much it tells."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.robots import find
+
+import rbdyn_ros as rb
+from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.errors import ModelError, ParameterError
+from rbdyn_ros.identification.base import base_parameters, condition
+from rbdyn_ros.identification.csv_files import read_table
+from rbdyn_ros.identification.excitation import demand_telling, excite
+from rbdyn_ros.identification.fourier import rest_shapes, tables
+from rbdyn_ros.identification.motion import dof_names
+from rbdyn_ros.identification.regressor import torque_regressor
+
+GRIPPER = """<robot name="g"><link name="base"/>{links}
+<joint name="arm" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="2" effort="30" velocity="2"/></joint>
+<joint name="left" type="prismatic"><parent link="a"/><child link="l"/><origin xyz="0.3 0 0"/>
+<axis xyz="0 1 0"/><limit lower="0" upper="0.1" effort="40" velocity="1"/></joint>
+<joint name="right" type="prismatic"><parent link="a"/><child link="r"/><origin xyz="0.3 0 0"/>
+<axis xyz="0 1 0"/><mimic joint="left" multiplier="-2" offset="0.01"/>
+<limit lower="-0.09" upper="0.05" effort="40" velocity="0.2"/></joint></robot>"""
+LINK = """<link name="{}"><inertial><origin xyz="0.1 0 0.05"/><mass value="{}"/>
+<inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+
+
+def gripper():
+    links = "".join(LINK.format(*link) for link in (("a", 2.0), ("l", 0.2), ("r", 0.2)))
+    return rb.load_urdf(GRIPPER.format(links=links))
+
+
+@pytest.fixture(scope="module")
+def ur5():
+    return rb.load_urdf(find("ur5_robot.urdf"))
+
+
+@pytest.fixture(scope="module")
+def told():
+    return []
+
+
+@pytest.fixture(scope="module")
+def motion(ur5, told):
+    return excite(ur5, progress=told.append)
+
+
+def efforts(m, excitation, rows):
+    """Return efforts of all joints (t, nv), the others held."""
+    names = dof_names(m)
+    d = rb.make_data(m)
+    d.qpos[:] = [excitation.held.get(name, 0.0) for name in names]
+    moved = [names.index(name) for name in excitation.names]
+    found = np.empty((rows.shape[1], m.nv))
+    m = m.replaced()
+    m.opt.passive = False
+    d = rb.make_data(m)
+    d.qpos[:] = [excitation.held.get(name, 0.0) for name in names]
+    for k in range(rows.shape[1]):
+        d.qpos[moved], d.qvel[moved], d.qacc[moved] = rows[:, k]
+        rb.inverse(m, d)
+        found[k] = d.qfrc_inverse
+    return found
+
+
+def test_limits_hold_at_fine_sampling(ur5, motion):
+    rows = motion.sample(np.linspace(0.0, motion.duration, 20_001))
+    q, v = rows[0], rows[1]
+    assert (q >= ur5.jnt_range[:, 0] + 0.05).all()
+    assert (q <= ur5.jnt_range[:, 1] - 0.05).all()
+    assert (np.abs(q - motion.centre) <= 1.5).all()
+    assert (np.abs(v) <= 0.5 * ur5.jnt_velocity).all()
+    share = np.abs(efforts(ur5, motion, rows)).max(axis=0) / ur5.jnt_effort
+    assert (share <= 0.7).all()
+    # told from coarser samples
+    found = np.array([motion.effort_share[name] for name in motion.names])
+    assert share == pytest.approx(found, rel=2e-3)
+    # what is allowed is used: every joint meets one of its bounds
+    used = np.maximum(np.abs(q - motion.centre).max(axis=0) / 1.5, np.abs(v).max(axis=0) / 1.575)
+    assert (used > 0.99).all()
+    assert motion.peaks[1] == pytest.approx(q.max(axis=0), abs=1e-3)
+    assert motion.peaks[3] == pytest.approx(np.abs(rows[2]).max(axis=0), rel=1e-2)
+
+
+def test_it_starts_and_ends_at_rest_at_the_centre(ur5, motion):
+    rows = motion.sample([0.0, motion.duration, -1.0, 99.0])
+    assert rows[0] == pytest.approx(np.broadcast_to(motion.centre, (4, 6)), abs=1e-12)
+    assert rows[1:] == pytest.approx(0.0, abs=1e-12)
+    assert motion.centre == pytest.approx(ur5.jnt_range.mean(axis=1))
+
+
+def test_derivatives(motion):
+    t, h = np.linspace(0.5, 19.5, 50), 1e-5
+    before, here, after = (motion.sample(t + k * h) for k in (-1, 0, 1))
+    # differences of second order, of a motion whose fourth derivatives are below 200
+    assert (after[0] - before[0]) / (2 * h) == pytest.approx(here[1], abs=1e-8)
+    assert (after[1] - before[1]) / (2 * h) == pytest.approx(here[2], abs=1e-7)
+
+
+def test_it_is_better_conditioned_than_random_series(ur5, motion, told):
+    base = base_parameters(ur5)
+
+    def condition_of(sample):
+        rows = sample(np.linspace(0.0, 20.0, 200, endpoint=False))
+        Y = base.regressor(torque_regressor(ur5, *rows)) / ur5.jnt_effort[:, np.newaxis]
+        return condition(Y.reshape(-1, base.rank))
+
+    rng, shapes = np.random.default_rng(8), rest_shapes(10)
+    numbers = []
+    for _ in range(20):
+        coefficients = shapes @ rng.normal(size=(shapes.shape[1], 6))
+        size = np.abs(tables(10, 20.0, np.linspace(0, 20, 500))[0] @ coefficients).max(axis=0)
+
+        def sample(t, c=1.5 * coefficients / size):
+            return tables(10, 20.0, t) @ c
+
+        numbers.append(condition_of(sample))
+    found = condition_of(motion.sample)
+    print(f"condition number {found:.3g}; random series {min(numbers):.3g} to {max(numbers):.3g}")
+    assert found == pytest.approx(motion.condition, rel=0.05)  # there at fewer samples
+    assert found < 0.8 * min(numbers)
+    assert told[0].startswith("best of 60 random motions: condition number ")
+    assert len(told) > 5
+
+
+def test_same_seed_same_motion():
+    m = gripper()
+    one, same, other = (excite(m, seed=seed, harmonics=3) for seed in (4, 4, 5))
+    assert np.array_equal(one.coefficients, same.coefficients)
+    assert not np.array_equal(one.coefficients, other.coefficients)
+
+
+def test_joints_that_follow_have_limits_too():
+    motion = excite(gripper(), duration=10.0, velocity_share=1.0, position_inset=0.001)
+    rows = motion.sample(np.linspace(0.0, 10.0, 5001))
+    assert motion.names == ("arm", "left")
+    # right = 0.01 - 2 left is from -0.09 to 0.05, so left is from 0 (its own limit) to 0.05
+    assert motion.centre == pytest.approx([0.5, 0.025])
+    assert rows[0, :, 1].min() >= 0.001
+    assert rows[0, :, 1].max() <= 0.049
+    assert np.abs(rows[1, :, 1]).max() <= 0.1  # right moves twice as fast, at up to 0.2 m/s
+
+
+def test_some_joints_only(ur5):
+    centre = np.array([0.3, -1.2, 1.0, -0.5, 0.4, 0.0])
+    motion = excite(
+        ur5, joints=["wrist_1_joint", "elbow_joint"], duration=8.0, centre=centre, reach=[0.4, 0.8]
+    )
+    assert motion.names == ("elbow_joint", "wrist_1_joint")  # in the robot's order
+    assert motion.centre.tolist() == [1.0, -0.5]
+    assert motion.held == {
+        "shoulder_pan_joint": 0.3,
+        "shoulder_lift_joint": -1.2,
+        "wrist_2_joint": 0.4,
+        "wrist_3_joint": 0.0,
+    }
+    peaks = motion.peaks
+    assert (peaks[1] <= [1.4, 0.3]).all()
+    assert (peaks[0] >= [0.6, -1.3]).all()
+    assert np.isfinite(motion.condition)
+
+
+def test_efforts_limit_the_motion():
+    # 2 kg at 0.1 m held by 30 N m is easy; at 5.8 N m the motion has to give way
+    m = gripper()
+    weak = m.replaced(jnt_effort=np.array([5.8, 40.0, 40.0]))
+    motion = excite(weak, joints=["arm"], velocity_share=1.0, duration=4.0, harmonics=5)
+    rows = motion.sample(np.linspace(0.0, 4.0, 4001))
+    largest = np.abs(efforts(weak, motion, rows)).max(axis=0)
+    assert 0.8 * 0.7 * 5.8 < largest[0] <= 0.7 * 5.8
+    free = excite(m, joints=["arm"], velocity_share=1.0, duration=4.0, harmonics=5)
+    assert np.abs(efforts(m, free, free.sample(np.linspace(0.0, 4.0, 4001)))).max() > 0.7 * 5.8
+
+
+def test_acceleration_limits():
+    limits = [0.7, 0.05]
+    motion = excite(gripper(), acceleration_limits=limits, duration=5.0, harmonics=4)
+    largest = np.abs(motion.sample(np.linspace(0.0, 5.0, 5001))[2]).max(axis=0)
+    assert (largest <= limits).all()
+    assert (largest > 0.99 * np.array(limits)).all()  # at 0.8 Hz nothing else is met before
+
+
+def test_box_holds_all_links(ur5, motion):
+    d = rb.make_data(ur5)
+    for d.qpos[:] in motion.sample(np.linspace(0.0, 20.0, 301))[0]:
+        rb.kinematics(ur5, d)
+        for frame in ur5.frame_names:
+            place = rb.frame_pose(ur5, d, frame)[0]
+            assert (place >= motion.box[0] - 1e-3).all()
+            assert (place <= motion.box[1] + 1e-3).all()
+
+
+def test_csv(motion, tmp_path):
+    path = tmp_path / "motion.csv"
+    motion.write(path, rate=100.0)
+    names, time, columns = read_table(path, ("position", "velocity", "acceleration"))
+    assert names == motion.names
+    assert time == pytest.approx(np.linspace(0.0, 20.0, 2001))
+    rows = motion.sample(time)
+    for values, row in zip(columns, rows, strict=True):
+        assert values == pytest.approx(row, abs=1e-10)
+    assert not columns[1][[0, -1]].any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"joints": ["elbow"]}, r"'elbow' is no joint that moves on its own; allowed are arm, l"),
+        ({"joints": ["lefft"]}, r"did you mean 'left'\?"),
+        ({"joints": ["right"]}, r"'right' is no joint that moves on its own"),
+        ({"joints": ["arm", "arm"]}, "each joint once"),
+        ({"joints": []}, "a list of names"),
+        ({"joints": "arm"}, "a list of names"),
+        ({"joints": [3]}, "'3' is no joint"),
+        ({"duration": 0.0}, "duration is 0.0; allowed is a finite number above 0"),
+        ({"duration": float("nan")}, "duration is nan"),
+        ({"duration": 1e6}, "duration is 1000000.0; allowed is from 0.1 to 3600 s"),
+        ({"harmonics": 1}, "harmonics is 1; allowed is a whole number from 2 to 20"),
+        ({"harmonics": 2.5}, "harmonics is 2.5"),
+        ({"seed": -1}, "seed is -1"),
+        ({"velocity_share": 1.5}, "velocity_share is 1.5; allowed is a number over 0 and up to 1"),
+        ({"effort_share": float("nan")}, "effort_share is nan"),
+        (
+            {"acceleration_limits": [1.0]},
+            r"acceleration_limits has the shape \(1,\); allowed is \(2,\) or",
+        ),
+        (
+            {"acceleration_limits": -1.0},
+            "acceleration_limits is -1.0; allowed is a number from 0.001 on",
+        ),
+        ({"acceleration_limits": [1.0, 2.0, 3.0]}, r"has the shape \(3,\)"),
+        ({"position_inset": float("inf")}, "position_inset is inf"),
+        ({"position_inset": 0.03}, "joint 'left' has no room about its centre 0.025: it may move"),
+        ({"reach": 0.0}, "reach is 0.0; allowed is a number from 0.001 on"),
+        ({"reach": 1e-300}, "reach is 1e-300; allowed is a number from 0.001 on"),
+        ({"acceleration_limits": 1e-300}, "acceleration_limits is 1e-300"),
+        ({"duration": 1e-9}, "duration is 1e-09; allowed is from 0.1"),
+        ({"reach": "far"}, "reach is 'far'"),
+        ({"centre": 0.0}, "centre is 0.0; allowed is 2 finite numbers"),
+        ({"centre": [0.0, float("nan")]}, "a number of centre is nan"),
+        ({"centre": [3.0, 0.02]}, "joint 'arm' has no room about its centre 3: it may move from"),
+        ({"effort_share": 0.01}, "joint 'arm' needs .* times the effort it may have to hold the"),
+    ],
+)
+def test_refusals(arguments, told):
+    arguments = {"position_inset": 0.001, "harmonics": 2, **arguments}
+    with pytest.raises(ParameterError, match=told):
+        excite(gripper(), **arguments)
+
+
+@pytest.mark.filterwarnings("error")
+def test_points_make_the_motion_or_are_refused(tmp_path):
+    motion = excite(gripper(), position_inset=0.001, harmonics=3, duration=5.0)
+    # four points in a period of the third harmonic are 2.4 Hz
+    for rate, refused in ((2.3, True), (2.5, False), (1e9, True), (float("nan"), True)):
+        if refused:
+            with pytest.raises(ParameterError, match="rate is"):
+                motion.points(rate)
+        else:
+            assert np.diff(motion.points(rate)[0]).max() <= 1.0 / rate
+    with pytest.raises(ParameterError, match=r"from 2\.4 to 4e"):
+        motion.write(tmp_path / "m.csv", 1e9)
+
+
+def test_joints_that_are_held_are_in_the_file(ur5, tmp_path):
+    centre = np.array([0.3, -1.2, 1.0, -0.5, 0.4, 0.1])
+    motion = excite(ur5, joints=["wrist_1_joint"], duration=8.0, centre=centre, reach=0.4)
+    path = tmp_path / "motion.csv"
+    motion.write(path)
+    names, _, (qpos, qvel, qacc) = read_table(path, ("position", "velocity", "acceleration"))
+    assert sorted(names) == sorted(dof_names(ur5))
+    for k, name in enumerate(names):
+        if name != "wrist_1_joint":
+            assert (qpos[:, k] == centre[dof_names(ur5).index(name)]).all()
+            assert not qvel[:, k].any()
+            assert not qacc[:, k].any()
+
+
+def test_a_motion_that_tells_nothing_is_refused():
+    motion = excite(gripper(), position_inset=0.001, harmonics=2)
+    demand_telling(motion)
+    for number in (np.inf, np.nan, 2e4):
+        with pytest.raises(ParameterError, match="tells too little"):
+            demand_telling(replace(motion, condition=number))
+
+
+def test_robots_that_are_no_arms():
+    with pytest.raises(ModelError, match="has several coordinates"):
+        excite(rb.load_urdf(bundled_robot("seven_dof_arm"), floating_base=True))

@@ -1,0 +1,173 @@
+"""What speaks against a result: wrong units, wrong signs, drives at their limits, no friction."""
+
+import numpy as np
+import pytest
+from moving import recorded, rubbing, wrong
+from support import robots
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.identification.doubts import why_no_patch
+from rbdyn_ros.identification.fit import identify
+from rbdyn_ros.identification.motion import Motion
+from rbdyn_ros.identification.payload import identify_payload
+
+LOAD = 2.0, (0.02, -0.03, 0.08), (0.01, 0.012, 0.008, 0.001, 0.0, -0.0005)
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return rb.load_urdf(robots.find("ur5_robot.urdf"))
+
+
+@pytest.fixture(scope="module")
+def good(truth):
+    return recorded(truth, rubbing(truth), seed=1, noise=0.05, samples=500)
+
+
+def changed(motion, **fields):
+    names = ("names", "time", "qpos", "qvel", "qacc", "effort")
+    return Motion(**{name: getattr(motion, name) for name in names} | fields)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.2])
+def test_good_motions_are_patched(truth, noise):
+    motion = recorded(truth, rubbing(truth), seed=1, noise=noise, samples=500)
+    assert why_no_patch(identify(wrong(truth), motion)) == ""
+
+
+def assert_refused(found, *told):
+    why = why_no_patch(found)
+    for text in told:
+        assert text in why
+    # each reason is a sentence of the report as well
+    assert all(text in found.warnings for text in found.grave)
+    assert why == "; ".join(found.grave)
+
+
+def test_efforts_of_the_wrong_sign(truth, good):
+    found = identify(wrong(truth), changed(good, effort=-good.effort))
+    assert_refused(found, "the moved bodies were 11.9 kg in all and are identified as")
+
+
+def test_degrees(truth, good):
+    k = 180.0 / np.pi
+    motion = changed(good, qpos=k * good.qpos, qvel=k * good.qvel, qacc=k * good.qacc)
+    found = identify(wrong(truth), motion)
+    assert_refused(found, "percent of the largest efforts stay unexplained, allowed are 15")
+
+
+def test_drives_that_were_cut_off_in_secret(truth, good):
+    most = 0.4 * np.abs(good.effort).max(axis=0)
+    found = identify(wrong(truth), changed(good, effort=np.clip(good.effort, -most, most)))
+    assert_refused(found, "percent of the largest efforts stay unexplained")
+
+
+def test_most_samples_saturated(truth, good):
+    kept = np.ones(good.qpos.shape, bool)
+    kept[:300, 2] = False
+    found = identify(wrong(truth), changed(good, kept=kept))
+    assert_refused(found, "saturated in most samples of 'elbow_joint' 60%, allowed is 50%")
+    told = " | ".join(found.warnings)
+    assert (
+        "300 of 500 samples of 'elbow_joint' are at the effort limit or in a gap and left out, so"
+        in told
+    )
+    assert np.isnan(found.friction_std[:, 2]).all()
+    assert found.friction.coulomb[2] == truth.dof_frictionloss[2]
+    assert not np.isnan(found.friction_std[:, [0, 1, 3, 4, 5]]).any()
+    kept[150:] = True
+    found = identify(wrong(truth), changed(good, kept=kept))
+    assert why_no_patch(found) == ""
+    assert not np.isnan(found.friction_std).any()
+
+
+def test_friction_that_is_not_identified(truth, good):
+    found = identify(wrong(truth), good, friction=Friction.of(6))
+    assert_refused(found, "goes with the velocity like friction", "'wrist_2_joint'")
+    known = identify(wrong(truth), good, friction=rubbing(truth))
+    assert why_no_patch(known) == ""
+
+
+def test_no_joint_with_friction(truth):
+    plain = recorded(truth, Friction.of(6), seed=1, samples=500)
+    motion = changed(plain, effort=plain.effort - 0.5 * plain.qvel)
+    assert_refused(identify(truth, motion), "no joint is identified to have friction")
+
+
+def test_joints_that_move_one_by_one_or_not_at_all(truth, good):
+    still = good.qpos.copy()
+    still[:] = still[0]
+    nothing = np.zeros_like(still)
+    motion = changed(good, qpos=still, qvel=nothing, qacc=nothing)
+    found = identify(truth, motion)
+    assert_refused(found, "the motion is too poor", "allowed is 10000")
+
+
+def test_a_urdf_that_explains_less_than_before(truth, good):
+    rotors = np.linspace(3.0, 6.0, 6)
+    offset = np.array([0.0, 90.0, 60.0, 0.0, 0.0, 0.0])
+    heavy = truth.replaced(dof_armature=rotors)
+    motion = recorded(heavy, rubbing(truth), seed=1, offset=offset, samples=500)
+    # without rotors and offsets even the right masses are worse than a description that has
+    # masses in their place
+    compensating = identify(truth, motion).m.replaced(dof_armature=np.zeros(6))
+    found = identify(compensating, motion, armature=True, offset=True)
+    assert_refused(found, "without the rotors and offsets, for which a URDF has no place")
+    assert found.held is not None
+    assert found.held.rms.max() > found.before.rms.max() > 1e3 * found.after.rms.max()
+    assert identify(truth, good).held is None
+
+
+def test_one_fast_sample_is_no_motion(truth, good):
+    v = np.full(good.qvel.shape, 1e-4)
+    v[7, 3] = 1.0
+    qvel = good.qvel.copy()
+    qvel[:, 3] = v[:, 3]
+    told = " | ".join(identify(truth, changed(good, qvel=qvel)).warnings)
+    assert "hardly moved, so that their friction stays as it was: wrist_1_joint" in told
+
+
+def test_efforts_of_zero_are_refused(truth, good):
+    for effort in (0.0 * good.effort, 1e-300 * good.effort):
+        with pytest.raises(rb.ParameterError, match="as if its drives reported none"):
+            identify(truth, changed(good, effort=effort))
+        with pytest.raises(rb.ParameterError, match="as if its drives reported none"):
+            identify_payload(truth, changed(good, effort=effort), "tool0")
+
+
+def test_payload_that_is_told_well_has_no_warnings(truth):
+    loaded = rb.with_payload(truth, "tool0", *LOAD)
+    found = identify_payload(truth, recorded(loaded, rubbing(truth), 3, noise=0.05), "tool0")
+    assert found.warnings == ()
+    assert found.condition < 10.0
+    assert (np.abs(found.com - LOAD[1]) < 4.0 * found.com_std).all()
+    assert found.com_std.max() < 0.005
+
+
+def test_payload_of_a_motion_that_shows_nothing(truth):
+    loaded = rb.with_payload(truth, "tool0", *LOAD)
+    motion = recorded(loaded, rubbing(truth), 3, samples=300, size=0.002)
+    noise = 0.3 * np.random.default_rng(0).normal(size=motion.effort.shape)
+    found = identify_payload(truth, changed(motion, effort=motion.effort + noise), "tool0")
+    told = " | ".join(found.warnings)
+    assert "hardly moved" in told
+    assert "the centre of mass is hardly told, nor is the inertia" in told
+
+
+def test_payload_that_is_none(truth, good):
+    found = identify_payload(truth, good, "tool0")
+    assert "the efforts show no payload" in " | ".join(found.warnings)
+
+
+def test_payload_by_efforts_of_the_wrong_sign_or_of_half_a_recording(truth):
+    loaded = rb.with_payload(truth, "tool0", *LOAD)
+    motion = recorded(loaded, rubbing(truth), 3, noise=0.05, samples=300)
+    flipped = identify_payload(truth, changed(motion, effort=-motion.effort), "tool0")
+    assert "percent of the largest efforts stay unexplained" in " | ".join(flipped.warnings)
+    kept = np.ones(motion.qpos.shape, bool)
+    kept[:200, 1] = False
+    half = identify_payload(truth, changed(motion, kept=kept), "tool0")
+    assert "saturated in most samples of 'shoulder_lift_joint' 67%" in " | ".join(half.warnings)
+    unknown = identify_payload(truth, motion, "tool0", friction=Friction.of(6))
+    assert "goes with the velocity like friction" in " | ".join(unknown.warnings)

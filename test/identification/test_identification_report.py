@@ -1,0 +1,137 @@
+"""The report: for people, for programs, as a picture."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from moving import ARM, recorded, rubbing, wrong
+
+import rbdyn_ros as rb
+from rbdyn_ros.identification.figure import draw_efforts
+from rbdyn_ros.identification.fit import identify
+from rbdyn_ros.identification.payload import identify_payload
+from rbdyn_ros.identification.report import (
+    LONGEST,
+    payload_dict,
+    payload_text,
+    report_dict,
+    report_text,
+)
+from rbdyn_ros.identification.residuals import validate
+
+
+@pytest.fixture(scope="module")
+def found():
+    truth = rb.load_urdf(ARM)
+    return identify(wrong(truth), recorded(truth, rubbing(truth), 1, noise=0.05, samples=300))
+
+
+def test_text_has_joints_bodies_and_shares(found):
+    text = report_text(found, (found.before, found.after))
+    assert "efforts of the motion [N m or N]" in text
+    assert "efforts of the validation motion" in text
+    for i, name in enumerate(found.after.names):
+        row = next(line for line in text.splitlines() if line.strip().startswith(name))
+        assert f"{found.before.rms[i]:.4g}" in row
+        assert f"{found.before.share[i]:.2%} -> {found.after.share[i]:.2%}" in row
+    body = found.m.body_names[2]
+    rows = [line for line in text.splitlines() if line.strip().startswith(body)]
+    masses = f"{found.prior.body_mass[2]:.4g}", f"{found.m.body_mass[2]:.4g}"
+    assert any(all(mass in row for mass in masses) for row in rows)
+    assert f"{found.base.rank} base inertial parameters" in text
+    assert "validation" not in report_text(found)
+    assert text.isascii()
+
+
+def test_joints_without_limit_have_no_share(found):
+    m = found.prior.replaced(jnt_effort=np.full(found.prior.njnt, np.inf))
+    motion = recorded(m, rubbing(found.prior), 1, samples=100)
+    free = identify(m, motion)
+    assert "nan" not in report_text(free)
+    told = json.loads(json.dumps(report_dict(free), allow_nan=False))
+    assert told["residuals"][0]["full_scale"] is None
+
+
+def test_dict_is_json_and_complete(found):
+    told = json.loads(json.dumps(report_dict(found, (found.before, found.after)), allow_nan=False))
+    assert [joint["name"] for joint in told["joints"]] == list(found.after.names)
+    assert told["joints"][1]["viscous"] == found.friction.viscous[1]
+    assert told["bodies"][0]["identified"]["mass"] == found.m.body_mass[1]
+    assert told["bodies"][0]["prior"]["mass"] == found.prior.body_mass[1]
+    assert len(told["base_parameters"]) == found.base.rank
+    assert told["residuals"][0]["rms_after"] == found.after.rms[0]
+    assert told["validation"] == told["residuals"]
+    assert told["warnings"] == list(found.warnings)
+
+
+def test_rotors_and_offsets_are_told_with_what_a_urdf_cannot_hold(found):
+    assert "rotors and offsets" not in report_text(found)
+    rotors = np.linspace(0.01, 0.07, 7)
+    truth = rb.load_urdf(ARM).replaced(dof_armature=rotors)
+    motion = recorded(truth, rubbing(truth), 1, offset=np.linspace(1.0, 3.0, 7), samples=200)
+    with_them = identify(rb.load_urdf(ARM), motion, armature=True, offset=True)
+    text = report_text(with_them)
+    assert "efforts of the motion without rotors and offsets, which a URDF cannot hold" in text
+    assert "rotors and offsets; a URDF has no place for them" in text
+    rows = text.split("rotors and offsets; a URDF")[1].splitlines()
+    last = next(row for row in rows if row.strip().startswith(with_them.after.names[-1]))
+    assert last.split()[1:] == ["0", "0.07", "3"]
+    told = json.loads(json.dumps(report_dict(with_them), allow_nan=False))
+    assert told["residuals_of_urdf"][6]["rms_after"] == with_them.held.rms[6]
+    assert with_them.held.rms[6] == pytest.approx(np.hypot(3.0, 0.0), rel=0.2)
+    # what the URDF would do is what validate says of it
+    plain = with_them.m.replaced(dof_armature=np.zeros(7))
+    np.testing.assert_array_equal(
+        with_them.held.predicted, validate(plain, with_them.friction, motion).predicted
+    )
+
+
+def test_joint_without_samples_has_no_number(found):
+    lost = dataclasses.replace(found.after, kept=np.zeros_like(found.after.kept))
+    told = json.dumps(report_dict(found, (lost, lost)), allow_nan=False)
+    assert json.loads(told)["validation"][0]["rms_after"] is None
+    assert "nan" not in report_text(found, (lost, lost))
+
+
+def test_long_names_of_combinations_are_cut(found):
+    names = tuple("x" * 500 for _ in found.base.names)
+    told = report_dict(
+        dataclasses.replace(found, base=dataclasses.replace(found.base, names=names))
+    )
+    assert told["base_parameters"][0]["name"] == "x" * LONGEST + "..."
+
+
+def test_payload_in_words():
+    m = rb.load_urdf(ARM)
+    load = rb.with_payload(m, m.frame_names[-1], 2.0, (0.0, 0.0, 0.1), (0.01,) * 3 + (0.0,) * 3)
+    motion = recorded(load, rubbing(m), 3, samples=200)
+    estimate = identify_payload(m, motion, m.frame_names[-1])
+    told = json.loads(json.dumps(payload_dict(estimate), allow_nan=False))
+    assert told["mass"] == estimate.mass
+    assert told["rms_after"] == dict(zip(motion.names, estimate.after.rms.tolist(), strict=True))
+    assert told["com_std"] == estimate.com_std.tolist()
+    doubtful = dataclasses.replace(estimate, warnings=("look out",))
+    assert "warnings\n  look out\n" in payload_text(doubtful)
+    text = payload_text(estimate)
+    assert "warnings" not in text
+    assert f"payload at link '{m.frame_names[-1]}'" in text
+    assert "mass            2 kg" in text
+    assert "centre of mass  0 0 0.1 m" in text
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_picture_is_drawn(found, tmp_path, suffix):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    path = tmp_path / f"efforts.{suffix}"
+    draw_efforts(found.before, found.after, path)
+    assert path.stat().st_size > 10_000
+
+
+def test_picture_of_two_motions_is_refused(found, tmp_path):
+    truth = rb.load_urdf(ARM)
+    other = identify(truth, recorded(truth, rubbing(truth), 1, samples=100))
+    with pytest.raises(rb.ParameterError, match="different motions"):
+        draw_efforts(found.before, other.after, tmp_path / "a.png")
+    with pytest.raises(rb.ParameterError, match=r"\.svg"):
+        draw_efforts(found.before, found.after, tmp_path / "a.txt")

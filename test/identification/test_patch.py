@@ -1,0 +1,262 @@
+"""The patched URDF: loads as identified, and is the same text but for inertia and friction."""
+
+import codecs
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from moving import ARM, recorded, rubbing, wrong
+from support import robots
+
+import rbdyn_ros as rb
+from rbdyn_ros.identification.fit import identify
+from rbdyn_ros.identification.inertia import with_parameters
+from rbdyn_ros.identification.patch import patched_urdf, patched_urdf_bytes
+
+# fixed links, meshes, comments, mimic joints, nested packages of other tools
+NAMES = ["ur5_robot.urdf", "panda.urdf", "seven_dof_arm", "tiago_pro.urdf", "z1.urdf"]
+
+
+def text_of(name):
+    path = Path(ARM) if name == "seven_dof_arm" else robots.find(name)
+    return path.read_text(encoding="utf-8")
+
+
+def changed(m, seed=1):
+    """Return a Model with other bodies and other friction, all of them possible."""
+    rng = np.random.default_rng(seed)
+    x = rb.inertial_parameters(m).reshape(-1, 10)
+    spread = np.einsum("ki,k->ki", np.ones((len(x), 10)), 1.0 + 0.2 * rng.random(len(x)))
+    heavy = x * spread + np.array([0.1, 0, 0, 0, 0.01, 0, 0.01, 0, 0, 0.01])
+    return with_parameters(m, heavy).replaced(
+        dof_damping=m.dof_damping + rng.random(m.nv), dof_frictionloss=rng.random(m.nv) + 20.0
+    )
+
+
+def assert_equal(m, wanted):
+    scale = np.abs(rb.inertial_parameters(wanted)).max()
+    ours = rb.inertial_parameters(m)
+    np.testing.assert_allclose(ours, rb.inertial_parameters(wanted), rtol=0, atol=1e-12 * scale)
+    for name in ("body_mass", "body_ipos", "body_fullinertia", "dof_damping", "dof_frictionloss"):
+        right = getattr(wanted, name)
+        np.testing.assert_allclose(
+            getattr(m, name), right, rtol=1e-12, atol=1e-12 * np.abs(right).max(), err_msg=name
+        )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_real_robots_load_as_identified(name):
+    text = text_of(name)
+    wanted = changed(rb.load_urdf(text, strict=False))
+    patched = patched_urdf(text, wanted)
+    assert_equal(rb.load_urdf(patched, strict=False), wanted)
+    # a second time nothing is left to do but rounding of differences
+    assert_equal(rb.load_urdf(patched_urdf(patched, wanted), strict=False), wanted)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_else_stays_to_the_byte(name):
+    text = text_of(name)
+    wanted = changed(rb.load_urdf(text, strict=False))
+
+    def rest(document):
+        for tag in ("inertial", "dynamics"):
+            document = re.sub(
+                rf"<{tag}\b[^>]*/>|<{tag}\b.*?</{tag}>", "", document, flags=re.DOTALL
+            )
+        return re.sub(r"\s+", "", document)
+
+    assert rest(patched_urdf(text, wanted)) == rest(text)
+    same = rb.load_urdf(text, strict=False)
+    assert patched_urdf(text, same) == text
+
+
+SMALL = """\ufeff<?xml version="1.0"?>
+<!-- mine > yours -->
+<robot name="r" xmlns:x="http://x">
+\t<link name="base"/>
+  <link name="arm" >
+    <!-- an arm -->
+    <visual><geometry><mesh filename="a>b.stl"/></geometry></visual>
+    <inertial> <mass value="2"/> <!-- kg -->
+      <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+  </link>
+  <link name="tool">
+    <inertial><origin xyz="0.1 0 0" rpy="0.1 0.2 0.3"/><mass value="0.5"/>
+      <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial>
+  </link>
+  <link name='hand'/>
+  <x:other a="1"><link name="arm"/></x:other>
+  <joint name="shoulder" type="continuous"><parent link="base"/><child link="arm"/></joint>
+  <joint name="flange" type="fixed"><parent link="arm"/><child link="tool"/>
+    <origin xyz="0 0 0.4" rpy="1 2 3"/></joint>
+  <joint name="wrist" type="continuous"><parent link="tool"/><child link="hand"/>
+    <dynamics damping="1" spring="\u00e9"/></joint>
+</robot>
+<!-- the end -->
+"""
+
+
+def small():
+    return rb.load_urdf(SMALL, strict=False)
+
+
+def heavier(m, mass):
+    x = rb.inertial_parameters(m).reshape(-1, 10).copy()
+    x[0] *= mass / x[0, 0]
+    x[1] = [0.3, 0.0, 0.0, 0.0, 0.01, 0.0, 0.01, 0.0, 0.0, 0.01]
+    return with_parameters(m, x).replaced(
+        dof_damping=np.array([0.25, 2.0]), dof_frictionloss=np.array([0.5, 3.0])
+    )
+
+
+def test_fixed_links_keep_their_inertia():
+    patched = patched_urdf(SMALL, heavier(small(), 4.0))
+    assert '<mass value="0.5"/>' in patched
+    assert_equal(rb.load_urdf(patched, strict=False), heavier(small(), 4.0))
+
+
+def test_fixed_links_give_theirs_up_where_the_rest_were_no_body():
+    patched = patched_urdf(SMALL, heavier(small(), 0.3))
+    assert '<mass value="0.5"/>' not in patched
+    assert_equal(rb.load_urdf(patched, strict=False), heavier(small(), 0.3))
+
+
+def test_comments_quotes_prefixes_and_other_attributes_stay():
+    patched = patched_urdf(SMALL, heavier(small(), 4.0))
+    for part in (
+        '\ufeff<?xml version="1.0"?>\n<!-- mine > yours -->\n<robot name="r" xmlns:x="http://x">',
+        "<!-- an arm -->",
+        '<mesh filename="a>b.stl"/>',
+        '<x:other a="1"><link name="arm"/></x:other>',
+        '<dynamics damping="2.0" spring="\u00e9" friction="3.0"/>',
+        "</robot>\n<!-- the end -->\n",
+        "<link name='hand'>\n    <inertial>",
+        "    </inertial>\n  </link>\n  <x:other",
+    ):
+        assert part in patched
+
+
+@pytest.mark.parametrize(
+    ("master", "follower"), [(0.5, 0.0), (5.0, 1.0)], ids=["less than the follower's", "more"]
+)
+def test_friction_of_joints_that_follow(master, follower):
+    text = SMALL.replace(
+        '<dynamics damping="1" spring="\u00e9"/>',
+        '<mimic joint="shoulder" multiplier="-2"/><dynamics damping="1"/>',
+    )
+    m = rb.load_urdf(text, strict=False)
+    assert m.nv == 1
+    wanted = m.replaced(dof_damping=np.array([master]))
+    patched = patched_urdf(text, wanted)
+    assert_equal(rb.load_urdf(patched, strict=False), wanted)
+    free = rb.load_urdf(patched, strict=False, mimic=False)
+    assert free.dof_damping[1] == follower
+
+
+def test_identified_robot_holds_itself_better_when_loaded_from_its_patch(capsys):
+    text = text_of("ur5_robot.urdf")
+    truth = rb.load_urdf(text)
+    spoilt = patched_urdf(text, wrong(truth))
+    prior = rb.load_urdf(spoilt)
+    found = identify(prior, recorded(truth, rubbing(truth), seed=1, noise=0.05))
+    identified = rb.load_urdf(patched_urdf(spoilt, found.m))
+    assert_equal(identified, found.m)
+    rng, errors = np.random.default_rng(0), np.zeros((2, 50))
+    for k in range(50):
+        q, efforts = rng.uniform(-3.0, 3.0, truth.nq), []
+        for m in (truth, prior, identified):
+            d = rb.make_data(m)
+            d.qpos[:] = q
+            efforts.append(rb.gravity_term(m, d))
+        errors[:, k] = [np.abs(effort - efforts[0]).max() for effort in efforts[1:]]
+    before, after = errors.max(axis=1)
+    with capsys.disabled():
+        print(f"\nlargest error of gravity efforts: {before:.3g} -> {after:.3g} N m")
+    assert after < 0.05 * before
+
+
+DYNAMICS = """<dynamics note="a damping='7'"
+       damping = '1'   ><!-- measured in 2019 --> <x:curve a="1"/></dynamics >"""
+
+
+def test_dynamics_keep_their_comments_and_children():
+    text = SMALL.replace('<dynamics damping="1" spring="\u00e9"/>', DYNAMICS)
+    patched = patched_urdf(text, heavier(small(), 4.0))
+    assert DYNAMICS.replace("'1' ", '"2.0" friction="3.0" ') in patched
+    assert_equal(rb.load_urdf(patched, strict=False), heavier(small(), 4.0))
+
+
+def test_ends_of_lines_stay():
+    text = SMALL.replace("\n", "\r\n")
+    for mass in (4.0, 0.3):  # an element is put in, and one is taken out with its line
+        patched = patched_urdf(text, heavier(small(), mass))
+        assert patched.count("\r") == patched.count("\n") == patched.count("\r\n")
+        assert patched.replace("\r", "") == patched_urdf(SMALL, heavier(small(), mass))
+
+
+BARE = SMALL[1:]  # without the mark
+
+
+@pytest.mark.parametrize(
+    ("declared", "encoding", "mark"),
+    [
+        ("", "utf-8", b""),
+        ("", "utf-8", codecs.BOM_UTF8),
+        ("utf-8", "utf-8", codecs.BOM_UTF8),
+        ("ISO-8859-1", "latin-1", b""),
+        ("windows-1252", "cp1252", b""),
+        ("UTF-16", "utf-16-le", codecs.BOM_UTF16_LE),
+        ("UTF-16", "utf-16-be", codecs.BOM_UTF16_BE),
+        ("UTF-16", "utf-16-be", b""),
+        ("UTF-32", "utf-32-be", codecs.BOM_UTF32_BE),
+    ],
+)
+def test_bytes_are_in_the_encoding_they_were_in(declared, encoding, mark):
+    text = BARE
+    if declared:
+        text = text.replace('version="1.0"', f'version="1.0" encoding="{declared}"')
+    m = rb.load_urdf(text, strict=False)
+    data = mark + text.encode(encoding)
+    assert patched_urdf_bytes(data, m) == data
+    patched = patched_urdf_bytes(data, heavier(m, 4.0))
+    assert patched == mark + patched_urdf(text, heavier(m, 4.0)).encode(encoding)
+    assert_equal(rb.load_urdf(patched, strict=False), heavier(m, 4.0))
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ("<robot/>", "the bytes of a URDF are needed"),
+        (b"\xff\xfe\xff", "not valid"),
+        (BARE.replace("1.0", '1.0" encoding="klingon').encode(), "'klingon', which is not known"),
+        (b"+ADw-robot/>", "not XML|robot"),
+        (
+            # an escape into the state that it is in: decoded it is nothing
+            BARE.replace('1.0"', '1.0" encoding="iso-2022-jp"')
+            .replace("\u00e9", "e")
+            .encode()
+            .replace(b"mine", b"\x1b(Bmine"),
+            "cannot be written again; save it as UTF-8",
+        ),
+    ],
+)
+def test_bytes_that_are_no_urdf_are_refused(data, told):
+    with pytest.raises(rb.RbdynError, match=told):
+        patched_urdf_bytes(data, small())
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (5, "the text of a URDF is needed, got 5"),
+        ("robot.urdf", "the text of a URDF is needed"),
+        (SMALL.replace('"wrist"', '"elbow"'), "the URDF is of another robot: its jnt_names"),
+        ("<robot name='r'>", "malformed"),
+        ("<!DOCTYPE a []><robot name='r'/>", "DOCTYPE"),
+    ],
+)
+def test_what_is_not_its_text_is_refused(text, told):
+    with pytest.raises(rb.RbdynError, match=told):
+        patched_urdf(text, small())

@@ -1,0 +1,141 @@
+"""Recordings that are of no robot, or of another one, and angles that jump by whole turns."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import rbdyn_ros as rb
+from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.identification.plausible import at_rest, doubts, plausible, unknown_places
+from rbdyn_ros.identification.samples import Samples
+
+LINK = """<link name="{0}"><inertial><mass value="1"/><origin xyz="0.1 0 0"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+JOINT = """<joint name="{0}" type="{1}"><parent link="{2}"/><child link="{0}_link"/>
+<axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="50" velocity="3"/></joint>"""
+KINDS = {"turn": "continuous", "arm": "revolute", "slide": "prismatic"}
+
+
+@pytest.fixture(scope="module")
+def robot():
+    parts, parent = ['<link name="base"/>'], "base"
+    for name, kind in KINDS.items():
+        parts += [LINK.format(f"{name}_link"), JOINT.format(name, kind, parent)]
+        parent = f"{name}_link"
+    return rb.load_urdf(f'<robot name="r">{"".join(parts)}</robot>')
+
+
+def samples(**changed):
+    """Return a motion of 10 s about 3, 0.3 and 0.1, of up to 2.1 rad/s."""
+    t = 0.004 * np.arange(2501)
+    q = np.sin(2.1 * t)[:, None] * np.array([1.0, 0.9, 0.3]) + np.array([3.0, 0.3, 0.1])
+    return replace(Samples(tuple(KINDS), t, q, None, 10.0 * np.cos(q)), **changed)
+
+
+def refusal(m, *args):
+    with pytest.raises(ParameterError) as caught:
+        plausible(m, *args)
+    return str(caught.value)
+
+
+def wrapped(angle):
+    return (angle + np.pi) % (2.0 * np.pi) - np.pi
+
+
+def test_what_is_right_stays(robot):
+    given = samples()
+    assert np.array_equal(plausible(robot, given).qpos, given.qpos)
+
+
+def test_angles_without_limits_are_unwrapped(robot):
+    given = samples()
+    jumping = given.qpos.copy()
+    jumping[:, 0] = wrapped(jumping[:, 0])
+    assert np.abs(np.diff(jumping[:, 0])).max() > 6.0
+    found = plausible(robot, replace(given, qpos=jumping)).qpos
+    # from its first value on, so that it may be whole turns off, of which nothing depends
+    turns = (found - given.qpos) / (2.0 * np.pi)
+    assert turns == pytest.approx(np.broadcast_to(np.round(turns[0]), turns.shape), abs=1e-12)
+    assert not turns[:, 1:].any()
+
+
+@pytest.mark.parametrize("joint", [1, 2])
+def test_other_joints_may_not_jump(robot, joint):
+    given = samples()
+    jumping = given.qpos.copy()
+    jumping[1000:, joint] += 0.7
+    told = refusal(robot, replace(given, qpos=jumping))
+    assert f"position of the joint '{given.names[joint]}' jumps by 0.69" in told
+    assert "at 3.996 s" in told
+
+
+def test_samples_that_were_lost_are_no_jump(robot):
+    kept = np.r_[0:500, 520:2501]  # 0.08 s at up to 2 rad/s
+    given = samples()
+    fewer = replace(given, time=given.time[kept], qpos=given.qpos[kept], effort=given.effort[kept])
+    plausible(robot, fewer)
+
+
+def test_degrees(robot):
+    given = samples()
+    degrees = replace(given, qpos=np.rad2deg(given.qpos))
+    told = refusal(robot, degrees)
+    assert "the joint 'arm' is from" in told
+    assert "its limits are -2 and 2. Are positions in rad" in told
+    # of joints without position limits speeds tell
+    endless = robot.replaced(jnt_limited=np.zeros_like(robot.jnt_limited))
+    told = refusal(endless, degrees)
+    assert "moves at" in told
+    assert "its velocity limit is 3. Are positions in rad" in told
+
+
+def test_positions_a_little_outside_are_those_of_an_arm_that_is_not_calibrated(robot):
+    given = samples()
+    plausible(robot, replace(given, qpos=given.qpos + np.array([0.0, 1.1, 0.0])))
+
+
+def test_noise_is_no_speed(robot):
+    # 2 mrad at 250 Hz are 0.7 rad/s from sample to sample, but not over a tenth of a second
+    given, rng = samples(), np.random.default_rng(0)
+    plausible(robot, replace(given, qpos=given.qpos + rng.normal(0.0, 2e-3, given.qpos.shape)))
+
+
+def test_efforts_that_nobody_measured(robot):
+    given = samples()
+    for factor in (0.0, 1e-300):
+        assert "all efforts are 0" in refusal(robot, replace(given, effort=factor * given.effort))
+    some = given.effort.copy()
+    some[:, 1] = 0.0
+    assert "the joint 'arm' moves, but its effort is the same" in refusal(
+        robot, replace(given, effort=some)
+    )
+    still = given.qpos.copy()
+    still[:, 1] = 0.3
+    plausible(robot, replace(given, effort=some, qpos=still))
+
+
+def test_joints_at_rest(robot):
+    few = samples(others={"slide": np.full(30, 0.25), "turn": np.tile([3.1415, -3.1416], 15)})
+    few = replace(few, names=("arm",), qpos=few.qpos[:, [1]], effort=few.effort[:, [1]])
+    found = at_rest(robot, few)
+    assert found[1:].tolist() == [0.0, 0.25]
+    assert abs(found[0]) == pytest.approx(np.pi, abs=1e-3)  # not the mean of both, 0
+    assert unknown_places(robot, few) == []
+    assert unknown_places(robot, replace(few, others={})) == ["turn", "slide"]
+    moving = replace(few, others={"slide": np.linspace(0.0, 0.1, 30)})
+    with pytest.raises(
+        ParameterError, match=r"'slide' is to be at rest, but moves from 0 to 0\.1"
+    ):
+        at_rest(robot, moving)
+    odd = np.full(1000, 0.25)
+    odd[7] = 0.9
+    assert at_rest(robot, replace(few, others={"slide": odd}))[2] == 0.25
+
+
+def test_stamps_of_arrival_are_doubted():
+    t, rng = samples().time, np.random.default_rng(0)
+    assert doubts(samples()) == []
+    assert doubts(samples(time=np.delete(t, np.r_[100:110, 300, 500:520]))) == []
+    late = np.sort(t + rng.exponential(0.003, t.shape))
+    assert "the stamps scatter by" in doubts(samples(time=late))[0]

@@ -1,0 +1,88 @@
+"""The example that records a motion: when it goes on, and when it stops the arm."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rbdyn_ros.errors import ParameterError
+
+pytest.importorskip("rclpy")
+pytest.importorskip("trajectory_msgs")
+
+FILE = Path(__file__).parents[2] / "examples" / "record_motion.py"
+TIMES = np.linspace(0.0, 4.0, 81)
+ROWS = [0.5 * np.cos(TIMES)[:, None] * [1.0, 0.0] + [0.0, 0.7], *np.zeros((2, 81, 2))]
+
+
+@pytest.fixture(scope="module")
+def example():
+    spec = importlib.util.spec_from_file_location("record_motion", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Arm:
+    """Stands in for the recorder: an arm at 100 Hz that obeys what was sent, if it does."""
+
+    def __init__(self, hears=lambda _: True, fault=np.inf):
+        self.stamp, self.start, self.position = 10**9, 0, np.zeros(2)
+        self.sent, self.hears, self.fault, self.judge = 0, hears, fault, str
+        self.names = ("a", "b")
+
+    def send(self, times, rows):
+        self.sent += 1
+        if self.hears(self.sent):
+            self.plan = np.append(0.0, times), np.vstack([self.position, rows[0]])
+            self.begun = self.stamp
+
+    def states_until(self, stamp):
+        while self.stamp < stamp:
+            self.stamp += 10**7
+            now = 1e-9 * (self.stamp - getattr(self, "begun", self.stamp))
+            if hasattr(self, "plan") and now < self.fault:
+                self.position = np.array([np.interp(now, self.plan[0], c) for c in self.plan[1].T])
+            failure = self.judge()
+            if failure:
+                return failure
+        return ""
+
+
+def run(example, arm):
+    failure = example.approach(arm, TIMES, ROWS)
+    if failure:
+        return failure
+    arm.judge = lambda: example.strayed(arm, TIMES, ROWS[0])
+    return arm.states_until(arm.start + 4 * 10**9)
+
+
+def test_an_arm_that_follows_is_recorded(example):
+    assert run(example, Arm()) == ""
+    late = Arm(hears=lambda sent: sent > 1)  # two nodes had not met yet
+    assert run(example, late) == ""
+    assert late.sent == 2
+
+
+def test_a_refusal_is_noticed_on_half_of_the_way(example):
+    arm = Arm(hears=lambda _: False)
+    assert "does not go to the start" in run(example, arm)
+    # 0.7 rad at 0.2 rad/s are 3.5 s; two times half of that and not the whole motion
+    assert 1e-9 * arm.stamp - 1.0 == pytest.approx(3.5, abs=0.1)
+
+
+def test_an_arm_that_leaves_the_motion_is_stopped_at_once(example):
+    arm = Arm(fault=3.5 + 1.0)
+    assert "the arm left the motion at 1." in run(example, arm)
+    assert 1e-9 * arm.stamp < 1.0 + 3.5 + 2.0
+
+
+def test_joints_that_the_controller_does_not_have(example):
+    names, rows = example.chosen(("a", "b"), ROWS, ["a"])
+    assert names == ("a",)
+    assert np.array_equal(rows[0], ROWS[0][:, :1])
+    assert example.chosen(("a", "b"), ROWS, None)[0] == ("a", "b")
+    for joints in (["b"], ["a", "c"]):
+        with pytest.raises(ParameterError, match="the motion moves a; --joints has to name"):
+            example.chosen(("a", "b"), ROWS, joints)

@@ -1,0 +1,410 @@
+"""Recordings: real bags in both formats and CSV, and every way they can be of no use."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.identification.csv_files import write_csv
+from rbdyn_ros.identification.recordings import read_recording
+from rbdyn_ros.identification.samples import Samples
+
+pytest.importorskip("rosbags")
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+STATE = "sensor_msgs/msg/JointState"
+STORE = get_typestore(Stores.LATEST)
+START = 1_700_000_000_123_456_789  # [ns]; too long for a double
+NAMES = ("shoulder", "elbow")
+
+
+def stamp(ns):
+    return STORE.types["builtin_interfaces/msg/Time"](sec=ns // 10**9, nanosec=ns % 10**9)
+
+
+def state(ns, names, position, velocity, effort):
+    header = STORE.types["std_msgs/msg/Header"](stamp=stamp(ns), frame_id="")
+    columns = [np.asarray(column, np.float64) for column in (position, velocity, effort)]
+    return STORE.types[STATE](header, list(names), *columns)
+
+
+def motion(count=50, period_ns=2_000_000):
+    """Return stamps and position, velocity, effort (count, 2) of NAMES."""
+    t = np.arange(count)[:, None] * 0.01 + np.array([0.0, 1.0])
+    return START + period_ns * np.arange(count), np.sin(t), np.cos(t), 10.0 * np.sin(2 * t)
+
+
+def messages(names=NAMES, **kwargs):
+    stamps, *columns = motion(**kwargs)
+    return [state(int(ns), names, *row) for ns, *row in zip(stamps, *columns, strict=True)]
+
+
+def write_bag(path, topics, plugin=StoragePlugin.MCAP):
+    """Write topics {name: (type, messages)}; arrival is later than the stamp and jitters."""
+    with Writer(path, version=9, storage_plugin=plugin) as bag:
+        for topic, (kind, rows) in topics.items():
+            connection = bag.add_connection(topic, kind, typestore=STORE)
+            for k, message in enumerate(rows):
+                arrival = START + 2_000_000 * k + 500_000 * (k % 3)
+                bag.write(connection, arrival, STORE.serialize_cdr(message, kind))
+    return path
+
+
+def bag_of(tmp_path, rows, topic="/joint_states"):
+    return write_bag(tmp_path / "bag", {topic: (STATE, rows)})
+
+
+def refusal(path, names=NAMES, **kwargs):
+    with pytest.raises(ParameterError) as caught:
+        read_recording(path, names, **kwargs)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
+def test_bag(tmp_path, plugin):
+    # the robot has its joints in another order, and one more; a gripper publishes there too
+    stamps, position, velocity, effort = motion()
+    rows = []
+    for k, ns in enumerate(stamps):
+        names = ("elbow", "wrist", "shoulder")
+        columns = [np.insert(c[k, ::-1], 1, 99.0) for c in (position, velocity, effort)]
+        rows.append(state(int(ns), names, *columns))
+        rows.append(state(int(ns) + 1000, ("finger",), [0.1], [], []))
+    path = write_bag(tmp_path / "bag", {"/joint_states": (STATE, rows)}, plugin)
+    for source in (path, str(path), next(f for f in path.iterdir() if f.suffix != ".yaml")):
+        read = read_recording(source, NAMES)
+        assert read.names == NAMES
+        assert read.time == pytest.approx(0.002 * np.arange(50), abs=1e-12)  # stamps, not arrival
+        assert np.array_equal(read.qpos, position)
+        assert np.array_equal(read.qvel, velocity)
+        assert np.array_equal(read.effort, effort)
+        assert read.left_out == 0
+
+
+def test_other_topics_may_hold_anything(tmp_path):
+    text = STORE.types["std_msgs/msg/String"]("hello")
+    topics = {
+        "/chatter": ("std_msgs/msg/String", [text]),
+        "/arm/joint_states": (STATE, messages()),
+    }
+    path = write_bag(tmp_path / "bag", topics)
+    assert len(read_recording(path, NAMES, topic="arm/joint_states").time) == 50
+    told = refusal(path)
+    assert "there is no topic '/joint_states' (did you mean '/arm/joint_states'?)" in told
+    assert "topics of sensor_msgs/msg/JointState in it: '/arm/joint_states'" in told
+    told = refusal(path, topic="/chatter")
+    assert "the topic '/chatter' is of 'std_msgs/msg/String'; needed is sensor_msgs" in told
+
+
+def test_velocities_may_be_missing(tmp_path):
+    rows = messages()
+    rows[7].velocity = np.zeros(0)
+    assert read_recording(bag_of(tmp_path, rows), NAMES).qvel is None
+
+
+def test_efforts_of_another_topic(tmp_path):
+    states, efforts = messages(), []
+    for row in states:
+        row.effort = np.zeros(0)
+    # on other stamps, linear in time, so that interpolation is exact
+    for k in range(30):
+        ns = START + 10_500_000 + 2_500_000 * k
+        t = 1e-9 * (ns - START)
+        efforts.append(state(ns, NAMES, [], [], [3.0 * t, 1.0 - t]))
+    topics = {"/joint_states": (STATE, states), "/arm/efforts": (STATE, efforts)}
+    path = write_bag(tmp_path / "bag", topics)
+    assert "have no efforts of the joints; name the topic" in refusal(path)
+    read = read_recording(path, NAMES, effort_topic="arm/efforts")
+    first = 0.012  # the first state that lies within the efforts
+    assert np.array_equal(read.qpos, motion()[1][6:42])
+    assert read.effort[:, 0] == pytest.approx(3.0 * (read.time + first), abs=1e-9)
+    assert read.effort[:, 1] == pytest.approx(1.0 - (read.time + first), abs=1e-9)
+    late = [state(START + 10**12 + k, NAMES, [], [], [0.0, 0.0]) for k in range(30)]
+    path = write_bag(tmp_path / "late", {**topics, "/arm/efforts": (STATE, late)})
+    told = refusal(path, effort_topic="arm/efforts")
+    assert "no efforts of the joints in 'arm/efforts' belong to the time of the states" in told
+
+
+def test_few_incomplete_messages_are_left_out(tmp_path):
+    rows = messages(count=200)
+    rows[0].effort = np.full(2, np.nan)
+    rows[9] = state(START + 18_000_000, ("elbow",), [1.0], [1.0], [1.0])
+    read = read_recording(bag_of(tmp_path, rows), NAMES)
+    assert read.left_out == 2
+    assert len(read.time) == 198
+    assert read.time[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda row: setattr(row, "position", np.array([0.0, np.nan])), "first the position of"),
+        (lambda row: setattr(row, "effort", np.array([np.inf, 0.0])), "first the effort of"),
+        (lambda row: setattr(row, "name", ["shoulder", "elbo"]), "first the position of"),
+        (lambda row: setattr(row, "position", np.zeros(1)), "first the position of"),
+    ],
+)
+def test_many_incomplete_messages(tmp_path, spoil, told):
+    rows = messages()
+    for row in rows[20:23]:
+        spoil(row)
+    text = refusal(bag_of(tmp_path, rows))
+    assert "3 of 50 samples lack something or have a number that is not finite, " in text
+    assert f"{told} the joint '" in text
+    assert "in sample 21; at most 1% may" in text
+
+
+def test_time_goes_back(tmp_path):
+    rows = messages() + messages()
+    told = refusal(bag_of(tmp_path, rows))
+    assert "time goes back by 0.098 s after 0.098 s: two nodes publish on the topic" in told
+
+
+def test_repeated_stamps(tmp_path):
+    rows = messages(count=300)
+    rows[5].header = rows[4].header
+    path = bag_of(tmp_path, rows)
+    read = read_recording(path, NAMES)
+    assert len(read.time) == 299
+    assert read.qpos[5, 0] == motion(count=300)[1][6, 0]  # the first of two counts
+    for k in range(10, 30, 2):
+        rows[k].header = rows[k - 1].header
+    told = refusal(write_bag(tmp_path / "more", {"/joint_states": (STATE, rows)}))
+    assert "11 of 300 samples have the stamp of the one before" in told
+
+
+def test_no_stamps(tmp_path):
+    rows = messages()
+    for row in rows:
+        row.header.stamp = stamp(0)
+    assert "have no stamps" in refusal(bag_of(tmp_path, rows))
+
+
+def test_no_messages(tmp_path):
+    assert "it has no messages of 'joint_states'" in refusal(bag_of(tmp_path, []))
+    path = write_bag(tmp_path / "few", {"/joint_states": (STATE, messages(count=3))})
+    assert "it has 3 samples of the joints; at least 10 are needed" in refusal(path)
+
+
+def test_other_robot(tmp_path):
+    told = refusal(bag_of(tmp_path, messages(("shoulder_1", "elbow_1"))))
+    assert "names a joint of the robot, such as 'shoulder' (did you mean 'shoulder_1'?)" in told
+    assert "they name 'elbow_1', 'shoulder_1'" in told
+
+
+@pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
+def test_truncated(tmp_path, plugin):
+    path = write_bag(tmp_path / "bag", {"/joint_states": (STATE, messages())}, plugin)
+    file = next(f for f in path.iterdir() if f.suffix != ".yaml")
+    whole = file.read_bytes()
+    for share in (0.0, 0.01, 0.3, 0.6, 0.95):
+        file.write_bytes(whole[: int(share * len(whole))])
+        assert "The file is damaged or the recording was cut off" in refusal(path), share
+    file.unlink()
+    assert "Some database files are missing" in refusal(path)
+    (path / "metadata.yaml").unlink()
+    assert "the folder has no metadata.yaml" in refusal(path)
+
+
+def test_spoilt_bytes_never_end_in_another_error(tmp_path):
+    path = bag_of(tmp_path, messages())
+    file = next(path.glob("*.mcap"))
+    whole, rng = file.read_bytes(), np.random.default_rng(1)
+    for _ in range(60):
+        spoilt = bytearray(whole)
+        for k in rng.integers(len(spoilt), size=5):
+            spoilt[k] = rng.integers(256)
+        file.write_bytes(spoilt)
+        try:  # what is spoilt may be a digit
+            read = read_recording(path, NAMES)
+        except ParameterError:
+            continue
+        assert np.isfinite(read.qpos).all()
+
+
+@pytest.mark.parametrize("path", ["nowhere.csv", "no/such/bag", "nul\0.mcap"])
+def test_nothing_there(path):
+    with pytest.raises(ParameterError, match="there is no such file or folder"):
+        read_recording(path, NAMES)
+
+
+def test_not_a_path():
+    with pytest.raises(ParameterError, match="read from a path, not from 3"):
+        read_recording(3, NAMES)
+
+
+def test_other_suffixes(tmp_path):
+    for name, hint in (("motion.bag", ".csv file"), ("metadata.yaml", "give its folder")):
+        file = tmp_path / name
+        file.write_text("")
+        told = refusal(file)
+        assert "a recording is a rosbag2 folder, a .mcap, .db3 or .csv file" in told
+        assert hint in told
+
+
+def test_without_the_library(tmp_path):
+    path = bag_of(tmp_path, messages())
+    code = (
+        "import sys; sys.modules['rosbags'] = None\n"
+        "from rbdyn_ros.identification.recordings import read_recording\n"
+        f"read_recording({str(path)!r}, ['elbow'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert 'pip install "rbdyn_ros[identify]"; or record to CSV' in done.stderr
+
+
+# CSV
+
+
+def samples(velocities=True):
+    _, qpos, qvel, effort = motion()
+    return Samples(NAMES, 0.002 * np.arange(50), qpos, qvel if velocities else None, effort)
+
+
+@pytest.mark.parametrize("velocities", [True, False])
+def test_csv_round_trip(tmp_path, velocities):
+    path = tmp_path / "recording.csv"
+    written = samples(velocities)
+    write_csv(path, written)
+    read = read_recording(path, NAMES)
+    assert read.names == NAMES
+    for field in ("time", "qpos", "effort"):
+        # 12 digits are written
+        assert getattr(read, field) == pytest.approx(getattr(written, field), abs=1e-11)
+    assert (read.qvel is None) == (not velocities)
+    if velocities:
+        assert read.qvel == pytest.approx(written.qvel, abs=1e-11)
+    # other joints first, and one of the two only
+    alone = read_recording(path, ["elbow"])
+    assert np.array_equal(alone.qpos[:, 0], read.qpos[:, 1])
+    assert np.array_equal(alone.effort[:, 0], read.effort[:, 1])
+
+
+def test_csv_of_other_tools(tmp_path):
+    path = tmp_path / "recording.csv"
+    rows = "".join(f"{k},{5 + 0.01 * k},,{k}e-1, {2 * k}\n" for k in range(20))
+    path.write_text('\ufeffnote,"time",text,a.position, a.effort\n'.lstrip() + rows, "utf-8")
+    read = read_recording(path, ["a"])
+    assert read.time == pytest.approx(0.01 * np.arange(20))
+    assert read.qpos[:, 0] == pytest.approx(0.1 * np.arange(20))
+    assert read.effort[:, 0] == pytest.approx(2.0 * np.arange(20))
+
+
+FIELDS = "time", "qpos", "qvel", "effort"
+HEADER = "time,shoulder.position,elbow.position,shoulder.effort,elbow.effort\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "its first line has no column 'time'"),
+        ("\n\n", "its first line has no column 'time'"),
+        (
+            "Time,a\n",
+            "no column 'time' (did you mean 'Time'?); it should be time,<joint>.position",
+        ),
+        ("time;a.position\n", "columns are parted by commas"),
+        ("time,shoulder.position\n", "(did you mean 'shoulder.position'?); it has 'time', 'sh"),
+        (
+            HEADER.replace("elbow.effort", "elbow.efort"),
+            "no column 'elbow.effort' (did you mean 'elbow.efort'?)",
+        ),
+        (HEADER.replace("elbow.effort", "elbow.position"), "two columns are called 'elbow.pos"),
+        (HEADER, "it has 0 samples of the joints; at least 10 are needed"),
+        (HEADER + "0,1,2,3,4\n" * 3 + "0,1,2\n", "invalid column index 3 at row 4 with 3 columns"),
+        (HEADER + "0,1,2,x,4\n", "could not convert string 'x' to float64 at row 0, column 4"),
+        (HEADER + "0,1,nan,3,4\n" * 20, "first the position of the joint 'elbow' in sample 1"),
+        (HEADER + "nan,1,2,3,4\n" * 20, "first the time in sample 1"),
+        (HEADER + "1,1,2,3,4\n" * 20, "19 of 20 samples have the stamp of the one before"),
+        (HEADER + "1,1,2,3,4\n0,1,2,3,4\n" * 20, "time goes back by 1 s after 0.000 s"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_csv_of_no_use(tmp_path, text, told):
+    path = tmp_path / "recording.csv"
+    path.write_text(text)
+    assert told in refusal(path)
+
+
+def test_csv_that_is_no_text(tmp_path):
+    path = tmp_path / "recording.csv"
+    path.write_bytes(b"\xff\xfe\x00\x01" * 100)
+    assert "it cannot be read: it is no text in UTF-8" in refusal(path)
+    path.write_bytes(HEADER.encode() + b"0,1,\xff,3,4\n")
+    assert "it cannot be read: it is no text in UTF-8" in refusal(path)
+    path.write_bytes(HEADER.encode() + b"0,1,2,3,4\n" * 5000 + b"0,1,\xff,3,4\n")
+    assert "it is no table of numbers" in refusal(path)
+
+
+def test_csv_that_was_cut_off_in_its_last_line(tmp_path):
+    path = tmp_path / "recording.csv"
+    rows = "".join(f"{k},1,2,3,4\n" for k in range(20))
+    for tail in ("20,1,2", "20,1,2,3,", "20,1,2,3,-", "20,1,2,3,4.0e", "2", ""):
+        path.write_text(HEADER + rows + tail)
+        assert len(read_recording(path, NAMES).time) == 20, tail
+    path.write_text(HEADER + rows + "20,1,2,3,4")  # no end of line, but whole
+    assert len(read_recording(path, NAMES).time) == 21
+
+
+@pytest.mark.parametrize("odd", ["two\nlines", " space ", "com,ma", 'quo"te', "a.position"])
+def test_csv_of_odd_names(tmp_path, odd):
+    path = tmp_path / "recording.csv"
+    written = samples()
+    write_csv(path, Samples((odd, odd.strip() + "2"), *[getattr(written, f) for f in FIELDS]))
+    read = read_recording(path, [odd])
+    assert read.qpos[:, 0] == pytest.approx(written.qpos[:, 0], abs=1e-11)
+
+
+def test_csv_with_a_line_that_is_too_long(tmp_path):
+    path = tmp_path / "recording.csv"
+    path.write_text("time," + 400_000 * "abc," + "\n")
+    assert "its first line has more than 1000000 characters" in refusal(path)
+
+
+def test_positions_of_other_joints(tmp_path):
+    csv = tmp_path / "recording.csv"
+    write_csv(csv, samples())
+    rows = messages()
+    # a gripper publishes on the same topic at its own pace
+    rows += [state(START + k, ("finger",), [0.01 * k], [], []) for k in (1, 2, 3)]
+    rows.sort(key=lambda row: row.header.stamp.nanosec)
+    for path, finger in ((csv, None), (bag_of(tmp_path, rows), [0.01, 0.02, 0.03])):
+        read = read_recording(path, ["elbow"], others=["shoulder", "finger", "toe"])
+        assert read.others["shoulder"] == pytest.approx(motion()[1][:, 0], abs=1e-11)
+        assert len(read.time) == 50
+        assert read.names == ("elbow",)
+        if finger is None:
+            assert set(read.others) == {"shoulder"}
+        else:
+            assert read.others["finger"] == pytest.approx(finger)
+            assert set(read.others) == {"shoulder", "finger"}
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_are_too_large(tmp_path):
+    path = tmp_path / "recording.csv"
+    path.write_text(HEADER + "".join(f"{k},1,2,3,{4e300 if k == 5 else 1}\n" for k in range(20)))
+    assert "effort of the joint 'elbow' in sample 6 is 4e+300; at most 1e+09" in refusal(path)
+
+
+def test_csv_has_no_topics(tmp_path):
+    path = tmp_path / "recording.csv"
+    write_csv(path, samples())
+    assert "a CSV file has no topics, so no effort_topic" in refusal(path, effort_topic="efforts")
+    assert "a CSV file has no topics, so no topic" in refusal(path, topic="other")
+
+
+def test_csv_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "recording.csv"
+    path.write_text("before")
+    broken = Samples(NAMES, np.zeros(3), np.zeros((2, 2)), None, np.zeros((3, 2)))
+    with pytest.raises(ParameterError, match="cannot be written"):
+        write_csv(path, broken)
+    assert path.read_text() == "before"
+    assert [file.name for file in tmp_path.iterdir()] == ["recording.csv"]

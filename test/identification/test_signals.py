@@ -1,0 +1,249 @@
+"""Filtering and differentiation against sines, of which all is known."""
+
+import numpy as np
+import pytest
+
+from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.identification.samples import Samples
+from rbdyn_ros.identification.signals import saturated, to_motion
+
+W = 2.0 * np.pi * np.array([0.3, 0.7])  # [rad/s]
+
+
+def sines(time):
+    """Return position, velocity, acceleration, effort (p, 2)."""
+    phase = np.multiply.outer(time, W)
+    q = np.sin(phase) + 0.3
+    return q, W * np.cos(phase), -(W**2) * np.sin(phase), 20.0 * np.cos(phase) - 5.0
+
+
+def recorded(time, velocities=False, noise=(0.0, 0.0, 0.0), seed=0):
+    q, qd, _, tau = sines(time)
+    rng = np.random.default_rng(seed)
+    q, qd, tau = (
+        x + s * rng.normal(size=x.shape) for x, s in zip((q, qd, tau), noise, strict=True)
+    )
+    return Samples(("a", "b"), time, q, qd if velocities else None, tau)
+
+
+def errors(motion):
+    """Return the largest error of each quantity of a motion."""
+    found = motion.qpos, motion.qvel, motion.qacc, motion.effort
+    return [np.abs(x - y).max() for x, y in zip(found, sines(motion.time), strict=True)]
+
+
+CLOCK = 0.002 * np.arange(5001)
+
+
+def test_a_sine_without_noise():
+    motion = to_motion(recorded(CLOCK), cutoff=10.0)
+    # the filter's gain at 0.7 Hz is 1 / (1 + 0.07^8), differences are of fourth order; what is
+    # left is the start of the filter after 2 / cutoff, times 2 pi 10 / s in each derivative
+    assert errors(motion)[0] < 1e-5
+    assert errors(motion)[1] < 3e-4
+    assert errors(motion)[2] < 1e-2
+    assert errors(motion)[3] < 1e-3
+    inner = np.abs(motion.time - 5.0) < 3.0
+    assert np.abs(motion.qacc - sines(motion.time)[2])[inner].max() < 1e-6
+
+
+def test_no_delay_and_the_same_filter_for_all():
+    # much of the amplitude is lost at a cutoff near the motion's, but nothing of the phase, and
+    # of positions and efforts the same
+    motion = to_motion(recorded(CLOCK), cutoff=0.8, rate=100.0)
+    q, _, _, tau = sines(motion.time)
+    kept = (motion.qpos[:, 1] - 0.3) @ (q[:, 1] - 0.3) / np.sum((q[:, 1] - 0.3) ** 2)
+    same = (motion.effort[:, 1] + 5.0) @ (tau[:, 1] + 5.0) / np.sum((tau[:, 1] + 5.0) ** 2)
+    # the bilinear transform warps 0.7 / 0.8 by less than 1e-5; ends of the record count a little
+    assert kept == pytest.approx(1.0 / (1.0 + (0.7 / 0.8) ** 8), rel=0.03)
+    assert same == pytest.approx(kept, rel=0.03)
+    quadrature = np.cos(W[1] * motion.time)
+    assert abs((motion.qpos[:, 1] - 0.3) @ quadrature) / len(quadrature) < 0.03
+
+
+def test_noise_is_filtered_out():
+    noise = (1e-4, 0.0, 0.5)
+    motion = to_motion(recorded(CLOCK, noise=noise), cutoff=5.0)
+    qpos, qvel, qacc, effort = (
+        np.std(x - y)
+        for x, y in zip(
+            (motion.qpos, motion.qvel, motion.qacc, motion.effort), sines(motion.time), strict=True
+        )
+    )
+    # white noise up to the cutoff f of samples at 500 Hz: sigma^2 2 f / 500 of its power stays,
+    # and derivatives have (2 pi f)^2 / 3 and (2 pi f)^4 / 5 times that; the bounds leave 50 %
+    left, w = np.sqrt(2.0 * 5.0 / 500.0), 2.0 * np.pi * 5.0
+    assert qpos < 1.5 * left * 1e-4
+    assert qvel < 1.5 * left * 1e-4 * w / np.sqrt(3.0)
+    assert qacc < 1.5 * left * 1e-4 * w**2 / np.sqrt(5.0)
+    assert effort < 1.5 * left * 0.5
+    # and no better than it can be: the noise is in the answer, not the sine smoothed away
+    assert qacc > 0.5 * left * 1e-4 * w**2 / np.sqrt(5.0)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-4])
+def test_default_cutoff_is_ten_times_the_motion(noise):
+    rates = []
+    for factor in (1.0, 3.0):  # highest frequencies 0.7 and 2.1 Hz
+        samples = recorded(CLOCK * factor, noise=(noise, 0.0, 0.0))
+        motion = to_motion(Samples(samples.names, CLOCK, samples.qpos, None, samples.effort))
+        rates.append(1.0 / np.diff(motion.time).mean())
+    # five times the cutoff, by leaving out whole samples; the spectrum's bins are 0.1 Hz wide
+    assert rates[0] == pytest.approx(35.0, rel=0.3)
+    assert rates[1] == pytest.approx(105.0, rel=0.3)
+
+
+def test_stamps_that_jitter():
+    rng = np.random.default_rng(3)
+    time = CLOCK + rng.uniform(0.0, 0.0015, CLOCK.shape)
+    motion = to_motion(recorded(time - time[0]), cutoff=10.0)
+    assert np.diff(motion.time).std() < 1e-12
+    assert errors(motion)[0] < 1e-4
+    # taking the stamps for regular would be wrong by the jitter times the speed
+    jittered = recorded(time - time[0])
+    careless = to_motion(Samples(("a", "b"), CLOCK, jittered.qpos, None, jittered.effort), 10.0)
+    assert errors(careless)[0] > 5e-4
+
+
+def test_lost_samples_are_bridged():
+    time = np.delete(CLOCK, [700, 701, 1500, 1501, 1502, 1503])
+    motion = to_motion(recorded(time), cutoff=10.0)
+    # a line over the widest, of 10 ms, is off by up to (10 ms)^2 / 8 of the acceleration of 19,
+    # that is 2.4e-4; the filter spreads this over its 50 ms
+    assert errors(motion)[0] < 5e-5
+    # four in a row are missing, which is too much to bridge: it is marked, with 0.1 s around
+    marked = motion.time[~motion.kept[:, 0]]
+    assert marked == pytest.approx(3.005, abs=0.115)
+    assert len(marked) > 8
+
+
+def test_stamps_close_to_each_other_do_no_harm():
+    # a curve through two samples 10 us apart, taken 2 ms apart, swings out by whole radians
+    time = CLOCK.copy()
+    time[2000] = time[1999] + 1e-5
+    moved = recorded(CLOCK)
+    motion = to_motion(Samples(("a", "b"), time, moved.qpos, None, moved.effort), cutoff=10.0)
+    # one sample is 2 ms off: 4.4 / s times 2 ms, spread over 50 ms instead of 2
+    assert errors(motion)[0] < 1e-3
+    assert errors(motion)[2] < 1.0
+
+
+def friction_like(speed):
+    return 3.0 * np.tanh(speed / 0.05)
+
+
+def test_a_column_of_fast_velocities_fits_the_filtered_effort():
+    q, qd, _, _ = sines(CLOCK)
+    motion = to_motion(Samples(("a", "b"), CLOCK, q, None, friction_like(qd)), cutoff=5.0)
+    column = motion.of_velocity(friction_like)
+    inner = np.abs(motion.time - 5.0) < 3.5  # velocities near the ends are those of a filter
+    error = np.abs(column - motion.effort)[inner].max()
+    careless = np.abs(friction_like(motion.qvel) - motion.effort)[inner].max()
+    print("largest error of Coulomb friction", error, "without the filter", careless)
+    assert error < 2e-3
+    assert careless > 100.0 * error
+
+
+def test_saturated_samples_are_marked_before_they_are_filtered():
+    samples = recorded(CLOCK)
+    clipped = np.clip(samples.effort, -22.0, None)
+    at = clipped[:, 1] == -22.0
+    motion = to_motion(
+        Samples(samples.names, CLOCK, samples.qpos, None, clipped),
+        cutoff=10.0,
+        effort_limits=[np.inf, 22.0],
+    )
+    raw = np.interp(motion.time, CLOCK, at) > 0.0
+    assert not motion.kept[raw, 1].any()
+    near = np.array([np.abs(t - CLOCK[at]).min() for t in motion.time])
+    assert (motion.kept[:, 1] == (near > 0.1005)).mean() > 0.98
+    assert motion.kept[near > 0.12, 1].all()
+
+
+@pytest.mark.parametrize("limits", [None, [0.0, np.inf], [150.0, 150.0]])
+def test_flat_tops_below_the_limit_are_marked(limits):
+    effort = sines(CLOCK)[3]
+    cut = effort.copy()
+    cut[:, 1] = np.clip(effort[:, 1], -20.0, 12.0)
+    marks = saturated(cut, limits)
+    top, bottom = effort[:, 1] >= 0.999 * 12.0, effort[:, 1] <= 0.999 * -20.0
+    assert np.array_equal(marks[:, 1], top | bottom)
+    assert not marks[:, 0].any()
+
+
+def test_coarse_efforts_are_not_flat():
+    effort = sines(CLOCK)[3]
+    for quantum in (0.01, 0.1, 0.5, 1.0, 5.0):
+        assert not saturated(quantum * np.round(effort / quantum)).any()
+    assert not saturated(np.full((5000, 1), 7.0)).any()
+
+
+@pytest.mark.parametrize(
+    ("factor", "told"),
+    [
+        (1e9, r"the samples are 2e\+06 s apart; .* Is the time in seconds"),
+        (1e3, "the samples are 2 s apart"),
+        (1e-6, "the samples are 2e-09 s apart"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_time_in_other_units(factor, told):
+    samples = recorded(CLOCK)
+    odd = Samples(samples.names, factor * CLOCK, samples.qpos, None, samples.effort)
+    with pytest.raises(ParameterError, match=told):
+        to_motion(odd)
+
+
+def test_a_clock_that_is_not_quite_regular_does_not_drift():
+    time = 1.003 * CLOCK + 1e-6 * np.sin(np.arange(len(CLOCK)))
+    motion = to_motion(recorded(time), cutoff=10.0)
+    assert errors(motion)[0] < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("sigma", "delay", "taken"),
+    [
+        ((1e-3, 1e-4), 0.0, True),  # a coarse encoder and a good tachometer
+        ((1e-6, 1e-2), 0.0, False),  # a good encoder
+        ((1e-3, 1e-4), 0.02, False),  # velocities that were filtered before: 20 ms late
+    ],
+)
+def test_measured_velocities(sigma, delay, taken):
+    samples = recorded(CLOCK, True, (sigma[0], sigma[1], 0.0))
+    rng = np.random.default_rng(5)
+    late = sines(CLOCK - delay)[1] + sigma[1] * rng.normal(size=(len(CLOCK), 2))
+    with_speeds = Samples(samples.names, CLOCK, samples.qpos, late, samples.effort)
+    without = Samples(samples.names, CLOCK, samples.qpos, None, samples.effort)
+    motions = [to_motion(s, cutoff=8.0) for s in (with_speeds, without)]
+    assert np.array_equal(motions[0].qvel, motions[1].qvel) == (not taken)
+    if taken:
+        assert errors(motions[0])[2] < 0.5 * errors(motions[1])[2]
+
+
+def test_a_robot_at_rest():
+    rest = Samples(("a",), CLOCK, np.full((5001, 1), 0.4), None, np.full((5001, 1), 7.0))
+    motion = to_motion(rest)
+    assert motion.qpos == pytest.approx(0.4)
+    assert motion.qacc == pytest.approx(0.0, abs=1e-9)
+    assert motion.effort == pytest.approx(7.0)
+
+
+@pytest.mark.parametrize(
+    ("samples", "arguments", "told"),
+    [
+        (recorded(CLOCK), {"cutoff": 0.0}, "the cutoff is 0.0; allowed is a number over 0"),
+        (recorded(CLOCK), {"cutoff": np.nan}, "the cutoff is nan"),
+        (recorded(CLOCK), {"rate": -1.0}, "the rate is -1.0"),
+        (recorded(CLOCK), {"cutoff": 300.0}, "too high for samples at 500 Hz; allowed is at most"),
+        (recorded(CLOCK[:400]), {"cutoff": 5.0}, "at least 1.6 s are needed"),
+        (
+            recorded(np.delete(CLOCK, np.arange(2000, 2200))),
+            {},
+            "the recording has no samples from 3.998 to 4.400 s",
+        ),
+    ],
+)
+def test_refusals(samples, arguments, told):
+    with pytest.raises(ParameterError) as caught:
+        to_motion(samples, **arguments)
+    assert told in str(caught.value)
