@@ -15,6 +15,7 @@ from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities.jacobian import frame_pose
 from rbdyn_ros.entry import Entry, demand_mass_matrix, stage
 from rbdyn_ros.errors import quoted
+from rbdyn_ros.toolbox.inertia import frame_mobility
 
 Array = NDArray[np.float64]
 
@@ -94,6 +95,14 @@ class CartesianImpedance:
         self.arm.d.qpos[:] = qpos
         _frame_pose(self.arm.m, self.arm.d, self._frame, out)
         return out
+
+    def fastest(self, qpos: Array) -> tuple[float, float]:
+        """Return how fast the arm swings on the stiffness at qpos [rad/s], and the ratio."""
+        m, d = self.arm.m, self.arm.d
+        d.qpos[:] = qpos
+        root = self._task[frame_stiffness.ROOT]
+        mobility = root[:, None] * frame_mobility(m, d, self._frame) * root
+        return float(np.sqrt(max(np.linalg.eigvalsh(mobility)[-1], 0.0))), self._ratio
 
     def __call__(self, qpos: Array, qvel: Array, pose: Array, posture: Array) -> Array:
         """Return the efforts (nv,) [N m or N] at a state.

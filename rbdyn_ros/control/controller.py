@@ -18,10 +18,12 @@ from rbdyn_ros.control.arming import EffortCheck, too_heavy
 from rbdyn_ros.control.endings import Ending
 from rbdyn_ros.control.following import Following
 from rbdyn_ros.control.gate import NANOSECONDS, Fault, SafetyGate
+from rbdyn_ros.control.gate_kernels import LONGEST, SHORTEST
+from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.mode_laws import ModeLaws
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.settings import FOLLOWING, MODES, Settings
-from rbdyn_ros.errors import RbdynError, did_you_mean
+from rbdyn_ros.errors import RbdynError, did_you_mean, quoted
 
 Array = NDArray[np.float64]
 
@@ -59,6 +61,7 @@ class Controller:
 
     Attributes:
         mode: one of MODES.
+        active: states are answered; otherwise nothing can be armed.
         armed: efforts go to the robot (in a dry run they would).
         sending: those that were returned last do.
         states, refused: messages taken and refused so far.
@@ -67,7 +70,8 @@ class Controller:
     def __init__(self, arm: Arm, gate: SafetyGate, settings: Settings) -> None:
         self.arm, self.gate, self.settings = arm, gate, settings
         self.names = gate.limits.names
-        self.mode, self.armed, self.sending = "idle", False, False
+        self.mode, self.active = "idle", True
+        self.armed = self.sending = False
         self.states = self.refused = 0
         self._dofs = gate.limits.dofs
         self._others = np.setdiff1d(np.arange(arm.m.nv), self._dofs)
@@ -78,6 +82,7 @@ class Controller:
         self._holding, self._returned = np.zeros(arm.m.nv), np.zeros(len(self.names))
         self._period = math.nan  # of the states [s]
         self._wrong: Fault | None = None  # with the newest state
+        self._strangers: Sequence[str] = ()  # that a message was about which is not of the arm
         self._lock = threading.RLock()
         self._payload_lock = threading.Lock()  # taken before the other: payloads add up
 
@@ -98,6 +103,7 @@ class Controller:
         """
         with self._lock:
             if not self.gate.measured.concerns(names):
+                self._strangers = names
                 return None
             dt, wrong = self.gate.admit(names, position, velocity, effort, stamp, arrival)
             if dt == 0.0 and wrong is None:
@@ -110,8 +116,15 @@ class Controller:
             if dt == 0.0:
                 return None
             self._check.add(self.gate.measured, dt)
-            self._period = dt if math.isnan(self._period) else 0.98 * self._period + 0.02 * dt
+            self._average(self.gate.step)
             return None if self.mode == "idle" else self._sent(self._answer(dt))
+
+    def _average(self, step: float) -> None:
+        """Learn the period of the states, from all but the first."""
+        if math.isnan(self._period):
+            self._period = step if step > SHORTEST else math.nan
+        else:
+            self._period += 0.02 * (step - self._period)
 
     def _sent(self, effort: Array | None) -> Array | None:
         """Return a copy that requests of other threads leave alone."""
@@ -207,12 +220,16 @@ class Controller:
     def _why_shaky(self, mode: str) -> str:
         if math.isnan(self._period):
             return ""
+        if self._period > LONGEST:
+            return f"states come at {1.0 / self._period:.0f} Hz; {1.0 / LONGEST:.0f} Hz are needed"
         seen, limits = self.gate.measured, self.gate.limits
         return self._modes.why_shaky(mode, seen.qpos, self._period, limits)
 
     def _rest_here(self) -> None:
-        self._following.rest_at(self.gate.measured.qpos)
-        self._modes.rest_at(self.gate.measured.qpos)
+        """Begin where the arm is; if it moves it may slow down."""
+        seen, limits = self.gate.measured, self.gate.limits
+        self._following.run_out(seen.qpos, seen.qvel, limits.lower, limits.upper)
+        self._modes.rest_at(seen.qpos)
 
     def _blend(self) -> None:
         """Let what comes now take over without a jump."""
@@ -234,13 +251,17 @@ class Controller:
             return ""
 
     def _why_not_arm(self, now: int) -> str:
+        if not self.active:
+            return "the controller is not active"
         if self.gate.fault is not None:
             return f"{self.gate.fault.text}; clear_fault first"
         if self.mode == "idle":
             return f"the mode is idle; choose one of {', '.join(MODES[1:])} first"
         wrong = self.gate.watch(now) or self._wrong
         if wrong is not None:
-            return wrong.text
+            others = ", ".join(map(quoted, self._strangers[:5]))
+            first = self.gate.measured.arrival is None and others
+            return f"{wrong.text}; there are states of {others}" if first else wrong.text
         why = self._check.why_not() or self._why_shaky(self.mode)
         return why or too_heavy(self.arm, self.gate.limits, self.gate.measured.qpos)
 
@@ -276,13 +297,17 @@ class Controller:
     def stop_following(self) -> None:
         """Stay where the target is now."""
         with self._lock:
-            self._following.stop()
+            self._following.stop(self.gate.limits.lower, self.gate.limits.upper)
 
     def set_pose(self, pose: Array) -> str:
         """Move the pose that mode impedance controls (4, 3): three rows of R, then p."""
         with self._lock:
             if self.mode != "impedance":
                 return f"the mode is {self.mode}; a pose needs impedance"
+            if not self.armed:
+                return "the arm is not armed"
+            if self.gate.fault is not None:
+                return self.gate.fault.text
             return self._modes.set_pose(pose, self.gate.measured.qpos)
 
     def set_payload(
@@ -309,13 +334,29 @@ class Controller:
         return ""
 
     def tighten(self, effort_scale: float, velocity_scale: float, inset: float) -> str:
-        """Make the limits tighter, see Limits.tightened."""
+        """Tighten the limits, see Limits.tightened, unless an armed arm would not stand it."""
         with self._lock:
+            gate = self.gate
             try:
-                self.gate.tighten(effort_scale, velocity_scale, inset)
+                tighter = gate.limits.tightened(effort_scale, velocity_scale, inset)
             except RbdynError as error:
                 return str(error)
-            return ""
+            why = self._why_not_within(tighter) if self.armed else ""
+            if not why:
+                gate.tighten(effort_scale, velocity_scale, inset)
+            return why
+
+    def _why_not_within(self, limits: Limits) -> str:
+        """Return why the arm cannot be where it is with these limits, or nothing."""
+        qpos = self.gate.measured.qpos
+        place = qpos[self._dofs]
+        for k in np.flatnonzero((place < limits.lower) | (place > limits.upper))[:1]:
+            return (
+                f"joint '{self.names[k]}' is at {place[k]:.4g}; with position_inset "
+                f"{limits.inset:g} its limits would be {limits.lower[k]:.4g} and "
+                f"{limits.upper[k]:.4g}"
+            )
+        return too_heavy(self.arm, limits, qpos)
 
     def rehearse(self, mode: str) -> None:
         """Go through everything once with made up states: whatever compiles has done so then."""

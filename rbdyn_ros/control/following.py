@@ -17,6 +17,10 @@ Indices = NDArray[np.int64]
 
 #: A path may be faster than its limit by what its polynomials are rounded by.
 ROUNDING = 1.0 + 1e-6
+#: In which a target that moves comes to rest when it is stopped, and at least, near a limit [s].
+RUN_OUT, QUICKEST = 0.4, 0.05
+#: What does not move faster stops at once [rad/s or m/s].
+STANDING = 0.02
 
 
 class Following:
@@ -39,6 +43,7 @@ class Following:
         self.names = names
         self.target = Target(nv)
         self.path: Path | None = None
+        self._approach: Path | None = None
         self.number, self.time, self.idle = 0, 0.0, math.inf
         self._dofs = dofs
         self._rows = np.zeros((3, len(dofs)))
@@ -53,10 +58,34 @@ class Following:
         self.path, self.idle = None, math.inf
         self.target.rest_at(qpos)
 
-    def stop(self) -> None:
-        """Stay where the target is."""
-        self.path = None
-        self.target.rows[1:] = 0.0
+    def stop(self, low: Array, high: Array) -> None:
+        """Slow down from where the target is, as fast as it moves there, and stay.
+
+        Args:
+            low: (n,) positions that are not left.
+            high: likewise.
+        """
+        place, velocity, _ = self.rows
+        self.path, self.idle = None, math.inf
+        speed = np.abs(velocity)
+        self.target.rows[2] = 0.0
+        if (speed <= STANDING).all():
+            self.target.rows[1] = 0.0
+            return
+        # slowing down without acceleration at the ends goes on for half the time at this speed
+        left = np.where(velocity > 0.0, high - place, place - low)
+        time = float(np.clip((2.0 * left / np.maximum(speed, STANDING)).min(), QUICKEST, RUN_OUT))
+        still = np.zeros_like(velocity)
+        places = np.stack([place, place + 0.5 * time * velocity])
+        velocities = np.stack([velocity, still])
+        self.path, self.time = Path([0.0, time], places, velocities, [still, still], 5), 0.0
+        self._approach = None
+
+    def run_out(self, qpos: Array, qvel: Array, low: Array, high: Array) -> None:
+        """Slow down from a state of the arm, (nv,) each; see stop."""
+        self.rest_at(qpos)
+        self.target.qvel[self._dofs] = qvel[self._dofs]
+        self.stop(low, high)
 
     def follow(self, path: Path, fastest: Array, tolerance: float) -> str:
         """Follow a path from now on; one that starts later begins where the target is.
@@ -72,14 +101,15 @@ class Following:
         n = len(self.names)
         if path.positions.shape[1] != n:
             return f"the path is of {path.positions.shape[1]} joints; {n} are controlled"
-        if path.times[0] > 0.0:
-            try:
-                path = _from_here(path, self.rows)
-            except RbdynError as error:
-                return str(error)
-        why = self._too_far(path, tolerance) or self._too_fast(path, fastest)
+        try:
+            approach = _approach(path, self.rows) if path.times[0] > 0.0 else None
+        except RbdynError as error:
+            return str(error)
+        why = self._too_far(path, tolerance) if approach is None else ""
+        for part in (path, approach):
+            why = why or (self._too_fast(part, fastest) if part is not None else "")
         if not why:
-            self.path = path
+            self.path, self._approach = path, approach
             self.time, self.idle = 0.0, math.inf
             self.number += 1
         return why
@@ -110,20 +140,22 @@ class Following:
             self.idle += dt
             return
         self.time += dt
-        self.path.sample(self.time, self._rows)
+        before = self._approach is not None and self.time < self.path.times[0]
+        part = self._approach if before and self._approach is not None else self.path
+        part.sample(self.time, self._rows)
         self.target.rows[:, self._dofs] = self._rows
         if self.time >= self.path.times[-1]:
-            self.idle = 0.0
-            self.stop()
+            self.path, self.idle = None, 0.0
+            self.target.rows[1:] = 0.0
 
 
-def _from_here(path: Path, rows: Array) -> Path:
-    """Return the path with a first point at time 0: (3, n) position, velocity, acceleration."""
+def _approach(path: Path, rows: Array) -> Path:
+    """Return the way from a target (3, n), at time 0, to the first point of a path."""
     place, velocity, acceleration = rows
     return Path(
-        np.concatenate([[0.0], path.times]),
-        np.vstack([place, path.positions]),
-        np.vstack([velocity, path.velocities]),
-        np.vstack([acceleration, path.accelerations]),
+        [0.0, path.times[0]],
+        np.stack([place, path.positions[0]]),
+        np.stack([velocity, path.velocities[0]]),
+        np.stack([acceleration, path.accelerations[0]]),
         path.order,
     )

@@ -27,7 +27,7 @@ from rbdyn_ros.control.gate_kernels import (
     limit,
 )
 from rbdyn_ros.control.limits import Limits
-from rbdyn_ros.control.measured import Measured
+from rbdyn_ros.control.measured import NOT_FINITE, Measured
 from rbdyn_ros.description.arguments import positive
 from rbdyn_ros.model.model import Model
 
@@ -90,6 +90,7 @@ class SafetyGate:
         fault: latched, or None.
         effort: (n,) what passed last.
         saturated: (n,) whether the law wanted more than the limit of its effort.
+        step: from the state before to the newest, as their clock tells [s].
         unfit: what was wrong with the efforts that were wanted last, or None.
     """
 
@@ -101,6 +102,7 @@ class SafetyGate:
         self.effort, self.saturated = np.zeros(n), np.zeros(n)
         self._limited, self._difference, self._start = np.zeros((3, n))
         self.unfit: Fault | None = None
+        self.step = SHORTEST
         self._since_start, self._ahead = math.inf, 0.0
         self._before, self._strange, self._found = np.zeros((3, m.nv)), np.zeros(n), np.zeros(3)
         self._use(limits)
@@ -157,7 +159,7 @@ class SafetyGate:
             kept[:] = row
         why = seen.take(names, position, velocity, effort)
         if why:
-            code = "finite" if "finite" in why else "names"
+            code = "finite" if why.endswith(NOT_FINITE) else "names"
             return 0.0, Fault(code, f"a state was refused: {why}", blind=True)
         step = (time - seen.time) / NANOSECONDS
         waited = 0.0 if seen.arrival is None else (arrival - seen.arrival) / NANOSECONDS
@@ -174,7 +176,8 @@ class SafetyGate:
             return SHORTEST, Fault("clock", why)
         if wrong is not None and wrong.blind:
             return 0.0, wrong
-        return SHORTEST if first else min(max(step, SHORTEST), LONGEST), wrong
+        self.step = SHORTEST if first else max(step, SHORTEST)
+        return min(self.step, LONGEST), wrong
 
     def _jumped(self, step: float, waited: float) -> str:
         """Return what is wrong with the clock of the states: it jumped, or runs too fast."""

@@ -16,6 +16,8 @@ Indices = NDArray[np.int64]
 
 #: Larger numbers are no measurements.
 LARGEST = 1e9
+#: How refusals of numbers end.
+NOT_FINITE = "a finite number is needed"
 
 
 class Measured:
@@ -110,7 +112,7 @@ def _finite(names: Sequence[str], position: Array, velocity: Array, effort: Arra
         if not fine.all():
             k = int(fine.argmin())
             owner = f"joint {quoted(names[k])}" if k < len(names) else f"value {k}"
-            return f"the {kind} of {owner} is {values[k]}; a finite number is needed"
+            return f"the {kind} of {owner} is {values[k]}; {NOT_FINITE}"
     return ""
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from rbdyn_ros.api import mass_matrix
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.cartesian import CartesianImpedance
 from rbdyn_ros.control.laws import (
@@ -19,11 +16,9 @@ from rbdyn_ros.control.laws import (
     checked_gains,
 )
 from rbdyn_ros.control.limits import Limits
-from rbdyn_ros.control.sampled import why_shaky
+from rbdyn_ros.control.sampled import why_frame_shaky, why_shaky
 from rbdyn_ros.control.settings import Settings
 from rbdyn_ros.control.target import Target
-from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.model import Model
 from rbdyn_ros.toolbox.inertia import reflected_inertia
 
 Array = NDArray[np.float64]
@@ -66,6 +61,10 @@ class ModeLaws:
         self._impedance = kind(arm, *self._soft)
         self._rate = settings.gravity_damping
         self._cartesian = _cartesian(arm, settings) if settings.frame else None
+        self._null = (
+            checked_gains("impedance.null_stiffness", settings.null_stiffness, n),
+            checked_gains("impedance.null_damping", settings.null_damping, n),
+        )
         self._pose, self._posture = np.zeros((4, 3)), np.zeros(n)
 
     def use(self, arm: Arm) -> None:
@@ -81,7 +80,7 @@ class ModeLaws:
         Gains of mode impedance that are not given are those that suit this position.
         """
         self._posture[:] = qpos
-        self._impedance.set_gains(*self._soft_gains(self._inertia(qpos, mass_matrix).diagonal()))
+        self._impedance.set_gains(*self._soft_gains(self._inertia(qpos)))
         if self._cartesian is not None:
             self._pose[:] = self._cartesian.pose(qpos)
 
@@ -111,11 +110,11 @@ class ModeLaws:
         self._pose[:] = pose
         return ""
 
-    def _inertia(self, qpos: Array, of: Callable[[Model, Data], Array]) -> Array:
-        """Return an inertia of the arm at a position."""
+    def _inertia(self, qpos: Array) -> Array:
+        """Return what each motor feels at a position with all other joints free, (nv,)."""
         arm = self._gravity.arm
         arm.d.qpos[:] = qpos
-        return of(arm.m, arm.d)
+        return reflected_inertia(arm.m, arm.d)
 
     def _soft_gains(self, inertia: Array) -> tuple[Array, Array]:
         stiffness = np.where(self._soft[0] > 0.0, self._soft[0], self.gains[0] * inertia)
@@ -123,21 +122,20 @@ class ModeLaws:
         return stiffness, np.where(self._soft[1] > 0.0, self._soft[1], critical)
 
     def why_shaky(self, mode: str, qpos: Array, dt: float, limits: Limits) -> str:
-        """Return why the gains of a mode are too much for states every dt [s], or nothing.
-
-        Those of a frame are not judged: its damping suits the inertia by itself.
-        """
-        if mode == "impedance" and self._cartesian is not None:
-            return ""
-        inertia = self._inertia(qpos, reflected_inertia)
-        rows = {
-            "gravity": (0.0 * inertia, self._rate * inertia),
-            "impedance": self._soft_gains(self._inertia(qpos, mass_matrix).diagonal()),
-        }
-        tracking = (self.gains[0] * inertia, self.gains[1] * inertia)
-        stiffness, damping = rows.get(mode, tracking)
-        k = limits.dofs
-        return why_shaky(limits.names, stiffness[k], damping[k], inertia[k], dt)
+        """Return why the gains of a mode are too much for states every dt [s], or nothing."""
+        inertia, k = self._inertia(qpos), limits.dofs
+        if mode == "gravity":
+            gains = 0.0 * inertia, self._rate * inertia
+        elif mode != "impedance":
+            gains = self.gains[0] * inertia, self.gains[1] * inertia
+        elif self._cartesian is None:
+            gains = self._soft_gains(inertia)
+        else:
+            gains = self._null
+            why = why_frame_shaky(*self._cartesian.fastest(qpos), dt)
+            if why:
+                return why
+        return why_shaky(limits.names, gains[0][k], gains[1][k], inertia[k], dt)
 
     def effort(self, mode: str, qpos: Array, qvel: Array, target: Target) -> Array:
         """Return the efforts (nv,) of a mode, an array of its law."""

@@ -35,3 +35,20 @@ def why_shaky(
         f"{damping[k]:.4g} on an inertia of {inertia[k]:.3g} need states at "
         f"{rates[k] / dt / LARGEST:.0f} Hz at least; they come at {1.0 / dt:.0f} Hz"
     )
+
+
+def why_frame_shaky(frequency: float, damping_ratio: float, dt: float) -> str:
+    """Return why a frame would shake, or nothing.
+
+    Args:
+        frequency: of the fastest swing of the arm on its stiffness [rad/s].
+        damping_ratio: of all swings.
+        dt: from a state to the next [s].
+    """
+    rate = frequency * max(1.0, 2.0 * damping_ratio)
+    if rate * dt <= LARGEST:
+        return ""
+    return (
+        f"the frame would shake: it swings at {frequency:.0f} rad/s on its stiffness, which needs "
+        f"states at {rate / LARGEST:.0f} Hz at least; they come at {1.0 / dt:.0f} Hz"
+    )

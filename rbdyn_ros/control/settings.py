@@ -54,7 +54,7 @@ class Settings:
     impedance_damping: ArrayLike = 0.0
     feedforward: bool = True
     frame: str = ""
-    cartesian_stiffness: ArrayLike = (30.0, 30.0, 30.0, 500.0, 500.0, 500.0)
+    cartesian_stiffness: ArrayLike = (5.0, 5.0, 5.0, 300.0, 300.0, 300.0)
     damping_ratio: float = 1.0
     null_stiffness: ArrayLike = 5.0
     null_damping: ArrayLike = 1.0

@@ -87,16 +87,76 @@ def test_modes_change_without_a_bump(before, mode):
 
 def test_a_fault_amid_a_start_is_not_pushed_by_what_is_left_of_it():
     """Held at 2 rad/s the start would add what the old law had more, until it has decayed."""
-    loop = armed(gravity_damping=0.0)
+    loop = armed(gravity_damping=0.0, tracking_tolerance=0.01)
     loop.d.qvel[0] = 2.0
     loop.run(0.01)
     loop.controller.set_mode("hold")
+    loop.d.qvel[0] = 2.5  # somebody pushes: the target does not go with it
     trace = loop.run(2.0)
     assert loop.controller.fault.code == "tracking"
     assert loop.controller.status().endswith("holding")
     assert (trace.effort[:120, 0] <= 1.0).all()  # it brakes only
     # 0.2 rad to the fault, at most 2 rad/s / 10 1/s to brake
     assert trace.qpos[:, 0].max() - trace.qpos[0, 0] < 0.4
+
+
+@pytest.mark.parametrize("speed", [0.5, 2.0, 3.0])
+def test_held_at_speed_it_slows_down_and_does_not_come_back(speed):
+    loop = armed(gravity_damping=0.0)
+    loop.d.qvel[0] = speed
+    loop.run(0.01)
+    loop.controller.set_mode("hold")
+    trace = loop.run(2.0)
+    assert loop.controller.fault is None
+    way = trace.qpos[:, 0] - trace.qpos[0, 0]
+    # half of what it makes in 0.4 s, and what the fading start adds
+    assert way[-1] == pytest.approx(0.2 * speed, rel=0.02)
+    assert way.max() - way[-1] < 0.02
+    assert np.abs(trace.qvel[-1]).max() < 1e-3
+
+
+def test_stopped_on_a_path_it_slows_down_within_its_limits():
+    loop = armed(mode="computed_torque")
+    q = loop.d.qpos.copy()
+    there = q.copy()
+    there[0] += 1.5
+    assert loop.controller.follow_path(quintic([q, there], [0.0, 1.2])) == ""
+    loop.run(0.6)
+    assert loop.d.qvel[0] > 2.0
+    speed, place = loop.d.qvel[0], loop.d.qpos[0]
+    loop.controller.stop_following()
+    trace = loop.run(1.5)
+    assert loop.controller.fault is None
+    assert trace.qpos[-1, 0] - place == pytest.approx(0.2 * speed, rel=0.05)
+    assert trace.qpos[:, 0].max() - trace.qpos[-1, 0] < 0.01
+    assert loop.controller.progress().done
+
+
+def test_limits_that_an_armed_arm_would_not_stand_are_refused():
+    loop = armed(mode="hold")
+    c = loop.controller
+    assert "shoulder_lift_joint" in c.tighten(0.05, 1.0, 0.0)
+    assert "with position_inset 2.2 its limits would be" in c.tighten(1.0, 1.0, 2.2)
+    assert c.gate.limits.effort_scale == 1.0
+    assert c.tighten(0.9, 0.5, 0.01) == ""
+    loop.run(0.5)
+    assert c.fault is None
+
+
+def test_one_that_is_not_active_is_not_armed():
+    loop = ClosedLoop(model(), mode="hold")
+    loop.run(0.3)
+    loop.controller.active = False
+    assert loop.controller.try_arm(loop.now) == "the controller is not active"
+    loop.controller.active = True
+    assert loop.controller.try_arm(loop.now) == ""
+
+
+def test_states_that_are_too_rare_refuse_to_arm():
+    loop = ClosedLoop(model(), mode="hold")
+    loop.h = 0.03
+    loop.run(3.0)
+    assert loop.controller.try_arm(loop.now) == "states come at 33 Hz; 50 Hz are needed"
 
 
 def test_modes_that_are_none_and_idle():

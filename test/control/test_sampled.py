@@ -6,6 +6,7 @@ from closed_loop import BENT, model
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.cartesian import CartesianImpedance
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.mode_laws import ModeLaws
 from rbdyn_ros.control.sampled import LARGEST, why_shaky
@@ -53,7 +54,7 @@ def test_stiffness_that_is_not_given_is_that_of_computed_torque_where_the_mode_b
     m, q = model(), np.array(BENT["ur5_robot.urdf"])
     d = rb.make_data(m)
     d.qpos = q
-    inertia = rb.mass_matrix(m, d).diagonal().copy()
+    inertia = rb.reflected_inertia(m, d)
     modes, target = ModeLaws(Arm(m), Settings(stiffness=100.0)), Target(m.nv, q)
     modes.rest_at(q)
     zero = np.zeros(m.nv)
@@ -61,5 +62,28 @@ def test_stiffness_that_is_not_given_is_that_of_computed_torque_where_the_mode_b
     pulled = modes.effort("impedance", q, zero, Target(m.nv, q + 0.1)) - still
     np.testing.assert_allclose(pulled, 100.0 * inertia * 0.1, rtol=1e-9)
     moving = modes.effort("impedance", q, 1e-6 * np.ones(m.nv), target) - still
-    # critical: 2 sqrt(K M); what is left of C v is of second order
+    # critical: 2 sqrt(K I); what is left of C v is of second order
     np.testing.assert_allclose(moving, -20.0 * inertia * 1e-6, rtol=1e-5, atol=1e-13)
+
+
+@pytest.mark.parametrize("file", ["ur5_robot.urdf", "panda.urdf"])
+def test_the_default_stiffness_of_a_frame_suits_1_khz_and_an_absurd_one_does_not(file):
+    m, q = model(file), np.array(BENT[file])
+    arm, limits = Arm(m), Limits.of(m)
+    frame = m.frame_names[int(np.flatnonzero(m.frame_bodyid == m.nbody - 1)[0])]
+    fine = ModeLaws(arm, Settings(frame=frame))
+    assert fine.why_shaky("impedance", q, 0.001, limits) == ""
+    stiff = ModeLaws(arm, Settings(frame=frame, cartesian_stiffness=(1e6,) * 6))
+    assert "the frame would shake" in stiff.why_shaky("impedance", q, 0.001, limits)
+    heavy = ModeLaws(arm, Settings(frame=frame, null_damping=1e3))
+    assert "would shake: stiffness" in heavy.why_shaky("impedance", q, 0.001, limits)
+
+
+def test_the_fastest_swing_of_a_frame_is_what_the_arm_does_on_it():
+    """A point of a pendulum: stiffness K on the mobility of the frame."""
+    m, q = model(), np.array(BENT["ur5_robot.urdf"])
+    law = CartesianImpedance(Arm(m), "tool0", np.diag([0, 0, 0, 0, 0, 50.0]).diagonal(), 0.7, 0, 0)
+    d = rb.make_data(m)
+    d.qpos = q
+    mobility = rb.frame_mobility(m, d, "tool0")[5, 5]
+    assert law.fastest(q) == (pytest.approx(np.sqrt(50.0 * mobility), rel=1e-9), 0.7)
