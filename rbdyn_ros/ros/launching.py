@@ -1,10 +1,11 @@
-"""What the launch files share: their arguments, the simulator, RViz, and who may see them."""
+"""What the launch files share: their arguments, our nodes, RViz, and who may see them."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -13,6 +14,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from rbdyn_ros.assets import bundled_robot, share_dir
+from rbdyn_ros.ros.parameters import Parameter
 from rbdyn_ros.ros.params import PARAMETERS
 from rbdyn_ros.ros.rviz_config import rviz_config
 
@@ -21,6 +23,22 @@ BOOLEAN = ("true", "false")
 ROBOTS = "robots"
 #: Where the user may have decided already who sees his graph.
 DISCOVERY = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
+
+
+@dataclass(frozen=True, slots=True)
+class Executable:
+    """A program of this package that is one node.
+
+    Attributes:
+        name: of the program, and of its node.
+        table: its parameters that launch arguments set.
+    """
+
+    name: str
+    table: tuple[Parameter, ...]
+
+
+SIMULATOR = Executable("simulator", tuple(p for p in PARAMETERS if p.name != ROBOTS))
 
 
 def arguments(params_file: str = "") -> list[DeclareLaunchArgument]:
@@ -37,11 +55,7 @@ def arguments(params_file: str = "") -> list[DeclareLaunchArgument]:
             "topic robot_description. The default gives way to robot_description and to a urdf "
             "in params_file.",
         ),
-        DeclareLaunchArgument(
-            "params_file",
-            default_value=params_file,
-            description="YAML file with parameters of the simulator. Arguments are stronger.",
-        ),
+        params_file_argument(SIMULATOR, params_file),
         DeclareLaunchArgument(
             "use_sim_time",
             default_value="true",
@@ -52,14 +66,28 @@ def arguments(params_file: str = "") -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             "rviz", default_value="false", choices=BOOLEAN, description="Start rviz2."
         ),
-        DeclareLaunchArgument(
-            "discovery",
-            default_value="localhost",
-            choices=("localhost", "subnet"),
-            description="Who may see the simulator, unless the environment says so already.",
-        ),
-        *_parameter_arguments(),
+        discovery_argument("the simulator"),
+        *parameter_arguments(SIMULATOR),
     ]
+
+
+def params_file_argument(of: Executable, default: str = "") -> DeclareLaunchArgument:
+    """Return the argument `params_file`."""
+    return DeclareLaunchArgument(
+        "params_file",
+        default_value=default,
+        description=f"YAML file with parameters of the {of.name}. Arguments are stronger.",
+    )
+
+
+def discovery_argument(whom: str) -> DeclareLaunchArgument:
+    """Return the argument `discovery`, which `restrict_discovery` reads."""
+    return DeclareLaunchArgument(
+        "discovery",
+        default_value="localhost",
+        choices=("localhost", "subnet"),
+        description=f"Who may see {whom}, unless the environment says so already.",
+    )
 
 
 def namespace_argument() -> DeclareLaunchArgument:
@@ -73,24 +101,37 @@ def _default_robot() -> str:
     return str(bundled_robot("seven_dof_arm"))
 
 
-def _parameter_arguments() -> list[DeclareLaunchArgument]:
-    """Return the parameters of the node as arguments; empty: as in params_file or the node."""
+def parameter_arguments(
+    of: Executable, defaults: Mapping[str, str] | None = None
+) -> list[DeclareLaunchArgument]:
+    """Return parameters of a node as arguments, except urdf, which launch files explain.
+
+    Args:
+        of: whose they are.
+        defaults: of the arguments; without one it is empty: as in params_file or the node.
+    """
     arguments = []
-    for parameter in PARAMETERS:
-        if parameter.name in ("urdf", ROBOTS):
+    for parameter in of.table:
+        if parameter.name == "urdf":
             continue
         choices = BOOLEAN if isinstance(parameter.default, bool) else parameter.choices
         unit = f" [{parameter.unit}]" if parameter.unit else ""
         arguments.append(
             DeclareLaunchArgument(
                 parameter.name,
-                default_value="",
+                default_value=(defaults or {}).get(parameter.name, ""),
                 choices=("", *choices) if choices else None,
-                description=f"The simulator's parameter: {parameter.doc}{unit}; "
+                description=f"Parameter of the {of.name}: {parameter.doc}{unit}; "
                 f"{parameter.allowed}.",
             )
         )
     return arguments
+
+
+def given(context: Any, of: Executable) -> dict[str, str]:
+    """Return the parameters of a node that arguments set, as YAML."""
+    chosen = context.launch_configurations
+    return {p.name: chosen[p.name] for p in of.table if chosen.get(p.name)}
 
 
 def simulator(context: Any, namespace: str = "", fixed: dict[str, str] | None = None) -> Node:
@@ -101,44 +142,70 @@ def simulator(context: Any, namespace: str = "", fixed: dict[str, str] | None = 
         namespace: of the node.
         fixed: parameters that the launch file itself decides, as YAML.
     """
-    chosen = context.launch_configurations
-    names = [p.name for p in PARAMETERS if p.name != ROBOTS]
-    given = {name: chosen[name] for name in names if chosen.get(name)}
-    default: list[Any] = []
-    if given.get("urdf") == _default_robot():
-        if "robot_description" in given:
-            given["urdf"] = ""  # of two robots urdf is the stronger, also one in params_file
+    strong = given(context, SIMULATOR)
+    weak: dict[str, Any] = {}
+    if strong.get("urdf") == _default_robot():
+        if "robot_description" in strong:
+            strong["urdf"] = ""  # of two robots urdf is the stronger, also one in params_file
         else:
-            default = [{"urdf": ParameterValue(given.pop("urdf"), value_type=str)}]
-    strong = given | (fixed or {})
-    files = [chosen["params_file"]] if chosen["params_file"] else []
-    if strong:
-        files.append(_strong_file(strong))
+            weak = default_robot()
+            del strong["urdf"]
+    file = context.launch_configurations["params_file"]
+    return node(SIMULATOR, namespace, weak, file, strong | (fixed or {}))
+
+
+def default_robot() -> dict[str, Any]:
+    """Return the parameter that names the robot to simulate if nobody names another."""
+    return {"urdf": ParameterValue(_default_robot(), value_type=str)}
+
+
+def node(
+    of: Executable,
+    namespace: str,
+    weak: Mapping[str, Any],
+    file: str,
+    strong: Mapping[str, Any],
+    remappings: Iterable[tuple[str, str]] = (),
+) -> Node:
+    """Return a node of ours; its end ends the launch.
+
+    Args:
+        of: which it is.
+        namespace: of the node.
+        weak: parameters that the file may overrule.
+        file: path of a YAML file with parameters, or empty.
+        strong: parameters that overrule the file; texts are YAML.
+        remappings: of its topics.
+    """
+    files = [*([file] if file else []), *([_strong_file(of, strong)] if strong else [])]
     return Node(
         package="rbdyn_ros",
-        executable="simulator",
+        executable=of.name,
         namespace=namespace or None,  # with one, every node of the process would be in it
         output="screen",
-        parameters=[*default, *files],
-        on_exit=Shutdown(reason="the simulator ended"),
+        parameters=[*([dict(weak)] if weak else []), *files],
+        remappings=list(remappings),
+        on_exit=Shutdown(reason=f"the {of.name} ended"),
     )
 
 
-def _strong_file(given: dict[str, str]) -> str:
+def _strong_file(of: Executable, strong: Mapping[str, Any]) -> str:
     """Write parameters to a file that is stronger than any other; return its path.
 
     A name of a node in one file is stronger than /** in another and in -p, wherever they stand;
     of names that match, the one that appears last is the strongest. This one is the last, matches
-    every simulator, and is no name that people use.
+    every node of that program, and is no name that people use.
     """
-    texts = {p.name for p in PARAMETERS if isinstance(p.default, str)}
-    values = {name: text if name in texts else _value(text) for name, text in given.items()}
-    node = {"/**/simulator": {"ros__parameters": values}}
-    return _temporary(yaml.safe_dump(node, allow_unicode=True), ".yaml")
+    texts = {p.name for p in of.table if isinstance(p.default, str)}
+    values = {name: v if name in texts else _value(v) for name, v in strong.items()}
+    nodes = {f"/**/{of.name}": {"ros__parameters": values}}
+    return _temporary(yaml.safe_dump(nodes, allow_unicode=True), ".yaml")
 
 
-def _value(text: str) -> Any:
+def _value(text: Any) -> Any:
     """Return what a text says in YAML; the text if no parameter can be that: the node says so."""
+    if not isinstance(text, str):
+        return text
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError:

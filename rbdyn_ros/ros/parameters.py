@@ -24,7 +24,7 @@ class Parameter:
         unit: of a number.
         low, high: range of a number.
         choices: of a text.
-        live: may be changed while the simulator runs.
+        live: may be changed while the node runs.
         fixed: a list of numbers has as many as its default; otherwise one, or one a joint.
     """
 

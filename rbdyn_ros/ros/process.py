@@ -15,7 +15,6 @@ from typing import Any
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
@@ -43,7 +42,7 @@ class ManagedNode(LifecycleNode):
     Args:
         name: of the node.
         stop: set when a signal asks for the end.
-        given: parameters that are stronger than all others.
+        given: parameters of rclpy that are stronger than all others.
 
     Attributes:
         spinner: executor that serves the node, and others it is given, from its own thread.
@@ -54,7 +53,7 @@ class ManagedNode(LifecycleNode):
 
     values: SimpleNamespace
 
-    def __init__(self, name: str, stop: threading.Event, given: Sequence[Parameter] = ()) -> None:
+    def __init__(self, name: str, stop: threading.Event, given: Sequence[Any] = ()) -> None:
         super().__init__(name, parameter_overrides=list(given))
         self.stop = stop
         self.loading = self._tried = False

@@ -1,4 +1,4 @@
-"""Where the simulator's robot comes from: a file, a parameter or the topic robot_description."""
+"""Where a node's robot comes from: a file, a parameter or the topic robot_description."""
 
 from __future__ import annotations
 

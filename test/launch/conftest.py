@@ -1,6 +1,6 @@
 """Launch files with the real launch and launch_ros, where they are installed.
 
-They start the real simulator, or stand-ins: real nodes that say what reached them and stay.
+They start our real nodes, or stand-ins: real nodes that say what reached them and stay.
 """
 
 import itertools
@@ -30,7 +30,8 @@ service.include_launch_description(LaunchDescription([
 sys.exit(service.run())
 """
 
-REAL = "from rbdyn_ros.ros.simulator import main\nmain()\n"
+REAL = "from rbdyn_ros.ros.{} import main\nmain()\n"
+OURS = ("simulator", "arm_controller")
 
 STAND_IN = """
 import json, signal, sys
@@ -114,7 +115,7 @@ def launch_file(tmp_path, domain):
 
     def start(file, *arguments, real=False):
         executables = {
-            ("rbdyn_ros", "simulator"): REAL if real else STAND_IN,
+            **{("rbdyn_ros", n): REAL.format(n) if real else STAND_IN for n in OURS},
             ("rviz2", "rviz2"): STAND_IN,
             ("my_controllers", "balance"): STAND_IN,
         }

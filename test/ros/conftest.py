@@ -13,10 +13,11 @@ import pytest
 
 _count = itertools.count()
 STARTED = "simulating '"
+CONTROLLING = "controlling '"
 
 
 class Simulator:
-    """`rbdyn sim` in its own process; what it says goes into a file."""
+    """A node of ours, `rbdyn sim` mostly, in its own process; what it says goes into a file."""
 
     def __init__(self, folder, domain, *arguments, entry="cli"):
         self.log = folder / f"log{next(_count)}.txt"
@@ -26,6 +27,7 @@ class Simulator:
         code = {
             "cli": "import sys; sys.argv[1:1] = ['sim']; from rbdyn_ros.cli import main; main()",
             "node": "from rbdyn_ros.ros.simulator import main; main()",  # as `ros2 run` does
+            "arm": "from rbdyn_ros.ros.arm_controller import main; main()",
         }
         command = [sys.executable, "-c", code[entry]]
         with self.log.open("w") as log:
@@ -226,6 +228,29 @@ def simulate(tmp_path, domain):
     yield start
     for simulator in started:
         simulator.kill()
+
+
+@pytest.fixture
+def control(tmp_path, domain):
+    """Start arm controllers: control(urdf, name="value", ...) with parameters of the node.
+
+    remap: names of topics in the place of others, and `__ns` of the node.
+    """
+    started = []
+
+    def start(urdf, wait=True, remap=None, **parameters):
+        given = {"urdf": urdf, "dry_run": "false", **parameters}
+        words = [w for name, value in given.items() for w in ("-p", f"{name}:={value}")]
+        words += [w for name, other in (remap or {}).items() for w in ("-r", f"{name}:={other}")]
+        controller = Simulator(tmp_path, domain, "--ros-args", *words, entry="arm")
+        started.append(controller)
+        if wait:
+            controller.wait_for(CONTROLLING)
+        return controller
+
+    yield start
+    for controller in started:
+        controller.kill()
 
 
 @pytest.fixture

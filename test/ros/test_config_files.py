@@ -7,11 +7,20 @@ import yaml
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
+import rbdyn_ros as rb
+from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.ros import arm_params
 from rbdyn_ros.ros.params import INITIAL, PARAMETERS
 from rbdyn_ros.ros.rviz_config import rviz_config
 
 CONFIG = Path(__file__).parents[2] / "config"
-TABLE = {parameter.name: parameter for parameter in PARAMETERS}
+TABLES = {
+    "simulator.yaml": PARAMETERS,
+    "hil.yaml": PARAMETERS,
+    "multi_robot.yaml": PARAMETERS,
+    "arm_controller.yaml": arm_params.PARAMETERS,
+}
 
 
 def flat(values, prefix=""):
@@ -22,15 +31,16 @@ def flat(values, prefix=""):
             yield prefix + name, value
 
 
-@pytest.mark.parametrize("file", ["simulator.yaml", "hil.yaml", "multi_robot.yaml"])
+@pytest.mark.parametrize("file", TABLES)
 def test_parameters_exist_and_are_allowed(file):
+    table = {parameter.name: parameter for parameter in TABLES[file]}
     nodes = yaml.safe_load((CONFIG / file).read_text())
     assert "/**" in nodes
     for node, body in nodes.items():
         assert set(body) == {"ros__parameters"}, node
         for name, value in flat(body["ros__parameters"]):
             if not name.startswith(INITIAL):
-                TABLE[name].checked(value)
+                table[name].checked(value)
 
 
 def test_robots_of_the_file_are_those_of_the_launch_file():
@@ -38,6 +48,17 @@ def test_robots_of_the_file_are_those_of_the_launch_file():
     text = (CONFIG.parent / "launch" / "multi_robot.launch.py").read_text()
     assert set(nodes) == {"/**", "/left/simulator", "/right/simulator"}
     assert 'default_value="left,right"' in text
+
+
+def test_efforts_reach_the_hardware_in_the_order_in_which_they_are_sent():
+    nodes = yaml.safe_load((CONFIG / "ros2_control" / "effort_controllers.yaml").read_text())
+    manager, forward = (
+        nodes[n]["ros__parameters"] for n in ("controller_manager", "forward_effort")
+    )
+    assert "forward_effort" in manager
+    assert forward["interface_name"] == "effort"
+    controlled = Limits.of(rb.load_urdf(str(bundled_robot("seven_dof_arm")))).names
+    assert forward["joints"] == list(controlled)
 
 
 TEMPLATE = (CONFIG / "sim.rviz").read_text()

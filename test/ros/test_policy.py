@@ -1,4 +1,4 @@
-"""config/sros2/policy.xml allows all that a simulator has, and nobody more than he needs."""
+"""config/sros2/policy.xml allows all that our nodes have, and nobody more than he needs."""
 
 import re
 from fnmatch import fnmatchcase
@@ -43,7 +43,7 @@ def test_it_has_the_form_that_sros2_wants():
     root = policy()
     assert (root.tag, root.get("version")) == ("policy", "0.2.0")
     paths = [enclave.get("path") for enclave in root.iterfind("enclaves/enclave")]
-    roles = ["simulator", "controller", "operator", "observer"]
+    roles = ["simulator", "controller", "operator", "arm_controller", "arm_operator", "observer"]
     assert paths == [f"/rbdyn_ros/{role}" for role in roles]
     for profile in root.iter("profile"):
         assert set(profile.keys()) == {"ns", "node"}
@@ -61,45 +61,82 @@ def rows(heading):
     return re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[2:]
 
 
-def full(name, space):
+def full(name, space, node):
     if name.startswith("~"):
-        return f"{space}simulator{name[1:]}"
+        return f"{space}{node}{name[1:]}"
     return name if name.startswith("/") else space + name
 
 
+TABLES = {
+    "simulator": ("Topics; relative names", "\nServices"),
+    "arm_controller": ("\nIts topics", "\nIts services"),
+}
+
+
 @pytest.mark.parametrize("space", ["/", "/left/", "/hall/left/"])
-def test_the_simulator_may_have_what_the_readme_lists(space):
-    cells = rows("Topics; relative names")
-    assert cells
-    for cell in cells:
+@pytest.mark.parametrize("node", TABLES)
+def test_a_node_may_have_what_the_readme_lists(node, space):
+    topics, services = map(rows, TABLES[node])
+    assert topics
+    for cell in topics:
         right = "subscribe" if "(in)" in cell else "publish"
         for name in re.findall(r"`(.*?)`", cell):
-            assert may("simulator", right, full(name.replace("<name>", "imu"), space)), name
-    services = [name for cell in rows("\nServices") for name in re.findall(r"`(.*?)`", cell)]
-    assert services
-    for name in services:
-        it = full(name, space)
-        assert may("simulator", "reply", it) or may("simulator", "execute", it), name
+            assert may(node, right, full(name.replace("<name>", "imu"), space, node)), name
+    listed = [name for cell in services for name in re.findall(r"`(.*?)`", cell)]
+    assert listed
+    for name in listed:
+        it = full(name, space, node)
+        assert may(node, "reply", it) or may(node, "execute", it), name
 
 
 @pytest.mark.parametrize("space", ["/policy", "/policy/of"])
 def test_the_simulator_may_have_all_that_it_opens(simulate, peer, space):
     simulate("--ros-args", "-r", f"__ns:={space}", "-p", "floating_base:=true", clock=True)
-    node, who = peer.node, ("simulator", space)
+    who = ("simulator", space)
+    wait_for(peer, who, f"{space}/joint_states", f"{space}/simulator/reset")
+    assert f"{space}/odom" in names(peer.node, "publisher", who)
+    assert_all_allowed(peer.node, who)
+
+
+@pytest.mark.parametrize("space", ["/policy", "/policy/of"])
+def test_the_controller_of_an_arm_may_have_all_that_it_opens(simulate, peer, space, two_joints):
+    given = {"urdf": two_joints, "output": "both", "dry_run": "false", "use_sim_time": "true"}
+    words = [word for name, value in given.items() for word in ("-p", f"{name}:={value}")]
+    words = ["--ros-args", "-r", f"__ns:={space}", *words]
+    simulate(*words, entry="arm", wait=False, clock=True).wait_for("controlling 'two'")
+    who = ("arm_controller", space)
+    wait_for(peer, who, "/diagnostics", f"{space}/arm_controller/arm")
+    helper = ("_arm_controller_io", space)
+    wait_for(peer, helper, f"{space}/effort_commands", f"{space}/_arm_controller_io/{TYPES}")
+    assert f"{space}/joint_commands" in names(peer.node, "publisher", helper)
+    assert_all_allowed(peer.node, who)
+
+
+#: Every node has it, the last that it opens.
+TYPES = "get_type_description"
+
+
+def wait_for(peer, who, topic, service):
+    """Wait until a node is there with what it opens last."""
+    node = peer.node
     peer.until(lambda: who in node.get_node_names_and_namespaces())
-    peer.until(lambda: f"{space}/joint_states" in names(node, "publisher", who))
-    peer.until(lambda: f"{space}/simulator/reset" in names(node, "service", who))
-    assert f"{space}/odom" in names(node, "publisher", who)
-    for each in node.get_node_names_and_namespaces():  # it may have more nodes than one
+    peer.until(lambda: topic in names(node, "publisher", who))
+    peer.until(lambda: service in names(node, "service", who))
+
+
+def assert_all_allowed(node, who):
+    """Whatever stands in the namespace of a node is its own: it may have more nodes than one."""
+    role, space = who
+    for each in node.get_node_names_and_namespaces():
         if each[1] != space:
             continue
         for kind, right in (("publisher", "publish"), ("subscriber", "subscribe")):
             found = names(node, kind, each)
-            assert {n for n in found if not may("simulator", right, n)} == set(), each
+            assert {n for n in found if not may(role, right, n)} == set(), each
         served = names(node, "service", each)
-        assert {n for n in served if not may("simulator", "reply", n)} == set(), each
+        assert {n for n in served if not may(role, "reply", n)} == set(), each
         actions = get_action_server_names_and_types_by_node(node, *each)
-        assert {n for n, _ in actions if not may("simulator", "execute", n)} == set(), each
+        assert {n for n, _ in actions if not may(role, "execute", n)} == set(), each
 
 
 def names(node, kind, who):
@@ -108,16 +145,40 @@ def names(node, kind, who):
     return {name for name, _ in found if "/_action/" not in name}
 
 
+def said(node):
+    return allowed(node, "publish") - OF_A_NODE
+
+
+def served(node):
+    """Return what a node serves itself, without that of nodes that help it."""
+    return {name for name in allowed(node, "reply") if name.startswith(f"/*{node}/")}
+
+
+def heard(role):
+    return allowed(role, "subscribe") - OF_A_NODE
+
+
 def test_roles_meet():
     """What one role sends another takes: a rule for a name that nobody has helps nobody."""
-    served, said = allowed("simulator", "reply"), allowed("simulator", "publish")
-    for role in ("controller", "operator", "observer"):
-        assert allowed(role, "publish") - OF_A_NODE <= allowed("simulator", "subscribe")
-        assert allowed(role, "subscribe") - OF_A_NODE == said - OF_A_NODE
-        assert allowed(role, "request") <= served
-    own = {n for n in served if not n.startswith("/*simulator/")}  # of nodes that help it
-    assert allowed("operator", "request") == served - own
+    for role in ("controller", "operator"):
+        assert allowed(role, "publish") - OF_A_NODE <= heard("simulator")
+        assert heard(role) == said("simulator")
+        assert allowed(role, "request") <= served("simulator")
+    assert allowed("operator", "request") == served("simulator")
     assert allowed("operator", "call") == allowed("simulator", "execute")
+
+
+def test_roles_around_an_arm_meet():
+    assert said("arm_operator") <= heard("arm_controller")
+    assert heard("arm_operator") == said("arm_controller")
+    assert allowed("arm_operator", "request") == served("arm_controller")
+    assert allowed("arm_operator", "call") == allowed("arm_controller", "execute")
+    # the simulator can be the arm
+    commands = {"/*joint_commands", "/*effort_commands"}
+    assert commands <= said("arm_controller") & heard("simulator")
+    assert heard("arm_controller") - said("arm_operator") <= said("simulator")
+    assert heard("observer") == said("simulator") | said("arm_controller")
+    assert allowed("observer", "request") <= served("simulator") | served("arm_controller")
 
 
 def test_a_namespace_can_be_written_for_any():
@@ -145,3 +206,10 @@ def test_nobody_may_more_than_he_needs(space):
             assert not may(role, "publish", space + topic)
         assert not may(role, "publish", "/clock")
         assert not may(role, "reply", f"{space}simulator/get_parameters")
+    assert may("arm_operator", "request", f"{space}arm_controller/arm")
+    assert not may("arm_operator", "publish", f"{space}joint_commands")
+    for role in ("operator", "observer"):
+        for service in ("arm", "gravity", "clear_fault", "set_payload", "set_parameters"):
+            assert not may(role, "request", f"{space}arm_controller/{service}")
+        assert not may(role, "publish", f"{space}arm_controller/joint_trajectory")
+        assert not may(role, "call", f"{space}arm_controller/follow_joint_trajectory")

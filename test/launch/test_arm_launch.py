@@ -1,0 +1,212 @@
+"""launch/gravity_compensation.launch.py and computed_torque.launch.py, with the real launch."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("launch_ros", reason="launch and launch_ros are in no package registry")
+
+import rclpy
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+import launch
+from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.ros.arm_params import PARAMETERS
+
+FOLDER = Path(__file__).parents[2] / "launch"
+MODES = {
+    "gravity_compensation.launch.py": "gravity",
+    "computed_torque.launch.py": "computed_torque",
+}
+GRAVITY = "gravity_compensation.launch.py"
+ARM, PENDULUM = str(bundled_robot("seven_dof_arm")), str(bundled_robot("pendulum"))
+
+
+@pytest.mark.parametrize("file", MODES)
+def test_every_parameter_is_an_argument_and_has_a_description(file):
+    source = PythonLaunchDescriptionSource(str(FOLDER / file))
+    found = source.get_launch_description(launch.LaunchContext()).get_launch_arguments()
+    arguments = {argument.name: argument for argument in found}
+    assert {p.name for p in PARAMETERS} <= set(arguments)
+    assert set(arguments) >= {"urdf", "namespace", "params_file", "sim", "discovery"}
+    assert all(argument.description for argument in found)
+    assert arguments["dry_run"].choices == ("", "true", "false")
+    for parameter in PARAMETERS:
+        if parameter.choices:
+            assert arguments[parameter.name].choices == ("", *parameter.choices)
+
+
+@pytest.mark.parametrize(("file", "mode"), MODES.items())
+def test_a_real_arm_gets_the_controller_alone_and_a_dry_run(launch_file, file, mode):
+    """dry_run is true in the node unless somebody says otherwise."""
+    started = launch_file(file, f"urdf:={ARM}")
+    told = started.told()
+    assert told["/arm_controller"]["parameters"] == {
+        "urdf": ARM,
+        "mode": mode,
+        "use_sim_time": False,
+    }
+    assert "simulator" not in started.text()
+
+
+def test_arguments_have_the_type_of_the_parameter_and_topics_their_names(launch_file):
+    told = launch_file(
+        GRAVITY,
+        "namespace:=left",
+        "dry_run:=false",
+        "gravity:=[0, 0, -1.5]",
+        "joints:=[a, b]",
+        "impedance.frame:=7",
+        "computed_torque.stiffness:=[100]",
+        "joint_states:=/driver/states",
+        "mode:=hold",
+    ).told()["/left/arm_controller"]
+    assert told["parameters"] == {
+        "dry_run": False,
+        "gravity": [0.0, 0.0, -1.5],
+        "joints": ["a", "b"],
+        "impedance.frame": "7",
+        "computed_torque.stiffness": [100],
+        "mode": "hold",
+        "use_sim_time": False,
+    }
+    assert "joint_states:=/driver/states" in told["argv"]
+    assert "joint_commands:=joint_commands" not in told["argv"]
+
+
+FILE = "/**: {ros__parameters: {dry_run: true, state_timeout: 0.2, blind_time: 0.3, mode: hold}}"
+
+
+def test_a_simulator_stands_in_for_the_arm_and_the_file_may_say_dry_run(launch_file, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(FILE)
+    given = ("sim:=true", "blind_time:=0.5", "joint_states:=states")
+    told = launch_file(GRAVITY, *given, f"params_file:={path}").told(2)
+    assert told["/arm_controller"]["parameters"] == {
+        "dry_run": True,
+        "friction_compensation": 1.0,
+        "state_timeout": 0.2,
+        "blind_time": 0.5,
+        "mode": "gravity",
+        "use_sim_time": False,
+    }
+    simulator = told["/simulator"]
+    assert simulator["parameters"] == {
+        "urdf": ARM,
+        "on_timeout": "gravity",
+        "publish_clock": False,
+        "use_sim_time": False,
+    }
+    assert "joint_states:=states" in simulator["argv"]
+
+
+def test_the_simulated_arm_is_the_robot_that_is_controlled_as_it_is_mounted(launch_file, tmp_path):
+    path = tmp_path / "sim.yaml"
+    path.write_text("/**: {ros__parameters: {on_timeout: hold, urdf: nothing}}")
+    told = launch_file(
+        GRAVITY,
+        *("sim:=true", f"urdf:={PENDULUM}", "mounting_rpy:=[0, 1.5707963267948966, 0]"),
+        *("sim_initial_positions:={swing: 1e-5}", f"sim_params_file:={path}"),
+    ).told(2)
+    parameters = told["/simulator"]["parameters"]
+    assert (parameters["urdf"], parameters["on_timeout"]) == (PENDULUM, "hold")
+    assert parameters["initial_positions.swing"] == 1e-5
+    # its x axis points down where the base link is pitched by a quarter of a turn
+    np.testing.assert_allclose(parameters["gravity"], [9.81, 0.0, 0.0], atol=1e-12)
+    controller = told["/arm_controller"]["parameters"]
+    assert controller["dry_run"] is False
+    assert controller["urdf"] == PENDULUM
+
+
+def test_what_the_file_says_of_the_arm_reaches_the_simulator(launch_file, tmp_path):
+    """Of entries that match the node the last counts; arguments are stronger."""
+    path = tmp_path / "arm.yaml"
+    path.write_text(
+        f"/**: {{ros__parameters: {{urdf: {PENDULUM}, gravity: [0.0, 0.0, -1.0]}}}}\n"
+        "left: {arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -2.0]}}}\n"
+        "arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -3.0]}}\n"  # of no namespace
+        "/**/arm_controller: {ros__parameters: {mounting_rpy: [3.141592653589793, 0.0, 0.0]}}\n"
+    )
+    for given, urdf, gravity in (
+        (["namespace:=left"], PENDULUM, 2.0),
+        ([f"urdf:={ARM}"], ARM, 3.0),
+        (["gravity:=[0, 0, -4]"], PENDULUM, 4.0),
+    ):
+        told = launch_file(GRAVITY, "sim:=true", f"params_file:={path}", *given).told(2)
+        (found,) = (v["parameters"] for k, v in told.items() if k.endswith("/simulator"))
+        assert found["urdf"] == urdf
+        # the base link hangs from the ceiling
+        np.testing.assert_allclose(found["gravity"], [0.0, 0.0, gravity], atol=1e-12)
+        assert "mounting_rpy" not in found
+        (found,) = (v["parameters"] for k, v in told.items() if k.endswith("/arm_controller"))
+        assert (found["urdf"], found["gravity"][2]) == (urdf, -gravity)
+
+
+def test_a_file_for_an_arm_that_compensates_gravity_is_refused(launch_file, tmp_path):
+    path = tmp_path / "arm.yaml"
+    path.write_text("arm_controller: {ros__parameters: {robot_compensates_gravity: true}}")
+    started = launch_file(GRAVITY, "sim:=true", f"params_file:={path}")
+    assert started.process.wait(20.0) == 1
+    assert "the simulator is an arm that does not" in started.text()
+    given = ("sim:=true", f"params_file:={path}", "robot_compensates_gravity:=false")
+    assert set(launch_file(GRAVITY, *given).told(2)) == {"/arm_controller", "/simulator"}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("params_file:=nowhere.yaml", "params_file is 'nowhere.yaml', which cannot be read"),
+        ("sim_initial_positions:=0.5", "sim_initial_positions is '0.5'; allowed are joints and"),
+        ("sim_initial_positions:={a: high}", "allowed are joints and numbers"),
+        ("robot_compensates_gravity:=true", "the simulator is an arm that does not"),
+    ],
+)
+def test_what_the_simulator_cannot_be_is_refused(launch_file, given, words):
+    started = launch_file(GRAVITY, "sim:=true", given)
+    assert started.process.wait(20.0) == 1
+    assert words in started.text()
+
+
+def test_the_simulated_arm_can_be_armed_by_the_service_that_is_named(
+    launch_file, domain, monkeypatch
+):
+    given = ("namespace:=left", "sim:=true", "sim_initial_positions:={elbow_pitch: 0.5}")
+    started = launch_file(GRAVITY, *given, real=True)
+    started.wait_for("controlling 'seven_dof_arm'")
+    name = "/left/arm_controller/arm"
+    assert f"to arm it: ros2 service call {name} std_srvs/srv/Trigger" in started.text()
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=domain)
+    node = rclpy.create_node("peer", context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    states = []
+    node.create_subscription(JointState, "/left/joint_states", states.append, 10)
+    client = node.create_client(Trigger, name)
+    try:
+        assert client.wait_for_service(30.0)
+        future = client.call_async(Trigger.Request())
+        executor.spin_until_future_complete(future, 30.0)
+        assert future.result().success, future.result().message
+        while len(states) < 2:
+            executor.spin_once(timeout_sec=30.0)
+        assert states[-1].position[states[-1].name.index("elbow_pitch")] == pytest.approx(0.5)
+    finally:
+        executor.shutdown()
+        node.destroy_node()
+        context.try_shutdown()
+    assert started.end() == 0, started.text()
+    assert "Traceback" not in started.text()
+
+
+def test_the_end_of_the_controller_ends_the_launch(launch_file):
+    started = launch_file(GRAVITY, "sim:=true", "joints:=[elbow]", real=True)
+    assert started.process.wait(60.0) is not None
+    assert "there is no joint 'elbow'" in started.text()
+    assert "exit code 2" in started.text()
+    assert "process has finished cleanly" in started.text()  # the simulator

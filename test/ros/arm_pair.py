@@ -1,0 +1,225 @@
+"""A simulated arm and its controller, two processes, as the process of a test sees them."""
+
+import threading
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+#: Only the newest counts, and whoever is slow to look holds nobody up.
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+#: A UR5 with its elbow bent, far from its stops.
+UR5_START = {
+    "shoulder_lift_joint": -1.2,
+    "elbow_joint": 1.4,
+    "wrist_1_joint": -0.6,
+    "wrist_2_joint": 0.5,
+}
+PANDA_START = {
+    "panda_joint2": -0.5,
+    "panda_joint4": -2.0,
+    "panda_joint6": 1.6,
+    "panda_joint7": 0.7,
+    "panda_finger_joint1": 0.02,
+}
+SEVEN_START = {"shoulder_pitch": 0.5, "elbow_pitch": 0.7, "wrist_pitch": 0.4}
+
+
+class Watched:
+    """What joint_states says; what comes while nobody looks is left out."""
+
+    def __init__(self, peer, topic="joint_states"):
+        self.peer, self.names = peer, []
+        self.rows = []  # time, positions, velocities, efforts
+        peer.node.create_subscription(JointState, topic, self._take, NEWEST)
+
+    def _take(self, message):
+        self.names = list(message.name)
+        stamp = message.header.stamp
+        row = message.position, message.velocity, message.effort
+        self.rows.append((stamp.sec + 1e-9 * stamp.nanosec, *map(np.array, row)))
+
+    @property
+    def time(self):
+        return self.rows[-1][0]
+
+    @property
+    def position(self):
+        return self.rows[-1][1]
+
+    @property
+    def speed(self):
+        return np.abs(self.rows[-1][2]).max()
+
+    def wait(self, seconds):
+        """Let simulated time go on; return the rows from then to now."""
+        first, end = len(self.rows), self.time + seconds
+        self.peer.until(lambda: self.time >= end, 30.0 + 10.0 * seconds)
+        return self.rows[first:]
+
+    def rest(self, speed=1e-3, seconds=0.1):
+        """Wait until the arm rests for a while."""
+        self.peer.until(lambda: all(np.abs(row[2]).max() < speed for row in self.wait(seconds)))
+        return self.position
+
+
+class Pair:
+    """An arm and its controller.
+
+    Args:
+        simulator, controller: processes.
+        peer: node of the test.
+        space: namespace of both, with a slash behind it.
+    """
+
+    def __init__(self, simulator, controller, peer, space=""):
+        self.simulator, self.controller, self.peer, self.space = simulator, controller, peer, space
+        node = self.node = f"{space}arm_controller"
+        self.arm = Watched(peer, f"{space}joint_states")
+        self.said, self.reports, self.commands = [], [], 0
+        peer.node.create_subscription(JointState, f"{space}joint_commands", self._count, NEWEST)
+        peer.node.create_subscription(
+            String, f"{node}/status", lambda message: self.said.append(message.data), LATCHED
+        )
+        peer.node.create_subscription(DiagnosticArray, "/diagnostics", self._report, 10)
+        peer.until(lambda: self.arm.rows and self.said)
+
+    def _report(self, message):
+        for status in message.status:
+            if status.name == f"{self.node}: arm":
+                values = {pair.key: pair.value for pair in status.values}
+                self.reports.append((status.level[0], status.message, values))
+
+    def _count(self, _message):
+        self.commands += 1
+
+    def commands_in(self, seconds):
+        """Return how many commands come while simulated time goes on."""
+        before = self.commands
+        self.arm.wait(seconds)
+        return self.commands - before
+
+    def ask(self, name):
+        """Call a service without arguments; return why not, or nothing."""
+        answer = self.peer.call(Trigger, f"{self.node}/{name}", Trigger.Request())
+        return "" if answer.success else answer.message
+
+    def do(self, *names):
+        for name in names:
+            assert self.ask(name) == "", name
+
+    def arm_it(self, mode="gravity"):
+        """Arm it in a mode, as soon as it rests and its efforts are known."""
+        self.do(mode)
+        self.arm.rest(0.04)
+        self.peer.until(lambda: self.ask("arm") == "")
+        self.until_said("armed")
+
+    def until_said(self, *words):
+        """Wait for a status that has all of these words between its semicolons or in them."""
+        try:
+            self.peer.until(lambda: all(word in self.said[-1] for word in words))
+        except AssertionError:
+            raise AssertionError(f"{words} was not said, but {self.said[-5:]}") from None
+
+    def push(self, link, *force):
+        """Push a link for 0.1 s, in its own axes [N]; return once it moves."""
+        wrench = WrenchStamped()
+        wrench.header.frame_id = link
+        wrench.wrench.force.x, wrench.wrench.force.y, wrench.wrench.force.z = map(float, force)
+        publisher = self.peer.publisher(WrenchStamped, f"{self.space}simulator/wrench")
+        publisher.publish(wrench)
+        self.peer.until(lambda: self.arm.speed > 0.05)
+        self.peer.node.destroy_publisher(publisher)
+
+    def report(self):
+        """Return level, message and values of the next report of /diagnostics."""
+        seen = len(self.reports)
+        self.peer.until(lambda: len(self.reports) > seen)
+        return self.reports[-1]
+
+    def end_well(self):
+        self.controller.end_well()
+        self.simulator.end_well()
+
+
+class Relay:
+    """Hands states of the arm on to its controller, from a thread of its own.
+
+    Attributes:
+        change: is given each state and returns what goes on in its place, or None.
+        node: for other publishers.
+    """
+
+    def __init__(self, peer, source="joint_states", to="relayed_states"):
+        import rclpy
+
+        self.change = lambda state: state
+        self.node = rclpy.create_node("relay", context=peer.context)
+        self._publisher = self.node.create_publisher(JointState, to, 10)
+        self.node.create_subscription(JointState, source, self._pass_on, 10)
+        self._executor = SingleThreadedExecutor(context=peer.context)
+        self._executor.add_node(self.node)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self):
+        while not self._ended.is_set():
+            self._executor.spin_once(timeout_sec=0.05)
+
+    def _pass_on(self, state):
+        changed = self.change(state)
+        if changed is not None:
+            self._publisher.publish(changed)
+
+    def close(self):
+        self._ended.set()
+        self._thread.join()
+        self._executor.shutdown()
+        self.node.destroy_node()
+
+
+def start_arm(simulate, urdf, start, rate=1000, space=""):
+    """Start to simulate an arm that is held while nobody tells it what to do; it is not ready yet.
+
+    Args:
+        simulate: fixture.
+        urdf: path of the robot.
+        start: position by joint, 0 for others.
+        rate: of the states [Hz].
+        space: namespace, with a slash behind it.
+    """
+    words = ["-p", f"urdf:={urdf}", "-p", "on_timeout:=hold", "-p", f"publish_rate:={float(rate)}"]
+    for name, position in start.items():
+        words += ["-p", f"initial_positions.{name}:={position}"]
+    if space:
+        words += ["-r", f"__ns:=/{space.rstrip('/')}"]
+    return simulate("--ros-args", *words, entry="node", wait=False)
+
+
+def start_pair(
+    simulate, control, peer, urdf, start, rate=1000, mode="gravity", space="", **others
+):
+    """Start both at once; return the pair as soon as they know each other.
+
+    Args:
+        simulate, control, peer: fixtures.
+        urdf, start, rate, space: as start_arm.
+        mode: of the controller.
+        others: parameters of the controller; remap as the fixture takes it.
+    """
+    simulator = start_arm(simulate, urdf, start, rate, space)
+    if space:
+        others["remap"] = {"__ns": f"/{space.rstrip('/')}"}
+    # a machine with other work lets states be late; that is the subject of one test only
+    controller = control(urdf, mode=mode, **{"state_timeout": 1.0, **others})
+    simulator.wait_for("simulating '")
+    return Pair(simulator, controller, peer, space)

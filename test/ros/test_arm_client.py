@@ -1,0 +1,462 @@
+"""The Python client against services and the action, from scripts and from callbacks."""
+
+import threading
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rbdyn_interfaces")
+pytest.importorskip("control_msgs")
+
+import rclpy
+from action_msgs.msg import GoalStatus
+from arm_pair import UR5_START, start_pair
+from arm_stand_ins import STAMP, Following, Held
+from rclpy.executors import SingleThreadedExecutor
+from std_srvs.srv import Trigger
+from support.robots import find
+from trajectory_msgs.msg import JointTrajectory
+
+from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.planning import quintic
+from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.ros import arm_client, caller
+from rbdyn_ros.ros.arm_client import MODES, ArmClient, path_message
+from rbdyn_ros.ros.arm_services import ArmServices
+from rbdyn_ros.ros.caller import SUCCEEDED
+from rbdyn_ros.ros.follow_action import FollowAction
+
+
+class Node:
+    """What an arm_controller offers, with stand-ins behind it, spun by a thread."""
+
+    def __init__(self, context):
+        self.node = rclpy.create_node("arm_controller", context=context)
+        self.held, self.following = Held(), Following()
+        self.called, self.answer = [], threading.Event()
+        self.answer.set()
+        for name in (*MODES, "arm", "disarm", "clear_fault"):
+            self.node.create_service(Trigger, f"~/{name}", self._trigger(name))
+        ArmServices(self.node, self.held)
+        self.action = FollowAction(self.node, self.following)
+        self.executor = SingleThreadedExecutor(context=context)
+        self.executor.add_node(self.node)
+        self.thread = threading.Thread(target=self.executor.spin, daemon=True)
+        self.thread.start()
+
+    def _trigger(self, name):
+        def answer(_, response):
+            self.answer.wait(60.0)
+            self.called.append(name)
+            response.success = name != "clear_fault"
+            response.message = f"{name}: done" if response.success else "the fault is still there"
+            return response
+
+        return answer
+
+    def close(self):
+        self.answer.set()
+        self.action.close()
+        self.executor.shutdown(5.0)
+        self.thread.join(5.0)
+        self.node.destroy_node()
+
+
+@pytest.fixture
+def controller(peer):
+    controller = Node(peer.context)
+    yield controller
+    controller.close()
+
+
+@pytest.fixture
+def client(peer, controller):
+    """Beside a node that nobody spins meanwhile, as in a script."""
+    with ArmClient(peer.node, timeout=30.0) as client:
+        yield client
+
+
+def in_background(work):
+    """Start work in a thread; return it and a list for what it raises."""
+    raised = []
+
+    def run():
+        try:
+            work()
+        except RbdynError as error:
+            raised.append(str(error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread, raised
+
+
+def test_triggers_in_the_words_of_the_node(client, controller):
+    assert client.arm() == "arm: done"
+    assert [client.set_mode(mode) for mode in MODES] == [f"{mode}: done" for mode in MODES]
+    assert client.disarm() == "disarm: done"
+    with pytest.raises(RbdynError) as error:
+        client.clear_fault()
+    assert str(error.value) == "the fault is still there"
+    assert controller.called == ["arm", *MODES, "disarm", "clear_fault"]
+    with pytest.raises(RbdynError) as error:
+        client.set_mode("gravty")
+    assert str(error.value) == (
+        "there is no mode 'gravty' (did you mean 'gravity'?); there are idle, gravity, hold, "
+        "computed_torque, impedance"
+    )
+
+
+def test_efforts_by_name(client, controller):
+    arm, held = controller.held.arm, controller.held
+    g = arm.twin().gravity_effort(held.qpos, np.empty(8))
+    found = client.gravity_effort()
+    assert found == dict(zip(arm.names, g.tolist(), strict=True))
+    assert (found.stamp_ns, found.model_sha256) == (STAMP, arm.sha256)
+    assert client.gravity_effort(as_command=True) == dict.fromkeys(arm.names, 0.0)
+    at = {"panda_joint3": 0.2, "panda_joint2": 0.1}
+    found = client.gravity_effort(at)
+    qpos = held.qpos.copy()
+    qpos[[2, 1]] = 0.2, 0.1
+    g = arm.twin().gravity_effort(qpos, np.empty(8))
+    assert found == {"panda_joint3": g[2], "panda_joint2": g[1]}
+
+
+def test_every_argument_arrives(client, controller, monkeypatch):
+    """What is asked is compared by field; the numbers are those of test_arm_services."""
+    asked = []
+
+    def call(kind, name, request):
+        fields = kind.Request.get_fields_and_field_types()
+        values = {field: getattr(request, field) for field in fields}
+        asked.append((name, {k: v if isinstance(v, bool) else list(v) for k, v in values.items()}))
+        raise RbdynError(())
+
+    monkeypatch.setattr(client._caller, "call", call)
+    p, v, a = ({"a": n + 0.5, "b": n + 0.75} for n in (1.0, 2.0, 3.0))
+    late = dict(reversed(v.items()))
+    flags = {"include_friction": True, "as_command": True}
+    for work in (
+        lambda: client.inverse_dynamics(a, p, late, include_gravity=False, **flags),
+        lambda: client.inverse_dynamics(a),
+        lambda: client.computed_torque(
+            p, late, a, position=a, velocity=p, stiffness=v, damping=late, clamp=True, **flags
+        ),
+    ):
+        with pytest.raises(RbdynError):
+            work()
+    P, V, A = [1.5, 1.75], [2.5, 2.75], [3.5, 3.75]
+    state = {"name": ["a", "b"], "position": P, "velocity": V, "use_current_state": False}
+    inverse = "get_inverse_dynamics"
+    assert asked[0] == (inverse, state | {"acceleration": A, "include_gravity": False} | flags)
+    nothing = {"position": [], "velocity": [], "use_current_state": True}
+    nothing |= {"include_friction": False, "as_command": False, "include_gravity": True}
+    assert asked[1] == (inverse, {"name": ["a", "b"], "acceleration": A} | nothing)
+    wanted = {"desired_position": P, "desired_velocity": V, "desired_acceleration": A}
+    wanted |= {"position": A, "velocity": P, "stiffness": V, "damping": V, "clamp": True}
+    assert asked[2] == ("get_computed_torque", state | wanted | flags)
+
+
+def test_efforts_tell_of_saturation(client):
+    found = client.computed_torque({"panda_joint1": 50.0}, clamp=True)
+    assert found == {"panda_joint1": 20.0}
+    assert found.saturated
+
+
+def test_refusals_are_raised_in_the_words_of_the_service(client):
+    with pytest.raises(RbdynError, match=r"there is no joint 'panda_joint9' \(did you mean"):
+        client.gravity_effort({"panda_joint9": 0.0})
+    with pytest.raises(RbdynError, match="there are values of velocity though use_current_state"):
+        client.inverse_dynamics(velocity={"panda_joint1": 0.0})
+    with pytest.raises(RbdynError) as error:
+        client.inverse_dynamics({"panda_joint1": 0.0}, {"panda_joint2": 0.0})
+    assert str(error.value) == (
+        "acceleration is of the joints panda_joint1; the others are of panda_joint2"
+    )
+
+
+def test_a_payload(client, controller):
+    sha256 = client.set_payload("panda_hand", 2, (0.1, 0, 0.3), (1, 2, 2.5, 0.1, 0.2, 0.3))
+    assert sha256 == controller.held.arm.sha256
+    payload = controller.held.arm.payloads["panda_hand"]
+    assert payload == (2.0, (0.1, 0.0, 0.3), (1.0, 2.0, 2.5, 0.1, 0.2, 0.3))
+    with pytest.raises(RbdynError, match="the mass of the payload is -1 kg"):
+        client.set_payload("panda_hand", -1.0)
+
+
+def test_a_service_that_is_not_there_or_does_not_answer(peer, controller):
+    with ArmClient(peer.node, "elsewhere", timeout=0.05) as client:
+        with pytest.raises(RbdynError) as error:
+            client.arm()
+        assert str(error.value) == "there is no service elsewhere/arm; is its node running?"
+        with pytest.raises(RbdynError, match="there is no action elsewhere/follow_joint_traj"):
+            client.follow(Path([0.0], [[1.0, 2.0]]), ("lift", "turn"))
+    with ArmClient(peer.node, timeout=30.0) as client:
+        client.arm()
+        controller.answer.clear()
+        client._caller._timeout = 0.05  # the service is found, so this is the wait for an answer
+        with pytest.raises(RbdynError) as error:
+            client.arm()
+        assert str(error.value) == "the service arm_controller/arm did not answer in 0.05 s"
+        controller.answer.set()
+        client._caller._timeout = 30.0
+        assert client.disarm() == "disarm: done"  # not the late answer of arm
+
+
+def test_from_a_callback_of_a_node_that_is_spun_by_one_thread(peer, client):
+    said = []
+
+    def on_timer():
+        timer.cancel()
+        said.append(client.arm())
+
+    timer = peer.node.create_timer(0.001, on_timer)
+    peer.until(lambda: said)
+    assert said == ["arm: done"]
+
+
+def test_from_several_threads(client):
+    said = []
+    threads = [
+        threading.Thread(target=lambda m=mode: said.append(client.set_mode(m)))
+        for mode in MODES * 4
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60.0)
+    assert sorted(said) == sorted(f"{mode}: done" for mode in MODES * 4)
+
+
+def path():
+    return Path([0.0, 0.5, 2.0], [[0.0, 0.0], [0.5, 0.1], [1.0, 0.25]], np.ones((3, 2)))
+
+
+def test_a_path_becomes_a_message():
+    message = path_message(path(), ("lift", "turn"))
+    assert message.joint_names == ["lift", "turn"]
+    assert [list(p.positions) for p in message.points] == [[0.0, 0.0], [0.5, 0.1], [1.0, 0.25]]
+    times = [(p.time_from_start.sec, p.time_from_start.nanosec) for p in message.points]
+    assert times == [(0, 0), (0, 500_000_000), (2, 0)]
+    assert [list(p.velocities) for p in message.points] == [[1.0, 1.0]] * 3
+    assert all(len(p.accelerations) == 0 for p in message.points)
+    straight = path_message(Path([0.0, 1.0], [[0.0], [1.0]]), ("lift",))
+    assert all(len(p.velocities) == 0 for p in straight.points)
+    quintic = Path([0.0, 1.0], [[0.0], [1.0]], [[0.0], [0.0]], [[0.5], [0.0]])
+    assert list(path_message(quintic, ("lift",)).points[0].accelerations) == [0.5]
+    with pytest.raises(RbdynError, match="the path is of 2 joints, and 1 names are given"):
+        path_message(path(), ("lift",))
+
+
+def test_following_to_the_end(peer, client, controller):
+    arm = controller.following
+    thread, raised = in_background(lambda: client.follow(path(), ("lift", "turn")))
+    peer.until(lambda: arm.taken)
+    assert thread.is_alive()
+    arm.arrive()
+    thread.join(30.0)
+    assert (thread.is_alive(), raised) == (False, [])
+
+
+def test_what_ends_a_trajectory_is_raised(peer, client, controller):
+    arm = controller.following
+    tolerance = {"path_tolerance": {"turn": 0.5}, "goal_tolerance": {"lift": 0.1}}
+    work = lambda: client.follow(path_message(path(), ("lift", "turn")), **tolerance)  # noqa: E731
+    thread, raised = in_background(work)
+    peer.until(lambda: arm.taken)
+    arm.change(actual=np.full((2, 2), 0.75))
+    thread.join(30.0)
+    assert raised == ["the position of joint 'turn' is 0.75 off; path_tolerance allows 0.5"]
+    arm.why = "joint 'lift' is beyond its limit"
+    thread, raised = in_background(work)
+    thread.join(30.0)
+    assert raised == ["joint 'lift' is beyond its limit"]
+
+
+class Interrupted(BaseException):
+    """What Ctrl-C is like where rclpy leaves it alone."""
+
+
+def test_an_interrupt_while_it_follows_cancels_the_goal(peer, client, controller, monkeypatch):
+    arm = controller.following
+    real = caller.Conversation._next
+
+    def interrupted(conversation):
+        what, came = real(conversation)
+        if what == "feedback":
+            raise Interrupted
+        return what, came
+
+    monkeypatch.setattr(caller.Conversation, "_next", interrupted)
+    with pytest.raises(Interrupted):
+        client.follow(path(), ("lift", "turn"))
+    peer.until(lambda: arm.stops == 1)
+
+
+def test_a_node_that_falls_silent_while_it_follows(peer, client, controller):
+    arm, silent = controller.following, threading.Event()
+    real, arm.progress = arm.progress, lambda: (silent.is_set() and thread.join(30.0), real())[1]
+    client._caller._timeout = 0.5
+    thread, raised = in_background(lambda: client.follow(path(), ("lift", "turn")))
+    peer.until(lambda: arm.taken)
+    silent.set()
+    thread.join(30.0)
+    assert raised == ["the action arm_controller/follow_joint_trajectory did not answer in 0.5 s"]
+    peer.until(lambda: arm.stops == 1)  # cancelled, once it listens again
+
+
+def test_closing_cancels_the_goal_and_lets_follow_raise(peer, client, controller):
+    arm = controller.following
+    thread, raised = in_background(lambda: client.follow(path(), ("lift", "turn")))
+    peer.until(lambda: arm.taken)
+    client.close()
+    thread.join(30.0)
+    assert raised == ["the client is closed; the goal is cancelled"]
+    peer.until(lambda: arm.stops == 1)
+
+
+def test_closing_before_the_goal_is_accepted_cancels_it_still(peer, client, controller):
+    arm, closer = controller.following, threading.Thread(target=client.close)
+    real, arm.follow = arm.follow, lambda message: (closer.start(), real(message))[1]
+    thread, raised = in_background(lambda: client.follow(path(), ("lift", "turn")))
+    thread.join(30.0)
+    closer.join(30.0)
+    assert raised == ["the client is closed; the goal is cancelled"]
+    peer.until(lambda: arm.stops == 1)
+
+
+def test_an_interrupt_in_a_with_block_has_cancelled_when_it_leaves(peer, controller, monkeypatch):
+    """Closing right behind it must not overtake the cancel."""
+    real = caller.Conversation._next
+
+    def interrupted(conversation):
+        if real(conversation)[0] == "feedback":
+            raise Interrupted
+        return "feedback", None
+
+    monkeypatch.setattr(caller.Conversation, "_next", interrupted)
+    with pytest.raises(Interrupted), ArmClient(peer.node, timeout=30.0) as client:
+        client.follow(path(), ("lift", "turn"))
+    peer.until(lambda: controller.following.stops == 1)
+
+
+def test_closing_lets_a_call_raise_that_waits(peer, client, controller):
+    client.arm()
+    controller.answer.clear()
+    thread, raised = in_background(client.disarm)
+    peer.until(lambda: len(client._caller._waking) == 1)
+    elsewhere = ArmClient(peer.node, "elsewhere", timeout=600.0)
+    looking, unfound = in_background(elsewhere.arm)
+    peer.until(lambda: len(elsewhere._caller._waking) == 1)
+    for closed in (client, elsewhere):
+        closed.close()
+    thread.join(30.0)
+    looking.join(30.0)
+    assert (raised, unfound) == (["the client is closed"],) * 2
+
+
+def test_a_closed_client_says_so(client):
+    client.close()
+    client.close()
+    follow = lambda: client.follow(path(), ("lift", "turn"))  # noqa: E731
+    for work in (client.arm, client.gravity_effort, follow):
+        with pytest.raises(RbdynError, match=r"^the client is closed$"):
+            work()
+
+
+SENSELESS = [
+    (lambda c: c.set_mode(None), "there is no mode 'None'; there are idle"),
+    (lambda c: c.gravity_effort({"a": "abc"}), "position of a is 'abc'; a number is needed"),
+    (lambda c: c.gravity_effort([1.0]), "position is a list; numbers by name of joint are needed"),
+    (lambda c: c.gravity_effort({5: 1.0}), "a name in position is '5'; a text is needed"),
+    (lambda c: c.gravity_effort(as_command="no"), "as_command is 'no'; True or False is needed"),
+    (lambda c: c.set_payload(5, 1.0), "the link is '5'; a text is needed"),
+    (lambda c: c.set_payload("hand", None), "the mass is 'None'; a number is needed"),
+    (lambda c: c.set_payload("hand", 1.0, (0.0, 1.0)), "com has 2 numbers; 3 are needed"),
+    (lambda c: c.set_payload("hand", 1.0, 7), "com is '7'; 3 numbers are needed"),
+    (lambda c: c.follow(None), "a NoneType is no trajectory: give a message or a path"),
+    (lambda c: c.follow(path(), ("lift", None)), "the name of a joint is 'None'; a text is"),
+    (
+        lambda c: c.follow(Path([0.0, 2.0**31], [[0.0], [1.0]]), ("lift",)),
+        "the path takes 2.14748e+09 s; a message can say less than 2147483647 s",
+    ),
+    (
+        lambda c: c.follow(path(), ("lift", "turn"), {"lift": [1.0]}),
+        "path_tolerance of lift is '[1.0]'; a number is needed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("work", "why"), SENSELESS)
+def test_what_no_message_can_hold(client, work, why):
+    with pytest.raises(RbdynError) as error:
+        work(client)
+    assert str(error.value).startswith(why)
+
+
+def test_a_name_that_is_none(peer):
+    with ArmClient(peer.node, "no name!") as client, pytest.raises(RbdynError, match="no name"):
+        client.arm()
+
+
+def test_the_status_of_success_is_that_of_the_message():
+    assert SUCCEEDED == GoalStatus.STATUS_SUCCEEDED
+
+
+def test_without_the_packages_it_says_what_is_missing(client, monkeypatch):
+    def missing(*_):
+        raise ImportError("missing")
+
+    monkeypatch.setattr(arm_client, "own_services", missing)
+    with pytest.raises(RbdynError) as error:
+        client.gravity_effort()
+    assert str(error.value) == "rbdyn_interfaces is not installed; its GetGravityEffort is needed"
+    monkeypatch.setattr(arm_client.importlib, "import_module", missing)
+    with pytest.raises(RbdynError, match="control_msgs is not installed; its action is needed"):
+        client.follow(path(), ("lift", "turn"))
+
+
+def test_following_with_a_real_controller_and_arm(simulate, control, peer):
+    """Reached, cancelled, pushed aside by a trajectory of the topic, refused with its reason."""
+    urdf = find("ur5_robot.urdf")
+    pair = start_pair(simulate, control, peer, urdf, UR5_START, mode="computed_torque")
+    names = pair.arm.names
+    with ArmClient(peer.node, timeout=30.0) as client:
+        pair.arm_it("computed_torque")
+        place = pair.arm.rest()
+        there = place + 0.1
+
+        def follow(time, goal=there):
+            way = quintic([place, goal], [0.0, time])
+            return in_background(lambda: client.follow(way, names))
+
+        def ended(thread):
+            peer.until(lambda: not thread.is_alive(), 60.0)
+
+        thread, raised = follow(1.0)
+        ended(thread)
+        assert raised == []
+        assert np.abs(pair.arm.position - there).max() < 5e-3
+        place, there = there, place
+
+        thread, raised = follow(20.0, there)
+        peer.until(lambda: pair.arm.speed > 5e-3)
+        aside = path_message(quintic([pair.arm.position] * 2, [0.0, 0.1]), names)
+        peer.publisher(JointTrajectory, f"{pair.node}/joint_trajectory").publish(aside)
+        ended(thread)
+        assert raised == ["another trajectory took its place"]
+
+        place = pair.arm.rest()
+        thread, raised = follow(1.0, place + 2.0)
+        ended(thread)
+        assert "has joint 'elbow_joint' at 3.49" in raised[0]
+
+        thread, raised = follow(20.0, place + 0.1)
+        peer.until(lambda: pair.arm.speed > 5e-3)
+        closed = threading.Thread(target=client.close)
+        closed.start()
+        ended(closed)
+        assert raised == ["the client is closed; the goal is cancelled"]
+        assert np.abs(pair.arm.rest() - place).max() < 0.09  # it holds where it was then
+    pair.until_said("computed_torque", "armed")
+    pair.end_well()

@@ -1,0 +1,215 @@
+"""Whatever goes wrong, an armed arm ends as documented: at rest, seen in the simulator."""
+
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not installed")
+
+from arm_pair import UR5_START, Relay, start_pair
+from rclpy.time import Time
+from sensor_msgs.msg import JointState
+from support.robots import find
+
+ERROR = 2
+NAN = float("nan")
+
+
+@pytest.fixture
+def relayed(simulate, control, peer):
+    """A UR5 and its controller; between them stands the test, which changes states."""
+    relay = Relay(peer)
+    relay.change = turned_round
+    remap = {"joint_states": "relayed_states"}
+    robot = find("ur5_robot.urdf")
+    # the age of states is the subject here; a relay in Python needs some of it
+    pair = start_pair(
+        simulate, control, peer, robot, UR5_START, 200, remap=remap, state_timeout=0.3
+    )
+    yield pair, relay
+    pair.end_well()
+    relay.close()
+
+
+def test_states_that_cannot_be_believed(relayed):
+    pair, relay = relayed
+    for fault in (one_that_is_nan, nan_for_ever, stamps_that_jump, garbage, gone):
+        pair.arm_it()  # the order of the joints is their reverse, and nothing is wrong
+        pair.push("tool0", 0.0, 40.0, 10.0)
+        fault(pair, relay)
+        relay.change = turned_round
+        pair.do("disarm", "clear_fault")
+
+
+def turned_round(state, **others):
+    """Return the same state with its joints in reverse order, or with other values."""
+    fields = {name: list(getattr(state, name)) for name in ("name", "position", "velocity")}
+    fields = fields | {"effort": list(state.effort)} | others
+    return JointState(header=state.header, **{k: v[::-1] for k, v in fields.items()})
+
+
+def ends(pair, fault, ending):
+    """It ends like that, at rest, says so everywhere, and is not armed again by itself."""
+    pair.until_said(f"fault {fault}", ending)
+    place = pair.arm.rest()
+    commands = pair.commands_in(0.3)
+    assert (commands > 0) == (ending != "silent")
+    assert np.abs(pair.arm.position - place).max() < 1e-3
+    level, message, values = pair.report()
+    assert (level, values["fault"], values["armed"]) == (ERROR, fault, "True")
+    assert ending in message
+    assert "; clear_fault first" in pair.ask("arm")
+    assert "; clear_fault first" in pair.ask("hold")
+
+
+def one_that_is_nan(pair, relay):
+    spoilt = []
+
+    def once(state):
+        if spoilt:
+            return turned_round(state)
+        spoilt.append(state)
+        return turned_round(state, velocity=[NAN, *state.velocity[1:]])
+
+    relay.change = once
+    ends(pair, "finite", "holding")
+
+
+def nan_for_ever(pair, relay):
+    relay.change = lambda state: turned_round(state, position=[NAN] * len(state.name))
+    ends(pair, "finite", "silent")
+    relay.change = turned_round
+    pair.arm.wait(0.3)
+    assert pair.said[-1].endswith("silent")  # states that are good again wake nothing
+
+
+def stamps_that_jump(pair, relay):
+    for seconds in (5.0, -5.0):
+        relay.change = lambda state: later(turned_round(state), seconds)  # noqa: B023
+        ends(pair, "clock", "holding")
+        pair.do("disarm", "clear_fault")
+        pair.arm_it()
+    relay.change = turned_round  # a jump once more, on the way back
+    ends(pair, "clock", "holding")
+
+
+def later(state, seconds):
+    stamp = Time.from_msg(state.header.stamp).nanoseconds + int(seconds * 1e9)
+    state.header.stamp = Time(nanoseconds=stamp).to_msg()
+    return state
+
+
+def garbage(pair, relay):
+    """Somebody else publishes on the same topic."""
+    publisher = pair.peer.publisher(JointState, "relayed_states")
+    for _ in range(5):  # of another device: nothing comes of it
+        publisher.publish(JointState(name=["nobody"], position=[NAN]))
+    pair.arm.wait(0.1)
+    assert pair.said[-1] == "gravity; armed"
+    some = JointState(name=pair.arm.names[:3], position=[0.0] * 3, velocity=[0.0] * 3)
+    pair.peer.insist(publisher, some, lambda: "fault" in pair.said[-1])
+    assert "joint 'wrist_1_joint' is missing; it names" in pair.said[-1]
+    ends(pair, "names", "holding")
+    pair.peer.node.destroy_publisher(publisher)
+
+
+def gone(pair, relay):
+    """The link breaks both ways: the controller falls silent, the arm's watchdog holds it."""
+    before = pair.arm.position
+    assert pair.peer.set_parameters({"faults.link_loss": True}) == [""]
+    pair.until_said("fault age", "silent")
+    assert pair.peer.set_parameters({"faults.link_loss": False}) == [""]
+    ends(pair, "age", "silent")
+    assert np.abs(pair.arm.position - before).max() < 0.5
+
+
+def test_names_in_another_order_than_values_all_of_a_sudden(relayed):
+    """Where the joints seem to jump to is no place to control them by: silence is the end."""
+    pair, relay = relayed
+    pair.arm_it()
+    pair.push("tool0", 0.0, 40.0, 10.0)
+    first = len(pair.arm.rows)
+    relay.change = lambda state: turned_round(state, name=state.name[::-1])
+    pair.arm.wait(1.0)
+    # it moved at less than 0.5 rad/s; held up where it was it becomes no faster than its limit
+    assert max(np.abs(row[2]).max() for row in pair.arm.rows[first:]) < 3.15
+    ends(pair, "velocity", "silent")
+
+
+def test_limits_targets_and_ends(simulate, control, peer, tmp_path):
+    robot = find("ur5_robot.urdf")
+    pair = start_pair(simulate, control, peer, robot, UR5_START, 500, tracking_tolerance=0.03)
+    for fault in (far_from_its_target, pause, limit_at_speed, too_fast):
+        pair.arm_it()
+        fault(pair)
+        pair.do("disarm", "clear_fault")
+        peer.trigger("simulator/reset")  # beyond its limits it is not armed again
+    it_dies(pair)
+
+    # another one takes over, which takes the arm for twice as heavy as it is
+    heavy = tmp_path / "heavy.urdf"
+    masses = r'(<mass value=")([^"]*)'
+    twice = re.sub(masses, lambda m: f"{m[1]}{2.0 * float(m[2])}", robot.read_text())
+    heavy.write_text(twice)
+    seen = len(pair.said)
+    pair.controller = control(heavy, mode="hold")
+    peer.until(lambda: len(pair.said) > seen)
+    why = "no state of the arm came yet"
+    while "no state" in why:
+        why = pair.ask("arm")
+    assert re.search(r"joint 'shoulder_lift_joint' measures .* where the model needs ", why)
+    assert "Is it the right model, mounting and payload?" in why
+    assert pair.commands_in(0.3) == 0
+    assert pair.said[-1] == "hold; disarmed"
+    pair.end_well()
+
+
+def far_from_its_target(pair):
+    pair.do("hold")
+    pair.push("tool0", 0.0, 150.0, 0.0)
+    ends(pair, "tracking", "holding")
+
+
+def pause(pair):
+    """Simulated time stands: the same state comes again and again, and becomes too old."""
+    pair.peer.pause(True)
+    pair.until_said("fault age", "silent")
+    pair.peer.pause(False)
+    ends(pair, "age", "silent")
+
+
+def too_fast(pair):
+    """At 0.1 of its 3.15 rad/s; limits are not relaxed again."""
+    assert tighten(pair, velocity_scale=0.1, effort_scale=0.9) == ["", ""]
+    relaxed, higher = tighten(pair, velocity_scale=0.5, effort_scale=1.0)
+    assert "can be tightened, never relaxed: allowed is above 0 and at most 0.1" in relaxed
+    assert "can be tightened, never relaxed: allowed is above 0 and at most 0.9" in higher
+    pair.push("tool0", 0.0, 60.0, 0.0)
+    ends(pair, "velocity", "holding")
+    values = pair.reports[-1][2]
+    assert (values["velocity_scale"], values["effort_scale"]) == ("0.1", "0.9")
+
+
+def limit_at_speed(pair):
+    """The elbow is at 1.4 rad of 3.14: an inset puts the limit 0.02 rad before it."""
+    assert tighten(pair, position_inset=1.72) == [""]
+    assert "never relaxed: allowed is at least 1.72" in tighten(pair, position_inset=0.0)[0]
+    pair.push("forearm_link", 0.0, 0.0, -60.0)
+    ends(pair, "position", "holding")
+
+
+def tighten(pair, **values):
+    return pair.peer.set_parameters(values, node=pair.node)
+
+
+def it_dies(pair):
+    """Killed in motion, the controller sends nothing more: the arm's watchdog holds the arm."""
+    pair.arm_it()
+    pair.push("tool0", 0.0, 10.0, 0.0)
+    pair.controller.kill()
+    pair.arm.wait(0.15)  # command_timeout is 0.1 s
+    place = pair.arm.rest()
+    pair.arm.wait(0.5)
+    assert np.abs(pair.arm.position - place).max() < 1e-3

@@ -1,0 +1,64 @@
+"""Gravity compensation over DDS: arms float, give way, come to rest, and stay where they are."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not installed")
+
+from arm_pair import PANDA_START, SEVEN_START, UR5_START, start_pair
+from support.robots import find
+
+SEVEN = Path(__file__).parents[2] / "config/robots/seven_dof_arm.urdf"
+
+#: robot: where it starts, rate of its states [Hz], link that is pushed, force on it [N], how long
+#: it floats [s]. Forces are so large that a joint turns by half a radian or so.
+ROBOTS = {
+    "ur5_robot.urdf": (UR5_START, 1000, "tool0", (0.0, 60.0, 20.0), 10.0),
+    "panda.urdf": (PANDA_START, 500, "panda_hand", (10.0, 12.0, 0.0), 3.0),
+    "seven_dof_arm.urdf": (SEVEN_START, 1000, "wrist", (0.0, 60.0, 0.0), 3.0),
+    "ur5_gripper.urdf": (UR5_START, 500, "tool0", (0.0, 60.0, 20.0), 3.0),
+}
+
+
+@pytest.mark.parametrize("name", ROBOTS, ids=[name.removesuffix(".urdf") for name in ROBOTS])
+def test_it_floats(simulate, control, peer, name):
+    start, rate, link, force, duration = ROBOTS[name]
+    urdf = SEVEN if name == SEVEN.name else find(name)
+    pair = start_pair(simulate, control, peer, urdf, start, rate, gravity_damping=5.0)
+    arm = pair.arm
+    pair.arm_it()
+    before = arm.position
+    rows = arm.wait(1.0)
+    assert farthest(rows, before) < 1e-3
+
+    # pushed, it gives way, which no arm does that nobody drives: the simulator would hold it
+    pair.push(link, *force)
+    ended = arm.wait(0.1)[-1][0]
+    fastest = max(np.abs(row[2]).max() for row in arm.rows)
+    moved = np.abs(arm.position - before).max()
+    # a speed v decays to v exp(-5 t): 2 s are enough for every v below 1e-3 exp(10) = 22 rad/s
+    peer.until(lambda: arm.time > ended + 2.0)
+    still = max(row[0] for row in arm.rows if np.abs(row[2]).max() >= 1e-3) - ended
+    assert still < 2.0
+    assert moved > 0.05
+
+    # the model is exact: what remains are rounding, and at most 1e-3 rad/s that decays in 0.2 s
+    there = arm.position
+    drift = farthest(arm.wait(duration), there)
+    print(
+        f"{name} at {rate} Hz: pushed by {moved:.2f} rad at up to {fastest:.2f} rad/s, at rest "
+        f"after {still:.2f} s; drift {1e3 * drift:.2g} mrad in {duration:g} s"
+    )
+    assert drift < 1e-3
+    level, message, values = pair.report()
+    assert (level, message, values["armed"]) == (0, "gravity; armed", "True")
+    pair.end_well()
+    assert "ended while armed; the arm is left to itself" in pair.controller.text()
+
+
+def farthest(rows, place):
+    """Return how far from a place the arm was."""
+    return np.abs(np.array([row[1] for row in rows]) - place).max()

@@ -1,0 +1,89 @@
+"""The life of the controller's process: transitions, the robot from a topic, bad starts, ends."""
+
+import signal
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not installed")
+
+from arm_pair import UR5_START, Pair, start_arm
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from support.robots import find
+
+EMPTY = "''"  # to ROS
+
+
+def test_its_life(simulate, control, peer):
+    """It reads the robot that the simulator publishes; each transition leaves the arm safe."""
+
+    def change(transition):
+        request = ChangeState.Request()
+        request.transition.id = transition
+        done = peer.call(ChangeState, "arm_controller/change_state", request).success
+        state = peer.call(GetState, "arm_controller/get_state", GetState.Request())
+        return done, state.current_state.label
+
+    simulator = start_arm(simulate, find("ur5_robot.urdf"), UR5_START, 250)
+    given = {"autostart": "false", "state_timeout": 1.0, "gravity_dampnig": 3.0}
+    controller = control(EMPTY, False, mode="gravity", **given)
+    controller.wait_for("waiting for the lifecycle transition configure")
+    simulator.wait_for("simulating '")
+    assert change(Transition.TRANSITION_CONFIGURE) == (True, "inactive")
+    controller.wait_for("there is no parameter 'gravity_dampnig'")
+    assert "gravity_damping" in controller.text()  # it says what may be meant
+    pair = Pair(simulator, controller, peer)
+    assert pair.said[-1] == "idle; disarmed"
+    assert pair.ask("arm").startswith("the mode is idle")
+    assert "no state of the arm came yet" in (pair.ask("gravity") or pair.ask("arm"))
+
+    for again in (False, True):
+        assert change(Transition.TRANSITION_ACTIVATE) == (True, "active")
+        pair.until_said("gravity; disarmed")
+        pair.arm_it()
+        assert pair.commands_in(0.3) > 0
+        if again:
+            break
+        assert change(Transition.TRANSITION_DEACTIVATE) == (True, "inactive")
+        pair.until_said("idle; disarmed")
+        pair.arm.wait(0.1)
+        assert pair.commands_in(0.3) == 0
+        assert change(Transition.TRANSITION_CLEANUP) == (False, "inactive")
+    place = pair.arm.position
+    controller.end_well()
+    assert "ended while armed; the arm is left to itself" in controller.text()
+    pair.arm.wait(0.2)
+    assert pair.commands_in(0.2) == 0
+    pair.arm.rest()
+    assert abs(pair.arm.position - place).max() < 1e-3
+    simulator.end_well()
+
+
+def test_bad_starts_say_why(control, tmp_path):
+    """Exit status 2 and one sentence each."""
+    robot = find("ur5_robot.urdf")
+    starts = [
+        (tmp_path / "none.urdf", {}, "none.urdf"),
+        (robot, {"required_sha256": "ab" * 32}, f"'required_sha256' demands {'ab' * 32}"),
+        (robot, {"state_timeout": 0.0}, "allowed is a number from 0.002 to 1"),
+        (robot, {"joints": "[elbow_jiont]"}, "there is no joint 'elbow_jiont'"),
+        (robot, {"impedance.frame": "tol0"}, "'tol0'"),
+        (robot, {"gravity": "[0, 0, -9.81]"}, "write every number with a point"),
+    ]
+    started = [control(urdf, False, **given) for urdf, given, _ in starts]
+    for controller, (_, _, words) in zip(started, starts, strict=True):
+        assert controller.process.wait(120.0) == 2, controller.text()
+        assert words in controller.text()
+        assert "rbdyn: " in controller.text()
+        assert "Traceback" not in controller.text()
+
+
+def test_an_end_while_it_starts(control):
+    """While it waits for a robot, and while it prepares."""
+    waiting = control(EMPTY, False)
+    waiting.wait_for("waiting for a robot on /robot_description")
+    waiting.end_well(signal.SIGTERM)
+    preparing = control(find("ur5_robot.urdf"), False)
+    preparing.wait_for("preparing")
+    preparing.end_well()

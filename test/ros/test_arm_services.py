@@ -1,0 +1,430 @@
+"""Efforts by joint name of a Panda: against Pinocchio, over DDS, and what is refused."""
+
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rbdyn_interfaces")
+
+import rclpy
+from arm_stand_ins import Held
+from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
+from rclpy.executors import SingleThreadedExecutor
+from support.pinocchio_twin import pin
+from support.robots import find
+
+from rbdyn_interfaces.srv import (
+    GetComputedTorque,
+    GetGravityEffort,
+    GetInverseDynamics,
+    SetPayload,
+)
+from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.ros import arm_services
+from rbdyn_ros.ros.arm_queries import ArmQueries
+from rbdyn_ros.ros.arm_services import ArmServices
+
+#: two engines, no inverse mass matrix: rounding only
+CLOSE = {"rtol": 0.0, "atol": 1e-10}
+
+
+class Twin:
+    """Pinocchio's Panda; its second finger, an ordinary joint there, is as the first."""
+
+    def __init__(self, payload=None):
+        self.model = pin.buildModelFromUrdf(str(find("panda.urdf")))
+        if payload:
+            frame = self.model.frames[self.model.getFrameId("panda_hand")]
+            self.model.appendBodyToJoint(frame.parentJoint, payload, frame.placement)
+        self.data = self.model.createData()
+
+    def inverse(self, qpos, qvel, qacc):
+        rows = [np.append(row, row[-1]) for row in (qpos, qvel, qacc)]
+        tau = pin.rnea(self.model, self.data, *rows)
+        return np.append(tau[:7], tau[7] + tau[8])
+
+
+@pytest.fixture
+def held():
+    return Held()
+
+
+@pytest.fixture
+def robot(peer, held):
+    node = rclpy.create_node("arm", context=peer.context)
+    executor = SingleThreadedExecutor(context=peer.context)
+    executor.add_node(node)
+    ArmServices(node, held)
+    thread = threading.Thread(target=executor.spin, daemon=True)
+    thread.start()
+    yield held
+    executor.shutdown(5.0)
+    thread.join(5.0)
+    node.destroy_node()
+
+
+def answered(peer, kind, service, **fields):
+    answer = peer.call(kind, f"/arm/{service}", kind.Request(**fields))
+    assert (answer.success, answer.message) == (True, "")
+    return answer
+
+
+def test_all_joints_as_measured(peer, robot):
+    g = Twin().inverse(robot.qpos, 0 * robot.qpos, 0 * robot.qpos)
+    answer = answered(peer, GetGravityEffort, "get_gravity_effort", use_current_state=True)
+    assert tuple(answer.name) == robot.arm.names
+    np.testing.assert_allclose(answer.effort, g, **CLOSE)
+    assert answer.model_sha256 == robot.arm.m.sha256() == robot.arm.sha256
+    assert (answer.stamp.sec, answer.stamp.nanosec) == (5, 7)
+
+
+def test_named_joints_elsewhere_in_another_order(peer, robot):
+    """The others are as measured; velocity and acceleration that are not given are zeros."""
+    names = ["panda_joint4", "panda_joint2"]
+    k = [robot.arm.names.index(name) for name in names]
+    qpos, qvel, qacc = robot.qpos.copy(), robot.qvel.copy(), np.zeros(8)
+    qpos[k], qvel[k], qacc[k] = [-1.2, 0.3], [0.5, -0.7], [2.0, 3.0]
+    asked = {"name": names, "position": [-1.2, 0.3], "acceleration": [2.0, 3.0]}
+    answer = answered(
+        peer,
+        GetInverseDynamics,
+        "get_inverse_dynamics",
+        velocity=[0.5, -0.7],
+        include_gravity=True,
+        **asked,
+    )
+    assert list(answer.name) == names
+    np.testing.assert_allclose(answer.effort, Twin().inverse(qpos, qvel, qacc)[k], **CLOSE)
+    answer = answered(peer, GetInverseDynamics, "get_inverse_dynamics", **asked)
+    qvel[k] = 0.0
+    rest = Twin().inverse(qpos, 0 * qvel, 0 * qvel)
+    expected = Twin().inverse(qpos, qvel, qacc) - rest
+    np.testing.assert_allclose(answer.effort, expected[k], **CLOSE)
+
+
+def test_friction_and_what_the_robot_adds_itself(peer, robot):
+    kind, service = GetInverseDynamics, "get_inverse_dynamics"
+    plain = answered(peer, kind, service, use_current_state=True, include_gravity=True)
+    rough = answered(
+        peer, kind, service, use_current_state=True, include_gravity=True, include_friction=True
+    )
+    v = robot.qvel
+    friction = np.arange(1.0, 9.0) * v + 0.5 * np.tanh(v / 0.01)
+    np.testing.assert_allclose(np.subtract(rough.effort, plain.effort), friction, **CLOSE)
+    command = answered(
+        peer, kind, service, use_current_state=True, include_gravity=True, as_command=True
+    )
+    g = Twin().inverse(robot.qpos, 0 * v, 0 * v)
+    np.testing.assert_allclose(np.subtract(plain.effort, command.effort), g, **CLOSE)
+
+
+def test_computed_torque_with_the_gains_of_the_node_and_others(peer, robot):
+    names = list(robot.arm.names[:7])
+    wanted = np.linspace(-0.5, 0.5, 7)
+    asked = {"name": names, "desired_position": wanted.tolist(), "use_current_state": True}
+    asked |= {"desired_velocity": [0.1] * 7, "desired_acceleration": [0.2] * 7}
+    q, v = robot.qpos, robot.qvel
+    for stiffness, damping, extra in (
+        (400.0, 40.0, {}),
+        (9.0, 40.0, {"stiffness": [9.0] * 7}),
+        (400.0, 6.0, {"damping": [6.0] * 7}),
+    ):
+        qacc = 0.2 + damping * (0.1 - v[:7]) + stiffness * (wanted - q[:7])
+        finger = -40.0 * v[7]  # is to come to rest where it is
+        expected = Twin().inverse(q, v, np.append(qacc, finger))[:7]
+        answer = answered(peer, GetComputedTorque, "get_computed_torque", **asked, **extra)
+        # efforts of thousands of N m, of which 1e-13 each
+        np.testing.assert_allclose(answer.effort, expected, rtol=1e-12, atol=1e-10)
+        assert answer.saturated == bool((np.abs(expected) > 20.0).any())
+
+
+def test_gains_of_some_joints_leave_the_others_theirs(held):
+    """Also those of joints that are not named, whose efforts act on the named ones."""
+    held.gains[1][:] = np.linspace(10.0, 24.0, 8)
+    names, wanted = ["panda_joint3", "panda_joint1"], [0.7, -0.7]
+    asked = {"name": names, "desired_position": wanted, "use_current_state": True}
+    request = GetComputedTorque.Request(**asked, stiffness=[30.0, 50.0], damping=[3.0, 5.0])
+    found = ArmQueries(held).computed_torque(request)
+    q, v = held.qpos, held.qvel
+    qacc = -held.gains[1] * v
+    qacc[2] = 30.0 * (0.7 - q[2]) - 3.0 * v[2]
+    qacc[0] = 50.0 * (-0.7 - q[0]) - 5.0 * v[0]
+    np.testing.assert_allclose(found.effort, Twin().inverse(q, v, qacc)[[2, 0]], **CLOSE)
+
+
+def test_friction_of_computed_torque_is_that_at_the_velocity_wanted(held):
+    """As the law sends it: a joint that is not named is to rest, where friction is none."""
+    queries, names = ArmQueries(held), ["panda_joint5", "panda_joint2"]
+    asked = {"name": names, "desired_position": [0.1, 0.2], "use_current_state": True}
+    for wanted in ([0.3, -0.004], []):
+        smooth, rough = (
+            queries.computed_torque(
+                GetComputedTorque.Request(**asked, desired_velocity=wanted, include_friction=it)
+            )
+            for it in (False, True)
+        )
+        v = np.array(wanted or [0.0, 0.0])
+        friction = np.array([5.0, 2.0]) * v + 0.5 * np.tanh(v / 0.01)
+        np.testing.assert_allclose(rough.effort - smooth.effort, friction, **CLOSE)
+
+
+def test_clamped_last_of_all(peer, robot):
+    """First the robot's own part is taken away, then it is clamped."""
+    names = ["panda_joint2"]
+    asked = {"name": names, "use_current_state": True, "as_command": True, "clamp": True}
+    asked |= {"stiffness": [0.0], "damping": [0.0]}
+    robot.qvel[:] = 0.0
+    there = robot.qpos[[1]].tolist()
+    g = Twin().inverse(robot.qpos, 0 * robot.qvel, 0 * robot.qvel)[1]
+    robot.effort_limits[:] = abs(g) / 2.0
+    kind, service = GetComputedTorque, "get_computed_torque"
+    answer = answered(peer, kind, service, **asked, desired_position=there)
+    np.testing.assert_allclose(answer.effort, [0.0], **CLOSE)
+    assert not answer.saturated
+    answer = answered(
+        peer, kind, service, **asked, desired_position=there, desired_acceleration=[1e6]
+    )
+    assert list(answer.effort) == [abs(g) / 2.0]
+    assert answer.saturated
+    asked["clamp"] = False
+    answer = answered(
+        peer, kind, service, **asked, desired_position=there, desired_acceleration=[-1e6]
+    )
+    assert answer.effort[0] < -1e3
+    assert answer.saturated
+
+
+BODY = Inertia(m=2.0, com=Vector3(x=0.1, z=0.3), ixx=1.0, ixy=0.1, ixz=0.2, iyy=2.0, iyz=0.3)
+BODY.izz = 2.5
+MOMENTS = np.array([[1.0, 0.1, 0.2], [0.1, 2.0, 0.3], [0.2, 0.3, 2.5]])
+
+
+def test_a_payload_counts_by_service_and_by_topic(peer, robot):
+    sha256 = robot.arm.sha256
+    loaded = Twin(pin.Inertia(2.0, np.array([0.1, 0.0, 0.3]), MOMENTS))
+    zeros = np.zeros(8)
+    answer = peer.call(
+        SetPayload, "/arm/set_payload", SetPayload.Request(link="panda_hand", inertia=BODY)
+    )
+    assert (answer.success, answer.message, answer.model_sha256) == (True, "", sha256)
+    found = answered(peer, GetInverseDynamics, "get_inverse_dynamics", use_current_state=True)
+    expected = loaded.inverse(robot.qpos, robot.qvel, zeros)
+    expected -= loaded.inverse(robot.qpos, zeros, zeros)
+    np.testing.assert_allclose(found.effort, expected, **CLOSE)
+    # what the arm compensates of itself is without the payload
+    found = answered(
+        peer, GetGravityEffort, "get_gravity_effort", use_current_state=True, as_command=True
+    )
+    expected = loaded.inverse(robot.qpos, zeros, zeros) - Twin().inverse(robot.qpos, zeros, zeros)
+    np.testing.assert_allclose(found.effort, expected, **CLOSE)
+    message = InertiaStamped()
+    message.header.frame_id = "panda_hand"  # mass 0 takes it away
+    publisher = peer.publisher(InertiaStamped, "/arm/payload")
+    peer.insist(publisher, message, lambda: not robot.arm.payloads)
+    found = answered(peer, GetGravityEffort, "get_gravity_effort", use_current_state=True)
+    g = Twin().inverse(robot.qpos, zeros, zeros)
+    np.testing.assert_allclose(found.effort, g, **CLOSE)
+
+
+def test_a_refused_payload(peer, robot, capfd):
+    request = SetPayload.Request(link="panda_hnad", inertia=BODY)
+    answer = peer.call(SetPayload, "/arm/set_payload", request)
+    assert not answer.success
+    assert answer.message.startswith("there is no frame 'panda_hnad' (did you mean")
+    assert answer.model_sha256 == robot.arm.sha256
+    message = InertiaStamped(inertia=BODY)
+    message.header.frame_id = "panda_hnad"
+    publisher = peer.publisher(InertiaStamped, "/arm/payload")
+    heard = ""
+
+    def told():
+        nonlocal heard
+        heard += "".join(capfd.readouterr())
+        return "a message of ~/payload was refused: there is no frame 'panda_hnad'" in heard
+
+    peer.insist(publisher, message, told)
+    assert robot.arm.payloads == {}
+
+
+def test_a_refusal_answers_with_the_model_alone(peer, robot):
+    kind = GetGravityEffort
+    answer = peer.call(kind, "/arm/get_gravity_effort", kind.Request(name=["panda_joint9"]))
+    assert not answer.success
+    assert answer.message.startswith("there is no joint 'panda_joint9' (did you mean 'panda_joint")
+    assert answer.model_sha256 == robot.arm.sha256
+    assert len(answer.name) == len(answer.effort) == answer.stamp.sec == 0
+
+
+def test_without_own_types_the_topic_stays(peer, held, monkeypatch, capfd):
+    def missing():
+        raise ImportError("rbdyn_interfaces")
+
+    monkeypatch.setattr(arm_services, "own_services", missing)
+    node = rclpy.create_node("bare", context=peer.context)
+    peer.executor.add_node(node)
+    ArmServices(node, held)
+    assert "rbdyn_interfaces is not installed: the services" in "".join(capfd.readouterr())
+    message = InertiaStamped(inertia=BODY)
+    message.header.frame_id = "panda_hand"
+    publisher = peer.publisher(InertiaStamped, "/bare/payload")
+    peer.insist(publisher, message, lambda: held.arm.payloads)
+    assert dict(held.arm.payloads)["panda_hand"][:2] == (2.0, (0.1, 0.0, 0.3))
+    node.destroy_node()
+
+
+TWO = ["panda_joint1", "panda_joint2"]
+ALL = "panda_joint1, panda_joint2, panda_joint3, panda_joint4, panda_joint5, panda_joint6, "
+ALL += "panda_joint7, panda_finger_joint1"
+KINDS = {
+    "gravity_effort": GetGravityEffort,
+    "inverse_dynamics": GetInverseDynamics,
+    "computed_torque": GetComputedTorque,
+}
+REFUSED = [
+    (
+        "gravity_effort",
+        {"name": ["pnda_joint1"], "use_current_state": True},
+        f"there is no joint 'pnda_joint1' (did you mean 'panda_joint1'?); there are {ALL}",
+    ),
+    (
+        "gravity_effort",
+        {"name": ["\x07\n" + "x" * 2_000_000], "use_current_state": True},
+        f"there is no joint '\\x07\\n{'x' * 98}'; there are {ALL}",
+    ),
+    (
+        "gravity_effort",
+        {"name": ["panda_finger_joint2"], "use_current_state": True},
+        "joint 'panda_finger_joint2' follows 'panda_finger_joint1'; name that one",
+    ),
+    (
+        "inverse_dynamics",
+        {"name": [*TWO, TWO[0]], "use_current_state": True},
+        "joint 'panda_joint1' is named twice; each joint may be named once",
+    ),
+    (
+        "gravity_effort",
+        {"name": TWO},
+        "there are no values of position; give one a joint, or set use_current_state",
+    ),
+    (
+        "gravity_effort",
+        {"name": TWO, "position": [0.0, 0.0], "use_current_state": True},
+        "there are values of position though use_current_state is set; leave one out",
+    ),
+    (
+        "inverse_dynamics",
+        {"name": TWO, "velocity": [0.0, 0.0], "use_current_state": True},
+        "there are values of velocity though use_current_state is set; leave one out",
+    ),
+    (
+        "inverse_dynamics",
+        {"name": TWO, "position": [0.0, 0.0], "acceleration": [0.0] * 3},
+        "there are 3 values of acceleration for 2 joints; one each is needed",
+    ),
+    (
+        "inverse_dynamics",
+        {"name": TWO, "position": [0.0, np.nan]},
+        "the position of joint 'panda_joint2' is nan; a finite number is needed",
+    ),
+    (
+        "inverse_dynamics",
+        {"name": TWO, "position": [0.0, 0.0], "velocity": [-np.inf, 0.0]},
+        "the velocity of joint 'panda_joint1' is -inf; a finite number is needed",
+    ),
+    (
+        "inverse_dynamics",
+        {"name": TWO, "position": [0.0, 0.0], "velocity": [1e300, 0.0]},
+        "the effort of joint 'panda_joint1' is not finite there; a number is too large",
+    ),
+    (
+        "inverse_dynamics",
+        {"use_current_state": True, "as_command": True},
+        (
+            "as_command is set without include_gravity; what the arm's own controller adds is "
+            "gravity, so set both or neither"
+        ),
+    ),
+    (
+        "computed_torque",
+        {"name": TWO, "use_current_state": True},
+        "there are no values of desired_position; one a joint is needed",
+    ),
+    (
+        "computed_torque",
+        {"name": TWO, "desired_position": [0.0, np.inf], "use_current_state": True},
+        "the desired_position of joint 'panda_joint2' is inf; a finite number is needed",
+    ),
+    (
+        "computed_torque",
+        {
+            "name": TWO,
+            "desired_position": [0.0, 0.0],
+            "use_current_state": True,
+            "stiffness": [1.0, -2.5],
+        },
+        "the stiffness of joint 'panda_joint2' is -2.5; it must not be negative",
+    ),
+    (
+        "computed_torque",
+        {
+            "name": TWO,
+            "desired_position": [1e200, 0.0],
+            "use_current_state": True,
+            "stiffness": [1e200, 0.0],
+        },
+        "the effort of joint 'panda_joint1' is not finite there; a number is too large",
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "fields", "why"), REFUSED)
+def test_what_is_refused(held, question, fields, why):
+    queries = ArmQueries(held)
+    with pytest.raises(RbdynError) as error:
+        getattr(queries, question)(KINDS[question].Request(**fields))
+    assert str(error.value) == why
+    asked = GetGravityEffort.Request(use_current_state=True)  # and the next one is answered
+    assert np.isfinite(queries.gravity_effort(asked).effort).all()
+
+
+def test_before_a_first_state_everything_must_be_given(held):
+    held.known = False
+    queries, names = ArmQueries(held), list(held.arm.names)
+    with pytest.raises(RbdynError, match="no state of the arm came yet; give positions instead"):
+        queries.gravity_effort(GetGravityEffort.Request(use_current_state=True))
+    with pytest.raises(RbdynError) as error:
+        queries.gravity_effort(GetGravityEffort.Request(name=names[1:], position=[0.1] * 7))
+    assert str(error.value) == (
+        "no state of the arm came yet, and joint 'panda_joint1' is not named; name all joints"
+    )
+    answer = queries.gravity_effort(GetGravityEffort.Request(name=names, position=[0.1] * 8))
+    zeros = np.zeros(8)
+    np.testing.assert_allclose(answer.effort, Twin().inverse(zeros + 0.1, zeros, zeros), **CLOSE)
+    assert answer.stamp_ns == 0
+
+
+def test_the_data_of_the_control_loop_is_left_alone(held):
+    """Questions are answered in another thread than the loop that uses arm.d."""
+    d = held.arm.d
+    fields = {k: v for k in dir(d) if isinstance(v := getattr(d, k), np.ndarray)}
+    before = {k: v.copy() for k, v in fields.items()}
+    queries = ArmQueries(held)
+    asked = {"name": TWO, "desired_position": [0.3, 0.4], "use_current_state": True}
+    queries.computed_torque(GetComputedTorque.Request(**asked, as_command=True))
+    assert held.arm.d is d
+    assert len(before) > 10
+    for k, v in before.items():
+        assert np.array_equal(v, getattr(d, k), equal_nan=True), k
+
+
+def test_one_twin_for_as_long_as_the_arm_is_the_same(held):
+    made = []
+    real = held.arm.twin
+    held.arm = SimpleNamespace(**{k: getattr(held.arm, k) for k in ("names", "m")})
+    held.arm.twin = lambda: made.append(1) or real()
+    queries = ArmQueries(held)
+    for _ in range(3):
+        queries.gravity_effort(GetGravityEffort.Request(use_current_state=True))
+    assert made == [1]

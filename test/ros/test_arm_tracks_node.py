@@ -1,0 +1,132 @@
+"""Computed torque over DDS: fast trajectories beside PD, and a load in the hand."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not installed")
+pytest.importorskip("trajectory_msgs.msg", reason="trajectory_msgs is not installed")
+pytest.importorskip("rbdyn_interfaces.srv", reason="rbdyn_interfaces is not built")
+
+from arm_pair import PANDA_START, UR5_START, start_pair
+from geometry_msgs.msg import Inertia, Vector3
+from support.robots import find
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+import rbdyn_ros as rb
+from rbdyn_interfaces.srv import SetPayload
+
+STIFFNESS, DAMPING = 400.0, 40.0  # 1/s^2, 1/s
+LEG = 0.9  # there, and as long back [s]: up to 1.875 * 1.2 / 0.9 = 2.5 rad/s
+#: After the message the arm waits a while [s].
+DELAY = 0.5
+
+#: robot: where it starts, rate of its states [Hz], how far each joint goes [rad or m].
+FAST = {
+    "ur5_robot.urdf": (UR5_START, 1000, (1.2, 0.6, -0.8, 0.8, 0.8, 1.0)),
+    "panda.urdf": (PANDA_START, 500, (0.8, 0.5, -0.6, 0.6, 0.8, 0.8, 1.0, 0.01)),
+}
+
+
+@pytest.mark.parametrize("name", FAST, ids=["ur5", "panda"])
+def test_it_tracks_twenty_times_closer_than_pd(simulate, control, peer, name):
+    start, rate, way = FAST[name]
+    m = rb.load_urdf(find(name))
+    gains = {
+        "computed_torque.stiffness": [STIFFNESS],
+        "computed_torque.damping": [DAMPING],
+        # PD in mode impedance: the same gains for the inertia that each joint feels at the start
+        "impedance.feedforward": "false",
+        "impedance.stiffness": (STIFFNESS * felt_inertia(m, start)).tolist(),
+        "impedance.damping": (DAMPING * felt_inertia(m, start)).tolist(),
+        "friction_compensation": 1.0,  # of the Panda; the model is exact
+    }
+    pair = start_pair(
+        simulate, control, peer, find(name), start, rate, mode="computed_torque", **gains
+    )
+    pair.arm_it("computed_torque")
+    exact = rms_error(pair, np.array(way))
+    pair.do("impedance")
+    loose = rms_error(pair, np.array(way))
+    print(
+        f"{name} at {rate} Hz: RMS error {1e3 * exact:.3f} mrad with computed torque, "
+        f"{1e3 * loose:.3f} mrad with PD: {loose / exact:.0f} times"
+    )
+    assert loose >= 20.0 * exact
+    assert pair.report()[0] == 0
+    pair.end_well()
+
+
+def felt_inertia(m, start):
+    d = rb.make_data(m)
+    d.qpos[:] = [start.get(m.jnt_names[j], 0.0) for j in m.dof_jntid]
+    rb.com_pos(m, d)
+    return np.diag(rb.mass_matrix(m, d))
+
+
+def rms_error(pair, way):
+    """Send the arm there and back, all joints at once; return the RMS of their errors."""
+    place = pair.arm.rest()[: len(way)]
+    times, points = (0.0, LEG, 2.0 * LEG), (place, place + way, place)
+    began = pair.arm.time + DELAY
+    message = trajectory(pair.arm.names[: len(way)], times, points)
+    message.header.stamp.sec = int(began)
+    message.header.stamp.nanosec = int(began % 1 * 1e9)
+    publisher = pair.peer.publisher(JointTrajectory, f"{pair.node}/joint_trajectory")
+    publisher.publish(message)
+    first = len(pair.arm.rows)
+    pair.arm.wait(DELAY + 2.0 * LEG + 0.1)
+    rows = [row for row in pair.arm.rows[first:] if 0.0 <= row[0] - began <= 2.0 * LEG]
+    assert len(rows) > 100  # of 900 or more: what a busy machine leaves out matters little
+    t = np.array([row[0] for row in rows]) - began
+    q = np.array([row[1][: len(way)] for row in rows])
+    assert np.abs(q - place).max() > 0.9 * np.abs(way).max()
+    # the path begins up to some states late, since judging the message takes its time
+    return min(rms(t - late, q - place, way) for late in np.arange(0.0, 0.02, 2e-4))
+
+
+def rms(t, moved, way):
+    """Compare with the polynomial of least jerk, there and back."""
+    s = np.clip(t / LEG, 0.0, 1.0), np.clip(t / LEG - 1.0, 0.0, 1.0)
+    there, back = (x**3 * (10.0 - 15.0 * x + 6.0 * x**2) for x in s)
+    return np.sqrt(np.mean((moved - np.outer(there - back, way)) ** 2))
+
+
+def trajectory(names, times, points):
+    """Return a message whose points are at rest each."""
+    message = JointTrajectory(joint_names=names)
+    zeros = [0.0] * len(names)
+    for time, point in zip(times, points, strict=True):
+        place = JointTrajectoryPoint(
+            positions=point.tolist(), velocities=zeros, accelerations=zeros
+        )
+        place.time_from_start.sec = int(time)
+        place.time_from_start.nanosec = round(time % 1 * 1e9)
+        message.points.append(place)
+    return message
+
+
+def test_a_load_sags_until_the_controller_knows_of_it(simulate, control, peer):
+    # so that it is at rest soon; as much at a light wrist would be too much for 1 kHz
+    robot, damped = find("ur5_robot.urdf"), {"impedance.damping": [40.0] * 3 + [5.0] * 3}
+    pair = start_pair(simulate, control, peer, robot, UR5_START, **damped)
+    load = SetPayload.Request(link="tool0", inertia=Inertia(m=2.0, com=Vector3(z=0.05)))
+    none = SetPayload.Request(link="tool0")
+    # mode hold is computed torque at rest; the springs of mode impedance are 100 N m/rad
+    for mode, least in (("hold", 5e-3), ("impedance", 50e-3)):
+        pair.arm_it(mode)
+        before = pair.arm.rest()
+        assert peer.call(SetPayload, "simulator/set_payload", load).success
+        peer.until(lambda: pair.arm.speed > 0.01)
+        sagged = np.abs(pair.arm.rest() - before).max()
+        answer = peer.call(SetPayload, "arm_controller/set_payload", load)
+        assert (answer.success, answer.message) == (True, "")
+        peer.until(lambda: pair.arm.speed > 0.01)
+        left = np.abs(pair.arm.rest() - before).max()
+        print(f"{mode}: 2 kg let it sag by {1e3 * sagged:.1f} mrad, known {1e3 * left:.3f} mrad")
+        assert sagged > least
+        assert left < 2e-3
+        pair.do("disarm")
+        for node in ("simulator", "arm_controller"):
+            assert peer.call(SetPayload, f"{node}/set_payload", none).success
+    pair.end_well()

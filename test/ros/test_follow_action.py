@@ -1,0 +1,437 @@
+"""follow_joint_trajectory over DDS with an arm that follows what the test makes it follow."""
+
+import threading
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+pytest.importorskip("control_msgs")
+
+import rclpy
+from action_msgs.msg import GoalStatus
+from arm_stand_ins import NAMES, SECOND, START, Following
+from builtin_interfaces.msg import Duration, Time
+from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointComponentTolerance, JointTolerance
+from rclpy.action import ActionClient
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
+
+from rbdyn_ros.control.controller import Progress
+from rbdyn_ros.ros import follow_action
+from rbdyn_ros.ros.follow_action import FollowAction
+from rbdyn_ros.ros.pursuit import AT_REST, GOAL_TIME, Pursuit, Tolerances
+
+RESULT = FollowJointTrajectory.Result
+
+
+class Goals:
+    """Sends goals and waits for what comes of them."""
+
+    def __init__(self, peer):
+        self.peer = peer
+        self.client = ActionClient(
+            peer.node, FollowJointTrajectory, "/arm/follow_joint_trajectory"
+        )
+        peer.until(self.client.server_is_ready)
+        self.feedback = []
+
+    def send(self, goal):
+        sent = self.client.send_goal_async(goal, lambda told: self.feedback.append(told.feedback))
+        self.peer.until(sent.done)
+        return sent.result()
+
+    def result(self, handle):
+        ended = handle.get_result_async()
+        self.peer.until(ended.done)
+        return ended.result()
+
+
+@pytest.fixture
+def arm():
+    return Following()
+
+
+@pytest.fixture
+def action(peer, arm):
+    node = rclpy.create_node("arm", context=peer.context)
+    action = FollowAction(node, arm)
+    yield action
+    action.close()
+    node.destroy_node()
+
+
+@pytest.fixture
+def goals(peer, action):
+    goals = Goals(peer)
+    yield goals
+    goals.client.destroy()
+
+
+def there(*rows, names=NAMES):
+    """Return a goal of points a second apart."""
+    trajectory = JointTrajectory(joint_names=names)
+    for k, row in enumerate(rows, 1):
+        point = JointTrajectoryPoint(positions=row, time_from_start=Duration(sec=k))
+        trajectory.points.append(point)
+    return FollowJointTrajectory.Goal(trajectory=trajectory)
+
+
+def test_it_is_followed_told_of_and_reached(peer, arm, goals):
+    handle = goals.send(there([0.5, 0.25], [1.0, 0.5]))
+    assert handle.accepted
+    assert [list(p.positions) for p in arm.taken[0].points] == [[0.5, 0.25], [1.0, 0.5]]
+    desired = np.array([[0.7, 0.3], [0.5, 0.2], [0.1, 0.0]])
+    actual = np.array([[0.6, 0.35], [0.4, 0.2]])
+    arm.change(time=START + 3 * SECOND // 2, desired=desired, actual=actual)
+    peer.until(lambda: goals.feedback and goals.feedback[-1].desired.positions[0] == 0.7)
+    told = goals.feedback[-1]
+    assert tuple(told.joint_names) == NAMES
+    assert told.header.stamp == Time(sec=101, nanosec=500_000_000)
+    for point in (told.desired, told.actual, told.error):
+        assert point.time_from_start == Duration(sec=1, nanosec=500_000_000)
+    assert np.array_equal([told.desired.velocities, told.desired.accelerations], desired[1:])
+    assert np.array_equal([told.actual.positions, told.actual.velocities], actual)
+    error = desired[:2] - actual
+    assert np.array_equal([told.error.positions, told.error.velocities], error)
+    assert len(told.actual.accelerations) == 0
+    assert told.index == 1  # on the way to the second point
+    arm.arrive()
+    ended = goals.result(handle)
+    assert ended.status == GoalStatus.STATUS_SUCCEEDED
+    assert ended.result.error_code == RESULT.SUCCESSFUL
+    assert ended.result.error_string == "the goal is reached"
+    assert arm.stops == 0
+
+
+def test_feedback_comes_about_twenty_times_a_second(peer, goals):
+    """Counted over many, however late each is: at least 50 ms between two."""
+    handle = goals.send(there([0.5, 0.25]))
+    stamps = []
+    while len(goals.feedback) < 10:
+        before = len(goals.feedback)
+        peer.until(lambda n=before: len(goals.feedback) > n)
+        stamps.append(len(goals.feedback))
+    assert len(stamps) >= 5  # not in bursts
+    handle.cancel_goal_async()
+
+
+@pytest.mark.parametrize(
+    ("field", "kind", "allowed", "beyond"),
+    [("position", 0, 0.1, 0.2), ("velocity", 1, 0.3, -0.4)],
+)
+def test_a_path_that_is_left_stops_the_arm(arm, goals, field, kind, allowed, beyond):
+    goal = there([1.0, 0.5])
+    goal.path_tolerance = [JointTolerance(name="turn", **{field: allowed})]
+    handle = goals.send(goal)
+    actual = np.zeros((2, 2))
+    actual[kind, 0] = -9.0  # nothing is said of the other joint
+    actual[kind, 1] = -beyond
+    arm.change(actual=actual)
+    ended = goals.result(handle)
+    assert ended.status == GoalStatus.STATUS_ABORTED
+    assert ended.result.error_code == RESULT.PATH_TOLERANCE_VIOLATED
+    assert ended.result.error_string == (
+        f"the {field} of joint 'turn' is {abs(beyond)} off; path_tolerance allows {allowed}"
+    )
+    assert arm.stops == 1
+
+
+def test_the_goal_may_be_reached_late(peer, arm, goals):
+    goal = there([1.0, 0.5])
+    goal.goal_tolerance = [JointTolerance(name="lift", position=0.1)]
+    goal.goal_time_tolerance = Duration(sec=2)
+    handle = goals.send(goal)
+    arm.arrive(off=(0.2, 5.0))
+    seen = len(goals.feedback)
+    peer.until(lambda: len(goals.feedback) > seen + 2)  # waits
+    arm.arrive(seconds=1.9, off=(0.2, 5.0))
+    seen = len(goals.feedback)
+    peer.until(lambda: len(goals.feedback) > seen + 2)  # still
+    arm.arrive(off=(0.05, 5.0))
+    assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
+
+
+def test_a_goal_that_is_not_reached_in_time(peer, arm, goals):
+    goal = there([1.0, 0.5])
+    goal.goal_tolerance = [JointTolerance(name="lift", position=0.1)]
+    goal.goal_time_tolerance = Duration(sec=2)
+    handle = goals.send(goal)
+    arm.arrive(off=(0.2, 0.0))
+    seen = len(goals.feedback)
+    peer.until(lambda: len(goals.feedback) > seen + 1)
+    arm.arrive(seconds=2.1, off=(0.2, 0.0))
+    ended = goals.result(handle)
+    assert ended.status == GoalStatus.STATUS_ABORTED
+    assert ended.result.error_code == RESULT.GOAL_TOLERANCE_VIOLATED
+    assert ended.result.error_string == (
+        "the position of joint 'lift' is 0.2 off; goal_tolerance allows 0.1, also 2 s after the "
+        "last point"
+    )
+    assert arm.stops == 1
+
+
+def test_cancelling_stops_the_arm(peer, arm, goals):
+    handle = goals.send(there([1.0, 0.5]))
+    cancelled = handle.cancel_goal_async()
+    peer.until(cancelled.done)
+    assert len(cancelled.result().goals_canceling) == 1
+    ended = goals.result(handle)
+    assert ended.status == GoalStatus.STATUS_CANCELED
+    assert ended.result.error_string == "it was cancelled; the arm holds"
+    assert arm.stops == 1
+
+
+def test_a_new_goal_aborts_the_one_before(arm, goals):
+    """The last of many that come at once is the one that is followed; none hangs."""
+    handles = [goals.send(there([1.0, 0.1 * k])) for k in range(8)]
+    assert all(handle.accepted for handle in handles)
+    for handle in handles[:-1]:
+        ended = goals.result(handle)
+        assert ended.status == GoalStatus.STATUS_ABORTED
+        assert ended.result.error_code == RESULT.INVALID_GOAL
+        assert ended.result.error_string == "another trajectory took its place"
+    assert arm.stops == 0
+    arm.arrive()
+    assert goals.result(handles[-1]).status == GoalStatus.STATUS_SUCCEEDED
+
+
+def test_many_goals_at_the_same_time(peer, arm, goals):
+    sent = [goals.client.send_goal_async(there([1.0, 0.1 * k])) for k in range(8)]
+    peer.until(lambda: all(future.done() for future in sent))
+    handles = [future.result() for future in sent]
+    assert [handle.accepted for handle in handles] == [True] * 8
+    arm.arrive()
+    ends = sorted(goals.result(handle).status for handle in handles)
+    assert ends == [GoalStatus.STATUS_SUCCEEDED] + [GoalStatus.STATUS_ABORTED] * 7
+    assert arm.stops == 0
+
+
+def test_goals_are_taken_one_after_another(peer, arm, goals):
+    """Each learns its own number: the second waits until the first is taken."""
+    real, both = arm.follow, threading.Barrier(2)
+
+    def follow(message):
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.3)  # a second goal is not let in meanwhile
+        return real(message)
+
+    arm.follow = follow
+    sent = [goals.client.send_goal_async(there([1.0, 0.1 * k])) for k in range(2)]
+    peer.until(lambda: all(future.done() for future in sent))
+    assert [future.result().accepted for future in sent] == [True, True]
+    assert arm.stops == 0
+
+
+def test_a_trajectory_of_the_topic_aborts_the_goal(arm, goals):
+    handle = goals.send(there([1.0, 0.5]))
+    arm.change(number=arm.now.number + 1)
+    ended = goals.result(handle)
+    assert ended.status == GoalStatus.STATUS_ABORTED
+    assert ended.result.error_string == "another trajectory took its place"
+    assert arm.stops == 0  # the other one goes on
+
+
+def test_a_trajectory_that_is_stopped_from_elsewhere_is_not_reached(arm, goals):
+    handle = goals.send(there([1.0, 0.5]))
+    arm.change(done=True)  # at 0, at rest
+    ended = goals.result(handle)
+    assert ended.status == GoalStatus.STATUS_ABORTED
+    assert ended.result.error_string == "it was stopped on the way"
+
+
+def test_a_fault_aborts_with_its_reason(arm, goals):
+    handle = goals.send(there([1.0, 0.5]))
+    arm.change(failed="joint 'lift' is at 3, beyond its limit 2")
+    ended = goals.result(handle)
+    assert ended.status == GoalStatus.STATUS_ABORTED
+    assert ended.result.error_code == RESULT.INVALID_GOAL
+    assert ended.result.error_string == "joint 'lift' is at 3, beyond its limit 2"
+
+
+def test_closing_aborts(peer, arm, action, goals):
+    handle = goals.send(there([1.0, 0.5]))
+    peer.until(lambda: goals.feedback)
+    ended = handle.get_result_async()
+    closer = threading.Thread(target=action.close)
+    closer.start()
+    closer.join(30.0)
+    assert not closer.is_alive()
+    peer.until(ended.done)
+    assert ended.result().status == GoalStatus.STATUS_ABORTED
+    assert ended.result().result.error_string == "the controller ends"
+
+
+def tolerance(name="lift", **numbers):
+    return [JointTolerance(name=name, **numbers)]
+
+
+def refused(goals, goal):
+    """Send a goal that is taken and aborted at once; return why."""
+    handle = goals.send(goal)
+    assert handle.accepted
+    ended = goals.result(handle)
+    assert ended.status == GoalStatus.STATUS_ABORTED
+    assert ended.result.error_code == RESULT.INVALID_GOAL
+    return ended.result.error_string
+
+
+def change(goal, **fields):
+    for name, value in fields.items():
+        setattr(goal, name, value)
+
+
+REFUSED = [
+    (lambda g: change(g.trajectory, points=[]), "its trajectory has no points; cancel a goal"),
+    (
+        lambda g: change(g.multi_dof_trajectory, joint_names=["base"]),
+        "it has a multi_dof_trajectory; the joints of an arm have one coordinate each",
+    ),
+    (
+        lambda g: change(g.multi_dof_trajectory, points=[MultiDOFJointTrajectoryPoint()]),
+        "it has a multi_dof_trajectory; ",
+    ),
+    (
+        lambda g: change(g, component_goal_tolerance=[JointComponentTolerance()]),
+        "it has a component_goal_tolerance; the joints of an arm have one coordinate each",
+    ),
+    (
+        lambda g: change(g, path_tolerance=tolerance("lfit")),
+        "its path_tolerance names joint 'lfit', which is not controlled (did you mean 'lift'?); ",
+    ),
+    (
+        lambda g: change(g, goal_tolerance=tolerance() * 2),
+        "its goal_tolerance names joint 'lift' twice",
+    ),
+    (
+        lambda g: change(g, goal_tolerance=tolerance(position=np.nan)),
+        "a number of its goal_tolerance of joint 'lift' is not finite",
+    ),
+    (
+        lambda g: change(g, path_tolerance=tolerance(acceleration=1.0)),
+        "its path_tolerance of joint 'lift' is of an acceleration; only positions and veloci",
+    ),
+]
+
+
+@pytest.mark.parametrize(("spoil", "why"), REFUSED)
+def test_goals_that_are_refused(arm, goals, capfd, spoil, why):
+    goal = there([1.0, 0.5])
+    spoil(goal)
+    assert why in refused(goals, goal)
+    assert "a goal of follow_joint_trajectory was refused: " + why in "".join(capfd.readouterr())
+    assert arm.taken == []
+
+
+def test_a_goal_that_is_refused_leaves_the_one_in_progress(arm, goals):
+    handle = goals.send(there([1.0, 0.5]))
+    assert "has no points" in refused(goals, there())
+    assert arm.stops == 0
+    arm.arrive()
+    assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
+
+
+def test_what_the_arm_refuses_is_refused(arm, goals, capfd):
+    arm.why = "joint 'lift' is beyond its limit"
+    assert refused(goals, there([1.0, 0.5])) == "joint 'lift' is beyond its limit"
+    assert "was refused: joint 'lift' is beyond its limit" in "".join(capfd.readouterr())
+
+
+def test_a_goal_that_cannot_be_told_from_another_is_refused_and_the_arm_holds(arm, goals):
+    arm.at_the_same_time = 1
+    why = refused(goals, there([1.0, 0.5]))
+    assert why == "another trajectory came at the same time; the arm holds"
+    assert arm.stops == 1
+
+
+def test_an_error_of_one_goal_leaves_the_next_one_served(arm, goals, capfd):
+    real, arm.follow = arm.follow, lambda _: 1 / 0
+    goals.client.send_goal_async(there([1.0, 0.5]))
+    heard = ""
+
+    def failed():
+        nonlocal heard
+        heard += "".join(capfd.readouterr())
+        return "a goal of follow_joint_trajectory failed: Traceback" in heard
+
+    goals.peer.until(failed)
+    arm.follow = real
+    handle = goals.send(there([1.0, 0.5]))
+    assert handle.accepted
+    arm.arrive()
+    assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
+
+
+def test_without_control_msgs_it_is_off(peer, arm, monkeypatch, capfd):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(follow_action.importlib, "import_module", missing)
+    node = rclpy.create_node("bare", context=peer.context)
+    action = FollowAction(node, arm)
+    assert "control_msgs is not installed: the action follow_joint_trajectory is off" in "".join(
+        capfd.readouterr()
+    )
+    action.close()
+    node.destroy_node()
+
+
+def test_tolerances_default_negative_and_given():
+    goal = there([1.0, 0.5])
+    found = Tolerances.of(goal, NAMES)
+    assert np.isinf(found.path).all()
+    assert np.isinf(found.goal[0]).all()
+    assert (found.goal[1] == AT_REST).all()
+    assert found.goal_time == GOAL_TIME
+    goal.path_tolerance = tolerance("turn", position=0.5, velocity=-1.0)
+    goal.goal_tolerance = tolerance("lift", velocity=-0.5)
+    goal.goal_time_tolerance = Duration(sec=-1)
+    found = Tolerances.of(goal, NAMES)
+    assert found.path[0].tolist() == [np.inf, 0.5]
+    assert np.isinf(found.path[1]).all()
+    assert found.goal[1].tolist() == [np.inf, AT_REST]
+    assert found.goal_time == np.inf
+
+
+def pursuit(stamp=None, **tolerances):
+    goal = there([0.5, 0.2], [1.0, 0.5])
+    change(goal, **tolerances)
+    if stamp is not None:
+        goal.trajectory.header.stamp = stamp
+    return Pursuit(5, NAMES, Tolerances.of(goal, NAMES), goal.trajectory, START)
+
+
+def at(seconds, **fields):
+    values = {"desired": np.zeros((3, 2)), "actual": np.zeros((2, 2)), "number": 5}
+    values |= {"done": False, "failed": ""}
+    return Progress(START + int(seconds * SECOND), **(values | fields))
+
+
+def test_a_number_that_is_none_is_beyond_its_tolerance():
+    goal = pursuit(path_tolerance=tolerance(position=0.1))
+    ending = goal.ending(at(0.5, actual=np.full((2, 2), np.nan)), lambda: False)
+    assert ending.code == "PATH_TOLERANCE_VIOLATED"
+
+
+def test_the_first_look_judges_the_path_though_it_is_over():
+    last = np.array([[1.0, 0.5], [0.0, 0.0], [0.0, 0.0]])
+    goal = pursuit(path_tolerance=tolerance(position=0.1))
+    late = at(9.0, done=True, desired=last, actual=np.array([[0.8, 0.5], [0.0, 0.0]]))
+    assert goal.ending(late, lambda: False).code == "PATH_TOLERANCE_VIOLATED"
+    goal = pursuit(path_tolerance=tolerance(position=0.1))
+    assert goal.ending(at(1.0), lambda: False) is None
+    assert goal.ending(late, lambda: False).how == "succeed"
+
+
+def test_time_is_counted_from_the_stamp():
+    assert pursuit().time_ns(at(0.5)) == SECOND // 2
+    goal = pursuit(stamp=Time(sec=102))
+    assert goal.time_ns(at(0.5)) == -3 * SECOND // 2
+    assert [goal.index(at(t)) for t in (0.5, 2.9, 3.0, 3.9, 7.0)] == [0, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("what", ["replaced", "failed"])
+def test_cancelled_as_well(what):
+    now = at(1.0, number=6) if what == "replaced" else at(1.0, failed="a fault")
+    ending = pursuit().ending(now, lambda: True)
+    assert (ending.how, ending.stop) == ("canceled", False)
