@@ -16,10 +16,11 @@ BENCHMARKS = {
     "startup": "from process start to the first step, cold and warm",
     "node": "the simulator node at 1 kHz: lateness, real-time factor, load, latency",
     "fleet": "several robots in one process, each at 1 kHz: how many it holds",
+    "arm": "a controlled arm over DDS, two processes: drift, pushes, tracking, latencies",
     "soak": "ten minutes of the node: states that are missing, memory, lateness as a picture",
 }
 #: These run only if they are named.
-LONG = ("soak",)
+LONG = ("arm", "soak")
 
 
 def main() -> None:

@@ -12,30 +12,41 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-_SIM = "import sys; sys.argv[1:1] = ['sim']; from rbdyn_ros.cli import main; main()"
-_STARTED = "simulating '"
+#: By node: how a user starts it, and what it says of each robot then.
+_NODES = {
+    "simulator": (
+        "import sys; sys.argv[1:1] = ['sim']; from rbdyn_ros.cli import main; main()",
+        "simulating '",
+    ),
+    "arm_controller": (
+        "from rbdyn_ros.ros.arm_controller import main; main()",
+        "controlling '",
+    ),
+}
 
 
 class NodeProcess:
-    """`rbdyn sim` as a user starts it, alone in a domain; see running_node.
+    """A node as a user starts it, in the domain of this process; see running_node.
 
     Args:
         parameters: `name:=value`, of ROS.
+        node: simulator or arm_controller.
     """
 
-    def __init__(self, *parameters: str) -> None:
+    def __init__(self, *parameters: str, node: str = "simulator") -> None:
+        code, self._started = _NODES[node]
         os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
         os.environ["ROS_DOMAIN_ID"] = str(10 + os.getpid() % 90)
         arguments = [word for parameter in parameters for word in ("-p", parameter)]
         given = ["--ros-args", *arguments] if arguments else []
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the process
-        command = [sys.executable, "-c", _SIM, *given]
+        command = [sys.executable, "-c", code, *given]
         self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log)
 
     def wait(self, robots: int, timeout: float = 180.0) -> None:
         """Return when so many robots are simulated."""
         give_up = time.monotonic() + timeout
-        while self.said().count(_STARTED) < robots:
+        while self.said().count(self._started) < robots:
             if self._process.poll() is not None or time.monotonic() > give_up:
                 raise RuntimeError(f"the node did not start:\n{self.said()}")
             time.sleep(0.1)
@@ -65,9 +76,11 @@ class NodeProcess:
 
 
 @contextlib.contextmanager
-def running_node(*parameters: str, robots: int = 1) -> Iterator[NodeProcess]:
-    """Start the node, wait for its robots, and end it; parameters as for NodeProcess."""
-    process = NodeProcess(*parameters)
+def running_node(
+    *parameters: str, robots: int = 1, node: str = "simulator"
+) -> Iterator[NodeProcess]:
+    """Start a node, wait for its robots, and end it; parameters as for NodeProcess."""
+    process = NodeProcess(*parameters, node=node)
     try:
         process.wait(robots)
         yield process

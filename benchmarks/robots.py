@@ -17,8 +17,13 @@ ROBOTS = {
 
 def path_of(robot: str) -> Path:
     """Return the URDF of a robot in the package example-robot-data."""
+    return folder() / ROBOTS[robot]
+
+
+def folder() -> Path:
+    """Return where that package has its robots."""
     prefix = Path(pinocchio.__file__).parents[4]  # <prefix>/lib/pythonX.Y/site-packages/pinocchio
-    return prefix / "share/example-robot-data/robots" / ROBOTS[robot]
+    return prefix / "share/example-robot-data/robots"
 
 
 def mujoco_model(path: Path) -> mujoco.MjModel:
