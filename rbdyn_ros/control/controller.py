@@ -278,12 +278,19 @@ class Controller:
             self.gate.clear()
             return ""
 
-    def follow_path(self, path: Path) -> str:
-        """Follow a path of the controlled joints, in their order, from now on."""
+    def follow_path(self, path: Path, begun: int | None = None) -> str:
+        """Follow a path of the controlled joints, in their order.
+
+        Args:
+            path: its time 0 is when it begins.
+            begun: time of the state that is [ns]; None: now.
+        """
         with self._lock:
             why = self._why_not_follow()
             fastest, tolerance = self.gate.limits.velocity, self.settings.start_tolerance
-            return why or self._following.follow(path, fastest, tolerance)
+            since = 0.0 if begun is None else (self.gate.measured.time - begun) / NANOSECONDS
+            since = min(max(since, 0.0), LONGEST)  # what judging it took, and no jump
+            return why or self._following.follow(path, fastest, tolerance, since)
 
     def _why_not_follow(self) -> str:
         if self.mode not in FOLLOWING:

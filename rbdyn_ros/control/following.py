@@ -87,13 +87,14 @@ class Following:
         self.target.qvel[self._dofs] = qvel[self._dofs]
         self.stop(low, high)
 
-    def follow(self, path: Path, fastest: Array, tolerance: float) -> str:
+    def follow(self, path: Path, fastest: Array, tolerance: float, since: float = 0.0) -> str:
         """Follow a path from now on; one that starts later begins where the target is.
 
         Args:
             path: of the n joints.
             fastest: (n,) their velocity limits.
             tolerance: how far from the target it may be now.
+            since: how long ago its time began [s].
 
         Returns:
             Why it is refused, or nothing.
@@ -110,7 +111,7 @@ class Following:
             why = why or (self._too_fast(part, fastest) if part is not None else "")
         if not why:
             self.path, self._approach = path, approach
-            self.time, self.idle = 0.0, math.inf
+            self.time, self.idle = since, math.inf
             self.number += 1
         return why
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: D dt / I and sqrt(K / I) dt of a joint at most. A sampled damper without any delay shakes from
-#: D dt / I = 2 on; from a state to its effort pass one or two periods, each of which halves that.
-LARGEST = 0.5
+#: D dt / I and sqrt(K / I) dt of a joint at most. A sampled damper whose effort comes one period
+#: after the state shakes from D dt / I = 1 on, and two periods after it from 0.62 on.
+LARGEST = 0.8
 
 
 def why_shaky(

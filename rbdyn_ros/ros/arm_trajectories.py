@@ -67,7 +67,7 @@ class DrivenArm(Controller):
             path = Path(found.times, position, velocity, acceleration, found.order)
         except RbdynError as error:
             return str(error)
-        return self._too_fast(path) or self.follow_path(path)
+        return self._too_fast(path) or self.follow_path(path, seen[2])
 
     def _too_fast(self, path: Path) -> str:
         """Judge what lies between the points, and limits that were tightened."""

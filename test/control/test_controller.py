@@ -132,6 +132,18 @@ def test_stopped_on_a_path_it_slows_down_within_its_limits():
     assert loop.controller.progress().done
 
 
+def test_a_path_counts_from_the_state_it_was_judged_by():
+    loop = armed(mode="computed_torque")
+    q = loop.d.qpos.copy()
+    path = quintic([q, q + 0.5], [0.1, 1.1])
+    begun = loop.controller.measured()[2]
+    loop.run(0.005)
+    assert loop.controller.follow_path(path, begun) == ""
+    loop.run(0.5)
+    rows = path.sample(0.505, np.empty((3, len(q))))
+    np.testing.assert_allclose(loop.controller.progress().desired[0], rows[0], atol=1e-9)
+
+
 def test_limits_that_an_armed_arm_would_not_stand_are_refused():
     loop = armed(mode="hold")
     c = loop.controller
@@ -352,10 +364,10 @@ def test_efforts_that_were_computed_disarmed_are_not_for_the_robot():
 
 
 def test_gains_that_would_shake_refuse_to_arm_and_to_change():
-    loop = ClosedLoop(model(), mode="impedance", impedance_stiffness=100.0, impedance_damping=10.0)
+    loop = ClosedLoop(model(), mode="impedance", impedance_stiffness=100.0, impedance_damping=30.0)
     loop.run(0.3)
     why = loop.controller.try_arm(loop.now)
-    assert "would shake: stiffness 100 and damping 10 on an inertia of" in why
+    assert "would shake: stiffness 100 and damping 30 on an inertia of" in why
     assert loop.controller.set_mode("gravity") == ""
     assert loop.controller.try_arm(loop.now) == ""
     assert "would shake" in loop.controller.set_mode("impedance")

@@ -15,7 +15,7 @@ from rbdyn_ros.control.target import Target
 
 
 @pytest.mark.parametrize(("stiffness", "damping"), [(0.0, 1.0), (1.0, 0.0)])
-def test_the_border_is_half_a_radian_and_half_a_decay_a_period(stiffness, damping):
+def test_the_border_is_a_part_of_a_radian_and_of_a_decay_in_a_period(stiffness, damping):
     dt = 0.01
     K, D = np.array([stiffness * (LARGEST / dt) ** 2]), np.array([damping * LARGEST / dt])
     assert why_shaky(["a"], 0.999 * K, 0.999 * D, np.ones(1), dt) == ""
@@ -25,16 +25,16 @@ def test_the_border_is_half_a_radian_and_half_a_decay_a_period(stiffness, dampin
 
 
 def test_a_sampled_damper_shakes_where_it_is_refused_and_not_where_it_is_taken():
-    """I dv/dt = -D v, the effort two periods late."""
+    """I dv/dt = -D v, the effort one period late."""
 
     def grows(rate, dt=0.001):
-        v, late = 1.0, [0.0, 0.0]
+        v, late = 1.0, [0.0]
         for _ in range(2000):
             late.append(-rate * v)
             v += dt * late.pop(0)
         return abs(v) > 1.0
 
-    assert grows(1000.0)
+    assert grows(1050.0)
     assert not grows(LARGEST / 0.001)
 
 
@@ -47,7 +47,7 @@ def test_default_impedance_suits_every_joint(file):
         assert modes.why_shaky(mode, q, 0.002, limits) == ""
     stiff = ModeLaws(arm, Settings(impedance_stiffness=100.0, impedance_damping=10.0))
     assert "would shake" in stiff.why_shaky("impedance", q, 0.002, limits)
-    assert "would shake" in modes.why_shaky("hold", q, 0.02, limits)
+    assert "would shake" in modes.why_shaky("hold", q, 0.021, limits)
 
 
 def test_stiffness_that_is_not_given_is_that_of_computed_torque_where_the_mode_begins():
