@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from moving import ARM, recorded, rubbing, sines
+from moved_arms import ARM, recorded, rubbing, sines
 from support import robots
 
 import rbdyn_ros as rb

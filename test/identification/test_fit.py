@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from moving import ARM, recorded, rubbing, sines, wrong
+from moved_arms import ARM, recorded, rubbing, sines, wrong
 from scipy.signal import butter, sosfiltfilt
 from support import robots
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from moving import recorded, rubbing, wrong
+from moved_arms import recorded, rubbing, wrong
 from support import robots
 
 import rbdyn_ros as rb

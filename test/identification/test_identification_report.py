@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from moving import ARM, recorded, rubbing, wrong
+from moved_arms import ARM, recorded, rubbing, wrong
 
 import rbdyn_ros as rb
 from rbdyn_ros.identification.figure import draw_efforts

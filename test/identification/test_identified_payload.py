@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from moving import ARM, recorded, rubbing
+from moved_arms import ARM, recorded, rubbing
 from support import robots
 
 import rbdyn_ros as rb

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from moving import ARM, recorded, rubbing, wrong
+from moved_arms import ARM, recorded, rubbing, wrong
 from support import robots
 
 import rbdyn_ros as rb
