@@ -22,6 +22,8 @@ from rbdyn_ros.ros.commands import Throttle
 
 #: A busy callback holds other threads up no longer than this [s].
 SWITCH_INTERVAL = 1e-4
+#: To end in, after which the process is ended without asking [s].
+PATIENCE = 15.0
 
 
 def make_executor() -> Any:
@@ -255,10 +257,25 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # a second one must not cut this short
+        patience = _end_within(PATIENCE, stop)
         if node is not None:
             node.close()
         rclpy.try_shutdown()
+        patience.cancel()
     return 0
+
+
+def _end_within(seconds: float, stop: threading.Event) -> threading.Timer:
+    """End the process for good if ROS 2 does not let go of it, unless the timer is cancelled."""
+
+    def give_up() -> None:
+        print(f"rbdyn: ROS 2 did not let go within {seconds:g} s", file=sys.stderr, flush=True)
+        os._exit(0 if stop.is_set() else 1)
+
+    timer = threading.Timer(seconds, give_up)
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 def _make(make: Callable[[threading.Event], ManagedNode], stop: threading.Event) -> ManagedNode:
