@@ -297,6 +297,10 @@ class Controller:
             return f"the mode is {self.mode}; trajectories need {' or '.join(FOLLOWING)}"
         if self.mode == "impedance" and self.settings.frame:
             return f"the pose of '{self.settings.frame}' is controlled, not the joints"
+        return self._why_still()
+
+    def _why_still(self) -> str:
+        """Return why nothing that is asked for moves the arm, or nothing."""
         if not self.armed:
             return "the arm is not armed"
         return self.gate.fault.text if self.gate.fault is not None else ""
@@ -311,11 +315,8 @@ class Controller:
         with self._lock:
             if self.mode != "impedance":
                 return f"the mode is {self.mode}; a pose needs impedance"
-            if not self.armed:
-                return "the arm is not armed"
-            if self.gate.fault is not None:
-                return self.gate.fault.text
-            return self._modes.set_pose(pose, self.gate.measured.qpos)
+            why = self._why_still()
+            return why or self._modes.set_pose(pose, self.gate.measured.qpos)
 
     def set_payload(
         self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float]

@@ -141,8 +141,9 @@ class Following:
             self.idle += dt
             return
         self.time += dt
-        before = self._approach is not None and self.time < self.path.times[0]
-        part = self._approach if before and self._approach is not None else self.path
+        part = self.path
+        if self._approach is not None and self.time < self.path.times[0]:
+            part = self._approach
         part.sample(self.time, self._rows)
         self.target.rows[:, self._dofs] = self._rows
         if self.time >= self.path.times[-1]:
