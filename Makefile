@@ -16,15 +16,21 @@ DROP += LD_LIBRARY_PATH
 endif
 RUN = env $(addprefix -u ,$(DROP))
 
+SETUP_PYTHON = $(or $(PYTHON),python3)
+define SETUP
+command -v $(SETUP_PYTHON) >/dev/null || { \
+  echo "make: $(SETUP_PYTHON) is missing: sudo apt install python3 python3-venv python3-dev"; exit 1; }; \
+$(SETUP_PYTHON) tools/setup_env.py $(if $(PYTHON),--python $(PYTHON))
+endef
+
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
 
 setup:
-	@command -v $(or $(PYTHON),python3) >/dev/null || { \
-	  echo "make setup: $(or $(PYTHON),python3) is missing: sudo apt install python3 python3-venv python3-dev"; exit 1; }
-	@$(or $(PYTHON),python3) tools/setup_env.py $(if $(PYTHON),--python $(PYTHON))
+	@$(SETUP)
 
-sim: setup
+sim:
+	@$(SETUP) --users
 	@$(RUN) .venv/bin/rbdyn sim $(URDF) $(ARGS)
 
 test: setup

@@ -35,7 +35,9 @@ ROS = [
 PLOT = ["matplotlib>=3.6", "pillow>=9.0"]  # pictures and animations
 CONTROL = ["ruckig>=0.14"]  # time-optimal paths
 IDENTIFY = ["rosbags>=0.10"]  # recordings of ROS
-VIEW = ["viser>=1.0"]
+VIEW = ["viser>=1.0"]  # the robot in a browser
+RECORD = ["mcap>=1.2", "mcap-ros2-support>=0.5", "rosbags>=0.10"]  # recordings as MCAP
+DOCS = ["mkdocs-material>=9.5", "mkdocstrings[python]>=0.26"]
 TEST = [
     "pytest>=7.4",
     "hypothesis>=6.80",
@@ -43,6 +45,10 @@ TEST = [
     'mujoco>=3.8; python_version < "3.11"',  # the last that installs on 3.10 is 3.17
     "pin>=3.9",
     "example-robot-data>=4.3",
+    "playwright>=1.40",  # drives a Chromium that is there; none is fetched
+    "nbclient>=0.10",
+    "nbformat>=5.10",
+    "ipykernel>=6.29",
     "mypy>=1.10",
     "ruff>=0.9",
 ]
@@ -78,6 +84,9 @@ setup(
         # collision meshes, read only where contact is asked for
         "trimesh>=4.0",
         "pycollada>=0.7",
+        # the command line: bars of progress, completion in shells
+        "tqdm>=4.60",
+        "shtab>=1.6",
     ],
     extras_require={
         "ros": ROS,
@@ -85,6 +94,8 @@ setup(
         "control": CONTROL,
         "identify": IDENTIFY,
         "view": VIEW,
+        "record": RECORD,
+        "docs": DOCS,
         "test": TEST,
     },
     entry_points={

@@ -1,7 +1,8 @@
 """Make ``.venv``: Python packages from PyPI and the message packages that PyPI lacks.
 
-Run by ``make setup``. Uses the standard library only. A second run with the same inputs does
-nothing; after a change only the steps that depend on it run again.
+Run by ``make setup``, and by ``make sim`` for what a simulation needs. Uses the standard library
+only. A second run with the same inputs does nothing; after a change only the steps that depend on
+it run again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict, NoReturn
+from typing import Any, Dict, NoReturn, Sequence
 
 Info = Dict[str, Any]  # what an interpreter says of itself
 
@@ -159,7 +160,12 @@ def wanted_stamps(info: Info) -> dict[str, str]:
     files += sorted(path for path in (ROOT / "rbdyn_interfaces").rglob("*") if path.is_file())
     names = " ".join(str(path.relative_to(ROOT)) for path in files)
     interfaces = digest(packages, names, tools / "build_interfaces.py", *files)
-    return {"environment": environment, "packages": packages, "interfaces": interfaces}
+    return {
+        "environment": environment,
+        "packages": packages,
+        "interfaces": interfaces,
+        "tests": packages,
+    }
 
 
 def read_stamps() -> dict[str, str]:
@@ -209,10 +215,20 @@ def make_environment(info: Info) -> None:
     run_logged(VENV_PYTHON, "-m", "pip", "install", "--upgrade", "pip")
 
 
-def install_packages(_info: Info) -> None:
-    """Install this checkout, editable, with all extras but the view."""
-    wanted = f"{ROOT}[ros,plot,control,identify,test]"
+def install(extras: str) -> None:
+    """Install this checkout, editable, with some extras."""
+    wanted = f"{ROOT}[{extras}]"
     run_logged(VENV_PYTHON, "-m", "pip", "install", "--progress-bar", "off", "-e", wanted)
+
+
+def install_packages(_info: Info) -> None:
+    """Install what all commands and nodes need."""
+    install("ros,plot,view,record,control,identify")
+
+
+def install_tests(_info: Info) -> None:
+    """Install the engines and robots to compare with, and the tools of developers."""
+    install("test,docs")
 
 
 def build_interfaces(_info: Info) -> None:
@@ -224,15 +240,17 @@ STEPS = {
     "environment": ("creating .venv with Python {0}.{1}", make_environment),
     "packages": ("installing ROS 2 and the rest from PyPI (some minutes)", install_packages),
     "interfaces": ("building our message package and those that PyPI lacks", build_interfaces),
+    "tests": ("installing what tests and benchmarks compare with", install_tests),
 }
+FOR_USERS = ("environment", "packages", "interfaces")
 
 
-def set_up(asked: str | None) -> None:
+def set_up(asked: str | None, steps: Sequence[str]) -> None:
     """Bring .venv up to date."""
     stamps = read_stamps()
     info = choose_python(asked, stamps.get("python"))
     wanted = wanted_stamps(info)
-    todo = [step for step, stamp in wanted.items() if stamps.get(step) != stamp]
+    todo = [step for step in steps if stamps.get(step) != wanted[step]]
     if not todo:
         return
     check_prerequisites(info)
@@ -249,17 +267,20 @@ def set_up(asked: str | None) -> None:
         stamps[step] = wanted[step]
         STAMP.write_text(json.dumps(stamps, indent=1) + "\n", encoding="ascii")
         say(f"      done in {time.monotonic() - start:.0f} s")
-    say(f"Ready: {VENV_PYTHON} has everything; nothing needs to be sourced.")
+    say(f"Ready: {VENV_PYTHON} has what is needed; nothing needs to be sourced.")
 
 
 def main() -> None:
     """Read the command line and set up, one process at a time."""
     parser = argparse.ArgumentParser(description="Make .venv with everything rbdyn_ros needs.")
     parser.add_argument("--python", help="interpreter; default: the one .venv has, else python3")
-    asked = parser.parse_args().python
+    parser.add_argument(
+        "--users", action="store_true", help="leave out what only tests and developers need"
+    )
+    options = parser.parse_args()
     lock = os.open(ROOT, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    set_up(asked)
+    set_up(options.python, FOR_USERS if options.users else tuple(STEPS))
 
 
 if __name__ == "__main__":
