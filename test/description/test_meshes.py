@@ -395,11 +395,37 @@ def test_nodes_in_nodes_do_not_explode(package):
     doubled = [(f"n{k}", [f"n{k + 1}"] * 10) for k in range(10)]
     for nodes in ([*doubled, ("n10", [])], [("n0", ["n1"]), ("n1", ["n0"])]):
         (package / "m.dae").write_text(scene(*nodes))
-        assert trouble(package, "m.dae") == (
-            "has a scene of more than 10000 nodes, or one that contains itself"
-        )
+        assert trouble(package, "m.dae") == MANY_NODES
     (package / "m.dae").write_text(scene(("n0", ["n1", "n1"]), ("n1", [])))
     assert len(points(package, "m.dae")) == 4
+
+
+INSTANCE = b'<instance_geometry url="#g"/>'
+MANY_NODES = "has a scene of more than 10000 nodes, or one that contains itself"
+
+
+def test_geometries_shown_again_and_again_do_not_explode(package):
+    """A short document would be gigabytes of triangles, or days of small ones."""
+    data = dae()
+    (package / "m.dae").write_bytes(data.replace(INSTANCE, INSTANCE * 10_001))
+    assert trouble(package, "m.dae") == MANY_NODES
+    sets = data[data.index(b"<triangles") : data.index(b"</mesh>")]
+    for count, instances in ((50, 20), (101, 100)):
+        text = data.replace(sets, sets * count).replace(INSTANCE, INSTANCE * instances)
+        (package / "m.dae").write_bytes(text)
+        if count == 50:
+            assert len(points(package, "m.dae")) == 4
+    assert trouble(package, "m.dae") == MANY_NODES
+    long = data.replace(b"<p>", b"<p>" + b"0 1 2 " * 20_000)
+    (package / "m.dae").write_bytes(long.replace(INSTANCE, INSTANCE * 600))
+    assert trouble(package, "m.dae") == (
+        "has a scene that shows its geometries again and again, written out more than 64 MiB"
+    )
+
+
+def test_a_wide_circle_of_nodes_is_no_work(package):
+    (package / "m.dae").write_text(scene(("n0", ["n0"] * 200_000)))
+    assert trouble(package, "m.dae") == MANY_NODES
 
 
 def test_a_huge_file_is_not_read(package):

@@ -1,0 +1,337 @@
+"""What is read of `<visual>` and `<collision>`: shapes, colours, meshes; nothing of it raises."""
+
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from support import robots
+
+import rbdyn_ros as rb
+from rbdyn_ros.description import looks, looks_warnings
+from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Points, Sphere
+from rbdyn_ros.description.looks import Look, Looks, MeshFile, Placeholder, read_looks
+from rbdyn_ros.description.poses import pose
+from rbdyn_ros.errors import DescriptionError, ParameterError
+
+BOX = '<box size="1 2 3"/>'
+
+
+def visual(shape=BOX, more="", kind="visual"):
+    return f"<{kind}>{more}<geometry>{shape}</geometry></{kind}>"
+
+
+def robot(*parts, materials=""):
+    """The parts are on lines 2, 3, ... of link 'a'."""
+    return f'<robot name="r">{materials}<link name="a">\n' + "\n".join(parts) + "\n</link></robot>"
+
+
+def mesh(name, scale="1 1 1"):
+    return f'<mesh filename="{name}" scale="{scale}"/>'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A ROS package `pack` with meshes/m.stl and a folder urdf/, which is returned."""
+    (tmp_path / "pack/urdf").mkdir(parents=True)
+    (tmp_path / "pack/meshes").mkdir()
+    (tmp_path / "pack/package.xml").write_text("<package><name>pack</name></package>")
+    (tmp_path / "pack/meshes/m.stl").write_bytes(b"nobody reads this")
+    return tmp_path / "pack/urdf"
+
+
+# what is there
+
+
+def test_shapes_and_origins_of_both_kinds():
+    origin = '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>'
+    read = read_looks(
+        robot(
+            visual(),
+            visual('<sphere radius="0.5"/>', origin),
+            visual('<cylinder radius="0.1" length="2"/>', kind="collision"),
+            visual('<capsule radius="0.1" length="2"/>', origin, kind="collision"),
+        )
+    )
+    turned = pose((1, 2, 3), (0.1, 0.2, 0.3))
+    assert read == Looks(
+        visuals=(Look("a", Box((1.0, 2.0, 3.0))), Look("a", Sphere(0.5), turned)),
+        collisions=(Look("a", Cylinder(0.1, 2.0)), Look("a", Capsule(0.1, 2.0), turned)),
+    )
+
+
+def test_a_robot_without_looks():
+    assert read_looks('<robot name="r"><link name="a"/></robot>') == Looks()
+    assert read_looks("<robot/>") == Looks()
+
+
+# colours
+
+RED, BLUE = (1.0, 0.0, 0.0, 1.0), (0.0, 0.0, 1.0, 0.5)
+NAMED = '<material name="red"><color rgba="1 0 0 1"/></material>'
+
+
+def colors(*materials, named=NAMED):
+    read = read_looks(robot(*(visual(more=text) for text in materials), materials=named))
+    assert len(read.visuals) == len(materials)
+    return [look.color for look in read.visuals], read.findings
+
+
+@pytest.mark.parametrize(
+    ("material", "color"),
+    [
+        ("", None),
+        ('<material name="red"/>', RED),
+        ('<material name=" red "/>', RED),
+        ('<material name="unknown"/>', None),
+        ("<material/>", None),
+        ('<material name=""><color rgba="0 0 1 .5"/></material>', BLUE),
+        ('<material><color rgba="0 0 1 0.5"/></material>', BLUE),
+        ('<material name="blue"><color rgba="0 0 1 0.5"/></material>', BLUE),
+        # of one name the first counts, as in urdfdom
+        ('<material name="red"><color rgba="0 0 1 0.5"/></material>', RED),
+        ('<material name="x"><texture filename="/etc/passwd"/></material>', None),
+        ('<material name="x"><texture filename="a.png"/><color rgba="1 0 0 1"/></material>', RED),
+        ('<material><color rgba="255 -1 0 7"/></material>', RED),
+    ],
+)
+def test_colors(material, color):
+    assert colors(material) == ([color], ())
+
+
+def test_a_material_of_a_visual_may_be_named_by_others():
+    defined = '<material name="blue"><color rgba="0 0 1 0.5"/></material>'
+    assert colors('<material name="blue"/>', defined) == ([BLUE, BLUE], ())
+
+
+@pytest.mark.parametrize("rgba", ["1 0 0", "1 0 0 1 1", "", "1 0 0 nan", "1 0 0 1e999", "a b c d"])
+def test_a_color_that_is_none_is_warned_of(rgba):
+    read, (finding,) = colors(f'<material><color rgba="{rgba}"/></material>')
+    assert read == [None]
+    assert (finding.severity, finding.line) == ("warning", 2)
+    assert finding.message == (
+        f"link 'a': <color rgba> is '{rgba}', not four numbers; it is not looked at"
+    )
+
+
+def test_collisions_have_no_colors():
+    text = robot(visual(more='<material name="red"/>', kind="collision"), materials=NAMED)
+    assert read_looks(text).collisions == (Look("a", Box((1.0, 2.0, 3.0))),)
+
+
+# what is broken
+
+
+@pytest.mark.parametrize("kind", ["visual", "collision"])
+@pytest.mark.parametrize(
+    ("broken", "sentence"),
+    [
+        (visual('<box size="1 nan 1"/>'), "<box size> is '1 nan 1'; numbers must be finite"),
+        (visual('<box size="1e300 1 1"/>'), "the size is 1e+300 1 1; allowed is up to 100000 m"),
+        (visual('<box size="1 -1 1"/>'), "the size is 1 -1 1; all three must be above 0"),
+        (visual('<sphere radius="0"/>'), "the radius is 0; it must be above 0"),
+        (visual("<capsule radius='1'/>"), "has no <capsule length>"),
+        (visual("<mesh/>"), "has no <mesh filename>"),
+        (visual(mesh("m.stl", "0 1 1")),
+         "the scale of the mesh is 0 1 1; none of its numbers may be 0"),
+        (visual(mesh("m.stl", "inf 1 1")), "<mesh scale> is 'inf 1 1'; numbers must be finite"),
+        (visual("<bux/>"),
+         "the shape <bux> of its <visual> is unknown (did you mean 'box'?)"),
+        ("<visual/>",
+         ("has no <geometry> in its <visual>; a shape is one of 'box', 'sphere', 'cylinder', "
+          "'capsule', 'mesh'")),
+        (visual(BOX + BOX),
+         "has more than one shape in its <visual>, <box> and <box>; give each a <visual>"),
+        (visual(more='<origin xyz="nan 0 0"/>'),
+         "<origin xyz> is 'nan 0 0'; numbers must be finite"),
+        (visual(more='<origin xyz="0 0 1e6"/>'), "<origin xyz> is farther away than 100000 m"),
+    ],
+)  # fmt: skip
+def test_what_is_broken_is_left_out_with_a_warning(broken, sentence, kind):
+    broken, sentence = broken.replace("visual", kind), sentence.replace("visual", kind)
+    read = read_looks(robot(visual(kind=kind), broken, visual(kind=kind)))
+    kept = read.visuals if kind == "visual" else read.collisions
+    assert kept == (Look("a", Box((1.0, 2.0, 3.0))),) * 2
+    (finding,) = read.findings
+    assert (finding.severity, finding.line) == ("warning", 3)
+    assert finding.message == f"link 'a': {sentence}; the geometry is left out"
+
+
+def test_there_are_bounds(monkeypatch):
+    monkeypatch.setattr(looks, "MOST_LOOKS", 5)
+    monkeypatch.setattr(looks_warnings, "MOST_FINDINGS", 3)
+    read = read_looks(robot(*["<visual/>"] * 4, *[visual()] * 4))
+    assert len(read.visuals) == 1
+    told = [str(finding) for finding in read.findings]
+    assert len(told) == 4
+    assert told[-1] == "there are 2 more warnings of what the robot looks like"
+    read = read_looks(robot(*[visual()] * 6))
+    assert [str(finding) for finding in read.findings] == [
+        "line 7: the robot has more than 5 <visual> elements; this and all after it are not shown"
+    ]
+    assert len(read.visuals) == 5
+
+
+def test_a_huge_number_of_broken_elements_is_no_work():
+    read = read_looks(robot("<visual/>" * 400_000))
+    assert read.visuals == ()
+    assert len(read.findings) == looks_warnings.MOST_FINDINGS + 1
+
+
+def test_what_is_no_document_is_refused(tmp_path):
+    for text in ("<robot", "<sdf/>", b"\xff<robot/>", '<!DOCTYPE r [<!ENTITY x "y">]><robot/>'):
+        with pytest.raises(DescriptionError):
+            read_looks(text)
+    with pytest.raises(DescriptionError, match="there is no file"):
+        read_looks(tmp_path / "none.urdf")
+    with pytest.raises(ParameterError, match="a robot comes from a path or from URDF text"):
+        read_looks(7)
+
+
+# meshes
+
+
+def test_meshes_are_found_as_those_of_contacts(folder):
+    text = robot(
+        visual(mesh("package://pack/meshes/m.stl")),
+        visual(mesh("../meshes/m.stl", "-1 0.001 2"), kind="collision"),
+        visual(mesh(f"file://{folder.parent}/meshes/m.stl")),
+    )
+    path = folder / "r.urdf"
+    path.write_text(text)
+    found = folder.parent / "meshes/m.stl"
+    expected = Looks(
+        visuals=(Look("a", MeshFile(found)),) * 2,
+        collisions=(Look("a", MeshFile(found, (-1.0, 0.001, 2.0))),),
+    )
+    assert read_looks(path) == read_looks(str(path)) == expected
+    assert read_looks(text, folder=folder) == read_looks(text.encode(), folder=folder) == expected
+    only_text = read_looks(text, package_dirs=[folder.parent])
+    assert [type(look.shape) for look in only_text.visuals] == [MeshFile, Placeholder]
+
+
+def test_missing_meshes_have_placeholders_and_one_warning(folder):
+    names = ["none.stl", "package://other/m.stl", "none.stl", "m.ply", "http://host/m.stl"]
+    text = robot(
+        *(visual(mesh(name)) for name in names), visual(mesh("none.stl"), kind="collision")
+    )
+    read = read_looks(text, folder=folder)
+    assert [look.shape for look in read.visuals] == [Placeholder(name) for name in names]
+    assert [look.shape for look in read.collisions] == [Placeholder("none.stl")]
+    (finding,) = read.findings
+    assert (finding.severity, finding.code, finding.line) == ("warning", "missing-meshes", 2)
+    assert finding.message == (
+        "4 meshes cannot be shown, markers stand for them: 'none.stl', 'package://other/m.stl', "
+        f"'m.ply', ... (4 in all); the first does not exist; looked for '{folder}/none.stl'; "
+        "folders of packages that are elsewhere can be passed in package_dirs"
+    )
+
+
+def test_one_missing_mesh(folder):
+    (finding,) = read_looks(robot(visual(mesh("package://p/m.stl"))), folder=folder).findings
+    assert finding.message == (
+        "the mesh 'package://p/m.stl' cannot be shown, a marker stands for it; it is in the "
+        "package 'p', which is not found; pass the folder that holds it in package_dirs, or "
+        "source the ROS workspace that has it"
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../../../../etc/passwd", "../../../secret.stl", "file:///etc/passwd.stl",
+        "package://../secret.stl", "package://pack/../../secret.stl", "%00.stl",
+        "file:///%00.stl", "http://host/m.stl", "x" * 5000 + ".stl", "~/m.stl", "{0}.stl", " .stl",
+    ],
+)  # fmt: skip
+def test_names_that_lead_elsewhere_have_placeholders(folder, name):
+    (folder.parent.parent / "secret.stl").write_bytes(b"")
+    read = read_looks(robot(visual(mesh(name))), folder=folder)
+    assert read.visuals == (Look("a", Placeholder(name[:200])),)
+    assert len(read.findings) == 1
+
+
+# other files
+
+
+def test_xacro_and_mechanisms_and_kept_models(folder):
+    pytest.importorskip("xacro")
+    xacro = robot(
+        visual("<box size='${0.5 * 2} 2 3'/>"), visual(mesh("../meshes/m.stl"), kind="collision")
+    ).replace("<robot", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"')
+    (folder / "r.xacro").write_text(xacro)
+    read = read_looks(folder / "r.xacro")
+    file = Look("a", MeshFile(folder.parent / "meshes/m.stl"))
+    assert read == Looks((Look("a", Box((1.0, 2.0, 3.0))),), (file,))
+    (folder / "m.yaml").write_text(
+        "rbdyn_mechanism: 1\nrobot: r.xacro\ngeometries:\n"
+        "  toe: {link: a, sphere: {radius: 0.02}, xyz: [1, 0, 0]}\n"
+        "  bad: {link: a, sphere: {radius: -1}}\n"
+        "  body: {link: a, points: [[0, 0, 0], [1, 0, 0]]}\n"
+        "  lost: {link: a, mesh: {file: none.stl}}\n"
+    )
+    mechanism = read_looks(folder / "m.yaml")
+    assert mechanism.visuals == read.visuals
+    assert mechanism.collisions == (
+        file,
+        Look("a", Sphere(0.02), pose((1, 0, 0))),
+        Look("a", Points(((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)))),
+    )
+    assert [finding.line for finding in mechanism.findings] == [5, 7]
+    (folder / "kept.npz").write_bytes(b"")
+    assert read_looks(folder / "kept.npz") == Looks()
+
+
+def test_the_links_are_frames_of_the_model():
+    path = robots.find("go2.urdf")
+    m = rb.load_urdf(path, strict=False)
+    read = read_looks(path)
+    assert {look.link for look in read.visuals + read.collisions} <= set(m.frame_names)
+
+
+# real robots
+
+
+@robots.needs_robots
+def test_every_visual_and_collision_of_the_real_robots_is_read():
+    """The only meshes that are not had are 20 of a format of OGRE, of one robot."""
+    lost = {}
+    for path in robots.FILES:
+        read, root = read_looks(path), ET.parse(path).getroot()
+        for kind, found in (("visual", read.visuals), ("collision", read.collisions)):
+            links = [link.get("name") for link in root.iter("link") for _ in link.iter(kind)]
+            assert [look.link for look in found] == links, path.name
+        missing = sum(isinstance(look.shape, Placeholder) for look in read.visuals)
+        if missing or read.findings:
+            lost[path.name] = (missing, len(read.findings))
+    assert lost == {"romeo_laas_small.urdf": (20, 1)}
+
+
+@robots.needs_robots
+@pytest.mark.parametrize(
+    "name", ["ur5_robot.urdf", "panda.urdf", "talos_reduced.urdf", "kinova.urdf"]
+)
+def test_pinocchio_reads_the_same(name):
+    """Number, places and colours, which urdfdom reads for it in single precision."""
+    pin = pytest.importorskip("pinocchio")
+    path = robots.find(name)
+    read, model = read_looks(path), pin.buildModelFromUrdf(str(path))
+    packages = [str(robots.FOLDER.parent.parent)]
+    colored = 0
+    for kind, found in ((pin.VISUAL, read.visuals), (pin.COLLISION, read.collisions)):
+        objects = pin.buildGeomFromUrdf(
+            model, str(path), kind, package_dirs=packages
+        ).geometryObjects
+        assert len(objects) == len(found) > 5
+        waiting = {look.link: [x for x in found if x.link == look.link] for look in found}
+        for shown in objects:
+            frame = model.frames[shown.parentFrame]
+            look = waiting[frame.name].pop(0)
+            placed = frame.placement.inverse() * shown.placement
+            w, *xyz = look.origin.quat
+            rotation = pin.Quaternion(np.array([*xyz, w])).matrix()
+            assert np.allclose(placed.translation, look.origin.pos, atol=1e-12)
+            assert np.allclose(placed.rotation, rotation, atol=1e-12)
+            if look.color is not None:
+                colored += 1
+                assert np.allclose(shown.meshColor, look.color, atol=1e-6)
+    assert colored == {"talos_reduced.urdf": 51, "kinova.urdf": 11}.get(name, 0)
