@@ -29,11 +29,13 @@ class Source:
     Attributes:
         text: URDF; empty for a mechanism file, which has none.
         received: it came over the topic, so somebody else publishes it.
+        path: of the file it came from, or None.
     """
 
     description: Description
     text: str
     received: bool = False
+    path: Path | None = None
 
 
 def find(
@@ -49,8 +51,9 @@ def find(
     if path and (values.urdf or not values.robot_description):
         if path.suffix.lower() in MECHANISM_SUFFIXES:
             described = read(path, strict=values.strict, contact=values.contact)
-            return Source(described, "")
-        return Source(*urdf.read_file(path, strict=values.strict, contact=values.contact))
+            return Source(described, "", path=path)
+        described, text = urdf.read_file(path, strict=values.strict, contact=values.contact)
+        return Source(described, text, path=path)
     received = not values.robot_description
     text = _wait(node, stop) if received else values.robot_description
     source = f"topic {node.resolve_topic_name('robot_description')}" if received else "parameter"

@@ -12,9 +12,9 @@ import rbdyn_ros as rb
 from rbdyn_ros.assets import bundled_robot
 from rbdyn_ros.description import shapes
 from rbdyn_ros.description.types import Description, Joint, Link
-from rbdyn_ros.view import animation
-from rbdyn_ros.view.animation import animate
-from rbdyn_ros.view.scene import Scene, equivalent_box
+from rbdyn_ros.view.pictures import animation
+from rbdyn_ros.view.pictures.animation import animate
+from rbdyn_ros.view.pictures.scene import Scene, equivalent_box
 
 pytest.importorskip("matplotlib")
 Image = pytest.importorskip("PIL.Image")

@@ -11,10 +11,10 @@ from support import robots, trees
 import rbdyn_ros as rb
 from rbdyn_ros.description.types import Description, Joint, Link
 from rbdyn_ros.model.graph import Graph
-from rbdyn_ros.view import connectivity
-from rbdyn_ros.view.chords import chord_curve, free_spot
-from rbdyn_ros.view.connectivity import draw_connectivity
-from rbdyn_ros.view.layout import lay_out, tree_rows
+from rbdyn_ros.view.pictures import connectivity
+from rbdyn_ros.view.pictures.chords import chord_curve, free_spot
+from rbdyn_ros.view.pictures.connectivity import draw_connectivity
+from rbdyn_ros.view.pictures.layout import lay_out, tree_rows
 
 pytest.importorskip("matplotlib")
 from matplotlib.image import imread
@@ -213,8 +213,8 @@ import sys
 for name in ("matplotlib", "networkx", "PIL"):
     sys.modules[name] = None  # the import of it fails
 import rbdyn_ros as rb
-from rbdyn_ros.view.animation import animate
-from rbdyn_ros.view.connectivity import draw_connectivity
+from rbdyn_ros.view.pictures.animation import animate
+from rbdyn_ros.view.pictures.connectivity import draw_connectivity
 m = rb.load_urdf('<robot name="stone"><link name="stone"/></robot>')
 for call in (lambda: draw_connectivity(m, "x.svg"), lambda: animate(m, [[]], "x.gif")):
     try:
@@ -239,9 +239,9 @@ def test_without_the_plot_extra():
 def test_no_state_of_pyplot_is_touched():
     code = (
         "import sys\n"
-        "import rbdyn_ros.view.animation, rbdyn_ros.view.connectivity\n"
+        "import rbdyn_ros.view.pictures.animation, rbdyn_ros.view.pictures.connectivity\n"
         "assert 'matplotlib' not in sys.modules\n"
-        "from rbdyn_ros.view.canvas import new_figure; new_figure(1.0, 1.0, 10.0)\n"
+        "from rbdyn_ros.view.pictures.canvas import new_figure; new_figure(1.0, 1.0, 10.0)\n"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], timeout=120, check=True)

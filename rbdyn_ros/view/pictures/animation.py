@@ -16,9 +16,9 @@ from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.output import output_path
-from rbdyn_ros.view.canvas import BLUE, GREY, INK, SKY, VERMILLION, new_figure
-from rbdyn_ros.view.film import demand_writer, write_film
-from rbdyn_ros.view.scene import Floats, Poses, Scene
+from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, SKY, VERMILLION, new_figure
+from rbdyn_ros.view.pictures.film import demand_writer, write_film
+from rbdyn_ros.view.pictures.scene import Floats, Poses, Scene
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

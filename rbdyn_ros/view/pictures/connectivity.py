@@ -12,9 +12,9 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.output import output_path, write_whole
 from rbdyn_ros.report.describe import joint_type, loop_type
 from rbdyn_ros.report.tree import base_link
-from rbdyn_ros.view.canvas import BLUE, GREY, INK, VERMILLION, new_figure
-from rbdyn_ros.view.chords import chord_curve, free_spot
-from rbdyn_ros.view.layout import Floats, lay_out
+from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, VERMILLION, new_figure
+from rbdyn_ros.view.pictures.chords import chord_curve, free_spot
+from rbdyn_ros.view.pictures.layout import Floats, lay_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

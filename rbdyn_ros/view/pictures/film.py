@@ -12,7 +12,7 @@ import numpy as np
 
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.output import unwritable, write_whole
-from rbdyn_ros.view.canvas import missing_extra
+from rbdyn_ros.view.pictures.canvas import missing_extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

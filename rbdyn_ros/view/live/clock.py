@@ -1,0 +1,118 @@
+"""Time in the panel of a live view: how it goes, and buttons to stop, step, reset, hasten it."""
+
+from __future__ import annotations
+
+import html
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rbdyn_ros.view.live.link import Simulated
+from rbdyn_ros.view.stage.instant import Instant
+
+if TYPE_CHECKING:
+    import viser
+
+SPEEDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+MOST_TICKS = 100_000
+#: Time between two changes of the line that tells the state [s].
+REFRESH = 0.2
+
+
+def tell(server: viser.ViserServer, event: Any, why: str) -> None:
+    """Show who asked, or everybody, why something was refused; nothing for an empty sentence."""
+    if not why:
+        return
+    clients = [event.client] if getattr(event, "client", None) else server.get_clients().values()
+    for client in clients:
+        client.add_notification("Not done", why, auto_close_seconds=10.0, color="red")
+
+
+def state_line(instants: Sequence[Instant]) -> str:
+    """Return how time goes, in words: running, paused or why it stands; when, and how fast."""
+    first = instants[0]
+    faults = [instant.fault for instant in instants if instant.fault]
+    state = "paused" if all(instant.paused for instant in instants) else "running"
+    parts = [f"fault: {faults[0]}" if faults else state, f"{first.time:.3f} s"]
+    if math.isfinite(first.factor):
+        parts.append(f"{first.factor:.3g} x real time")
+    return " | ".join(parts)
+
+
+class Clock:
+    """The part of the panel that is about time.
+
+    Args:
+        server: of the view.
+        simulated: is ordered about.
+        speed: simulated seconds in one, as asked for.
+        refusals: see Cast.
+
+    Attributes:
+        speed: as asked for last.
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        simulated: Simulated,
+        speed: float,
+        refusals: Mapping[str, str],
+    ) -> None:
+        self._server, self._simulated, self.speed = server, simulated, speed
+        self._paused, self._told, self._due = False, "", 0.0
+        gui = server.gui
+        self._line = gui.add_html("")
+        self._pause = gui.add_button("Pause", hint="let time stand, or go on")
+        self._on(self._pause, lambda: simulated.pause(not self._paused))
+        self._ticks = gui.add_number("Ticks", initial_value=1, min=1, max=MOST_TICKS, step=1)
+        self._on(
+            gui.add_button("Step", hint="make so many ticks while time stands"),
+            lambda: simulated.step(int(self._ticks.value)),
+        )
+        self._on(
+            gui.add_button("Reset", hint="begin where it began, at rest; time goes on"),
+            simulated.reset,
+        )
+        if "set_speed" not in refusals:
+            self._add_speed()
+
+    def _on(self, button: Any, order: Callable[[], str]) -> None:
+        button.on_click(lambda event: tell(self._server, event, order()))
+
+    def _add_speed(self) -> None:
+        chosen = sorted({*SPEEDS, self.speed})
+        shown = {f"{speed:g} x": speed for speed in chosen}
+        box = self._server.gui.add_dropdown(
+            "Speed",
+            tuple(shown),
+            initial_value=f"{self.speed:g} x",
+            hint="simulated seconds in one",
+        )
+
+        def change(event: Any) -> None:
+            if event.client is None:
+                return
+            speed = shown[box.value]
+            why = self._simulated.set_speed(speed)
+            if why:
+                tell(self._server, event, why)
+            else:
+                self.speed = speed
+
+        box.on_update(change)
+
+    def put(self, instants: Sequence[Instant]) -> None:
+        """Show how time goes."""
+        paused = all(instant.paused for instant in instants)
+        if paused != self._paused:
+            self._paused = paused
+            self._pause.label = "Resume" if paused else "Pause"
+            self._due = 0.0
+        now, line = time.monotonic(), state_line(instants)
+        if line != self._told and now >= self._due:
+            self._told, self._due = line, now + REFRESH
+            bad = any(instant.fault for instant in instants)
+            style = f"padding: 0 0.75em; {'color: #e03131; ' if bad else ''}font-weight: 600"
+            self._line.content = f'<div style="{style}">{html.escape(line)}</div>'

@@ -1,0 +1,244 @@
+"""Efforts and forces that a live view lets act: sliders, a button, and a handle to drag."""
+
+from __future__ import annotations
+
+import html
+import math
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.view.live.clock import tell
+from rbdyn_ros.view.live.link import Cast
+from rbdyn_ros.view.live.pull import GRAVITY, Spring
+from rbdyn_ros.view.stage.instant import Instant
+
+if TYPE_CHECKING:
+    import viser
+
+#: Of a joint whose effort nothing limits, the slider reaches so far beyond what holds its load.
+AMPLE = 2.0
+#: Lever on which the load of a turning joint counts then [m].
+LEVER = 0.5
+#: A pull acts for this long unless it is renewed [s].
+HELD = 0.25
+ORIGIN = (0.0, 0.0, 0.0)
+
+Drive = Callable[[Mapping[str, float]], str]
+Push = Callable[[str, Any, Any, Any, float], str]
+
+
+def effort_range(m: Model, name: str) -> float:
+    """Return how far the slider of a joint reaches [N m or N]: its limit, or what is ample."""
+    j = m.jnt_names.index(name)
+    limit = float(m.jnt_effort[j])
+    if math.isfinite(limit) and limit > 0.0:
+        return limit
+    load = AMPLE * GRAVITY * LEVER * float(m.body_subtreemass[m.jnt_bodyid[j]])
+    if not load > 0.0:
+        return 1.0
+    unit = 10.0 ** math.floor(math.log10(load))
+    return math.ceil(load / unit) * unit
+
+
+class Torques:
+    """A slider for each joint; one that was moved drives its joint until all are released.
+
+    Args:
+        server: of the view.
+        m: the robot.
+        cast: likewise.
+        drive: gives efforts by joint to the simulation once.
+        release: takes them back.
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        m: Model,
+        cast: Cast,
+        drive: Drive,
+        release: Callable[[], str],
+    ) -> None:
+        self._server, self._drive, self._release = server, drive, release
+        self._held: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self._sliders: list[Any] = []
+        gui = server.gui
+        with gui.add_folder("Torques", expand_by_default=len(cast.joints) <= 12):
+            why = cast.refusals.get("drive", "" if cast.joints else "no joint takes an effort")
+            if why:
+                gui.add_html(f'<div style="padding: 0 0.75em">{html.escape(why)}</div>')
+                return
+            button = gui.add_button(
+                "Release", hint="let other commanders, or the policy, have the joints again"
+            )
+            button.on_click(lambda event: tell(server, event, self.let_go()))
+            for name in cast.joints:
+                self._add(name, effort_range(m, name))
+
+    def _add(self, name: str, most: float) -> None:
+        slider = self._server.gui.add_slider(
+            name, min=-most, max=most, step=most / 100.0, initial_value=0.0
+        )
+        self._sliders.append(slider)
+
+        def moved(event: Any) -> None:
+            if event.client is not None:  # and not put back by us
+                with self._lock:
+                    self._held[name] = float(slider.value)
+
+        slider.on_update(moved)
+
+    @property
+    def held(self) -> bool:
+        """Whether there is something to repeat."""
+        return bool(self._held)
+
+    def hold(self) -> None:
+        """Repeat the efforts; if they are refused, say why and release them."""
+        with self._lock:
+            why = self._drive(dict(self._held)) if self._held else ""
+        if why:
+            self.let_go()
+            tell(self._server, None, why)
+
+    def let_go(self) -> str:
+        """Put all sliders back and give the joints away."""
+        with self._lock:
+            self._held.clear()
+            why = self._release()
+        with self._server.atomic():
+            for slider in self._sliders:
+                slider.value = 0.0
+        return why
+
+
+class Pushes:
+    """A link to push: by a button, or by a handle that pulls it while it is dragged.
+
+    Args:
+        server: of the view.
+        m: the robot.
+        cast: likewise.
+        push: lets a wrench act on a link: its name, point, force, torque, duration.
+        speed: returns the simulated seconds in one.
+        name: of the handle's node in the scene.
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        m: Model,
+        cast: Cast,
+        push: Push,
+        speed: Callable[[], float],
+        name: str,
+    ) -> None:
+        self._server, self._push, self._speed, self._cast = server, push, speed, cast
+        self._spring = Spring(m)
+        self._bodies = m.body_names
+        self._target: Any = None
+        self._owner: int | None = None
+        self._instant: Instant | None = None
+        self._handle: Any = None
+        self._pulling = False
+        links = tuple(n for n, b in zip(m.frame_names, m.frame_bodyid, strict=True) if b > 0)
+        if links:
+            last = m.frame_names.index(m.body_names[-1])
+            self._build(links, m.frame_names[last], name)
+
+    def _build(self, links: tuple[str, ...], link: str, name: str) -> None:
+        server, gui = self._server, self._server.gui
+        weight = GRAVITY * self._spring.mass
+        with gui.add_folder("Push", expand_by_default=True):
+            self._link: Any = gui.add_dropdown(
+                "Link", links, initial_value=link, hint="or click it in the scene"
+            )
+            self._force = gui.add_vector3(
+                "Force [N]", initial_value=(round(0.5 * weight, 1), 0.0, 0.0)
+            )
+            self._duration = gui.add_number(
+                "Seconds", initial_value=0.1, min=1e-3, max=3600.0, step=1e-3
+            )
+            button = gui.add_button("Push", hint="in the axes of the world")
+            drag = gui.add_checkbox("Drag", initial_value=False, hint="a handle that pulls it")
+        button.on_click(lambda event: tell(server, event, self._push_once()))
+        self._handle = server.scene.add_transform_controls(
+            f"{name}/handle", 0.3, disable_rotations=True, depth_test=False, visible=False
+        )
+        drag.on_update(lambda _: self._set_dragging(drag.value))
+        self._handle.on_update(self._dragged)
+
+    def fit(self, size: float) -> None:
+        """Make the handle as large as is handy at a robot of a size [m]."""
+        if self._handle is not None:
+            self._handle.scale = 0.25 * size
+
+    def choose(self, body: str) -> None:
+        """Choose the link of a body that was clicked; empty: none was."""
+        if body in self._bodies[1:] and self._handle is not None:
+            self._link.value = body
+
+    def _push_once(self) -> str:
+        return self._push(
+            self._link.value, ORIGIN, self._force.value, ORIGIN, float(self._duration.value)
+        )
+
+    def _set_dragging(self, dragging: bool) -> None:
+        self.let_go()
+        self._handle.visible = dragging
+        self._follow()
+
+    async def _dragged(self, event: Any) -> None:
+        """Take what a hand does to the handle; a coroutine, since those come in order."""
+        if event.phase == "end":
+            self._target = self._owner = None
+        else:
+            self._target, self._owner = np.array(event.target.position), event.client_id
+
+    @property
+    def held(self) -> bool:
+        """Whether somebody pulls."""
+        return self._target is not None or self._pulling
+
+    def put(self, instant: Instant) -> None:
+        """Know where the robot is; the handle is at the link while nobody pulls it."""
+        self._instant = instant
+        self._follow()
+
+    def _follow(self) -> None:
+        shown = self._handle is not None and self._handle.visible
+        if shown and self._target is None and self._instant is not None:
+            self._handle.position = self._spring.at(self._instant, self._link.value)
+
+    def hold(self) -> None:
+        """Renew the pull, or end it."""
+        target, instant = self._target, self._instant
+        if target is not None and self._owner not in self._server.get_clients():
+            self._target = target = None
+        if target is None or instant is None:
+            self.let_go()
+            return
+        link = self._link.value
+        force = self._spring.force(instant, link, target)
+        self._pulling = True
+        why = self._push(link, ORIGIN, force.tolist(), ORIGIN, self._horizon(instant))
+        if why:
+            self._target = None
+            tell(self._server, None, why)
+
+    def _horizon(self, instant: Instant) -> float:
+        """Return how long a pull acts, in simulated time [s]: it ends by itself."""
+        pace = instant.factor if math.isfinite(instant.factor) else 1.0
+        return min(max(HELD * max(pace, self._speed()), 2.0 * self._cast.timestep), 3600.0)
+
+    def let_go(self) -> None:
+        """Pull no more, from the next tick on."""
+        self._target = None
+        if self._pulling:
+            self._pulling = False
+            self._push(self._link.value, ORIGIN, ORIGIN, ORIGIN, 2.0 * self._cast.timestep)

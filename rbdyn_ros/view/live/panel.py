@@ -1,0 +1,226 @@
+"""The view of a simulation that runs in another process: it looks, shows, and passes orders on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import runpy
+import select
+import threading
+import time
+from collections.abc import Sequence
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
+
+from rbdyn_ros.description.looks import Looks, read_looks
+from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.load import complete
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.view.live.clock import Clock
+from rbdyn_ros.view.live.forces import Pushes, Torques
+from rbdyn_ros.view.live.link import FAILED, SERVING, Cast, Remote, Simulated
+from rbdyn_ros.view.stage.instant import Instant
+from rbdyn_ros.view.web.charts import Charts
+from rbdyn_ros.view.web.server import address_of, open_server
+from rbdyn_ros.view.web.show import Show, frame_camera
+
+if TYPE_CHECKING:
+    import viser
+
+#: Niceness: whatever else runs here goes first.
+NICE = 10
+#: Time between two looks while somebody watches, and while nobody does [s].
+WATCHED, ALONE = 1.0 / 30.0, 1.0
+#: Efforts are repeated this often [s]; more often if they are given up sooner.
+REPEAT, SOONEST = 0.03, 0.005
+
+
+class Live:
+    """Robots that move by themselves, in a browser.
+
+    Args:
+        server: of the view.
+        casts: the robots, at least one.
+        simulated: where they move.
+    """
+
+    def __init__(
+        self, server: viser.ViserServer, casts: Sequence[Cast], simulated: Simulated
+    ) -> None:
+        self._server, self._simulated = server, simulated
+        self._woken, self._ended = threading.Event(), threading.Event()
+        self._failure: Exception | None = None
+        with server.atomic():
+            first = casts[0]
+            self.clock = Clock(server, simulated, first.speed, first.refusals)
+            self._chosen = self._add_choice(casts)
+            self.robots = [
+                Robot(server, cast, simulated, k, self.clock) for k, cast in enumerate(casts)
+            ]
+            if len(casts) > 1:
+                frame_camera(server, [robot.show.stage for robot in self.robots])
+                self._choose()
+        server.on_client_connect(lambda _: self._woken.set())
+        timeout = min(cast.command_timeout for cast in casts)
+        self._repeat = max(min(REPEAT, timeout / 3.0), SOONEST)
+
+    def _add_choice(self, casts: Sequence[Cast]) -> Any:
+        if len(casts) == 1:
+            return None
+        choice = self._server.gui.add_dropdown("Robot", tuple(cast.name for cast in casts))
+        choice.on_update(lambda _: self._choose())
+        return choice
+
+    def _choose(self) -> None:
+        """Show the panel of one robot."""
+        for robot in self.robots:
+            robot.folder.visible = robot.name == self._chosen.value
+
+    def run(self) -> None:
+        """Look until close is called.
+
+        Raises:
+            EOFError, OSError: the simulation has gone.
+        """
+        holder = threading.Thread(target=self._hold, name="rbdyn-hold", daemon=True)
+        holder.start()
+        while not self._ended.is_set():
+            begun = time.monotonic()
+            self.look()
+            pause = WATCHED if self._server.get_clients() else ALONE
+            self._woken.wait(max(begun + pause - time.monotonic(), 0.0))
+            self._woken.clear()
+        holder.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def close(self) -> None:
+        """Let run return."""
+        self._ended.set()
+        self._woken.set()
+
+    def look(self) -> None:
+        """Ask how things are, and show it."""
+        energy = any(robot.charts.shown for robot in self.robots)
+        instants = self._simulated.instants(energy)
+        if len(instants) != len(self.robots):
+            return
+        with self._server.atomic():
+            self.clock.put(instants)
+            for robot, instant in zip(self.robots, instants, strict=True):
+                robot.put(instant)
+
+    def _hold(self) -> None:
+        """Repeat what is held, as long as somebody watches: a tab that is closed lets go."""
+        try:
+            while not self._ended.wait(self._repeat):
+                watched = bool(self._server.get_clients())
+                for robot in self.robots:
+                    robot.hold(watched)
+        except Exception as error:  # noqa: BLE001 - run raises it: nothing may stay held unseen
+            self._failure = error
+            self.close()
+
+
+class Robot:
+    """One of the robots: its scene and its part of the panel.
+
+    Args:
+        server: of the view.
+        cast: the robot.
+        simulated: where it moves.
+        number: of the robot there.
+        clock: knows how fast time passes.
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        cast: Cast,
+        simulated: Simulated,
+        number: int,
+        clock: Clock,
+    ) -> None:
+        m, looks = load(cast)
+        self.name = cast.name
+        self._last: tuple[object, ...] = ()
+        self.folder = server.gui.add_folder(cast.name or None)
+        with self.folder:
+            self.torques = Torques(
+                server,
+                m,
+                cast,
+                partial(simulated.drive, number),
+                partial(simulated.release, number),
+            )
+            push = partial(simulated.push, number)
+            self.pushes = Pushes(server, m, cast, push, lambda: clock.speed, f"/view{number}")
+            self.charts = Charts(server, m)
+            self.show = Show(server, m, looks, cast.name)
+        self.pushes.fit(self.show.stage.size)
+        self.show.on_click(self.pushes.choose)
+
+    def put(self, instant: Instant) -> None:
+        """Show where it is, unless it is shown already."""
+        self.pushes.put(instant)
+        self.charts.put(instant)
+        now = (instant.time, instant.tick, instant.qpos.tobytes())
+        if now != self._last:
+            self._last = now
+            self.show.put(instant)
+
+    def hold(self, watched: bool) -> None:
+        """Repeat what is held; let go of it if nobody watches."""
+        for part in (self.torques, self.pushes):
+            if part.held:
+                (part.hold if watched else part.let_go)()
+
+
+def load(cast: Cast) -> tuple[Model, Looks]:
+    """Return the robot of a cast, and its looks; without them it is shown by its inertias."""
+    m = complete(cast.description, cast.floating_base, cast.strict)
+    source = cast.text or cast.path
+    if source is None:
+        return m, Looks()
+    try:
+        return m, read_looks(source, folder=cast.folder)
+    except RbdynError:  # what moves was read from it, so it is not the looks that matter
+        return m, Looks()
+
+
+def run(prompt: Connection, queued: Connection) -> None:
+    """Be the other process of a view, see view/live/process.py; it ends when the pipes break."""
+    threading.Thread(target=_end_with, args=(prompt,), name="rbdyn-parent", daemon=True).start()
+    _yield_to_others()
+    casts, port, address = prompt.recv()
+    remote = Remote(prompt, queued)
+    try:
+        for path in {path: None for cast in casts for path in cast.imports}:
+            runpy.run_path(str(path))
+        server = open_server(port, address, _label(casts))
+        live = Live(server, casts, remote)
+        remote.tell(SERVING, address_of(server))
+        live.run()
+    except Exception as error:  # noqa: BLE001 - nobody sees the output of this process
+        remote.tell(FAILED, str(error) if isinstance(error, RbdynError) else repr(error))
+        os._exit(1)
+
+
+def _label(casts: Sequence[Cast]) -> str:
+    return "rbdyn: " + ", ".join(cast.name or cast.description.name for cast in casts)
+
+
+def _end_with(pipe: Connection) -> None:
+    """End this process at once when the other end of a pipe is closed."""
+    poll = select.poll()
+    poll.register(pipe.fileno(), 0)  # asks for nothing: a broken pipe is reported all the same
+    poll.poll()
+    os._exit(0)
+
+
+def _yield_to_others() -> None:
+    """Take a low priority, whatever that of the parent is."""
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    os.nice(NICE)

@@ -1,0 +1,162 @@
+"""The view in a process of its own: started, asked where it serves, ended.
+
+It is a plain Python process and not one of multiprocessing's: those run the user's main module
+again. In a session of its own it hears no Ctrl-C, and it ends by itself when its pipes break.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+
+from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.view.live.link import FAILED, Cast, Simulated, serve
+
+#: Code of the finding that viser is not installed.
+MISSING = "no-view-extra"
+#: Time for the other process, or a thread, to end [s].
+PATIENCE = 2.0
+
+#: What the other process runs, isolated from the folder it starts in: it imports from where this
+#: one does.
+_CHILD = """
+import sys
+from multiprocessing.connection import Connection
+pipes = [Connection(int(word)) for word in sys.argv[1:]]
+sys.path[:] = pipes[0].recv()
+from rbdyn_ros.view.live.panel import run
+run(*pipes)
+"""
+
+#: Takes a severity (info or warning) and a sentence.
+Say = Callable[[str, str], None]
+
+
+def _to_stderr(_severity: str, sentence: str) -> None:
+    print(f"rbdyn: {sentence}", file=sys.stderr)
+
+
+def start_view(
+    casts: Sequence[Cast],
+    simulated: Simulated,
+    *,
+    port: int = 8080,
+    address: str = "127.0.0.1",
+    say: Say = _to_stderr,
+) -> ViewProcess:
+    """Show robots in a browser, from another process; returns before it serves.
+
+    Call it before a thread of high priority starts: a process has the priority of who starts it.
+
+    Args:
+        casts: the robots.
+        simulated: answers for them, on two threads, as long as the view lives.
+        port: see open_server.
+        address: likewise.
+        say: told where it serves, or why there is no view; called from another thread.
+
+    Raises:
+        ParameterError: viser is not installed.
+    """
+    if importlib.util.find_spec("viser") is None:
+        text = "the view needs viser, which is not installed: pip install rbdyn_ros[view]"
+        raise ParameterError(Finding(MISSING, text, allowed="viser"))
+    return ViewProcess(casts, simulated, port, address, say)
+
+
+class ViewProcess:
+    """A view in another process; see start_view.
+
+    Attributes:
+        address: of the page, as http://127.0.0.1:8080; empty while it does not serve.
+        pid: of the other process.
+    """
+
+    def __init__(
+        self, casts: Sequence[Cast], simulated: Simulated, port: int, address: str, say: Say
+    ) -> None:
+        self.address = ""
+        self._simulated, self._say = simulated, say
+        self._settled, self._closing, self._excused = threading.Event(), False, False
+        (prompt, theirs), (queued, theirs_too) = Pipe(), Pipe()
+        ends = [theirs.fileno(), theirs_too.fileno()]
+        self._process = subprocess.Popen(  # noqa: S603 - it is our own text
+            [sys.executable, "-I", "-c", _CHILD, *map(str, ends)],
+            pass_fds=ends,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+        theirs.close()
+        theirs_too.close()
+        greeting = (list(sys.path), (tuple(casts), port, address))
+        self._threads = [
+            threading.Thread(target=work, args=given, name=name, daemon=True)
+            for name, work, given in (
+                ("rbdyn-view", self._attend, (prompt, greeting)),
+                ("rbdyn-view-queue", self._queue, (queued,)),
+            )
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until it serves or cannot; return whether it serves."""
+        self._settled.wait(timeout)
+        return bool(self.address)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the other process is there."""
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """End the other process; harmless if it has ended. What is being served may go on."""
+        self._closing = True
+        self._process.terminate()
+        try:
+            self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:  # it is stopped, by a debugger say
+            self._process.kill()
+            self._process.wait()
+        for thread in self._threads:
+            thread.join(PATIENCE)
+
+    def _attend(self, pipe: Connection, greeting: Sequence[object]) -> None:
+        with pipe:
+            with contextlib.suppress(OSError):  # it has ended already, which is reported below
+                for part in greeting:
+                    pipe.send(part)
+            serve(pipe, self._simulated, self._heard)
+        self._report_end()
+
+    def _queue(self, pipe: Connection) -> None:
+        with pipe:
+            serve(pipe, self._simulated)
+
+    def _heard(self, what: str, about: str) -> None:
+        if what == FAILED:
+            self._excused = True
+            gone = "there is no view any more" if self.address else "there is no view"
+            self._say("warning", f"{gone}: {about}")
+        else:
+            self.address = about
+            self._say("info", f"view: {about}")
+        self._settled.set()
+
+    def _report_end(self) -> None:
+        if not (self._closing or self._excused):
+            status = self._process.wait()
+            how = f"exit status {status}" if status >= 0 else signal.strsignal(-status)
+            self._say("warning", f"the view has ended ({how}); the simulation goes on without it")
+        self.address = ""
+        self._settled.set()

@@ -1,0 +1,73 @@
+"""The force of a hand that pulls a link to a point: a spring as stiff as the robot bears."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.api import make_data, mass_matrix
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.toolbox.frames import frame_jacobian, frame_pose
+from rbdyn_ros.view.stage.instant import Instant
+
+Floats = NDArray[np.float64]
+
+#: How fast the link comes, were there nothing but the spring [rad/s]: the force is renewed some
+#: thirty times a second and is that old, so it may not be much stiffer than this.
+RATE = 6.0
+#: It pulls with no more than so many weights of the robot.
+MOST_WEIGHTS = 5.0
+GRAVITY = 9.81
+
+
+class Spring:
+    """Pulls a link as if it moved alone and were critically damped; for any thread.
+
+    What it has to move is the operational-space inertia at the link, so that one rate is right
+    for a finger and for a torso; no direction counts as heavier than the whole robot.
+
+    Args:
+        m: the robot.
+    """
+
+    def __init__(self, m: Model) -> None:
+        self._m, self._d, self._lock = m, make_data(m), threading.Lock()
+        self.mass = float(m.body_mass.sum())
+
+    def at(self, instant: Instant, link: str) -> Floats:
+        """Return where the origin of a link is, (3,) [m]."""
+        with self._lock:
+            return self._place(instant, link)
+
+    def force(self, instant: Instant, link: str, target: Floats) -> Floats:
+        """Return the force on the origin of a link, (3,) in world axes [N].
+
+        Args:
+            instant: of the robot.
+            link: its name.
+            target: (3,) where it is pulled to [m].
+        """
+        with self._lock:
+            away = np.asarray(target, np.float64) - self._place(instant, link)
+            J = frame_jacobian(self._m, self._d, link)[3:]
+            wanted = RATE**2 * away - 2.0 * RATE * (J @ instant.qvel)
+            force = self._inertia(J) @ wanted
+        size, most = float(np.linalg.norm(force)), MOST_WEIGHTS * GRAVITY * self.mass
+        return force * (most / size) if size > most else force
+
+    def _place(self, instant: Instant, link: str) -> Floats:
+        self._d.qpos, self._d.time = instant.qpos, instant.time
+        place: Floats = frame_pose(self._m, self._d, link)[0].copy()
+        return place
+
+    def _inertia(self, J: Floats) -> Floats:
+        """Return the inertia that a force at the link has to move, (3, 3) [kg]."""
+        if self._m.nM == 0:  # too large for a mass matrix
+            return np.eye(3) * self.mass
+        mobility = J @ np.linalg.lstsq(mass_matrix(self._m, self._d), J.T, rcond=None)[0]
+        ease, axes = np.linalg.eigh(0.5 * (mobility + mobility.T))
+        least = 1.0 / self.mass if self.mass > 0.0 else 1.0
+        heavy: Floats = axes @ np.diag(1.0 / np.maximum(ease, least)) @ axes.T
+        return heavy

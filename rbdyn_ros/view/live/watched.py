@@ -1,0 +1,93 @@
+"""A loop as a view sees it: its latest state as an Instant, and how fast its time passes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from dataclasses import replace
+
+from rbdyn_ros.api import make_data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.runtime.runtime import Runtime
+from rbdyn_ros.runtime.state import State
+from rbdyn_ros.toolbox.terms import kinetic_energy, potential_energy
+from rbdyn_ros.view.stage.instant import Instant
+
+#: The factor is of about the last second [s].
+SPAN = 1.0
+
+
+class Pace:
+    """Simulated seconds per second over about the last second, from looks at the clock.
+
+    It begins anew when time stands or jumps back.
+    """
+
+    def __init__(self) -> None:
+        self._marks: deque[tuple[float, float]] = deque()
+
+    def at(self, now: float, simulated: float, stands: bool) -> float:
+        """Return the factor; NaN while time stands, and at the first look afterwards.
+
+        Args:
+            now: of a steady clock [s].
+            simulated: time [s].
+            stands: whether time stands.
+        """
+        marks = self._marks
+        if stands or (marks and simulated < marks[-1][1]):
+            marks.clear()
+        if stands:
+            return math.nan
+        marks.append((now, simulated))
+        while len(marks) > 2 and marks[1][0] <= now - SPAN:
+            marks.popleft()
+        gone = now - marks[0][0]
+        return (simulated - marks[0][1]) / gone if gone > 0.0 else math.nan
+
+
+class Watched:
+    """Makes Instants of a loop; for one thread.
+
+    Args:
+        runtime: the loop.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime, self._pace = runtime, Pace()
+        self._plant: Model | None = None
+
+    def instant(self, energy: bool = False) -> Instant:
+        """Return the robot as it is now, with potential and kinetic energy if they are wanted."""
+        runtime = self._runtime
+        m = runtime.m
+        if not runtime.running and runtime.tick == 0:
+            # to ask for its latest state would run a loop that is about to start
+            return replace(Instant.still(m, runtime.start_position), paused=True)
+        state = runtime.latest()
+        paused, fault = runtime.paused, ""
+        if state.fault >= 0:
+            fault = f"the state of joint '{m.jnt_names[state.fault]}' diverged"
+        stands = paused or bool(fault) or runtime.waiting
+        return Instant(
+            time=state.time,
+            qpos=state.qpos,
+            qvel=state.qvel,
+            effort=state.effort,
+            xfrc=state.xfrc,
+            contact=state.contact if m.ngeom else None,
+            energy=self._energy(state) if energy else None,
+            paused=paused,
+            fault=fault,
+            factor=self._pace.at(time.monotonic(), state.time, stands),
+            tick=state.tick,
+        )
+
+    def _energy(self, state: State) -> tuple[float, float]:
+        """Return the energies of the plant that moves now, payloads and gravity included."""
+        plant = self._runtime.plant
+        if plant is not self._plant:
+            self._plant, self._d = plant, make_data(plant)
+        self._d.qpos, self._d.qvel, self._d.time = state.qpos, state.qvel, state.time
+        return potential_energy(plant, self._d), kinetic_energy(plant, self._d)

@@ -1,0 +1,1 @@
+"""Pictures, plots and films of robots, with matplotlib."""

@@ -1,0 +1,212 @@
+"""Which curves of a run are drawn: of each joint, and of the robot as a whole."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from rbdyn_ros.api import make_data
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quoted
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.recording.run import Run
+from rbdyn_ros.recording.series import Series
+from rbdyn_ros.toolbox.terms import kinetic_energy, potential_energy
+
+Array = NDArray[np.float64]
+
+#: What is drawn of each joint, and of the robot as a whole.
+OF_JOINTS = ("position", "velocity", "effort", "error")
+OF_ROBOT = ("energy", "contact")
+QUANTITIES = (*OF_JOINTS, *OF_ROBOT)
+
+STATE, COMMAND = "state", "command"
+#: Types whose positions may have other coordinates than their velocities.
+_OTHER_POSITIONS = (JointType.SIXDOF_FP, JointType.SIXDOF_FS, JointType.USER)
+#: Samples that energy is calculated of.
+MOST_ENERGIES = 1500
+SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """Numbers over time, NaN where unknown; `kind` is STATE, COMMAND or the curve's own name."""
+
+    kind: str
+    time: Array
+    values: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """A coordinate of a joint, and what is drawn of it by quantity."""
+
+    name: str
+    unit: str
+    curves: dict[str, list[Curve]]
+
+
+def joint_rows(run: Run, patterns: Sequence[str]) -> list[Row]:
+    """Return what is drawn of the coordinates that are chosen.
+
+    Args:
+        run: what was recorded.
+        patterns: names of joints, or patterns such as ``wrist_*``; none: all.
+
+    Raises:
+        ParameterError: a pattern fits no joint.
+    """
+    coordinates = _coordinates(run.m)
+    for pattern in patterns:
+        names = dict.fromkeys(one.joint for one in coordinates)
+        if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
+            shown = ", ".join(quoted(name) for name in list(names)[:SHOWN])
+            text = (
+                f"no joint is called {quoted(pattern)}{did_you_mean(pattern, names)}; there are "
+                f"{shown}{', ...' if len(names) > SHOWN else ''}"
+            )
+            raise ParameterError(Finding("no-joint", text, "error", "joints", None, pattern))
+    chosen = [
+        one
+        for one in coordinates
+        if not patterns or any(fnmatch.fnmatchcase(one.joint, pattern) for pattern in patterns)
+    ]
+    turned: dict[int, Array] = {}
+    return [_row(run, one, turned) for one in chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class _Coordinate:
+    """A coordinate of a joint.
+
+    Attributes:
+        joint: its name.
+        suffix: which of its coordinates, if it has several.
+        unit: of the position, if all is one.
+        qpos: place in qpos; -1 - place of a quaternion; None: there is no number for it alone.
+        part: of the rotation vector that a quaternion is turned into.
+        dof: place in qvel.
+    """
+
+    joint: str
+    suffix: str
+    unit: str
+    qpos: int | None
+    part: int
+    dof: int
+
+
+def _coordinates(m: Model) -> list[_Coordinate]:
+    found = []
+    for k, name in enumerate(m.jnt_names):
+        dofs, dof = int(m.jnt_dofnum[k]), int(m.jnt_dofadr_all[k])
+        if dof >= m.nv:
+            continue
+        kind, at = int(m.jnt_type[k]), int(m.jnt_qposadr_all[k])
+        places: list[tuple[str, str, int | None, int]]
+        if kind == JointType.FREE:
+            places = [(axis, "m", at + j, 0) for j, axis in enumerate("xyz")]
+            places += _turns(at + 3)
+        elif kind == JointType.BALL:
+            places = _turns(at)
+        elif dofs == 1:
+            places = [("", "m" if kind == JointType.SLIDE else "rad", at, 0)]
+        else:
+            same = kind not in _OTHER_POSITIONS
+            places = [(f"[{j}]", "", at + j if same else None, 0) for j in range(dofs)]
+        found += [
+            _Coordinate(name, suffix, unit, place, part, dof + j)
+            for j, (suffix, unit, place, part) in enumerate(places)
+        ]
+    return found
+
+
+def _turns(at: int) -> list[tuple[str, str, int | None, int]]:
+    """Return the three coordinates of a rotation vector, of the quaternion at a place in qpos."""
+    return [(f"rotation {axis}", "rad", -1 - at, j) for j, axis in enumerate("xyz")]
+
+
+def _row(run: Run, one: _Coordinate, turned: dict[int, Array]) -> Row:
+    if one.qpos is None:
+        position = np.full(len(run.time), np.nan)
+    elif one.qpos >= 0:
+        position = run.qpos[:, one.qpos]
+    else:
+        at = -1 - one.qpos
+        if at not in turned:
+            quat = np.roll(run.qpos[:, at : at + 4], -1, axis=1)
+            turned[at] = np.unwrap(Rotation.from_quat(quat).as_rotvec(), axis=0)
+        position = turned[at][:, one.part]
+    curves = {
+        "position": [Curve(STATE, run.time, position)],
+        "velocity": [Curve(STATE, run.time, run.qvel[:, one.dof])],
+        "effort": [Curve(STATE, run.time, run.effort[:, one.dof])],
+        "error": [],
+    }
+    if not one.suffix:
+        for series in run.commanded.values():
+            _add_commands(run, series, one.joint, position, curves)
+    known = {
+        name: [curve for curve in some if np.isfinite(curve.values).any()]
+        for name, some in curves.items()
+    }
+    return Row(f"{one.joint} {one.suffix}".strip(), one.unit, known)
+
+
+def _add_commands(
+    run: Run, series: Series, joint: str, position: Array, curves: dict[str, list[Curve]]
+) -> None:
+    if joint not in series.names:
+        return
+    k = series.names.index(joint)
+    inside = (series.time >= run.time[0]) & (series.time <= run.time[-1])
+    time = series.time[inside]
+    given = {"position": series.position, "velocity": series.velocity, "effort": series.effort}
+    for name, values in given.items():
+        curves[name].append(Curve(COMMAND, time, values[inside, k]))
+    wanted = series.position[inside, k]
+    if np.isfinite(wanted).any():
+        # a command holds until the next one: the error is that of the moment it is followed by
+        until = np.append(time[1:], run.time[-1]) if len(time) else time
+        there = np.interp(until, run.time, position)
+        curves["error"].append(Curve(COMMAND, until, wanted - there))
+
+
+def energies(run: Run) -> list[Curve]:
+    """Return the energies of a run; none if its velocities are not known."""
+    known = np.flatnonzero(np.isfinite(run.qvel).all(axis=1))
+    if not len(known) or not run.m.nv:
+        return []
+    chosen = known[np.unique(np.linspace(0, len(known) - 1, MOST_ENERGIES).astype(int))]
+    m, d = run.m, make_data(run.m)
+    rows = np.empty((len(chosen), 2))
+    for row, k in zip(rows, chosen, strict=True):
+        d.qpos, d.qvel, d.time = run.qpos[k], run.qvel[k], float(run.clock[k])
+        row[:] = kinetic_energy(m, d), potential_energy(m, d)
+    time = run.time[chosen]
+    parts = {"kinetic": rows[:, 0], "potential": rows[:, 1], "total": rows.sum(axis=1)}
+    return [Curve(name, time, values) for name, values in parts.items()]
+
+
+def contact_forces(run: Run, most: int = 8) -> list[Curve]:
+    """Return the sizes of contact forces, of the bodies that feel most; the rest together."""
+    if run.contact is None:
+        return []
+    sizes = np.linalg.norm(run.contact[:, :, :3], axis=2)
+    touched = np.flatnonzero(sizes.max(axis=0) > 0.0)
+    order = touched[np.argsort(-sizes[:, touched].max(axis=0), kind="stable")]
+    curves = [Curve(_body_name(run.m, k), run.time, sizes[:, k]) for k in order[:most]]
+    if len(order) > most:
+        rest = sizes[:, order[most:]].sum(axis=1)
+        curves.append(Curve(f"{len(order) - most} others", run.time, rest))
+    return curves
+
+
+def _body_name(m: Model, k: int) -> str:
+    name: str = m.body_names[k]
+    return name

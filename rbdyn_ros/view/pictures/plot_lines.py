@@ -1,0 +1,49 @@
+"""Curves of long runs with few points, in which every peak is still to be seen."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: Points of a curve: two a bucket, and a bucket is narrower than a printed dot.
+MOST_POINTS = 4000
+
+
+def thinned(time: Array, values: Array, most: int = MOST_POINTS) -> tuple[Array, Array]:
+    """Return the points of a curve that show it as all of them would.
+
+    Of each of most/2 spans of time the lowest and the highest value are kept, and the first and
+    the last point. Where a value is NaN the curve has a gap, which is kept too.
+
+    Args:
+        time: (n,), growing.
+        values: (n,).
+        most: points, about.
+    """
+    n = len(time)
+    if n <= most:
+        return time, values
+    span = time[-1] - time[0]
+    buckets = max(most // 2, 1)
+    place = (buckets * (time - time[0]) / span).astype(int) if span > 0.0 else np.zeros(n, int)
+    starts = np.flatnonzero(np.diff(np.minimum(place, buckets - 1), prepend=-1))
+    numbers = np.isnan(values)
+    low = _extremes(np.where(numbers, np.inf, values), starts)
+    high = _extremes(np.where(numbers, np.inf, -values), starts)
+    gaps = np.flatnonzero(numbers & ~np.roll(numbers, 1))
+    kept = np.unique(np.concatenate([[0], low, high, gaps, [n - 1]]))
+    return time[kept], values[kept]
+
+
+def _extremes(values: Array, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each bucket that begins at `starts` the place of its lowest value."""
+    lowest = np.minimum.reduceat(values, starts)
+    lengths = np.diff(np.append(starts, len(values)))
+    is_lowest = values == np.repeat(lowest, lengths)
+    places = np.flatnonzero(is_lowest)
+    buckets = np.repeat(np.arange(len(starts)), lengths)[places]
+    first = np.unique(buckets, return_index=True)[1]
+    found: NDArray[np.int64] = places[first]
+    return found

@@ -1,0 +1,1 @@
+"""What is shown of a robot, and where it is at an instant; no browser."""

@@ -1,0 +1,87 @@
+"""Which corners of a surface its triangles share, so that it looks round or sharp where it is.
+
+What draws triangles makes one normal of each corner, the mean of the triangles that share it.
+Files say little that can be relied on: some share every corner, others none.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Faces = NDArray[np.int32]
+Indices = NDArray[np.int64]
+
+CREASE = math.radians(30.0)  # what bends by more is an edge
+SAME_PLACE = 1e-6  # corners nearer than this part of the surface's length are at one place
+#: Triangles that are looked at of those with an edge in common: surfaces may lie back to back.
+_AT_AN_EDGE = 4
+
+
+def creased(vertices: Array, faces: Faces) -> tuple[Array, Faces]:
+    """Return the same triangles, with corners shared where the surface bends by less than CREASE.
+
+    Two triangles that bend so little at an edge share its ends; a corner belongs to all that are
+    connected in this way. Triangles without area are left out.
+
+    Args:
+        vertices: (n, 3), finite.
+        faces: (k, 3), k > 0.
+    """
+    kept, place = _places(vertices)
+    faces = place[faces].astype(np.int32)
+    faces, normals = _with_normals(vertices[kept], faces)
+    one, other = _shared_corners(faces, normals)
+    sparse = importlib.import_module("scipy.sparse")
+    csgraph = importlib.import_module("scipy.sparse.csgraph")
+    size = faces.size
+    graph = sparse.coo_matrix((np.ones(len(one), np.int8), (one, other)), (size, size))
+    count, corner = csgraph.connected_components(graph, directed=False)
+    placed = np.zeros(count, np.int64)
+    placed[corner] = faces.ravel()
+    shared: Faces = corner.astype(np.int32).reshape(-1, 3)
+    return vertices[kept[placed]], shared
+
+
+def _places(vertices: Array) -> tuple[Indices, Indices]:
+    """Return one vertex of each place, and the place of each vertex."""
+    low = vertices.min(axis=0)
+    cell = SAME_PLACE * float(np.ptp(vertices, axis=0).max()) or 1.0
+    x, y, z = np.rint((vertices - low) / cell).astype(np.int64).T  # each below 2^21
+    _, kept, place = np.unique((x << 42) | (y << 21) | z, return_index=True, return_inverse=True)
+    return kept, place.ravel()
+
+
+def _with_normals(vertices: Array, faces: Faces) -> tuple[Faces, Array]:
+    """Return the triangles that have an area, and their unit normals."""
+    size = float(np.ptp(vertices, axis=0).max()) or 1.0
+    a, b, c = (vertices[faces[:, k]] / size for k in range(3))
+    normals = np.cross(b - a, c - a)
+    lengths = np.linalg.norm(normals, axis=1)
+    solid = lengths > 0.0
+    return faces[solid], normals[solid] / lengths[solid, None]
+
+
+def _shared_corners(faces: Faces, normals: Array) -> tuple[Indices, Indices]:
+    """Return pairs of corners that are one; corner k of triangle f is number 3 f + k."""
+    begin = np.arange(faces.size)
+    end = begin.reshape(-1, 3)[:, [1, 2, 0]].ravel()  # of the edge that begins at each corner
+    at = faces.ravel()
+    swap = at[begin] > at[end]
+    low, high = np.where(swap, end, begin), np.where(swap, begin, end)
+    key = at[low].astype(np.int64) * (int(at.max(initial=0)) + 1) + at[high]
+    order = np.argsort(key, kind="stable")
+    pairs = []
+    for step in range(1, _AT_AN_EDGE):
+        first, second = order[:-step], order[step:]
+        smooth = key[first] == key[second]
+        first, second = first[smooth], second[smooth]
+        cosine = np.einsum("ij,ij->i", normals[first // 3], normals[second // 3])
+        smooth = cosine > math.cos(CREASE)
+        pairs += [(end_of[first[smooth]], end_of[second[smooth]]) for end_of in (low, high)]
+    one, other = zip(*pairs, strict=True)
+    return np.concatenate(one), np.concatenate(other)

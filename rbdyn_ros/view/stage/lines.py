@@ -1,0 +1,104 @@
+"""Lines between bodies: springs, rods and bands, joints that close loops, and the skeleton."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.model import Model
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Rgb = tuple[float, float, float]
+
+SKELETON: Rgb = (0.25, 0.25, 0.28)
+SPRING: Rgb = (0.0, 0.62, 0.45)
+LENGTH: Rgb = (0.80, 0.47, 0.65)
+LOOP: Rgb = (0.84, 0.37, 0.0)
+
+_UNTIED = (JointType.FREE, JointType.SIXDOF_FP, JointType.SIXDOF_FS)  # nothing holds the body
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """Straight lines, each between a point of one body and a point of another.
+
+    Attributes:
+        bodies: (n, 2).
+        points: (n, 2, 3), each in its body [m].
+        colors: (n, 3), 0 to 1.
+    """
+
+    bodies: Ints
+    points: Floats
+    colors: Floats
+
+    def place(self, xpos: Floats, xmat: Floats) -> Floats:
+        """Return them (n, 2, 3) in the world [m], given where bodies are, xmat (nbody, 3, 3)."""
+        turned = np.einsum("neij,nej->nei", xmat[self.bodies], self.points)
+        placed: Floats = xpos[self.bodies] + turned
+        return placed
+
+
+def lines_of(m: Model, skeleton: bool) -> Lines:
+    """Return the lines of a robot.
+
+    Args:
+        m: the robot.
+        skeleton: with lines from joint to joint, for a robot that has no looks.
+    """
+    kinds = [(*_springs(m), SPRING), (*_lengths(m), LENGTH), (*_loops(m), LOOP)]
+    if skeleton:
+        kinds.append((*_skeleton(m), SKELETON))
+    bodies = np.concatenate([kind[0] for kind in kinds])
+    points = np.concatenate([kind[1] for kind in kinds])
+    colors = np.concatenate([np.tile(color, (len(some), 1)) for some, _, color in kinds])
+    return Lines(bodies, points, colors)
+
+
+def _springs(m: Model) -> tuple[Ints, Floats]:
+    return m.spring_bodyid, m.spring_pos
+
+
+def _lengths(m: Model) -> tuple[Ints, Floats]:
+    """Return the legs of the lines of constant length."""
+    legs: list[tuple[int, int]] = []
+    for first, number, closed in zip(
+        m.length_pointadr.tolist(),
+        m.length_pointnum.tolist(),
+        m.length_closed.tolist(),
+        strict=True,
+    ):
+        corners = list(range(first, first + number))
+        ends = corners[1:] + corners[:1] if closed else corners[1:]
+        legs += zip(corners, ends, strict=False)
+    pick = np.array(legs, np.int64).reshape(-1, 2)
+    return m.point_bodyid[pick], m.point_pos[pick]
+
+
+def _loops(m: Model) -> tuple[Ints, Floats]:
+    """Return the way from body to joint to body, of every joint that closes a loop."""
+    origin = np.zeros_like(m.loop_pos)
+    arms = np.stack([origin, m.loop_pos], axis=2).reshape(-1, 2, 3)
+    bodies = np.repeat(m.loop_bodyid.reshape(-1, 1), 2, axis=1)
+    return np.concatenate([bodies, m.loop_bodyid]), np.concatenate([arms, m.loop_pos])
+
+
+def _skeleton(m: Model) -> tuple[Ints, Floats]:
+    """Return lines from joint to joint; of a body that is free from its frame to its mass."""
+    free = np.isin(m.jnt_type, _UNTIED)
+    held, loose = 1 + np.flatnonzero(~free), 1 + np.flatnonzero(free)
+    parents, here = m.body_parentid[held], np.zeros((len(held), 3))
+    inner = parents > 0
+    arms = np.stack([here, m.body_pos[held]], axis=1)[inner]
+    across = np.stack([m.body_pos[held], here], axis=1)
+    shafts = np.stack([np.zeros((len(loose), 3)), m.body_ipos[loose]], axis=1)
+    bodies = [
+        np.stack([parents, parents], axis=1)[inner],
+        np.stack([parents, held], axis=1),
+        np.stack([loose, loose], axis=1),
+    ]
+    return np.concatenate(bodies), np.concatenate([arms, across, shafts])

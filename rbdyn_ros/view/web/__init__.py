@@ -1,0 +1,1 @@
+"""Views in a web browser, served by viser."""

@@ -1,0 +1,235 @@
+"""Strip charts of a robot that moves: the last seconds of what was put in."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.view.stage.instant import Instant
+
+if TYPE_CHECKING:
+    import viser
+
+Floats = NDArray[np.float64]
+
+#: Instants that are kept, time between two of them, and between two pictures of them [s].
+LENGTH, SAMPLE, REDRAW = 200, 0.05, 0.1
+#: Joints that are shown at first.
+FIRST = 6
+HEIGHT = 190  # [pixels]
+
+#: Distinct on white and on black.
+COLOURS = (
+    *("#4c8dff", "#e8743b", "#2fa36b", "#c94fc0", "#c9a227", "#1fb3c4"),
+    *("#e05263", "#8a6df0", "#7a9e33", "#b0785a"),
+)
+#: Distances of the marks at an axis; numbers have three decimals there, so none is smaller.
+TICKS = tuple(step * 10.0**k for k in range(-3, 10) for step in (1.0, 2.0, 5.0))
+ENERGIES = ("potential", "kinetic", "total")
+
+
+class History:
+    """The last rows of numbers over time, in arrays that do not grow.
+
+    Args:
+        width: numbers in a row.
+        length: rows that are kept.
+    """
+
+    def __init__(self, width: int, length: int = LENGTH) -> None:
+        self._rows = np.zeros((length, 1 + width))
+        self._count = self._next = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, at: float, row: Sequence[float] | Floats) -> bool:
+        """Keep a row; time that jumps back begins anew.
+
+        Args:
+            at: time [s]; a row of the time of the last one is not kept.
+            row: (width,).
+
+        Returns:
+            Whether it was kept.
+        """
+        if self._count:
+            last = self._rows[self._next - 1, 0]
+            if at == last:
+                return False
+            if at < last:
+                self.clear()
+        self._rows[self._next, 0], self._rows[self._next, 1:] = at, row
+        self._next = (self._next + 1) % len(self._rows)
+        self._count = min(self._count + 1, len(self._rows))
+        return True
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._count = self._next = 0
+
+    def table(self) -> Floats:
+        """Return what is kept, in the order of time: (n, 1 + width), time first."""
+        table: Floats = np.roll(self._rows, -self._next, axis=0)
+        return table[len(table) - self._count :]
+
+
+class Quantities:
+    """Which numbers of an Instant are drawn: those of joints with one coordinate of their own.
+
+    Args:
+        m: the robot.
+
+    Attributes:
+        joints: names of the joints.
+        width: numbers in a row.
+    """
+
+    def __init__(self, m: Model) -> None:
+        own = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_dofadr_all < m.nv))
+        self.joints = tuple(m.jnt_names[j] for j in own.tolist())
+        self._qposadr, self._dofadr = m.jnt_qposadr[own], m.jnt_dofadr[own]
+        self.width = 3 * len(own) + len(ENERGIES) + 1
+        self._factor = 0.0
+
+    def row(self, instant: Instant) -> Floats:
+        """Return the numbers (width,): positions, velocities, efforts, energies, factor."""
+        if math.isfinite(instant.factor):
+            self._factor = instant.factor
+        potential, kinetic = instant.energy or (0.0, 0.0)
+        return np.concatenate(
+            [
+                instant.qpos[self._qposadr],
+                instant.qvel[self._dofadr],
+                instant.effort[self._dofadr],
+                [potential, kinetic, potential + kinetic, self._factor],
+            ]
+        )
+
+    def columns(self, chosen: Sequence[int]) -> dict[str, tuple[tuple[str, ...], list[int]]]:
+        """Return by the title of a chart its labels, and its columns in a History.
+
+        Args:
+            chosen: numbers of the joints that are shown.
+        """
+        n = len(self.joints)
+        names = tuple(self.joints[k] for k in chosen)
+        charts = {
+            title: (names, [1 + group * n + k for k in chosen])
+            for group, title in enumerate(
+                ("position [rad, m]", "velocity [rad/s, m/s]", "torque [N m, N]")
+            )
+            if names
+        }
+        start = 1 + 3 * n
+        charts["energy [J]"] = ENERGIES, [start, start + 1, start + 2]
+        charts["real-time factor"] = ("factor",), [start + 3]
+        return charts
+
+
+class Charts:
+    """The charts of a robot in a view, in a folder that is closed and empty until it is used.
+
+    Args:
+        server: of the view.
+        m: the robot.
+
+    Attributes:
+        shown: whether they are; if not, nothing is kept and nothing need be computed for them.
+    """
+
+    def __init__(self, server: viser.ViserServer, m: Model) -> None:
+        self._gui, self._atomic = server.gui, server.atomic
+        self._quantities = Quantities(m)
+        self._history = History(self._quantities.width)
+        self._plots: dict[str, tuple[Any, list[int]]] = {}
+        self._sampled = self._drawn = 0.0
+        self._rebuild = False
+        self.shown = False
+        self._folder = server.gui.add_folder("Charts", expand_by_default=False)
+        with self._folder:
+            box = server.gui.add_checkbox(
+                "Show charts", initial_value=False, hint="of about the last ten seconds"
+            )
+            self._boxes = self._joint_boxes()
+        box.on_update(lambda _: self._show(box.value))
+
+    def _joint_boxes(self) -> list[Any]:
+        """Return a check box for each joint; what they say is read when charts are drawn."""
+        joints = self._quantities.joints
+        if not joints:
+            return []
+        with self._gui.add_folder("Joints shown", expand_by_default=False):
+            boxes = [
+                self._gui.add_checkbox(name, initial_value=k < FIRST)
+                for k, name in enumerate(joints)
+            ]
+        for box in boxes:
+            box.on_update(lambda _: self._change())
+        return boxes
+
+    def _show(self, shown: bool) -> None:
+        self.shown = shown
+        self._change()
+
+    def _change(self) -> None:
+        """Have the charts made anew by the thread that draws them."""
+        self._rebuild = True
+
+    def put(self, instant: Instant) -> None:
+        """Take an instant into the charts if they are shown and it is time to."""
+        now = time.monotonic()
+        if self._rebuild:
+            self._rebuild = False
+            self._make()
+        if not self.shown:
+            return
+        if now >= self._sampled + SAMPLE:
+            self._sampled = now
+            fresh = self._history.add(instant.time, self._quantities.row(instant))
+            if fresh and now >= self._drawn + REDRAW:
+                self._drawn = now
+                self._draw()
+
+    def _make(self) -> None:
+        """Make the charts that are to be there, and no others."""
+        with self._atomic(), self._folder:
+            for plot, _ in self._plots.values():
+                plot.remove()
+            self._plots = {}
+            if not self.shown:
+                self._history.clear()
+                return
+            chosen = [k for k, box in enumerate(self._boxes) if box.value]
+            for title, (labels, columns) in self._quantities.columns(chosen).items():
+                self._plots[title] = self._plot(title, labels, columns), columns
+
+    def _plot(self, title: str, labels: Sequence[str], columns: Sequence[int]) -> Any:
+        lines = [
+            {"label": label, "stroke": COLOURS[k % len(COLOURS)], "width": 1.5}
+            for k, label in enumerate(labels)
+        ]
+        return self._gui.add_uplot(
+            self._data(self._history.table(), columns),
+            ({"label": "t [s]"}, *lines),  # type: ignore[arg-type]
+            title=title,
+            scales={"x": {"time": False}},
+            axes=({}, {"incrs": TICKS}),
+            padding=(8, 16, 0, 0),
+            height=HEIGHT,
+        )
+
+    @staticmethod
+    def _data(table: Floats, columns: Sequence[int]) -> tuple[Floats, ...]:
+        return tuple(np.ascontiguousarray(table[:, k]) for k in (0, *columns))
+
+    def _draw(self) -> None:
+        table = self._history.table()
+        for plot, columns in self._plots.values():
+            plot.data = self._data(table, columns)

@@ -1,0 +1,133 @@
+"""The folder "Display" of a robot: what of it is shown."""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.view.pictures.connectivity import draw_connectivity
+from rbdyn_ros.view.stage.stage import (
+    BOXES,
+    COLLISIONS,
+    ELLIPSOIDS,
+    FORCES,
+    FRAMES,
+    GRID,
+    JOINTS,
+    LINES,
+    MASSES,
+    VISUALS,
+    Stage,
+)
+
+if TYPE_CHECKING:
+    import viser
+
+    from rbdyn_ros.view.web.nodes import Nodes
+
+#: Folders of other parts of a view come before it.
+LAST = 1e9
+
+_HINTS = {
+    VISUALS: "what the robot's file says it looks like",
+    COLLISIONS: "the shapes that touch",
+    BOXES: "homogeneous boxes of the mass and inertia of each body",
+    ELLIPSOIDS: "homogeneous ellipsoids of the mass and inertia of each body",
+    MASSES: "of each body, and of the whole",
+    FRAMES: "of all links, with their names; x red, y green, z blue",
+    JOINTS: "axes, limits, and where each joint is between them",
+    FORCES: "contact forces green, pushes orange, torques violet; the robot's weight is half as "
+    "long as the robot",
+    LINES: "springs, rods, bands, joints that close loops, and the skeleton of what has no looks",
+    GRID: "the ground, and what stands on it",
+}
+
+
+class Display:
+    """Check boxes for the layers of a robot, its opacity, and its connectivity graph.
+
+    Args:
+        server: of the view.
+        nodes: of the robot.
+    """
+
+    def __init__(self, server: viser.ViserServer, nodes: Nodes) -> None:
+        self._nodes, stage = nodes, nodes.stage
+        gui = server.gui
+        self._folder = gui.add_folder("Display", order=LAST, expand_by_default=False)
+        on = {*stage.shown, FORCES, LINES, GRID}
+        self.boxes: dict[str, Any] = {}
+        with self._folder:
+            for layer in _present(stage):
+                label = layer.capitalize()
+                self.boxes[layer] = gui.add_checkbox(label, layer in on, hint=_HINTS[layer])
+                self._obey(layer)
+            if VISUALS in self.boxes:
+                self.opacity = gui.add_slider("Opacity", 0.05, 1.0, 0.05, 1.0)
+                self.opacity.on_update(lambda _: nodes.set_opacity(self.opacity.value))
+            self.graph = gui.add_button("Connectivity graph")
+            self.graph.on_click(lambda event: self._show_graph(event.client))
+
+    def set(self, layer: str, visible: bool) -> None:
+        """Show or hide a layer, as its check box would."""
+        self.boxes[layer].value = visible
+
+    def remove(self) -> None:
+        """Take the folder out of the panel."""
+        self._folder.remove()
+
+    def _obey(self, layer: str) -> None:
+        box = self.boxes[layer]
+        if box.value:
+            self._nodes.show(layer, visible=True)
+        box.on_update(lambda _: self._nodes.show(layer, visible=box.value))
+
+    def _show_graph(self, client: viser.ClientHandle | None) -> None:
+        """Show the graph to the browser that asked for it."""
+        if client is None:
+            return
+        try:
+            picture = base64.b64encode(graph_svg(self._nodes.stage)).decode()
+        except RbdynError as error:
+            client.add_notification("No graph", str(error), color="red")
+            return
+        with client.gui.add_modal("Connectivity graph") as modal:
+            client.gui.add_html(
+                # as an image: nothing in it can act
+                f'<img alt="connectivity graph" style="width: 100%; max-height: 70vh; '
+                f'object-fit: contain" src="data:image/svg+xml;base64,{picture}">'
+            )
+            client.gui.add_button("Close").on_click(lambda _: modal.close())
+
+
+def graph_svg(stage: Stage) -> bytes:
+    """Return the connectivity graph of a robot as a picture.
+
+    Raises:
+        ParameterError: matplotlib is missing.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "graph.svg"
+        draw_connectivity(stage.m, path)
+        return path.read_bytes()
+
+
+def _present(stage: Stage) -> list[str]:
+    """Return the layers that a robot has."""
+    m, looks = stage.m, stage.looks
+    there = {
+        VISUALS: bool(looks.visuals),
+        COLLISIONS: bool(looks.collisions),
+        BOXES: bool((m.body_mass > 0.0).any()),
+        ELLIPSOIDS: bool((m.body_mass > 0.0).any()),
+        MASSES: bool((m.body_mass > 0.0).any()),
+        FRAMES: m.nframe > 0,
+        JOINTS: m.njnt > 0,
+        FORCES: True,
+        LINES: len(stage.lines.bodies) > 0,
+        GRID: True,
+    }
+    return [layer for layer, is_there in there.items() if is_there]

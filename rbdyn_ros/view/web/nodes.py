@@ -1,0 +1,254 @@
+"""The nodes of one robot in a viser scene: a frame for each body, what it carries, lines, arrows.
+
+An instant moves the frames of bodies; nothing that is fixed to a body is sent again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.view.stage.instant import Instant
+from rbdyn_ros.view.stage.parts import MASS, Part
+from rbdyn_ros.view.stage.stage import (
+    FORCES,
+    FRAMES,
+    GRID,
+    JOINTS,
+    LINES,
+    MASSES,
+    SURFACES,
+    VISUALS,
+    Placement,
+    Stage,
+)
+
+if TYPE_CHECKING:
+    import viser
+
+Floats = NDArray[np.float64]
+Rgb = tuple[int, int, int]
+
+AXIS: Rgb = (86, 180, 233)
+LIMIT: Rgb = (0, 114, 178)
+HAND: Rgb = (213, 94, 0)
+CONTACT: Rgb = (0, 158, 115)
+PUSH: Rgb = (213, 94, 0)
+COUPLE: Rgb = (150, 90, 190)
+
+#: Thicknesses and lengths as shares of the robot's size.
+LINE, ARROW, HEAD, AXES = 0.004, 0.006, 0.015, 0.06
+
+#: Names of frames are written for so many at most: more could not be read.
+MOST_LABELS = 300
+
+
+class Nodes:
+    """What is in the scene of one robot.
+
+    Args:
+        server: of open_server.
+        stage: what is shown.
+        root: name of the node that everything hangs on, "/..." .
+        clicked: is called with the number of a body when somebody clicks it.
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        stage: Stage,
+        root: str,
+        clicked: Callable[[int], None],
+    ) -> None:
+        self._server, self._scene, self.stage = server, server.scene, stage
+        self._root, self._clicked = root, clicked
+        self._opacity, self._numbers = 1.0, itertools.count()
+        self._lock = threading.RLock()  # browsers are answered by threads
+        self._layers: dict[str, list[Any]] = {}
+        self._parts: dict[str, list[tuple[Part, Any]]] = {}
+        self._arrows: dict[str, Any] = {}
+        self._top = self._scene.add_frame(root, show_axes=False)
+        self._bodies = [
+            self._scene.add_frame(f"{root}/{body}", show_axes=False)
+            for body in range(stage.m.nbody)
+        ]
+        self._at: Placement | None = None
+
+    def put(self, instant: Instant) -> None:
+        """Move everything to where it is at an instant, all at once.
+
+        Raises:
+            ModelError: its positions are not (nq,) finite numbers.
+        """
+        at = self.stage.place(instant)
+        with self._lock, self._server.atomic():
+            for node, pos, quat in zip(self._bodies, at.xpos, at.xquat, strict=True):
+                node.position, node.wxyz = pos, quat
+            self._at = at
+            self._follow(at)
+
+    def show(self, layer: str, visible: bool) -> None:
+        """Show or hide a layer; its nodes are made when it is shown first."""
+        with self._lock, self._server.atomic():
+            if visible and layer not in self._layers:
+                self._layers[layer] = self._make(layer)
+            for node in self._layers.get(layer, ()):
+                node.visible = visible
+            if visible and self._at is not None:
+                self._follow(self._at)
+
+    def set_opacity(self, opacity: float) -> None:
+        """Let visuals be seen through: 1 is opaque."""
+        self._opacity = opacity
+        with self._lock, self._server.atomic():
+            for part, node in self._parts.get(VISUALS, ()):
+                node.opacity = _opacity(part, opacity)
+
+    def label(self, body: int | None) -> None:
+        """Write the name of one body beside it; None: of none."""
+        with self._lock, self._server.atomic():
+            for node in self._layers.pop("label", ()):
+                node.remove()
+            if body is not None:
+                name = f"{self._root}/{body}/label"
+                text = self.stage.m.body_names[body]
+                at = self.stage.m.body_ipos[body]
+                self._layers["label"] = [self._scene.add_label(name, text, position=at)]
+
+    def remove(self) -> None:
+        """Take everything out of the scene."""
+        self._top.remove()
+
+    def _make(self, layer: str) -> list[Any]:
+        if layer in SURFACES:
+            nodes = [self._surface(layer, part) for part in self.stage.parts(layer)]
+            return [*nodes, self._whole_mass()] if layer == MASSES else nodes
+        make = {FRAMES: self._frames, JOINTS: self._joints, FORCES: self._forces,
+                LINES: self._lines, GRID: self._ground}  # fmt: skip
+        return make[layer]()
+
+    def _name(self, body: int, kind: str) -> str:
+        return f"{self._root}/{body}/{kind} {next(self._numbers)}"
+
+    def _surface(self, layer: str, part: Part) -> Any:
+        opacity = self._opacity if layer == VISUALS else 1.0
+        node = self._scene.add_mesh_simple(
+            self._name(part.body, layer),
+            part.surface.vertices,
+            part.surface.faces,
+            color=part.color[:3],
+            opacity=_opacity(part, opacity),
+            side="double",
+            scale=part.scale,
+            position=part.pos,
+            wxyz=part.quat,
+        )
+        self._parts.setdefault(layer, []).append((part, node))
+        if part.body > 0:
+            node.on_click(lambda _: self._clicked(part.body))
+        return node
+
+    def _whole_mass(self) -> Any:
+        radius = 0.03 * self.stage.size
+        self._arrows["com"] = self._scene.add_icosphere(
+            f"{self._root}/com", radius, color=MASS[:3], opacity=0.6
+        )
+        return self._arrows["com"]
+
+    def _frames(self) -> list[Any]:
+        m, size = self.stage.m, self.stage.size
+        nodes: list[Any] = []
+        for body in np.unique(m.frame_bodyid).tolist():
+            here = m.frame_bodyid == body
+            nodes.append(
+                self._scene.add_batched_axes(
+                    self._name(body, FRAMES),
+                    m.frame_quat[here],
+                    m.frame_pos[here],
+                    axes_length=AXES * size,
+                    axes_radius=0.04 * AXES * size,
+                )
+            )
+        for frame in range(min(m.nframe, MOST_LABELS)):
+            body, name = int(m.frame_bodyid[frame]), m.frame_names[frame]
+            label = self._scene.add_label(
+                self._name(body, "name"), name, position=m.frame_pos[frame],
+                font_screen_scale=0.7,
+            )  # fmt: skip
+            nodes.append(label)
+        return nodes
+
+    def _joints(self) -> list[Any]:
+        nodes: list[Any] = []
+        for mark in self.stage.marks:
+            nodes.append(self._add_arrows(self._name(mark.body, "axis"), mark.arrow[None], AXIS))
+            nodes.append(self._add_lines(self._name(mark.body, "hand"), mark.hand[None], HAND))
+            if len(mark.limits):
+                where = self._name(mark.parent, "limits")
+                nodes.append(self._add_lines(where, mark.limits, LIMIT))
+        return nodes
+
+    def _forces(self) -> list[Any]:
+        nowhere = np.zeros((0, 2, 3))
+        for kind, color in (("contacts", CONTACT), ("pushes", PUSH), ("couples", COUPLE)):
+            node = self._add_arrows(f"{self._root}/{kind}", nowhere, color)
+            self._arrows[kind] = node
+        return [self._arrows[kind] for kind in ("contacts", "pushes", "couples")]
+
+    def _lines(self) -> list[Any]:
+        lines = self.stage.lines
+        if not len(lines.bodies):
+            return []
+        colors = np.repeat(np.rint(255 * lines.colors).astype(np.uint8)[:, None], 2, axis=1)
+        nowhere = np.zeros((len(colors), 2, 3))
+        self._arrows["lines"] = self._add_lines(f"{self._root}/lines", nowhere, colors)
+        return [self._arrows["lines"]]
+
+    def _ground(self) -> list[Any]:
+        stage = self.stage
+        cell = 10.0 ** np.floor(np.log10(stage.size))
+        grid = self._scene.add_grid(
+            f"{self._root}/grid",
+            infinite_grid=True,
+            fade_distance=12.0 * stage.size,
+            cell_size=0.1 * cell,
+            section_size=cell,
+            cell_color=(222, 222, 222),
+            section_color=(190, 190, 195),
+            cell_thickness=0.6,
+            section_thickness=0.9,
+            position=(0.0, 0.0, stage.floor),
+        )
+        return [grid, *(self._surface(GRID, part) for part in stage.obstacles)]
+
+    def _add_lines(self, name: str, points: Floats, color: Any) -> Any:
+        thickness = LINE * self.stage.size
+        return self._scene.add_line_segments(name, points, color, thickness=thickness)
+
+    def _add_arrows(self, name: str, points: Floats, color: Rgb) -> Any:
+        size = self.stage.size
+        return self._scene.add_arrows(
+            name, points, color, shaft_radius=0.5 * ARROW * size, head_radius=HEAD * size,
+            head_length=2.0 * HEAD * size,
+        )  # fmt: skip
+
+    def _follow(self, at: Placement) -> None:
+        """Send what changes with the instant and is there."""
+        if "com" in self._arrows:
+            self._arrows["com"].position = at.com
+        for kind in ("lines", "contacts", "pushes", "couples"):
+            node = self._arrows.get(kind)
+            if node is not None and node.visible:
+                points = getattr(at, kind).astype(np.float32)
+                if not np.array_equal(node.points, points):
+                    node.points = points
+
+
+def _opacity(part: Part, opacity: float) -> float | None:
+    seen = opacity * part.color[3]
+    return seen if seen < 1.0 else None

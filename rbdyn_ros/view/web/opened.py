@@ -1,0 +1,109 @@
+"""A view that a Python program opens, and shows its robots in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.description.looks import Looks, read_looks
+from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.view.stage.instant import Instant
+from rbdyn_ros.view.web.server import ADDRESS, PORT, address_of, open_server
+from rbdyn_ros.view.web.show import Show
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class View:
+    """A robot in the browser, moved by the program; made by open_view.
+
+    Attributes:
+        address: what a browser on this machine opens, for example http://127.0.0.1:8080.
+        findings: warnings of what of the robot cannot be shown.
+    """
+
+    def __init__(self, m: Model, looks: Looks, port: int, address: str) -> None:
+        self._server = open_server(port, address, m.name)
+        try:
+            self._show = Show(self._server, m, looks)
+        except BaseException:
+            self._server.stop()
+            raise
+        self.address = address_of(self._server)
+        self.findings = (*looks.findings, *self._show.stage.findings)
+        self._closed = False
+
+    def show(self, d: Data) -> None:
+        """Move the robot to where a Data is; contact forces are those of its last step.
+
+        Raises:
+            ModelError: d was not made for the Model of the view, its positions are not finite,
+                or the view is closed.
+        """
+        if self._closed:
+            raise ModelError(Finding("view-closed", "this view is closed; open another one"))
+        self._show.put(Instant.of(self._show.m, d))
+
+    def close(self) -> None:
+        """End the view; browsers that show it lose it. A second time it does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._server.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"at {self.address}"
+        return f"<View of '{self._show.m.name}', {state}>"
+
+
+def open_view(
+    m: Model,
+    looks: Looks | str | bytes | Path | None = None,
+    *,
+    port: int = PORT,
+    address: str = ADDRESS,
+    package_dirs: Sequence[str | Path] = (),
+) -> View:
+    """Show a robot in the browser, and move it with `show`.
+
+        with rb.open_view(m, "robot.urdf") as view:
+            print(view.address)
+            while True:
+                rb.step(m, d, 20)
+                view.show(d)
+
+    Args:
+        m: the robot.
+        looks: what it looks like: the file or URDF text that it was loaded from. Without it
+            bodies are the boxes of their mass and inertia.
+        port: where the view is served; the next free one if it is in use, any free one for 0.
+        address: of this machine; the default is reached from this machine alone.
+        package_dirs: as for load_urdf.
+
+    Raises:
+        ModelError: m is no Model, or the looks are another robot's.
+        DescriptionError: the file of the looks is none.
+        ParameterError: the port or address cannot be, or viser is not installed.
+    """
+    if not isinstance(m, Model):
+        raise ModelError(Finding("not-a-model", f"open_view needs a Model, got {m!r}"))
+    if looks is None:
+        looks = Looks()
+    elif not isinstance(looks, Looks):
+        looks = read_looks(looks, package_dirs=package_dirs)
+    return View(m, looks, port, address)

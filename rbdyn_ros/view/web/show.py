@@ -1,0 +1,138 @@
+"""A robot in a view: its scene, its folder "Display", and what a click on a body tells."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rbdyn_ros.description.looks import Looks
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.report.describe import joint_type
+from rbdyn_ros.view.stage.instant import Instant
+from rbdyn_ros.view.stage.stage import Stage
+from rbdyn_ros.view.web.display import Display
+from rbdyn_ros.view.web.nodes import Nodes
+from rbdyn_ros.view.web.server import address_of, open_server
+
+if TYPE_CHECKING:
+    import viser
+
+__all__ = ["Show", "address_of", "open_server"]
+
+#: Half of the angle that the camera sees, and from where it looks at the robot.
+HALF_ANGLE = np.radians(22.5)
+FROM = np.array([1.0, -0.9, 0.55])
+
+
+class Show:
+    """A robot in the scene of a server, with a folder of its own in the panel.
+
+    Args:
+        server: of open_server.
+        m: the robot.
+        looks: of it.
+        name: of its part of the scene, which has to be its own among several robots; the name of
+            the robot if empty.
+
+    Attributes:
+        stage: what is shown.
+        picked: name of the body that was clicked last, empty if none is chosen.
+
+    Raises:
+        ModelError: the looks are another robot's.
+    """
+
+    def __init__(self, server: viser.ViserServer, m: Model, looks: Looks, name: str = "") -> None:
+        self.server, self.m, self.name = server, m, name or m.name or "robot"
+        self.stage = Stage(m, looks)
+        self.picked = ""
+        self._calls: list[Callable[[str], None]] = []
+        self.nodes = Nodes(server, self.stage, f"/{_path(self.name)}", self._click)
+        with server.atomic():
+            self._title = server.gui.add_html(title(m, self.name))
+            self._told = server.gui.add_html("", visible=False)
+            self.display = Display(server, self.nodes)
+            frame_camera(server, [self.stage])
+        self.put(Instant.still(m, m.qpos0))
+
+    def put(self, instant: Instant) -> None:
+        """Move everything to where it is at an instant.
+
+        Raises:
+            ModelError: its positions are not (nq,) finite numbers.
+        """
+        self.nodes.put(instant)
+
+    def on_click(self, call: Callable[[str], None]) -> None:
+        """Call a function with the name of a body when somebody clicks it.
+
+        It is called by a thread of the server; with an empty name when the body is let go.
+        """
+        self._calls.append(call)
+
+    def remove(self) -> None:
+        """Take the robot out of the scene and out of the panel."""
+        self.display.remove()
+        for handle in (self._title, self._told):
+            handle.remove()
+        self.nodes.remove()
+
+    def _click(self, body: int) -> None:
+        name = self.m.body_names[body]
+        again = name == self.picked
+        self.picked = "" if again else name
+        self.nodes.label(None if again else body)
+        with self.server.atomic():
+            self._told.visible = not again
+            self._told.content = "" if again else told_body(self.m, body)
+        for call in self._calls:
+            call(self.picked)
+
+
+def frame_camera(server: viser.ViserServer, stages: list[Stage]) -> None:
+    """Let browsers that come see all of these robots, from the front, a little from above."""
+    low = np.min([stage.low for stage in stages], axis=0)
+    high = np.max([stage.high for stage in stages], axis=0)
+    middle, radius = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
+    distance = 1.15 * max(radius, 1e-3) / np.sin(HALF_ANGLE)
+    camera = server.initial_camera
+    camera.fov = 2.0 * HALF_ANGLE
+    camera.near, camera.far = 0.005 * distance, 200.0 * distance
+    camera.look_at = middle
+    camera.position = middle + distance * FROM / np.linalg.norm(FROM)
+
+
+def title(m: Model, name: str) -> str:
+    """Return what heads a robot's part of the panel, as HTML."""
+    facts = f"{m.nbody - 1} bodies, {m.nv} degrees of freedom, {m.body_mass.sum():.4g} kg"
+    if m.nloop:
+        facts += f", {m.nloop} loop joint{'s' * (m.nloop > 1)}"
+    return _box(f"<b>{html.escape(name)}</b><br>{facts}")
+
+
+def told_body(m: Model, body: int) -> str:
+    """Return what is known of a body, as HTML; names come from files and are escaped."""
+    j = body - 1
+    rows = [
+        ("body", m.body_names[body]),
+        ("mass", f"{m.body_mass[body]:.4g} kg"),
+        ("of its subtree", f"{m.body_subtreemass[body]:.4g} kg"),
+        ("joint", f"{m.jnt_names[j]} ({joint_type(m, j)})"),
+        ("on", m.body_names[m.body_parentid[body]]),
+    ]
+    cells = (f"<tr><td>{what}&nbsp;</td><td>{html.escape(said)}</td></tr>" for what, said in rows)
+    return _box(f"<table>{''.join(cells)}</table>")
+
+
+def _box(content: str) -> str:
+    style = "padding: 0 0.75em; font-size: 0.85em; line-height: 1.5; overflow-wrap: anywhere"
+    return f'<div style="{style}">{content}</div>'
+
+
+def _path(name: str) -> str:
+    """Return a name that can stand in the path of a node."""
+    return re.sub(r"[^\w.-]", "_", name)

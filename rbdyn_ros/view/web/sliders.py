@@ -1,0 +1,199 @@
+"""Sliders that move the joints of a robot by hand, without any dynamics."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.assembly import assemble
+from rbdyn_ros.configuration import random_qpos
+from rbdyn_ros.errors import ModelError
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.view.stage.coordinates import (
+    Coordinate,
+    coordinates_of,
+    parse_qpos,
+    qpos_text,
+    read_numbers,
+    write_numbers,
+)
+from rbdyn_ros.view.stage.instant import Instant
+
+if TYPE_CHECKING:
+    import viser
+
+    from rbdyn_ros.view.web.show import Show
+
+Floats = NDArray[np.float64]
+
+#: Steps of a slider from end to end, rounded to a power of ten.
+STEPS = 500.0
+
+#: Of a robot with more coordinates the first ones have a slider; the text moves all.
+MOST_SLIDERS = 200
+
+#: Random configurations that are tried until the loops of a mechanism close.
+DRAWS = 10
+
+
+class Sliders:
+    """A folder with a slider for each coordinate, buttons, and the configuration as text.
+
+    Sliders of a mechanism with loops move what hangs on them too; where the loops cannot be
+    closed the slider goes back.
+
+    Args:
+        show: the robot.
+        moved: is called with qpos (nq,) when it changed.
+    """
+
+    def __init__(self, show: Show, moved: Callable[[Floats], None] = lambda _: None) -> None:
+        self._show, self._m, self._moved = show, show.m, moved
+        self._qpos: Floats = show.m.qpos0.copy()
+        self._floating = np.isin(np.arange(show.m.nq), _entries_of_free_joints(show.m))
+        self._lock, self._rng = threading.RLock(), np.random.default_rng()
+        reach = max(1.0, round(2.0 * show.stage.size, 1))
+        every = coordinates_of(show.m, reach)
+        self._coordinates = every[:MOST_SLIDERS]
+        gui = show.server.gui
+        with gui.add_folder("Joints"):
+            buttons = gui.add_button_group("Go to", ("Zero", "Random"))
+            buttons.on_click(self._pressed)
+            self._text: Any = gui.add_text(
+                "qpos", qpos_text(self._qpos), hint="copy it, or change it"
+            )
+            self._text.on_update(self._typed)
+            if len(every) > MOST_SLIDERS:
+                gui.add_html(f"the first {MOST_SLIDERS} of {len(every)} coordinates")
+            numbers = read_numbers(show.m, self._coordinates, self._qpos)
+            self._handles: list[Any] = [
+                self._slider(one, number)
+                for one, number in zip(self._coordinates, numbers, strict=True)
+            ]
+
+    @property
+    def qpos(self) -> Floats:
+        """The configuration that is shown (nq,), a copy."""
+        with self._lock:
+            shown: Floats = self._qpos.copy()
+            return shown
+
+    @property
+    def labels(self) -> list[str]:
+        """What is written at the sliders, without the present angles."""
+        return [_name(self._m, one) for one in self._coordinates]
+
+    def _pressed(self, event: viser.GuiEvent[Any]) -> None:
+        if event.target.value == "Zero":
+            self.zero()
+        else:
+            self.random(event.client)
+
+    def zero(self) -> None:
+        """Go back to qpos0."""
+        self.set(self._m.qpos0)
+
+    def random(self, client: viser.ClientHandle | None = None) -> None:
+        """Go to a random configuration within the limits; of a mechanism to one that closes."""
+        why = ""
+        for _ in range(DRAWS):
+            qpos = random_qpos(self._m, self._rng)
+            qpos[self._floating] = self._m.qpos0[self._floating]  # it stays in sight
+            try:
+                self.set(self._closed(qpos, ()))
+            except ModelError as error:
+                why = str(error)
+            else:
+                return
+        _tell(client, why)
+
+    def set(self, qpos: Floats, moved_by: Any = None) -> None:
+        """Show a configuration (nq,), and set the text and all sliders.
+
+        What somebody moved it by is left as it is: it may have been moved on meanwhile.
+        """
+        with self._lock, self._show.server.atomic():
+            self._qpos = np.array(qpos, np.float64)
+            numbers = read_numbers(self._m, self._coordinates, self._qpos)
+            for one, handle, number in zip(self._coordinates, self._handles, numbers, strict=True):
+                if handle is not moved_by:
+                    handle.value = min(max(number, one.low), one.high)
+                handle.label = _label(self._m, one, number)
+            if self._text is not moved_by:
+                self._text.value = qpos_text(self._qpos)
+            self._show.put(Instant.still(self._m, self._qpos))
+        self._moved(self._qpos.copy())
+
+    def _slider(self, one: Coordinate, number: float) -> Any:
+        low, high = sorted((one.low, one.high))
+        span = max(high - low, 1e-9)
+        handle = self._show.server.gui.add_slider(
+            _label(self._m, one, number),
+            low,
+            low + span,
+            10.0 ** math.floor(math.log10(span / STEPS)),
+            min(max(number, low), low + span),
+            hint=f"{_name(self._m, one)}, {low:.4g} to {high:.4g} {one.unit}",
+        )
+        handle.on_update(lambda event: self._slid(event, one))
+        return handle
+
+    def _slid(self, event: viser.GuiEvent[Any], one: Coordinate) -> None:
+        """Follow a slider that somebody moved; those that `set` moves have no client."""
+        if event.client is None:
+            return
+        with self._lock:
+            number = float(event.target.value)
+            numbers = read_numbers(self._m, self._coordinates, self._qpos)
+            at = self._coordinates.index(one)
+            if number == numbers[at]:  # of a later event that was answered before
+                return
+            numbers[at] = number
+            qpos = write_numbers(self._m, self._coordinates, numbers, self._qpos)
+            try:
+                fixed = (self._m.jnt_names[one.joint],)
+                self.set(self._closed(qpos, fixed), event.target)
+            except ModelError as error:
+                self.set(self._qpos)
+                _tell(event.client, str(error))
+
+    def _typed(self, event: viser.GuiEvent[Any]) -> None:
+        """Follow the text once it is a configuration; while it is written it is none."""
+        if event.client is None:
+            return
+        qpos = parse_qpos(self._m, event.target.value)
+        if not isinstance(qpos, str):
+            self.set(qpos, event.target)
+
+    def _closed(self, qpos: Floats, fixed: tuple[str, ...]) -> Floats:
+        """Return a configuration near qpos in which loops are closed; raises ModelError."""
+        return assemble(self._m, qpos, fixed) if self._m.nefc else qpos
+
+
+def _entries_of_free_joints(m: Model) -> list[int]:
+    """Return the entries of qpos of joints that let a body go anywhere."""
+    free = [j for j in range(m.njnt) if m.jnt_kind(j).nq == 7 and m.jnt_dofadr_all[j] < m.nv]
+    return [int(m.jnt_qposadr[j]) + k for j in free for k in range(7)]
+
+
+def _name(m: Model, one: Coordinate) -> str:
+    return f"{m.jnt_names[one.joint]} {one.word}".strip()
+
+
+def _label(m: Model, one: Coordinate, number: float) -> str:
+    """Return what is written at a slider, whose own number is in rad: angles in degrees too."""
+    if one.unit != "rad":
+        return f"{_name(m, one)} [m]"
+    # lines are broken at a hyphen, not at a minus sign
+    degrees = str(round(math.degrees(number))).replace("-", "\N{MINUS SIGN}")
+    return f"{_name(m, one)} {degrees}\N{DEGREE SIGN}"
+
+
+def _tell(client: viser.ClientHandle | None, sentence: str) -> None:
+    if client is not None:
+        client.add_notification("Not possible", sentence, color="red", auto_close_seconds=8.0)

@@ -1,0 +1,87 @@
+"""A simulation without ROS, as a view needs one: one robot in a loop, in this process."""
+
+import threading
+from pathlib import Path
+
+from rbdyn_ros.description import urdf
+from rbdyn_ros.load import complete
+from rbdyn_ros.runtime.orders import Command, Wrench
+from rbdyn_ros.runtime.runtime import Runtime
+from rbdyn_ros.runtime.settings import Settings
+from rbdyn_ros.view.live.link import Cast
+from rbdyn_ros.view.live.watched import Watched
+
+
+class Loop:
+    """Simulates a robot of a file, and notes every order in `orders`."""
+
+    def __init__(self, path, **settings):
+        path = Path(path)
+        description, text = urdf.read_file(path)
+        self.m = complete(description)
+        joints = tuple(n for n, e in zip(self.m.jnt_names, self.m.jnt_dofnum, strict=True) if e)
+        self.cast = Cast("", description, text=text, path=path, joints=joints)
+        self.runtime = Runtime(self.m, Settings(realtime="off", **settings))
+        self.watched = Watched(self.runtime)
+        self.orders, self.looks, self.energies = [], 0, 0
+        self._lock = threading.Lock()
+
+    def __enter__(self):
+        self.runtime.start()
+        return self
+
+    def __exit__(self, *_):
+        self.runtime.stop()
+
+    def _note(self, *order):
+        with self._lock:
+            self.orders.append(order)
+
+    def all_of(self, what):
+        """Return the arguments of all orders of a kind."""
+        with self._lock:
+            return [order[1:] for order in self.orders if order[0] == what]
+
+    @property
+    def state(self):
+        return self.runtime.latest()
+
+    def instants(self, energy=False):
+        self.looks += 1
+        self.energies += energy
+        return [self.watched.instant(energy)]
+
+    def pause(self, paused):
+        self._note("pause", paused)
+        return "" if self.runtime.pause(paused) else "silent"
+
+    def step(self, ticks):
+        self._note("step", ticks)
+        if not self.runtime.paused:
+            return "the simulation runs; pause it first"
+        return "" if self.runtime.step(ticks) else "silent"
+
+    def reset(self):
+        self._note("reset")
+        return "" if self.runtime.reset() else "silent"
+
+    def set_speed(self, factor):
+        self._note("set_speed", factor)
+        self.runtime.set_real_time_factor(factor)
+        return ""
+
+    def push(self, _robot, link, point, force, torque, duration):
+        self._note("push", link, tuple(force), duration)
+        body = int(self.m.frame_bodyid[self.m.frame_id(link)])
+        wrench = Wrench(body, point, force, torque, False, duration)
+        return "" if self.runtime.push(wrench, "view") else "full"
+
+    def drive(self, _robot, efforts):
+        self._note("drive", dict(efforts))
+        dofs = [int(self.m.jnt_dofadr[self.m.jnt_names.index(name)]) for name in efforts]
+        self.runtime.command(Command.of_efforts(dofs, list(efforts.values())))
+        return ""
+
+    def release(self, _robot):
+        self._note("release")
+        return ""

@@ -1,0 +1,497 @@
+"""Views as a server sees them: where they listen, who may talk to them, what they send."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pytest
+from support import robots, touching
+from view_arm import ARM
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.looks import Look, Looks
+from rbdyn_ros.view.stage.instant import Instant
+from rbdyn_ros.view.stage.stage import BOXES, FORCES, LAYERS, LINES, MASSES, VISUALS
+from rbdyn_ros.view.web.server import PORTS_TRIED, is_local, refusal
+
+pytest.importorskip("viser")
+
+from rbdyn_ros.view.web.opened import open_view
+from rbdyn_ros.view.web.show import Show, address_of, open_server, told_body
+from rbdyn_ros.view.web.sliders import MOST_SLIDERS, Sliders
+
+LOOKS = Looks((Look("upper", rb.Box((0.1, 0.1, 0.4)), color=(1.0, 0.0, 0.0, 0.5)),))
+
+
+@pytest.fixture
+def server():
+    server = open_server(0)
+    yield server
+    server.stop()
+
+
+@contextlib.contextmanager
+def taken_ports(number):
+    """Yield the first of so many ports in a row that somebody listens at."""
+    for first in range(20_000, 60_000, 50):
+        with contextlib.ExitStack() as held:
+            try:
+                for port in range(first, first + number):
+                    held.enter_context(socket.create_server(("127.0.0.1", port)))
+            except OSError:
+                continue
+            yield first
+            return
+    pytest.skip("no ports in a row are free")
+
+
+def test_it_listens_at_this_machine_alone_and_says_where(server):
+    address = address_of(server)
+    assert address == f"http://127.0.0.1:{server.get_port()}"
+    with urllib.request.urlopen(address, timeout=30) as page:
+        assert b"<html" in page.read().lower()
+
+
+def test_a_taken_port_gives_the_next_free_one():
+    with taken_ports(2) as first:
+        server = open_server(first)
+        try:
+            assert server.get_port() == first + 2
+        finally:
+            server.stop()
+
+
+def test_when_no_port_is_free_a_sentence_says_which_were_tried():
+    with taken_ports(PORTS_TRIED) as first, pytest.raises(rb.ParameterError) as refused:
+        open_server(first)
+    assert f"{first} to {first + PORTS_TRIED - 1} are taken" in str(refused.value)
+
+
+@pytest.mark.parametrize("port", [-1, 65536, 10**30, 8080.0, "8080", True, None, float("nan")])
+def test_a_port_that_cannot_be_is_refused(port):
+    with pytest.raises(rb.ParameterError, match="a whole number from 0 to 65535"):
+        open_server(port)
+
+
+@pytest.mark.parametrize(
+    "address", ["", "nowhere", "127.0.0.1:80", "http://127.0.0.1", "256.0.0.1", None, 5, "1\n"]
+)
+def test_an_address_that_is_none_is_refused(address):
+    with pytest.raises(rb.ParameterError, match="an address of this machine as numbers"):
+        open_server(0, address)
+
+
+def test_an_address_of_another_machine_is_refused():
+    with pytest.raises(rb.ParameterError, match=r"cannot listen at 192\.0\.2\.1"):
+        open_server(0, "192.0.2.1")
+
+
+def test_which_addresses_are_local():
+    assert is_local("127.0.0.1")
+    assert is_local("localhost")
+    assert is_local("::1")
+    assert not is_local("0.0.0.0")
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [
+        ("127.0.0.1:8080", None),
+        ("127.0.0.1:8080", "http://127.0.0.1:8080"),
+        ("LocalHost:8080", "http://localhost:8080"),
+        ("[::1]:8080", "http://[::1]:8080"),
+        ("192.168.1.7", "https://192.168.1.7"),
+    ],
+)
+def test_pages_of_the_view_itself_may_talk_to_it(host, origin):
+    assert refusal(host, origin) == ""
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [
+        ("127.0.0.1:8080", "http://evil.example"),
+        ("127.0.0.1:8080", "http://127.0.0.1:3000"),
+        ("127.0.0.1:8080", "null"),
+        ("127.0.0.1:8080", "file://127.0.0.1:8080"),
+        ("127.0.0.1:8080", ""),
+        ("127.0.0.1:8080", "http://["),
+        ("evil.example:8080", "http://evil.example:8080"),  # a name that points here
+        ("127.0.0.1.evil.example", "http://127.0.0.1.evil.example"),
+        ("evil.example", None),
+        ("", None),
+        (None, None),
+        ("[::1", None),
+        ("127.0.0.1@evil.example", None),
+    ],
+)
+def test_other_pages_may_not(host, origin):
+    assert refusal(host, origin) != ""
+
+
+def knock(server, headers, host=None):
+    """Open a websocket as a browser would; return the status it is refused with, or 101."""
+    import viser
+    import websockets.asyncio.client
+    import websockets.exceptions
+
+    async def try_it():
+        port = server.get_port()
+        where = f"ws://{host or '127.0.0.1'}:{port}"
+        protocol = f"viser-v{viser.__version__}"
+        connection = websockets.asyncio.client.connect(
+            where, host="127.0.0.1", port=port, additional_headers=headers,
+            subprotocols=[protocol], open_timeout=30, proxy=None,
+        )  # fmt: skip
+        try:
+            async with connection as socket:
+                await asyncio.wait_for(socket.recv(), 30)
+                return 101
+        except websockets.exceptions.InvalidStatus as refused:
+            return refused.response.status_code
+
+    return asyncio.run(try_it())
+
+
+def test_a_page_of_the_internet_gets_no_websocket(server):
+    assert knock(server, {"Origin": "http://evil.example"}) == 403
+    assert knock(server, {"Origin": "null"}) == 403
+    assert knock(server, {"Origin": "http://evil.example"}, host="evil.example") == 403
+    assert knock(server, {}, host="evil.example") == 403
+    assert knock(server, {"Origin": address_of(server)}) == 101
+    assert knock(server, {}) == 101  # programs of this machine
+    assert server.get_clients() == {}
+
+
+def test_not_even_the_page_is_given_to_another_name(server):
+    request = urllib.request.Request(address_of(server), headers={"Host": "evil.example"})
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(request, timeout=30)
+
+
+def test_nobody_can_publish_the_view(server):
+    from viser import _messages
+
+    handlers = server._websock_server._incoming_handlers
+    assert _messages.ShareUrlRequest not in handlers
+    assert _messages.ShareUrlDisconnect not in handlers
+
+
+def test_only_our_own_line_is_printed(capfd):
+    server = open_server(0)
+    server.stop()
+    import rich
+
+    rich.print("of others")
+    out, err = capfd.readouterr()
+    assert (out, err) == ("of others\n", "")
+
+
+def nodes_of(server, kind):
+    """Return the last message of a kind that each node of the scene got."""
+    messages = server._websock_server._broadcast_buffer.message_from_id.values()
+    return {one.name: one for one in messages if type(one).__name__ == kind}
+
+
+def test_an_instant_moves_the_frames_of_bodies_and_nothing_else(server):
+    m = rb.load_urdf(ARM)
+    show = Show(server, m, LOOKS, "arm")
+    qpos = np.array([0.4, 0.2])
+    with contextlib.closing(_Sent(server)) as sent:
+        show.put(Instant.still(m, qpos))
+    placed = show.stage.place(Instant.still(m, qpos))
+    assert np.allclose(sent.of("SetPositionMessage", "/arm/2").position, placed.xpos[2])
+    for body in (1, 2):
+        turned = sent.of("SetOrientationMessage", f"/arm/{body}").wxyz
+        assert np.allclose(turned, placed.xquat[body])
+    assert len(sent.messages) == 3  # body 1 turns where it is
+
+
+class _Sent:
+    """What a server sends to all, from now on until it is closed."""
+
+    def __init__(self, server):
+        self._server, self._queue = server, server._websock_server.queue_message
+        self.messages = []
+        server._websock_server.queue_message = self._note
+
+    def _note(self, message):
+        self.messages.append(message)
+        self._queue(message)
+
+    def of(self, kind, name):
+        (found,) = (one for one in self.messages
+                    if type(one).__name__ == kind and one.name == name)  # fmt: skip
+        return found
+
+    def close(self):
+        del self._server._websock_server.queue_message
+
+
+def test_forces_are_sent_where_they_act(server):
+    m = rb.build(touching.free(rb.Sphere(0.1), mass=2.0))
+    d = rb.make_data(m)
+    d.qpos[2] = 0.099
+    d.xfrc_applied[1, 0] = 2.0 * 9.81
+    rb.forward(m, d)
+    show = Show(server, m, Looks(), "ball")
+    show.put(Instant.of(m, d))
+    arrows = show.nodes._arrows
+    (push,), (contact,) = arrows["pushes"].points, arrows["contacts"].points
+    assert np.allclose(push[1] - push[0], [0.5 * show.stage.size, 0.0, 0.0], atol=1e-6)
+    assert contact[1, 2] > contact[0, 2]
+    show.put(Instant.still(m, m.qpos0))
+    assert arrows["pushes"].points.shape == (0, 2, 3)
+    show.display.set(FORCES, False)
+    show.put(Instant.of(m, d))
+    assert arrows["pushes"].points.shape == (0, 2, 3)  # what is hidden is not sent
+    show.display.set(FORCES, True)
+    assert arrows["pushes"].points.shape == (1, 2, 3)
+
+
+def test_every_layer_can_be_shown_and_hidden(server):
+    path = robots.find("panda.urdf")
+    m = rb.load_urdf(path, contact=True)
+    box = Look("panda_link1", rb.Box((0.1, 0.1, 0.1)))
+    show = Show(server, m, Looks((box,), (box,)))
+    present = [layer for layer in LAYERS if layer != LINES]
+    assert list(show.display.boxes) == present
+    for layer in present:
+        show.display.set(layer, True)
+        assert show.nodes._layers[layer]
+        assert all(node.visible for node in show.nodes._layers[layer])
+        show.display.set(layer, False)
+        assert not any(node.visible for node in show.nodes._layers[layer])
+
+
+def test_what_is_not_asked_for_is_not_made(server):
+    show = Show(server, rb.load_urdf(ARM), LOOKS)
+    assert MASSES not in show.nodes._layers
+    assert BOXES not in show.nodes._layers
+
+
+def test_opacity_is_that_of_the_robot_times_the_wish(server):
+    show = Show(server, rb.load_urdf(ARM), LOOKS)
+    (node,) = show.nodes._layers[VISUALS]
+    assert node.opacity == 0.5
+    assert tuple(node.color) == (255, 0, 0)
+    show.display.opacity.value = 0.5
+    assert node.opacity == 0.25
+
+
+def test_a_click_tells_about_a_body_and_a_second_one_lets_it_go(server):
+    m = rb.load_urdf(ARM)
+    show, told = Show(server, m, LOOKS), []
+    show.on_click(told.append)
+    show._click(1)
+    assert show.picked == "upper"
+    assert "turn (revolute)" in show._told.content
+    assert show._told.visible
+    show._click(1)
+    assert told == ["upper", ""]
+    assert not show._told.visible
+
+
+def test_names_of_a_hostile_file_are_text_and_nothing_else(server):
+    name = "<img src=x onerror=alert(1)>{7*7}/../"
+    text = ARM.replace('"upper"', f'"{name.replace("<", "&lt;")}"')
+    m = rb.load_urdf(text.replace('name="arm"', f'name="{name.replace("<", "&lt;")}"'))
+    show = Show(server, m, Looks())
+    assert "<img" not in told_body(m, m.body_id(name))
+    assert "<img" not in show._title.content
+    assert nodes_of(server, "FrameMessage")
+    assert all(one.count("/") <= 2 for one in nodes_of(server, "FrameMessage"))
+    kinds = {type(one).__name__ for one in
+             server._websock_server._broadcast_buffer.message_from_id.values()}  # fmt: skip
+    assert "GuiMarkdownMessage" not in kinds  # viser runs what it finds in braces there
+
+
+def test_a_robot_can_be_taken_away_again(server):
+    m = rb.load_urdf(ARM)
+    Show(server, m, LOOKS, "one").remove()
+    assert not server.gui._gui_input_handle_from_uuid
+    show = Show(server, m, LOOKS, "one")
+    show.put(Instant.still(m, m.qpos0))
+
+
+def test_sliders_of_a_loop_keep_it_closed_or_go_back(server):
+    m = rb.load("examples/delta_robot.yaml")
+    sliders = Sliders(Show(server, m, Looks()))
+    one = sliders._coordinates[0]
+    event = _Event(sliders._handles[0])
+    _slide(sliders, event, one, -0.3)
+    assert sliders.qpos[one.entry] == pytest.approx(-0.3)
+    from rbdyn_ros.assembly import position_errors
+
+    assert np.abs(position_errors(m, sliders.qpos)).max() < 1e-9
+    before = sliders.qpos
+    reach = next(x for x in sliders._coordinates if x.word == "z")
+    at = sliders._coordinates.index(reach)
+    _slide(sliders, _Event(sliders._handles[at], event.client), reach, reach.high)
+    assert np.array_equal(sliders.qpos, before)
+    assert sliders._handles[at].value == pytest.approx(before[reach.entry])
+    ((title, sentence),) = event.client.told
+    assert title == "Not possible"
+    assert "cannot be closed" in sentence
+
+
+def test_of_a_long_robot_the_first_joints_have_sliders(server):
+    link = (
+        '<link name="l{0}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"'
+        ' ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    )
+    joint = (
+        '<joint name="j{0}" type="continuous"><parent link="l{0}"/><child link="l{1}"/></joint>'
+    )
+    number = MOST_SLIDERS + 5
+    parts = [link.format(i) for i in range(number + 1)]
+    parts += [joint.format(i, i + 1) for i in range(number)]
+    m = rb.load_urdf(f'<robot name="long">{"".join(parts)}</robot>')
+    sliders = Sliders(Show(server, m, Looks()))
+    assert len(sliders._handles) == MOST_SLIDERS
+    sliders.random()
+    assert sliders.qpos[-1] != 0.0
+
+
+def test_a_random_configuration_of_a_robot_that_floats_leaves_it_where_it_is(server):
+    m = rb.load_urdf(ARM, floating_base=True)
+    sliders = Sliders(Show(server, m, Looks()))
+    sliders.random()
+    assert np.array_equal(sliders.qpos[:7], m.qpos0[:7])
+    assert np.all(sliders.qpos[7:] != m.qpos0[7:])
+
+
+class _Client:
+    def __init__(self):
+        self.told = []
+
+    def add_notification(self, title, body, **_):
+        self.told.append((title, body))
+
+
+class _Event:
+    def __init__(self, target, client=None):
+        self.target, self.client = target, client or _Client()
+
+
+def _slide(sliders, event, one, number):
+    event.target.value = number
+    sliders._slid(event, one)
+
+
+def test_a_view_of_a_program_shows_its_data():
+    m = rb.load_urdf(ARM)
+    d = rb.make_data(m)
+    d.qpos[:] = 0.3, 0.1
+    with open_view(m, ARM, port=0) as view:
+        view.show(d)
+        assert view.address.startswith("http://127.0.0.1:")
+        assert view.findings == ()
+        rb.kinematics(m, d)
+        assert np.allclose(view._show.nodes._bodies[2].position, d.xpos[2])
+        d.qpos[0] = np.nan
+        with pytest.raises(rb.ModelError, match="finite positions"):
+            view.show(d)
+        with pytest.raises(rb.ModelError, match="was not made for"):
+            view.show(rb.make_data(rb.load_urdf(ARM)))
+    view.close()
+    with pytest.raises(rb.ModelError, match="this view is closed"):
+        view.show(d)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("no model",), "open_view needs a Model"),
+        ((rb.load_urdf(ARM), 5), "a robot comes from a path or from URDF text"),
+        ((rb.load_urdf(ARM), "nowhere.urdf"), "nowhere.urdf"),
+        ((rb.load_urdf(ARM), Looks((Look("elbow", rb.Sphere(1.0)),))), "no frame 'elbow'"),
+    ],
+)
+def test_a_view_of_nothing_is_refused(arguments, sentence):
+    with pytest.raises(rb.RbdynError, match=sentence):
+        open_view(*arguments, port=0)
+
+
+RUN = """
+import argparse, sys
+from rbdyn_ros.commands.parser import Parser
+from rbdyn_ros.commands.view import add_view
+parser = Parser(prog="rbdyn")
+add_view(parser.add_subparsers())
+options = parser.parse_args(sys.argv[1:])
+sys.exit(options.run(options))
+"""
+
+
+def run_view(*words):
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, "view", *map(str, words)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_the_command_says_where_it_is_and_ends_at_ctrl_c(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM.replace(
+        '<link name="tool">',
+        '<link name="tool"><visual><geometry><mesh filename="gone.stl"/></geometry></visual>',
+    ))  # fmt: skip
+    with taken_ports(1) as first:
+        process = run_view(path, "--port", first)
+        try:
+            line = process.stdout.readline()
+            assert line == f"rbdyn view: http://127.0.0.1:{first + 1}  (Ctrl-C ends)\n"
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    assert out == ""
+    (warning,) = err.splitlines()
+    assert warning.startswith("rbdyn view: warning: ")
+    assert "gone.stl" in warning
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "sentence"),
+    [
+        (["nowhere.urdf"], 1, "nowhere.urdf"),
+        (["ARM", "--port", "70000"], 2, "a whole number from 0 to 65535"),
+        (["ARM", "--address", "example.org"], 2, "an address of this machine as numbers"),
+    ],
+)
+def test_the_command_refuses_with_a_sentence(tmp_path, words, status, sentence):
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM)
+    process = run_view(*(path if word == "ARM" else word for word in words))
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert out == ""
+    assert err.startswith("rbdyn view: ")
+    assert sentence in err
+    assert "Traceback" not in err
+
+
+def test_without_viser_a_sentence_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "viser", None)
+    with pytest.raises(rb.ParameterError, match=r"pip install rbdyn_ros\[view\]"):
+        open_server(0)
+
+
+def test_a_viser_that_cannot_be_guarded_is_not_used(monkeypatch):
+    from rbdyn_ros.view.web import server as module
+
+    @contextlib.contextmanager
+    def unguarded():
+        yield module._Guard(None)
+
+    monkeypatch.setattr(module, "_guarded", unguarded)
+    with pytest.raises(rb.ParameterError, match="cannot be kept from foreign pages"):
+        open_server(0)

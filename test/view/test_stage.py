@@ -1,0 +1,375 @@
+"""What is shown of a robot, and where, against other ways to know it."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support import mechanisms, robots, touching
+from support.systems import everything, register
+from view_arm import ARM
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.looks import Look, Looks, Placeholder, read_looks
+from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.view.stage.instant import Instant, contact_on_bodies
+from rbdyn_ros.view.stage.lines import lines_of
+from rbdyn_ros.view.stage.stage import BOXES, COLLISIONS, ELLIPSOIDS, MASSES, VISUALS, Stage
+from rbdyn_ros.view.stage.wrench_lines import couple_arrows, weight_of, wrench_arrows
+
+NONE = Looks()
+
+
+def at(m, qpos):
+    return Instant.still(m, qpos)
+
+
+def world(placement, body, points):
+    """Return points of a body in the world."""
+    return points @ quat_to_mat(placement.xquat[body]).T + placement.xpos[body]
+
+
+def random_state(m, seed=0):
+    return rb.random_qpos(m, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("name", ["panda.urdf", "talos_reduced.urdf"])
+def test_visuals_are_where_pinocchio_has_them(name):
+    pin = pytest.importorskip("pinocchio")
+    path = robots.find(name)
+    model = pin.buildModelFromUrdf(str(path))
+    folder = str(robots.FOLDER.parent.parent)
+    theirs = pin.buildGeomFromUrdf(model, str(path), pin.GeometryType.VISUAL, None, [folder])
+    m, looks = robots.load(path), read_looks(path)
+    stage = Stage(m, looks)
+    q = pin.neutral(model)
+    rng = np.random.default_rng(3)
+    qpos = np.zeros(m.nq)
+    for j in range(m.njnt):  # all of one coordinate, and of the same name there
+        if m.jnt_dofnum[j] == 1:
+            qpos[m.jnt_qposadr[j]] = rng.uniform(-1.0, 1.0)
+            q[model.joints[model.getJointId(m.jnt_names[j])].idx_q] = qpos[m.jnt_qposadr[j]]
+    data, geoms = model.createData(), theirs.createData()
+    pin.updateGeometryPlacements(model, data, theirs, geoms, q)
+    placed = stage.place(at(m, qpos))
+    ours = []
+    for look in looks.visuals:
+        (part,) = {p.pos.tobytes(): p for p in Stage(m, Looks((look,))).parts(VISUALS)}.values()
+        pos = world(placed, part.body, part.pos)
+        R = quat_to_mat(placed.xquat[part.body]) @ quat_to_mat(part.quat)
+        ours.append((look.link, pos, R))
+    assert len(ours) == len(theirs.geometryObjects)
+    for thing, oMg in zip(theirs.geometryObjects, geoms.oMg, strict=True):
+        link = thing.name.rsplit("_", 1)[0]
+        error = min(
+            np.abs(pos - oMg.translation).max() + np.abs(R - oMg.rotation).max()
+            for name, pos, R in ours
+            if name == link
+        )
+        assert error < 1e-12, link
+
+
+def test_links_are_where_frame_pose_says_on_every_kind_of_joint():
+    register()
+    m = rb.build(everything())
+    looks = tuple(
+        Look(name, rb.Box((1.0, 2.0, 3.0)), rb.pose(xyz=(0.1, -0.2, 0.3), rpy=(0.1, 0.2, 0.3)))
+        for name in m.frame_names
+    )
+    stage, d = Stage(m, Looks(looks)), rb.make_data(m)
+    d.qpos[:] = random_state(m)
+    d.time = 0.3  # of joints that are driven
+    placed = stage.place(Instant.of(m, d))
+    inside = Rotation.from_euler("xyz", (0.1, 0.2, 0.3)).as_matrix()
+    assert len(stage.parts(VISUALS)) == m.nframe
+    for name, part in zip(m.frame_names, stage.parts(VISUALS), strict=True):
+        pos, R = rb.frame_pose(m, d, name)
+        there = world(placed, part.body, part.pos)
+        assert np.allclose(there, pos + R @ (0.1, -0.2, 0.3), rtol=0.0, atol=1e-12)
+        turned = quat_to_mat(placed.xquat[part.body]) @ quat_to_mat(part.quat)
+        assert np.allclose(turned, R @ inside, rtol=0.0, atol=1e-12)
+
+
+def test_the_centre_of_mass_is_that_of_the_toolbox():
+    m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
+    d = rb.make_data(m)
+    d.qpos[:] = random_state(m)
+    assert np.allclose(Stage(m, NONE).place(Instant.of(m, d)).com, rb.com(m, d), atol=1e-12)
+
+
+@pytest.mark.parametrize(("layer", "share"), [(BOXES, 12.0), (ELLIPSOIDS, 5.0)])
+def test_what_stands_for_inertia_has_that_inertia(layer, share):
+    m = rb.load_urdf(ARM)
+    for part in Stage(m, NONE).parts(layer):
+        # edges of a box, semi-axes of an ellipsoid: I_x = m (b^2 + c^2) / share
+        squares = np.array(part.scale) ** 2
+        moments = m.body_mass[part.body] * (squares.sum() - squares) / share
+        R = quat_to_mat(part.quat)
+        xx, yy, zz, xy, xz, yz = m.body_fullinertia[part.body]
+        expected = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        assert np.allclose(R @ np.diag(moments) @ R.T, expected, rtol=0.0, atol=1e-12)
+        assert np.array_equal(part.pos, m.body_ipos[part.body])
+        extent = part.surface.vertices.max(axis=0)
+        assert extent == pytest.approx([0.5] * 3 if layer == BOXES else [1.0] * 3, abs=1e-3)
+
+
+def test_balls_at_centres_of_mass_are_as_large_as_their_masses():
+    m = rb.load_urdf(ARM)
+    heavy, light = (part.scale[0] for part in Stage(m, NONE).parts(MASSES))
+    assert (heavy / light) ** 3 == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_hand_of_a_joint_is_at_the_end_of_the_arc_where_its_limit_is(reverse):
+    ends = ("base", "arm")
+    m = rb.build(_one_joint(*reversed(ends)) if reverse else _one_joint(*ends))
+    assert m.jnt_reversed.any() == reverse
+    stage, j = Stage(m, NONE), m.jnt_id("turn")
+    mark = stage.marks[j]
+    assert mark.joint == j
+    hit = set()
+    for limit in m.jnt_range[j]:
+        qpos = m.qpos0.copy()
+        qpos[m.jnt_qposadr[j]] = limit
+        placed = stage.place(at(m, qpos))
+        tip = world(placed, mark.body, mark.hand)[1]
+        rim = world(placed, mark.parent, mark.limits[1:-1, 0])
+        distances = np.linalg.norm(rim - tip, axis=1)
+        near = int(distances.argmin())
+        last = np.linalg.norm(world(placed, mark.parent, mark.limits[-1:, 0])[0] - tip)
+        hit.add("last" if last < 1e-9 else near)
+        assert min(distances[near], last) < 1e-9
+    assert hit == {"last", 0}  # either limit has an end of its own
+
+
+def _one_joint(parent, child):
+    place = rb.pose(xyz=(0.1, 0.2, 0.3), rpy=(0.3, 0.2, 0.1))
+    return (
+        rb.SystemBuilder("one")
+        .body("arm", rb.shapes.box((0.1, 0.2, 0.3), mass=1.0))
+        .joint("turn", "revolute", parent, child, origin=place, child_origin=place,
+               axis=(0.0, 0.6, 0.8), limit=(-0.5, 1.2))
+    )  # fmt: skip
+
+
+def test_the_bar_of_a_sliding_joint_ends_where_it_can_be():
+    m = rb.load_urdf(ARM)
+    stage, j = Stage(m, NONE), m.jnt_id("slide")
+    mark = stage.marks[j]
+    (bar,) = mark.limits
+    for end, limit in zip(bar, m.jnt_range[j], strict=True):
+        placed = stage.place(at(m, [0.4, limit]))
+        assert np.allclose(world(placed, mark.parent, end), placed.xpos[mark.body], atol=1e-12)
+
+
+def test_arrows_point_along_the_axes_that_joints_move_about():
+    m, d = rb.load_urdf(ARM), None
+    d = rb.make_data(m)
+    d.qpos[:] = 0.7, 0.2
+    rb.fwd_position(m, d)
+    placed = Stage(m, NONE).place(Instant.of(m, d))
+    for mark, part in zip(Stage(m, NONE).marks, (slice(0, 3), slice(3, 6)), strict=True):
+        tail, tip = world(placed, mark.body, mark.arrow)
+        axis = d.cdof[m.jnt_dofadr[mark.joint], part]
+        assert np.allclose((tip - tail) / np.linalg.norm(tip - tail), axis, atol=1e-12)
+
+
+def test_a_joint_without_limits_has_no_arc_and_one_of_turns_a_circle():
+    m = rb.load_urdf(ARM)
+    free = m.replaced(jnt_limited=[0, 0])
+    assert all(len(mark.limits) == 0 for mark in Stage(free, NONE).marks)
+    wound = m.replaced(jnt_range=[[-9.0, 9.0], [0.0, 0.1]])
+    rim = Stage(wound, NONE).marks[0].limits
+    assert np.allclose(rim[0, 0], rim[-1, 1], atol=1e-9)
+
+
+def test_a_force_of_the_weight_is_half_as_long_as_the_robot():
+    wrench = np.array([[0.0, 0.0, 20.0, 0.0, 0.0, 0.0]])
+    (arrow,) = wrench_arrows(wrench, np.array([[1.0, 2.0, 3.0]]), weight=20.0, size=0.8)
+    assert np.allclose(arrow, [[1.0, 2.0, 3.0], [1.0, 2.0, 3.4]])
+
+
+def test_an_arrow_lies_on_the_central_axis_of_its_wrench():
+    rng = np.random.default_rng(1)
+    wrench, places = rng.normal(size=(20, 6)), rng.normal(size=(20, 3))
+    arrows = wrench_arrows(wrench, places, weight=100.0, size=1e3)
+    assert len(arrows) == 20
+    for (start, tip), (force, torque), place in zip(
+        arrows, wrench.reshape(-1, 2, 3), places, strict=True
+    ):
+        about = torque - np.cross(start - place, force)  # the torque about the arrow's start
+        assert np.allclose(np.cross(about, force), 0.0, atol=1e-12)
+        assert np.dot(start - place, force) == pytest.approx(0.0, abs=1e-12)  # the nearest point
+        assert np.dot(tip - start, force) == pytest.approx(5.0 * np.dot(force, force))
+
+
+def test_arrows_are_finite_and_no_longer_than_the_view():
+    far = [0.1, 0.0, 0.0, 0.0, 1e3, 0.0]  # an axis that is kilometres away
+    wrench = np.array([[1e9, 0, 0, 0, 0, 0], [np.nan] * 6, [0.0] * 6, [np.inf] * 6, far])
+    arrows = wrench_arrows(wrench, np.zeros((5, 3)), weight=1.0, size=2.0)
+    assert arrows.shape == (2, 2, 3)
+    assert np.linalg.norm(arrows[0, 1] - arrows[0, 0]) == pytest.approx(3.0)
+    assert np.array_equal(arrows[1, 0], np.zeros(3))
+
+
+def test_torques_without_a_force_have_arrows_of_their_own():
+    wrench = np.array([[0, 0, 0, 0, 4.0, 0], [1.0, 0, 0, 0, 4.0, 0], [0] * 6], float)
+    arrows = couple_arrows(wrench, np.ones((3, 3)), weight=4.0, size=2.0)
+    # as long as a force of the torque over the robot's size
+    assert np.allclose(arrows, [[[1.0, 1.0, 1.0], [1.0, 1.5, 1.0]]])
+
+
+def test_the_weight_gives_the_scale_even_where_nothing_weighs():
+    m = rb.load_urdf(ARM)
+    assert weight_of(m) == pytest.approx(9.81 * 3.0)
+    m.opt.gravity = (0.0, 0.0, 0.0)
+    assert weight_of(m) == pytest.approx(9.81 * 3.0)
+
+
+def test_contact_forces_of_an_instant_are_those_of_the_points_that_touch():
+    text = ARM.replace(
+        '<link name="tool">',
+        '<link name="tool"><collision><origin xyz="0.1 0 0"/><geometry>'
+        '<box size="0.2 0.3 0.1"/></geometry></collision>',
+    )
+    m = rb.load_urdf(text, floating_base=True, contact=True)
+    d, body = rb.make_data(m), m.body_id("tool")
+    d.qpos[3:7] = Rotation.from_euler("x", 2.8).as_quat()[[3, 0, 1, 2]]
+    d.qpos[7:] = 0.3, 0.1
+    d.qpos[2] = 2.0
+    rb.forward(m, d)
+    lowest = touching.corners(m, d, 0)[:, 2].min()
+    d.qpos[2] -= lowest + 0.02
+    d.qvel[:3] = 0.1, 0.2, 0.0
+    rb.forward(m, d)
+    found, force = contact_on_bodies(m, d), d.contact_force[: d.ncon]
+    torque = np.cross(d.contact_pos[: d.ncon] - d.xipos[body], force).sum(axis=0)
+    expected = [*force.sum(axis=0), *torque]
+    assert d.ncon > 0
+    assert np.allclose(found[body], expected, rtol=0.0, atol=1e-9 * np.abs(force).max())
+    assert not np.delete(found, body, axis=0).any()
+    # Data has the moment about another point, so that a wrong sign shows
+    assert np.linalg.norm(d.subtree_com[1] - d.xipos[body]) > 0.1
+    assert len(Stage(m, NONE).place(Instant.of(m, d)).contacts) == 1
+
+
+def test_an_instant_is_a_copy_and_its_data_is_left_alone():
+    m = rb.build(touching.free(rb.Sphere(0.1)))
+    d = rb.make_data(m)
+    rb.step(m, d, 10)
+    before = d.buffer.copy()
+    instant = Instant.of(m, d)
+    Stage(m, NONE).place(instant)
+    assert np.array_equal(d.buffer, before)
+    d.qpos[:] = 0.0
+    assert instant.qpos[3] != 0.0
+    with pytest.raises(rb.ModelError, match="was not made for"):
+        Instant.of(rb.load_urdf(ARM), d)
+
+
+def test_lines_of_springs_follow_their_ends():
+    register()
+    m = rb.build(everything())
+    qpos = random_state(m)
+    lines, d = lines_of(m, skeleton=False), rb.make_data(m)
+    d.qpos[:] = qpos
+    rb.kinematics(m, d)
+    placed = Stage(m, NONE).place(Instant.of(m, d))
+    springs = placed.lines[: m.nspring]
+    for k, line in enumerate(springs):
+        for end in (0, 1):
+            body = m.spring_bodyid[k, end]
+            expected = d.xpos[body] + d.xmat[body].reshape(3, 3) @ m.spring_pos[k, end]
+            assert np.allclose(line[end], expected, atol=1e-12)
+    assert len(lines.bodies) > m.nspring > 0
+
+
+def test_loop_joints_are_drawn_closed_where_they_are():
+    m = rb.build(mechanisms.delta(passive=True))
+    stage = Stage(m, NONE)
+    placed = stage.place(at(m, m.qpos0))
+    gaps = placed.lines[2 * m.nloop : 3 * m.nloop]
+    assert np.abs(gaps[:, 0] - gaps[:, 1]).max() < 1e-5  # qpos0 is assembled to CLOSED
+    first = placed.lines[0]
+    assert np.array_equal(first[0], placed.xpos[m.loop_bodyid[0, 0]])
+
+
+def test_rods_and_bands_are_closed_lines_if_they_say_so():
+    register()
+    m = rb.build(everything())
+    closed = m.length_closed.tolist()
+    legs = sum(n if c else n - 1 for n, c in zip(m.length_pointnum.tolist(), closed, strict=True))
+    lines = lines_of(m, skeleton=False)
+    assert len(lines.bodies) == m.nspring + legs + 3 * m.nloop
+
+
+def test_a_robot_is_seen_whatever_its_file_has():
+    m = rb.load_urdf(ARM)
+    box = rb.Box((0.1, 0.1, 0.1))
+    seen, lost = Look("upper", box), Look("upper", Placeholder("gone.stl"))
+    assert Stage(m, NONE).shown == (BOXES,)
+    assert Stage(m, Looks((seen,), (seen,))).shown == (VISUALS,)
+    assert Stage(m, Looks((), (seen,))).shown == (COLLISIONS,)
+    assert Stage(m, Looks((lost,), (seen,))).shown == (VISUALS, COLLISIONS)
+    assert Stage(m, Looks((lost, lost), (lost,))).shown == (VISUALS, BOXES)
+
+
+def test_its_size_is_that_of_what_is_seen():
+    m = rb.load_urdf(ARM)
+    look = Look("base", rb.Box((2.0, 4.0, 8.0)), rb.pose(xyz=(10.0, 0.0, 0.0)))
+    stage = Stage(m, Looks((look,)))
+    assert np.allclose(stage.high, [11.0, 2.0, 4.0])
+    assert np.allclose(stage.low[1:], [-2.0, -4.0])
+    assert stage.size == pytest.approx(np.linalg.norm(stage.high - stage.low))
+
+
+def test_the_grid_is_at_the_floor_or_below_the_robot():
+    m = rb.load_urdf(ARM)
+    high = Look("base", rb.Box((1.0, 1.0, 1.0)), rb.pose(xyz=(0.0, 0.0, 2.0)))
+    low = Look("base", rb.Box((1.0, 1.0, 1.0)), rb.pose(xyz=(0.0, 0.0, -2.0)))
+    assert Stage(m, Looks((high,))).floor == 0.0
+    assert Stage(m, Looks((low,))).floor == pytest.approx(-2.5)
+    plane = rb.Obstacle("floor", rb.Plane(), rb.pose(xyz=(0.0, 0.0, -7.0)))
+    on_floor = rb.load_urdf(ARM, contact=rb.Contact((plane,)))
+    assert Stage(on_floor, Looks((high,))).floor == -7.0
+
+
+def test_obstacles_stand_where_they_are():
+    box = rb.Obstacle("box", rb.Box((1.0, 2.0, 3.0)), rb.pose(xyz=(1.0, 2.0, 3.0)))
+    ball = rb.Obstacle("ball", rb.Sphere(0.5), rb.pose(xyz=(-1.0, 0.0, 0.0)))
+    m = rb.load_urdf(ARM, contact=rb.Contact((box, ball, rb.Obstacle("floor", rb.Plane()))))
+    first, second = Stage(m, NONE).obstacles
+    assert np.allclose(first.corners().max(axis=0), [1.5, 3.0, 4.5])
+    assert np.allclose(second.corners().min(axis=0), [-1.5, -0.5, -0.5], atol=1e-2)
+
+
+@pytest.mark.parametrize("qpos", [[np.nan, 0.0], [0.0], [np.inf, 0.0], [[0.0, 0.0]]])
+def test_positions_that_are_none_are_refused(qpos):
+    m = rb.load_urdf(ARM)
+    with pytest.raises(rb.ModelError, match="2 finite positions"):
+        Stage(m, NONE).place(Instant(0.0, np.array(qpos), np.zeros(2), np.zeros(2)))
+
+
+def test_the_looks_of_another_robot_are_refused():
+    with pytest.raises(rb.ModelError, match=r"no frame 'uper' .did you mean 'upper'"):
+        Stage(rb.load_urdf(ARM), Looks((Look("uper", rb.Sphere(1.0)),)))
+
+
+def test_a_broken_mesh_is_a_marker_and_one_warning(tmp_path):
+    path = tmp_path / "broken.stl"
+    path.write_text("no mesh")
+    text = ARM.replace(
+        '<link name="tool">',
+        '<link name="tool">'
+        + 2 * '<visual><geometry><mesh filename="broken.stl"/></geometry></visual>',
+    )
+    stage = Stage(rb.load_urdf(ARM), read_looks(text, folder=tmp_path))
+    assert len(stage.parts(VISUALS)) == 2
+    (finding,) = stage.findings
+    assert "a marker stands for it" in finding.message
+    assert finding.severity == "warning"
+
+
+def test_a_robot_of_nothing_has_a_stage():
+    stage = Stage(rb.load_urdf('<robot name="n"><link name="a"/></robot>'), NONE)
+    placed = stage.place(Instant.still(stage.m, np.zeros(0)))
+    assert stage.size > 0.0
+    assert np.isfinite(placed.com).all()

@@ -1,0 +1,303 @@
+"""A view in another process: requests, answers, and how it begins and ends."""
+
+import importlib.util
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from multiprocessing import Pipe
+from pathlib import Path
+
+import numpy as np
+import pytest
+from loop_stand_in import Loop
+from web_page import wait_until
+
+import rbdyn_ros as rb
+from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.payload import with_payload
+from rbdyn_ros.runtime.runtime import Runtime
+from rbdyn_ros.runtime.settings import Settings
+from rbdyn_ros.view.live import process
+from rbdyn_ros.view.live.link import FAILED, SERVING, Cast, Remote, answered, serve
+from rbdyn_ros.view.live.process import start_view
+from rbdyn_ros.view.live.watched import Pace, Watched
+
+needs_viser = pytest.mark.skipif(
+    importlib.util.find_spec("viser") is None, reason="viser is not installed"
+)
+
+
+@pytest.fixture
+def path():
+    return bundled_robot("pendulum")
+
+
+class Echo:
+    """Says what it was asked; `pause` takes as long as it is told to."""
+
+    def __init__(self):
+        self.let_go = threading.Event()
+
+    def push(self, *arguments):
+        return repr(arguments)
+
+    def pause(self, paused):
+        assert self.let_go.wait(30.0)
+        return f"pause {paused}"
+
+    def step(self, ticks):
+        raise ValueError(ticks)
+
+    def instants(self, _energy=False):
+        raise RuntimeError
+
+    def secret(self):
+        raise AssertionError
+
+
+@pytest.fixture
+def far():
+    """An Echo at the other end of two pipes, and what it heard of the view itself."""
+    echo, heard = Echo(), []
+    (prompt, theirs), (queued, theirs_too) = Pipe(), Pipe()
+    threads = [
+        threading.Thread(target=serve, args=(theirs, echo, lambda *said: heard.append(said))),
+        threading.Thread(target=serve, args=(theirs_too, echo)),
+    ]
+    for thread in threads:
+        thread.start()
+    yield Remote(prompt, queued), echo, heard
+    echo.let_go.set()
+    prompt.close()
+    queued.close()
+    for thread in threads:
+        thread.join(30.0)
+        assert not thread.is_alive()
+
+
+def test_what_takes_long_does_not_hold_up_the_rest(far):
+    remote, echo, heard = far
+    answers = []
+    pausing = threading.Thread(target=lambda: answers.append(remote.pause(True)))
+    pausing.start()
+    for k in range(50):  # while the other waits
+        assert remote.push(k, "hand", (1, 2, 3), (0, 0, 4), (0, 0, 0), 0.5) == (
+            f"({k}, 'hand', (1, 2, 3), (0, 0, 4), (0, 0, 0), 0.5)"
+        )
+    assert not answers
+    echo.let_go.set()
+    pausing.join(30.0)
+    assert answers == ["pause True"]
+    remote.tell(SERVING, "http://there")
+    remote.tell(FAILED, "it broke")
+    assert remote.push(1, "", (), (), (), 0.0)  # what was told has been read by now
+    assert heard == [(SERVING, "http://there"), (FAILED, "it broke")]
+
+
+def test_what_goes_wrong_is_a_sentence(far):
+    remote, echo, _ = far
+    assert remote.step(3) == "step failed: ValueError(3)"
+    assert remote.instants() == []
+    assert answered(echo, "secret", ()) == "there is no request 'secret'"
+    assert answered(echo, "__class__", ()) == "there is no request '__class__'"
+    assert "failed: TypeError" in answered(echo, "push", ({},) * 0 or None)
+
+
+def test_pace_is_of_the_last_second_and_begins_anew():
+    pace = Pace()
+    assert math.isnan(pace.at(10.0, 0.0, False))
+    for k in range(1, 40):
+        factor = pace.at(10.0 + 0.1 * k, 0.05 * k, False)
+    assert factor == pytest.approx(0.5)
+    for k in range(40, 52):  # a second later nothing is left of the slow time
+        factor = pace.at(10.0 + 0.1 * k, 1.95 + 0.2 * (k - 39), False)
+    assert factor == pytest.approx(2.0)
+    assert math.isnan(pace.at(16.0, 4.4, True))
+    assert math.isnan(pace.at(90.0, 4.4, False))  # the pause does not count
+    assert pace.at(91.0, 5.4, False) == pytest.approx(1.0)
+    assert math.isnan(pace.at(92.0, 0.0, False))  # time began anew
+    assert pace.at(93.0, 3.0, False) == pytest.approx(3.0)
+
+
+def test_energies_are_those_of_the_plant_that_moves(path):
+    """Oracle: the robot of the file, and a point mass at its tip, in another gravity."""
+    m = rb.load_urdf(path)
+    runtime = Runtime(m, Settings(realtime="off", start_paused=True), np.full(m.nq, 0.3))
+    watched = Watched(runtime)
+    before = watched.instant(energy=True)
+    assert (before.tick, before.energy, before.qpos.tolist()) == (0, None, [0.3] * m.nq)
+    assert before.paused
+    assert not runtime.running
+    runtime.start()
+    try:
+        heavy = with_payload(m, m.body_names[-1], 1.5, (0.0, 0.0, -0.2), (0.0,) * 6)
+        heavy.opt.gravity = (0.0, 0.0, -3.7)
+        assert runtime.set_plant(heavy)
+        velocity = np.linspace(1.0, 2.0, m.nv)
+        everywhere = np.ones(m.nq, bool), np.ones(m.nv, bool)
+        assert runtime.set_state(np.full(m.nq, 0.3), velocity, *everywhere)
+        instant = watched.instant(energy=True)
+        assert watched.instant().energy is None
+    finally:
+        runtime.stop()
+    assert instant.paused
+    assert math.isnan(instant.factor)
+    d = rb.make_data(m)
+    d.qpos, d.qvel = instant.qpos, instant.qvel
+    rb.forward(m, d)
+    place, R = rb.frame_pose(m, d, m.body_names[-1])
+    turn, speed = rb.frame_velocity(m, d, m.body_names[-1]).reshape(2, 3)
+    arm = R @ (0.0, 0.0, -0.2)
+    potential = 3.7 * float(m.body_mass @ d.xipos[:, 2] + 1.5 * (place + arm)[2])
+    kinetic = 0.5 * velocity @ rb.mass_matrix(m, d) @ velocity
+    kinetic += 0.5 * 1.5 * np.sum((speed + np.cross(turn, arm)) ** 2)
+    assert instant.energy == pytest.approx((potential, kinetic), rel=1e-12, abs=1e-12)
+
+
+# the other process
+
+
+def gone(pid):
+    """Whether a process has ended, or is about to be read away by its parent."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return stat.rsplit(")", 1)[1].split()[0] == "Z"
+
+
+def children(pid):
+    """Return the processes that a process has started, theirs included."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(stat.read_text().rsplit(")", 1)[1].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if parent == pid:
+            found += [int(stat.parent.name), *children(int(stat.parent.name))]
+    return found
+
+
+@pytest.fixture
+def shown(path):
+    """A pendulum in a loop, and what starts a view of it: the view, and what it says."""
+    views = []
+
+    def start(loop, **options):
+        said = []
+        view = start_view(
+            [loop.cast], loop, say=lambda *words: said.append(words), **{"port": 0, **options}
+        )
+        views.append(view)
+        return view, said
+
+    with Loop(path) as loop:
+        yield loop, start
+        for view in views:
+            view.close()
+
+
+@needs_viser
+def test_it_serves_with_low_priority_and_leaves_nobody(shown):
+    loop, start = shown
+    view, said = start(loop)
+    assert view.wait(60.0), said
+    assert said == [("info", f"view: {view.address}")]
+    assert view.address.startswith("http://127.0.0.1:")
+    assert os.getpriority(os.PRIO_PROCESS, view.pid) == os.getpriority(os.PRIO_PROCESS, 0) + 10
+    assert os.sched_getscheduler(view.pid) == os.SCHED_OTHER
+    assert os.getsid(view.pid) == view.pid  # Ctrl-C is not for it
+    assert view.pid in children(os.getpid())
+    os.kill(view.pid, signal.SIGSTOP)  # it may be as stuck as it likes
+    view.close()
+    view.close()
+    assert gone(view.pid)
+    assert not [t for t in threading.enumerate() if t.name.startswith("rbdyn-view")]
+    assert len(said) == 1
+
+
+@needs_viser
+def test_a_view_that_dies_is_reported_once_and_the_simulation_goes_on(shown):
+    loop, start = shown
+    view, said = start(loop)
+    assert view.wait(60.0), said
+    os.kill(view.pid, signal.SIGKILL)
+    wait_until(lambda: len(said) > 1, "the report")
+    text = "the view has ended (Killed); the simulation goes on without it"
+    assert said[1:] == [("warning", text)]
+    assert not view.address
+    tick = loop.runtime.tick
+    wait_until(lambda: loop.runtime.tick > tick + 10, "time to go on")
+
+
+@needs_viser
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"address": "203.0.113.7"}, "the view cannot listen at 203.0.113.7"),
+        ({"address": "example"}, "the address of the view is 'example'"),
+        ({"port": 99999}, "the port of the view is 99999"),
+    ],
+)
+def test_why_it_cannot_serve_is_said(shown, options, told):
+    loop, start = shown
+    view, said = start(loop, **options)
+    assert not view.wait(60.0)
+    wait_until(lambda: not view.alive, "its end")
+    assert len(said) == 1
+    assert said[0][0] == "warning"
+    assert said[0][1].startswith(f"there is no view: {told}")
+
+
+@needs_viser
+def test_a_file_of_the_user_that_fails_is_named(shown, tmp_path):
+    loop, start = shown
+    broken = tmp_path / "types.py"
+    broken.write_text("raise LookupError('no such cam')")
+    loop.cast = Cast("", loop.cast.description, imports=(broken,))
+    view, said = start(loop)
+    assert not view.wait(60.0)
+    assert said == [("warning", "there is no view: LookupError('no such cam')")]
+
+
+def test_without_viser_there_is_a_hint(monkeypatch):
+    monkeypatch.setattr(process.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(rb.ParameterError, match=r"pip install rbdyn_ros\[view\]") as caught:
+        start_view([], Echo())
+    assert caught.value.code == process.MISSING
+
+
+@needs_viser
+@pytest.mark.parametrize("serving", [True, False])
+def test_it_ends_with_a_parent_that_is_killed(tmp_path, path, serving):
+    script = tmp_path / "parent.py"  # without a guard: the view must not run it again
+    script.write_text(
+        textwrap.dedent(f"""
+        import sys, time
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from loop_stand_in import Loop
+        from rbdyn_ros.view.live.process import start_view
+        loop = Loop({str(path)!r})
+        view = start_view([loop.cast], loop, port=0)
+        {"view.wait(60.0)" if serving else ""}
+        print(view.pid, flush=True)
+        time.sleep(60.0)
+        """)
+    )
+    parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
+    try:
+        pid = int(parent.stdout.readline())
+        assert not gone(pid)
+    finally:
+        parent.kill()
+        parent.wait()
+        parent.stdout.close()
+    began = time.monotonic()
+    wait_until(lambda: gone(pid), "the view to end")
+    assert time.monotonic() - began < 30.0

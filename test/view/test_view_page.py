@@ -1,0 +1,169 @@
+"""`rbdyn view` in a real browser: what is seen, and what a person does there."""
+
+import contextlib
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+from view_arm import ARM
+from web_page import (
+    SCENE,
+    colours_of,
+    control,
+    open_browser,
+    open_page,
+    press,
+    slider,
+    wait_for_picture,
+    wait_until,
+)
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.looks import Looks
+from rbdyn_ros.view.stage.coordinates import qpos_text
+from rbdyn_ros.view.stage.stage import ELLIPSOIDS
+
+#: Pictures are drawn by the processor: small ones sooner.
+SMALL = {"width": 760, "height": 420}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with open_browser() as browser:
+        yield browser
+
+
+@contextlib.contextmanager
+def opened(browser, m):
+    """Yield a page of a robot in a small window, what it shows, and its sliders."""
+    from rbdyn_ros.view.web.show import Show, address_of, open_server
+    from rbdyn_ros.view.web.sliders import Sliders
+
+    server = open_server(0, label="test")
+    try:
+        show = Show(server, m, Looks())
+        sliders = Sliders(show)
+        with open_page(browser, address_of(server), server, SMALL) as page:
+            yield page, show, sliders
+            assert page.complaints == []
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def arm(browser):
+    with opened(browser, rb.load_urdf(ARM, floating_base=True)) as all_of_it:
+        yield all_of_it
+
+
+@pytest.fixture(scope="module")
+def delta(browser):
+    with opened(browser, rb.load("examples/delta_robot.yaml")) as all_of_it:
+        yield all_of_it
+
+
+def test_a_slider_moved_in_the_page_moves_the_joint_here(arm):
+    page, _, sliders = arm
+    thumb = slider(page, "turn")
+    assert float(thumb.get_attribute("aria-valuemin")) == -0.5
+    assert float(thumb.get_attribute("aria-valuemax")) == 1.2
+    thumb.press("End")
+    wait_until(lambda: sliders.qpos[7] == pytest.approx(1.2), "the joint to turn", page)
+    page.get_by_text("turn 69\N{DEGREE SIGN}").wait_for()
+    slider(page, "slide").press("Home")
+    wait_until(lambda: sliders.qpos[8] == pytest.approx(-0.1), "the joint to slide", page)
+    assert sliders.qpos[7] == pytest.approx(1.2)
+
+
+def test_a_floating_base_is_turned_by_its_angles(arm):
+    page, _, sliders = arm
+    slider(page, "root_joint yaw").press("End")
+    # z of the quaternion of half a turn about z
+    wait_until(lambda: abs(sliders.qpos[6]) > 0.99, "half a turn about z", page)
+    slider(page, "root_joint x").press("End")
+    wait_until(lambda: sliders.qpos[0] >= 1.0, "the base to move", page)
+
+
+def test_buttons_and_the_text_set_all_joints(arm):
+    page, _, sliders = arm
+    thumb = slider(page, "turn")
+
+    def thumb_at(number):
+        shown = float(thumb.get_attribute("aria-valuenow"))
+        return abs(shown - number) < 0.01
+
+    before = sliders.qpos
+    press(page, "Random")
+    wait_until(lambda: not np.isin(sliders.qpos[7:], before).any(), "a random one", page)
+    turned = sliders.qpos[7]
+    wait_until(partial(thumb_at, turned), "the slider to follow", page)
+    text = page.locator("label", has_text=re.compile("^qpos$")).locator(
+        "xpath=following::input[1]"
+    )
+    wait_until(lambda: text.input_value() == qpos_text(sliders.qpos), "the text to follow", page)
+    text.fill("[0, 0, 0, 2, ")
+    text.fill("[0, 0, 0, 2, 0, 0, 0, 0.25, 0.125]")
+    wanted = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.25, 0.125]
+    wait_until(lambda: sliders.qpos.tolist() == wanted, "the text to be read", page)
+    wait_until(partial(thumb_at, 0.25), "the slider to follow the text", page)
+    press(page, "Zero")
+    wait_until(lambda: not sliders.qpos[7:].any(), "the way back to zero", page)
+
+
+def test_the_robot_is_seen_and_its_layers_are_shown_when_asked_for(arm):
+    page, show, _ = arm
+    assert colours_of(page) > 300  # shades of boxes and of their shadow, not a blank page
+    page.get_by_text("Display", exact=True).click()
+    assert ELLIPSOIDS not in show.nodes._layers
+    box = control(page, "Inertia ellipsoids")
+    box.dispatch_event("click")  # the folder may still be opening
+    wait_until(lambda: ELLIPSOIDS in show.nodes._layers, "the ellipsoids", page)
+    box.dispatch_event("click")
+    (node, *_) = show.nodes._layers[ELLIPSOIDS]
+    wait_until(lambda: not node.visible, "the ellipsoids to go", page)
+
+
+def test_a_mechanism_that_cannot_follow_goes_back_and_says_why(delta):
+    page, _, sliders = delta
+    before = sliders.qpos
+    slider(page, "motor_1").press("ArrowRight")
+    wait_until(lambda: sliders.qpos[0] > before[0], "the motor to turn", page)
+    moved = sliders.qpos
+    slider(page, "free z").press("End")
+    page.get_by_text("cannot be closed").first.wait_for()
+    assert np.array_equal(sliders.qpos, moved)
+
+
+def test_the_connectivity_graph_opens_and_closes(delta):
+    pytest.importorskip("matplotlib")
+    page, _, _ = delta
+    page.get_by_text("Display", exact=True).click()
+    press(page, "Connectivity graph")
+    picture = page.get_by_alt_text("connectivity graph")
+    picture.wait_for()
+    page.wait_for_function("document.querySelector('img[alt]').naturalWidth > 100")
+    press(page, "Close")
+    picture.wait_for(state="detached")
+
+
+def test_a_click_on_a_body_tells_its_name_which_is_text_and_nothing_else(browser):
+    name = "&lt;img src=x onerror=document.title='hacked'&gt;{document.title='hacked'}"
+    text = (
+        f'<robot name="{name}"><link name="{name}"><inertial><mass value="2"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'
+    )
+    with opened(browser, rb.load_urdf(text, floating_base=True)) as (page, show, _):
+        scene = page.locator(SCENE)
+        wait_for_picture(page)
+        box = scene.bounding_box()
+        middle = {"x": box["width"] / 2, "y": box["height"] / 2}
+
+        def picked():
+            scene.click(position=middle)  # the one body is where the camera looks
+            page.wait_for_timeout(500)
+            return show.picked
+
+        assert "onerror" in wait_until(picked, "the body to be picked", page)
+        page.get_by_text("root_joint (floating)").wait_for()
+        assert page.title() != "hacked"

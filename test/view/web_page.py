@@ -1,0 +1,131 @@
+"""A real browser for tests of views: headless Chromium, with WebGL in software."""
+
+import contextlib
+import importlib.util
+import re
+import shutil
+import time
+
+import pytest
+
+#: How long anything may take on a slow machine [s], and the same as Playwright counts [ms].
+PATIENCE = 60.0
+PATIENCE_MS = 1e3 * PATIENCE
+
+ARGS = (
+    "--no-sandbox",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-gpu",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+)
+SIZE = {"width": 1100, "height": 700}
+
+
+def browser_path():
+    """Return the path of a Chromium of the system, or None."""
+    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    return next((path for path in found if path), None)
+
+
+def require_browser():
+    """Skip the test, with the reason, where there is no viser, no Playwright or no Chromium."""
+    for package in ("viser", "playwright"):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    if browser_path() is None:
+        pytest.skip("no Chromium is installed")
+
+
+@contextlib.contextmanager
+def open_browser():
+    """Yield a Playwright browser; Playwright's own Chromium is not needed."""
+    require_browser()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=browser_path(), args=list(ARGS), timeout=PATIENCE_MS
+        )
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextlib.contextmanager
+def open_page(browser, address, server=None, size=None):
+    """Yield a page of a view that is connected; with its `server` in this process, known to it.
+
+    The messages of the page's console that are errors are in `page.complaints`.
+    """
+    context = browser.new_context(viewport=size or SIZE)
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    page.complaints = []
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    known = set(server.get_clients()) if server is not None else set()
+    try:
+        page.goto(address, wait_until="domcontentloaded")
+        page.wait_for_selector("canvas")
+        if server is not None:
+            wait_until(lambda: set(server.get_clients()) - known, "the page to connect")
+        yield page
+    finally:
+        context.close()
+
+
+def wait_until(condition, what, page=None, patience=PATIENCE):
+    """Wait until condition() is true and return what it returned; fail saying what was missed."""
+    end = time.monotonic() + patience
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        assert time.monotonic() < end, f"waited {patience:g} s for {what}"
+        if page is not None:
+            page.wait_for_timeout(50)  # lets Playwright handle what the page says
+        else:
+            time.sleep(0.02)
+
+
+SCENE = "canvas[data-engine]"
+
+
+def wait_for_picture(page):
+    """Wait until the light of the scene is loaded; before, it is nearly white."""
+    page.wait_for_function(f"document.querySelector('{SCENE}')?.style.opacity === '1'")
+
+
+def control(page, label):
+    """Return what a label of the panel belongs to; the label may go on after this text."""
+    found = page.locator("label[for]").filter(has_text=re.compile(f"^{re.escape(label)}")).first
+    found.wait_for(state="attached")
+    return page.locator(f'[id="{found.get_attribute("for")}"]')
+
+
+def slider(page, label):
+    """Return the thumb of the slider with a label: focus it and press arrow keys to move it."""
+    return control(page, label).locator('[role="slider"]')
+
+
+def press(page, text):
+    """Press the button with this text."""
+    page.get_by_role("button", name=text, exact=True).first.click()
+
+
+def colours_of(page):
+    """Return how many different colours the 3-D scene of a page has."""
+    import io
+
+    import numpy as np
+    from PIL import Image
+
+    wait_for_picture(page)
+    shot = page.locator(SCENE).screenshot()
+    pixels = np.asarray(Image.open(io.BytesIO(shot)).convert("RGB"))
+    return len(np.unique(pixels.reshape(-1, 3), axis=0))
