@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, did_you_mean, quoted
+from rbdyn_ros.errors import RbdynError, did_you_mean, quoted
 from rbdyn_ros.identification.csv_files import SHOWN, read_csv
 from rbdyn_ros.identification.samples import MOST_SAMPLES, Samples, judged, refusal
+from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, damaged, existing
+from rbdyn_ros.recording.chunk_reader import Topic
 
 Array = NDArray[np.float64]
 
 STATE = "sensor_msgs/msg/JointState"
 STATES = "joint_states"
-BAG_SUFFIXES = (".mcap", ".db3")
 
 
 def read_recording(
@@ -45,16 +46,8 @@ def read_recording(
     Raises:
         ParameterError: with what is wrong with the recording, and what to do about it.
     """
-    if not isinstance(path, str | Path):
-        text = f"a recording is read from a path, not from {path!r}"
-        raise ParameterError(Finding("not-a-path", text, "error", "recording"))
-    source = Path(path)
-    try:
-        found, is_folder = source.exists(), source.is_dir()
-    except (OSError, ValueError):  # a NUL, or a name too long
-        found = is_folder = False
-    if not found:
-        raise refusal("no-recording", quoted(str(source)), "there is no such file or folder")
+    source = existing(path)
+    is_folder = source.is_dir()
     if source.suffix.lower() == ".csv" and not is_folder:
         if effort_topic is not None or topic != STATES:
             given = "topic" if effort_topic is None else "effort_topic"
@@ -169,7 +162,6 @@ def _no_samples(path: Path, names: Sequence[str], topic: str, strangers: set[str
 
 def _messages(path: Path, topic: str) -> Iterator[Any]:
     try:
-        from rosbags.rosbag2 import Reader
         from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
         text = (
@@ -179,33 +171,24 @@ def _messages(path: Path, topic: str) -> Iterator[Any]:
         raise refusal("no-identify-extra", str(path), text) from error
     # joint states are the same in all releases of ROS 2, so the types in the file are not needed
     deserialize = get_typestore(Stores.LATEST).deserialize_cdr
-    if path.is_dir() and not (path / "metadata.yaml").exists():
-        text = (
-            "the folder has no metadata.yaml: it is no rosbag2 recording, or was cut off; "
-            f"`ros2 bag reindex {path}` may mend it"
-        )
-        raise refusal("no-metadata", str(path), text)
+    recording, wanted = Recording(path), "/" + topic.lstrip("/")
     try:
-        with Reader(path) as bag:
-            chosen = _connections(bag.connections, topic, str(path))
-            for _, _, raw in bag.messages(chosen):
-                yield deserialize(raw, STATE)
+        for message in recording.messages(lambda one: one.name == wanted):
+            if message.topic.typename != STATE:
+                break
+            yield deserialize(message.raw, STATE)
     except RbdynError:
         raise
     except Exception as error:
-        reason = str(error).split("\n")[0][:200] or type(error).__name__
-        text = (
-            f"it cannot be read: {reason} The file is damaged or the recording was cut off; "
-            "`mcap recover` or `ros2 bag reindex` may mend it"
-        )
-        raise refusal("damaged-recording", str(path), text) from error
+        raise damaged(str(path), error) from error
+    _demand_topic(recording.topics, wanted, str(path))
+    if recording.truncated:
+        raise damaged(str(path), EOFError("it ends too early"))
 
 
-def _connections(connections: Sequence[Any], topic: str, source: str) -> list[Any]:
-    wanted = "/" + topic.lstrip("/")
-    chosen = [one for one in connections if one.topic == wanted]
-    kinds = {one.topic: one.msgtype for one in connections}
-    if not chosen:
+def _demand_topic(topics: Mapping[str, Topic], wanted: str, source: str) -> None:
+    kinds = {name: topic.typename for name, topic in topics.items()}
+    if wanted not in kinds:
         states = sorted(name for name, kind in kinds.items() if kind == STATE)
         shown = ", ".join(quoted(name) for name in states[:SHOWN]) or "none"
         text = (
@@ -213,7 +196,6 @@ def _connections(connections: Sequence[Any], topic: str, source: str) -> list[An
             f"{STATE} in it: {shown}"
         )
         raise refusal("no-topic", source, text)
-    if any(one.msgtype != STATE for one in chosen):
+    if kinds[wanted] != STATE:
         text = f"the topic '{wanted}' is of {quoted(kinds[wanted])}; needed is {STATE}"
         raise refusal("wrong-type", source, text)
-    return chosen

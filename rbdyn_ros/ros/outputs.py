@@ -126,6 +126,13 @@ class Also(Protocol):
         """Publish what is due."""
 
 
+class Taker(Protocol):
+    """Takes every state that is handed over."""
+
+    def take(self, stamp: int, state: State) -> None:
+        """Take a state and its stamp [ns]."""
+
+
 class Ticker:
     """Says when something that happens every so many ticks is due."""
 
@@ -190,6 +197,7 @@ class Outputs:
         time_base: stamp of tick 0 [ns].
         clock: publishes /clock; None: somebody else does.
         others: what else is published of states.
+        recorder: takes every state before it is published, or None.
         reset_name: of the service that mends a state that diverged.
     """
 
@@ -204,13 +212,14 @@ class Outputs:
         clock: Any,
         others: Iterable[Also] = (),
         reset_name: str = "",
+        recorder: Taker | None = None,
     ) -> None:
         self._node, self._runtime, self._time_base = node, runtime, time_base
         m = runtime.m
         self._joint_states = JointStates(node, m)
         self._transforms = self._make_transforms(source.description, values)
         self._odometry = self._make_odometry(values)
-        self._others = tuple(others)
+        self._others, self._recorder = tuple(others), recorder
         self._clock = clock
         marked = Clock(clock=convert.time_message(Prepared.MARK_STAMP))
         self._clock_bytes = Prepared(marked, 0)
@@ -254,6 +263,8 @@ class Outputs:
             return
         self._spoken = time.monotonic()
         stamp = self._stamp(state.tick)
+        if self._recorder is not None:
+            self._recorder.take(stamp, state)
         if self._state_tick.due(state):
             if state.measured_tick >= 0:
                 self._delivered = state

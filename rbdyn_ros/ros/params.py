@@ -117,6 +117,16 @@ PARAMETERS = (
         choices=MODES,
     ),
     Parameter("stats_rate", 1.0, "of ~/stats and /diagnostics", "Hz", 0.01, 100.0),
+    Parameter("view", False, "show the robots in a web browser; rbdyn sim does unless --no-view"),
+    Parameter(
+        "view_port", 8080, "of the view, or the next free one; 0: any free one", "", 0, 65535
+    ),
+    Parameter(
+        "view_address",
+        "127.0.0.1",
+        "of this machine that the view listens at; 0.0.0.0 lets everybody in who can reach it",
+    ),
+    Parameter("record", "", "path of an .mcap file to record everything to; empty: none"),
     Parameter("sensors", "", "path of a YAML file that describes sensors"),
     Parameter("robots", (), "several robots in this process, each in the namespace of its name"),
     Parameter("seed", 0, "of all noise", "", 0, 2**53),

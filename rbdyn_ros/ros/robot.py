@@ -27,6 +27,7 @@ from rbdyn_ros.ros.outputs import Cadence, Outputs
 from rbdyn_ros.ros.placement import placed
 from rbdyn_ros.ros.plant import Plant
 from rbdyn_ros.ros.reception import Reception
+from rbdyn_ros.ros.record import NodeRecorder
 from rbdyn_ros.ros.sensors import SensorTopics
 from rbdyn_ros.ros.services import ChangeTopics, open_services
 from rbdyn_ros.ros.start import start_position
@@ -60,17 +61,28 @@ class Robot:
         name: among several in a process; empty if it is the only one.
         values: of its parameters.
         time_node: full name of the node that has the time of several; empty: its own.
+        recorder: of the topics of its node, or None.
 
     Attributes:
+        given: where it came from, once it is loaded.
         runtime, outputs, reception: once it is open.
         time_base: stamp of tick 0 [ns].
     """
 
+    given: source.Source
     runtime: Runtime
     outputs: Outputs
     reception: Reception
 
-    def __init__(self, node: Node, name: str, values: SimpleNamespace, time_node: str) -> None:
+    def __init__(
+        self,
+        node: Node,
+        name: str,
+        values: SimpleNamespace,
+        time_node: str,
+        recorder: NodeRecorder | None = None,
+    ) -> None:
+        self._recorder = recorder
         self.node, self.name, self.values, self.time_node = node, name, values, time_node
         self.time_base, self._seed = 0, int(values.seed)
 
@@ -83,10 +95,10 @@ class Robot:
             RbdynError: a parameter or the robot is refused.
         """
         values, logger = self.values, self.node.get_logger()
-        self._source = source.find(self.node, values, stop, fallback)
-        if not _is_compiled(self._source.description):
+        self.given = source.find(self.node, values, stop, fallback)
+        if not _is_compiled(self.given.description):
             logger.info("compiling the engine, first run only (about a minute) ...")
-        m = complete(self._source.description, values.floating_base, values.strict)
+        m = complete(self.given.description, values.floating_base, values.strict)
         warnings = [f"  {finding}" for finding in m.findings if finding.severity == "warning"]
         if warnings:
             logger.warning("\n".join([f"robot '{m.name}':", *warnings]))
@@ -110,7 +122,7 @@ class Robot:
 
     def _find_gates(self) -> None:
         m, values = self.m, self.values
-        self.gate = make_gate(m, self._source.description, values.partial_commands)
+        self.gate = make_gate(m, self.given.description, values.partial_commands)
         self._trajectories = TrajectoryGate(m, self.gate)
         self._bridge = None
         if values.topic_based_commands:
@@ -140,7 +152,7 @@ class Robot:
         return SensorTopics(
             self.node,
             self.m,
-            self._source.description,
+            self.given.description,
             Path(values.sensors),
             self._period_ns,
             values.frame_prefix,
@@ -157,6 +169,8 @@ class Robot:
         """
         m, values, node = self.m, self.values, self.node
         self.time_base = time_base
+        if self._recorder is not None:
+            self._recorder.begin(node, m, time_base)
         cadence = Cadence.of(values, self._period_ns, self._sensors.every if self._sensors else ())
         self.runtime = Runtime(m, self._settings(cadence), self._start, bell, self._faults)
         self.plant = Plant(self.runtime, self._sensors)
@@ -164,13 +178,14 @@ class Robot:
         self.outputs = Outputs(
             node,
             self.runtime,
-            self._source,
+            self.given,
             values,
             cadence,
             time_base,
             clock,
             [other for other in others if other is not None],
             f"{self.time_node or node.get_fully_qualified_name()}/reset",
+            self._recorder,
         )
         self.reception = Reception(node, self.runtime, self.gate, time_base)
         self.reception.take_trajectories(self._trajectories)

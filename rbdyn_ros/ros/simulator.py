@@ -14,19 +14,22 @@ from types import SimpleNamespace
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+from rbdyn_ros.recording.writer import demand_recordable
 from rbdyn_ros.ros import parameters, params, process
 from rbdyn_ros.ros.clock import ClockClaim
 from rbdyn_ros.ros.publisher import Publisher
+from rbdyn_ros.ros.record import NodeRecorder, RecordedTopics, Recording, RobotNode
 from rbdyn_ros.ros.robot import Robot
 from rbdyn_ros.ros.simulation import Simulation
 from rbdyn_ros.ros.standard import StandardInterfaces, open_standard
 from rbdyn_ros.ros.statistics import Statistics
 from rbdyn_ros.ros.time_services import TimeServices
+from rbdyn_ros.ros.view_link import open_view
 from rbdyn_ros.runtime.bell import Bell
+from rbdyn_ros.view.live.process import ViewProcess
 
 #: Of several robots in one process these are the same: parameters of time.
 COMMON = (
@@ -35,26 +38,33 @@ COMMON = (
 )
 
 
-class Simulator(process.ManagedNode):
+class Simulator(RecordedTopics, process.ManagedNode):
     """Simulates one robot, or several, behind ROS 2 topics.
 
     Args:
         stop: set when a signal asks for the end.
         urdf: path of a robot file, stronger than every parameter; None: see the parameters.
         fallback: robot to take if the parameters name none; None: wait for the topic.
+        imports: files of the user that were run before; the view runs them too.
     """
 
     def __init__(
-        self, stop: threading.Event, urdf: Path | None = None, fallback: Path | None = None
+        self,
+        stop: threading.Event,
+        urdf: Path | None = None,
+        fallback: Path | None = None,
+        imports: Sequence[Path] = (),
     ) -> None:
         super().__init__("simulator", stop, [Parameter("urdf", value=str(urdf))] if urdf else [])
-        self._urdf, self._fallback = urdf, fallback
+        self._urdf, self._fallback, self._imports = urdf, fallback, imports
         self._claim: ClockClaim | None = None
         self._bell = Bell()
         self._robots: list[Robot] = []
         self._publisher: Publisher | None = None
         self._statistics: Statistics | None = None
         self._standard: StandardInterfaces | None = None
+        self._view: ViewProcess | None = None
+        self._recording: Recording | None = None
         self._started = False
 
     def declare(self) -> SimpleNamespace:
@@ -67,6 +77,7 @@ class Simulator(process.ManagedNode):
     def configure(self) -> None:
         """Load the robots and open everything."""
         values = self.values
+        self._prepare_recording(values.record)
         claim = None
         if values.publish_clock or self.get_parameter("use_sim_time").value:
             claim = ClockClaim(self, values.publish_clock)
@@ -81,6 +92,8 @@ class Simulator(process.ManagedNode):
             base = claim.settle(self.stop)
             clock = claim.publisher
         self._claim = claim
+        if self._recording is not None:
+            self._recording.open(self)
         for k, robot in enumerate(robots):
             robot.open(self._bell, base, clock if k == 0 else None)
             if robot.node is not self:
@@ -93,11 +106,19 @@ class Simulator(process.ManagedNode):
         self._statistics = Statistics(self, robots, values.stats_rate)
         outputs = [(robot.runtime, robot.outputs) for robot in robots]
         self._publisher = Publisher(self._bell, outputs)
+        self._view = open_view(self, self._simulation, values, self._imports)
+
+    def _prepare_recording(self, path: str) -> None:
+        """Let the topics be recorded that are made from now on."""
+        if path:
+            demand_recordable(path)
+            self._recording = Recording(Path(path))
+            self.recorder = NodeRecorder(self._recording)
 
     def _make_robots(self) -> list[Robot]:
         names = self.values.robots
         if not names:
-            return [Robot(self, "", self.values, "")]
+            return [Robot(self, "", self.values, "", self.recorder)]
         _demand_names(names)
         if self.values.time_mode != "realtime" and len(names) > 1:
             text = (
@@ -113,7 +134,9 @@ class Simulator(process.ManagedNode):
         common = [Parameter(key, value=getattr(self.values, key)) for key in COMMON]
         if self._urdf is not None:
             common.append(Parameter("urdf", value=str(self._urdf)))
-        node = Node(
+        recorder = NodeRecorder(self._recording) if self._recording else None
+        node = RobotNode(
+            recorder,
             self.get_name(),
             context=self.context,
             # stronger than what this process was given for all its nodes
@@ -122,7 +145,7 @@ class Simulator(process.ManagedNode):
         )
         self.spinner.add_node(node)
         values = parameters.declare(node, params.PARAMETERS, {"frame_prefix": f"{name}/"})
-        return Robot(node, name, values, self.get_fully_qualified_name())
+        return Robot(node, name, values, self.get_fully_qualified_name(), recorder)
 
     def activate(self) -> None:
         """Start time, or let it go on."""
@@ -204,6 +227,12 @@ class Simulator(process.ManagedNode):
             robot.runtime.stop()
         if self._publisher is not None:
             self._publisher.stop()
+        if self._view is not None:
+            self._view.close()
+        if self._recording is not None:
+            said = self._recording.close()
+            if said:
+                print(f"rbdyn: {said}", file=sys.stderr)
         for robot in self._robots:
             timing = robot.runtime.timing()
             if timing.ticks:
@@ -237,7 +266,10 @@ def _demand_names(names: Sequence[str]) -> None:
 
 
 def run(
-    args: Sequence[str] | None = None, urdf: Path | None = None, fallback: Path | None = None
+    args: Sequence[str] | None = None,
+    urdf: Path | None = None,
+    fallback: Path | None = None,
+    imports: Sequence[Path] = (),
 ) -> int:
     """Run the node until Ctrl-C or SIGTERM; return the exit status.
 
@@ -245,8 +277,9 @@ def run(
         args: command line with the arguments of ROS; None for that of this process.
         urdf: path of a robot file, stronger than every parameter.
         fallback: robot to take if the parameters name none; None: wait for the topic.
+        imports: files of the user that were run before.
     """
-    return process.run(lambda stop: Simulator(stop, urdf, fallback), args)
+    return process.run(lambda stop: Simulator(stop, urdf, fallback, imports), args)
 
 
 def main(args: Sequence[str] | None = None) -> None:

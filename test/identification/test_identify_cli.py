@@ -272,8 +272,11 @@ def test_progress_is_for_people(urdf, tmp_path, monkeypatch):
 
     monkeypatch.setattr(io, "StringIO", Screen)
     told = _rbdyn("excite", urdf, "-o", tmp_path / "m.csv", "--harmonics", 2)
-    assert told.stderr.startswith("best of 60 random motions: condition number")
-    assert "best of" not in told.stdout
+    assert told.stderr.startswith("\rlooking for a motion: ")
+    assert " 0/21 [" in told.stderr
+    assert "best of 60 random motions: condition number" in told.stderr
+    assert "looking for" not in told.stdout
+    assert told.stderr.endswith("\r")  # it has vanished
 
 
 def test_help_has_examples():

@@ -25,7 +25,8 @@ class Simulator:
         env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=str(folder))
         env.update(ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST", PYTHONUNBUFFERED="1")
         code = {
-            "cli": "import sys; sys.argv[1:1] = ['sim']; from rbdyn_ros.cli import main; main()",
+            "cli": "import sys; sys.argv[1:1] = ['sim', '--no-view']; "
+            "from rbdyn_ros.cli import main; main()",
             "node": "from rbdyn_ros.ros.simulator import main; main()",  # as `ros2 run` does
             "arm": "from rbdyn_ros.ros.arm_controller import main; main()",
         }

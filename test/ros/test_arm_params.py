@@ -1,4 +1,4 @@
-"""The table of the arm controller's parameters: its example file, the README, what they become."""
+"""The table of the arm controller's parameters: its example file, the docs, what they become."""
 
 import re
 from dataclasses import fields
@@ -49,8 +49,8 @@ def test_the_example_file_holds_every_default_in_order():
     assert list(found.items()) == [(p.name, plain(p)) for p in PARAMETERS]
 
 
-def test_the_readme_holds_every_parameter_with_what_is_allowed():
-    text = (ROOT / "README.md").read_text()
+def test_the_reference_holds_every_parameter_with_what_is_allowed():
+    text = (ROOT / "docs/reference/arm_controller.md").read_text()
     table = text[text.index("| parameter of the controller |") :].split("\n\n")[0]
     rows = [re.split(r" ?\| ?", line)[1:-1] for line in table.splitlines()[2:]]
     assert [row[0] for row in rows] == [f"`{p.name}`" for p in PARAMETERS]

@@ -1,0 +1,128 @@
+"""Reads what ROS 2 recorded: MCAP files, whole or cut off, and rosbag2 folders.
+
+Files may come from anybody: nothing is allocated that the size of the file does not justify, and
+every failure is a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quoted
+from rbdyn_ros.recording.chunk_reader import Attached, ChunkReader, Message, Topic
+from rbdyn_ros.recording.schemas import missing_extra
+
+BAG_SUFFIXES = (".mcap", ".db3")
+
+
+def refusal(code: str, source: str, text: str) -> ParameterError:
+    """Return the error for a recording that is of no use."""
+    return ParameterError(Finding(code, text, "error", "recording"), source)
+
+
+def existing(path: object) -> Path:
+    """Return the path of a recording that is there.
+
+    Raises:
+        ParameterError: it is no path, or nothing is there.
+    """
+    if not isinstance(path, str | Path):
+        text = f"a recording is read from a path, not from {path!r}"
+        raise ParameterError(Finding("not-a-path", text, "error", "recording"))
+    source = Path(path)
+    try:
+        found = source.exists()
+    except (OSError, ValueError):  # a NUL, or a name too long
+        found = False
+    if not found:
+        raise refusal("no-recording", quoted(str(source)), "there is no such file or folder")
+    return source
+
+
+def damaged(source: str, error: Exception) -> ParameterError:
+    """Return the error for a recording that cannot be read on."""
+    reason = str(error).split("\n")[0][:200] or type(error).__name__
+    text = (
+        f"it cannot be read: {reason.rstrip('.')}. The file is damaged or the recording was cut "
+        "off; `mcap recover` or `ros2 bag reindex` may mend it"
+    )
+    return refusal("damaged-recording", source, text)
+
+
+@dataclass(slots=True)
+class Recording:
+    """A recording that is read from its beginning, as often as wanted.
+
+    Args:
+        path: of an .mcap or .db3 file, or of a folder of rosbag2.
+
+    Attributes:
+        topics: found so far.
+        attached: files in it, found so far.
+        truncated: it has no end: who wrote it was killed. Known once all is read.
+    """
+
+    path: Path
+    topics: dict[str, Topic]
+    attached: list[Attached]
+    truncated: bool
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.topics, self.attached, self.truncated = path, {}, [], False
+
+    def messages(self, wanted: Callable[[Topic], bool]) -> Iterator[Message]:
+        """Return the messages of the topics that are wanted, in the order they were recorded.
+
+        Raises:
+            ParameterError: it is no recording, or damaged.
+        """
+        read = self._chunked if self._is_mcap() else self._by_rosbags
+        try:
+            yield from read(wanted)
+        except RbdynError:
+            raise
+        except Exception as error:
+            # of the libraries, which raise much; what the caller raises does not come here
+            raise damaged(str(self.path), error) from error
+
+    def _is_mcap(self) -> bool:
+        return self.path.suffix.lower() == ".mcap" and self.path.is_file()
+
+    def _chunked(self, wanted: Callable[[Topic], bool]) -> Iterator[Message]:
+        reader = ChunkReader(self.path, wanted)
+        self.topics, self.attached = reader.topics, reader.attached
+        yield from reader.messages()
+        self.truncated = reader.truncated
+
+    def _by_rosbags(self, wanted: Callable[[Topic], bool]) -> Iterator[Message]:
+        try:
+            from rosbags.rosbag2 import Reader
+        except ImportError as error:
+            raise missing_extra("rosbags") from error
+        self._demand_metadata()
+        with Reader(self.path) as bag:
+            chosen, topics = [], {}
+            for one in bag.connections:
+                topic = Topic(one.topic, one.msgtype, _definition(one))
+                topics[one.id] = self.topics[one.topic] = topic
+                if wanted(topic):
+                    chosen.append(one)
+            if not chosen:
+                return
+            for connection, time_ns, raw in bag.messages(chosen):
+                yield Message(topics[connection.id], time_ns, bytes(raw))
+
+    def _demand_metadata(self) -> None:
+        if self.path.is_dir() and not (self.path / "metadata.yaml").exists():
+            text = (
+                "the folder has no metadata.yaml: it is no rosbag2 recording, or was cut off; "
+                f"`ros2 bag reindex {self.path}` may mend it"
+            )
+            raise refusal("no-metadata", str(self.path), text)
+
+
+def _definition(connection: Any) -> str:
+    return str(getattr(connection.msgdef, "data", "") or "")

@@ -1,0 +1,224 @@
+"""Takes what a recording has of robots out of its messages, one robot a namespace."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.recording import topics
+from rbdyn_ros.recording.chunk_reader import Message, Topic
+from rbdyn_ros.recording.schemas import STATE, Schemas
+from rbdyn_ros.recording.series import Budget, JointTopic, StateTopic, stamp_of
+from rbdyn_ros.recording.state_message import NANOSECONDS, unpack
+
+STATES, DESCRIPTION, BASE = "joint_states", "robot_description", "odom"
+#: Topics that command joints, by the last part of their name.
+COMMANDS = ("joint_commands", "joint_commands_by_mode", "effort_commands")
+BRIDGE = "topic_based_joint_commands"
+#: A step back of time by more than this is a beginning anew [ns]; less is disorder on the way.
+BACK = NANOSECONDS // 2
+#: Modes of rbdyn_interfaces/msg/JointCommand that position and velocity are wanted in.
+_POSITION_MODES, _VELOCITY_MODE, _IMPEDANCE = (1, 3), 2, 3
+LONGEST_TEXT = 1 << 26
+#: The fields of rbdyn_interfaces/msg/JointCommand.msg.
+_BY_MODE_FIELDS = """\
+std_msgs/Header header
+string[] name
+uint8[] mode
+float64[] position
+float64[] velocity
+float64[] effort
+float64[] stiffness
+float64[] damping
+"""
+
+
+class OfRobot:
+    """What a recording has of one robot.
+
+    Attributes:
+        states, joints, commands: of its topics.
+        base: stamps [ns] and numbers of odom.
+        urdf: text of its description.
+        since: when the first state that is kept was recorded, since the first of all [s].
+        notes: sentences for who reads it.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self.states: StateTopic | None = None
+        self.joints: JointTopic | None = None
+        self.commands: dict[str, JointTopic] = {}
+        self.base: list[tuple[int, np.ndarray[Any, Any]]] = []
+        self.urdf, self.since = "", math.nan
+        self.notes: list[str] = []
+
+    def begin_anew(self) -> None:
+        """Forget the motion: time was set back."""
+        for series in (self.states, self.joints, *self.commands.values()):
+            if series is not None:
+                series.clear()
+        self.base.clear()
+        self.since = math.nan
+        text = "time began anew in it; what is after that is read"
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+class Collected:
+    """What is kept of the messages.
+
+    Args:
+        start, end: of what is kept, since the first message [s].
+
+    Attributes:
+        outside: whether there were states at other times.
+        kinds: types of topics that states are read from.
+    """
+
+    kinds = (STATE,)
+
+    def __init__(self, start: float, end: float) -> None:
+        self._start, self._end = start, end
+        self._budget = Budget()
+        self._first: int | None = None
+        self._robots: dict[str, OfRobot] = {}
+        self._schemas = Schemas()
+        self._schemas.define(topics.BY_MODE, _BY_MODE_FIELDS)
+        self.outside = False
+
+    def wants(self, topic: Topic) -> bool:
+        """Tell whether the messages of a topic are read."""
+        return topic.encoding in ("cdr", "") and _use(topic) != ""
+
+    def of(self, space: str) -> OfRobot:
+        """Return what there is of the robot of a namespace."""
+        if space not in self._robots:
+            self._robots[space] = OfRobot(self._budget)
+        return self._robots[space]
+
+    @property
+    def robots(self) -> dict[str, OfRobot]:
+        """All, by namespace."""
+        return self._robots
+
+    def take(self, message: Message) -> None:
+        """Keep what is of use in a message.
+
+        Raises:
+            Exception: of rosbags; its bytes are not those of its type.
+            TooLargeError: there is more than is kept.
+        """
+        topic = message.topic
+        use, robot = _use(topic), self.of(space_of(topic))
+        if use == DESCRIPTION:
+            if len(message.raw) > LONGEST_TEXT:
+                raise ValueError(f"it has {len(message.raw)} bytes")
+            robot.urdf = str(self._decoded(message).data)
+            return
+        if self._first is None:
+            self._first = message.time_ns
+        since = (message.time_ns - self._first) * 1e-9
+        if not self._start <= since <= self._end:
+            self.outside = True
+            return
+        if use in (STATE, STATES) and math.isnan(robot.since):
+            robot.since = since
+        if use == STATE:
+            self._take_state(robot, message)
+        elif use == BASE:
+            robot.base.append(self._base(message))
+        else:
+            self._take_joints(robot, use, message)
+
+    def _decoded(self, message: Message) -> Any:
+        return self._schemas.store.deserialize_cdr(message.raw, message.topic.typename)
+
+    def _take_state(self, robot: OfRobot, message: Message) -> None:
+        state = unpack(message.raw)
+        if robot.states is None:
+            robot.states = StateTopic(self._budget)
+        last = robot.states.stamps[-1] if robot.states.stamps else -math.inf
+        if robot.states.epoch not in (-1, state.epoch) or state.stamp < last:
+            robot.begin_anew()
+        if state.stamp != last:  # repeated while time stands
+            robot.states.add(state)
+
+    def _take_joints(self, robot: OfRobot, use: str, message: Message) -> None:
+        decoded, topic = self._decoded(message), message.topic
+        if topic.typename == topics.NUMBERS:
+            data = np.asarray(decoded.data, np.float64)
+            names = [str(k) for k in range(len(data))]
+            series = robot.commands.setdefault(topic.name, JointTopic(topic.name, self._budget))
+            series.add(message.time_ns, message.time_ns, names, (), (), data)
+            return
+        stamp = stamp_of(decoded) or message.time_ns
+        values = decoded.position, decoded.velocity, decoded.effort
+        if use == STATES:
+            if robot.joints is None:
+                robot.joints = JointTopic(topic.name, self._budget)
+            if stamp < robot.joints.last - BACK:
+                robot.begin_anew()
+            robot.joints.add(stamp, message.time_ns, decoded.name, *values)
+            return
+        series = robot.commands.setdefault(topic.name, JointTopic(topic.name, self._budget))
+        if topic.typename == topics.BY_MODE:
+            values = _by_mode(decoded)
+        series.add(stamp, message.time_ns, decoded.name, *values)
+
+    def _base(self, message: Message) -> tuple[int, np.ndarray[Any, Any]]:
+        """Return the stamp of an Odometry, and position, quaternion wxyz, twist (13,)."""
+        decoded = self._decoded(message)
+        at, turn = decoded.pose.pose.position, decoded.pose.pose.orientation
+        v, w = decoded.twist.twist.linear, decoded.twist.twist.angular
+        row = [at.x, at.y, at.z, turn.w, turn.x, turn.y, turn.z, v.x, v.y, v.z, w.x, w.y, w.z]
+        self._budget.take(len(row))
+        return stamp_of(decoded) or message.time_ns, np.array(row, np.float64)
+
+
+def _by_mode(decoded: Any) -> tuple[Any, Any, Any]:
+    """Return position, velocity and effort of a command, NaN where its mode does not use them."""
+    mode = np.asarray(decoded.mode)
+    filled = [np.full(len(mode), np.nan) for _ in range(3)]
+    used = (
+        np.isin(mode, _POSITION_MODES),
+        np.isin(mode, (_VELOCITY_MODE, _IMPEDANCE)),
+        np.isin(mode, (0, _IMPEDANCE)),
+    )
+    given = (decoded.position, decoded.velocity, decoded.effort)
+    for out, where, values in zip(filled, used, given, strict=True):
+        if len(values) == len(mode):
+            out[where] = np.asarray(values)[where]
+    return filled[0], filled[1], filled[2]
+
+
+def _use(topic: Topic) -> str:
+    """Return what a topic is read for, or nothing."""
+    last = topic.name.rsplit("/", 1)[-1]
+    if topic.typename == STATE:
+        return STATE
+    if topic.typename == topics.JOINT_STATE:
+        return last if last in (STATES, *COMMANDS, BRIDGE) else ""
+    if topic.typename in (topics.BY_MODE, topics.NUMBERS):
+        return last if last in COMMANDS else ""
+    if topic.typename == topics.STRING:
+        return DESCRIPTION if last == DESCRIPTION else ""
+    return BASE if topic.typename == topics.ODOMETRY and last == BASE else ""
+
+
+def space_of(topic: Topic) -> str:
+    """Return the namespace of the robot that a topic is of: '' or '/name'."""
+    parts = topic.name.rstrip("/").split("/")
+    # a state is under the name of its node
+    return "/".join(parts[: -2 if topic.typename == STATE else -1])
+
+
+def robots_in(collected: Collected) -> list[str]:
+    """Return the namespaces that have states."""
+    return sorted(
+        space
+        for space, robot in collected.robots.items()
+        if (robot.states and robot.states.stamps) or (robot.joints and robot.joints.count)
+    )

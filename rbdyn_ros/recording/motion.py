@@ -1,0 +1,176 @@
+"""From what was collected to the motion of a robot, sample by sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.recording.collect import OfRobot
+from rbdyn_ros.recording.robots import is_floating
+from rbdyn_ros.recording.series import JointTopic, Series
+
+Array = NDArray[np.float64]
+Stamps = NDArray[np.int64]
+
+SHOWN = 6
+#: Clocks of stamps and of arrival that differ by more are different clocks [ns].
+OTHER_CLOCK = 10**9
+
+
+def from_states(m: Model, found: OfRobot, _source: str) -> dict[str, Any]:
+    """Return what Run holds, of states of a simulation.
+
+    Raises:
+        ValueError: a field of the states has another length than the robot's.
+    """
+    states = found.states
+    assert states is not None
+    stamps = np.array(states.stamps, np.int64)
+    n = len(stamps)
+    effort, xfrc, contact = (states.rows(name) for name in ("effort", "xfrc", "contact"))
+    for name, rows, width in (("effort", effort, m.nv), ("xfrc", xfrc, 6 * m.nbody),
+                              ("contact", contact, 6 * m.nbody)):  # fmt: skip
+        if rows is not None and rows.shape[1] != width:
+            text = f"{name} of its states has {rows.shape[1]} numbers; that of '{m.name}' {width}"
+            raise ValueError(text)
+    qpos, qvel = states.rows("qpos"), states.rows("qvel")
+    return {
+        "stamps": stamps,
+        "time": found.since + seconds(stamps, stamps[0]),
+        "clock": np.array(states.times),
+        "qpos": np.zeros((n, 0)) if qpos is None else qpos,
+        "qvel": np.zeros((n, 0)) if qvel is None else qvel,
+        "effort": np.full((n, m.nv), np.nan) if effort is None else effort,
+        "xfrc": None if xfrc is None else xfrc.reshape(n, -1, 6),
+        "contact": None if contact is None else contact.reshape(n, -1, 6),
+        "measured": _series(found.joints, stamps[0], 0, found.since, by_stamp=True),
+        "commanded": _commands(m, found, stamps[0], 0),
+    }
+
+
+def from_joints(m: Model, found: OfRobot, _source: str) -> dict[str, Any]:
+    """Return what Run holds, of joint_states and odom.
+
+    Raises:
+        ValueError: the messages name no joint of the robot.
+    """
+    assert found.joints is not None
+    stamps, names, rows = found.joints.merged(by_stamp=True)
+    stamps, kept = np.unique(stamps, return_index=True)
+    rows = rows[kept]
+    notes: list[str] = []
+    columns, addresses, dofs = _matched(m, names, notes)
+    n = len(stamps)
+    qpos = np.tile(m.qpos0, (n, 1))
+    qvel, effort = np.full((n, m.nv), np.nan), np.full((n, m.nv), np.nan)
+    qpos[:, addresses] = _held(rows[:, 0, columns], m.qpos0[addresses])
+    qvel[:, dofs], effort[:, dofs] = rows[:, 1, columns], rows[:, 2, columns]
+    if found.base and is_floating(m):
+        _place(qpos, qvel, stamps, found.base)
+    lag = found.joints.lag()
+    lag = lag if abs(lag) > OTHER_CLOCK else 0
+    first = stamps[0]
+    return {
+        "stamps": stamps,
+        "time": found.since + seconds(stamps, first),
+        "clock": seconds(stamps, first),
+        "qpos": qpos,
+        "qvel": qvel,
+        "effort": effort,
+        "measured": _series(found.joints, first, 0, found.since, by_stamp=True),
+        "commanded": _commands(m, found, first, lag),
+        "notes": notes,
+    }
+
+
+def seconds(stamps: Stamps, first: np.int64) -> Array:
+    """Return times since a first one [s]; stamps are too long for doubles."""
+    return np.asarray(1e-9 * (stamps - first), np.float64)
+
+
+def _matched(
+    m: Model, names: tuple[str, ...], notes: list[str]
+) -> tuple[list[int], NDArray[np.int64], NDArray[np.int64]]:
+    """Return columns of the messages, and addresses in qpos and qvel of their joints."""
+    free = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_dofadr_all < m.nv))
+    own = {m.jnt_names[k]: k for k in free}
+    columns = [k for k, name in enumerate(names) if name in own]
+    if own and not columns:
+        first = next(iter(own))
+        shown = ", ".join(quoted(name) for name in names[:SHOWN]) or "none"
+        raise ValueError(
+            f"its joint_states name no joint of '{m.name}', such as {quoted(first)}"
+            f"{did_you_mean(first, names)}; they name {shown}"
+        )
+    strangers = [name for name in names if name not in m.jnt_names]
+    if strangers:
+        shown = ", ".join(quoted(name) for name in strangers[:SHOWN])
+        notes.append(f"joints in it that '{m.name}' does not have are left out: {shown}")
+    missing = [name for name in own if name not in names]
+    if missing:
+        shown = ", ".join(quoted(name) for name in missing[:SHOWN])
+        notes.append(f"it does not say where these joints are, taken to be at rest: {shown}")
+    chosen = np.array([own[names[k]] for k in columns], np.int64)
+    return columns, m.jnt_qposadr_all[chosen], m.jnt_dofadr_all[chosen]
+
+
+def _held(rows: Array, start: Array) -> Array:
+    """Return rows in which what is not known is as it was before; at first, as it comes to be."""
+    n = len(rows)
+    known = np.isfinite(rows)
+    last = np.maximum.accumulate(np.where(known, np.arange(n)[:, None], -1), axis=0)
+    first = np.where(known.any(axis=0), known.argmax(axis=0), -1)
+    last = np.where(last < 0, first, last)
+    filled: Array = np.where(last < 0, start, np.take_along_axis(rows, np.maximum(last, 0), 0))
+    return filled
+
+
+def _place(qpos: Array, qvel: Array, stamps: Stamps, base: list[tuple[int, Any]]) -> None:
+    """Put the root link where odom has it."""
+    order = sorted(base, key=lambda one: one[0])
+    when = np.array([stamp for stamp, _ in order], np.int64)
+    rows = np.array([row for _, row in order])
+    rows = rows[np.maximum(np.searchsorted(when, stamps, side="right") - 1, 0)]
+    lengths = np.linalg.norm(rows[:, 3:7], axis=1, keepdims=True)
+    qpos[:, :3], qpos[:, 3:7] = rows[:, :3], rows[:, 3:7] / np.where(lengths > 0, lengths, np.nan)
+    # of a free joint the linear velocity is in world axes, of odom in those of the link
+    for k, row in enumerate(rows):
+        qvel[k, :3] = quat_to_mat(qpos[k, 3:7]) @ row[7:10]
+    qvel[:, 3:6] = rows[:, 10:13]
+
+
+def _series(
+    joints: JointTopic | None, first: np.int64, lag: int, since: float, *, by_stamp: bool
+) -> Series | None:
+    if joints is None or not joints.count:
+        return None
+    when, names, rows = joints.merged(by_stamp)
+    time = since + seconds(when - lag, first)
+    return Series(joints.topic, names, time, rows[:, 0], rows[:, 1], rows[:, 2])
+
+
+def _commands(m: Model, found: OfRobot, first: np.int64, lag: int) -> dict[str, Series]:
+    commands: dict[str, Series] = {}
+    for topic, joints in found.commands.items():
+        series = _series(joints, first, lag, found.since, by_stamp=False)
+        if series is not None:
+            commands[topic] = _named(m, series)
+    return commands
+
+
+def _named(m: Model, series: Series) -> Series:
+    """Name the joints of a topic that has efforts in order, which is that of the actuated."""
+    if not series.topic.endswith("/effort_commands"):
+        return series
+    chosen = (m.jnt_dofnum == 1) & (m.jnt_dofadr_all < m.nv) & (m.jnt_actuated == 1)
+    names = tuple(m.jnt_names[k] for k in np.flatnonzero(chosen))
+    if len(names) != len(series.names):
+        names = ()
+    parts = (series.position, series.velocity, series.effort)
+    position, velocity, effort = (part[:, : len(names)] for part in parts)
+    return Series(series.topic, names, series.time, position, velocity, effort)

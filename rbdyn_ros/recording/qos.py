@@ -1,0 +1,35 @@
+"""Qualities of service as recordings have them: who plays one back offers the same."""
+
+from __future__ import annotations
+
+#: As rmw numbers them, which every release of rosbag2 reads.
+_TEXT = """\
+- history: 1
+  depth: {depth}
+  reliability: {reliability}
+  durability: {durability}
+  deadline:
+    sec: 9223372036
+    nsec: 854775807
+  lifespan:
+    sec: 9223372036
+    nsec: 854775807
+  liveliness: 1
+  liveliness_lease_duration:
+    sec: 9223372036
+    nsec: 854775807
+  avoid_ros_namespace_conventions: false"""
+
+
+def offered(depth: int = 10, reliable: bool = True, latched: bool = False) -> dict[str, str]:
+    """Return the metadata of a channel.
+
+    Args:
+        depth: of the history.
+        reliable: whether messages must arrive.
+        latched: whether who comes late gets the last message (transient local).
+    """
+    text = _TEXT.format(
+        depth=depth, reliability=1 if reliable else 2, durability=1 if latched else 2
+    )
+    return {"offered_qos_profiles": text}

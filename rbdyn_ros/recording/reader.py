@@ -1,0 +1,161 @@
+"""From a recording to the motion of a robot: rb.read_run."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.errors import ParameterError, RbdynError, did_you_mean, quoted
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.recording import topics
+from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, existing, refusal
+from rbdyn_ros.recording.chunk_reader import Message
+from rbdyn_ros.recording.collect import Collected, robots_in
+from rbdyn_ros.recording.motion import from_joints, from_states
+from rbdyn_ros.recording.robots import robot_of
+from rbdyn_ros.recording.run import Run
+from rbdyn_ros.recording.series import TooLargeError
+
+SHOWN = 8
+
+
+def read_run(
+    path: str | Path,
+    robot: str | Path | Model | None = None,
+    *,
+    name: str | None = None,
+    start: float = 0.0,
+    end: float = math.inf,
+) -> Run:
+    """Read a recording of a simulation, or of a real robot.
+
+    Of `rbdyn sim --record` and rb.Recorder it has every state to the last bit; of other
+    recordings it has what joint_states and odom say. If time began anew in it, as by a reset,
+    what is after that is read.
+
+    Args:
+        path: of an .mcap file, also of a process that was killed, or of a folder of rosbag2.
+        robot: path of a robot's file, or a Model; if None it is that of the recording.
+        name: namespace of a robot, of several in a recording.
+        start: only what is from then on, since the recording began [s].
+        end: only what is up to then.
+
+    Raises:
+        ParameterError: it cannot be read, or has nothing of the robot.
+        DescriptionError: the robot's file is refused.
+    """
+    if not (0.0 <= start < end):
+        text = f"from {start!r} to {end!r} s is no span of time; 0 <= from < to is needed"
+        raise refusal("bad-span", str(path), text)
+    source = existing(path)
+    if source.is_file() and source.suffix.lower() not in BAG_SUFFIXES:
+        hint = "; give its folder" if source.name == "metadata.yaml" else ""
+        text = f"a recording is a folder of rosbag2, a .mcap or a .db3 file{hint}"
+        raise refusal("unknown-suffix", str(source), text)
+    recording = Recording(source)
+    collected = Collected(start, end)
+    try:
+        for message in recording.messages(collected.wants):
+            _take(collected, message, source)
+    except TooLargeError as error:
+        text = "it is too long to be kept in memory; read a part of it, from one time to another"
+        raise refusal("large-recording", str(source), text) from error
+    chosen = _chosen(collected, recording, source, name)
+    try:
+        return _run(source, recording, collected, chosen, robot)
+    except TooLargeError as error:
+        text = "it is too long to be kept in memory; read a part of it, from one time to another"
+        raise refusal("large-recording", str(source), text) from error
+
+
+def _take(collected: Collected, message: Message, source: Path) -> None:
+    try:
+        collected.take(message)
+    except (TooLargeError, RbdynError):
+        raise
+    except Exception as error:  # of rosbags, for bytes that are another type
+        reason = str(error).split("\n")[0][:200] or type(error).__name__
+        text = (
+            f"a message of {quoted(message.topic.name)} is no {quoted(message.topic.typename)}: "
+            f"{reason}"
+        )
+        raise refusal("wrong-message", str(source), text) from error
+
+
+def _chosen(collected: Collected, recording: Recording, source: Path, name: str | None) -> str:
+    """Return the namespace of the robot that is read."""
+    spaces = robots_in(collected)
+    if not spaces:
+        raise _nothing(recording, collected, source)
+    if name is None:
+        if len(spaces) == 1:
+            return spaces[0]
+        shown = ", ".join(quoted(space) for space in spaces[:SHOWN])
+        text = f"it is of several robots, {shown}: choose one by its name"
+        raise refusal("several-robots", str(source), text)
+    space = "/" + name.strip("/") if name.strip("/") else ""
+    if space not in spaces:
+        shown = ", ".join(quoted(one) for one in spaces[:SHOWN])
+        text = f"there is no robot {quoted(name)}{did_you_mean(space, spaces)}; there are {shown}"
+        raise refusal("no-robot", str(source), text)
+    return space
+
+
+def _nothing(recording: Recording, collected: Collected, source: Path) -> ParameterError:
+    if collected.outside:
+        text = "nothing in it is of the time that is asked for"
+        return refusal("nothing-then", str(source), text)
+    kinds = {topics.JOINT_STATE, *collected.kinds}
+    there = [one.name for one in recording.topics.values() if one.typename in kinds]
+    if there:
+        shown = ", ".join(quoted(one) for one in sorted(there)[:SHOWN])
+        text = f"it has no states: no message of joint_states or of a simulator's state; {shown}"
+        text += " of the right types are there, without a message that is of use"
+        return refusal("no-states", str(source), text)
+    shown = ", ".join(quoted(one) for one in sorted(recording.topics)[:SHOWN]) or "none"
+    text = f"it has no states of a robot: no joint_states; its topics: {shown}"
+    return refusal("no-states", str(source), text)
+
+
+def _run(
+    source: Path,
+    recording: Recording,
+    collected: Collected,
+    space: str,
+    robot: str | Path | Model | None,
+) -> Run:
+    found = collected.of(space)
+    exact, widths = False, None
+    if found.states is not None and found.states.stamps:
+        exact = True
+        widths = found.states.width("qpos"), found.states.width("qvel")
+    floating = bool(found.base)
+    m, notes = robot_of(source, recording.attached, space, found.urdf, robot, widths, floating)
+    motion = from_states if exact else from_joints
+    try:
+        parts = motion(m, found, str(source))
+    except ValueError as error:
+        raise refusal("other-robot", str(source), str(error)) from error
+    _demand_finite(parts, source)
+    if recording.truncated:
+        notes.append("who recorded it was killed; it is read up to there")
+    return Run(
+        m=m,
+        name=space.strip("/") or m.name,
+        source=str(source),
+        urdf=found.urdf,
+        exact=exact,
+        truncated=recording.truncated,
+        notes=(*notes, *found.notes, *parts.pop("notes", ())),
+        **parts,
+    )
+
+
+def _demand_finite(parts: dict[str, Any], source: Path) -> None:
+    bad = np.flatnonzero(~np.isfinite(parts["qpos"]).all(axis=1))
+    if bad.size:
+        text = f"a position of the sample at {parts['time'][bad[0]]:g} s is not finite"
+        raise refusal("not-finite", str(source), text)

@@ -1,0 +1,164 @@
+"""Records a simulation in Python: rb.Recorder."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rbdyn_ros.api import kinematics, make_data
+from rbdyn_ros.entry import demand_pair
+from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.recording import topics
+from rbdyn_ros.recording.qos import offered
+from rbdyn_ros.recording.schemas import STATE, Schemas
+from rbdyn_ros.recording.state_message import NANOSECONDS, pack
+from rbdyn_ros.recording.writer import RunFile
+from rbdyn_ros.storage import save
+from rbdyn_ros.view.stage.instant import contact_on_bodies
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+STATE_TOPIC = "/simulator/state"
+
+
+class Recorder:
+    """Writes what a simulation does to an .mcap file that ROS 2's tools read; needs no ROS.
+
+    with rb.Recorder(m, "run.mcap", urdf=text) as recorder:
+        for _ in range(1000):
+            rb.step(m, d)
+            recorder.write(d)
+
+    It has the Model, every state to the last bit on /simulator/state, /joint_states, /tf of all
+    frames in the world, and the URDF on /robot_description. Stamps are d.time.
+
+    Args:
+        m: the Model.
+        path: of the file; what is there is replaced.
+        urdf: text of the robot's URDF, for tools that show its meshes.
+        rate: of /joint_states and /tf, at most [Hz]; states are all kept.
+
+    Raises:
+        ModelError: m is no Model.
+        ParameterError: the file cannot be written, rate is not positive, or mcap or rosbags is
+            not installed.
+    """
+
+    def __init__(self, m: Model, path: str | Path, urdf: str = "", *, rate: float = 100.0) -> None:
+        _demand(m, urdf, rate)
+        schemas = Schemas()
+        self._m, self._scratch, self._messages = m, make_data(m), topics.Messages(schemas)
+        self._file = RunFile(path, schemas)
+        latched = offered(1, latched=True)
+        self._state = self._file.channel(STATE_TOPIC, STATE)
+        self._joints = self._file.channel("/joint_states", topics.JOINT_STATE)
+        self._tf = self._file.channel("/tf", topics.TRANSFORMS)
+        self._file.attach(topics.MODEL_NAME, topics.MODEL_TYPE, model_bytes(m))
+        if urdf:
+            description = self._file.channel("/robot_description", topics.STRING, latched)
+            self._file.put(description, 0, self._messages.text(urdf))
+        self._frames, self._single = topics.Frames(m), topics.single_joints(m)
+        self._every, self._due = 1.0 / rate, -np.inf
+        self._tick, self._epoch, self._last = 0, 0, -np.inf
+
+    @property
+    def path(self) -> Path:
+        """Of the file."""
+        return self._file.path
+
+    @property
+    def dropped(self) -> int:
+        """Messages that were left out because the disk was too slow."""
+        return self._file.dropped
+
+    def write(self, d: Data) -> None:
+        """Record where d is now; d is only read.
+
+        Raises:
+            ModelError: d was not made for the Model, or its numbers are not finite.
+            ParameterError: the file cannot be written any more.
+        """
+        demand_pair(self._m, d)
+        if self._file.failure:
+            raise ParameterError(Finding("unwritable-file", self._file.failure))
+        time = float(d.time)
+        if not (np.isfinite(d.qpos).all() and np.isfinite(d.qvel).all() and 0 <= time < 2**31):
+            text = f"the state at time {time:g} s cannot be recorded: it is not finite"
+            raise ModelError(Finding("not-finite", text, "error", self._m.name))
+        if time < self._last:
+            self._epoch, self._due = self._epoch + 1, -np.inf
+        stamp, self._last = round(time * NANOSECONDS), time
+        self._file.put(self._state, stamp, self._packed(stamp, d))
+        self._tick += 1
+        if time >= self._due - 1e-9:
+            self._due = time + self._every
+            self._show(stamp, d)
+
+    def _packed(self, stamp: int, d: Data) -> bytes:
+        contact = contact_on_bodies(self._m, d)
+        none = np.empty(0)
+        lists = (
+            d.qpos,
+            d.qvel,
+            d.qacc,
+            d.qfrc_applied,
+            d.xfrc_applied.reshape(-1) if d.xfrc_applied.any() else none,
+            contact.reshape(-1) if contact is not None else none,
+        )
+        return pack(stamp, self._tick, float(d.time), self._epoch, lists)
+
+    def _show(self, stamp: int, d: Data) -> None:
+        """Record what other tools show."""
+        m, scratch = self._m, self._scratch
+        scratch.qpos, scratch.qvel, scratch.time = d.qpos, d.qvel, d.time
+        kinematics(m, scratch)
+        names, qposadr, dofadr = self._single
+        effort = np.zeros(m.nvall)
+        effort[: m.nv] = d.qfrc_applied
+        position, velocity = scratch.qpos_all[qposadr], scratch.qvel_all[dofadr]
+        message = self._messages.joint_state(stamp, names, position, velocity, effort[dofadr])
+        self._file.put(self._joints, stamp, message)
+        rows = self._frames.rows(scratch.xpos, scratch.xmat)
+        message = self._messages.transforms(stamp, self._frames.names, rows)
+        self._file.put(self._tf, stamp, message)
+
+    def close(self) -> None:
+        """Complete the file; a second time does nothing."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _demand(m: object, urdf: object, rate: object) -> None:
+    if not isinstance(m, Model):
+        raise ModelError(Finding("not-a-model", f"Recorder needs a Model, got {m!r}"))
+    if not isinstance(urdf, str):
+        text = f"urdf is the text of a URDF, not {type(urdf).__name__}"
+        raise ParameterError(Finding("bad-urdf", text, "error", "urdf"))
+    if not (isinstance(rate, int | float) and 0.0 < rate < np.inf):
+        text = f"rate is {rate!r}; allowed is a finite number greater than 0"
+        raise ParameterError(Finding("bad-rate", text, "error", "rate", None, repr(rate)))
+
+
+def model_bytes(m: Model) -> bytes:
+    """Return what `save` writes of a Model."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / topics.MODEL_NAME
+        save(m, path)
+        return path.read_bytes()

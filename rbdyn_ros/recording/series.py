@@ -1,0 +1,237 @@
+"""Collects the messages of a topic into arrays, with bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.recording.state_message import NANOSECONDS, StateMessage
+
+Array = NDArray[np.float64]
+Stamps = NDArray[np.int64]
+
+#: Rows are packed into one array when there are so many.
+BLOCK = 4096
+#: Numbers that are kept of a recording: 1 GiB.
+MOST_NUMBERS = 1 << 27
+MOST_NAMES = 10_000
+
+
+class TooLargeError(Exception):
+    """A recording has more numbers than are kept."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """What one topic says of joints.
+
+    Attributes:
+        topic: full name.
+        names: of the joints (k); of a topic that names none, empty.
+        time: since the beginning of the run [s] (p,).
+        position, velocity, effort: (p, k), NaN where a message has none.
+    """
+
+    topic: str
+    names: tuple[str, ...]
+    time: Array
+    position: Array
+    velocity: Array
+    effort: Array
+
+
+class Budget:
+    """Counts the numbers that are kept."""
+
+    def __init__(self, most: int = MOST_NUMBERS) -> None:
+        self._left = most
+
+    def take(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise TooLargeError
+
+
+class Table:
+    """Rows of equal length, kept in blocks.
+
+    Args:
+        budget: of all tables.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._blocks: list[Array] = []
+        self._rows: list[Array] = []
+
+    def append(self, row: Array) -> None:
+        self._budget.take(len(row) + 1)
+        self._rows.append(row)
+        if len(self._rows) == BLOCK:
+            self._pack()
+
+    def _pack(self) -> None:
+        if self._rows:
+            self._blocks.append(np.array(self._rows, np.float64))
+            self._rows = []
+
+    def array(self) -> Array:
+        """Return all rows (p, length)."""
+        self._pack()
+        return np.concatenate(self._blocks) if self._blocks else np.empty((0, 0))
+
+
+class JointTopic:
+    """The messages of a topic that are about joints by name, or all in one order.
+
+    Args:
+        topic: full name.
+        budget: of numbers.
+    """
+
+    def __init__(self, topic: str, budget: Budget) -> None:
+        self.topic, self._budget = topic, budget
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._tables: dict[tuple[str, ...], tuple[list[int], list[int], Table]] = {}
+        self._known: set[str] = set()
+        self.last = -1
+
+    def add(
+        self,
+        stamp: int,
+        received: int,
+        names: Sequence[str],
+        position: Sequence[float] | Array,
+        velocity: Sequence[float] | Array,
+        effort: Sequence[float] | Array,
+    ) -> None:
+        """Add a message; lists that are shorter than `names` are filled with NaN."""
+        key = tuple(names)
+        if key not in self._tables:
+            self._known.update(key)
+            if len(self._known) > MOST_NAMES or len(self._tables) > MOST_NAMES:
+                raise ValueError(f"it names more than {MOST_NAMES} joints")
+            self._tables[key] = [], [], Table(self._budget)
+        stamps, times, table = self._tables[key]
+        stamps.append(stamp)
+        times.append(received)
+        n = len(key)
+        row = np.full(3 * n, np.nan)
+        for k, values in enumerate((position, velocity, effort)):
+            some = min(n, len(values))
+            row[k * n : k * n + some] = values[:some]
+        table.append(row)
+        self.last = max(self.last, stamp)
+
+    @property
+    def count(self) -> int:
+        """How many messages there are."""
+        return sum(len(stamps) for stamps, _, _ in self._tables.values())
+
+    def lag(self) -> int:
+        """Return by how much messages were received later than stamped [ns]."""
+        lags = [
+            np.array(times, np.int64) - np.array(stamps, np.int64)
+            for stamps, times, _ in self._tables.values()
+        ]
+        return int(np.median(np.concatenate(lags))) if lags else 0
+
+    def merged(self, by_stamp: bool) -> tuple[Stamps, tuple[str, ...], Array]:
+        """Return times (p,) [ns], names (n) and rows (p, 3, n) in order of time.
+
+        Args:
+            by_stamp: time is that in the messages, else that of their arrival.
+        """
+        names = tuple(dict.fromkeys(name for key in self._tables for name in key))
+        column = {name: k for k, name in enumerate(names)}
+        self._budget.take(3 * len(names) * self.count)
+        times: list[Stamps] = []
+        parts: list[Array] = []
+        for key, (stamps, received, table) in self._tables.items():
+            chosen = stamps if by_stamp else received
+            times.append(np.array(chosen, np.int64))
+            part = np.full((len(chosen), 3, len(names)), np.nan)
+            part[:, :, [column[name] for name in key]] = table.array().reshape(
+                len(chosen), 3, len(key)
+            )
+            parts.append(part)
+        if not times:
+            return np.empty(0, np.int64), (), np.empty((0, 3, 0))
+        when = np.concatenate(times)
+        order = np.argsort(when, kind="stable")
+        return when[order], names, np.concatenate(parts)[order]
+
+
+class StateTopic:
+    """The messages of a State topic.
+
+    Args:
+        budget: of numbers.
+    """
+
+    FIELDS = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.stamps: list[int] = []
+        self.ticks: list[int] = []
+        self.times: list[float] = []
+        self.epoch = -1
+        self._tables = {name: Table(self._budget) for name in self.FIELDS}
+        self._there: dict[str, list[int]] = {name: [] for name in self.FIELDS}
+        self._widths: dict[str, int] = {}
+
+    def add(self, message: StateMessage) -> None:
+        """Add a state.
+
+        Raises:
+            ValueError: it is of another robot than those before.
+        """
+        for name, table in self._tables.items():
+            row: Array = getattr(message, name)
+            if len(row) == 0:
+                continue
+            width = self._widths.setdefault(name, len(row))
+            if len(row) != width:
+                raise ValueError(f"{name} has {len(row)} numbers and had {width} before")
+            self._there[name].append(len(self.stamps))
+            table.append(row)
+        self.epoch = message.epoch
+        self.stamps.append(message.stamp)
+        self.ticks.append(message.tick)
+        self.times.append(message.time)
+
+    def width(self, name: str) -> int:
+        """Return how many numbers a field has."""
+        return self._widths.get(name, 0)
+
+    def rows(self, name: str) -> Array | None:
+        """Return (p, width) of a field, 0 where a state has none; None if none has."""
+        width = self._widths.get(name, 0)
+        if not width:
+            return None
+        self._budget.take(width * len(self.stamps))
+        rows = np.zeros((len(self.stamps), width))
+        rows[self._there[name]] = self._tables[name].array()
+        return rows
+
+
+def stamp_of(message: Any) -> int:
+    """Return the stamp of a message with a header [ns]."""
+    stamp = message.header.stamp
+    return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)

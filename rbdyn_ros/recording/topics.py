@@ -1,0 +1,119 @@
+"""The topics of a recording, and the messages that are made without ROS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.recording.schemas import Schemas
+from rbdyn_ros.recording.state_message import NANOSECONDS
+
+Array = NDArray[np.float64]
+
+JOINT_STATE = "sensor_msgs/msg/JointState"
+TRANSFORMS = "tf2_msgs/msg/TFMessage"
+STRING = "std_msgs/msg/String"
+ODOMETRY = "nav_msgs/msg/Odometry"
+NUMBERS = "std_msgs/msg/Float64MultiArray"
+BY_MODE = "rbdyn_interfaces/msg/JointCommand"
+
+#: A Model in a recording: an attachment of this name, behind the namespace of the robot.
+MODEL_NAME, MODEL_TYPE = "model.npz", "application/x-rbdyn-model"
+WORLD = "world"
+
+
+class Messages:
+    """Makes messages of numbers, as rosbags has them.
+
+    Args:
+        schemas: knows the types.
+    """
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+        names = ("Vector3", "Quaternion", "Transform", "TransformStamped")
+        self._geometry = {name: schemas.message(f"geometry_msgs/msg/{name}") for name in names}
+        self._header = schemas.message("std_msgs/msg/Header")
+        self._time = schemas.message("builtin_interfaces/msg/Time")
+
+    def text(self, text: str) -> bytes:
+        """Return the bytes of a String."""
+        return self._bytes(STRING, data=text)
+
+    def joint_state(
+        self, stamp: int, names: list[str], position: Array, velocity: Array, effort: Array
+    ) -> bytes:
+        """Return the bytes of a JointState."""
+        header = self._stamped(stamp, "")
+        return self._bytes(
+            JOINT_STATE,
+            header=header,
+            name=names,
+            position=position,
+            velocity=velocity,
+            effort=effort,
+        )
+
+    def transforms(self, stamp: int, names: list[str], rows: Array) -> bytes:
+        """Return the bytes of a TFMessage of frames in the world.
+
+        Args:
+            stamp: [ns].
+            names: of the frames (n).
+            rows: (n, 7) position, quaternion xyzw.
+        """
+        make, header = self._geometry, self._stamped(stamp, WORLD)
+        transforms = [
+            make["TransformStamped"](
+                header=header,
+                child_frame_id=name,
+                transform=make["Transform"](
+                    translation=make["Vector3"](*row[:3]), rotation=make["Quaternion"](*row[3:])
+                ),
+            )
+            for name, row in zip(names, rows.tolist(), strict=True)
+        ]
+        return self._bytes(TRANSFORMS, transforms=transforms)
+
+    def _stamped(self, stamp: int, frame: str) -> Any:
+        sec, nanosec = divmod(stamp, NANOSECONDS)
+        return self._header(stamp=self._time(sec=sec, nanosec=nanosec), frame_id=frame)
+
+    def _bytes(self, typename: str, **fields: Any) -> bytes:
+        message = self._schemas.message(typename)(**fields)
+        return self._schemas.serialize(typename, message)
+
+
+class Frames:
+    """Poses of the frames of a robot in the world.
+
+    Args:
+        m: the robot.
+    """
+
+    def __init__(self, m: Model) -> None:
+        chosen = [k for k, name in enumerate(m.frame_names) if name != WORLD]
+        self.names = [m.frame_names[k] for k in chosen]
+        self._body = m.frame_bodyid[chosen]
+        self._offset = m.frame_pos[chosen]
+        self._turn = np.array([quat_to_mat(m.frame_quat[k]) for k in chosen]).reshape(-1, 3, 3)
+
+    def rows(self, xpos: Array, xmat: Array) -> Array:
+        """Return (n, 7): position, quaternion xyzw; xpos, xmat as in Data."""
+        R = xmat.reshape(-1, 3, 3)[self._body]
+        rows = np.empty((len(self.names), 7))
+        rows[:, :3] = xpos[self._body] + np.einsum("nij,nj->ni", R, self._offset)
+        for row, turn in zip(rows, R @ self._turn, strict=True):
+            row[3:] = np.roll(mat_to_quat(turn), -1)
+        return rows
+
+
+def single_joints(m: Model) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    """Return names and addresses in qpos_all and qvel_all of the joints of one coordinate."""
+    chosen = np.flatnonzero(m.jnt_dofnum == 1)
+    names = [m.jnt_names[k] for k in chosen]
+    return names, m.jnt_qposadr_all[chosen], m.jnt_dofadr_all[chosen]

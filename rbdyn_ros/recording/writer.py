@@ -1,0 +1,235 @@
+"""Writes a recording while what is recorded runs, and never lets it wait.
+
+Whoever adds a message only puts it into a list; a thread of the file's own compresses and writes.
+Chunks are written at least once a second, so a process that is killed leaves all but the last.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.output import output_path, unwritable
+from rbdyn_ros.recording.chunks import ChunkFile
+from rbdyn_ros.recording.qos import offered
+from rbdyn_ros.recording.schemas import Schemas, missing_extra
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+SUFFIX = ".mcap"
+#: A chunk is written when it is so large [bytes], or so old [s].
+CHUNK_SIZE, CHUNK_AGE = 1 << 20, 0.5
+#: The writer looks so often whether there is something to do [s].
+LOOK = 0.1
+#: What may wait for a slow disk [bytes, messages]; more is left out.
+MOST_BYTES, MOST_MESSAGES = 128 << 20, 500_000
+#: Of an error so much is waited for the writer to end [s].
+PATIENCE = 30.0
+
+
+def _say(sentence: str) -> None:
+    print(f"rbdyn: {sentence}", file=sys.stderr)
+
+
+class RunFile:
+    """A recording that is being written; from any thread.
+
+    Args:
+        path: of an .mcap file; what is there is replaced.
+        schemas: knows the types of the messages.
+        trouble: is told, once each, that messages are left out or that the disk is full.
+
+    Attributes:
+        path: of the file.
+        dropped: messages that were left out.
+        failure: why nothing more is written, or nothing.
+
+    Raises:
+        ParameterError: the file cannot be written, or a package is not installed.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        schemas: Schemas | None = None,
+        trouble: Callable[[str], object] = _say,
+    ) -> None:
+        self.path = output_path(path, "a recording", (SUFFIX,))
+        self.dropped, self.failure = 0, ""
+        self._schemas, self._trouble = schemas or Schemas(), trouble
+        self._stream = _opened(self.path)
+        try:
+            self._file = ChunkFile(self._stream)
+        except OSError as error:
+            self._stream.close()
+            raise unwritable(self.path, error) from error
+        except ParameterError:
+            self._stream.close()
+            raise
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[int, int, bytes]] = []
+        self._channels: dict[tuple[str, str], int] = {}
+        self._news: list[Callable[[], Any]] = []  # channels and attachments to be written
+        self._bytes, self._closed, self._told = 0, False, False
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rbdyn-record", daemon=True)
+        self._thread.start()
+
+    def channel(self, topic: str, typename: str, metadata: Mapping[str, str] | None = None) -> int:
+        """Return the number of a topic in this file, which `put` takes.
+
+        Args:
+            topic: full name.
+            typename: of its messages, as sensor_msgs/msg/JointState.
+            metadata: of the channel, see `offered`.
+
+        Raises:
+            ParameterError: the type is not known.
+        """
+        key = topic, typename
+        found = self._channels.get(key)
+        if found is not None:
+            return found
+        schema = self._schemas.text(typename)
+        more = offered() if metadata is None else metadata
+        with self._lock:
+            if key not in self._channels:
+                self._channels[key] = len(self._channels) + 1
+                self._news.append(lambda: self._file.add_channel(topic, typename, schema, more))
+        return self._channels[key]
+
+    def put(self, channel: int, time_ns: int, cdr: bytes) -> None:
+        """Add a message; never waits.
+
+        Args:
+            channel: of its topic.
+            time_ns: when it was sent, in the time base of its stamps [ns].
+            cdr: its bytes.
+        """
+        with self._lock:
+            full = self._bytes > MOST_BYTES or len(self._waiting) >= MOST_MESSAGES
+            if full or self._closed or self.failure:
+                self.dropped += 1
+                return
+            self._waiting.append((channel, max(time_ns, 0), cdr))
+            self._bytes += len(cdr)
+            if self._bytes > CHUNK_SIZE:
+                self._wake.set()
+
+    def add(self, topic: str, typename: str, cdr: bytes, time_ns: int) -> None:
+        """Add a message of a topic; see `channel` and `put`."""
+        self.put(self.channel(topic, typename), time_ns, cdr)
+
+    def attach(self, name: str, media_type: str, data: bytes, time_ns: int = 0) -> None:
+        """Add a file to the file."""
+        with self._lock:
+            self._news.append(lambda: self._file.attach(name, media_type, data, time_ns))
+
+    def close(self) -> None:
+        """Write what waits and the summary; more is not taken. A second time does nothing."""
+        with self._lock:
+            self._closed = True
+        self._wake.set()
+        self._thread.join(PATIENCE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # the thread
+
+    def _run(self) -> None:
+        try:
+            self._serve()
+        except Exception as error:  # noqa: BLE001 - what runs must not end for its recording
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            with self._lock:
+                self.failure = (
+                    f"the recording {self.path} cannot be written any more: {reason}. "
+                    "What was written until then can be read; everything else goes on"
+                )
+                self.dropped += len(self._waiting)
+                self._waiting, self._bytes = [], 0
+            self._trouble(self.failure)
+        finally:
+            try:
+                self._stream.close()
+            except OSError as error:
+                self.failure = self.failure or str(error)
+
+    def _serve(self) -> None:
+        written = time.monotonic()
+        closed = False
+        while not closed:
+            self._wake.wait(LOOK)
+            self._wake.clear()
+            with self._lock:
+                batch, self._waiting = self._waiting, []
+                news, self._news = self._news, []
+                closed, taken = self._closed, self._bytes
+                tell = self.dropped and not self._told
+            for what in news:
+                what()
+            for k, (channel, time_ns, cdr) in enumerate(batch):
+                self._file.add_message(channel, time_ns, cdr)
+                batch[k] = _NOTHING  # its bytes are the chunk's now
+                if self._file.size > CHUNK_SIZE:
+                    self._file.end_chunk()
+                    written = time.monotonic()
+            if time.monotonic() - written > CHUNK_AGE:
+                self._file.end_chunk()
+                written = time.monotonic()
+            with self._lock:
+                self._bytes -= taken
+            if tell:
+                self._told = True
+                self._trouble(
+                    f"the disk is too slow for the recording {self.path}: messages are left out"
+                )
+        self._file.finish()
+
+
+_NOTHING = (0, 0, b"")
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a file for writing, unbuffered: what is written survives the process."""
+    if path.is_dir():
+        raise unwritable(path, ValueError("it is a folder"))
+    if path.exists() and not path.is_file():
+        raise unwritable(path, ValueError("it is no ordinary file"))
+    try:
+        return path.open("wb", buffering=0)
+    except (OSError, ValueError) as error:
+        raise unwritable(path, error) from error
+
+
+def demand_recordable(path: str | Path) -> None:
+    """Raise ParameterError if a recording cannot be written there; leaves nothing behind."""
+    target = output_path(path, "a recording", (SUFFIX,))
+    was_there = target.exists()
+    Schemas()
+    for package in ("mcap", "zstandard"):
+        if importlib.util.find_spec(package) is None:
+            raise missing_extra(package)
+    if was_there and (not target.is_file() or not os.access(target, os.W_OK)):
+        raise unwritable(target, ValueError("it is no file that may be written"))
+    if not was_there:
+        _opened(target).close()
+        target.unlink()

@@ -1,0 +1,183 @@
+"""rb.Recorder: what it writes is what was simulated, to the last bit."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from support import robots
+
+pytest.importorskip("mcap", reason="mcap is not installed")
+pytest.importorskip("rosbags", reason="rosbags is not installed")
+
+from rosbags.highlevel import AnyReader
+
+import rbdyn_ros as rb
+from rbdyn_ros.errors import ModelError, ParameterError
+from rbdyn_ros.recording.reader import read_run
+from rbdyn_ros.recording.recorder import Recorder
+
+TWO = """<robot name="two"><link name="base"/>
+<link name="upper"><inertial><mass value="2"/><origin xyz="0 0 -0.5"/>
+<inertia ixx="0.1" iyy="0.1" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="lower"><inertial><mass value="1"/><origin xyz="0 0 -0.4"/>
+<inertia ixx="0.05" iyy="0.05" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/>
+<axis xyz="0 1 0"/></joint>
+<joint name="elbow" type="continuous"><parent link="upper"/><child link="lower"/>
+<origin xyz="0 0 -1"/><axis xyz="0 1 0"/></joint></robot>"""
+
+
+def moved(m, steps, path, urdf="", seed=0):
+    """Record a motion under random efforts; return its qpos, qvel, efforts and times."""
+    rng, d = np.random.default_rng(seed), rb.make_data(m)
+    rows = []
+    with Recorder(m, path, urdf=urdf) as recorder:
+        for _ in range(steps):
+            d.qfrc_applied[:] = rng.normal(size=m.nv)
+            rb.step(m, d)
+            recorder.write(d)
+            rows.append((d.qpos.copy(), d.qvel.copy(), d.qfrc_applied.copy(), d.time))
+    return [np.array(part) for part in zip(*rows, strict=True)]
+
+
+def test_states_are_read_back_to_the_last_bit(tmp_path):
+    m = rb.load_urdf(TWO)
+    qpos, qvel, effort, time = moved(m, 500, tmp_path / "run.mcap", TWO)
+    run = read_run(tmp_path / "run.mcap")
+    assert run.exact
+    assert not run.truncated
+    assert run.notes == ()
+    for mine, theirs in ((qpos, run.qpos), (qvel, run.qvel), (effort, run.effort)):
+        assert mine.tobytes() == theirs.tobytes()
+    assert run.clock.tobytes() == time.tobytes()
+    assert run.m.sha256() == m.sha256()
+    assert run.name == "two"
+    assert run.urdf == TWO
+
+
+def test_a_replayed_state_goes_on_as_the_recorded_one_did(tmp_path):
+    """From a recorded state, with the recorded efforts, the same steps follow to the last bit."""
+    m = rb.load_urdf(TWO)
+    moved(m, 300, tmp_path / "run.mcap")
+    run = read_run(tmp_path / "run.mcap")
+    d = rb.make_data(run.m)
+    d.qpos, d.qvel, d.time = run.qpos[99], run.qvel[99], float(run.clock[99])
+    for k in range(100, 300):
+        d.qfrc_applied[:] = run.effort[k]
+        rb.step(run.m, d)
+        assert d.qpos.tobytes() == run.qpos[k].tobytes()
+        assert d.qvel.tobytes() == run.qvel[k].tobytes()
+
+
+def test_a_floating_robot_on_the_floor(tmp_path):
+    path = robots.find("go2.urdf")
+    m = rb.load_urdf(path, floating_base=True, strict=False, contact=True)
+    d = rb.make_data(m)
+    d.qpos[2] = 0.4
+    felt = []
+    with Recorder(m, tmp_path / "run.mcap", urdf=path.read_text()) as recorder:
+        for k in range(400):
+            d.xfrc_applied[1, 0] = 20.0 * (100 <= k < 200)
+            rb.step(m, d)
+            recorder.write(d)
+            felt.append(d.cfrc_contact[:, 3:].copy())
+    run = read_run(tmp_path / "run.mcap")
+    assert run.qpos.shape == (400, m.nq)
+    assert run.contact.shape == (400, m.nbody, 6)
+    assert np.abs(felt).max() > 10.0
+    assert np.array_equal(run.contact[:, 1:, :3], np.array(felt)[:, 1:])
+    assert np.array_equal(run.xfrc[:, 1, 0], np.where(np.arange(400) // 100 == 1, 20.0, 0.0))
+
+
+def test_what_ros_tools_see(tmp_path):
+    """joint_states with mimic joints, and frames in the world as Pinocchio's twin has them."""
+    m = rb.load_urdf(robots.find("panda.urdf"), strict=False)
+    d = rb.make_data(m)
+    d.qpos[:] = m.qpos0 + 0.1
+    with Recorder(m, tmp_path / "run.mcap") as recorder:
+        recorder.write(d)
+    rb.kinematics(m, d)
+    with AnyReader([tmp_path / "run.mcap"]) as bag:
+        found = {c.topic: bag.deserialize(raw, c.msgtype) for c, _, raw in bag.messages()}
+    names = list(found["/joint_states"].name)
+    assert set(names) == {n for n, k in zip(m.jnt_names, m.jnt_dofnum, strict=True) if k == 1}
+    follower = names.index("panda_finger_joint2")
+    leader = names.index("panda_finger_joint1")
+    position = found["/joint_states"].position
+    assert position[follower] == position[leader] != 0.0
+    transforms = {t.child_frame_id: t for t in found["/tf"].transforms}
+    assert {t.header.frame_id for t in transforms.values()} == {"world"}
+    for name in ("panda_link3", "panda_hand", "panda_leftfinger"):
+        p, R = rb.frame_pose(m, d, name)
+        q = transforms[name].transform.rotation
+        at = transforms[name].transform.translation
+        assert np.allclose([at.x, at.y, at.z], p, atol=1e-15)
+        x, y, z, w = q.x, q.y, q.z, q.w
+        first = [1 - 2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w)]
+        assert np.allclose(first, np.reshape(R, (3, 3))[:, 0], atol=1e-14)
+
+
+def test_time_that_goes_back_begins_anew(tmp_path):
+    m = rb.load_urdf(TWO)
+    d = rb.make_data(m)
+    with Recorder(m, tmp_path / "run.mcap") as recorder:
+        for _ in range(2):
+            rb.reset_data(m, d)
+            d.qvel[:] = 1.0
+            for _ in range(100):
+                rb.step(m, d)
+                recorder.write(d)
+    run = read_run(tmp_path / "run.mcap")
+    assert len(run.time) == 100
+    assert (np.diff(run.time) > 0.0).all()
+    assert run.notes == ("time began anew in it; what is after that is read",)
+
+
+def test_refusals(tmp_path):
+    m = rb.load_urdf(TWO)
+    with pytest.raises(ModelError, match="Recorder needs a Model"):
+        Recorder(3, tmp_path / "run.mcap")
+    with pytest.raises(ParameterError, match="urdf is the text of a URDF"):
+        Recorder(m, tmp_path / "run.mcap", urdf=tmp_path)
+    for rate in (0.0, -1.0, np.nan, np.inf, "fast"):
+        with pytest.raises(ParameterError, match="allowed is a finite number greater than 0"):
+            Recorder(m, tmp_path / "run.mcap", rate=rate)
+    with pytest.raises(ParameterError, match=r"a recording is written to a file \.mcap"):
+        Recorder(m, tmp_path / "run.bag")
+    with Recorder(m, tmp_path / "run.mcap") as recorder:
+        d = rb.make_data(m)
+        d.qpos[0] = np.nan
+        with pytest.raises(ModelError, match="it is not finite"):
+            recorder.write(d)
+        with pytest.raises(ModelError):
+            recorder.write(rb.make_data(rb.load_urdf(TWO.replace("elbow", "knee"))))
+        recorder.close()
+        recorder.close()
+
+
+def test_without_the_libraries(tmp_path):
+    for package in ("rosbags", "mcap"):
+        code = (
+            f"import sys; sys.modules[{package!r}] = None\n"
+            "import rbdyn_ros as rb\n"
+            "from rbdyn_ros.recording.recorder import Recorder\n"
+            f"Recorder(rb.load_urdf({TWO!r}), {str(tmp_path / 'run.mcap')!r})"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        assert f"recordings need {package}, which is not installed" in done.stderr
+        assert 'pip install "rbdyn_ros[record]"' in done.stderr
+
+
+def test_no_ros_is_imported(tmp_path):
+    code = (
+        "import sys\n"
+        "import rbdyn_ros as rb\n"
+        "from rbdyn_ros.recording.recorder import Recorder\n"
+        f"m = rb.load_urdf({TWO!r})\n"
+        f"with Recorder(m, {str(tmp_path / 'run.mcap')!r}) as r: r.write(rb.make_data(m))\n"
+        "assert not {'rclpy', 'sensor_msgs', 'viser', 'matplotlib'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

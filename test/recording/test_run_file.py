@@ -1,0 +1,286 @@
+"""Files that are written: what others read of them, what a full disk and a slow one do."""
+
+import errno
+import struct
+import threading
+import time
+import warnings
+from itertools import islice
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mcap", reason="mcap is not installed")
+pytest.importorskip("rosbags", reason="rosbags is not installed")
+
+from mcap.exceptions import EndOfFile
+from mcap.reader import NonSeekingReader, make_reader
+from mcap_ros2.decoder import DecoderFactory
+from rosbags.highlevel import AnyReader
+from rosbags.interfaces import QosDurability
+
+from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.recording import writer
+from rbdyn_ros.recording.bags import Recording
+from rbdyn_ros.recording.qos import offered
+from rbdyn_ros.recording.schemas import STATE, STATE_FIELDS, Schemas
+from rbdyn_ros.recording.state_message import pack, unpack
+from rbdyn_ros.recording.writer import RunFile, demand_recordable
+
+TOPIC, PERIOD = "/simulator/state", 1_000_000
+
+
+def lists(k, n=6):
+    rng = np.random.default_rng(k)
+    return [rng.normal(size=size) for size in (n, n, n, n, 0, 12)]
+
+
+def state(k):
+    return pack(k * PERIOD, k, k * 1e-3, k // 500, lists(k))
+
+
+def write(path, count, **more):
+    with RunFile(path, **more) as file:
+        for k in range(count):
+            file.add(TOPIC, STATE, state(k), k * PERIOD)
+    return file
+
+
+def read(path):
+    recording = Recording(path)
+    return list(recording.messages(lambda _: True)), recording
+
+
+@pytest.mark.parametrize("sizes", [(6, 6, 6, 6, 0, 12), (0,) * 6, (7, 6, 0, 6, 6, 0), (1,) * 6])
+def test_bytes_of_a_state_are_those_of_rosbags(sizes):
+    rng = np.random.default_rng(3)
+    numbers = [rng.normal(size=size) for size in sizes]
+    raw = pack(1_700_000_000_123_456_789, 2**63, -0.0, 7, numbers)
+    schemas = Schemas()
+    message = schemas.store.deserialize_cdr(raw, STATE)
+    assert (message.stamp.sec, message.stamp.nanosec) == (1_700_000_000, 123_456_789)
+    assert (message.tick, message.epoch, message.time) == (2**63, 7, 0.0)
+    assert schemas.serialize(STATE, message) == raw
+    back = unpack(raw)
+    names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact")
+    for name, given in zip(names, numbers, strict=True):
+        assert getattr(back, name).tobytes() == given.tobytes()
+        assert getattr(message, name).tobytes() == given.tobytes()
+
+
+def test_fields_are_those_of_the_msg_file(request):
+    text = (request.config.rootpath / "rbdyn_interfaces/msg/State.msg").read_text()
+    lines = [line.split("#")[0].split() for line in text.splitlines()]
+    assert [line for line in lines if line] == [line.split() for line in STATE_FIELDS.splitlines()]
+
+
+def test_others_read_the_same(tmp_path):
+    path = tmp_path / "run.mcap"
+    write(path, 1200)
+    with path.open("rb") as stream:
+        reader = make_reader(stream, validate_crcs=True, decoder_factories=[DecoderFactory()])
+        counts = reader.get_summary().statistics
+        assert counts.message_count == 1200
+        assert (counts.message_start_time, counts.message_end_time) == (0, 1199 * PERIOD)
+        decoded = [message for *_, message in reader.iter_decoded_messages()]
+        assert reader.get_header().profile == "ros2"
+    with AnyReader([path]) as bag:
+        by_rosbags = [(t, bag.deserialize(raw, c.msgtype)) for c, t, raw in bag.messages()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from mcap_ros2.reader import read_ros2_messages
+    by_ros2 = [one.ros_msg for one in read_ros2_messages(str(path))]
+    ours = [unpack(message.raw) for message in read(path)[0]]
+    assert len(decoded) == len(by_rosbags) == len(by_ros2) == len(ours) == 1200
+    for k, (time_ns, message) in enumerate(by_rosbags):
+        assert time_ns == k * PERIOD
+        expected = lists(k)[0].tobytes()
+        assert message.qpos.tobytes() == ours[k].qpos.tobytes() == expected
+        assert np.array(by_ros2[k].qpos).tobytes() == expected
+        assert np.array(decoded[k].contact).tobytes() == lists(k)[5].tobytes()
+        assert by_ros2[k].tick == message.tick == k
+
+
+def test_times_can_be_sought(tmp_path):
+    path = tmp_path / "run.mcap"
+    write(path, 9000)
+    with path.open("rb") as stream:
+        reader = make_reader(stream)
+        assert len(reader.get_summary().chunk_indexes) > 1
+        found = [m.log_time for *_, m in reader.iter_messages(starting_at=5 * 10**9)]
+    assert found == [k * PERIOD for k in range(5000, 9000)]
+
+
+def test_topics_that_latch_are_offered_so(tmp_path):
+    path = tmp_path / "run.mcap"
+    with RunFile(path) as file:
+        kept = file.channel("/robot_description", "std_msgs/msg/String", offered(1, latched=True))
+        file.put(kept, 5, b"\0\1\0\0\1\0\0\0\0")
+        file.add("/plain", "std_msgs/msg/String", b"\0\1\0\0\1\0\0\0\0", 6)
+    with AnyReader([path]) as bag:
+        qos = {c.topic: c.ext.offered_qos_profiles[0] for c in bag.connections}
+    assert qos["/robot_description"].durability == QosDurability.TRANSIENT_LOCAL
+    assert qos["/robot_description"].depth == 1
+    assert qos["/plain"].durability == QosDurability.VOLATILE
+
+
+def test_what_is_written_of_a_process_that_is_killed(tmp_path):
+    """Without an end: chunks are found all the same, the newest at most a second old."""
+    path = tmp_path / "run.mcap"
+    with RunFile(path) as file:
+        for k in range(300):
+            file.add(TOPIC, STATE, state(k), k * PERIOD)
+        deadline = time.monotonic() + 30.0
+        while path.stat().st_size < 1000:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        so_far = path.read_bytes()
+    cut = tmp_path / "cut.mcap"
+    cut.write_bytes(so_far)
+    messages, recording = read(cut)
+    assert recording.truncated
+    assert [unpack(m.raw).tick for m in messages] == list(range(300))
+    with cut.open("rb") as stream:
+        rest = NonSeekingReader(stream).iter_messages(log_time_order=False)
+        assert [message.log_time for *_, message in islice(rest, 300)][-1] == 299 * PERIOD
+        with pytest.raises(EndOfFile):
+            next(rest)
+
+
+def test_any_cut_is_read_as_far_as_it_goes(tmp_path):
+    path, cut = tmp_path / "run.mcap", tmp_path / "cut.mcap"
+    write(path, 9000)
+    whole = path.read_bytes()
+    counts = []
+    for share in (0.001, 0.2, 0.5, 0.9, 0.99):
+        cut.write_bytes(whole[: int(share * len(whole))])
+        messages, _ = read(cut)
+        assert [unpack(m.raw).tick for m in messages] == list(range(len(messages)))
+        counts.append(len(messages))
+    assert counts == sorted(counts)
+    assert counts[0] == 0 < counts[2] < 9000
+
+
+def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path, monkeypatch):
+    said = []
+    file = RunFile(tmp_path / "run.mcap", trouble=said.append)
+    stream, kept = file._stream, []
+
+    class Full:
+        def write(self, data):
+            kept.append(len(data))
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def close(self):
+            stream.close()
+
+    file._file._stream = file._stream = Full()
+    for k in range(2000):
+        file.add(TOPIC, STATE, state(k), k * PERIOD)
+    deadline = time.monotonic() + 30.0
+    while not said:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    file.add(TOPIC, STATE, state(0), 0)
+    file.close()
+    assert len(said) == 1
+    assert "No space left on device" in said[0]
+    assert "everything else goes on" in said[0]
+    assert file.dropped > 0
+
+
+def test_a_slow_disk_loses_messages_and_says_so_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "MOST_MESSAGES", 100)
+    said, gate = [], threading.Event()
+    file = RunFile(tmp_path / "run.mcap", trouble=said.append)
+    stream = file._stream
+
+    class Slow:
+        def write(self, data):
+            gate.wait(30.0)
+            return stream.write(data)
+
+        def close(self):
+            stream.close()
+
+    file._file._stream = Slow()
+    start = time.monotonic()
+    channel = file.channel(TOPIC, STATE)
+    deadline = start + 30.0
+    k = 0
+    while file.dropped == 0:  # the writer hangs in its first chunk, whoever adds does not
+        assert time.monotonic() < deadline
+        file.put(channel, k * PERIOD, state(k))
+        k += 1
+    gate.set()
+    file.close()
+    assert ["the disk is too slow" in sentence for sentence in said] == [True]
+    messages, recording = read(tmp_path / "run.mcap")
+    assert len(messages) + file.dropped == k
+    assert not recording.truncated
+
+
+def test_many_threads_lose_nothing(tmp_path):
+    path = tmp_path / "run.mcap"
+    with RunFile(path) as file:
+        channels = [file.channel(f"/r{n}/simulator/state", STATE) for n in range(4)]
+        raw = state(1)
+
+        def fill(channel):
+            for k in range(2000):
+                file.put(channel, k, raw)
+
+        threads = [threading.Thread(target=fill, args=(channel,)) for channel in channels]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    messages, _ = read(path)
+    for n in range(4):
+        times = [m.time_ns for m in messages if m.topic.name == f"/r{n}/simulator/state"]
+        assert times == list(range(2000))
+
+
+def test_places_that_cannot_be_written(tmp_path):
+    (tmp_path / "folder.mcap").mkdir()
+    for path, words in (
+        (tmp_path / "run.bag", "a recording is written to a file .mcap"),
+        (tmp_path / "folder.mcap", "it is a folder"),
+        (tmp_path / "no" / "run.mcap", "there is no such folder"),
+        ("/proc/run.mcap", "cannot be written"),
+        (3, "written to a path, not to 3"),
+        ("a\0b.mcap", "cannot be written"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            RunFile(path)
+        if path != tmp_path / "folder.mcap":
+            with pytest.raises(ParameterError, match=words):
+                demand_recordable(path)
+    demand_recordable(tmp_path / "run.mcap")
+    assert not (tmp_path / "run.mcap").exists()
+
+
+def test_unknown_types_are_refused(tmp_path):
+    words = "no_msgs/msg/Thing of a message is not known"
+    with RunFile(tmp_path / "run.mcap") as file, pytest.raises(ParameterError, match=words):
+        file.channel("/thing", "no_msgs/msg/Thing")
+
+
+def test_a_flipped_byte_is_found(tmp_path):
+    """By the checksum, or by zstd; never read as a number."""
+    path = tmp_path / "run.mcap"
+    write(path, 400)
+    whole = path.read_bytes()
+    chunk = whole.index(struct.pack("<B", 6), 8)
+    rng = np.random.default_rng(0)
+    for at in rng.integers(chunk + 60, chunk + 4000, size=40):
+        spoilt = bytearray(whole)
+        spoilt[at] ^= 1 << int(rng.integers(8))
+        path.write_bytes(spoilt)
+        with pytest.raises(ParameterError, match="chunk at byte"):
+            read(path)
+    spoilt = bytearray(whole)
+    spoilt[chunk + 33] ^= 1  # of the checksum itself, behind opcode, length, two times and size
+    path.write_bytes(spoilt)
+    with pytest.raises(ParameterError, match=r"the checksum \(CRC\) of the chunk at byte"):
+        read(path)

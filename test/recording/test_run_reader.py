@@ -1,0 +1,354 @@
+"""Recordings of others, and hostile ones: what is read, and the sentences otherwise."""
+
+import struct
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mcap", reason="mcap is not installed")
+pytest.importorskip("rosbags", reason="rosbags is not installed")
+
+import zstandard
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+from test_recorder import TWO, moved
+
+import rbdyn_ros as rb
+from rbdyn_ros.errors import ParameterError, RbdynError
+from rbdyn_ros.recording import chunk_reader, series
+from rbdyn_ros.recording.reader import read_run
+from rbdyn_ros.recording.recorder import Recorder
+from rbdyn_ros.recording.schemas import STATE, Schemas
+from rbdyn_ros.recording.state_message import pack
+from rbdyn_ros.recording.writer import RunFile
+
+STORE = get_typestore(Stores.LATEST)
+JOINT_STATE, STRING = "sensor_msgs/msg/JointState", "std_msgs/msg/String"
+START = 1_700_000_000_000_000_000  # wall clock of a real recording [ns]
+
+
+def header(stamp):
+    Time, Header = STORE.types["builtin_interfaces/msg/Time"], STORE.types["std_msgs/msg/Header"]
+    return Header(stamp=Time(sec=stamp // 10**9, nanosec=stamp % 10**9), frame_id="")
+
+
+def joint_state(stamp, names, position=(), velocity=(), effort=()):
+    fields = {"position": position, "velocity": velocity, "effort": effort}
+    arrays = {key: np.array(values, np.float64) for key, values in fields.items()}
+    message = STORE.types[JOINT_STATE](header=header(stamp), name=list(names), **arrays)
+    return bytes(STORE.serialize_cdr(message, JOINT_STATE))
+
+
+def text(content):
+    return bytes(STORE.serialize_cdr(STORE.types[STRING](data=content), STRING))
+
+
+def bag(path, rows, plugin=StoragePlugin.SQLITE3):
+    """Write (topic, type, time, bytes) as `ros2 bag record` does."""
+    with Writer(path, version=9, storage_plugin=plugin) as writer:
+        connections = {}
+        for topic, typename, time_ns, raw in rows:
+            if topic not in connections:
+                connections[topic] = writer.add_connection(topic, typename, typestore=STORE)
+            writer.write(connections[topic], time_ns, raw)
+    return path
+
+
+def mcap(path, rows):
+    with RunFile(path) as file:
+        for topic, typename, time_ns, raw in rows:
+            file.add(topic, typename, raw, time_ns)
+    return path
+
+
+def real_robot(lag=0, names=("elbow", "shoulder"), count=100):
+    rows = [("/robot_description", STRING, START, text(TWO))]
+    for k in range(count):
+        stamp = START + k * 2_000_000
+        raw = joint_state(stamp, names, (0.1 * k, -0.1 * k), (k, -k), (2 * k, -2 * k))
+        rows.append(("/joint_states", JOINT_STATE, stamp + lag, raw))
+    return rows
+
+
+@pytest.mark.parametrize("plugin", list(StoragePlugin))
+def test_joint_states_of_a_real_robot(tmp_path, plugin):
+    run = read_run(bag(tmp_path / "bag", real_robot(), plugin))
+    k = np.arange(100)
+    assert not run.exact
+    assert np.allclose(run.time, 0.002 * k, atol=1e-12)
+    assert run.stamps[0] == START
+    assert np.allclose(run.qpos, np.outer(k, [-0.1, 0.1]))  # shoulder, elbow
+    assert np.array_equal(run.qvel, np.outer(k, [-1.0, 1.0]))
+    assert np.array_equal(run.effort, np.outer(k, [-2.0, 2.0]))
+    assert run.m.name == "two"
+
+
+def test_names_that_are_missing_or_strange(tmp_path):
+    rows = real_robot()
+    for k in range(50):
+        stamp = START + 10**6 + k * 2_000_000
+        rows.append(("/joint_states", JOINT_STATE, stamp, joint_state(stamp, ["gripper"], [1.0])))
+    run = read_run(bag(tmp_path / "bag", rows))
+    assert len(run.time) == 150
+    assert np.isfinite(run.qpos).all()  # between two messages a joint is where it was
+    assert np.isnan(run.qvel).any()
+    assert "'gripper'" in run.notes[0]
+    rows = [("/joint_states", JOINT_STATE, START, joint_state(START, ["elbow"], [0.5]))]
+    run = read_run(bag(tmp_path / "bag2", rows), _file(tmp_path))
+    assert run.qpos.tolist() == [[0.0, 0.5]]
+    assert np.isnan(run.effort).all()
+    assert "does not say where these joints are, taken to be at rest: 'shoulder'" in run.notes[0]
+
+
+def _file(folder):
+    path = folder / "two.urdf"
+    path.write_text(TWO)
+    return path
+
+
+def test_commands_are_at_the_time_they_came(tmp_path):
+    """Also if the recorder's clock is another one than that of the stamps."""
+    lag = 7_000_000_000_000
+    for shift in (0, lag):
+        rows = real_robot(shift)
+        at = START + 50_000_000
+        raw = joint_state(0, ["elbow"], [1.5])
+        rows.append(("/joint_commands", JOINT_STATE, at + shift, raw))
+        numbers = STORE.types["std_msgs/msg/Float64MultiArray"]
+        layout = STORE.types["std_msgs/msg/MultiArrayLayout"](dim=[], data_offset=0)
+        efforts = numbers(layout=layout, data=np.array([3.0, 4.0]))
+        raw = bytes(STORE.serialize_cdr(efforts, numbers.__msgtype__))
+        rows.append(("/effort_commands", numbers.__msgtype__, at + shift, raw))
+        rows.sort(key=lambda row: row[2])
+        run = read_run(mcap(tmp_path / f"run{shift}.mcap", rows))
+        joint = run.commanded["/joint_commands"]
+        assert joint.names == ("elbow",)
+        assert np.allclose(joint.time, 0.05, atol=1e-9)
+        assert joint.position.tolist() == [[1.5]]
+        assert np.isnan(joint.effort).all()
+        assert run.commanded["/effort_commands"].names == ("shoulder", "elbow")
+        assert run.commanded["/effort_commands"].effort.tolist() == [[3.0, 4.0]]
+
+
+def test_a_floating_base_is_where_odom_has_it(tmp_path):
+    kinds = STORE.types
+    point = kinds["geometry_msgs/msg/Point"](x=1.0, y=2.0, z=3.0)
+    turn = kinds["geometry_msgs/msg/Quaternion"](x=0.0, y=0.0, z=2**-0.5, w=2**-0.5)
+    vector = kinds["geometry_msgs/msg/Vector3"]
+    pose = kinds["geometry_msgs/msg/Pose"](position=point, orientation=turn)
+    twist = kinds["geometry_msgs/msg/Twist"](linear=vector(1.0, 0.0, 0.0), angular=vector(0, 0, 5))
+    odometry = kinds["nav_msgs/msg/Odometry"]
+    message = odometry(
+        header=header(START),
+        child_frame_id="base",
+        pose=kinds["geometry_msgs/msg/PoseWithCovariance"](pose=pose, covariance=np.zeros(36)),
+        twist=kinds["geometry_msgs/msg/TwistWithCovariance"](twist=twist, covariance=np.zeros(36)),
+    )
+    raw = bytes(STORE.serialize_cdr(message, odometry.__msgtype__))
+    rows = [*real_robot(), ("/odom", odometry.__msgtype__, START, raw)]
+    rows.sort(key=lambda row: row[2])
+    run = read_run(mcap(tmp_path / "run.mcap", rows))
+    assert run.m.nq == 9
+    assert np.allclose(run.qpos[50, :7], [1, 2, 3, 2**-0.5, 0, 0, 2**-0.5])
+    # a quarter turn about z: forwards in the link's axes is along y of the world
+    assert np.allclose(run.qvel[50, :6], [0, 1, 0, 0, 0, 5])
+
+
+def test_parts_of_a_recording(tmp_path):
+    moved(rb.load_urdf(TWO), 1000, tmp_path / "run.mcap")
+    whole = read_run(tmp_path / "run.mcap")
+    part = read_run(tmp_path / "run.mcap", start=0.25, end=0.5)
+    inside = (whole.time >= 0.25 - 1e-9) & (whole.time <= 0.5 + 1e-9)
+    assert np.array_equal(part.qpos, whole.qpos[inside])
+    assert np.allclose(part.time, whole.time[inside], atol=1e-12)
+    with pytest.raises(ParameterError, match="nothing in it is of the time that is asked for"):
+        read_run(tmp_path / "run.mcap", start=100.0)
+    for start, end in ((-1.0, 1.0), (2.0, 1.0), (np.nan, 1.0)):
+        with pytest.raises(ParameterError, match="no span of time"):
+            read_run(tmp_path / "run.mcap", start=start, end=end)
+
+
+def test_several_robots(tmp_path):
+    rows = []
+    for k in range(10):
+        for n, name in enumerate(("left", "right")):
+            raw = pack(k, k, 0.0, 0, [np.full(2, float(n))] * 4 + [np.empty(0)] * 2)
+            rows.append((f"/{name}/simulator/state", STATE, k, raw))
+    rows += [(f"/{name}/robot_description", STRING, 10, text(TWO)) for name in ("left", "right")]
+    path = mcap(tmp_path / "run.mcap", rows)
+    assert (read_run(path, name="right").qpos == 1.0).all()
+    assert read_run(path, name="/left").name == "left"
+    with pytest.raises(ParameterError, match="several robots, '/left', '/right': choose one"):
+        read_run(path)
+    with pytest.raises(ParameterError, match=r"no robot 'rigth' \(did you mean '/right'\?\)"):
+        read_run(path, name="rigth")
+
+
+def test_another_robot(tmp_path):
+    moved(rb.load_urdf(TWO), 10, tmp_path / "run.mcap")
+    other = tmp_path / "other.urdf"
+    other.write_text(TWO.replace("continuous", "fixed", 1))
+    with pytest.raises(ParameterError, match="have 2 positions and 2 velocities; the robot 'two'"):
+        read_run(tmp_path / "run.mcap", other)
+    rows = real_robot(names=("joint_1", "joint_2"))
+    with pytest.raises(ParameterError, match="name no joint of 'two', such as 'shoulder'"):
+        read_run(bag(tmp_path / "bag", rows))
+    with pytest.raises(ParameterError, match="neither a Model nor a robot_description"):
+        read_run(bag(tmp_path / "bag2", real_robot()[1:]))
+    broken = [("/robot_description", STRING, START, text("<robot"))]
+    with pytest.raises(RbdynError, match="robot_description in"):
+        read_run(bag(tmp_path / "bag3", broken + real_robot()[1:]))
+
+
+def refusal(path, **more):
+    with pytest.raises(ParameterError) as caught:
+        read_run(path, **more)
+    return str(caught.value)
+
+
+def test_no_recordings(tmp_path):
+    assert "there is no such file or folder" in refusal(tmp_path / "no.mcap")
+    assert "there is no such file or folder" in refusal("a\0b.mcap")
+    assert "not from 3" in refusal(3)
+    for name in ("run.bag", "metadata.yaml"):
+        (tmp_path / name).write_text("x")
+        assert "a recording is a folder of rosbag2, a .mcap or a .db3" in refusal(tmp_path / name)
+    path = tmp_path / "run.mcap"
+    for content, words in (
+        (b"", "it is empty"),
+        (b"\x89MCAP", "it ends too early"),
+        (b"hello world", "it is no MCAP file"),
+        (np.random.default_rng(0).bytes(1000), "it is no MCAP file"),
+        (b"\x89MCAP0\r\n" + b"\xff" * 100, "no record of an MCAP file"),
+    ):
+        path.write_bytes(content)
+        assert words in refusal(path)
+    folder = tmp_path / "bag"
+    folder.mkdir()
+    assert "no metadata.yaml" in refusal(folder)
+
+
+def test_nothing_of_a_robot(tmp_path):
+    path = mcap(tmp_path / "run.mcap", [("/chatter", STRING, 0, text("hello"))])
+    assert "no states of a robot: no joint_states; its topics: '/chatter'" in refusal(path)
+    path = mcap(tmp_path / "run.mcap", [("/joint_states", JOINT_STATE, 0, b"\0\1\0\0")])
+    assert "a message of '/joint_states' is no 'sensor_msgs/msg/JointState'" in refusal(path)
+    path = mcap(
+        tmp_path / "run.mcap", [("/simulator/state", STATE, 0, b"\0\1\0\0" + b"\xff" * 60)]
+    )
+    assert "a message of '/simulator/state' is no" in refusal(path)
+
+
+def test_numbers_that_are_not_finite(tmp_path):
+    m = rb.load_urdf(TWO)
+    raw = pack(0, 0, 0.0, 0, [np.array([np.nan, 0.0]), *[np.zeros(2)] * 3, *[np.empty(0)] * 2])
+    path = mcap(tmp_path / "run.mcap", [("/simulator/state", STATE, 0, raw)])
+    assert "a position of the sample at 0 s is not finite" in refusal(path, robot=m)
+    rows = [("/joint_states", JOINT_STATE, k, joint_state(k, ["elbow"], [x]))
+            for k, x in ((1, 0.5), (2, np.nan), (3, np.inf))]  # fmt: skip
+    run = read_run(mcap(tmp_path / "run.mcap", rows), m)
+    assert run.qpos[:, 1].tolist() == [0.5, 0.5, 0.5]
+
+
+def test_states_of_two_lengths(tmp_path):
+    rows = []
+    for k, n in enumerate((2, 3)):
+        raw = pack(k, k, 0.0, 0, [np.zeros(n)] * 4 + [np.empty(0)] * 2)
+        rows.append(("/simulator/state", STATE, k, raw))
+    assert "qpos has 3 numbers and had 2 before" in refusal(mcap(tmp_path / "r.mcap", rows))
+
+
+def record(opcode, data):
+    return struct.pack("<BQ", opcode, len(data)) + data
+
+
+def hostile_chunk(size, compression, data):
+    words = compression.encode()
+    body = struct.pack("<QQQII", 0, 0, size, 0, len(words)) + words
+    return b"\x89MCAP0\r\n" + record(6, body + struct.pack("<Q", len(data)) + data)
+
+
+def test_sizes_are_not_believed(tmp_path):
+    path = tmp_path / "run.mcap"
+    bomb = zstandard.ZstdCompressor().compress(bytes(50_000_000))
+    for content, words in (
+        (hostile_chunk(2**60, "zstd", b"x"), "allowed are"),
+        (hostile_chunk(100, "zstd", bomb), "contradictory"),
+        (hostile_chunk(100, "zstd", b"no zstd"), "does not unpack"),
+        (hostile_chunk(100, "brotli", b"x"), "compressed by 'brotli'"),
+        (hostile_chunk(9, "", b"\5" + b"\xff" * 8), "longer than the chunk"),
+        (hostile_chunk(5, "", b"abc"), "unpacks to 3 bytes instead of 5"),
+        (b"\x89MCAP0\r\n" + record(4, b"\1"), "is malformed"),
+        (b"\x89MCAP0\r\n" + record(5, struct.pack("<HIQQ", 9, 0, 0, 0)), "channel 9"),
+    ):
+        path.write_bytes(content)
+        assert words in refusal(path), words
+    path.write_bytes(b"\x89MCAP0\r\n" + struct.pack("<BQ", 6, 2**63))
+    assert "no states" in refusal(path)  # as one that was cut off
+
+
+def test_a_recording_that_is_too_large(tmp_path, monkeypatch):
+    moved(rb.load_urdf(TWO), 100, tmp_path / "run.mcap")
+    monkeypatch.setattr(series.Budget.__init__, "__defaults__", (500,))
+    assert "too long to be kept in memory" in refusal(tmp_path / "run.mcap")
+
+
+def test_spoilt_bytes_end_in_sentences(tmp_path):
+    moved(rb.load_urdf(TWO), 50, tmp_path / "run.mcap", TWO)
+    whole, rng = (tmp_path / "run.mcap").read_bytes(), np.random.default_rng(2)
+    path = tmp_path / "spoilt.mcap"
+    for _ in range(60):
+        spoilt = bytearray(whole)
+        for k in rng.integers(len(spoilt), size=4):
+            spoilt[k] = rng.integers(256)
+        path.write_bytes(spoilt)
+        try:
+            run = read_run(path)
+        except RbdynError:
+            continue
+        assert np.isfinite(run.qpos).all()
+
+
+def test_a_model_of_the_recording_is_judged(tmp_path):
+    """What is attached may come from anybody; without a URDF it is needed, else it is left."""
+    raw = pack(0, 0, 0.0, 0, [np.zeros(2)] * 4 + [np.empty(0)] * 2)
+    for with_urdf in (False, True):
+        with RunFile(tmp_path / "run.mcap") as file:
+            file.add("/simulator/state", STATE, raw, 0)
+            file.attach("model.npz", "x", b"PK\3\4 no archive")
+            if with_urdf:
+                file.add("/robot_description", STRING, text(TWO), 0)
+        if with_urdf:
+            run = read_run(tmp_path / "run.mcap")
+            assert run.m.name == "two"
+            assert "its Model cannot be used" in run.notes[0]
+        else:
+            with pytest.raises(RbdynError, match=r"no \.npz file, or it is damaged"):
+                read_run(tmp_path / "run.mcap")
+
+
+def test_many_topics(tmp_path, monkeypatch):
+    monkeypatch.setattr(chunk_reader, "MOST_TOPICS", 5)
+    rows = [(f"/t{k}", STRING, 0, text("x")) for k in range(9)]
+    assert "more than 5 topics" in refusal(mcap(tmp_path / "run.mcap", rows))
+
+
+def test_driven_time_is_kept(tmp_path):
+    """Of joints that are driven over time only the clock says where they are."""
+    m = rb.load_urdf(TWO)
+    d = rb.make_data(m)
+    d.time = 3.0
+    with Recorder(m, tmp_path / "run.mcap") as recorder:
+        recorder.write(d)
+    run = read_run(tmp_path / "run.mcap")
+    assert run.clock.tolist() == [3.0]
+    assert run.time.tolist() == [0.0]
+    assert run.at(-1.0) == run.at(5.0) == 0
+
+
+def test_types_by_name():
+    found = {"a/msg/B": "C[3] c\nstd_msgs/Header h", "a/msg/C": "int8 x"}
+    schemas = Schemas(found.get)
+    assert "MSG: a/C" in schemas.text("a/msg/B")
+    assert "MSG: std_msgs/Header" in schemas.text("a/msg/B")
+    assert schemas.message("a/msg/C")(x=1).x == 1

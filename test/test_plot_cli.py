@@ -1,0 +1,107 @@
+"""`rbdyn plot` and `rbdyn replay --film`, as a user calls them."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mcap", reason="mcap is not installed")
+pytest.importorskip("rosbags", reason="rosbags is not installed")
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+import rbdyn_ros as rb
+from rbdyn_ros.commands.common import DONE, REFUSED, USAGE
+from rbdyn_ros.commands.parser import Parser
+from rbdyn_ros.commands.plot import add_plot
+from rbdyn_ros.commands.replay import add_replay
+from rbdyn_ros.recording.recorder import Recorder
+from rbdyn_ros.view.pictures.run_film import film_run
+
+PENDULUM = """<robot name="pendulum"><link name="base"/>
+<link name="rod"><inertial><mass value="1"/><origin xyz="0 0 -0.5"/>
+<inertia ixx="0.1" iyy="0.1" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="swing" type="continuous"><parent link="base"/><child link="rod"/>
+<axis xyz="0 1 0"/></joint></robot>"""
+
+
+@pytest.fixture(scope="module")
+def run_file(tmp_path_factory):
+    m = rb.load_urdf(PENDULUM)
+    d = rb.make_data(m)
+    d.qpos[0] = 1.0
+    path = tmp_path_factory.mktemp("runs") / "run.mcap"
+    with Recorder(m, path, urdf=PENDULUM) as recorder:
+        for _ in range(500):
+            rb.step(m, d)
+            recorder.write(d)
+    return path
+
+
+def rbdyn(*words):
+    parser = Parser(prog="rbdyn")
+    commands = parser.add_subparsers(parser_class=Parser)
+    add_plot(commands)
+    add_replay(commands)
+    options = parser.parse_args([str(word) for word in words])
+    return options.run(options)
+
+
+def test_a_figure_beside_the_recording(run_file, capsys):
+    assert rbdyn("plot", run_file) == DONE
+    assert run_file.with_suffix(".png").read_bytes()[1:4] == b"PNG"
+    assert capsys.readouterr() == ("run.png\n", "")
+
+
+def test_choices(run_file, tmp_path, capsys):
+    path = tmp_path / "part.svg"
+    words = ("-o", path, "--joints", "sw*", "--quantities", "position", "energy")
+    assert rbdyn("plot", run_file, *words, "--from", 0.1, "--to", 0.3, "--size", 6, 4) == DONE
+    assert b"<svg" in path.read_bytes()
+    assert capsys.readouterr().out == f"{path}\n"
+
+
+def test_what_is_refused_and_with_which_status(run_file, tmp_path, capsys):
+    for words, status, told in (
+        (("plot", tmp_path / "no.mcap"), REFUSED, "there is no such file or folder"),
+        (("plot", run_file, "-o", tmp_path / "x.bmp"), USAGE, "a figure is written to a file"),
+        (("plot", run_file, "-o", tmp_path / "no" / "x.png"), USAGE, "no such folder"),
+        (("plot", run_file, "--joints", "swin"), USAGE, "did you mean 'swing'?"),
+        (("plot", run_file, "--quantities", "speed"), USAGE, "there is no quantity 'speed'"),
+        (("plot", run_file, "--from", 9), REFUSED, "nothing in it is of the time"),
+        (("plot", run_file, "--from", 1, "--to", 0.5), REFUSED, "no span of time"),
+        (("plot", run_file, "--name", "other"), REFUSED, "there is no robot 'other'"),
+        (("replay", tmp_path / "no.mcap"), REFUSED, "there is no such file or folder"),
+        (("replay", run_file, "--film", tmp_path / "x.avi"), USAGE, "a film is written to"),
+        (("replay", run_file, "--film", tmp_path / "x.gif", "--fps", 0), USAGE, "fps is 0.0"),
+        (("replay", run_file, "--film", tmp_path / "x.gif", "--fps", "nan"), USAGE, "fps is nan"),
+        (("replay", run_file, "--address", "no address"), USAGE, "address"),
+    ):
+        assert rbdyn(*words) == status, words
+        said = capsys.readouterr().err
+        assert told in said, words
+        assert said.startswith(f"rbdyn {words[0]}: ")
+        assert said.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_film_shows_every_moment_once(run_file, tmp_path, monkeypatch, capsys):
+    from PIL import Image
+
+    path = tmp_path / "run.gif"
+    words = ("--fps", 20, "--from", 0.1, "--to", 0.4)
+    assert rbdyn("replay", run_file, "--film", path, *words) == DONE
+    assert capsys.readouterr().out == f"{path}\n"
+    with Image.open(path) as film:
+        assert film.n_frames == 7  # 0.3 s, both ends
+        assert film.info["duration"] == 50
+    shown = []
+    monkeypatch.setattr(
+        "rbdyn_ros.view.pictures.run_film.animate",
+        lambda _m, qpos, _path, fps: shown.append((qpos, fps)),
+    )
+    from rbdyn_ros.recording.reader import read_run
+
+    run = read_run(run_file)
+    film_run(run, tmp_path / "x.mp4", 30.0)
+    qpos, fps = shown[0]
+    assert fps == 30.0
+    places = [int(np.flatnonzero((run.qpos == row).all(axis=1))[0]) for row in qpos]
+    assert np.allclose(run.time[places], np.arange(len(qpos)) / 30.0, atol=1.01e-3)
