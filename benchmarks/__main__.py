@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import platform
-from pathlib import Path
+
+from rbdyn_ros.machine import machine
 
 BENCHMARKS = {
     "engine": "one robot from Python, against MuJoCo and Pinocchio in turns",
@@ -17,10 +17,11 @@ BENCHMARKS = {
     "node": "the simulator node at 1 kHz: lateness, real-time factor, load, latency",
     "fleet": "several robots in one process, each at 1 kHz: how many it holds",
     "arm": "a controlled arm over DDS, two processes: drift, pushes, tracking, latencies",
+    "view": "the simulator node without a view, with one, and with a browser that shows it",
     "soak": "ten minutes of the node: states that are missing, memory, lateness as a picture",
 }
 #: These run only if they are named.
-LONG = ("arm", "soak")
+LONG = ("arm", "view", "soak")
 
 
 def main() -> None:
@@ -39,17 +40,10 @@ def main() -> None:
     unknown = set(names) - set(BENCHMARKS)
     if unknown:
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
-    print(f"{_processor()}, Python {platform.python_version()}")
+    print(machine())
     for name in names:
         print(f"\n## {name}: {BENCHMARKS[name]}\n")
         importlib.import_module(f"benchmarks.{name}").main()
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return f"{models[0]}, {len(models)} cores" if models else platform.processor()
 
 
 main()

@@ -114,9 +114,13 @@ def node(seconds: float, *, busy: bool) -> Turn:
 
 
 class Controller:
-    """Sends a torque, waits for the state that holds it, and so on; counts what arrives."""
+    """Sends a torque, waits for the state that holds it, and so on; counts what arrives.
 
-    def __init__(self) -> None:
+    Args:
+        joint: that gets the torques, the first of joint_states.
+    """
+
+    def __init__(self, joint: str = "shoulder_yaw") -> None:
         import rclpy
         from rclpy.experimental.events_executor import EventsExecutor
         from rosgraph_msgs.msg import Clock
@@ -124,6 +128,7 @@ class Controller:
         from tf2_msgs.msg import TFMessage
 
         rclpy.init()
+        self._joint = joint
         self.latencies: list[float] = []
         self._waiting: list[tuple[float, float]] = []
         self._counts = np.zeros(3, np.int64)
@@ -158,7 +163,7 @@ class Controller:
                 time.sleep(0.005 * rng.random())  # at no fixed place within the node's period
                 effort = float(sent % 97) / 97.0
                 self._waiting.append((effort, time.perf_counter()))
-                self._publisher.publish(self._message(name=["shoulder_yaw"], effort=[effort]))
+                self._publisher.publish(self._message(name=[self._joint], effort=[effort]))
             self._executor.spin_once(timeout_sec=0.05)
         spent = time.monotonic() - began
         return (process.cpu_seconds() - before) / spent, (self._counts / spent).tolist()

@@ -15,7 +15,7 @@ from typing import Any
 #: By node: how a user starts it, and what it says of each robot then.
 _NODES = {
     "simulator": (
-        "import sys; sys.argv[1:1] = ['sim']; from rbdyn_ros.cli import main; main()",
+        "import sys; sys.argv[1:1] = ['sim', '--no-view']; from rbdyn_ros.cli import main; main()",
         "simulating '",
     ),
     "arm_controller": (

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import mujoco
 import pinocchio
+
+from rbdyn_ros import peers
 
 ROBOTS = {
     "UR5": "ur_description/urdf/ur5_robot.urdf",
@@ -28,16 +29,4 @@ def folder() -> Path:
 
 def mujoco_model(path: Path) -> mujoco.MjModel:
     """Load a URDF as MuJoCo runs it fastest: fixed links fused, no contact, no constraint."""
-    tree = ET.parse(path)
-    for link in tree.getroot().iter("link"):
-        for tag in ("visual", "collision"):
-            for element in link.findall(tag):
-                link.remove(element)
-    extension = ET.SubElement(tree.getroot(), "mujoco")
-    ET.SubElement(extension, "compiler", fusestatic="true", balanceinertia="true")
-    model = mujoco.MjModel.from_xml_string(ET.tostring(tree.getroot(), encoding="unicode"))
-    off = mujoco.mjtDisableBit
-    model.opt.disableflags |= off.mjDSBL_CONTACT | off.mjDSBL_CONSTRAINT
-    model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
-    model.opt.timestep = 0.001
-    return model
+    return peers.mujoco_model(path.read_text())

@@ -15,7 +15,8 @@ import pinocchio as pin
 
 import rbdyn_ros as rb
 from benchmarks.robots import ROBOTS, path_of
-from benchmarks.turns import Job, in_turns, row
+from benchmarks.turns import row
+from rbdyn_ros.measure import in_turns, repeated
 
 Call = Callable[[], object]
 
@@ -24,7 +25,9 @@ def main() -> None:
     print("| | us | pin, us | ratio |\n|---|---|---|---|")
     for robot in ROBOTS:
         for label, (ours, theirs) in _pairs(robot).items():
-            print(row(f"{robot}: {label}", *in_turns((_job(ours), _job(theirs)))), flush=True)
+            print(
+                row(f"{robot}: {label}", *in_turns((repeated(ours), repeated(theirs)))), flush=True
+            )
 
 
 def _pairs(robot: str) -> dict[str, tuple[Call, Call]]:
@@ -179,11 +182,3 @@ def _derivatives(
             lambda: pin.computeABADerivatives(model, data, q, v, v),
         ),
     }
-
-
-def _job(call: Call) -> Job:
-    def job(n: int) -> None:
-        for _ in range(n):
-            call()
-
-    return job

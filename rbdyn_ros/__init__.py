@@ -75,6 +75,8 @@ from rbdyn_ros.model.data import Data as Data
 from rbdyn_ros.model.joints import JointType as JointType
 from rbdyn_ros.model.model import Model as Model
 from rbdyn_ros.payload import with_payload as with_payload
+from rbdyn_ros.recording.reader import read_run as read_run
+from rbdyn_ros.recording.recorder import Recorder as Recorder
 from rbdyn_ros.report.describe import describe as describe
 from rbdyn_ros.storage import save as save
 from rbdyn_ros.toolbox.derivatives import forward_derivatives as forward_derivatives
@@ -106,7 +108,8 @@ from rbdyn_ros.toolbox.terms import coriolis_term as coriolis_term
 from rbdyn_ros.toolbox.terms import gravity_term as gravity_term
 from rbdyn_ros.toolbox.terms import kinetic_energy as kinetic_energy
 from rbdyn_ros.toolbox.terms import potential_energy as potential_energy
-from rbdyn_ros.view.animation import animate as animate
-from rbdyn_ros.view.connectivity import draw_connectivity as draw_connectivity
+from rbdyn_ros.view.pictures.animation import animate as animate
+from rbdyn_ros.view.pictures.connectivity import draw_connectivity as draw_connectivity
+from rbdyn_ros.view.web.opened import open_view as open_view
 
 __version__ = "0.1.0"

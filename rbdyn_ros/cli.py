@@ -1,196 +1,163 @@
-"""The command `rbdyn`: one subcommand, one small function."""
+"""The command `rbdyn`: the table of its subcommands, each in a file of `commands`."""
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import os
-import runpy
-import signal
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import INTERRUPTED
+from rbdyn_ros import __version__
+from rbdyn_ros.commands.bench import add_bench
+from rbdyn_ros.commands.check import add_check
+from rbdyn_ros.commands.common import DONE, INTERRUPTED, REFUSED, ROS_ARGS
+from rbdyn_ros.commands.completion import add_completion
 from rbdyn_ros.commands.excite import add_excite
 from rbdyn_ros.commands.identify import add_identify
+from rbdyn_ros.commands.info import add_info
+from rbdyn_ros.commands.parser import Parser
+from rbdyn_ros.commands.plot import add_plot
+from rbdyn_ros.commands.replay import add_replay
+from rbdyn_ros.commands.sim import add_sim
+from rbdyn_ros.commands.view import add_view
+from rbdyn_ros.errors import did_you_mean, quoted
 
 if TYPE_CHECKING:
-    from rbdyn_ros.model.model import Model
+    from rbdyn_ros.commands.common import Commands
 
-ROS_ARGS = "--ros-args"
+#: What `rbdyn` lists, in groups.
+GROUPS: dict[str, tuple[Callable[[Commands], None], ...]] = {
+    "A robot's file": (add_check, add_view),
+    "A simulated robot": (add_sim,),
+    "A recording": (add_plot, add_replay),
+    "A real arm": (add_excite, add_identify),
+    "This machine": (add_bench, add_info, add_completion),
+}
+
+EXAMPLES = """\
+Examples:
+  rbdyn check robot.urdf                         what is in a file, and what is wrong with it
+  rbdyn view robot.urdf                          look at it in the browser
+  rbdyn sim robot.urdf                           simulate it behind ROS 2 topics
+  rbdyn sim --contact --ros-args -p tf_rate:=10  a bundled arm, with parameters of the node
+  rbdyn sim robot.urdf --record run.mcap         keep what it does
+  rbdyn replay run.mcap                          play that in the browser
+  rbdyn bench robot.urdf                         how long its dynamics take on this machine
+
+rbdyn COMMAND --help says more. Exit status: 0 done, 1 refused, 2 the words of the command or this
+environment will not do, 130 ended by Ctrl-C (0 where that is the end: sim, view, replay).
+"""
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Entry point of `rbdyn`."""
+    """Entry point of `rbdyn`.
+
+    Args:
+        args: words of the command; None: those of this process, which is then the command's own:
+            its signals and its terminal are minded too.
+    """
+    if args is None:
+        _mind_process()
     words = list(sys.argv[1:] if args is None else args)
     try:
-        sys.exit(_run(words))
+        status = _run(words, own_process=args is None)
+        sys.stdout.flush()
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        status = INTERRUPTED
+    except BrokenPipeError:  # who read what we print is gone, as `head` is after its lines
+        status = REFUSED
+        _let_go_of_stdout()
+    sys.exit(status)
 
 
-def _run(words: list[str]) -> int:
+def _mind_process() -> None:
+    from rbdyn_ros.commands.interrupts import end_at_once, guard_compiling, is_ignored
+
+    if not is_ignored():
+        end_at_once()
+    guard_compiling()
+    if sys.stderr is not None and sys.stderr.isatty():
+        from rbdyn_ros.progress import show_compiling
+
+        show_compiling()
+
+
+def _let_go_of_stdout() -> None:
+    """Let what Python still has for stdout go nowhere: it would complain at the end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run(words: list[str], own_process: bool) -> int:
     """Run a subcommand and return its exit status."""
     # what follows --ros-args is ROS's to understand
     cut = words.index(ROS_ARGS) if ROS_ARGS in words else len(words)
-    parser = argparse.ArgumentParser(prog="rbdyn", description="Rigid-body dynamics for ROS 2.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_sim(commands)
-    _add_check(commands)
-    add_excite(commands)
-    add_identify(commands)
+    parser, commands = make_parser()
+    if not words:
+        parser.print_help()
+        return DONE
+    _demand_command(parser, commands.choices, words[:cut])
+    if words[cut:] and words[0] != "sim":
+        parser.error(f"{ROS_ARGS} and what follows is for rbdyn sim")
     options = parser.parse_args(words[:cut])
     options.ros_args = words[cut:]
+    if own_process:
+        from rbdyn_ros.commands.interrupts import end_by_exception, is_ignored
+
+        if not is_ignored():
+            end_by_exception()
     status: int = options.run(options)
     return status
 
 
-def _add_import(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--import",
-        dest="imports",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="run this Python file before: it registers joint types and motions that the robot "
-        "uses; may be given again",
-    )
+def make_parser() -> tuple[Parser, Commands]:
+    """Return the parser of `rbdyn`, and its subcommands."""
+    parser = _Root(prog="rbdyn")
+    parser.add_argument("--version", action="version", version=f"rbdyn {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    parser.commands = commands
+    for group in GROUPS.values():
+        for add in group:
+            add(commands)
+    for name, sentence in parser.sentences().items():
+        command = commands.choices[name]
+        command.description = command.description or f"{sentence[:1].upper()}{sentence[1:]}."
+        command.set_defaults(root=parser)
+    return parser, commands
 
 
-def _run_imports(paths: Sequence[Path]) -> None:
-    """Run files of the user; what they raise is theirs to read."""
-    for path in paths:
-        if not path.is_file():
-            sys.exit(f"rbdyn --import: there is no file '{path}'")
-        runpy.run_path(str(path))
+def _demand_command(parser: Parser, known: dict[str, Parser], words: list[str]) -> None:
+    """End if the words begin with no command, or have an option that it has not."""
+    name = words[0] if words else ""
+    if name in known:
+        known[name].demand_options(words[1:])
+    elif name.startswith("-"):
+        parser.demand_options(words[:1])
+    else:
+        there = ", ".join(known)
+        wrong = f"there is no command {quoted(name)}{did_you_mean(name, known)}"
+        parser.error(f"{wrong}; there are {there}")
 
 
-def _add_sim(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    sim = commands.add_parser(
-        "sim",
-        help="simulate a robot behind ROS 2 topics",
-        epilog=f"Parameters of the node follow {ROS_ARGS}: {ROS_ARGS} -p on_timeout:=hold",
-    )
-    sim.add_argument(
-        "file",
-        nargs="?",
-        type=Path,
-        help="a .urdf, .xacro or mechanism .yaml file; without it the one the parameters name, or "
-        "a bundled arm",
-    )
-    _add_import(sim)
-    sim.add_argument(
-        "--no-view",
-        action="store_true",
-        help="do not start the viewer; takes effect with the viewer, which is not there yet",
-    )
-    _add_contact(sim)
-    sim.set_defaults(run=_sim)
+class _Root(Parser):
+    """The parser of `rbdyn` itself: its help lists the commands in groups."""
 
+    commands: Commands
 
-def _add_contact(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--contact",
-        action="store_true",
-        help="let the <collision> elements of links touch, and put a floor at height 0 where the "
-        "robot's file names no obstacle",
-    )
+    def sentences(self) -> dict[str, str]:
+        """Return what each command does, by its name."""
+        actions = self.commands._get_subactions()  # noqa: SLF001 - argparse keeps it nowhere else
+        return {action.dest: str(action.help) for action in actions}
 
-
-def _sim(options: argparse.Namespace) -> int:
-    # until the simulator has its own way to end nothing is open, so Ctrl-C may end it at once;
-    # an exception would get lost in one of the many imports
-    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
-    _run_imports(options.imports)
-    try:
-        from rbdyn_ros.ros import simulator
-    except ModuleNotFoundError as error:
-        print(
-            f"rbdyn sim: {error}. Source a ROS 2 installation, or use `make sim`, which installs "
-            "ROS 2 from PyPI.",
-            file=sys.stderr,
-        )
-        return 2
-    from rbdyn_ros.assets import bundled_robot
-
-    words = [sys.argv[0], *options.ros_args]
-    if options.contact:
-        words += [ROS_ARGS, "-p", "contact:=true"]
-    return simulator.run(words, options.file, bundled_robot("seven_dof_arm"))
-
-
-def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    check = commands.add_parser(
-        "check",
-        help="read a robot and say what is in it and what is wrong with it",
-        epilog="Exit status: 0 if the robot loads, 1 if it is refused, 2 if --graph cannot be "
-        "drawn.",
-    )
-    check.add_argument("file", type=Path, help="a .urdf, .xacro or mechanism .yaml file")
-    _add_import(check)
-    check.add_argument("--json", action="store_true", help="print JSON")
-    check.add_argument(
-        "--graph",
-        type=Path,
-        metavar="PICTURE",
-        help="draw bodies and joints to a .svg, .png or .pdf file",
-    )
-    check.add_argument(
-        "--repair",
-        action="store_true",
-        help="repair what would be refused where that is possible, each repair a warning",
-    )
-    check.add_argument(
-        "--floating-base", action="store_true", help="let the root link move freely"
-    )
-    _add_contact(check)
-    check.add_argument(
-        "--package-dir",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="DIR",
-        help="a folder with packages, for xacro files and meshes; may be given again",
-    )
-    check.set_defaults(run=_check)
-
-
-def _check(options: argparse.Namespace) -> int:
-    from rbdyn_ros.description.source import read
-    from rbdyn_ros.errors import RbdynError
-    from rbdyn_ros.load import complete
-    from rbdyn_ros.report import refusal_json, report
-
-    _run_imports(options.imports)
-    strict = not options.repair
-    try:
-        description = read(
-            options.file,
-            strict=strict,
-            package_dirs=options.package_dir,
-            contact=options.contact,
-        )
-        model = complete(description, options.floating_base, strict)
-    except RbdynError as error:
-        if options.json:
-            print(refusal_json(error))
-        else:
-            print(f"rbdyn check: {error}", file=sys.stderr)
-        return 1
-    found = report(description, model)
-    print(found.to_json() if options.json else found)
-    return 0 if options.graph is None else _draw(model, options.graph)
-
-
-def _draw(model: Model, path: Path) -> int:
-    from rbdyn_ros.errors import ParameterError
-    from rbdyn_ros.view.connectivity import draw_connectivity
-
-    try:
-        draw_connectivity(model, path)
-    except ParameterError as error:
-        print(f"rbdyn check --graph: {error}", file=sys.stderr)
-        return 2
-    return 0
+    def format_help(self) -> str:
+        """Return the help."""
+        sentences = iter(self.sentences().items())
+        lines = ["usage: rbdyn COMMAND ...", "", "Rigid-body dynamics of robots, with ROS 2.", ""]
+        for title, group in GROUPS.items():
+            lines.append(f"{title}:")
+            for _ in group:
+                name, sentence = next(sentences)
+                lines.append(f"  {name:<12}{sentence}")
+            lines.append("")
+        return "\n".join([*lines, "Options: -h, --help, --version", "", EXAMPLES])

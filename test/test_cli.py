@@ -1,4 +1,4 @@
-"""The command `rbdyn`, started as a user starts it."""
+"""The command `rbdyn check`, in this process; where a process of its own matters, in one."""
 
 import json
 import subprocess
@@ -6,7 +6,10 @@ import sys
 import time
 
 import pytest
+from support.commands import run as _rbdyn
+from support.commands import run_process
 
+import rbdyn_ros as rb
 from rbdyn_ros.assets import bundled_robot
 
 ARM = str(bundled_robot("seven_dof_arm"))
@@ -15,13 +18,8 @@ BROKEN = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value
 <joint name="j" type="revolute"><parent link="a"/><child link="bb"/></joint></robot>"""
 
 
-def _rbdyn(*words):
-    command = [sys.executable, "-c", "from rbdyn_ros.cli import main; main()", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-
 def test_check_prints_the_audit():
-    told = _rbdyn("check", ARM)
+    told = run_process("check", ARM)
     assert told.returncode == 0, told.stderr
     assert "robot 'seven_dof_arm'" in told.stdout
     assert "nq 7, nv 7" in told.stdout
@@ -87,19 +85,11 @@ def test_repair_says_what_it_repaired(tmp_path):
     assert "repaired with an armature of 1e-06" in repaired.stdout
 
 
-def test_a_typo_is_answered_with_what_there_is():
-    told = _rbdyn("chekc", ARM)
-    assert told.returncode == 2
-    assert "invalid choice: 'chekc'" in told.stderr
-    assert "sim" in told.stderr
-    assert "check" in told.stderr
-
-
-def test_missing_file():
-    told = _rbdyn("check", "no_such_robot.urdf")
+def test_missing_file_is_answered_with_the_nearest():
+    told = _rbdyn("check", ARM.replace("seven", "sevn"))
     assert told.returncode == 1
-    assert "no_such_robot.urdf" in told.stderr
-    assert "Traceback" not in told.stderr
+    assert "sevn_dof_arm.urdf' (did you mean 'seven_dof_arm.urdf'?)" in told.stderr
+    assert told.stderr.count("\n") == 1
 
 
 def test_nothing_is_said_twice(tmp_path):
@@ -223,12 +213,41 @@ def test_import_registers_what_a_mechanism_uses(tmp_path):
         "rbdyn_mechanism: 1\nbase: floor\nlinks: {car: {mass: 1, inertia: [1, 1, 1, 0, 0, 0]}}\n"
         "joints: {rail: {type: lift, parent: floor, child: car}}\n"
     )
-    told = _rbdyn("check", str(mechanism), "--import", str(joints))
+    told = run_process("check", str(mechanism), "--import", str(joints))
     assert told.returncode == 0, told.stderr
     assert "1 car <- rail (lift)" in told.stdout
-    refused = _rbdyn("check", str(mechanism))
+    refused = run_process("check", str(mechanism))
     assert refused.returncode == 1
     assert "line 4: joint 'rail': the type 'lift' is unknown" in refused.stderr
-    missing = _rbdyn("check", str(mechanism), "--import", str(tmp_path / "none.py"))
+    missing = run_process("check", str(mechanism), "--import", str(tmp_path / "joint.py"))
     assert missing.returncode == 1
-    assert missing.stderr == f"rbdyn --import: there is no file '{tmp_path}/none.py'\n"
+    assert missing.stderr == (
+        f"rbdyn --import: there is no file '{tmp_path}/joint.py' (did you mean 'joints.py'?)\n"
+    )
+
+
+# a kept Model
+
+
+def test_check_reads_a_kept_model(tmp_path):
+    m, file = rb.load(ARM), tmp_path / "arm.npz"
+    rb.save(m, file)
+    told = _rbdyn("check", file)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith(f"kept Model of robot 'seven_dof_arm' ({file})\n  nq 7, nv 7\n")
+    assert m.sha256() in told.stdout
+    assert "tool_mount" in told.stdout
+    found = json.loads(_rbdyn("check", file, "--json").stdout)
+    assert (found["ok"], found["nv"], found["sha256"]) == (True, 7, m.sha256())
+    refused = _rbdyn("check", file, "--floating-base")
+    assert refused.returncode == 1
+    assert "a kept Model is loaded as it was saved" in refused.stderr
+    file.write_bytes(b"PK")
+    assert json.loads(_rbdyn("check", file, "--json").stdout)["ok"] is False
+
+
+def test_a_recording_that_is_not_there_is_answered_with_the_nearest(tmp_path):
+    (tmp_path / "motion.csv").touch()
+    told = _rbdyn("identify", ARM, tmp_path / "moton.csv")
+    assert told.returncode == 1
+    assert told.stderr.endswith("no such file or folder (did you mean 'motion.csv'?)\n")

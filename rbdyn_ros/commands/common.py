@@ -3,34 +3,53 @@
 from __future__ import annotations
 
 import argparse
+import runpy
 import sys
 import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.errors import did_you_mean
+
 if TYPE_CHECKING:
+    from rbdyn_ros.commands.parser import Parser
     from rbdyn_ros.model.model import Model
 
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - no other name
+    Commands = argparse._SubParsersAction[Parser]  # noqa: SLF001 - it has no other name
 
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+#: What follows it in a command is for ROS 2 to understand.
+ROS_ARGS = "--ros-args"
 
 #: Of gravity [m/s^2], as the nodes have it; and of angles [rad].
 LARGEST_GRAVITY, LARGEST_ANGLE = 1e4, 6.2832
 
 
+@dataclass(frozen=True, slots=True)
+class FileOf:
+    """The type of an argument that is the path of a file with one of these suffixes.
+
+    Only the completion of shells looks at them: what a file is, its reader says.
+    """
+
+    suffixes: tuple[str, ...]
+
+    def __call__(self, text: str) -> Path:
+        return file_path(text)
+
+
+ROBOT_FILE = FileOf((".urdf", ".xacro", ".yaml", ".yml"))
+PICTURE_FILE = FileOf((".svg", ".png", ".pdf"))
+RECORDING_FILE = FileOf((".mcap", ".db3", ".csv"))
+
+
 def add_robot(command: argparse.ArgumentParser) -> None:
     """Add the robot, and how it stands, to the arguments of a command."""
-    command.add_argument("robot", type=file_path, help="a .urdf or .xacro file")
-    command.add_argument(
-        "--package-dir",
-        action="append",
-        default=[],
-        type=file_path,
-        metavar="DIR",
-        help="for xacro",
-    )
+    command.add_argument("robot", type=ROBOT_FILE, help="a .urdf, .xacro or mechanism .yaml file")
+    add_package_dirs(command)
     command.add_argument(
         "--mounting",
         nargs=3,
@@ -49,11 +68,75 @@ def add_robot(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_package_dirs(command: argparse.ArgumentParser) -> None:
+    """Add `--package-dir` to the arguments of a command, as `options.package_dir`."""
+    command.add_argument(
+        "--package-dir",
+        action="append",
+        default=[],
+        type=folder_path,
+        metavar="DIR",
+        help="a folder with packages, for xacro files and meshes; may be given again",
+    )
+
+
+def add_import(command: argparse.ArgumentParser) -> None:
+    """Add `--import` to the arguments of a command, as `options.imports` for run_imports."""
+    command.add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        type=FileOf((".py",)),
+        metavar="FILE",
+        help="run this Python file before: it registers joint types and motions that the robot "
+        "uses; may be given again",
+    )
+
+
+def run_imports(paths: Sequence[Path]) -> None:
+    """Run files of the user; what they raise is theirs to read."""
+    for path in paths:
+        if not path.is_file():
+            sys.exit(f"rbdyn --import: there is no file '{path}'{nearest_file(path)}")
+        runpy.run_path(str(path))
+
+
+def add_contact(command: argparse.ArgumentParser) -> None:
+    """Add `--contact` to the arguments of a command."""
+    command.add_argument(
+        "--contact",
+        action="store_true",
+        help="let the <collision> elements of links touch, and put a floor at height 0 where the "
+        "robot's file names no obstacle",
+    )
+
+
+def add_floating_base(command: argparse.ArgumentParser) -> None:
+    """Add `--floating-base` to the arguments of a command."""
+    command.add_argument(
+        "--floating-base", action="store_true", help="let the root link move freely"
+    )
+
+
 def file_path(text: str) -> Path:
     """Return the path that a word of a command names; nothing is no path."""
     if not text.strip():
         raise argparse.ArgumentTypeError("an empty word is no path")
     return Path(text)
+
+
+def folder_path(text: str) -> Path:
+    """Return the path of a folder that a word of a command names."""
+    return file_path(text)
+
+
+def nearest_file(path: Path) -> str:
+    """Return `` (did you mean 'x'?)`` for the file most like one that is not there, or nothing."""
+    try:
+        return did_you_mean(path.name, [other.name for other in path.parent.iterdir()])
+    except (OSError, ValueError):
+        return ""
 
 
 def demand_writable(path: Path, what: str, suffixes: Collection[str]) -> None:
@@ -112,16 +195,7 @@ def _demand_folders(folders: list[Path]) -> None:
             wrong("--package-dir", str(folder), "a folder that exists")
 
 
-def said(command: str, error: Exception, status: int) -> int:
-    """Print an error and return the exit status that belongs to it."""
+def said(command: str, error: object, status: int) -> int:
+    """Print an error, or a sentence, and return the exit status that belongs to it."""
     print(f"rbdyn {command}: {error}", file=sys.stderr)
     return status
-
-
-def progress() -> Callable[[str], None] | None:
-    """Return what tells a person that work goes on; None where nobody watches."""
-    return _tell if sys.stderr.isatty() else None
-
-
-def _tell(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)

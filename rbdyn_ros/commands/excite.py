@@ -10,11 +10,10 @@ from rbdyn_ros.commands.common import (
     DONE,
     REFUSED,
     USAGE,
+    FileOf,
     add_robot,
     demand_writable,
-    file_path,
     load_robot,
-    progress,
     said,
 )
 
@@ -28,7 +27,6 @@ def add_excite(commands: Commands) -> None:
     command = commands.add_parser(
         "excite",
         help="make a motion from which the dynamics of an arm can be identified",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="Example:\n"
         "  rbdyn excite arm.urdf -o motion.csv --reach 0.8 --centre 0 -1 1 0 1 0\n\n"
         "Collisions are not checked: watch the motion in the simulator before an arm makes it.\n"
@@ -37,7 +35,12 @@ def add_excite(commands: Commands) -> None:
     )
     add_robot(command)
     command.add_argument(
-        "-o", "--output", type=file_path, required=True, metavar="FILE.csv", help="the motion"
+        "-o",
+        "--output",
+        type=FileOf((".csv",)),
+        required=True,
+        metavar="FILE.csv",
+        help="the motion",
     )
     command.add_argument("--joints", nargs="+", metavar="NAME", help="that move (all)")
     for flag, kind, default, text in (
@@ -74,6 +77,8 @@ def add_excite(commands: Commands) -> None:
 def _excite(options: argparse.Namespace) -> int:
     from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.identification.excitation import demand_rate, demand_telling, excite
+    from rbdyn_ros.identification.search import ROUNDS
+    from rbdyn_ros.progress import rounds
 
     try:
         demand_writable(options.output, "a motion", (".csv",))
@@ -82,20 +87,22 @@ def _excite(options: argparse.Namespace) -> int:
     try:
         demand_rate(options.rate, options.duration, options.harmonics)
         m, _ = load_robot(options)
-        motion = excite(
-            m,
-            options.joints,
-            duration=options.duration,
-            harmonics=options.harmonics,
-            velocity_share=options.velocity_share,
-            acceleration_limits=_one_or_many(options.acceleration_limits),
-            position_inset=_one_or_many(options.position_inset),
-            seed=options.seed,
-            centre=options.centre,
-            reach=_one_or_many(options.reach),
-            effort_share=options.effort_share,
-            progress=progress(),
-        )
+        # the search tells of the random motions that it begins with, then of every round
+        with rounds("looking for a motion", ROUNDS + 1) as tell:
+            motion = excite(
+                m,
+                options.joints,
+                duration=options.duration,
+                harmonics=options.harmonics,
+                velocity_share=options.velocity_share,
+                acceleration_limits=_one_or_many(options.acceleration_limits),
+                position_inset=_one_or_many(options.position_inset),
+                seed=options.seed,
+                centre=options.centre,
+                reach=_one_or_many(options.reach),
+                effort_share=options.effort_share,
+                progress=tell,
+            )
         demand_telling(motion)
     except RbdynError as error:
         return said("excite", error, REFUSED)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
     DONE,
+    PICTURE_FILE,
+    RECORDING_FILE,
     REFUSED,
     USAGE,
+    FileOf,
     add_robot,
     demand_writable,
-    file_path,
     load_robot,
-    progress,
     said,
 )
 from rbdyn_ros.commands.recorded import recorded
@@ -34,7 +35,6 @@ def add_identify(commands: Commands) -> None:
     command = commands.add_parser(
         "identify",
         help="identify inertia, friction or a payload of an arm from a recorded motion",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="Examples:\n"
         "  rbdyn identify arm.urdf recording/ --validate other.csv --patch identified.urdf\n"
         "  rbdyn identify identified.urdf with_tool.mcap --payload tool0\n\n"
@@ -44,25 +44,25 @@ def add_identify(commands: Commands) -> None:
     add_robot(command)
     command.add_argument(
         "recording",
-        type=file_path,
+        type=RECORDING_FILE,
         help="a rosbag2 folder, a .mcap or a .csv file of joint states",
     )
     command.add_argument(
         "--validate",
-        type=file_path,
+        type=RECORDING_FILE,
         metavar="RECORDING",
         help="another one, to test the result with",
     )
     command.add_argument(
         "--patch",
-        type=file_path,
+        type=FileOf((".urdf",)),
         metavar="OUT.urdf",
         help="write the URDF with what was identified",
     )
     command.add_argument("--json", action="store_true", help="print JSON")
     command.add_argument(
         "--figure",
-        type=file_path,
+        type=PICTURE_FILE,
         metavar="PICTURE",
         help="draw efforts to a .svg, .png or .pdf file",
     )
@@ -131,18 +131,22 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
     from rbdyn_ros.identification.doubts import why_no_patch
     from rbdyn_ros.identification.fit import identify
     from rbdyn_ros.identification.report import report_dict, report_text
+    from rbdyn_ros.identification.rounds import ROUNDS
+    from rbdyn_ros.progress import rounds
 
     rest, motion = recorded(m, options, options.recording)
     other = None if options.validate is None else recorded(m, options, options.validate)
-    found = identify(
-        m,
-        motion,
-        rest=rest,
-        friction=None if options.friction else Friction.of_model(m),
-        offset=options.offset,
-        armature=options.armature,
-        progress=progress(),
-    )
+    # it tells what the motion is, then of every round; three or four rounds are usual
+    with rounds("identifying", ROUNDS + 1) as tell:
+        found = identify(
+            m,
+            motion,
+            rest=rest,
+            friction=None if options.friction else Friction.of_model(m),
+            offset=options.offset,
+            armature=options.armature,
+            progress=tell,
+        )
     checked = None if other is None else _checked(found, *other)
     if options.json:
         print(json.dumps(report_dict(found, checked), indent=2, allow_nan=False))

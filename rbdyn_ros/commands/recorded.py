@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from rbdyn_ros.commands.common import nearest_file
+from rbdyn_ros.errors import ParameterError
 
 if TYPE_CHECKING:
     from rbdyn_ros.identification.motion import Array, Motion
@@ -31,7 +35,12 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
     dofs = dofs_of_joints(m, options.joints)
     names = [dof_names(m)[k] for k in dofs]
     others = [name for name in dof_names(m) if name not in names]
-    samples = read_recording(path, names, options.topic, options.effort_topic, others)
+    try:
+        samples = read_recording(path, names, options.topic, options.effort_topic, others)
+    except ParameterError as error:
+        if error.code == "no-recording":
+            raise _not_there(error, path) from error
+        raise
     samples = plausible(m, samples)
     rest = at_rest(m, samples)
     said = doubts(samples)
@@ -42,6 +51,13 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
         print(f"rbdyn identify: {path}: {sentence}", file=sys.stderr)
     limits = m.jnt_effort[m.dof_jntid[dofs]]
     return rest, to_motion(samples, options.cutoff, effort_limits=limits)
+
+
+def _not_there(error: ParameterError, path: Path) -> ParameterError:
+    """Return the error of a recording that is not there, with the nearest that is."""
+    finding = error.findings[0]
+    text = f"{finding.message}{nearest_file(path)}"
+    return ParameterError(replace(finding, message=text), error.source)
 
 
 def _few(names: list[str]) -> str:

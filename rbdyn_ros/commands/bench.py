@@ -1,0 +1,204 @@
+"""The command `rbdyn bench`: how long a robot's dynamics take on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rbdyn_ros.commands.common import (
+    DONE,
+    REFUSED,
+    ROBOT_FILE,
+    USAGE,
+    FileOf,
+    add_contact,
+    add_floating_base,
+    add_import,
+    add_package_dirs,
+    run_imports,
+    said,
+)
+
+if TYPE_CHECKING:
+    from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.model.model import Model
+    from rbdyn_ros.peers import Peer
+
+LONGEST = 3600.0  # [s]
+EPILOG = """\
+Examples:
+  rbdyn bench                            a bundled arm
+  rbdyn bench robot.urdf --floating-base
+  rbdyn bench robot.urdf --seconds 20 --json > bench.json
+
+MuJoCo and Pinocchio are timed beside us where they are installed and take the robot, in turns in
+one process. Everything begins at rest at the robot's first position.
+Exit status: 0 if it was timed, 1 if the robot is refused, 2 if nothing is compiled here."""
+
+
+def add_bench(commands: Commands) -> None:
+    """Add `bench` to the subcommands of `rbdyn`."""
+    command = commands.add_parser(
+        "bench",
+        help="time a robot's dynamics on this machine, beside MuJoCo and Pinocchio",
+        epilog=EPILOG,
+    )
+    command.add_argument(
+        "robot",
+        nargs="?",
+        type=FileOf((*ROBOT_FILE.suffixes, ".npz")),
+        help="a .urdf, .xacro or mechanism .yaml file, or a kept Model (.npz); without it a "
+        "bundled arm",
+    )
+    command.add_argument(
+        "--seconds", type=_seconds, default=5.0, help="that are measured, about (%(default)s)"
+    )
+    command.add_argument("--json", action="store_true", help="print JSON")
+    add_floating_base(command)
+    add_contact(command)
+    add_package_dirs(command)
+    add_import(command)
+    command.set_defaults(run=_bench)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 < seconds <= LONGEST:
+        raise argparse.ArgumentTypeError(f"it is '{text[:20]}', allowed is up to {LONGEST:g} s")
+    return seconds
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from rbdyn_ros.engine.jit import DISABLED
+    from rbdyn_ros.errors import RbdynError
+    from rbdyn_ros.measure import our_jobs
+    from rbdyn_ros.peers import peers
+
+    if DISABLED:
+        text = "NUMBA_DISABLE_JIT is set: nothing is compiled, so there is nothing to time"
+        return said("bench", text, USAGE)
+    run_imports(options.imports)
+    try:
+        m, urdf, refusal = _robot(options)
+    except RbdynError as error:
+        return said("bench", error, REFUSED)
+    others = peers(urdf, options.floating_base, m.opt.timestep, refusal)
+    rows = _timed(our_jobs(m), others, options.seconds)
+    found = _found(m, others, rows)
+    print(json.dumps(found, indent=2, allow_nan=False) if options.json else bench_text(found))
+    return DONE
+
+
+def _robot(options: argparse.Namespace) -> tuple[Model, str, str]:
+    """Return the robot, its URDF, and why other engines cannot have it (or nothing)."""
+    from rbdyn_ros.assets import bundled_robot
+    from rbdyn_ros.description.source import URDF_SUFFIXES
+    from rbdyn_ros.description.urdf import read_file
+    from rbdyn_ros.load import complete, load
+
+    path = options.robot or bundled_robot("seven_dof_arm")
+    where = {"package_dirs": options.package_dir, "contact": options.contact}
+    if path.suffix.lower() not in URDF_SUFFIXES:
+        m = load(path, floating_base=options.floating_base, **where)
+        return m, "", "it reads URDF, and this robot is in another format"
+    described, urdf = read_file(path, **where)
+    m = complete(described, options.floating_base)
+    return m, urdf, "our robot touches a floor here, theirs would not" if options.contact else ""
+
+
+def _timed(
+    ours: dict[str, Any], others: Iterable[Peer], seconds: float
+) -> dict[str, list[list[float]]]:
+    """Return, by what is timed, the rounds of ours and of those that have it [us]."""
+    from rbdyn_ros.measure import ROUNDS, in_turns
+    from rbdyn_ros.progress import bar
+
+    jobs = {
+        name: [ours[name], *(peer.jobs[name] for peer in others if name in peer.jobs)]
+        for name in ours
+    }
+    turn = seconds / (ROUNDS * sum(map(len, jobs.values())))
+    rows = {}
+    with bar(ROUNDS * len(jobs), desc="timing", unit="round") as shown:
+        for name, row in jobs.items():
+            shown.set_postfix_str(name, refresh=False)
+            rows[name] = in_turns(row, turn, after_round=shown.update)
+    return rows
+
+
+def _found(m: Model, others: list[Peer], rows: dict[str, list[list[float]]]) -> dict[str, Any]:
+    """Return what `--json` prints."""
+    from rbdyn_ros.machine import cores, processor
+    from rbdyn_ros.measure import median_ratio
+
+    times = []
+    for name, (ours, *theirs) in rows.items():
+        having = [peer for peer in others if name in peer.jobs]
+        beside = {
+            peer.name: {
+                "call": peer.calls[name],
+                "us": statistics.median(row),
+                "ratio": median_ratio(row, ours),
+            }
+            for peer, row in zip(having, theirs, strict=True)
+        }
+        times.append({"name": name, "us": statistics.median(ours), "peers": beside})
+    return {
+        "robot": m.name,
+        "nq": m.nq,
+        "nv": m.nv,
+        "processor": processor(),
+        "cores": cores(),
+        "python": platform.python_version(),
+        "times": times,
+        "peers": [
+            {"name": peer.name, "nv": peer.nv, "refusal": peer.refusal or None} for peer in others
+        ],
+    }
+
+
+def bench_text(found: dict[str, Any]) -> str:
+    """Return what is printed for a person."""
+    there = [peer for peer in found["peers"] if not peer["refusal"]]
+    names = "".join(f"{peer['name']:>26}" for peer in there)
+    machine = f"{found['processor']}, {found['cores']} cores, Python {found['python']}"
+    lines = [
+        f"robot '{found['robot']}', nq {found['nq']}, nv {found['nv']}; {machine}",
+        "",
+        f"{'median time of a call or step':<30}{'rbdyn_ros':>12}{names}".rstrip(),
+    ]
+    for row in found["times"]:
+        cells = [_cell(row["peers"].get(peer["name"])) for peer in there]
+        lines.append(f"{row['name']:<30}{row['us']:>9.2f} us{''.join(cells)}".rstrip())
+    return "\n".join([*lines, "", *_notes(found, there)])
+
+
+def _cell(one: dict[str, Any] | None) -> str:
+    return " " * 26 if one is None else f"{one['us']:>12.2f} us  x{one['ratio']:<6.2f}".rjust(26)
+
+
+def _notes(found: dict[str, Any], there: list[dict[str, Any]]) -> list[str]:
+    notes = [_FAIR] if there else []
+    if any(peer["name"].startswith("MuJoCo") for peer in there):
+        notes.append(_MUJOCO)
+    notes += [
+        f"{peer['name']} has nv {peer['nv']}: joints that follow others are free there."
+        for peer in there
+        if peer["nv"] != found["nv"]
+    ]
+    refused = [peer for peer in found["peers"] if peer["refusal"]]
+    return notes + [f"{peer['name']} is not timed: {peer['refusal']}." for peer in refused]
+
+
+_FAIR = """\
+x is their time by ours, the median over rounds in turns: above 1 we are faster. All are called
+from Python, and that call is in their numbers as in ours; step(m, d, n) has many steps in one."""
+_MUJOCO = """\
+MuJoCo: fixed links fused, Euler, no contact, no constraint; mj_inverse makes M too."""

@@ -1,0 +1,70 @@
+"""The command `rbdyn completion`: what a shell runs to complete the words of `rbdyn`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rbdyn_ros.commands.common import DONE, USAGE, FileOf, file_path, folder_path, said
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.commands.parser import Parser
+
+SHELLS = ("bash", "zsh", "tcsh")
+EPILOG = """\
+Install it for good:
+  rbdyn completion bash > ~/.local/share/bash-completion/completions/rbdyn
+  rbdyn completion zsh > ~/.zfunc/_rbdyn            with fpath+=~/.zfunc before compinit in .zshrc
+  rbdyn completion tcsh > ~/.rbdyn.completion       with `source ~/.rbdyn.completion` in .tcshrc
+Or for this shell alone:
+  eval "$(rbdyn completion bash)"
+
+Exit status: 0; 2 if shtab, which writes the script, is not installed."""
+
+
+def add_completion(commands: Commands) -> None:
+    """Add `completion` to the subcommands of `rbdyn`."""
+    command = commands.add_parser(
+        "completion", help="print a script that completes words of rbdyn in a shell", epilog=EPILOG
+    )
+    command.add_argument("shell", choices=SHELLS, help="that is to complete them")
+    command.set_defaults(run=_completion)
+
+
+def _completion(options: argparse.Namespace) -> int:
+    try:
+        print(script(options.root, options.shell))
+    except ModuleNotFoundError as error:
+        return said("completion", error, USAGE)
+    return DONE
+
+
+def script(parser: Parser, shell: str) -> str:
+    """Return the script of a shell for all commands of a parser."""
+    import shtab
+
+    for action in _actions(parser):
+        if action.type is folder_path:
+            _complete(action, shtab.DIRECTORY)
+        elif isinstance(action.type, FileOf):
+            _complete(action, shtab.glob(*(f"*{suffix}" for suffix in action.type.suffixes)))
+        elif action.type in (Path, file_path):
+            _complete(action, shtab.FILE)
+    return str(shtab.complete(parser, shell))
+
+
+def _complete(action: Any, how: Any) -> None:
+    action.complete = how  # where shtab looks for it
+
+
+def _actions(parser: Any) -> Iterator[argparse.Action]:
+    """Yield what a parser and those of its commands understand."""
+    for action in parser._actions:  # noqa: SLF001 - argparse lists them nowhere else
+        yield action
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for command in action.choices.values():
+                yield from _actions(command)

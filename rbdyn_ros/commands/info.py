@@ -1,0 +1,108 @@
+"""The command `rbdyn info`: what there is on this machine, for a report or before a first run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from rbdyn_ros.commands.common import DONE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rbdyn_ros.commands.common import Commands
+
+#: ROS 2 need not come from PyPI and has a row of its own; the others are for developers.
+_NOT_LISTED = ("ros", "test", "docs")
+
+EPILOG = """\
+Examples:
+  rbdyn info
+  rbdyn info --json > machine.json
+
+Nothing that is missing is an error. Exit status: 0."""
+
+
+def add_info(commands: Commands) -> None:
+    """Add `info` to the subcommands of `rbdyn`."""
+    command = commands.add_parser(
+        "info",
+        help="versions, cache, extras, ROS 2 and permissions on this machine",
+        epilog=EPILOG,
+    )
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=_info)
+
+
+def _info(options: argparse.Namespace) -> int:
+    from rbdyn_ros.inventory import inventory
+
+    found = inventory()
+    print(json.dumps(found, indent=2) if options.json else info_text(found))
+    return DONE
+
+
+def info_text(found: dict[str, Any]) -> str:
+    """Return what is printed for a person."""
+    python, cores = found["python"], found["cores"]
+    libraries = (f"{name} {version or 'missing'}" for name, version in found["libraries"].items())
+    rows = [
+        ("rbdyn_ros", found["version"] or "not installed as a package"),
+        ("Python", f"{python['version']}, {python['path']}"),
+        ("libraries", ", ".join(libraries)),
+        ("system", found["platform"]),
+        ("processor", f"{found['processor']}, {cores} core{'' if cores == 1 else 's'}"),
+        *_cache_rows(found["cache"]),
+        *_extra_rows(found["extras"]),
+        *_ros_rows(found["ros"]),
+        ("messages", _listed(found["messages"], "missing")),
+        *_permission_rows(found["permissions"]),
+        ("robots", ", ".join(found["robots"]) or "none: the data files are not installed"),
+    ]
+    return "\n".join(f"{name:<14}{text}".rstrip() for name, text in rows)
+
+
+Row = tuple[str, str]
+
+
+def _cache_rows(cache: dict[str, Any]) -> Iterable[Row]:
+    if cache["path"] is None:
+        yield "cache", "none: compilation is switched off (NUMBA_DISABLE_JIT)"
+        return
+    mib, others = (cache[key] / 2**20 for key in ("bytes", "other_versions_bytes"))
+    yield "cache", f"{cache['path']}, {mib:.1f} MiB; of other versions {others:.1f} MiB"
+    yield "compiled", _listed(cache["compiled"], "at first use")
+
+
+def _listed(there: dict[str, bool], otherwise: str) -> str:
+    """Return the names of what is there, then of what is not."""
+    having = [name for name, is_there in there.items() if is_there]
+    lacking = [name for name, is_there in there.items() if not is_there]
+    parts = [", ".join(having)] if having else []
+    return "; ".join([*parts, *([f"{otherwise}: {', '.join(lacking)}"] if lacking else [])])
+
+
+def _extra_rows(extras: dict[str, dict[str, str | None]]) -> Iterable[Row]:
+    for name, needed in sorted(extras.items()):
+        if name in _NOT_LISTED:
+            continue
+        missing = [package for package, version in needed.items() if version is None]
+        there = (f"{package} {version}" for package, version in needed.items() if version)
+        install = f"missing {', '.join(missing)} (pip install rbdyn_ros[{name}])"
+        yield f"[{name}]", install if missing else ", ".join(there)
+
+
+def _ros_rows(ros: dict[str, Any]) -> Iterable[Row]:
+    if "error" in ros:
+        yield "ROS 2", f"none: {ros['error']}"
+        return
+    yield "ROS 2", f"{ros['distro'] or 'distribution unknown'}, {ros['rmw']}, {ros['rclpy']}"
+
+
+def _permission_rows(permissions: dict[str, str]) -> Iterable[Row]:
+    if "error" in permissions:
+        yield "real time", f"unknown: {permissions['error']}"
+        return
+    said = (f"{what}: {f'no ({why})' if why else 'yes'}" for what, why in permissions.items())
+    yield "real time", ", ".join(said)

@@ -1,0 +1,162 @@
+"""The command `rbdyn replay`: a recording in the browser, or as a film."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import webbrowser
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.commands.common import (
+    DONE,
+    REFUSED,
+    USAGE,
+    FileOf,
+    add_package_dirs,
+    demand_writable,
+    run_imports,
+    said,
+)
+from rbdyn_ros.commands.plot import add_recording
+
+if TYPE_CHECKING:
+    import viser
+
+    from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.recording.run import Run
+
+FILM_FILE = FileOf((".gif", ".mp4"))
+
+EPILOG = """\
+Examples:
+  rbdyn replay run.mcap
+  rbdyn replay run.mcap --film run.gif --from 1 --to 3 --fps 20
+  rbdyn replay bag/ --robot arm.urdf
+
+A film shows bodies as the boxes of their mass and inertia; the browser shows what the robot's
+file says, if the recording has it, or --robot.
+Exit status: 0 when it is ended by Ctrl-C or the film is written, 1 if the recording is refused,
+2 if it cannot be shown."""
+
+
+def add_replay(commands: Commands) -> None:
+    """Add `replay` to the subcommands of `rbdyn`."""
+    command = commands.add_parser(
+        "replay", help="play a recording in the browser, or make a film of it", epilog=EPILOG
+    )
+    add_recording(command)
+    command.add_argument("--film", type=FILM_FILE, help="write a .gif or .mp4 file instead")
+    command.add_argument(
+        "--fps", type=float, default=25.0, help="frames a second of the film (25)"
+    )
+    command.add_argument(
+        "--port",
+        type=int,
+        default=8080,
+        help="where the browser finds it (8080); if it is taken the next that is free",
+    )
+    command.add_argument(
+        "--address",
+        default="127.0.0.1",
+        help="of this machine, for browsers elsewhere (127.0.0.1: for this machine alone)",
+    )
+    command.add_argument(
+        "--open", action="store_true", help="open it in the browser of this machine"
+    )
+    add_package_dirs(command)
+    command.set_defaults(run=_replay)
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from rbdyn_ros.errors import ParameterError, RbdynError
+    from rbdyn_ros.recording.reader import read_run
+    from rbdyn_ros.view.pictures.animation import SUFFIXES
+
+    run_imports(options.imports)
+    if options.film is not None:
+        try:
+            demand_writable(options.film, "a film", SUFFIXES)
+        except ParameterError as error:
+            return said("replay", error, USAGE)
+    try:
+        run = read_run(
+            options.recording,
+            options.robot,
+            name=options.name,
+            start=options.start,
+            end=options.end,
+        )
+    except RbdynError as error:
+        return said("replay", error, REFUSED)
+    for note in run.notes:
+        print(f"rbdyn replay: {options.recording}: {note}", file=sys.stderr)
+    return _show(run, options) if options.film is None else _film(run, options)
+
+
+def _film(run: Run, options: argparse.Namespace) -> int:
+    from rbdyn_ros.errors import RbdynError
+    from rbdyn_ros.view.pictures.run_film import film_run
+
+    try:
+        film_run(run, options.film, options.fps)
+    except RbdynError as error:
+        return said("replay", error, USAGE)
+    print(options.film)
+    return DONE
+
+
+def _show(run: Run, options: argparse.Namespace) -> int:
+    from rbdyn_ros.errors import ParameterError, RbdynError
+    from rbdyn_ros.view.web.server import is_local, open_server
+
+    try:
+        server = open_server(options.port, options.address, run.name)
+    except ParameterError as error:
+        return said("replay", error, USAGE)
+    try:
+        _play(server, run, options)
+    except RbdynError as error:
+        server.stop()
+        return said("replay", error, REFUSED)
+    if not is_local(options.address):
+        text = f"everybody who reaches {options.address} can use this view"
+        print(f"rbdyn replay: warning: {text}", file=sys.stderr)
+    _wait(server, options.open)
+    return DONE
+
+
+def _play(server: viser.ViserServer, run: Run, options: argparse.Namespace) -> None:
+    """Put the robot and its timeline into the view; say what of it cannot be shown."""
+    from rbdyn_ros.description.looks import Looks, read_looks
+    from rbdyn_ros.errors import ModelError
+    from rbdyn_ros.storage import SUFFIX
+    from rbdyn_ros.view.web.show import Show
+    from rbdyn_ros.view.web.timeline import Timeline
+
+    looks = Looks()
+    if options.robot is not None and options.robot.suffix != SUFFIX:
+        looks = read_looks(options.robot, package_dirs=options.package_dir)
+    elif run.urdf:
+        looks = read_looks(run.urdf, package_dirs=options.package_dir)
+    try:
+        show = Show(server, run.m, looks, run.name)
+    except ModelError as error:
+        print(f"rbdyn replay: warning: {error}", file=sys.stderr)
+        show = Show(server, run.m, Looks(), run.name)
+    for finding in (*looks.findings, *show.stage.findings):
+        print(f"rbdyn replay: warning: {finding}", file=sys.stderr)
+    Timeline(show, run).start()
+
+
+def _wait(server: viser.ViserServer, in_browser: bool) -> None:
+    """Say where the view is, and serve it until Ctrl-C."""
+    from rbdyn_ros.commands.interrupts import end_at_once
+    from rbdyn_ros.view.web.server import address_of
+
+    end_at_once(DONE)  # nothing is open that would have to be closed
+    address = address_of(server)
+    print(f"rbdyn replay: {address}  (Ctrl-C ends)", flush=True)
+    if in_browser:
+        webbrowser.open(address)
+    threading.Event().wait()

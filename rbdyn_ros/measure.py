@@ -1,0 +1,104 @@
+"""How long the dynamics of a robot take: jobs that are timed in turns, in one process.
+
+A B C A B C ...: a machine whose speed drifts drifts for all of them, and ratios hold.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+from rbdyn_ros import api
+from rbdyn_ros.model.model import Model
+
+Job = Callable[[int], None]  # run so many times
+
+ROUNDS = 15
+
+#: What is timed, by name: many timesteps in a call, one in a call, and the quantities.
+STEPS, TICK = "step(m, d, n)", "step(m, d)"
+
+
+def in_turns(
+    jobs: Sequence[Job],
+    seconds: float = 0.02,
+    rounds: int = ROUNDS,
+    after_round: Callable[[], object] = lambda: None,
+) -> list[list[float]]:
+    """Return, per job, the time of one run in each round [us].
+
+    Args:
+        jobs: each is run once before, which compiles what it needs.
+        seconds: how long a job runs in a round.
+        rounds: that are timed.
+        after_round: called after each of them.
+    """
+    counts = [_count_for(job, seconds) for job in jobs]
+    times: list[list[float]] = [[] for _ in jobs]
+    for _ in range(rounds):
+        for job, count, row in zip(jobs, counts, times, strict=True):
+            start = time.perf_counter()
+            job(count)
+            row.append((time.perf_counter() - start) / count * 1e6)
+        after_round()
+    return times
+
+
+def _count_for(job: Job, seconds: float) -> int:
+    job(1)  # compiles, fills caches
+    count = 1
+    while True:
+        start = time.perf_counter()
+        job(count)
+        spent = time.perf_counter() - start
+        if spent > seconds / 2:
+            return max(1, int(count * seconds / spent))
+        count *= 2
+
+
+def median_ratio(theirs: Sequence[float], ours: Sequence[float]) -> float:
+    """Return the median over rounds of theirs / ours: above 1 we are faster."""
+    return statistics.median(a / b for a, b in zip(theirs, ours, strict=True))
+
+
+def repeated(call: Callable[[], object], reset: Callable[[], object] = lambda: None) -> Job:
+    """Return the job that resets, and then calls so many times."""
+
+    def job(n: int) -> None:
+        reset()
+        for _ in range(n):
+            call()
+
+    return job
+
+
+def stepped(step: Callable[[int], object], reset: Callable[[], object] = lambda: None) -> Job:
+    """Return the job that resets, and then takes so many steps in one call."""
+
+    def job(n: int) -> None:
+        reset()
+        step(n)
+
+    return job
+
+
+def our_jobs(m: Model) -> dict[str, Job]:
+    """Return what is timed of a robot, by name; all begins at rest at qpos0."""
+    d = api.make_data(m)
+
+    def reset() -> None:
+        api.reset_data(m, d)
+
+    jobs = {
+        STEPS: stepped(lambda n: api.step(m, d, n), reset),
+        TICK: repeated(lambda: api.step(m, d), reset),
+        "forward": repeated(lambda: api.forward(m, d), reset),
+        "forward_dynamics": repeated(lambda: api.forward_dynamics(m, d), reset),
+        "inverse": repeated(lambda: api.inverse(m, d), reset),
+        "mass_matrix": repeated(lambda: api.mass_matrix(m, d), reset),
+        "kinematics": repeated(lambda: api.kinematics(m, d), reset),
+    }
+    if m.nM == 0 and m.nv > 0:  # too large to be kept
+        del jobs["mass_matrix"]
+    return jobs

@@ -1,0 +1,141 @@
+"""The same robot in MuJoCo and in Pinocchio, where they are installed, to be timed beside us."""
+
+from __future__ import annotations
+
+import importlib
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.measure import STEPS, TICK, Job, repeated, stepped
+
+_ANCHOR = "anchor_of_the_floating_base"
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What another engine makes of a robot.
+
+    Attributes:
+        name: of the engine, with its version.
+        jobs: what is timed, by the name that it has with us.
+        calls: its own name of each.
+        nv: degrees of freedom of its model.
+        refusal: why there are no jobs, in a line; empty if there are.
+    """
+
+    name: str
+    jobs: dict[str, Job] = field(default_factory=dict)
+    calls: dict[str, str] = field(default_factory=dict)
+    nv: int = 0
+    refusal: str = ""
+
+
+def peers(urdf: str, floating_base: bool, timestep: float, refusal: str = "") -> list[Peer]:
+    """Return MuJoCo and Pinocchio with a robot.
+
+    Args:
+        urdf: text of the robot, which our reader has taken.
+        floating_base: whether its root link moves freely.
+        timestep: of a step [s].
+        refusal: why neither can have it; empty: they try.
+    """
+    return [
+        _peer("MuJoCo", "mujoco", lambda: _mujoco(urdf, floating_base, timestep), refusal),
+        _peer("Pinocchio", "pinocchio", lambda: _pinocchio(urdf, floating_base), refusal),
+    ]
+
+
+def _peer(
+    name: str, module: str, make: Callable[[], tuple[dict[str, Any], int]], refusal: str
+) -> Peer:
+    try:
+        version = importlib.import_module(module).__version__
+    except Exception as error:  # noqa: BLE001 - one that is broken is not there either
+        missing = isinstance(error, ModuleNotFoundError)
+        return Peer(name, refusal="it is not installed" if missing else _line(error))
+    name = f"{name} {version}"
+    if refusal:
+        return Peer(name, refusal=refusal)
+    try:
+        made, nv = make()
+    except Exception as error:  # noqa: BLE001 - whatever it raises, it refuses the robot
+        return Peer(name, refusal=_line(error))
+    jobs = {ours: job for ours, (_, job) in made.items()}
+    return Peer(name, jobs, {ours: call for ours, (call, _) in made.items()}, nv)
+
+
+def _line(error: Exception) -> str:
+    """Return the beginning of an error as one line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 160 else f"{text[:157]}..."
+
+
+def mujoco_model(urdf: str, floating_base: bool = False, timestep: float = 0.001) -> Any:
+    """Return a robot as MuJoCo runs it fastest: fixed links fused, no contact, no constraint."""
+    import mujoco
+
+    mujoco.set_mju_user_warning(lambda _: None)  # or it writes a log where the user stands
+    tree = ET.fromstring(urdf)
+    for theirs in tree.findall("mujoco"):
+        tree.remove(theirs)
+    for link in tree.iter("link"):
+        for element in [*link.findall("visual"), *link.findall("collision")]:
+            link.remove(element)
+    if floating_base:
+        _free_root(tree)
+    extension = ET.SubElement(tree, "mujoco")
+    ET.SubElement(extension, "compiler", fusestatic="true", balanceinertia="true")
+    model = mujoco.MjModel.from_xml_string(ET.tostring(tree, encoding="unicode"))
+    off = mujoco.mjtDisableBit
+    model.opt.disableflags |= off.mjDSBL_CONTACT | off.mjDSBL_CONSTRAINT
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    model.opt.timestep = timestep
+    return model
+
+
+def _free_root(tree: ET.Element) -> None:
+    """Put a free joint above the root link: MuJoCo takes a URDF's root for the world."""
+    children = {child.get("link") for child in tree.iterfind("joint/child")}
+    names = [str(link.get("name")) for link in tree.findall("link")]
+    root = next(name for name in names if name not in children)
+    ET.SubElement(tree, "link", name=_ANCHOR)
+    joint = ET.SubElement(tree, "joint", name="root_joint", type="floating")
+    ET.SubElement(joint, "parent", link=_ANCHOR)
+    ET.SubElement(joint, "child", link=root)
+
+
+def _mujoco(urdf: str, floating_base: bool, timestep: float) -> tuple[dict[str, Any], int]:
+    import mujoco as mj
+
+    m = mujoco_model(urdf, floating_base, timestep)
+    d = mj.MjData(m)
+
+    def reset() -> None:
+        mj.mj_resetData(m, d)
+
+    return {
+        STEPS: ("mj_step(m, d, n)", stepped(lambda n: mj.mj_step(m, d, n), reset)),
+        TICK: ("mj_step(m, d)", repeated(lambda: mj.mj_step(m, d), reset)),
+        "forward": ("mj_forward", repeated(lambda: mj.mj_forward(m, d), reset)),
+        "inverse": ("mj_inverse", repeated(lambda: mj.mj_inverse(m, d), reset)),
+        "kinematics": ("mj_kinematics", repeated(lambda: mj.mj_kinematics(m, d), reset)),
+    }, int(m.nv)
+
+
+def _pinocchio(urdf: str, floating_base: bool) -> tuple[dict[str, Any], int]:
+    import pinocchio as pin
+
+    root = [pin.JointModelFreeFlyer()] if floating_base else []
+    m = pin.buildModelFromXML(urdf, *root)
+    d = m.createData()
+    q, v, tau = pin.neutral(m), np.zeros(m.nv), np.zeros(m.nv)
+    return {
+        "forward_dynamics": ("aba", repeated(lambda: pin.aba(m, d, q, v, tau))),
+        "inverse": ("rnea", repeated(lambda: pin.rnea(m, d, q, v, tau))),
+        "mass_matrix": ("crba", repeated(lambda: pin.crba(m, d, q))),
+        "kinematics": ("forwardKinematics", repeated(lambda: pin.forwardKinematics(m, d, q))),
+    }, int(m.nv)

@@ -1,0 +1,188 @@
+"""The commands of a page, run as a reader does: servers in terminals of their own."""
+
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from support.documents import ROOT, commands
+
+#: What runs until Ctrl-C; `rbdyn replay` with --film does not.
+SERVES = re.compile(
+    r"^(?:make sim\b|(?:\.venv/bin/)?(?:rbdyn (?:sim|view|replay(?!.*--film))\b|arm_controller\b"
+    r"|python examples/gravity_node\.py))"
+)
+#: What each of them says once it serves.
+READY = re.compile(r"simulating '|controlling '|fastest joint|http://")
+#: Its first start compiles the engine.
+PATIENCE = 240.0
+
+
+class Terminal:
+    """A command that serves; what it says is collected."""
+
+    def __init__(self, command, folder, env):
+        self.command, self.said = command, ""
+        self.process = subprocess.Popen(
+            ["bash", "-c", f"exec {command}"],
+            cwd=folder,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._listener = threading.Thread(target=self._listen)
+        self._listener.start()
+
+    def _listen(self):
+        for line in self.process.stdout:
+            self.said += line
+
+    def wait_for(self, condition):
+        end = time.monotonic() + PATIENCE
+        while not condition(self.said) and self.process.poll() is None:
+            assert time.monotonic() < end, f"'{self.command}' does not say it:\n{self.said}"
+            time.sleep(0.05)
+        assert condition(self.said), f"'{self.command}' does not say it:\n{self.said}"
+
+    def end(self):
+        """End it by Ctrl-C, which the whole group of a terminal gets; it must end well."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGINT)
+        status = self.process.wait(60.0)
+        self._listener.join(10.0)
+        assert status in {0, 130}, f"'{self.command}' ended with {status}:\n{self.said}"
+        assert "Traceback" not in self.said, self.said
+
+    def kill(self):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self._listener.join(10.0)
+        self.process.stdout.close()
+
+
+class Session:
+    """The blocks of a page, in a folder that looks like the root of the repository."""
+
+    def __init__(self, folder, domain):
+        for path in ROOT.iterdir():
+            (folder / path.name).symlink_to(path)
+        environment = folder / ".venv"
+        environment.unlink(missing_ok=True)
+        environment.symlink_to(sys.prefix)
+        self.folder = folder
+        self.env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=str(folder))
+        self.env |= {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "PYTHONUNBUFFERED": "1"}
+        self.env |= {"PATH": f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+        self.terminals = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            if kind is None:
+                self.end_servers()
+        finally:
+            for terminal in self.terminals:
+                terminal.kill()
+
+    def end_servers(self):
+        while self.terminals:
+            terminal = self.terminals[-1]
+            terminal.end()
+            terminal.kill()
+            self.terminals.pop()
+
+    def save(self, block):
+        """Write the file that a reader is asked to save."""
+        (self.folder / block.source).write_text(block.text + "\n")
+
+    def run(self, block, promises=()):
+        """Run a block, and see that it says what the page promises."""
+        lines = commands(block.text)
+        if any(SERVES.match(line) for line in lines):
+            self.end_servers()
+        said, started = "", []
+        for line in lines:
+            if SERVES.match(line):
+                started.append(Terminal(self._without_setup(line), self.folder, self.env))
+                self.terminals.append(started[-1])
+            else:
+                for terminal in started:
+                    terminal.wait_for(READY.search)
+                said += self._run(line, block.where)
+        for terminal in started:
+            terminal.wait_for(READY.search)
+        for promise in promises:
+            self._see(promise, said, started, block.where)
+
+    def _without_setup(self, line):
+        """Return a command; of make that which it runs when .venv is up to date, as it is here."""
+        words = shlex.split(line, comments=True)
+        if words[0] != "make":
+            return line
+        listing = ["make", "--no-print-directory", "-n", *words[1:]]
+        done = subprocess.run(
+            listing, cwd=self.folder, env=self.env, capture_output=True, text=True, check=True
+        )
+        return done.stdout.splitlines()[-1]
+
+    def _run(self, line, where):
+        done = subprocess.run(
+            ["bash", "-ec", line],
+            cwd=self.folder,
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert done.returncode == 0, f"{where}: {line}\n{done.stdout}"
+        return done.stdout
+
+    @staticmethod
+    def _see(promise, said, started, where):
+        pattern = alike(promise)
+        if not started:
+            assert pattern.search(said), f"{where}: '{promise}' is not in\n{said}"
+            return
+        end = time.monotonic() + PATIENCE
+        while not any(pattern.search(terminal.said) for terminal in started):
+            everything = "\n".join(terminal.said for terminal in started)
+            assert time.monotonic() < end, f"{where}: '{promise}' is not in\n{everything}"
+            time.sleep(0.05)
+
+
+def alike(promise):
+    """Return the pattern of a line of output: any numbers, any white space, `...` anything."""
+    parts = re.split(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\.\.|\s+)", promise.strip())
+    kinds = {True: r"\s+", False: r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"}
+    text = "".join(
+        re.escape(part) if k % 2 == 0 else r".*" if part == "..." else kinds[part.isspace()]
+        for k, part in enumerate(parts)
+    )
+    return re.compile(text)
+
+
+def free_domain(count):
+    """Return a ROS domain that nobody uses, and what holds it: a socket to close afterwards."""
+    for k in range(90):
+        number = 10 + (os.getpid() + 41 + count + k) % 90
+        held = socket.socket()
+        try:
+            held.bind(("127.0.0.1", 7300 + number))  # as test/ros/conftest.py does
+        except OSError:
+            held.close()
+            continue
+        return number, held
+    raise AssertionError("all ROS domains from 10 to 99 are in use")
