@@ -3,6 +3,7 @@
 # make setup make .venv; the others do it when needed    make setup PYTHON=python3.12
 # make lint  check style and types
 # make bench measure against MuJoCo and Pinocchio
+# make docs  build the documentation: site/index.html
 # make clean remove everything that was built
 
 URDF ?= config/robots/seven_dof_arm.urdf
@@ -34,7 +35,7 @@ sim:
 	@$(RUN) .venv/bin/rbdyn sim $(URDF) $(ARGS)
 
 test: setup
-	@$(RUN) .venv/bin/python -m pytest $(ARGS)
+	@$(RUN) .venv/bin/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 lint: setup
 	@$(RUN) .venv/bin/ruff check .
@@ -44,8 +45,13 @@ lint: setup
 bench: setup
 	@$(RUN) .venv/bin/python -m benchmarks $(ARGS)
 
+docs: setup
+	@$(RUN) .venv/bin/python tools/docs.py
+	@$(RUN) NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+	@echo "site/index.html"
+
 clean:
-	rm -rf .venv build install log dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv site build install log dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup sim test lint bench clean
+.PHONY: help setup sim test lint bench docs clean

@@ -112,11 +112,14 @@ def main():
         "computed torque": ComputedTorque(m),
         f"computed torque, {given.error:g} % off": ComputedTorque(m, 1.0 + given.error / 100.0),
     }
+
+    # All of them follow the same motion; the arm is the same Model, only one controller errs.
     runs = {name: track(m, controller) for name, controller in controllers.items()}
     print("error of the flange [mm], root of mean square after the first second")
     for name, (time, error) in runs.items():
         rms = np.sqrt(np.mean(error[time > SETTLED] ** 2))
         print(f"{name:26} {1e3 * rms:8.3f}")
+
     draw(given.out / "computed_torque.png", runs)
 
 

@@ -127,6 +127,7 @@ def main():
     for name, (sizes, times) in costs.items():
         largest = f"{sizes[-1]:5} links in {times[-1] * 1e6:.3g} us"
         print(f"{name:29} n^{exponent(sizes, times):.1f} {largest}")
+
     draw(given.out / "cost_of_dynamics.png", costs)
 
 

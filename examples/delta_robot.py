@@ -29,15 +29,18 @@ def angles(time):
 
 
 def main():
+    # A tree of 21 freedoms, and six loops whose 18 independent equations leave three of them.
     m = rb.load(FILE)
     d, h = rb.make_data(m), m.opt.timestep
     dofs = [m.jnt_dofadr[m.jnt_id(motor)] for motor in MOTORS]
 
+    # The motor angles are given; assembly finds all others. What holds the robot there?
     d.qpos[[m.jnt_qposadr[m.jnt_id(motor)] for motor in MOTORS]] = angles(0.0)
     d.qpos = rb.assemble(m, d.qpos, fixed=MOTORS)
     rb.inverse(m, d)
     print("to hold it:", d.qfrc_inverse[dofs].round(3), "N m")
 
+    # The motors are told where to be a step later, and the torques for that come out.
     print("time [s]    platform x, y, z [m]        torques [N m]")
     tilt = gap = 0.0
     for tick in range(1001):

@@ -73,9 +73,13 @@ def main():
     parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
     folder = parser.parse_args().out
     m = double_pendulum()
+
+    # Three runs: two integrators, and once more from a billionth of a radian beside.
     lift = 9.81 * LENGTH * 2.0 * m.body_mass.sum()  # hanging to standing [J]
     runs = {name: swing(m, name, RELEASED) for name in ("rk4", "implicit_damping")}
     other = swing(m, "rk4", np.add(RELEASED, (APART, 0.0)))
+
+    # What became of the energy, and of the distance?
     errors = {name: np.abs(run[3] - run[3, 0]) / lift for name, run in runs.items()}
     exact = runs["rk4"]
     time, apart = exact[0], np.linalg.norm(exact[1:3] - other[1:3], axis=0)

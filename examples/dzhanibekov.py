@@ -89,6 +89,8 @@ def main():
     m, start = wing_nut(), np.array([NUDGE, SPIN, NUDGE])
     moments, _ = principal(m)
     time, w = simulate(m, start)
+
+    # The middle component changes its sign at every flip.
     measured = np.diff(zeros(time[:, 0], w[:, 1])).mean()
     exact = time_between_flips(moments, start)
     print("moments of inertia: {:.4f}, {:.4f}, {:.4f} kg m^2".format(*moments))

@@ -102,6 +102,8 @@ def main():
     given = parser.parse_args()
     m = talos()
     (time, speed, touch, height), poses, d = simulate(m)
+
+    # When it touched, when its trunk was down, and whether it ever came to rest.
     landed, down = time[np.argmax(touch > 0)], time[np.argmax(height < 0.3)]
     quiet = speed[time >= QUIET].max()
     force, weight = d.cfrc_contact[:, 5].sum(), m.body_mass.sum() * 9.81
@@ -109,6 +111,7 @@ def main():
     later = f"from {QUIET:g} s to {SECONDS:g} s {quiet:.4f} rad/s"
     print(f"fastest joint: {speed.max():.1f} rad/s; {later}")
     print(f"the floor carries it with {force:.1f} N; it weighs {weight:.1f} N")
+
     draw(given.out / "falling_humanoid.png", time, speed, poses)
     if given.film:
         film = given.out / "falling_humanoid.gif"

@@ -82,11 +82,12 @@ def main():
     print("time [s]  crank [turns]  speed [rad/s]")
     for k in range(249, len(time), 250):
         print(f"{time[k]:8.1f}  {angle[k] / (2 * np.pi):13.2f}  {speed[k]:13.2f}")
-    straight = np.cos(angle) < 0.0  # the half turn in which the crank points away from the pivot
+
+    # The tip draws its line in the half turn in which the crank points away from the pivot.
+    straight = np.cos(angle) < 0.0
     print(f"the loop is open by {error.max():.0e} m at most")
-    print(
-        f"half a turn draws {np.ptp(x[straight]):.4f} m, straight to {np.ptp(z[straight]):.5f} m"
-    )
+    length, height = np.ptp(x[straight]), np.ptp(z[straight])
+    print(f"half a turn draws {length:.4f} m, straight to {height:.5f} m")
     draw(folder / "four_bar.png", time, error, np.array([x, z]), straight)
 
 

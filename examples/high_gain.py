@@ -112,6 +112,8 @@ def main():
     folder = parser.parse_args().out
     m = humanoid()
     m.opt.integrator = "rk4"
+
+    # Before each step every joint is told where the pattern has it at the end of the step.
     d, h = on_the_pattern(m), m.opt.timestep
     start = momentum(m, d)
     shown = [m.jnt_dofadr[m.jnt_id(f"left_{name}")] for name in PATTERN]
@@ -127,11 +129,13 @@ def main():
             print(f"{d.time:11.1f} s", *torques, f"{d.qpos[2]:13.3f}")
     time, trunk, com, *torques = np.array(rows).T
     print("      largest", *(f"{np.abs(torque).max():9.2f}" for torque in torques))
+
+    # Whatever the limbs did: momentum has changed by what gravity gave.
     change, fall = momentum(m, d) - start, m.body_mass.sum() * m.opt.gravity * d.time
     off = np.linalg.norm(change - fall)
-    print(
-        f"momentum changed by {change[2]:.2f} N s, gravity's share {fall[2]:.2f}: off by {off:.2f}"
-    )
+    share = f"gravity's share {fall[2]:.2f}: off by {off:.2f}"
+    print(f"momentum changed by {change[2]:.2f} N s, {share}")
+
     heights = {"trunk": trunk, "centre of mass, a parabola": com}
     draw(folder / "high_gain.png", time, torques, heights)
 

@@ -71,6 +71,11 @@ def simulate(system, integrator, timestep, seconds, every):
     return np.array(rows).T, np.concatenate([d.xipos[1:].ravel(), d.ximat[1:].ravel()])
 
 
+def by_integrator(system, timestep, seconds, every):
+    """Return time and energy with each integrator."""
+    return {name: simulate(system, name, timestep, seconds, every)[0] for name in INTEGRATORS}
+
+
 def errors(system, integrator):
     """Return how far the bodies are off after a second, by step."""
     exact = simulate(system, "rk4", 1.0 / 8192, 1.0, 8192)[1]
@@ -118,17 +123,16 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
     folder = parser.parse_args().out
+    # Orders: how the error after a second falls with the step.
     cases = convergence()
     for name, error in cases.items():
         print(f"order of {name:20} {order(error):.2f}")
+
+    # Energy over ten seconds, in three systems that each find another weakness.
     free, braked = double_pendulum(), double_pendulum(brake=3.0)
     energies = {
-        "no friction, 5 ms": {
-            name: simulate(free, name, 0.005, 10.0, 4)[0] for name in INTEGRATORS
-        },
-        "a hard brake, 20 ms": {
-            name: simulate(braked, name, 0.02, 0.3, 1)[0] for name in INTEGRATORS
-        },
+        "no friction, 5 ms": by_integrator(free, 0.005, 10.0, 4),
+        "a hard brake, 20 ms": by_integrator(braked, 0.02, 0.3, 1),
         "tumbling freely, 5 ms": {
             f"{name}, {joint}": simulate(tumbling(joint), name, 0.005, 10.0, 4)[0]
             for name in ("euler", "rk4")
@@ -139,6 +143,7 @@ def main():
         for name, (_, energy) in runs.items():
             rise = f"{energy.max() - energy[0]:.1e}"
             print(f"{title + ':':24}{name:18} energy rises by {rise} J")
+
     draw(folder / "integrators.png", energies, cases)
 
 

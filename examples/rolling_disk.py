@@ -82,6 +82,8 @@ def main():
     m, spin = coin(), spin_of_a_circle()
     circle, gap_1 = roll(m, spin, seconds=4.0)
     rosette, gap_2 = roll(m, SLOWER * spin, seconds=4.0)
+
+    # In balance its centre goes round in a circle whose radius the spin tells.
     radius = abs(spin) * RADIUS / TURN
     off = np.abs(np.hypot(circle[:, 0], circle[:, 1] + radius) - radius).max()
     low, high = rosette[:, 2].min(), rosette[:, 2].max()
@@ -90,6 +92,7 @@ def main():
     print(f"spun at {spin:.1f} rad/s: {circled}")
     print(f"spun at {SLOWER * spin:.1f} rad/s: {nodded}")
     print(f"the coin is off the table by {max(gap_1, gap_2):.0e} m at most")
+
     draw(folder / "rolling_disk.png", circle, rosette)
 
 

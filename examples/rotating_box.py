@@ -85,12 +85,15 @@ def main():
     folder = parser.parse_args().out
     time, w, L, kinetic, total = by_engine()
     w_euler, L_euler = by_euler(len(time))
+
+    # Nothing acts about the centre of mass: momentum and energy of turning ought to stay.
     turning_off, euler_off = off(energy_of_turning(w, L)), off(energy_of_turning(w_euler, L_euler))
     fall_off = np.abs(total - total[0]).max() / kinetic[-1]
     print(f"angular velocity [rad/s]: engine {vector(w[-1])}, Euler {vector(w_euler[-1])}")
     print(f"angular momentum is off by {off(L):.0e}, Euler's by {off(L_euler):.0e}")
     print(f"energy of turning is off by {turning_off:.0e}, Euler's by {euler_off:.0e}")
     print(f"energy of the whole fall is off by {fall_off:.0e}")
+
     draw(folder / "rotating_box.png", time, (w, L), (w_euler, L_euler))
 
 

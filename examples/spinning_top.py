@@ -133,10 +133,14 @@ def main():
     models = {f"step {step * 1e3:g} ms": spinning_top(step) for step in (SAMPLE, 0.1 * SAMPLE)}
     print("[rad/s]               precession  nutation")
     runs = {name: report(m) for name, m in models.items()}
+
+    # When did it land, and how much of its spin is left?
     time, _, _, spin, touch = runs["step 2 ms"]
     landed = time[np.argmax(touch > 0.0)]
     print(f"it landed after {landed:.2f} s and spins at {spin[-1]:.2f} rad/s")
     draw(given.out / "spinning_top.png", runs)
+
+    # The film begins in the air.
     if given.film:
         m = models["step 2 ms"]
         film = given.out / "spinning_top.gif"

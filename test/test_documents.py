@@ -1,58 +1,162 @@
 """README and docs are true: their Python runs, tables name what there is, links lead somewhere."""
 
 import re
-from pathlib import Path
+import xml.etree.ElementTree as ET
 
 import pytest
 import yaml
+from support import documents
+from support.documents import ROOT, blocks, of_language, page_names, text_of
 
-ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
+import rbdyn_ros as rb
+from rbdyn_ros.description.types import Description
+
+README = text_of("README.md")
+LANGUAGES = {"python", "bash", "console", "text", "yaml", "xml"}
 
 
-def test_python_block_runs(monkeypatch):
+@pytest.mark.parametrize("page", page_names())
+def test_every_block_says_what_it_is(page):
+    """So none escapes: what a language means to the tests stands in docs/index.md."""
+    for block in blocks(page):
+        assert block.language in LANGUAGES, f"{block.where}: '{block.info}' is no language here"
+
+
+def with_python(page):
+    return any(not block.source for block in of_language(page, "python"))
+
+
+@pytest.mark.parametrize("page", list(filter(with_python, page_names())))
+def test_python_blocks_of_a_page_run_in_turn(page, monkeypatch):
     monkeypatch.chdir(ROOT)
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    found = {}
-    exec(code, found)
-    assert found["M"].shape == (7, 7)
-    assert found["rotation"].shape == (3, 3)
+    found = {"__name__": "page"}
+    for block in of_language(page, "python"):
+        if not block.source:
+            # as many empty lines before it, so that an error names the line of the page
+            code = compile("\n" * block.line + block.text, page, "exec")
+            exec(code, found)
+    if page == "README.md":
+        assert found["M"].shape == (7, 7)
+        assert found["rotation"].shape == (3, 3)
 
 
-def test_every_parameter_is_in_the_table_with_its_default():
-    parameters = yaml.safe_load((ROOT / "config/simulator.yaml").read_text())
-    listed = parameters["/**"]["ros__parameters"]
-    faults = {f"faults.{name}": default for name, default in listed.pop("faults").items()}
-    for name, default in (listed | faults).items():
-        pattern = rf"^\| `{re.escape(name)}` \| \w+(?:\[3?\])? \| `(.*?)` \|"
-        row = re.search(pattern, README, re.MULTILINE)
-        assert row, f"the README's table lacks parameter {name}"
-        assert yaml.safe_load(row[1]) == default
+SHOWN = [
+    block for page in page_names() for block in blocks(page) if block.source and not block.is_saved
+]
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
-def test_python_blocks_of_a_page_run_in_turn(page):
-    found = {}
-    for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
-        exec(code, found)
+@pytest.mark.parametrize("block", SHOWN, ids=lambda block: block.where)
+def test_a_part_of_a_file_is_in_the_file(block):
+    wanted = [line.strip() for line in block.text.splitlines()]
+    lines = [line.strip() for line in (ROOT / block.source).read_text().splitlines()]
+    starts = (k for k, line in enumerate(lines) if line == wanted[0])
+    assert any(lines[k : k + len(wanted)] == wanted for k in starts), (
+        f"{block.where} is not what {block.source} says"
+    )
+
+
+YAML = [block for page in page_names() for block in of_language(page, "yaml")]
+
+
+@pytest.mark.parametrize("block", YAML, ids=lambda block: block.where)
+def test_yaml_is_read_by_its_reader(block, tmp_path, monkeypatch):
+    """A mechanism by the reader of mechanisms, parameters by the tables of the nodes."""
+    content = yaml.safe_load(block.text)
+    assert isinstance(content, dict), "a block of YAML is a mapping"
+    if "rbdyn_mechanism" in content:
+        (tmp_path / "arm.urdf").write_text(arm_of(content))
+        (tmp_path / "mechanism.yaml").write_text(block.text)
+        from rbdyn_ros.description.source import read
+
+        assert isinstance(read(tmp_path / "mechanism.yaml"), Description)
+    elif "sensors" in content:
+        from rbdyn_ros.description.source import read
+        from rbdyn_ros.sensors import read_sensors_text
+
+        robot = ROOT / "config/robots/seven_dof_arm.urdf"
+        assert read_sensors_text(block.text, rb.load_urdf(robot), read(robot))
+    else:
+        assert list(parameters(content)), f"{block.where} has no parameters"
+        for name in parameters(content):
+            assert name in KNOWN_PARAMETERS or name.startswith("initial_positions"), name
+
+
+PARAMETER_ROW = r"^\| `([\w.]+)` \| \w+(?:\[\d?\])? \| `"
+REFERENCE = "".join(
+    text_of(f"docs/reference/{node}.md") for node in ("simulator", "arm_controller")
+)
+KNOWN_PARAMETERS = set(re.findall(PARAMETER_ROW, REFERENCE, re.MULTILINE))
+
+
+def parameters(content):
+    """Yield the names of parameters in a file of ROS parameters."""
+    for key, value in content.items():
+        if key == "ros__parameters":
+            yield from value
+        elif isinstance(value, dict):
+            yield from parameters(value)
+
+
+def arm_of(content):
+    """Return the robot that the mechanism in docs/mechanisms.md changes: a chain of links."""
+    links = ["base", "link_a", "link_b", "link_c", "tool", "carriage", "table"]
+    joints = ["joint_1", "joint_3", "joint_4", "joint_5", "lead_screw", "turntable"]
+    assert content["robot"] == "arm.urdf"
+    inertia = '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>'
+    inertial = f'<inertial><mass value="1"/>{inertia}</inertial>'
+    parts = [f'<link name="{link}">{inertial}</link>' for link in links]
+    parts += [
+        f'<joint name="{joint}" type="continuous"><parent link="{parent}"/>'
+        f'<child link="{child}"/><origin xyz="0 0 0.1"/><axis xyz="0 0 1"/></joint>'
+        for joint, parent, child in zip(joints, links[:-1], links[1:], strict=True)
+    ]
+    return f'<robot name="arm">{"".join(parts)}</robot>'
 
 
 @pytest.mark.parametrize(
-    "page",
-    ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))],
+    "block",
+    [block for page in page_names() for block in of_language(page, "xml")],
+    ids=lambda block: block.where,
 )
+def test_xml_is_well_formed(block):
+    ET.fromstring(f"<page>{block.text}</page>")
+
+
+def test_every_parameter_is_in_the_table_with_its_default():
+    listed = yaml.safe_load((ROOT / "config/simulator.yaml").read_text())["/**"]["ros__parameters"]
+    faults = {f"faults.{name}": default for name, default in listed.pop("faults").items()}
+    for name, default in (listed | faults).items():
+        pattern = rf"^\| `{re.escape(name)}` \| \w+(?:\[3?\])? \| `(.*?)` \|"
+        row = re.search(pattern, REFERENCE, re.MULTILINE)
+        assert row, f"the table lacks parameter {name}"
+        assert yaml.safe_load(row[1]) == default
+
+
+@pytest.mark.parametrize("page", page_names())
 def test_links_lead_somewhere(page):
-    text = (ROOT / page).read_text()
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
-        assert (ROOT / page).parent.joinpath(target).exists(), f"{page} links to {target}"
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", prose(page)):
+        if "://" not in target:
+            assert (ROOT / page).parent.joinpath(target).exists(), f"{page} links to {target}"
 
 
-@pytest.mark.parametrize("target", ["sim", "test", "setup", "lint", "bench"])
+def prose(page):
+    """Return a page without its blocks of code."""
+    return re.sub(r"^ *```.*?^ *```$", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("target", ["sim", "test", "setup", "lint", "bench", "docs"])
 def test_make_targets_exist(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
 def test_files_in_commands_exist():
-    blocks = "\n".join(re.findall(r"```\n(.*?)```", README, re.DOTALL))
-    for word in re.findall(r"\b(?:examples|config)/[\w/.]+", blocks):
-        assert (ROOT / word).exists(), f"the README runs {word}"
+    """Of all commands, those that are not run included."""
+    for page in page_names():
+        for block in of_language(page, "bash", "console"):
+            for word in re.findall(r"(?<![\w/.])(?:examples|config)/[\w/.]+", block.text):
+                assert (ROOT / word).exists(), f"{block.where} names {word}"
+
+
+def test_commands_are_told_apart():
+    text = 'a b  # c\n# only a comment\nd \\\n  e\npython -c "\nf\n"\n'
+    assert documents.commands(text) == ["a b  # c", "d   e", 'python -c "\nf\n"']

@@ -1,0 +1,59 @@
+"""Hold a robot up against gravity: a whole controller on ROS 2 topics.
+
+In one terminal  make sim
+in another       .venv/bin/python examples/gravity_node.py [robot.urdf]
+
+The joints of the robot must have one degree of freedom each, and none may follow another.
+"""
+
+import sys
+
+import numpy as np
+import rclpy
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+import rbdyn_ros as rb
+
+DAMPING = 2.0  # [N m s/rad]; without it the robot drifts where it is pushed
+
+
+class GravityNode(Node):
+    """Answers every state with the efforts that carry the robot there."""
+
+    def __init__(self, urdf: str) -> None:
+        super().__init__("gravity_node")
+        self.m = rb.load_urdf(urdf)
+        self.d = rb.make_data(self.m)
+        self.publisher = self.create_publisher(JointState, "joint_commands", 10)
+        self.create_subscription(JointState, "joint_states", self.answer, 10)
+        self.create_timer(1.0, self.report)
+
+    def answer(self, state: JointState) -> None:
+        order = [state.name.index(name) for name in self.m.jnt_names]  # by name, as always in ROS
+        self.d.qpos = np.array(state.position)[order]
+        self.d.qvel = np.array(state.velocity)[order]
+        effort = rb.gravity_term(self.m, self.d) - DAMPING * self.d.qvel
+        command = JointState(name=self.m.jnt_names, effort=effort.tolist())
+        command.header.stamp = state.header.stamp  # what it answers: lock-step needs it
+        self.publisher.publish(command)
+
+    def report(self) -> None:
+        self.get_logger().info(f"fastest joint: {np.abs(self.d.qvel).max():.4f} rad/s")
+
+
+def main(urdf: str = "config/robots/seven_dof_arm.urdf") -> None:
+    rclpy.init()
+    node = GravityNode(urdf)
+    try:
+        rclpy.spin(node)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])

@@ -1,0 +1,37 @@
+"""docs/command_line.md knows every command of `rbdyn` and every option."""
+
+import re
+
+import pytest
+from support.documents import text_of
+
+from rbdyn_ros.cli import main
+
+PAGE = text_of("docs/command_line.md")
+SECTIONS = dict(re.findall(r"^## rbdyn (\w+)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
+
+
+def said(capsys, *words):
+    with pytest.raises(SystemExit) as end:
+        main(list(words))
+    assert end.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_every_command_has_a_section_and_a_row(capsys):
+    listed = set(
+        re.findall(r"^  (\w+)  +\S", said(capsys, "--help").split("Examples:")[0], re.MULTILINE)
+    )
+    assert listed == set(SECTIONS)
+    for name in listed:
+        assert f"| [{name}](#rbdyn-{name}) |" in PAGE
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_every_option_is_named(capsys, name):
+    text = said(capsys, name, "--help").split("options:")[1].split("Example")[0]
+    options = set(re.findall(r"(?:^  |, )(--[\w-]+)", text, re.MULTILINE)) - {"--help"}
+    for option in options:
+        assert re.search(rf"{option}(?![\w-])", SECTIONS[name]), f"{name} has {option}"
+    named = set(re.findall(r"`(--[\w-]+)", SECTIONS[name])) - {"--ros-args"}
+    assert named <= options, "no such options"

@@ -1,0 +1,131 @@
+"""The generated pages are what the code says, and the site is built without a complaint."""
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+from support.documents import ROOT, blocks
+
+import rbdyn_ros as rb
+from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, SIZES
+from rbdyn_ros.model.options import OPTION_FIELDS
+
+REFERENCE = ROOT / "docs/reference"
+FIELDS = (REFERENCE / "fields.md").read_text()
+API = (REFERENCE / "api.md").read_text()
+
+
+def test_generated_pages_are_up_to_date():
+    """If not, `python tools/docs.py` makes them so."""
+    command = [sys.executable, str(ROOT / "tools/docs.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_field_is_there_once():
+    """Option, size, array and name, each in the part of the page that is about it."""
+    named = [field.name for field in (*OPTION_FIELDS, *MODEL_FIELDS, *DATA_FIELDS)]
+    listed = re.findall(r"^\| `(\w+)`", FIELDS, re.MULTILINE)
+    assert sorted(listed) == sorted([*named, *SIZES, *NAMES])
+
+
+def test_shape_unit_and_stage_are_those_of_the_field():
+    row = (
+        "| `xpos` | (nbody, 3) | float | m | yes | origin of the body in the world | kinematics |"
+    )
+    assert row in FIELDS
+    assert "| `efc_rank` | - | int | - | - | independent constraint equations | aba |" in FIELDS
+
+
+@pytest.mark.parametrize("name", ["nv", "xpos", "cinert", "body_rootid", "qfrc_bias"])
+def test_mujoco_has_what_the_page_says_it_has(name):
+    mujoco = pytest.importorskip("mujoco")
+    assert hasattr(mujoco.MjModel, name) or hasattr(mujoco.MjData, name)
+    assert re.search(rf"^\| `{name}` \|.* yes \|", FIELDS, re.MULTILINE)
+
+
+def test_no_public_name_is_missing():
+    """By what the file of the package says, not by what the generator found in it."""
+    text = (ROOT / "rbdyn_ros/__init__.py").read_text()
+    names = re.findall(r"^from \S+ import (?:\w+) as (\w+)$", text, re.MULTILINE)
+    assert len(names) > 90
+    for name in names:
+        assert re.search(rf"^### rb\.{name}$", API, re.MULTILINE), f"API lacks {name}"
+        assert hasattr(rb, name)
+
+
+def test_a_docstring_is_taken_over():
+    part = API.split("### rb.frame_jacobian\n")[1].split("\n### ")[0]
+    assert "- `reference`: " in part
+    assert "- `ParameterError`: " in part
+    assert blocks("docs/reference/api.md")[0].language == "text"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the site, built as `make docs` builds it."""
+    pytest.importorskip("material")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
+    env = dict(os.environ, NO_MKDOCS_2_WARNING="1", http_proxy="http://127.0.0.1:9")
+    env["https_proxy"] = env["http_proxy"]  # whoever asks the network is told off
+    done = subprocess.run(
+        [*command, "--site-dir", str(folder)],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_every_page_is_in_the_site(site):
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert (site / page.relative_to(ROOT / "docs").with_suffix(".html")).exists()
+    assert "make sim" in (site / "overview.html").read_text()  # the README
+
+
+LOADED = {"stylesheet", "preload", "preconnect", "icon"}
+
+
+class Loaded(HTMLParser):
+    """Collects what a browser would load for a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        if tag in {"script", "img", "source", "iframe"}:
+            self.found.append(attributes.get("src") or "")
+        elif tag == "link" and attributes.get("rel") in LOADED:
+            self.found.append(attributes.get("href") or "")
+
+
+def test_no_page_loads_anything_from_the_network(site):
+    for page in site.rglob("*.html"):
+        loaded = Loaded()
+        loaded.feed(page.read_text())
+        assert [address for address in loaded.found if "//" in address] == [], page.name
+
+
+def test_what_is_shown_as_a_link_is_in_the_site(site):
+    """Links to files of the repository lead to copies."""
+    text = (site / "sensors.html").read_text()
+    assert 'href="files/config/sensors.yaml"' in text
+    copied = (site / "files/config/sensors.yaml").read_text()
+    assert copied == (ROOT / "config/sensors.yaml").read_text()
+
+
+def test_the_makefile_builds_it():
+    makefile = (ROOT / "Makefile").read_text()
+    recipe = re.search(r"^docs:.*?(?=^\S|\Z)", makefile, re.DOTALL | re.MULTILINE)[0]
+    assert "tools/docs.py" in recipe
+    assert "mkdocs build --strict" in recipe

@@ -1,0 +1,95 @@
+"""Hooks of mkdocs: what lies outside docs/ and is linked from it comes into the site, too.
+
+The pages are written for a plain git host, where `../config/sensors.yaml` is a link to a file of
+the repository. README.md becomes the page overview.md, CONTRIBUTING.md contributing.md; any other
+file is copied below files/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from posixpath import relpath
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parent.parent
+LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)\s]*)?(\))")
+
+#: Pages that lie elsewhere, by what they are called in the site.
+ELSEWHERE = {"overview.md": ROOT / "README.md", "contributing.md": ROOT / "CONTRIBUTING.md"}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that lie elsewhere, and the files that pages link to."""
+    docs = Path(config.docs_dir)
+    for name, path in ELSEWHERE.items():
+        files.append(File.generated(config, name, abs_src_path=str(path)))
+    for page in list(files.documentation_pages()):
+        for target in _linked(_source(docs, page.src_uri)):
+            if target.is_file() and docs not in target.parents and target not in _pages():
+                name = _copied(target)
+                if files.get_file_from_path(name) is None:
+                    files.append(File.generated(config, name, abs_src_path=str(target)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Make links to the repository links within the site."""
+    del files
+    docs = Path(config.docs_dir)
+    source = _source(docs, page.file.src_uri)
+
+    def renamed(found: re.Match[str]) -> str:
+        target = _target(source, found[2])
+        if target is None:
+            return found[0]
+        place = _place(docs, target)
+        if place is None:
+            return found[0]
+        start = str(Path(page.file.src_uri).parent)
+        return f"{found[1]}{relpath(place, start)}{found[3] or ''}{found[4]}"
+
+    return LINK.sub(renamed, markdown)
+
+
+def _source(docs: Path, name: str) -> Path:
+    """Return the file a page is written in."""
+    return ELSEWHERE.get(name, docs / name)
+
+
+def _pages() -> set[Path]:
+    return set(ELSEWHERE.values())
+
+
+def _linked(source: Path) -> Iterator[Path]:
+    """Yield the files and folders of the repository that a page links to."""
+    for found in LINK.finditer(source.read_text(encoding="utf-8")):
+        target = _target(source, found[2])
+        if target is not None:
+            yield target
+
+
+def _target(source: Path, link: str) -> Path | None:
+    """Return where in the repository a link leads, None if it leads elsewhere."""
+    if "://" in link or link.startswith("mailto:"):
+        return None
+    target = (source.parent / link).resolve()
+    return target if target.exists() and ROOT in target.parents else None
+
+
+def _place(docs: Path, target: Path) -> str | None:
+    """Return where in the site a file of the repository is; of a folder its first file."""
+    for name, path in ELSEWHERE.items():
+        if target == path:
+            return name
+    if docs in target.parents:
+        return target.relative_to(docs).as_posix()
+    return _copied(target) if target.is_file() else None
+
+
+def _copied(target: Path) -> str:
+    return f"files/{target.relative_to(ROOT).as_posix()}"
