@@ -25,7 +25,7 @@ from benchmarks.mechanisms import STIFF, delta, four_bar, mujoco_model
 from benchmarks.robots import mujoco_model as mujoco_robot
 from benchmarks.robots import path_of
 from benchmarks.turns import row
-from rbdyn_ros.measure import Job, in_turns
+from rbdyn_ros.measuring.turns import Job, in_turns
 
 SYSTEMS = {
     "four-bar, a point": four_bar("point"),

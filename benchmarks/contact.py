@@ -18,7 +18,7 @@ import numpy as np
 import rbdyn_ros as rb
 from benchmarks.robots import path_of
 from benchmarks.turns import row
-from rbdyn_ros.measure import Job, in_turns
+from rbdyn_ros.measuring.turns import Job, in_turns
 from rbdyn_ros.model.geoms import GeomType
 
 FALL = 10.0  # [s]

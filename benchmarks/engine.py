@@ -10,8 +10,8 @@ from __future__ import annotations
 import rbdyn_ros as rb
 from benchmarks.robots import ROBOTS, path_of
 from benchmarks.turns import row
-from rbdyn_ros.measure import in_turns, our_jobs
-from rbdyn_ros.peers import peers
+from rbdyn_ros.measuring.peers import peers
+from rbdyn_ros.measuring.turns import in_turns, our_jobs
 
 
 def main() -> None:

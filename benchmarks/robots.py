@@ -7,7 +7,7 @@ from pathlib import Path
 import mujoco
 import pinocchio
 
-from rbdyn_ros import peers
+from rbdyn_ros.measuring import peers
 
 ROBOTS = {
     "UR5": "ur_description/urdf/ur5_robot.urdf",

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 import rbdyn_ros as rb
-from rbdyn_ros.measure import Job, in_turns
+from rbdyn_ros.measuring.turns import Job, in_turns
 
 SIZES = (10, 100, 1_000, 10_000)
 FEW, MANY = 2, 42

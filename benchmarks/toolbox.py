@@ -16,7 +16,7 @@ import pinocchio as pin
 import rbdyn_ros as rb
 from benchmarks.robots import ROBOTS, path_of
 from benchmarks.turns import row
-from rbdyn_ros.measure import in_turns, repeated
+from rbdyn_ros.measuring.turns import in_turns, repeated
 
 Call = Callable[[], object]
 

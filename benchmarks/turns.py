@@ -1,11 +1,11 @@
-"""The lines of our tables; rbdyn_ros.measure does the timing."""
+"""The lines of our tables; rbdyn_ros.measuring.turns does the timing."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
 
-from rbdyn_ros.measure import median_ratio
+from rbdyn_ros.measuring.turns import median_ratio
 
 
 def row(label: str, ours: Sequence[float], theirs: Sequence[float]) -> str:

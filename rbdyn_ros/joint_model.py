@@ -101,7 +101,7 @@ def complement(S: Array) -> Array:
 
     Its columns are the unit vectors, each without its part in range(S); of those that depend on
     each other the longest are kept. Where S consists of unit vectors T is what RBDA table 4.1
-    prints. Source: RBDA eq 3.26.
+    prints. Source: RBDA eq 3.36.
     """
     Q = np.linalg.qr(S)[0] if S.shape[1] else S
     rest = np.eye(6) - Q @ Q.T

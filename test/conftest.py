@@ -11,7 +11,7 @@ from support.compare import WORST
 #: Tests that watch clocks: of nodes, loops and browsers. One worker has them, and has them last,
 #: when the others have little left to do.
 ON_TIME_FOLDERS = ("ros", "launch", "runtime", "recording")
-ON_TIME_FILES = ("test_cli_interrupt", "test_cli_bench", "test_measure")
+ON_TIME_FILES = ("test_cli_interrupt", "test_cli_bench", "test_measuring")
 #: Tests that share the runs of the examples, which take long: they come first.
 SHARED = ("test_docs_commands", "test_examples")
 

@@ -12,10 +12,11 @@ import pytest
 from support.commands import run
 
 import rbdyn_ros as rb
-from rbdyn_ros import inventory, machine
-from rbdyn_ros.assets import bundled_robots
+from rbdyn_ros.assets import bundled_robot, bundled_robots
+from rbdyn_ros.commands import inventory
 from rbdyn_ros.commands.info import info_text
 from rbdyn_ros.engine import jit
+from rbdyn_ros.measuring import machine
 from rbdyn_ros.runtime import compiled
 
 
@@ -33,7 +34,10 @@ def test_versions_are_those_of_this_process(found):
     assert found["cores"] == len(os.sched_getaffinity(0))
 
 
-def test_the_cache_is_where_kernels_are(found):
+def test_the_cache_is_where_kernels_are():
+    m = rb.load_urdf(bundled_robot("pendulum"))
+    rb.step(m, rb.make_data(m))
+    found = {"cache": inventory.cache()}
     assert found["cache"]["path"] == jit.CACHE_DIRECTORY
     assert found["cache"]["compiled"]["engine"] is True
     assert found["cache"]["bytes"] > 0

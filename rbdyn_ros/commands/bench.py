@@ -25,8 +25,8 @@ from rbdyn_ros.commands.common import (
 
 if TYPE_CHECKING:
     from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.measuring.peers import Peer
     from rbdyn_ros.model.model import Model
-    from rbdyn_ros.peers import Peer
 
 LONGEST = 3600.0  # [s]
 EPILOG = """\
@@ -78,8 +78,8 @@ def _seconds(text: str) -> float:
 def _bench(options: argparse.Namespace) -> int:
     from rbdyn_ros.engine.jit import DISABLED
     from rbdyn_ros.errors import RbdynError
-    from rbdyn_ros.measure import our_jobs
-    from rbdyn_ros.peers import peers
+    from rbdyn_ros.measuring.peers import peers
+    from rbdyn_ros.measuring.turns import our_jobs
 
     if DISABLED:
         text = "NUMBA_DISABLE_JIT is set: nothing is compiled, so there is nothing to time"
@@ -117,7 +117,7 @@ def _timed(
     ours: dict[str, Any], others: Iterable[Peer], seconds: float
 ) -> dict[str, list[list[float]]]:
     """Return, by what is timed, the rounds of ours and of those that have it [us]."""
-    from rbdyn_ros.measure import ROUNDS, in_turns
+    from rbdyn_ros.measuring.turns import ROUNDS, in_turns
     from rbdyn_ros.progress import bar
 
     jobs = {
@@ -135,8 +135,8 @@ def _timed(
 
 def _found(m: Model, others: list[Peer], rows: dict[str, list[list[float]]]) -> dict[str, Any]:
     """Return what `--json` prints."""
-    from rbdyn_ros.machine import cores, processor
-    from rbdyn_ros.measure import median_ratio
+    from rbdyn_ros.measuring.machine import cores, processor
+    from rbdyn_ros.measuring.turns import median_ratio
 
     times = []
     for name, (ours, *theirs) in rows.items():

@@ -36,7 +36,7 @@ def add_info(commands: Commands) -> None:
 
 
 def _info(options: argparse.Namespace) -> int:
-    from rbdyn_ros.inventory import inventory
+    from rbdyn_ros.commands.inventory import inventory
 
     found = inventory()
     print(json.dumps(found, indent=2) if options.json else info_text(found))

@@ -34,7 +34,7 @@ MIN_MASS = 1e-15  # MuJoCo's mjMINVAL: a lighter subtree has no centre of mass
 def kinematics(m: Model, d: Data) -> None:
     """Write xpos, xmat, xipos, ximat from qpos.
 
-    Source: MuJoCo mj_kinematics; RBDA eq 4.15 with rotations child to world.
+    Source: MuJoCo mj_kinematics; RBDA example 4.3 with rotations child to world.
     """
     poses(m, d)
     principal_axes(m, d)

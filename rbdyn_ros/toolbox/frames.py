@@ -54,7 +54,7 @@ def frame_jacobian(
         ModelError: for an unknown frame, or if d was not made for m.
         ParameterError: for an unknown reference.
 
-    Source: RBDA eq 4.17 (geometric Jacobian).
+    Source: RBDA eq 4.6 (geometric Jacobian).
     """
 
 

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros import machine
+from rbdyn_ros.measuring import machine
 
 _PACKAGE = "rbdyn_ros"
 _LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")

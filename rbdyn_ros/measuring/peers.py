@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.measure import STEPS, TICK, Job, repeated, stepped
+from rbdyn_ros.measuring.turns import STEPS, TICK, Job, repeated, stepped
 
 _ANCHOR = "anchor_of_the_floating_base"
 

@@ -7,10 +7,18 @@ import pytest
 from support.robots import find, needs_robots
 
 import rbdyn_ros as rb
-from rbdyn_ros import measure
 from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.measure import STEPS, TICK, in_turns, median_ratio, our_jobs, repeated, stepped
-from rbdyn_ros.peers import mujoco_model, peers
+from rbdyn_ros.measuring import turns
+from rbdyn_ros.measuring.peers import mujoco_model, peers
+from rbdyn_ros.measuring.turns import (
+    STEPS,
+    TICK,
+    in_turns,
+    median_ratio,
+    our_jobs,
+    repeated,
+    stepped,
+)
 
 
 @pytest.fixture
@@ -28,7 +36,7 @@ def clock(monkeypatch):
             return run
 
     clock = Clock()
-    monkeypatch.setattr(measure.time, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(turns.time, "perf_counter", lambda: clock.now)
     return clock
 
 
@@ -77,9 +85,7 @@ def test_jobs_reset_once_and_run_so_often():
 def test_our_jobs_do_what_they_are_called(monkeypatch):
     m = rb.load(bundled_robot("seven_dof_arm"))
     made = []
-    monkeypatch.setattr(
-        measure.api, "make_data", lambda m: made.append(rb.make_data(m)) or made[0]
-    )
+    monkeypatch.setattr(turns.api, "make_data", lambda m: made.append(rb.make_data(m)) or made[0])
     jobs = our_jobs(m)
     assert set(jobs) == {
         *(STEPS, TICK, "forward", "forward_dynamics", "inverse", "mass_matrix", "kinematics")
