@@ -34,9 +34,9 @@ ROS = [
 ]
 PLOT = ["matplotlib>=3.6", "pillow>=9.0"]  # pictures and animations
 CONTROL = ["ruckig>=0.14"]  # time-optimal paths
-IDENTIFY = ["rosbags>=0.10", "mcap>=1.2"]  # recordings of ROS
+IDENTIFY = ["rosbags>=0.10", "mcap>=1.5"]  # recordings of ROS
 VIEW = ["viser>=1.1,<1.2"]  # its server is guarded through parts that a release may move
-RECORD = ["mcap>=1.2", "mcap-ros2-support>=0.5", "rosbags>=0.10"]  # recordings as MCAP
+RECORD = ["mcap>=1.5", "mcap-ros2-support>=0.5", "rosbags>=0.10"]  # recordings as MCAP
 DOCS = ["mkdocs-material>=9.5"]
 TEST = [
     "pytest>=7.4",

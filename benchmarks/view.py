@@ -1,7 +1,12 @@
 """What a view costs the simulation: python -m benchmarks.view [--seconds 10] [--turns 3].
 
 The node simulates a UR5 at 1 kHz with joint_states at 1 kHz, in turns without a view, with one
-that nobody looks at, and with one in a Chromium that draws in software, at the lowest priority.
+that nobody looks at, with one whose only client reads what it is sent and draws nothing, and with
+one in a Chromium that draws in software. Both clients run only when a processor has nothing else
+to do (SCHED_IDLE); a low niceness would not do, since a Chromium of root gives the process that
+draws a higher priority than the node's. Last comes a Chromium with the priorities it takes, to
+see what drawing beside the node costs.
+
 Each time: lateness of the loop, time from publishing a torque to receiving the joint state that
 holds it, and the node's share of a core. Then what answering the view takes, in this process.
 """
@@ -10,14 +15,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import pickle
-import shutil
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,19 +25,19 @@ import numpy as np
 from benchmarks.node import RATES, Controller
 from benchmarks.processes import NodeProcess, running_node, wait_for
 from benchmarks.robots import path_of
+from benchmarks.view_clients import client
 
-WAYS = ("no view", "a view without a browser", "a view in a browser")
+WAYS = {
+    "no view": "",
+    "a view without a client": "",
+    "a client that draws nothing": "read",
+    "a browser that yields": "browse",
+    "a browser that does not": "crowd",
+}
 VIEW = ("view:=true", "view_port:=0")
 SERVES = "view: http://"
-CHROMIUM = (
-    *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--use-angle=swiftshader"),
-    "--enable-unsafe-swiftshader",
-)
-CONNECTED = "connected"
 #: The UR5's first joint.
 JOINT = "shoulder_pan_joint"
-LOWEST = 19
 
 
 def main(seconds: float = 10.0, turns: int = 3) -> None:
@@ -84,14 +84,14 @@ class Watcher(Controller):
 
 def node(seconds: float, way: str) -> Turn:
     """Start the node and be its controller, with a view or without."""
-    view = VIEW if way != WAYS[0] else ("view:=false",)
+    view = VIEW if way != next(iter(WAYS)) else ("view:=false",)
     urdf = f"urdf:={path_of('UR5')}"
     with running_node(urdf, "stats_rate:=1.0", *RATES, *view) as process:
         shown = contextlib.nullcontext()
-        if way != WAYS[0]:
+        if view == VIEW:
             wait_for(lambda: SERVES in process.said(), 60.0, "the view to serve")
-        if way == WAYS[2]:
-            shown = browser(address_in(process))
+        if WAYS[way]:
+            shown = client(WAYS[way], address_in(process))
         with shown:
             controller = Watcher()
             share, _ = controller.talk(process, seconds)
@@ -110,43 +110,6 @@ def address_in(process: NodeProcess) -> str:
     """Return where the view serves."""
     line = next(line for line in process.said().splitlines() if SERVES in line)
     return line.split("view: ")[1].strip()
-
-
-@contextlib.contextmanager
-def browser(address: str) -> Iterator[None]:
-    """Have a browser that shows the page, in a process of the lowest priority."""
-    command = [sys.executable, "-m", "benchmarks.view", "--browse", address]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        if process.stdout.readline().strip() != CONNECTED:
-            raise RuntimeError("no browser shows the view")
-        yield
-    finally:
-        process.stdin.close()  # which ends it
-        process.stdout.close()
-        process.wait(30.0)
-
-
-def browse(address: str) -> None:
-    """Show a page until standard input ends."""
-    from playwright.sync_api import sync_playwright
-
-    os.nice(LOWEST)
-    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
-    path = next((path for path in found if path), None)
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM))
-        page = launched.new_page(viewport={"width": 1100, "height": 700})
-        page.set_default_timeout(120_000)
-        page.goto(address, wait_until="domcontentloaded")
-        page.get_by_text("running").first.wait_for()
-        print(CONNECTED, flush=True)
-        sys.stdin.read()
-        launched.close()
 
 
 def _rows(columns: list[list[Turn]]) -> list[tuple[str, list[str]]]:
@@ -196,9 +159,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="What a view costs the simulation.")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each measurement")
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--browse", metavar="ADDRESS", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.browse:
-        browse(given.browse)
-    else:
-        main(given.seconds, given.turns)
+    main(given.seconds, given.turns)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rbdyn_ros import __version__
 from rbdyn_ros.commands.bench import add_bench
 from rbdyn_ros.commands.check import add_check
-from rbdyn_ros.commands.common import DONE, INTERRUPTED, REFUSED, ROS_ARGS
+from rbdyn_ros.commands.common import DONE, INTERRUPTED, REFUSED, ROS_ARGS, USAGE
 from rbdyn_ros.commands.completion import add_completion
 from rbdyn_ros.commands.excite import add_excite
 from rbdyn_ros.commands.identify import add_identify
@@ -60,14 +60,25 @@ def main(args: Sequence[str] | None = None) -> None:
     if args is None:
         _mind_process()
     words = list(sys.argv[1:] if args is None else args)
+    status: int | str | None
     try:
-        status = _run(words, own_process=args is None)
-        sys.stdout.flush()
+        try:
+            status = _run(words, own_process=args is None)
+        except SystemExit as end:  # of argparse: what it printed may not be written yet
+            status = end.code
+        if sys.stdout is not None:  # the shell may have closed it
+            sys.stdout.flush()
     except KeyboardInterrupt:
         status = INTERRUPTED
     except BrokenPipeError:  # who read what we print is gone, as `head` is after its lines
         status = REFUSED
         _let_go_of_stdout()
+    except OSError as error:
+        if not _stdout_fails():
+            raise
+        status = USAGE
+        _let_go_of_stdout()
+        print(f"rbdyn: what it prints cannot be written: {error.strerror}", file=sys.stderr)
     sys.exit(status)
 
 
@@ -81,6 +92,15 @@ def _mind_process() -> None:
         from rbdyn_ros.progress import show_compiling
 
         show_compiling()
+
+
+def _stdout_fails() -> bool:
+    """Whether nothing can be printed any more, as on a full disk."""
+    try:
+        print(flush=True)
+    except OSError:
+        return True
+    return False
 
 
 def _let_go_of_stdout() -> None:

@@ -21,6 +21,9 @@ from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
 
+#: A limit beyond this is none [rad or m].
+FAR = 1e6
+
 _integrate_pos = Entry(_integrate.integrate_pos)
 _differentiate_pos = Entry(_integrate.differentiate_pos)
 _qpos_dot = Entry(_integrate.qpos_dot)
@@ -106,6 +109,8 @@ def random_qpos(m: Model, rng: np.random.Generator) -> Array:
 def usual_ranges(m: Model, j: int) -> list[tuple[float, float]]:
     """Return, by coordinate, its limits; where there is none, a turn or a metre to either side.
 
+    A limit beyond FAR, which some files write for none, counts as none.
+
     The list is empty for a joint with a quaternion.
     """
     kind, v = m.jnt_kind(j), int(m.jnt_dofadr[j])
@@ -115,6 +120,7 @@ def usual_ranges(m: Model, j: int) -> list[tuple[float, float]]:
     ranges = []
     for k, reach in enumerate(_reach(m, j, kind)):
         lower, upper = limits.get(v + k, (-math.inf, math.inf))
+        lower, upper = (x if abs(x) <= FAR else math.copysign(math.inf, x) for x in (lower, upper))
         low = lower if math.isfinite(lower) else min(-reach, upper - reach)
         high = upper if math.isfinite(upper) else max(reach, lower + reach)
         ranges.append((low, high))

@@ -197,7 +197,7 @@ def test_graph_without_the_plot_extra(linkage):
     assert done.returncode == 2
     assert done.stderr == (
         "rbdyn check --graph: pictures need matplotlib, which is not installed: "
-        "pip install rbdyn_ros[plot]\n"
+        'pip install "rbdyn_ros[plot]"\n'
     )
 
 

@@ -19,8 +19,8 @@ def node(monkeypatch):
     """Return what a stand-in for the node is called with; this process keeps its signals."""
     called = {}
 
-    def stand_in(words, urdf, fallback):
-        called.update(words=words, urdf=urdf, fallback=fallback)
+    def stand_in(words, urdf, fallback, imports):
+        called.update(words=words, urdf=urdf, fallback=fallback, imports=imports)
         return 0
 
     monkeypatch.setattr(interrupts, "end_at_once", lambda status: called.update(status=status))
@@ -97,7 +97,7 @@ def test_without_viser_it_is_simulated_all_the_same(node, viser):
     told = run("sim")
     assert told.returncode == 0
     assert parameters(node["words"]) == {"view": "false"}
-    assert "needs viser (pip install rbdyn_ros[view])" in told.stderr
+    assert 'needs viser (pip install "rbdyn_ros[view]")' in told.stderr
     assert told.stderr.count("\n") == 1
     assert run("sim", "--no-view").stderr == ""
 
@@ -105,7 +105,7 @@ def test_without_viser_it_is_simulated_all_the_same(node, viser):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--record", "run.bag"), "a recorded run is written to a file .mcap, not to 'run.bag'"),
+        (("--record", "run.bag"), "a recording is written to a file .mcap, not to 'run.bag'"),
         (("--record", "/no/such/run.mcap"), "cannot be written: there is no such folder"),
         (("--record", ""), "an empty word is no path"),
         (("--port", "-1"), "argument --port: it is '-1', allowed are 0 to 65535"),
@@ -119,6 +119,19 @@ def test_what_cannot_be_is_told_before_anything_starts(node, words, sentence):
     assert told.returncode == 2
     assert sentence in told.stderr
     assert told.stderr.count("\n") == 1
+    assert "words" not in node
+
+
+def test_a_recording_that_is_there_is_not_lost(node, viser, tmp_path):
+    path = tmp_path / "run.mcap"
+    path.write_text("mine")
+    told = run("sim", "--record", path)
+    assert told.returncode == 2
+    assert told.stderr == (
+        f"rbdyn sim --record: the file '{path}' is there already, with 4 bytes, and is not "
+        "overwritten; choose another name, or delete it\n"
+    )
+    assert path.read_text() == "mine"
     assert "words" not in node
 
 

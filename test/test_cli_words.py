@@ -4,12 +4,16 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support.commands import AS_A_PROCESS, run, run_process
 
 import rbdyn_ros as rb
 from rbdyn_ros.cli import GROUPS, make_parser
+
+#: A disk without space.
+FULL = Path("/dev/full")
 
 NAMES = (
     *("check", "view", "sim", "plot", "replay", "excite", "identify"),
@@ -122,6 +126,34 @@ def test_who_reads_may_leave():
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(("words", "unbuffered"), [("info", ""), ("info", "1"), ("--help", "")])
+def test_what_is_printed_may_not_fit(words, unbuffered):
+    """On a full disk that is a sentence, whether Python writes at once or at the end."""
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [*AS_A_PROCESS, words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 2
+    told = "rbdyn: what it prints cannot be written: No space left on device\n"
+    assert done.stderr == told
+
+
+def test_an_error_of_the_system_that_is_not_of_stdout_is_not_hidden(monkeypatch):
+    def fail(*_, **__):
+        raise OSError(28, "of another file")
+
+    monkeypatch.setattr("rbdyn_ros.cli._run", fail)
+    with pytest.raises(OSError, match="of another file"):
+        run("info")
 
 
 def test_listing_commands_loads_neither_ros_nor_a_viewer():

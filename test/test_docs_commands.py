@@ -54,6 +54,8 @@ NOT_RUN = {
     ("docs/real_arm.md", f"{FLOAT} sim"): WORKSPACE,
     ("docs/real_arm.md", f"{FLOAT} urdf:=/path/my_arm.urdf"): WORKSPACE,
     ("docs/real_arm.md", f"{FLOAT} urdf:=/path/my_arm.urdf dry_run"): WORKSPACE,
+    ("docs/recordings.md", "ros2 launch rbdyn_ros sim.launch.py urdf"): WORKSPACE,
+    ("docs/recordings.md", "ros2 bag info"): WORKSPACE,
     ("docs/ros2_control.md", "cd config/ros2_control"): WORKSPACE,
     ("docs/ros_tutorial.md", "mkdir -p ~/ws/src"): WORKSPACE,
     ("docs/ros_tutorial.md", "ros2 topic list"): WORKSPACE,
@@ -65,6 +67,7 @@ NOT_RUN = {
     ("docs/security.md", "export ROS_SECURITY_ENABLE"): SECURED,
     ("docs/security.md", "ros2 run rbdyn_ros simulator --ros-args --enclave"): SECURED,
     ("docs/several_robots.md", f"{SEVERAL}"): WORKSPACE,
+    ("docs/view.md", "ssh"): "needs a second machine",
     ("docs/several_robots.md", f"{SEVERAL} robots:=left,right one"): WORKSPACE,
     ("docs/several_robots.md", "ros2 run tf2_ros"): WORKSPACE,
 }  # fmt: skip

@@ -1,5 +1,7 @@
 """`rbdyn plot` and `rbdyn replay --film`, as a user calls them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 import rbdyn_ros as rb
 from rbdyn_ros.commands.common import DONE, REFUSED, USAGE
 from rbdyn_ros.commands.parser import Parser
-from rbdyn_ros.commands.plot import add_plot
+from rbdyn_ros.commands.plot import _beside, add_plot
 from rbdyn_ros.commands.replay import add_replay
 from rbdyn_ros.recording.recorder import Recorder
 from rbdyn_ros.view.pictures.run_film import film_run
@@ -47,7 +49,38 @@ def rbdyn(*words):
 def test_a_figure_beside_the_recording(run_file, capsys):
     assert rbdyn("plot", run_file) == DONE
     assert run_file.with_suffix(".png").read_bytes()[1:4] == b"PNG"
-    assert capsys.readouterr() == ("run.png\n", "")
+    assert capsys.readouterr() == (f"{run_file.with_suffix('.png')}\n", "")
+
+
+def test_where_the_figure_is(run_file, tmp_path, monkeypatch, capsys):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "run.v1.MCAP").write_bytes(run_file.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert rbdyn("plot", "runs/run.v1.MCAP") == DONE
+    assert capsys.readouterr().out == "runs/run.v1.png\n"
+    assert (tmp_path / "runs" / "run.v1.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("recording", "figure"),
+    [
+        ("run.mcap", "run.png"),
+        ("a/run.b.db3", "a/run.b.png"),
+        ("bag.v1/", "bag.v1.png"),
+        ("a/bag.mcap/", "a/bag.mcap.png"),
+        ("../bag", "../bag.png"),
+        (".", "here.png"),
+        ("..", "there.png"),
+    ],
+)
+def test_the_name_of_the_figure(recording, figure, tmp_path, monkeypatch):
+    here = tmp_path / "there" / "here"
+    (here / "a" / "bag.mcap").mkdir(parents=True)
+    monkeypatch.chdir(here)
+    found = _beside(Path(recording))
+    assert found.name == Path(figure).name
+    if Path(recording).name not in ("", ".."):
+        assert found == Path(figure)
 
 
 def test_choices(run_file, tmp_path, capsys):
@@ -61,13 +94,15 @@ def test_choices(run_file, tmp_path, capsys):
 def test_what_is_refused_and_with_which_status(run_file, tmp_path, capsys):
     for words, status, told in (
         (("plot", tmp_path / "no.mcap"), REFUSED, "there is no such file or folder"),
+        (("plot", run_file.with_name("rum.mcap")), REFUSED, "(did you mean 'run.mcap'?)"),
         (("plot", run_file, "-o", tmp_path / "x.bmp"), USAGE, "a figure is written to a file"),
         (("plot", run_file, "-o", tmp_path / "no" / "x.png"), USAGE, "no such folder"),
         (("plot", run_file, "--joints", "swin"), USAGE, "did you mean 'swing'?"),
         (("plot", run_file, "--quantities", "speed"), USAGE, "there is no quantity 'speed'"),
         (("plot", run_file, "--from", 9), REFUSED, "nothing in it is of the time"),
-        (("plot", run_file, "--from", 1, "--to", 0.5), REFUSED, "no span of time"),
-        (("plot", run_file, "--name", "other"), REFUSED, "there is no robot 'other'"),
+        (("plot", run_file, "--from", 1, "--to", 0.5), USAGE, "no span of time"),
+        (("plot", run_file, "--name", "other"), USAGE, "there is no robot 'other'"),
+        (("replay", run_file, "--name", "o"), USAGE, "there is one robot, without a namespace"),
         (("replay", tmp_path / "no.mcap"), REFUSED, "there is no such file or folder"),
         (("replay", run_file, "--film", tmp_path / "x.avi"), USAGE, "a film is written to"),
         (("replay", run_file, "--film", tmp_path / "x.gif", "--fps", 0), USAGE, "fps is 0.0"),

@@ -39,7 +39,10 @@ def _completion(options: argparse.Namespace) -> int:
     try:
         print(script(options.root, options.shell))
     except ModuleNotFoundError as error:
-        return said("completion", error, USAGE)
+        if error.name != "shtab":
+            raise
+        text = "the script needs shtab, which is not installed: pip install shtab"
+        return said("completion", text, USAGE)
     return DONE
 
 

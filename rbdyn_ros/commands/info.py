@@ -89,7 +89,8 @@ def _extra_rows(extras: dict[str, dict[str, str | None]]) -> Iterable[Row]:
             continue
         missing = [package for package, version in needed.items() if version is None]
         there = (f"{package} {version}" for package, version in needed.items() if version)
-        install = f"missing {', '.join(missing)} (pip install rbdyn_ros[{name}])"
+        hint = f'pip install "rbdyn_ros[{name}]"'
+        install = f"missing {', '.join(missing)} ({hint})"
         yield f"[{name}]", install if missing else ", ".join(there)
 
 

@@ -20,9 +20,14 @@ from rbdyn_ros.commands.common import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.recording.run import Run
 
 RUN_FILE = FileOf((".mcap", ".db3"))
+#: Why a recording cannot be read that is not the recording's fault.
+_OF_THE_COMMAND = ("bad-span", "several-robots", "no-robot", "no-record-extra")
 
 EPILOG = """\
 Examples:
@@ -45,7 +50,8 @@ def add_plot(commands: Commands) -> None:
         "--output",
         type=PICTURE_FILE,
         metavar="FIGURE",
-        help="a .png, .svg or .pdf file (beside the recording: run.png)",
+        help="a .png, .svg or .pdf file; one that is there is replaced (beside the recording: "
+        "run.png)",
     )
     command.add_argument(
         "--joints", nargs="+", default=[], metavar="NAME", help="or patterns as 'wrist_*' (all)"
@@ -91,35 +97,50 @@ def add_recording(command: argparse.ArgumentParser) -> None:
     add_import(command)
 
 
-def _plot(options: argparse.Namespace) -> int:
+def recorded_run(command: str, options: argparse.Namespace) -> Run | int:
+    """Return what add_recording's arguments choose, or the exit status after saying why not."""
+    from rbdyn_ros.commands.recorded import not_there
     from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.recording.reader import read_run
+
+    path = options.recording
+    part = {"name": options.name, "start": options.start, "end": options.end}
+    try:
+        run = read_run(path, options.robot, **part)
+    except RbdynError as error:
+        if isinstance(error, ParameterError) and error.code == "no-recording":
+            return said(command, not_there(error, path), REFUSED)
+        is_command = error.code in _OF_THE_COMMAND
+        return said(command, error, USAGE if is_command else REFUSED)
+    for note in run.notes:
+        print(f"rbdyn {command}: {path}: {note}", file=sys.stderr)
+    return run
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.view.pictures.plots import SUFFIXES, draw_run
 
     run_imports(options.imports)
-    target = options.output
-    if target is None:
-        target = options.recording.resolve().with_suffix(".png")
+    target = options.output or _beside(options.recording)
     try:
         demand_writable(target, "a figure", SUFFIXES)
     except ParameterError as error:
         return said("plot", error, USAGE)
-    try:
-        run = read_run(
-            options.recording,
-            options.robot,
-            name=options.name,
-            start=options.start,
-            end=options.end,
-        )
-    except RbdynError as error:
-        return said("plot", error, REFUSED)
-    for note in run.notes:
-        print(f"rbdyn plot: {options.recording}: {note}", file=sys.stderr)
+    run = recorded_run("plot", options)
+    if isinstance(run, int):
+        return run
     size = None if options.size is None else (options.size[0], options.size[1])
     try:
         draw_run(run, target, joints=options.joints, quantities=options.quantities, size=size)
     except RbdynError as error:
         return said("plot", error, USAGE)
-    print(target if options.output else target.name)
+    print(target)
     return DONE
+
+
+def _beside(recording: Path) -> Path:
+    """Return the path of the figure beside a recording; a folder may have dots in its name."""
+    here = recording if recording.name not in ("", "..") else recording.resolve()
+    is_file = here.suffix.lower() in RUN_FILE.suffixes and not here.is_dir()
+    return here.parent / f"{here.stem if is_file else here.name}.png"

@@ -39,7 +39,7 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
         samples = read_recording(path, names, options.topic, options.effort_topic, others)
     except ParameterError as error:
         if error.code == "no-recording":
-            raise _not_there(error, path) from error
+            raise not_there(error, path) from error
         raise
     samples = plausible(m, samples)
     rest = at_rest(m, samples)
@@ -53,7 +53,7 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
     return rest, to_motion(samples, options.cutoff, effort_limits=limits)
 
 
-def _not_there(error: ParameterError, path: Path) -> ParameterError:
+def not_there(error: ParameterError, path: Path) -> ParameterError:
     """Return the error of a recording that is not there, with the nearest that is."""
     finding = error.findings[0]
     text = f"{finding.message}{nearest_file(path)}"

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import threading
-import webbrowser
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
     DONE,
-    REFUSED,
     USAGE,
     FileOf,
     add_package_dirs,
@@ -18,7 +14,8 @@ from rbdyn_ros.commands.common import (
     run_imports,
     said,
 )
-from rbdyn_ros.commands.plot import add_recording
+from rbdyn_ros.commands.page import add_page, serve_page, warn
+from rbdyn_ros.commands.plot import add_recording, recorded_run
 
 if TYPE_CHECKING:
     import viser
@@ -50,48 +47,30 @@ def add_replay(commands: Commands) -> None:
     command.add_argument(
         "--fps", type=float, default=25.0, help="frames a second of the film (25)"
     )
-    command.add_argument(
-        "--port",
-        type=int,
-        default=8080,
-        help="where the browser finds it (8080); if it is taken the next that is free",
-    )
-    command.add_argument(
-        "--address",
-        default="127.0.0.1",
-        help="of this machine, for browsers elsewhere (127.0.0.1: for this machine alone)",
-    )
-    command.add_argument(
-        "--open", action="store_true", help="open it in the browser of this machine"
-    )
+    add_page(command)
     add_package_dirs(command)
     command.set_defaults(run=_replay)
 
 
 def _replay(options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import ParameterError, RbdynError
-    from rbdyn_ros.recording.reader import read_run
+    from rbdyn_ros.commands.interrupts import end_at_once
+    from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.view.pictures.animation import SUFFIXES
 
+    if options.film is None:
+        end_at_once()  # nothing is open
     run_imports(options.imports)
     if options.film is not None:
         try:
             demand_writable(options.film, "a film", SUFFIXES)
         except ParameterError as error:
             return said("replay", error, USAGE)
-    try:
-        run = read_run(
-            options.recording,
-            options.robot,
-            name=options.name,
-            start=options.start,
-            end=options.end,
-        )
-    except RbdynError as error:
-        return said("replay", error, REFUSED)
-    for note in run.notes:
-        print(f"rbdyn replay: {options.recording}: {note}", file=sys.stderr)
-    return _show(run, options) if options.film is None else _film(run, options)
+    run = recorded_run("replay", options)
+    if isinstance(run, int):
+        return run
+    if options.film is not None:
+        return _film(run, options)
+    return serve_page("replay", options, run.name, lambda server: _play(server, run, options))
 
 
 def _film(run: Run, options: argparse.Namespace) -> int:
@@ -103,26 +82,6 @@ def _film(run: Run, options: argparse.Namespace) -> int:
     except RbdynError as error:
         return said("replay", error, USAGE)
     print(options.film)
-    return DONE
-
-
-def _show(run: Run, options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import ParameterError, RbdynError
-    from rbdyn_ros.view.web.server import is_local, open_server
-
-    try:
-        server = open_server(options.port, options.address, run.name)
-    except ParameterError as error:
-        return said("replay", error, USAGE)
-    try:
-        _play(server, run, options)
-    except RbdynError as error:
-        server.stop()
-        return said("replay", error, REFUSED)
-    if not is_local(options.address):
-        text = f"everybody who reaches {options.address} can use this view"
-        print(f"rbdyn replay: warning: {text}", file=sys.stderr)
-    _wait(server, options.open)
     return DONE
 
 
@@ -142,21 +101,8 @@ def _play(server: viser.ViserServer, run: Run, options: argparse.Namespace) -> N
     try:
         show = Show(server, run.m, looks, run.name)
     except ModelError as error:
-        print(f"rbdyn replay: warning: {error}", file=sys.stderr)
+        warn("replay", error)
         show = Show(server, run.m, Looks(), run.name)
     for finding in (*looks.findings, *show.stage.findings):
-        print(f"rbdyn replay: warning: {finding}", file=sys.stderr)
+        warn("replay", finding)
     Timeline(show, run).start()
-
-
-def _wait(server: viser.ViserServer, in_browser: bool) -> None:
-    """Say where the view is, and serve it until Ctrl-C."""
-    from rbdyn_ros.commands.interrupts import end_at_once
-    from rbdyn_ros.view.web.server import address_of
-
-    end_at_once(DONE)  # nothing is open that would have to be closed
-    address = address_of(server)
-    print(f"rbdyn replay: {address}  (Ctrl-C ends)", flush=True)
-    if in_browser:
-        webbrowser.open(address)
-    threading.Event().wait()

@@ -17,15 +17,14 @@ from rbdyn_ros.commands.common import (
     add_contact,
     add_floating_base,
     add_import,
-    demand_writable,
     run_imports,
     said,
 )
+from rbdyn_ros.commands.page import port
 
 if TYPE_CHECKING:
     from rbdyn_ros.commands.common import Commands
 
-RUN_SUFFIXES = (".mcap",)
 EPILOG = f"""\
 Examples:
   rbdyn sim                                       a bundled arm, shown in the browser
@@ -54,10 +53,13 @@ def add_sim(commands: Commands) -> None:
     view = command.add_mutually_exclusive_group()
     view.add_argument("--no-view", action="store_true", help="do not show it in the browser")
     view.add_argument(
-        "--port", type=_port, help="where the browser finds it (8080, or the next that is free)"
+        "--port", type=port, help="where the browser finds it (8080, or the next that is free)"
     )
     command.add_argument(
-        "--record", type=FileOf(RUN_SUFFIXES), metavar="RUN.mcap", help="keep the run in this file"
+        "--record",
+        type=FileOf((".mcap",)),
+        metavar="RUN.mcap",
+        help="keep the run in this file, which must not be there yet",
     )
     add_floating_base(command)
     add_contact(command)
@@ -68,23 +70,16 @@ def add_sim(commands: Commands) -> None:
     command.set_defaults(run=_sim)
 
 
-def _port(text: str) -> int:
-    """Return a port of TCP."""
-    port = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else -1
-    if not 0 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"it is '{text[:20]}', allowed are 0 to 65535")
-    return port
-
-
 def _sim(options: argparse.Namespace) -> int:
     from rbdyn_ros.commands.interrupts import end_at_once
     from rbdyn_ros.errors import ParameterError
+    from rbdyn_ros.recording.writer import demand_recordable
 
     # until the simulator has its own way to end nothing is open
     end_at_once(status=0)
     try:
         if options.record is not None:
-            demand_writable(options.record, "a recorded run", RUN_SUFFIXES)
+            demand_recordable(options.record)
     except ParameterError as error:
         return said("sim --record", error, USAGE)
     run_imports(options.imports)
@@ -125,7 +120,7 @@ def _shows(options: argparse.Namespace) -> bool:
     if options.no_view:
         return False
     if importlib.util.find_spec("viser") is None:
-        text = "the robot is not shown: that needs viser (pip install rbdyn_ros[view])"
+        text = 'the robot is not shown: that needs viser (pip install "rbdyn_ros[view]")'
         print(f"rbdyn sim: {text}; --no-view does not ask for it", file=sys.stderr)
         return False
     return True

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import threading
-import webbrowser
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
-    DONE,
     REFUSED,
     ROBOT_FILE,
-    USAGE,
     FileOf,
     add_contact,
     add_floating_base,
@@ -21,11 +16,13 @@ from rbdyn_ros.commands.common import (
     run_imports,
     said,
 )
+from rbdyn_ros.commands.page import add_page, serve_page, warn
 
 if TYPE_CHECKING:
+    import viser
+
     from rbdyn_ros.commands.common import Commands
     from rbdyn_ros.model.model import Model
-    from rbdyn_ros.view.web.show import Show
 
 EPILOG = """\
 Examples:
@@ -48,21 +45,7 @@ def add_view(commands: Commands) -> None:
         type=FileOf((*ROBOT_FILE.suffixes, ".npz")),
         help="a .urdf, .xacro or mechanism .yaml file, or a kept Model (.npz)",
     )
-    command.add_argument(
-        "--port",
-        type=int,
-        default=8080,
-        help="where the browser finds it (8080); if it is taken the next that is free",
-    )
-    command.add_argument(
-        "--address",
-        default="127.0.0.1",
-        help="of this machine, for browsers elsewhere (127.0.0.1: for this machine alone); "
-        "0.0.0.0 is all of them, and everybody who reaches it can use the view",
-    )
-    command.add_argument(
-        "--open", action="store_true", help="open it in the browser of this machine"
-    )
+    add_page(command)
     command.add_argument(
         "--repair",
         action="store_true",
@@ -76,28 +59,16 @@ def add_view(commands: Commands) -> None:
 
 
 def _view(options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import ParameterError, RbdynError
-    from rbdyn_ros.view.web.server import is_local, open_server
+    from rbdyn_ros.commands.interrupts import end_at_once
+    from rbdyn_ros.errors import RbdynError
 
+    end_at_once()  # nothing is open
     run_imports(options.imports)
     try:
         model = _loaded(options)
     except RbdynError as error:
         return said("view", error, REFUSED)
-    try:
-        server = open_server(options.port, options.address, model.name)
-    except ParameterError as error:
-        return said("view", error, USAGE)
-    try:
-        show = _shown(options, server, model)
-    except RbdynError as error:
-        server.stop()
-        return said("view", error, REFUSED)
-    if not is_local(options.address):
-        text = f"everybody who reaches {options.address} can use this view"
-        print(f"rbdyn view: warning: {text}", file=sys.stderr)
-    _wait(show, options.open)
-    return DONE
+    return serve_page("view", options, model.name, lambda server: _fill(server, model, options))
 
 
 def _loaded(options: argparse.Namespace) -> Model:
@@ -114,28 +85,14 @@ def _loaded(options: argparse.Namespace) -> Model:
     return complete(description, options.floating_base, strict)
 
 
-def _shown(options: argparse.Namespace, server: object, model: Model) -> Show:
+def _fill(server: viser.ViserServer, model: Model, options: argparse.Namespace) -> None:
     """Put the robot and its sliders into the view; say what of it cannot be shown."""
     from rbdyn_ros.description.looks import read_looks
     from rbdyn_ros.view.web.show import Show
     from rbdyn_ros.view.web.sliders import Sliders
 
     looks = read_looks(options.file, package_dirs=options.package_dir)
-    show = Show(server, model, looks)  # type: ignore[arg-type]
+    show = Show(server, model, looks)
     Sliders(show)
     for finding in (*looks.findings, *show.stage.findings):
-        print(f"rbdyn view: warning: {finding}", file=sys.stderr)
-    return show
-
-
-def _wait(show: Show, in_browser: bool) -> None:
-    """Say where the view is, and serve it until Ctrl-C."""
-    from rbdyn_ros.commands.interrupts import end_at_once
-    from rbdyn_ros.view.web.server import address_of
-
-    end_at_once(DONE)  # nothing is open that would have to be closed
-    address = address_of(show.server)
-    print(f"rbdyn view: {address}  (Ctrl-C ends)", flush=True)
-    if in_browser:
-        webbrowser.open(address)
-    threading.Event().wait()
+        warn("view", finding)

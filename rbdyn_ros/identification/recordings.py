@@ -13,7 +13,7 @@ from rbdyn_ros.errors import RbdynError, did_you_mean, quoted
 from rbdyn_ros.identification.csv_files import SHOWN, read_csv
 from rbdyn_ros.identification.samples import MOST_SAMPLES, Samples, judged, refusal
 from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, damaged, existing
-from rbdyn_ros.recording.chunk_reader import Topic
+from rbdyn_ros.recording.mcap_file import Topic
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quoted
-from rbdyn_ros.recording.chunk_reader import Attached, ChunkReader, Message, Topic
+from rbdyn_ros.recording.mcap_file import Attached, McapFile, Message, Topic
 from rbdyn_ros.recording.schemas import missing_extra
 
 BAG_SUFFIXES = (".mcap", ".db3")
@@ -62,7 +62,7 @@ class Recording:
     Attributes:
         topics: found so far.
         attached: files in it, found so far.
-        truncated: it has no end: who wrote it was killed. Known once all is read.
+        truncated: it was cut off before its end. Known once all is read.
     """
 
     path: Path
@@ -92,7 +92,7 @@ class Recording:
         return self.path.suffix.lower() == ".mcap" and self.path.is_file()
 
     def _chunked(self, wanted: Callable[[Topic], bool]) -> Iterator[Message]:
-        reader = ChunkReader(self.path, wanted)
+        reader = McapFile(self.path, wanted)
         self.topics, self.attached = reader.topics, reader.attached
         yield from reader.messages()
         self.truncated = reader.truncated

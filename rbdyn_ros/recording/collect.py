@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.recording import topics
-from rbdyn_ros.recording.chunk_reader import Message, Topic
-from rbdyn_ros.recording.schemas import STATE, Schemas
-from rbdyn_ros.recording.series import Budget, JointTopic, StateTopic, stamp_of
-from rbdyn_ros.recording.state_message import NANOSECONDS, unpack
+from rbdyn_ros.recording.mcap_file import Message, Topic
+from rbdyn_ros.recording.schemas import NANOSECONDS, STATE, Schemas
+from rbdyn_ros.recording.series import (
+    Budget,
+    JointTopic,
+    StateTopic,
+    nanoseconds,
+    stamp_of,
+)
 
 STATES, DESCRIPTION, BASE = "joint_states", "robot_description", "odom"
 #: Topics that command joints, by the last part of their name.
@@ -137,14 +142,15 @@ class Collected:
         return self._schemas.store.deserialize_cdr(message.raw, message.topic.typename)
 
     def _take_state(self, robot: OfRobot, message: Message) -> None:
-        state = unpack(message.raw)
+        state = self._decoded(message)
+        stamp = nanoseconds(state.stamp)
         if robot.states is None:
             robot.states = StateTopic(self._budget)
         last = robot.states.stamps[-1] if robot.states.stamps else -math.inf
-        if robot.states.epoch not in (-1, state.epoch) or state.stamp < last:
+        if robot.states.epoch not in (-1, state.epoch) or stamp < last:
             robot.begin_anew()
-        if state.stamp != last:  # repeated while time stands
-            robot.states.add(state)
+        if stamp != last or not robot.states.ends_with(state):  # repeated while time stands
+            robot.states.add(stamp, state)
 
     def _take_joints(self, robot: OfRobot, use: str, message: Message) -> None:
         decoded, topic = self._decoded(message), message.topic

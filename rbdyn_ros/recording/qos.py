@@ -1,8 +1,9 @@
-"""Qualities of service as recordings have them: who plays one back offers the same."""
+"""Qualities of service as rosbag2 reads them in an MCAP file: who plays it offers the same."""
 
 from __future__ import annotations
 
-#: As rmw numbers them, which every release of rosbag2 reads.
+#: Policies by the numbers of rmw: rosbag2 of Humble and Iron reads nothing else, and since Jazzy,
+#: which writes words such as `reliable`, it reads either. The durations are rmw's without an end.
 _TEXT = """\
 - history: 1
   depth: {depth}

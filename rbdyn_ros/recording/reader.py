@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from rbdyn_ros.errors import ParameterError, RbdynError, did_you_mean, quoted
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, existing, refusal
-from rbdyn_ros.recording.chunk_reader import Message
+from rbdyn_ros.recording.base import Chain, is_tf, moves
 from rbdyn_ros.recording.collect import Collected, robots_in
+from rbdyn_ros.recording.mcap_file import Message
 from rbdyn_ros.recording.motion import from_joints, from_states
-from rbdyn_ros.recording.robots import robot_of
+from rbdyn_ros.recording.robots import is_floating, robot_of
 from rbdyn_ros.recording.run import Run
 from rbdyn_ros.recording.series import TooLargeError
 
@@ -33,11 +35,11 @@ def read_run(
     """Read a recording of a simulation, or of a real robot.
 
     Of `rbdyn sim --record` and rb.Recorder it has every state to the last bit; of other
-    recordings it has what joint_states and odom say. If time began anew in it, as by a reset,
-    what is after that is read.
+    recordings it has what joint_states say, and of a base that moves what odom does, or /tf.
+    If time began anew in it, as by a reset, what is after that is read.
 
     Args:
-        path: of an .mcap file, also of a process that was killed, or of a folder of rosbag2.
+        path: of an .mcap file, also one that was cut off, or of a folder of rosbag2.
         robot: path of a robot's file, or a Model; if None it is that of the recording.
         name: namespace of a robot, of several in a recording.
         start: only what is from then on, since the recording began [s].
@@ -59,7 +61,7 @@ def read_run(
     collected = Collected(start, end)
     try:
         for message in recording.messages(collected.wants):
-            _take(collected, message, source)
+            _take(collected.take, message, source)
     except TooLargeError as error:
         text = "it is too long to be kept in memory; read a part of it, from one time to another"
         raise refusal("large-recording", str(source), text) from error
@@ -71,9 +73,9 @@ def read_run(
         raise refusal("large-recording", str(source), text) from error
 
 
-def _take(collected: Collected, message: Message, source: Path) -> None:
+def _take(take: Callable[[Message], None], message: Message, source: Path) -> None:
     try:
-        collected.take(message)
+        take(message)
     except (TooLargeError, RbdynError):
         raise
     except Exception as error:  # of rosbags, for bytes that are another type
@@ -93,18 +95,27 @@ def _chosen(collected: Collected, recording: Recording, source: Path, name: str 
     if name is None:
         if len(spaces) == 1:
             return spaces[0]
-        shown = ", ".join(quoted(space) for space in spaces[:SHOWN])
-        text = f"it is of several robots, {shown}: choose one by its name"
+        text = f"it is of several robots, {_named(spaces)}: choose one by its name"
         raise refusal("several-robots", str(source), text)
     space = "/" + name.strip("/") if name.strip("/") else ""
     if space not in spaces:
-        shown = ", ".join(quoted(one) for one in spaces[:SHOWN])
-        text = f"there is no robot {quoted(name)}{did_you_mean(space, spaces)}; there are {shown}"
+        there = f"there {'is' if len(spaces) == 1 else 'are'} {_named(spaces)}"
+        text = f"there is no robot {quoted(name)}{did_you_mean(space, spaces)}; {there}"
         raise refusal("no-robot", str(source), text)
     return space
 
 
+def _named(spaces: list[str]) -> str:
+    """Return namespaces as a part of a sentence."""
+    if spaces == [""]:
+        return "one robot, without a namespace"
+    names = (quoted(space) if space else "'/' without a namespace" for space in spaces[:SHOWN])
+    return ", ".join(names)
+
+
 def _nothing(recording: Recording, collected: Collected, source: Path) -> ParameterError:
+    if recording.truncated and not (collected.outside or recording.topics):
+        return refusal("no-states", str(source), "it has no states: it was cut off before them")
     if collected.outside:
         text = "nothing in it is of the time that is asked for"
         return refusal("nothing-then", str(source), text)
@@ -132,16 +143,25 @@ def _run(
     if found.states is not None and found.states.stamps:
         exact = True
         widths = found.states.width("qpos"), found.states.width("qvel")
-    floating = bool(found.base)
-    m, notes = robot_of(source, recording.attached, space, found.urdf, robot, widths, floating)
+    given = source, recording.attached, space, found.urdf, robot, widths
+    m, notes = robot_of(*given, bool(found.base))
+    if not exact and not found.base:
+        poses = _base_of(m, recording, space)
+        if poses and (is_floating(m) or moves(poses)):
+            found.base = poses
+            m, notes = robot_of(*given, True)
+            notes.append("where its base is was read from /tf, which has no velocities")
     motion = from_states if exact else from_joints
     try:
         parts = motion(m, found, str(source))
     except ValueError as error:
         raise refusal("other-robot", str(source), str(error)) from error
     _demand_finite(parts, source)
+    time = parts["time"]
+    if len(time) > 1 and time[0] == time[-1]:
+        notes.append(f"its {len(time)} states are all of one time, so it has no duration to play")
     if recording.truncated:
-        notes.append("who recorded it was killed; it is read up to there")
+        notes.append("it was cut off before its end; it is read up to there")
     return Run(
         m=m,
         name=space.strip("/") or m.name,
@@ -152,6 +172,20 @@ def _run(
         notes=(*notes, *found.notes, *parts.pop("notes", ())),
         **parts,
     )
+
+
+def _base_of(m: Model, recording: Recording, space: str) -> list[tuple[int, Any]]:
+    """Return where /tf has the root link, which frames may have the robot's name before."""
+    links = [name for name in m.frame_names if name != topics.WORLD]
+    prefix = f"{space.strip('/')}/"
+    for before in dict.fromkeys((prefix.lstrip("/"), "")):
+        chain = Chain(before + links[0], [before + name for name in links])
+        for message in recording.messages(is_tf):
+            _take(chain.take, message, recording.path)
+        poses = chain.poses()
+        if poses:
+            return poses
+    return []
 
 
 def _demand_finite(parts: dict[str, Any], source: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -12,15 +13,15 @@ import numpy as np
 from rbdyn_ros.api import kinematics, make_data
 from rbdyn_ros.entry import demand_pair
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.instant import contact_on_bodies
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording import topics
+from rbdyn_ros.recording.claim import OCCUPIED
 from rbdyn_ros.recording.qos import offered
-from rbdyn_ros.recording.schemas import STATE, Schemas
-from rbdyn_ros.recording.state_message import NANOSECONDS, pack
+from rbdyn_ros.recording.schemas import NANOSECONDS, STATE, Schemas
 from rbdyn_ros.recording.writer import RunFile
 from rbdyn_ros.storage import save
-from rbdyn_ros.view.stage.instant import contact_on_bodies
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -41,21 +42,31 @@ class Recorder:
 
     Args:
         m: the Model.
-        path: of the file; what is there is replaced.
+        path: of the file.
         urdf: text of the robot's URDF, for tools that show its meshes.
         rate: of /joint_states and /tf, at most [Hz]; states are all kept.
+        overwrite: replace the file if it is there, else that is refused.
 
     Raises:
         ModelError: m is no Model.
-        ParameterError: the file cannot be written, rate is not positive, or mcap or rosbags is
-            not installed.
+        ParameterError: the file cannot be written, is there already, or another process records
+            to it; rate is not positive; or mcap or rosbags is not installed.
     """
 
-    def __init__(self, m: Model, path: str | Path, urdf: str = "", *, rate: float = 100.0) -> None:
+    def __init__(
+        self,
+        m: Model,
+        path: str | Path,
+        urdf: str = "",
+        *,
+        rate: float = 100.0,
+        overwrite: bool = False,
+    ) -> None:
         _demand(m, urdf, rate)
         schemas = Schemas()
         self._m, self._scratch, self._messages = m, make_data(m), topics.Messages(schemas)
-        self._file = RunFile(path, schemas)
+        self._file = _file(path, schemas, overwrite)
+        self._closed = False
         latched = offered(1, latched=True)
         self._state = self._file.channel(STATE_TOPIC, STATE)
         self._joints = self._file.channel("/joint_states", topics.JOINT_STATE)
@@ -82,10 +93,14 @@ class Recorder:
         """Record where d is now; d is only read.
 
         Raises:
-            ModelError: d was not made for the Model, or its numbers are not finite.
+            ModelError: d was not made for the Model, its numbers are not finite, or the recorder
+                is closed.
             ParameterError: the file cannot be written any more.
         """
         demand_pair(self._m, d)
+        if self._closed:
+            text = f"the recorder is closed; make another one to go on, {self.path} is complete"
+            raise ModelError(Finding("closed-recorder", text, "error", self._m.name))
         if self._file.failure:
             raise ParameterError(Finding("unwritable-file", self._file.failure))
         time = float(d.time)
@@ -112,7 +127,7 @@ class Recorder:
             d.xfrc_applied.reshape(-1) if d.xfrc_applied.any() else none,
             contact.reshape(-1) if contact is not None else none,
         )
-        return pack(stamp, self._tick, float(d.time), self._epoch, lists)
+        return self._messages.state(stamp, self._tick, float(d.time), self._epoch, lists)
 
     def _show(self, stamp: int, d: Data) -> None:
         """Record what other tools show."""
@@ -131,6 +146,7 @@ class Recorder:
 
     def close(self) -> None:
         """Complete the file; a second time does nothing."""
+        self._closed = True
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -143,6 +159,17 @@ class Recorder:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _file(path: str | Path, schemas: Schemas, overwrite: bool) -> RunFile:
+    try:
+        return RunFile(path, schemas, overwrite=overwrite)
+    except ParameterError as error:
+        if error.code != OCCUPIED:
+            raise
+        finding = error.findings[0]
+        text = f"{finding.message}, or pass overwrite=True"
+        raise ParameterError(replace(finding, message=text)) from error
 
 
 def _demand(m: object, urdf: object, rate: object) -> None:

@@ -12,7 +12,7 @@ from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.bags import refusal
-from rbdyn_ros.recording.chunk_reader import Attached
+from rbdyn_ros.recording.mcap_file import Attached
 from rbdyn_ros.storage import load_model
 
 #: What a floating base adds to positions and velocities.

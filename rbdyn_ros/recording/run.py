@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.series import Series
-from rbdyn_ros.view.stage.instant import Instant
 
 Array = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ class Run:
         commanded: by topic, what was commanded; a topic that names no joint has an empty `names`.
         urdf: text of the robot's URDF, empty if the recording has none.
         exact: positions and velocities are those of a simulation, to the last bit.
-        truncated: who recorded was killed; all up to then is there.
+        truncated: the recording was cut off before its end; all up to there is in it.
         notes: sentences about what a reader of it should know.
     """
 

@@ -10,6 +10,7 @@ from rbdyn_ros.errors import Finding, ParameterError
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
+NANOSECONDS = 10**9
 STATE = "rbdyn_interfaces/msg/State"
 #: The fields of rbdyn_interfaces/msg/State.msg, for where ROS 2 is not installed.
 STATE_FIELDS = """\
@@ -28,6 +29,7 @@ float64[] contact
 
 def missing_extra(package: str) -> ParameterError:
     """Return the error for a package that only recordings need."""
+    package = package.split(".", maxsplit=1)[0]
     text = f'recordings need {package}, which is not installed: pip install "rbdyn_ros[record]"'
     return ParameterError(Finding("no-record-extra", text, "error", "", None, "", package))
 

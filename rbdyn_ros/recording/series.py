@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.recording.state_message import NANOSECONDS, StateMessage
+from rbdyn_ros.recording.schemas import NANOSECONDS
 
 Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
@@ -77,6 +77,12 @@ class Table:
         self._rows.append(row)
         if len(self._rows) == BLOCK:
             self._pack()
+
+    def last(self) -> Array:
+        """Return the last row, an empty one if there is none."""
+        if self._rows:
+            return self._rows[-1]
+        return np.asarray(self._blocks[-1][-1]) if self._blocks else np.empty(0)
 
     def _pack(self) -> None:
         if self._rows:
@@ -196,8 +202,12 @@ class StateTopic:
         self._there: dict[str, list[int]] = {name: [] for name in self.FIELDS}
         self._widths: dict[str, int] = {}
 
-    def add(self, message: StateMessage) -> None:
+    def add(self, stamp: int, message: Any) -> None:
         """Add a state.
+
+        Args:
+            stamp: of it [ns].
+            message: a State.
 
         Raises:
             ValueError: it is of another robot than those before.
@@ -212,9 +222,18 @@ class StateTopic:
             self._there[name].append(len(self.stamps))
             table.append(row)
         self.epoch = message.epoch
-        self.stamps.append(message.stamp)
+        self.stamps.append(stamp)
         self.ticks.append(message.tick)
         self.times.append(message.time)
+
+    def ends_with(self, message: Any) -> bool:
+        """Tell whether a state is at the time, position and velocity of the last one."""
+        if not self.times or self.times[-1] != message.time:
+            return False
+        return all(
+            np.array_equal(self._tables[name].last(), getattr(message, name))
+            for name in ("qpos", "qvel")
+        )
 
     def width(self, name: str) -> int:
         """Return how many numbers a field has."""
@@ -231,7 +250,11 @@ class StateTopic:
         return rows
 
 
+def nanoseconds(time: Any) -> int:
+    """Return a builtin_interfaces/Time as a number [ns]."""
+    return int(time.sec) * NANOSECONDS + int(time.nanosec)
+
+
 def stamp_of(message: Any) -> int:
     """Return the stamp of a message with a header [ns]."""
-    stamp = message.header.stamp
-    return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
+    return nanoseconds(message.header.stamp)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
-from rbdyn_ros.recording.schemas import Schemas
-from rbdyn_ros.recording.state_message import NANOSECONDS
+from rbdyn_ros.recording.schemas import NANOSECONDS, STATE, Schemas
 
 Array = NDArray[np.float64]
 
@@ -39,6 +39,24 @@ class Messages:
         self._geometry = {name: schemas.message(f"geometry_msgs/msg/{name}") for name in names}
         self._header = schemas.message("std_msgs/msg/Header")
         self._time = schemas.message("builtin_interfaces/msg/Time")
+
+    def state(
+        self, stamp: int, tick: int, time: float, epoch: int, lists: Sequence[Array]
+    ) -> bytes:
+        """Return the bytes of a State.
+
+        Args:
+            stamp: ROS time of the tick [ns].
+            tick: ticks since time began.
+            time: simulated time [s].
+            epoch: how often time began anew.
+            lists: qpos, qvel, qacc, effort, xfrc and contact; what is not known is empty.
+        """
+        names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact")
+        fields = dict(zip(names, lists, strict=True))
+        return self._bytes(
+            STATE, stamp=self._ros_time(stamp), tick=tick, time=time, epoch=epoch, **fields
+        )
 
     def text(self, text: str) -> bytes:
         """Return the bytes of a String."""
@@ -80,8 +98,11 @@ class Messages:
         return self._bytes(TRANSFORMS, transforms=transforms)
 
     def _stamped(self, stamp: int, frame: str) -> Any:
+        return self._header(stamp=self._ros_time(stamp), frame_id=frame)
+
+    def _ros_time(self, stamp: int) -> Any:
         sec, nanosec = divmod(stamp, NANOSECONDS)
-        return self._header(stamp=self._time(sec=sec, nanosec=nanosec), frame_id=frame)
+        return self._time(sec=sec, nanosec=nanosec)
 
     def _bytes(self, typename: str, **fields: Any) -> bytes:
         message = self._schemas.message(typename)(**fields)

@@ -1,7 +1,8 @@
 """Writes a recording while what is recorded runs, and never lets it wait.
 
-Whoever adds a message only puts it into a list; a thread of the file's own compresses and writes.
-Chunks are written at least once a second, so a process that is killed leaves all but the last.
+Whoever adds a message only puts it into a list; a thread of the file's own lets the library mcap
+compress and write. A chunk ends when it is large or old, whichever comes first: a process that is
+killed loses at most what came in the last second.
 """
 
 from __future__ import annotations
@@ -18,16 +19,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.output import output_path, unwritable
-from rbdyn_ros.recording.chunks import ChunkFile
+from rbdyn_ros.recording.claim import abandon, locked, occupied, opened
 from rbdyn_ros.recording.qos import offered
 from rbdyn_ros.recording.schemas import Schemas, missing_extra
 
 if TYPE_CHECKING:
+    from mcap.writer import Writer
     from typing_extensions import Self
 
 SUFFIX = ".mcap"
 #: A chunk is written when it is so large [bytes], or so old [s].
 CHUNK_SIZE, CHUNK_AGE = 1 << 20, 0.5
+LIBRARY = "rbdyn_ros"
 #: The writer looks so often whether there is something to do [s].
 LOOK = 0.1
 #: What may wait for a slow disk [bytes, messages]; more is left out.
@@ -44,9 +47,10 @@ class RunFile:
     """A recording that is being written; from any thread.
 
     Args:
-        path: of an .mcap file; what is there is replaced.
+        path: of an .mcap file.
         schemas: knows the types of the messages.
         trouble: is told, once each, that messages are left out or that the disk is full.
+        overwrite: whether a file that is there is replaced; an empty one always is.
 
     Attributes:
         path: of the file.
@@ -54,7 +58,8 @@ class RunFile:
         failure: why nothing more is written, or nothing.
 
     Raises:
-        ParameterError: the file cannot be written, or a package is not installed.
+        ParameterError: the file cannot be written, is there already, or another process writes
+            it; or a package is not installed.
     """
 
     def __init__(
@@ -62,19 +67,22 @@ class RunFile:
         path: str | Path,
         schemas: Schemas | None = None,
         trouble: Callable[[str], object] = _say,
+        *,
+        overwrite: bool = False,
     ) -> None:
         self.path = output_path(path, "a recording", (SUFFIX,))
         self.dropped, self.failure = 0, ""
         self._schemas, self._trouble = schemas or Schemas(), trouble
-        self._stream = _opened(self.path)
+        _demand_packages()  # before what is there is lost
+        self._stream = opened(self.path, overwrite)
         try:
-            self._file = ChunkFile(self._stream)
-        except OSError as error:
-            self._stream.close()
+            self._file = _begun(self._stream)
+        except (OSError, ParameterError) as error:
+            abandon(self._stream)
+            if isinstance(error, ParameterError):
+                raise
             raise unwritable(self.path, error) from error
-        except ParameterError:
-            self._stream.close()
-            raise
+        self._typed: dict[str, int] = {}  # numbers of the types in the file
         self._lock = threading.Lock()
         self._waiting: list[tuple[int, int, bytes]] = []
         self._channels: dict[tuple[str, str], int] = {}
@@ -104,7 +112,7 @@ class RunFile:
         with self._lock:
             if key not in self._channels:
                 self._channels[key] = len(self._channels) + 1
-                self._news.append(lambda: self._file.add_channel(topic, typename, schema, more))
+                self._news.append(lambda: self._register(topic, typename, schema, more))
         return self._channels[key]
 
     def put(self, channel: int, time_ns: int, cdr: bytes) -> None:
@@ -132,7 +140,9 @@ class RunFile:
     def attach(self, name: str, media_type: str, data: bytes, time_ns: int = 0) -> None:
         """Add a file to the file."""
         with self._lock:
-            self._news.append(lambda: self._file.attach(name, media_type, data, time_ns))
+            self._news.append(
+                lambda: self._file.add_attachment(0, time_ns, name, media_type, data)
+            )
 
     def close(self) -> None:
         """Write what waits and the summary; more is not taken. A second time does nothing."""
@@ -162,16 +172,13 @@ class RunFile:
             with self._lock:
                 self.failure = (
                     f"the recording {self.path} cannot be written any more: {reason}. "
-                    "What was written until then can be read; everything else goes on"
+                    "What was written until then can be read"
                 )
                 self.dropped += len(self._waiting)
                 self._waiting, self._bytes = [], 0
-            self._trouble(self.failure)
+            self._trouble(f"{self.failure}; everything else goes on")
         finally:
-            try:
-                self._stream.close()
-            except OSError as error:
-                self.failure = self.failure or str(error)
+            abandon(self._stream)
 
     def _serve(self) -> None:
         written = time.monotonic()
@@ -186,14 +193,10 @@ class RunFile:
                 tell = self.dropped and not self._told
             for what in news:
                 what()
-            for k, (channel, time_ns, cdr) in enumerate(batch):
-                self._file.add_message(channel, time_ns, cdr)
-                batch[k] = _NOTHING  # its bytes are the chunk's now
-                if self._file.size > CHUNK_SIZE:
-                    self._file.end_chunk()
-                    written = time.monotonic()
+            for channel, time_ns, cdr in batch:
+                self._file.add_message(channel, time_ns, cdr, publish_time=time_ns)
             if time.monotonic() - written > CHUNK_AGE:
-                self._file.end_chunk()
+                self._file.flush()  # type: ignore[no-untyped-call]  # mcap's
                 written = time.monotonic()
             with self._lock:
                 self._bytes -= taken
@@ -202,34 +205,47 @@ class RunFile:
                 self._trouble(
                     f"the disk is too slow for the recording {self.path}: messages are left out"
                 )
-        self._file.finish()
+        self._file.finish()  # type: ignore[no-untyped-call]  # mcap's
+        self._stream.close()  # which writes what is left
+
+    def _register(
+        self, topic: str, typename: str, schema: str, metadata: Mapping[str, str]
+    ) -> None:
+        if typename not in self._typed:
+            kind = self._file.register_schema(typename, "ros2msg", schema.encode())
+            self._typed[typename] = kind
+        self._file.register_channel(topic, "cdr", self._typed[typename], dict(metadata))
 
 
-_NOTHING = (0, 0, b"")
-
-
-def _opened(path: Path) -> BinaryIO:
-    """Open a file for writing, unbuffered: what is written survives the process."""
-    if path.is_dir():
-        raise unwritable(path, ValueError("it is a folder"))
-    if path.exists() and not path.is_file():
-        raise unwritable(path, ValueError("it is no ordinary file"))
+def _begun(stream: BinaryIO) -> Writer:
     try:
-        return path.open("wb", buffering=0)
-    except (OSError, ValueError) as error:
-        raise unwritable(path, error) from error
+        from mcap.writer import CompressionType, Writer
+
+        writer = Writer(stream, chunk_size=CHUNK_SIZE, compression=CompressionType.ZSTD)
+    except ImportError as error:
+        raise missing_extra(error.name or "mcap") from error
+    writer.start("ros2", LIBRARY)
+    return writer
 
 
-def demand_recordable(path: str | Path) -> None:
-    """Raise ParameterError if a recording cannot be written there; leaves nothing behind."""
-    target = output_path(path, "a recording", (SUFFIX,))
-    was_there = target.exists()
-    Schemas()
+def _demand_packages() -> None:
     for package in ("mcap", "zstandard"):
         if importlib.util.find_spec(package) is None:
             raise missing_extra(package)
-    if was_there and (not target.is_file() or not os.access(target, os.W_OK)):
-        raise unwritable(target, ValueError("it is no file that may be written"))
-    if not was_there:
-        _opened(target).close()
-        target.unlink()
+
+
+def demand_recordable(path: str | Path) -> None:
+    """Raise ParameterError if a recording cannot be written there.
+
+    What is there is left as it is, and nothing is left where nothing was.
+    """
+    target = output_path(path, "a recording", (SUFFIX,))
+    Schemas()
+    _demand_packages()
+    was_there = target.exists()
+    with locked(target) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size:
+            raise occupied(target, size)
+        if not was_there:
+            target.unlink()

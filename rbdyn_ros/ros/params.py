@@ -126,7 +126,7 @@ PARAMETERS = (
         "127.0.0.1",
         "of this machine that the view listens at; 0.0.0.0 lets everybody in who can reach it",
     ),
-    Parameter("record", "", "path of an .mcap file to record everything to; empty: none"),
+    Parameter("record", "", "path of a new .mcap file to record everything to; empty: none"),
     Parameter("sensors", "", "path of a YAML file that describes sensors"),
     Parameter("robots", (), "several robots in this process, each in the namespace of its name"),
     Parameter("seed", 0, "of all noise", "", 0, 2**53),

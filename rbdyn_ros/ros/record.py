@@ -28,7 +28,6 @@ from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.qos import offered
 from rbdyn_ros.recording.recorder import model_bytes
 from rbdyn_ros.recording.schemas import STATE, Schemas
-from rbdyn_ros.recording.state_message import pack
 from rbdyn_ros.recording.writer import RunFile
 from rbdyn_ros.ros.commands import Throttle
 from rbdyn_ros.runtime.state import State
@@ -59,7 +58,9 @@ class Recording:
             ParameterError: the file cannot be written.
         """
         self._logger = node.get_logger()
-        file = RunFile(self.path, Schemas(definition), self._logger.error)
+        schemas = Schemas(definition)
+        file = RunFile(self.path, schemas, self._logger.error)
+        self._messages = topics.Messages(schemas)
         with self._lock:
             self._file, early = file, self._early
             self._early = []
@@ -93,9 +94,13 @@ class Recording:
             self._logger.warning(text)
             return 0
 
-    def put_state(self, channel: int, stamp: int, raw: bytes) -> None:
+    def put_state(self, channel: int, stamp: int, state: State) -> None:
         """Record a state."""
         assert self._file is not None
+        acts = state.xfrc.reshape(-1) if state.xfrc.any() else _NOTHING
+        contact = state.contact.reshape(-1) if state.m.ngeom else _NOTHING
+        lists = (state.qpos, state.qvel, state.qacc, state.effort, acts, contact)
+        raw = self._messages.state(stamp, state.tick, state.time, state.epoch, lists)
         self._file.put(channel, stamp, raw)
 
     def attach(self, name: str, m: Model) -> None:
@@ -109,7 +114,7 @@ class Recording:
             return ""
         self._file.close()
         left_out = f"; {self._file.dropped} messages are left out" if self._file.dropped else ""
-        return f"recorded {self.path}{left_out}"
+        return f"{self._file.failure or f'recorded {self.path}'}{left_out}"
 
 
 class NodeRecorder:
@@ -145,7 +150,7 @@ class NodeRecorder:
         """Record a state that was handed over; what is published next is of this time."""
         self.now = stamp
         if self._state:
-            self._recording.put_state(self._state, stamp, state_bytes(stamp, state))
+            self._recording.put_state(self._state, stamp, state)
 
     def put(self, topic: str, typename: str, qos: dict[str, str], raw: bytes) -> None:
         """Record a message."""
@@ -242,15 +247,6 @@ class RobotNode(RecordedTopics, Node):
     def __init__(self, recorder: NodeRecorder | None, name: str, **more: Any) -> None:
         super().__init__(name, **more)
         self.recorder = recorder
-
-
-def state_bytes(stamp: int, state: State) -> bytes:
-    """Return the bytes of a State.msg."""
-    m = state.m
-    acts = state.xfrc.reshape(-1) if state.xfrc.any() else _NOTHING
-    contact = state.contact.reshape(-1) if m.ngeom else _NOTHING
-    lists = (state.qpos, state.qvel, state.qacc, state.effort, acts, contact)
-    return pack(stamp, state.tick, state.time, state.epoch, lists)
 
 
 def type_name(kind: Any) -> str:

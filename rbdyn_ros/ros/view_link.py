@@ -12,16 +12,17 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.ros.robot import Robot
 from rbdyn_ros.ros.simulation import Simulation
 from rbdyn_ros.ros.time_services import HEARD, INACTIVE
 from rbdyn_ros.ros.wrenches import wrench_on
+from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.orders import Command
 from rbdyn_ros.runtime.runtime import SILENT
 from rbdyn_ros.view.live.link import Cast, Numbers
 from rbdyn_ros.view.live.process import MISSING, ViewProcess, start_view
 from rbdyn_ros.view.live.watched import Watched
-from rbdyn_ros.view.stage.instant import Instant
 from rbdyn_ros.view.web.server import is_local
 
 #: Stream of the view's wrenches; no frame of a message is called so.
@@ -119,12 +120,16 @@ class RosSimulated:
         return why
 
     def release(self, robot: int) -> str:
-        """Command zero once where the view drove: a command may be in force for long."""
+        """Command zero where the view drove, as of long ago: on_timeout decides at once."""
         driven = self._driven.pop(robot, frozenset())
-        return self._command(self._robots[robot], dict.fromkeys(driven, 0.0)) if driven else ""
+        if not driven:
+            return ""
+        given_up = self._robots[robot].values.command_timeout + 1.0
+        arrival_ns = time.monotonic_ns() - round(given_up * NANOSECONDS)
+        return self._command(self._robots[robot], dict.fromkeys(driven, 0.0), arrival_ns)
 
     @staticmethod
-    def _command(robot: Robot, efforts: Mapping[str, float]) -> str:
+    def _command(robot: Robot, efforts: Mapping[str, float], arrival_ns: int | None = None) -> str:
         if robot.values.time_mode == "lockstep":
             return LOCKSTEP
         gate = robot.gate
@@ -133,7 +138,7 @@ class RosSimulated:
         judged = gate.by_name(list(efforts), effort=list(efforts.values()))
         if not isinstance(judged, Command):
             return judged
-        robot.runtime.command(judged)
+        robot.runtime.command(judged, arrival_ns=arrival_ns)
         return ""
 
 
@@ -172,7 +177,10 @@ def open_view(
     logger = node.get_logger()
 
     def say(severity: str, sentence: str) -> None:
-        (logger.info if severity == "info" else logger.warning)(sentence)
+        if severity == "info":
+            logger.info(sentence)
+        else:  # on a line of its own: rclpy takes one severity from each
+            logger.warning(sentence)
 
     casts = [cast_of(robot, imports) for robot in simulation.robots]
     try:

@@ -167,7 +167,8 @@ class Runtime:
         k, words = command.dofs, self._pending_words
         with self._command_lock:
             arrival = time.monotonic_ns() if arrival_ns is None else arrival_ns
-            words[0, k] = np.maximum(arrival, words[0, k] + 1)  # it tells commands apart
+            # it tells commands apart; one that came long ago is too old at once
+            words[0, k] = np.where(words[0, k] == arrival, arrival + 1, arrival)
             words[1, k] = command.mode
             words[2, k] = -1 if tick is None else tick
             for row, name in enumerate(("position", "velocity", "effort", "stiffness", "damping")):

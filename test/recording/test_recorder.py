@@ -134,6 +134,51 @@ def test_time_that_goes_back_begins_anew(tmp_path):
     assert run.notes == ("time began anew in it; what is after that is read",)
 
 
+def test_states_at_one_time_are_all_kept(tmp_path):
+    """A path shown by setting qpos, and steps that are shorter than a nanosecond."""
+    m = rb.load_urdf(TWO)
+    d = rb.make_data(m)
+    with Recorder(m, tmp_path / "path.mcap") as recorder:
+        for k in range(5):
+            d.qpos[0] = 0.1 * k
+            recorder.write(d)
+            recorder.write(d)  # which says nothing new
+        d.qvel[1] = 1.0
+        recorder.write(d)
+    run = read_run(tmp_path / "path.mcap")
+    assert run.qpos[:, 0].tolist() == [0.1 * k for k in range(5)] + [0.1 * 4]
+    assert run.qvel[:, 1].tolist() == [0.0] * 5 + [1.0]
+    assert run.time.tolist() == [0.0] * 6
+    assert run.at(0.0) == 5
+    assert run.notes == ("its 6 states are all of one time, so it has no duration to play",)
+    m.opt.timestep = 1e-10
+    d = rb.make_data(m)
+    with Recorder(m, tmp_path / "short.mcap") as recorder:
+        for _ in range(20):  # nothing moves so soon that a position would tell them apart
+            rb.step(m, d)
+            recorder.write(d)
+    run = read_run(tmp_path / "short.mcap")
+    assert len(run.time) == 20
+    assert (np.diff(run.time) >= 0.0).all()
+    assert (np.diff(run.clock) > 0.0).all()
+
+
+def test_a_file_that_is_there_is_kept_unless_told(tmp_path):
+    m = rb.load_urdf(TWO)
+    path = tmp_path / "run.mcap"
+    moved(m, 5, path)
+    before = path.read_bytes()
+    with pytest.raises(ParameterError, match=r"not overwritten; .* or pass overwrite=True"):
+        Recorder(m, path)
+    assert path.read_bytes() == before
+    with Recorder(m, path, overwrite=True) as recorder:
+        recorder.write(rb.make_data(m))
+    assert len(read_run(path).time) == 1
+    with pytest.raises(ModelError, match="the recorder is closed; make another one"):
+        recorder.write(rb.make_data(m))
+    assert len(read_run(path).time) == 1
+
+
 def test_refusals(tmp_path):
     m = rb.load_urdf(TWO)
     with pytest.raises(ModelError, match="Recorder needs a Model"):

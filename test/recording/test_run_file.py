@@ -20,11 +20,11 @@ from rosbags.highlevel import AnyReader
 from rosbags.interfaces import QosDurability
 
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.recording import writer
+from rbdyn_ros.recording import claim, writer
 from rbdyn_ros.recording.bags import Recording
 from rbdyn_ros.recording.qos import offered
 from rbdyn_ros.recording.schemas import STATE, STATE_FIELDS, Schemas
-from rbdyn_ros.recording.state_message import pack, unpack
+from rbdyn_ros.recording.topics import Messages
 from rbdyn_ros.recording.writer import RunFile, demand_recordable
 
 TOPIC, PERIOD = "/simulator/state", 1_000_000
@@ -35,8 +35,20 @@ def lists(k, n=6):
     return [rng.normal(size=size) for size in (n, n, n, n, 0, 12)]
 
 
+SCHEMAS = Schemas()
+MESSAGES = Messages(SCHEMAS)
+
+
 def state(k):
-    return pack(k * PERIOD, k, k * 1e-3, k // 500, lists(k))
+    return MESSAGES.state(k * PERIOD, k, k * 1e-3, k // 500, lists(k))
+
+
+def states(messages):
+    return [SCHEMAS.store.deserialize_cdr(message.raw, STATE) for message in messages]
+
+
+def ticks(messages):
+    return [one.tick for one in states(messages)]
 
 
 def write(path, count, **more):
@@ -49,23 +61,6 @@ def write(path, count, **more):
 def read(path):
     recording = Recording(path)
     return list(recording.messages(lambda _: True)), recording
-
-
-@pytest.mark.parametrize("sizes", [(6, 6, 6, 6, 0, 12), (0,) * 6, (7, 6, 0, 6, 6, 0), (1,) * 6])
-def test_bytes_of_a_state_are_those_of_rosbags(sizes):
-    rng = np.random.default_rng(3)
-    numbers = [rng.normal(size=size) for size in sizes]
-    raw = pack(1_700_000_000_123_456_789, 2**63, -0.0, 7, numbers)
-    schemas = Schemas()
-    message = schemas.store.deserialize_cdr(raw, STATE)
-    assert (message.stamp.sec, message.stamp.nanosec) == (1_700_000_000, 123_456_789)
-    assert (message.tick, message.epoch, message.time) == (2**63, 7, 0.0)
-    assert schemas.serialize(STATE, message) == raw
-    back = unpack(raw)
-    names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact")
-    for name, given in zip(names, numbers, strict=True):
-        assert getattr(back, name).tobytes() == given.tobytes()
-        assert getattr(message, name).tobytes() == given.tobytes()
 
 
 def test_fields_are_those_of_the_msg_file(request):
@@ -90,7 +85,7 @@ def test_others_read_the_same(tmp_path):
         warnings.simplefilter("ignore", DeprecationWarning)
         from mcap_ros2.reader import read_ros2_messages
     by_ros2 = [one.ros_msg for one in read_ros2_messages(str(path))]
-    ours = [unpack(message.raw) for message in read(path)[0]]
+    ours = states(read(path)[0])
     assert len(decoded) == len(by_rosbags) == len(by_ros2) == len(ours) == 1200
     for k, (time_ns, message) in enumerate(by_rosbags):
         assert time_ns == k * PERIOD
@@ -139,7 +134,7 @@ def test_what_is_written_of_a_process_that_is_killed(tmp_path):
     cut.write_bytes(so_far)
     messages, recording = read(cut)
     assert recording.truncated
-    assert [unpack(m.raw).tick for m in messages] == list(range(300))
+    assert ticks(messages) == list(range(300))
     with cut.open("rb") as stream:
         rest = NonSeekingReader(stream).iter_messages(log_time_order=False)
         assert [message.log_time for *_, message in islice(rest, 300)][-1] == 299 * PERIOD
@@ -155,26 +150,43 @@ def test_any_cut_is_read_as_far_as_it_goes(tmp_path):
     for share in (0.001, 0.2, 0.5, 0.9, 0.99):
         cut.write_bytes(whole[: int(share * len(whole))])
         messages, _ = read(cut)
-        assert [unpack(m.raw).tick for m in messages] == list(range(len(messages)))
+        assert ticks(messages) == list(range(len(messages)))
         counts.append(len(messages))
     assert counts == sorted(counts)
     assert counts[0] == 0 < counts[2] < 9000
 
 
-def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path, monkeypatch):
+class Disk:
+    """A file on a disk that is full, or that waits for a gate."""
+
+    def __init__(self, stream):
+        self.stream, self.is_full, self.gate = stream, False, threading.Event()
+        self.gate.set()
+
+    def write(self, data):
+        self.gate.wait(30.0)
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self.stream.write(data)
+
+    def __getattr__(self, name):
+        return getattr(self.stream, name)
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    """The disk of the file that is written next."""
+    made, opened = [], writer.opened
+    monkeypatch.setattr(
+        writer, "opened", lambda *given: made.append(Disk(opened(*given))) or made[0]
+    )
+    return made
+
+
+def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path, disk):
     said = []
     file = RunFile(tmp_path / "run.mcap", trouble=said.append)
-    stream, kept = file._stream, []
-
-    class Full:
-        def write(self, data):
-            kept.append(len(data))
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        def close(self):
-            stream.close()
-
-    file._file._stream = file._stream = Full()
+    disk[0].is_full = True
     for k in range(2000):
         file.add(TOPIC, STATE, state(k), k * PERIOD)
     deadline = time.monotonic() + 30.0
@@ -187,32 +199,22 @@ def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path, monkeypatch):
     assert "No space left on device" in said[0]
     assert "everything else goes on" in said[0]
     assert file.dropped > 0
+    assert file.failure.endswith("can be read")
 
 
-def test_a_slow_disk_loses_messages_and_says_so_once(tmp_path, monkeypatch):
+def test_a_slow_disk_loses_messages_and_says_so_once(tmp_path, monkeypatch, disk):
     monkeypatch.setattr(writer, "MOST_MESSAGES", 100)
-    said, gate = [], threading.Event()
+    said = []
     file = RunFile(tmp_path / "run.mcap", trouble=said.append)
-    stream = file._stream
-
-    class Slow:
-        def write(self, data):
-            gate.wait(30.0)
-            return stream.write(data)
-
-        def close(self):
-            stream.close()
-
-    file._file._stream = Slow()
-    start = time.monotonic()
+    disk[0].gate.clear()
     channel = file.channel(TOPIC, STATE)
-    deadline = start + 30.0
+    deadline = time.monotonic() + 30.0
     k = 0
     while file.dropped == 0:  # the writer hangs in its first chunk, whoever adds does not
         assert time.monotonic() < deadline
         file.put(channel, k * PERIOD, state(k))
         k += 1
-    gate.set()
+    disk[0].gate.set()
     file.close()
     assert ["the disk is too slow" in sentence for sentence in said] == [True]
     messages, recording = read(tmp_path / "run.mcap")
@@ -258,6 +260,70 @@ def test_places_that_cannot_be_written(tmp_path):
                 demand_recordable(path)
     demand_recordable(tmp_path / "run.mcap")
     assert not (tmp_path / "run.mcap").exists()
+
+
+def test_a_file_that_is_there_is_not_lost(tmp_path):
+    path, notes = tmp_path / "run.mcap", tmp_path / "notes.mcap"
+    write(path, 10)
+    notes.write_text("mine")
+    words = "is there already, with .* bytes, and is not overwritten; choose another name, or del"
+    for there in (path, notes):
+        before = there.read_bytes()
+        for begin in (RunFile, demand_recordable):
+            with pytest.raises(ParameterError, match=words):
+                begin(there)
+        assert there.read_bytes() == before
+    size = path.stat().st_size
+    write(path, 3, overwrite=True)
+    assert ticks(read(path)[0]) == [0, 1, 2]
+    assert path.stat().st_size < size  # with nothing of the old one behind its end
+
+
+def test_an_empty_file_is_no_loss(tmp_path):
+    path = tmp_path / "run.mcap"
+    path.touch()
+    demand_recordable(path)
+    assert path.read_bytes() == b""
+    write(path, 3)
+    assert ticks(read(path)[0]) == [0, 1, 2]
+
+
+def test_what_is_being_written_is_not_lost(tmp_path):
+    """Of two processes: the lock of a file is of who opened it, so two of one are as good."""
+    path = tmp_path / "run.mcap"
+    with RunFile(path) as file:
+        for k in range(50):
+            file.add(TOPIC, STATE, state(k), k * PERIOD)
+        for begin in (lambda: RunFile(path, overwrite=True), lambda: demand_recordable(path)):
+            with pytest.raises(ParameterError, match="another process records to it"):
+                begin()
+    assert ticks(read(path)[0]) == list(range(50))
+    write(path, 3, overwrite=True)  # it is free again
+
+
+def test_what_is_there_survives_a_missing_package(tmp_path, monkeypatch):
+    path = tmp_path / "run.mcap"
+    path.write_text("mine")
+    monkeypatch.setattr(writer.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(ParameterError, match="recordings need mcap"):
+        RunFile(path, overwrite=True)
+    assert path.read_text() == "mine"
+
+
+def test_a_file_that_is_removed_meanwhile_is_not_written(tmp_path, monkeypatch):
+    path = tmp_path / "run.mcap"
+    monkeypatch.setattr(claim.fcntl, "flock", lambda *_: path.unlink())
+    with pytest.raises(ParameterError, match="another process has just removed it"):
+        RunFile(path)
+
+
+def test_a_file_system_without_locks_will_do(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(claim.fcntl, "flock", flock)
+    write(tmp_path / "run.mcap", 3)
+    assert ticks(read(tmp_path / "run.mcap")[0]) == [0, 1, 2]
 
 
 def test_unknown_types_are_refused(tmp_path):

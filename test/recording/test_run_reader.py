@@ -15,15 +15,17 @@ from test_recorder import TWO, moved
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ParameterError, RbdynError
-from rbdyn_ros.recording import chunk_reader, series
+from rbdyn_ros.recording import mcap_file, series
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.recording.recorder import Recorder
 from rbdyn_ros.recording.schemas import STATE, Schemas
-from rbdyn_ros.recording.state_message import pack
+from rbdyn_ros.recording.topics import Messages
 from rbdyn_ros.recording.writer import RunFile
 
 STORE = get_typestore(Stores.LATEST)
+pack = Messages(Schemas()).state
 JOINT_STATE, STRING = "sensor_msgs/msg/JointState", "std_msgs/msg/String"
+TF = "tf2_msgs/msg/TFMessage"
 START = 1_700_000_000_000_000_000  # wall clock of a real recording [ns]
 
 
@@ -55,7 +57,7 @@ def bag(path, rows, plugin=StoragePlugin.SQLITE3):
 
 
 def mcap(path, rows):
-    with RunFile(path) as file:
+    with RunFile(path, overwrite=True) as file:
         for topic, typename, time_ns, raw in rows:
             file.add(topic, typename, raw, time_ns)
     return path
@@ -154,6 +156,68 @@ def test_a_floating_base_is_where_odom_has_it(tmp_path):
     assert np.allclose(run.qvel[50, :6], [0, 1, 0, 0, 0, 5])
 
 
+def transforms(stamp, *rows):
+    """Return a TFMessage of (parent, child, position, quaternion xyzw)."""
+    kinds = {name: STORE.types[f"geometry_msgs/msg/{name}"] for name in
+             ("Vector3", "Quaternion", "Transform", "TransformStamped")}  # fmt: skip
+    stamped = []
+    for parent, child, position, turn in rows:
+        head = header(stamp)
+        head.frame_id = parent
+        pose = kinds["Transform"](kinds["Vector3"](*position), kinds["Quaternion"](*turn))
+        stamped.append(kinds["TransformStamped"](head, child, pose))
+    kind = STORE.types[TF]
+    return bytes(STORE.serialize_cdr(kind(transforms=stamped), TF))
+
+
+ONE_TURN, NO_TURN = (0.0, 0.0, 2**-0.5, 2**-0.5), (0.0, 0.0, 0.0, 1.0)  # a quarter about z; none
+
+
+@pytest.mark.parametrize("prefix", ["", "left/"])
+def test_a_floating_base_is_where_tf_has_it(tmp_path, prefix):
+    """Through all frames up to the world, held until the next; links that joints move are none."""
+    space = f"/{prefix}".rstrip("/")
+    rows = [(f"{space}{topic}", *rest) for topic, *rest in real_robot()]
+    root = f"{prefix}base"
+    rows.append(("/tf_static", TF, START, transforms(0, ("map", "odom", (1.0, 0, 0), ONE_TURN))))
+    for k in range(10):
+        at = START + k * 20_000_000
+        pose = transforms(
+            at,
+            ("odom", root, (0.1 * k, 0, 0.5), (2**-0.5, 0.0, 0.0, 2**-0.5)),  # about x
+            (root, f"{prefix}upper", (9.0, 9, 9), NO_TURN),
+        )
+        rows.append(("/tf", TF, at, pose))
+    rows.sort(key=lambda row: row[2])
+    run = read_run(mcap(tmp_path / "run.mcap", rows))
+    assert run.m.nq == 9
+    held = 0.1 * (np.arange(100) // 10)
+    # a quarter turn of odom: its x is y of the map; after one about x a third about (1, 1, 1)
+    expected = np.column_stack([np.ones(100), held, np.full(100, 0.5)])
+    assert np.allclose(run.qpos[:, :3], expected, rtol=0.0, atol=1e-12)
+    quat = run.qpos[:, 3:7] * np.sign(run.qpos[:, 3:4])
+    assert np.allclose(quat, 0.5, rtol=0.0, atol=1e-12)
+    assert np.isnan(run.qvel[:, :6]).all()
+    assert "read from /tf" in run.notes[0]
+
+
+def test_a_base_that_stands_in_tf_is_fixed(tmp_path):
+    """Also if its frames go round in a circle, or are no numbers."""
+    for pose in (
+        [("map", "base", (1.0, 2, 3), ONE_TURN)],
+        [("base", "odom", (1.0, 2, 3), NO_TURN), ("odom", "base", (0.0, 0, 0), NO_TURN)],
+        [("map", "base", (np.nan, 2, 3), NO_TURN)],
+        [("map", "base", (1.0, 2, 3), (0.0, 0, 0, 0))],
+        [("map", "base", (1e300, 2, 3), NO_TURN), ("map", "base", (1.0, 2, 3), (1e-300, 0, 0, 0))],
+    ):
+        rows = [*real_robot(), ("/tf", TF, START, transforms(START, *pose))]
+        run = read_run(mcap(tmp_path / "run.mcap", rows))
+        assert run.m.nq == 2
+        assert run.notes == ()
+    rows[-1] = ("/tf", TF, START, b"\0\1\0\0" + b"\xff" * 40)
+    assert "a message of '/tf' is no" in refusal(mcap(tmp_path / "run.mcap", rows))
+
+
 def test_parts_of_a_recording(tmp_path):
     moved(rb.load_urdf(TWO), 1000, tmp_path / "run.mcap")
     whole = read_run(tmp_path / "run.mcap")
@@ -219,7 +283,7 @@ def test_no_recordings(tmp_path):
         (b"\x89MCAP", "it ends too early"),
         (b"hello world", "it is no MCAP file"),
         (np.random.default_rng(0).bytes(1000), "it is no MCAP file"),
-        (b"\x89MCAP0\r\n" + b"\xff" * 100, "no record of an MCAP file"),
+        (b"\x89MCAP0\r\n" + b"\xff" * 100, "too many bytes"),
     ):
         path.write_bytes(content)
         assert words in refusal(path)
@@ -276,15 +340,15 @@ def test_sizes_are_not_believed(tmp_path):
         (hostile_chunk(100, "zstd", bomb), "contradictory"),
         (hostile_chunk(100, "zstd", b"no zstd"), "does not unpack"),
         (hostile_chunk(100, "brotli", b"x"), "compressed by 'brotli'"),
-        (hostile_chunk(9, "", b"\5" + b"\xff" * 8), "longer than the chunk"),
+        (hostile_chunk(9, "", b"\5" + b"\xff" * 8), "does not unpack"),
         (hostile_chunk(5, "", b"abc"), "unpacks to 3 bytes instead of 5"),
-        (b"\x89MCAP0\r\n" + record(4, b"\1"), "is malformed"),
+        (b"\x89MCAP0\r\n" + record(4, b"\xff" * 60) + record(15, bytes(4)), "is malformed"),
         (b"\x89MCAP0\r\n" + record(5, struct.pack("<HIQQ", 9, 0, 0, 0)), "channel 9"),
     ):
         path.write_bytes(content)
         assert words in refusal(path), words
-    path.write_bytes(b"\x89MCAP0\r\n" + struct.pack("<BQ", 6, 2**63))
-    assert "no states" in refusal(path)  # as one that was cut off
+    path.write_bytes(b"\x89MCAP0\r\n" + struct.pack("<BQ", 6, 2**28))
+    assert "no states: it was cut off before them" in refusal(path)
 
 
 def test_a_recording_that_is_too_large(tmp_path, monkeypatch):
@@ -313,7 +377,7 @@ def test_a_model_of_the_recording_is_judged(tmp_path):
     """What is attached may come from anybody; without a URDF it is needed, else it is left."""
     raw = pack(0, 0, 0.0, 0, [np.zeros(2)] * 4 + [np.empty(0)] * 2)
     for with_urdf in (False, True):
-        with RunFile(tmp_path / "run.mcap") as file:
+        with RunFile(tmp_path / "run.mcap", overwrite=True) as file:
             file.add("/simulator/state", STATE, raw, 0)
             file.attach("model.npz", "x", b"PK\3\4 no archive")
             if with_urdf:
@@ -328,7 +392,7 @@ def test_a_model_of_the_recording_is_judged(tmp_path):
 
 
 def test_many_topics(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunk_reader, "MOST_TOPICS", 5)
+    monkeypatch.setattr(mcap_file, "MOST_TOPICS", 5)
     rows = [(f"/t{k}", STRING, 0, text("x")) for k in range(9)]
     assert "more than 5 topics" in refusal(mcap(tmp_path / "run.mcap", rows))
 

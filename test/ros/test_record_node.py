@@ -2,6 +2,7 @@
 
 import hashlib
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,13 +15,12 @@ from rclpy.serialization import deserialize_message
 from rosbags.highlevel import AnyReader
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import Trigger
 
 import rbdyn_ros as rb
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.recording.schemas import STATE, Schemas
-from rbdyn_ros.recording.state_message import pack, unpack
-from rbdyn_ros.ros.record import definition, type_name
+from rbdyn_ros.recording.topics import Messages
+from rbdyn_ros.ros.record import Recording, definition, type_name
 
 SENSORS = """
 rbdyn_sensors: 1
@@ -51,10 +51,12 @@ def numbers(message):
     return stamp.sec, stamp.nanosec, *(np.array(array).tobytes() for array in arrays)
 
 
-def ticks(path):
+def states_in(path):
+    """Return every State in a file that has an end."""
+    store = Schemas().store
     with AnyReader([path]) as bag:
         chosen = [c for c in bag.connections if c.msgtype == STATE]
-        return [unpack(bytes(raw)).tick for _, _, raw in bag.messages(chosen)]
+        return [store.deserialize_cdr(raw, STATE) for _, _, raw in bag.messages(chosen)]
 
 
 def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
@@ -81,10 +83,12 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
     assert not run.truncated
     assert run.m.name == "two"
     assert run.notes == ()
-    found = ticks(path)
-    assert found == list(range(found[0], found[0] + len(found)))  # each tick, none twice
-    assert found[0] <= 1
-    assert len(found) > 2000
+    found = [state.tick for state in states_in(path)]
+    steps = np.diff([0, *found])
+    assert (steps[1:] > 0).all()  # none twice
+    assert found[-1] > 2000
+    # and each, unless this machine was too slow for that, which is said
+    assert (steps <= 1).all() or "states were left out" in simulator.text()
     assert said == state_hash(run, -1, found[-1])
     # what was published is in it, to the last bit
     with AnyReader([path]) as bag:
@@ -113,22 +117,25 @@ def test_a_simulator_that_is_killed(simulate, peer, two_joints, tmp_path):
     path = tmp_path / "run.mcap"
     simulator = simulate(*record(two_joints, path), entry="node")
     states = peer.hear(JointState, "joint_states", 1000)
-    first = states[0].header.stamp.sec
-    peer.until(lambda: states[-1].header.stamp.sec >= first + 3)
+    peer.until(lambda: path.stat().st_size > 20_000)
+    last = states[-1].header.stamp  # what was heard by then, and a chunk after it, is on the disk
+    peer.until(lambda: states[-1].header.stamp.sec > last.sec + 2)
     simulator.end(signal.SIGKILL)
     run = read_run(path)
     assert run.truncated
-    assert run.duration > 1.0  # of at least 2 s all but the last chunk
-    assert "who recorded it was killed" in run.notes[0]
+    assert "it was cut off before its end" in run.notes[0]
+    # the engine makes of each state the next one, to the last bit
     d, step = rb.make_data(run.m), run.m.opt.timestep
-    k = len(run.time) // 2
-    d.qpos, d.qvel, d.time = run.qpos[k], run.qvel[k], float(run.clock[k])
-    rb.step(run.m, d)
-    assert np.allclose(d.qpos, run.qpos[k + 1], rtol=0.0, atol=1e-12)
-    assert np.isclose(d.time, run.clock[k + 1], atol=step * 1e-6)
+    neighbours = np.flatnonzero(np.diff(run.clock) < 1.5 * step)
+    assert len(neighbours) > 50
+    for k in neighbours[:: len(neighbours) // 20]:
+        d.qpos, d.qvel, d.time = run.qpos[k], run.qvel[k], float(run.clock[k])
+        rb.step(run.m, d)
+        assert d.qpos.tobytes() == run.qpos[k + 1].tobytes()
+        assert d.qvel.tobytes() == run.qvel[k + 1].tobytes()
 
 
-def test_several_robots_as_fast_as_they_go_and_sensors(simulate, peer, two_joints, tmp_path):
+def test_several_robots_with_sensors_are_in_one_file(simulate, peer, two_joints, tmp_path):
     path, sensors = tmp_path / "run.mcap", tmp_path / "sensors.yaml"
     sensors.write_text(SENSORS)
     simulator = simulate(
@@ -138,14 +145,14 @@ def test_several_robots_as_fast_as_they_go_and_sensors(simulate, peer, two_joint
     )
     simulator.wait_for("b: simulating 'two'")
     states = {name: peer.hear(JointState, f"{name}/joint_states", 1000) for name in "ab"}
-    peer.until(lambda: all(len(some) > 500 for some in states.values()))
+    peer.until(lambda: all(len(some) > 100 for some in states.values()))
     simulator.end_well()
     with AnyReader([path]) as bag:
         topics = {c.topic for c in bag.connections if c.msgcount}
     for name in "ab":
         run = read_run(path, name=name)
         assert run.name == name
-        assert len(run.time) > 500
+        assert len(run.time) > 100
         # nobody listened to the sensor but the recording
         assert f"/{name}/imu/data_raw" in topics or f"/{name}/imu/data" in topics
         assert f"/{name}/robot_description" in topics
@@ -157,30 +164,39 @@ def test_fast_mode_is_in_simulated_time(simulate, peer, two_joints, tmp_path):
     simulator = simulate(*record(two_joints, path, *more), entry="node")
     states = peer.hear(JointState, "joint_states")
     first = states[0].header.stamp.sec
-    peer.until(lambda: states[-1].header.stamp.sec > first + 20)
+    peer.until(lambda: states[-1].header.stamp.sec > first + 5)
     simulator.end_well()
     run = read_run(path)
-    assert run.duration > 19.0
+    assert run.duration >= 5.0
     # what is handed over is every tenth tick, or fewer where the publisher was too slow
     assert (np.diff(run.clock) > 0.0099).all()
 
 
 def test_a_reset_of_time_is_a_new_beginning(simulate, peer, two_joints, tmp_path):
+    Reset = pytest.importorskip("rbdyn_interfaces.srv").Reset
     path = tmp_path / "run.mcap"
-    simulator = simulate(*record(two_joints, path), entry="node")
+    simulator = simulate(*record(two_joints, path), entry="node", clock=True)
     states = peer.hear(JointState, "joint_states", 1000)
-    peer.until(lambda: len(states) > 300)
-    answer = peer.call(Trigger, "simulator/reset", Trigger.Request())
-    assert answer.success
-    count = len(states)
-    peer.until(lambda: len(states) > count + 300)
+    peer.until(lambda: states[-1].header.stamp.sec >= 2)
+    answer = peer.call(Reset, "simulator/reset_with", Reset.Request(time=True, state=True))
+    assert answer.success, answer.message
+    peer.until(lambda: states[-1].header.stamp.sec < 1)
+    peer.until(lambda: states[-1].header.stamp.sec >= 1)
     simulator.end_well()
-    run = read_run(path)
-    assert (np.diff(run.time) > 0.0).all()
+    run, found = read_run(path), states_in(path)
+    last = max(state.epoch for state in found)
+    assert {state.epoch for state in found} == {last - 1, last}
+    # what was before is in the file, and is not read
+    after = [state for state in found if state.epoch == last]
+    assert run.clock.tolist() == [state.time for state in after]
+    assert run.clock[0] < 1.0 < run.clock[-1]
+    assert run.notes == ("time began anew in it; what is after that is read",)
 
 
 def test_it_is_refused_before_anything_starts(simulate, two_joints, tmp_path):
+    (tmp_path / "mine.mcap").write_text("mine")
     for path, words in (
+        (tmp_path / "mine.mcap", "is there already, with 4 bytes, and is not overwritten"),
         (tmp_path / "run.bag", "a recording is written to a file .mcap"),
         (tmp_path / "no" / "run.mcap", "there is no such folder"),
     ):
@@ -189,13 +205,35 @@ def test_it_is_refused_before_anything_starts(simulate, two_joints, tmp_path):
         assert simulator.process.wait(60.0) == 2
         assert "simulating" not in simulator.text()
         assert "Traceback" not in simulator.text()
+    assert (tmp_path / "mine.mcap").read_text() == "mine"
+
+
+def test_two_simulators_do_not_write_one_file(simulate, peer, two_joints, tmp_path):
+    path = tmp_path / "run.mcap"
+    first = simulate(*record(two_joints, path), entry="node")
+    peer.hear(JointState, "joint_states", 1000)
+    second = simulate(*record(two_joints, path), entry="node", wait=False)
+    second.wait_for("another process records to it")
+    assert second.process.wait(60.0) == 2
+    first.end_well()
+    assert not read_run(path).truncated
+
+
+def test_a_full_disk_leads_what_is_said_at_the_end(tmp_path):
+    recording = Recording(tmp_path / "run.mcap")
+    assert recording.close() == ""
+    file = SimpleNamespace(failure="", dropped=0, close=lambda: None)
+    recording._file = file
+    assert recording.close() == f"recorded {tmp_path / 'run.mcap'}"
+    file.failure, file.dropped = "it cannot be written any more: no space", 7
+    assert recording.close() == f"{file.failure}; 7 messages are left out"
 
 
 def test_bytes_of_a_state_are_those_of_ros():
     kind = pytest.importorskip("rbdyn_interfaces.msg").State
     rng = np.random.default_rng(1)
     numbers = [rng.normal(size=size) for size in (7, 6, 0, 6, 12, 0)]
-    raw = pack(1_234_567_890_000_000_001, 9, 0.5, 3, numbers)
+    raw = Messages(Schemas()).state(1_234_567_890_000_000_001, 9, 0.5, 3, numbers)
     message = deserialize_message(raw, kind)
     assert (message.stamp.sec, message.stamp.nanosec) == (1_234_567_890, 1)
     assert (message.tick, message.epoch, message.time) == (9, 3, 0.5)

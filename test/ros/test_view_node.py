@@ -1,13 +1,23 @@
 """The simulator's view in a real browser: what is pressed there is seen on topics and services."""
 
+import contextlib
 import importlib.util
 import os
 import signal
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+import rbdyn_ros as rb
+from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.description import urdf
+from rbdyn_ros.ros.commands import make_gate
+from rbdyn_ros.ros.view_link import RosSimulated
+from rbdyn_ros.runtime.runtime import Runtime
+from rbdyn_ros.runtime.settings import Settings
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 sys.path.insert(0, str(Path(__file__).parents[1] / "view"))
@@ -21,7 +31,8 @@ needs_viser = pytest.mark.skipif(
     importlib.util.find_spec("viser") is None, reason="viser is not installed"
 )
 VIEW = ("-p", "view:=true", "-p", "view_port:=0")
-SIZE = {"width": 560, "height": 360}
+#: Few pixels to draw without a GPU: what is drawn is not looked at here.
+SMALL = {"size": {"width": 560, "height": 360}, "scale": 0.25}
 SERVES = "view: http://"
 
 
@@ -32,21 +43,18 @@ def address_in(simulator):
     return line.split("view: ")[1].strip()
 
 
-@pytest.fixture
-def page():
-    """Open the view of a simulator: page(simulator); a browser of its own."""
+@pytest.fixture(scope="module")
+def browser():
     require_browser()
     with open_browser() as browser:
-        pages = []
+        yield browser
 
-        def show(simulator):
-            manager = open_page(browser, address_in(simulator), size=SIZE)
-            pages.append(manager)
-            return manager.__enter__()
 
-        yield show
-        for manager in pages:
-            manager.__exit__(None, None, None)
+@pytest.fixture
+def page(browser):
+    """Open the view of a simulator: page(simulator)."""
+    with contextlib.ExitStack() as pages:
+        yield lambda node: pages.enter_context(open_page(browser, address_in(node), **SMALL))
 
 
 def fill(page, label, number):
@@ -86,6 +94,9 @@ def test_what_is_pressed_is_done(simulate, peer, page, two_joints):
     shown.get_by_label("Speed", exact=True).click()
     shown.get_by_role("option", name="0.5 x", exact=True).click()
     seen(lambda: speed_of(peer) == 0.5, "the speed")
+    assert peer.set_parameters({"real_time_factor": 0.75}) == [""]
+    box = shown.get_by_label("Speed", exact=True)
+    seen(lambda: box.input_value() == "0.75 x", "the box to follow")
     # the first slider is that of the first joint, which lifts
     thumb = shown.locator('[role="slider"]').first
     thumb.focus()
@@ -126,16 +137,21 @@ def test_no_view_outlives_its_node(simulate, two_joints, number):
     simulator = simulate(two_joints, "--ros-args", *VIEW, "-p", "time_mode:=fast")
     address_in(simulator)
     pids = children(simulator.process.pid)
-    views = [pid for pid in pids if b"rbdyn_ros.view.live.panel" in command_of(pid)]
-    assert len(views) == 1
-    assert os.sched_getscheduler(views[0]) == os.SCHED_OTHER
-    assert os.getpriority(os.PRIO_PROCESS, views[0]) >= 10
+    (view,) = views_of(simulator)
+    assert os.sched_getscheduler(view) == os.SCHED_OTHER
+    assert os.getpriority(os.PRIO_PROCESS, view) >= 10
     if number == signal.SIGKILL:
         simulator.kill()
     else:
         simulator.end_well(number)
         assert simulator.text().count("view") == 1  # its address, and nothing of its end
     wait_until(lambda: all(gone(pid) for pid in pids), "the end of all it has started")
+
+
+def views_of(simulator):
+    """Return the processes of its views."""
+    pids = children(simulator.process.pid)
+    return [pid for pid in pids if b"rbdyn_ros.view.live.panel" in command_of(pid)]
 
 
 def command_of(pid):
@@ -152,6 +168,77 @@ def test_a_view_that_cannot_be_is_no_reason_not_to_simulate(simulate, peer, two_
     )
     states = peer.hear(JointState, "joint_states", 100)
     peer.until(lambda: len(states) > 10)
+    simulator.end_well()
+
+
+@needs_viser
+def test_the_end_of_a_view_is_said_and_the_node_goes_on(simulate, peer, two_joints):
+    simulator = simulate(two_joints, "--ros-args", *VIEW)
+    address_in(simulator)
+    (view,) = views_of(simulator)
+    os.kill(view, signal.SIGKILL)
+    simulator.wait_for("the view has ended (Killed); the simulation goes on without it", 30.0)
+    states = peer.hear(JointState, "joint_states", 100)
+    peer.until(lambda: len(states) > 10)
+    simulator.end_well()
+
+
+@needs_viser
+def test_missing_meshes_are_warned_of_once(simulate, peer, two_joints):
+    shape = '<visual><geometry><mesh filename="package://nowhere/{}.dae"/></geometry></visual>'
+    text = two_joints.read_text().replace(
+        '<link name="tool"/>', f'<link name="tool">{"".join(map(shape.format, "abc"))}</link>'
+    )
+    two_joints.write_text(text)
+    simulator = simulate(two_joints, "--ros-args", *VIEW)
+    simulator.wait_for("looks of 'two':", 30.0)
+    states = peer.hear(JointState, "joint_states", 100)
+    peer.until(lambda: len(states) > 10)
+    assert simulator.text().count("looks of") == 1
+    assert simulator.text().count("package://nowhere/a.dae") == 1
+    address_in(simulator)  # it serves all the same
+    simulator.end_well()
+
+
+TYPES = """
+import numpy as np
+import rbdyn_ros as rb
+
+@rb.register_joint("lifting_cam", parameters=("lift",))
+def lifting_cam(q, qd, p, E, r, S, S_dot):
+    E[0, 0], E[0, 1] = np.cos(q[0]), np.sin(q[0])
+    E[1, 0], E[1, 1] = -np.sin(q[0]), np.cos(q[0])
+    r[2] = p[0] * (1.0 - np.cos(q[0]))
+    S[2, 0], S[5, 0] = 1.0, p[0] * np.sin(q[0])
+    S_dot[5, 0] = p[0] * np.cos(q[0]) * qd[0]
+"""
+CAM = """
+rbdyn_mechanism: 1
+base: world
+links:
+  arm: {box: {size: [0.4, 0.05, 0.05], mass: 2.0}}
+joints:
+  turn: {type: lifting_cam, parent: world, child: arm, lift: 0.1}
+"""
+
+
+def test_a_joint_type_of_the_user_is_known_there_too(simulate, peer, page, tmp_path):
+    types, cam = tmp_path / "types_of_mine.py", tmp_path / "cam.yaml"
+    types.write_text(TYPES)
+    cam.write_text(CAM)
+    simulator = simulate(cam, "--import", types, "--ros-args", *VIEW)
+    states = peer.hear(JointState, "joint_states", 100)
+    shown = page(simulator)
+    shown.get_by_text("1 bodies, 1 degrees of freedom").wait_for()
+    thumb = shown.locator('[role="slider"]').first
+    thumb.focus()
+    thumb.press("ArrowRight")
+
+    def turns():
+        peer.spin(0.05)
+        return states[-1].effort[0] > 0.0 and states[-1].velocity[0] > 0.0
+
+    wait_until(turns, "the cam to turn", shown)
     simulator.end_well()
 
 
@@ -178,3 +265,34 @@ def test_several_robots_are_in_one_view(simulate, page, two_joints):
     press(shown, "Resume")
     shown.get_by_role("button", name="Pause", exact=True).wait_for()
     simulator.end_well()
+
+
+class Held:
+    """A robot of a node, as far as a view drives it."""
+
+    def __init__(self, **settings):
+        path = bundled_robot("seven_dof_arm")
+        m = rb.load_urdf(path)
+        self.gate = make_gate(m, urdf.read(path), "keep")
+        self.values = SimpleNamespace(time_mode="realtime", command_timeout=100.0)
+        self.runtime = Runtime(m, Settings(realtime="off", command_timeout=100.0, **settings))
+
+
+def test_after_a_release_on_timeout_decides_at_once():
+    """Though a command would be in force for long: the joint is held against gravity."""
+    robot = Held(on_timeout="gravity")
+    simulated = RosSimulated(None, SimpleNamespace(robots=[robot]))
+    runtime, name = robot.runtime, "shoulder_pitch"
+    k = robot.gate.dofs[name]
+    runtime.start()
+    try:
+        assert runtime.set_state(np.full(7, 0.5), np.zeros(7), np.ones(7, bool), np.ones(7, bool))
+        assert simulated.drive(0, {name: 1.5}) == ""
+        wait_until(lambda: runtime.latest().effort[k] == 1.5, "the effort")
+        assert simulated.release(0) == ""
+        wait_until(lambda: runtime.latest().effort[k] not in (1.5, 0.0), "what holds it")
+        assert runtime.latest().stale == 7
+        assert simulated.drive(0, {name: 2.5}) == ""  # a later one counts again
+        wait_until(lambda: runtime.latest().effort[k] == 2.5, "the effort")
+    finally:
+        runtime.stop()

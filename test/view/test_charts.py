@@ -11,7 +11,7 @@ from support.systems import everything, register
 
 import rbdyn_ros as rb
 from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.view.stage.instant import Instant
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.view.web import charts
 from rbdyn_ros.view.web.charts import Charts, History, Quantities
 

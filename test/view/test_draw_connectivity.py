@@ -232,7 +232,7 @@ def test_without_the_plot_extra():
         timeout=120,
         check=True,
     )
-    line = "pictures need matplotlib, which is not installed: pip install rbdyn_ros[plot]\n"
+    line = 'pictures need matplotlib, which is not installed: pip install "rbdyn_ros[plot]"\n'
     assert told.stdout == 2 * line
 
 

@@ -9,10 +9,10 @@ import pytest
 
 import rbdyn_ros as rb
 from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.view.live.clock import state_line
+from rbdyn_ros.instant import Instant
+from rbdyn_ros.view.live.clock import Clock, state_line
 from rbdyn_ros.view.live.forces import AMPLE, Pushes, Torques, effort_range
 from rbdyn_ros.view.live.link import Cast
-from rbdyn_ros.view.stage.instant import Instant
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +82,35 @@ def test_the_state_is_told_in_words(m):
     assert state_line([paused, still]) == "running | 1.500 s"
     bad = replace(still, fault="the state of joint 'x' diverged")
     assert state_line([still, bad]) == "fault: the state of joint 'x' diverged | 1.500 s"
+
+
+def test_the_box_follows_the_speed_that_is_in_force(m):
+    server, answers = Server(), ["", "too fast"]
+    simulated = SimpleNamespace(set_speed=lambda _: answers.pop(0), reset=None)
+    clock = Clock(server, simulated, 0.7, {})
+    box = server.parts["Speed"]
+    assert box.value == "0.7 x"
+    still = replace(Instant.still(m, m.qpos0), wanted=0.7)
+    box.act(value="0.2 x")
+    clock.put([still])  # which is from before the order
+    assert box.value == "0.2 x"
+    clock.put([replace(still, wanted=0.2)])
+    assert (clock.speed, box.value) == (0.2, "0.2 x")
+    clock.put([replace(still, wanted=0.35)])  # set elsewhere
+    assert (clock.speed, box.value) == (0.35, "0.35 x")
+    assert "0.35 x" in box.options
+    box.act(client=None, value="0.35 x")  # as viser says what we set
+    assert len(answers) == 1
+    box.act(client=server.get_clients()[1], value="5 x")  # which is refused
+    assert server.told == ["too fast"]
+    assert box.value == "0.35 x"
+    clock.put([replace(still, wanted=np.nan)])
+    assert clock.speed == 0.35
+    other = Server()
+    clock = Clock(other, simulated, 1.0, {"set_speed": "there is no speed"})
+    clock.put([replace(still, wanted=2.0)])
+    assert clock.speed == 2.0
+    assert "Speed" not in other.parts
 
 
 def test_a_slider_reaches_to_the_limit_or_lifts_the_load(m):

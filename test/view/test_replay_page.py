@@ -89,7 +89,10 @@ def test_a_page_plays_and_obeys():
         show.put = lambda instant: (put.append(instant), show_put(instant))
         timeline = Timeline(show, run)
         timeline.start()
-        with open_browser() as browser, open_page(browser, address_of(server), server) as page:
+        with (
+            open_browser() as browser,
+            open_page(browser, address_of(server), server, scale=0.25) as page,
+        ):
             wait_until(lambda: timeline.player.time > 0.2, "time to go on", page)
             press(page, "Pause")
             wait_until(lambda: not timeline.player.playing, "the page to pause it", page)

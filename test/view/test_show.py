@@ -16,7 +16,7 @@ from view_arm import ARM
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.looks import Look, Looks
-from rbdyn_ros.view.stage.instant import Instant
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.view.stage.stage import BOXES, FORCES, LAYERS, LINES, MASSES, VISUALS
 from rbdyn_ros.view.web.server import PORTS_TRIED, is_local, refusal
 
@@ -133,6 +133,12 @@ def test_pages_of_the_view_itself_may_talk_to_it(host, origin):
 )
 def test_other_pages_may_not(host, origin):
     assert refusal(host, origin) != ""
+
+
+def test_words_after_the_address_are_refused():
+    """By ?websocket= a link of any page would let viser's page obey another server."""
+    assert refusal("127.0.0.1:80", None, "/?websocket=ws://evil.example") != ""
+    assert refusal("127.0.0.1:80", None, "/assets/x.js") == ""
 
 
 def knock(server, headers, host=None):
@@ -463,7 +469,7 @@ def test_the_command_says_where_it_is_and_ends_at_ctrl_c(tmp_path):
     ("words", "status", "sentence"),
     [
         (["nowhere.urdf"], 1, "nowhere.urdf"),
-        (["ARM", "--port", "70000"], 2, "a whole number from 0 to 65535"),
+        (["ARM", "--port", "70000"], 2, "allowed are 0 to 65535"),
         (["ARM", "--address", "example.org"], 2, "an address of this machine as numbers"),
     ],
 )
@@ -481,7 +487,7 @@ def test_the_command_refuses_with_a_sentence(tmp_path, words, status, sentence):
 
 def test_without_viser_a_sentence_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "viser", None)
-    with pytest.raises(rb.ParameterError, match=r"pip install rbdyn_ros\[view\]"):
+    with pytest.raises(rb.ParameterError, match=r'pip install "rbdyn_ros\[view\]"'):
         open_server(0)
 
 

@@ -3,14 +3,17 @@
 import importlib.util
 import math
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from dataclasses import replace
 from multiprocessing import Pipe
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,7 +26,8 @@ from rbdyn_ros.payload import with_payload
 from rbdyn_ros.runtime.runtime import Runtime
 from rbdyn_ros.runtime.settings import Settings
 from rbdyn_ros.view.live import process
-from rbdyn_ros.view.live.link import FAILED, SERVING, Cast, Remote, answered, serve
+from rbdyn_ros.view.live.link import FAILED, SERVING, WARNED, Cast, Remote, answered, serve
+from rbdyn_ros.view.live.loading import MOST_TOLD, warning_of
 from rbdyn_ros.view.live.process import start_view
 from rbdyn_ros.view.live.watched import Pace, Watched
 
@@ -86,17 +90,35 @@ def test_what_takes_long_does_not_hold_up_the_rest(far):
     pausing = threading.Thread(target=lambda: answers.append(remote.pause(True)))
     pausing.start()
     for k in range(50):  # while the other waits
-        assert remote.push(k, "hand", (1, 2, 3), (0, 0, 4), (0, 0, 0), 0.5) == (
-            f"({k}, 'hand', (1, 2, 3), (0, 0, 4), (0, 0, 0), 0.5)"
+        assert remote.push(k, "hand", [1, 2, 3], [0, 0, 4], [0, 0, 0], 0.5) == (
+            f"({k}, 'hand', [1, 2, 3], [0, 0, 4], [0, 0, 0], 0.5)"
         )
     assert not answers
     echo.let_go.set()
     pausing.join(30.0)
     assert answers == ["pause True"]
     remote.tell(SERVING, "http://there")
+    remote.tell(WARNED, "a mesh is missing")
     remote.tell(FAILED, "it broke")
     assert remote.push(1, "", (), (), (), 0.0)  # what was told has been read by now
-    assert heard == [(SERVING, "http://there"), (FAILED, "it broke")]
+    assert heard == [
+        (SERVING, "http://there"),
+        (WARNED, "a mesh is missing"),
+        (FAILED, "it broke"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"nonsense", b"[1]", b"[[], {}]", b"[" * 100_000, pickle.dumps(("reset", ()))]
+)
+def test_nonsense_ends_the_service_and_nothing_else(said):
+    """Of the view, which hears the network, nothing is unpickled."""
+    asked = []
+    here, there = Pipe()
+    there.send_bytes(said)
+    there.close()
+    serve(here, SimpleNamespace(reset=lambda: asked.append("reset")))
+    assert not asked
 
 
 def test_what_goes_wrong_is_a_sentence(far):
@@ -255,6 +277,58 @@ def test_why_it_cannot_serve_is_said(shown, options, told):
     assert said[0][1].startswith(f"there is no view: {told}")
 
 
+MESH = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
+
+
+@needs_viser
+def test_what_cannot_be_shown_is_one_warning(shown, tmp_path):
+    """Missing files, and one that is no mesh though it is called so."""
+    loop, start = shown
+    (tmp_path / "empty.stl").write_bytes(b"no mesh")
+    names = ["gone.stl", "lost.stl", "empty.stl"]
+    shapes = "".join(map(MESH.format, names))
+    text = loop.cast.text.replace("</link>", f"{shapes}</link>", 1)
+    loop.cast = replace(loop.cast, text=text, path=tmp_path / "pendulum.urdf")
+    view, said = start(loop)
+    assert view.wait(60.0), said
+    wait_until(lambda: len(said) > 1, "the warning")
+    (_, (severity, warning)) = said
+    assert severity == "warning"
+    assert warning.startswith("looks of 'pendulum':\n  ")
+    for name in names:
+        assert name in warning
+    view.close()
+    assert len(said) == 2
+
+
+@needs_viser
+def test_looks_that_cannot_be_read_are_one_warning(shown):
+    loop, start = shown
+    loop.cast = replace(loop.cast, text="", path=Path("gone.yaml"))  # since it was read
+    view, said = start(loop)
+    assert view.wait(60.0), said
+    wait_until(lambda: len(said) > 1, "the warning")
+    ((_, warning),) = said[1:]
+    assert "what it looks like cannot be read, so its inertias are shown" in warning
+    assert "gone.yaml" in warning
+
+
+def test_many_warnings_are_counted():
+    def odd(count):
+        return [rb.Finding("x", f"{k} is odd", "warning") for k in range(count)]
+
+    assert not warning_of({"left": [], "right": []})
+    assert warning_of({"left": [], "right": odd(1)}) == "looks of 'right':\n  0 is odd"
+    many = warning_of({"alone\n": odd(MOST_TOLD + 3), "left": odd(1)}).splitlines()
+    assert many[0] == r"looks of 'alone\n':"
+    assert many[MOST_TOLD:] == [
+        f"  {MOST_TOLD - 1} is odd",
+        "  and 3 more",
+        "looks of 'left':",
+        "  0 is odd",
+    ]
+
+
 @needs_viser
 def test_a_file_of_the_user_that_fails_is_named(shown, tmp_path):
     loop, start = shown
@@ -268,7 +342,7 @@ def test_a_file_of_the_user_that_fails_is_named(shown, tmp_path):
 
 def test_without_viser_there_is_a_hint(monkeypatch):
     monkeypatch.setattr(process.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(rb.ParameterError, match=r"pip install rbdyn_ros\[view\]") as caught:
+    with pytest.raises(rb.ParameterError, match=r'pip install "rbdyn_ros\[view\]"') as caught:
         start_view([], Echo())
     assert caught.value.code == process.MISSING
 

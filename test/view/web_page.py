@@ -58,12 +58,13 @@ def open_browser():
 
 
 @contextlib.contextmanager
-def open_page(browser, address, server=None, size=None):
+def open_page(browser, address, server=None, size=None, scale=1.0):
     """Yield a page of a view that is connected; with its `server` in this process, known to it.
 
-    The messages of the page's console that are errors are in `page.complaints`.
+    Each side of a point of the page has `scale` pixels: what need not be looked at is drawn
+    sooner with fewer. The messages of the page's console that are errors are in `page.complaints`.
     """
-    context = browser.new_context(viewport=size or SIZE)
+    context = browser.new_context(viewport=size or SIZE, device_scale_factor=scale)
     context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     page.complaints = []

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.view.live.link import Simulated
-from rbdyn_ros.view.stage.instant import Instant
 
 if TYPE_CHECKING:
     import viser
@@ -40,6 +40,16 @@ def state_line(instants: Sequence[Instant]) -> str:
     return " | ".join(parts)
 
 
+def speed_text(speed: float) -> str:
+    """Return a speed as the box shows it."""
+    return f"{speed:g} x"
+
+
+def speeds_with(speed: float) -> dict[str, float]:
+    """Return the speeds that the box offers by what it shows, this one among them."""
+    return {speed_text(each): each for each in sorted({*SPEEDS, speed})}
+
+
 class Clock:
     """The part of the panel that is about time.
 
@@ -50,7 +60,7 @@ class Clock:
         refusals: see Cast.
 
     Attributes:
-        speed: as asked for last.
+        speed: as asked for, here or by somebody else.
     """
 
     def __init__(
@@ -62,6 +72,8 @@ class Clock:
     ) -> None:
         self._server, self._simulated, self.speed = server, simulated, speed
         self._paused, self._told, self._due = False, "", 0.0
+        self._speeds: dict[str, float] = {}
+        self._box: Any = None
         gui = server.gui
         self._line = gui.add_html("")
         self._pause = gui.add_button("Pause", hint="let time stand, or go on")
@@ -82,26 +94,30 @@ class Clock:
         button.on_click(lambda event: tell(self._server, event, order()))
 
     def _add_speed(self) -> None:
-        chosen = sorted({*SPEEDS, self.speed})
-        shown = {f"{speed:g} x": speed for speed in chosen}
-        box = self._server.gui.add_dropdown(
+        self._speeds = speeds_with(self.speed)
+        box = self._box = self._server.gui.add_dropdown(
             "Speed",
-            tuple(shown),
-            initial_value=f"{self.speed:g} x",
+            tuple(self._speeds),
+            initial_value=speed_text(self.speed),
             hint="simulated seconds in one",
         )
 
         def change(event: Any) -> None:
-            if event.client is None:
+            if event.client is None:  # it is we who follow
                 return
-            speed = shown[box.value]
-            why = self._simulated.set_speed(speed)
+            why = self._simulated.set_speed(self._speeds.get(box.value, self.speed))
             if why:
                 tell(self._server, event, why)
-            else:
-                self.speed = speed
+                self._show_speed()
 
         box.on_update(change)
+
+    def _show_speed(self) -> None:
+        if self._box is not None:
+            self._speeds = speeds_with(self.speed)
+            # in this order: a box cannot have what is not among its options
+            self._box.options = tuple(self._speeds)
+            self._box.value = speed_text(self.speed)
 
     def put(self, instants: Sequence[Instant]) -> None:
         """Show how time goes."""
@@ -110,6 +126,10 @@ class Clock:
             self._paused = paused
             self._pause.label = "Resume" if paused else "Pause"
             self._due = 0.0
+        wanted = instants[0].wanted
+        if math.isfinite(wanted) and wanted != self.speed:
+            self.speed = wanted
+            self._show_speed()
         now, line = time.monotonic(), state_line(instants)
         if line != self._told and now >= self._due:
             self._told, self._due = line, now + REFRESH

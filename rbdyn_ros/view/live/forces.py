@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.live.clock import tell
 from rbdyn_ros.view.live.link import Cast
 from rbdyn_ros.view.live.pull import GRAVITY, Spring
-from rbdyn_ros.view.stage.instant import Instant
 
 if TYPE_CHECKING:
     import viser
@@ -147,6 +147,7 @@ class Pushes:
         self._handle: Any = None
         self._pulling = False
         links = tuple(n for n, b in zip(m.frame_names, m.frame_bodyid, strict=True) if b > 0)
+        self._links = links
         if links:
             last = m.frame_names.index(m.body_names[-1])
             self._build(links, m.frame_names[last], name)
@@ -185,7 +186,7 @@ class Pushes:
 
     def _push_once(self) -> str:
         return self._push(
-            self._link.value, ORIGIN, self._force.value, ORIGIN, float(self._duration.value)
+            self._chosen, ORIGIN, self._force.value, ORIGIN, float(self._duration.value)
         )
 
     def _set_dragging(self, dragging: bool) -> None:
@@ -213,7 +214,7 @@ class Pushes:
     def _follow(self) -> None:
         shown = self._handle is not None and self._handle.visible
         if shown and self._target is None and self._instant is not None:
-            self._handle.position = self._spring.at(self._instant, self._link.value)
+            self._handle.position = self._spring.at(self._instant, self._chosen)
 
     def hold(self) -> None:
         """Renew the pull, or end it."""
@@ -223,8 +224,8 @@ class Pushes:
         if target is None or instant is None:
             self.let_go()
             return
-        link = self._link.value
-        force = self._spring.force(instant, link, target)
+        link = self._chosen
+        force = self._spring.force(instant, link, target, self._pace(instant))
         self._pulling = True
         why = self._push(link, ORIGIN, force.tolist(), ORIGIN, self._horizon(instant))
         if why:
@@ -233,12 +234,22 @@ class Pushes:
 
     def _horizon(self, instant: Instant) -> float:
         """Return how long a pull acts, in simulated time [s]: it ends by itself."""
+        return min(max(HELD * self._pace(instant), 2.0 * self._cast.timestep), 3600.0)
+
+    def _pace(self, instant: Instant) -> float:
+        """Return the simulated seconds in one, measured or asked for, whatever is more."""
         pace = instant.factor if math.isfinite(instant.factor) else 1.0
-        return min(max(HELD * max(pace, self._speed()), 2.0 * self._cast.timestep), 3600.0)
+        return max(pace, self._speed())
+
+    @property
+    def _chosen(self) -> str:
+        """The link that is chosen; a program may write any text into the box."""
+        chosen = str(self._link.value)
+        return chosen if chosen in self._links else self._links[0]
 
     def let_go(self) -> None:
         """Pull no more, from the next tick on."""
         self._target = None
         if self._pulling:
             self._pulling = False
-            self._push(self._link.value, ORIGIN, ORIGIN, ORIGIN, 2.0 * self._cast.timestep)
+            self._push(self._chosen, ORIGIN, ORIGIN, ORIGIN, 2.0 * self._cast.timestep)

@@ -7,6 +7,7 @@ its time (QUEUED) must not hold up what may not (PROMPT).
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,15 +16,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.view.stage.instant import Instant
+from rbdyn_ros.instant import Instant
 
 Numbers = Sequence[float]
 
 #: Requests by the pipe they come on.
 PROMPT = frozenset({"instants", "push", "drive", "release"})
 QUEUED = frozenset({"pause", "step", "reset", "set_speed"})
-#: What the view says of itself; nobody answers: where it serves, or why it cannot.
-SERVING, FAILED = "serving", "failed"
+#: What the view says of itself; nobody answers: where it serves, what it cannot show, or why it
+#: cannot serve.
+SERVING, WARNED, FAILED = "serving", "warned", "failed"
+#: Of a request [bytes].
+MOST_BYTES = 1 << 22
 
 
 class Simulated(Protocol):
@@ -129,14 +133,14 @@ class Remote:
     def _ask(self, what: str, *arguments: Any) -> Any:
         pipe = self._pipes[what]
         with self._locks[id(pipe)]:
-            pipe.send((what, arguments))
+            pipe.send_bytes(json.dumps((what, arguments)).encode())
             return pipe.recv()
 
     def tell(self, what: str, about: str) -> None:
-        """Say something of the view itself: SERVING and where, or FAILED and why."""
+        """Say something of the view itself: SERVING and where, WARNED of what, FAILED and why."""
         pipe = self._pipes["instants"]
         with self._locks[id(pipe)]:
-            pipe.send((what, about))
+            pipe.send_bytes(json.dumps((what, about)).encode())
 
     def instants(self, energy: bool = False) -> list[Instant]:
         found: list[Instant] = self._ask("instants", energy)
@@ -175,17 +179,19 @@ class Remote:
 def serve(
     pipe: Connection, simulated: Simulated, heard: Callable[[str, str], None] | None = None
 ) -> None:
-    """Answer the requests on a pipe until the other end has gone.
+    """Answer the requests on a pipe until the other end has gone, or says what is none.
+
+    The view hears the network, so nothing that it says is unpickled.
 
     Args:
         pipe: one of the two.
         simulated: is asked.
         heard: told what the view says of itself.
     """
-    with contextlib.suppress(EOFError, OSError):
+    with contextlib.suppress(EOFError, OSError, ValueError, TypeError, RecursionError):
         while True:
-            what, arguments = pipe.recv()
-            if what not in (SERVING, FAILED):
+            what, arguments = json.loads(pipe.recv_bytes(MOST_BYTES))
+            if what not in (SERVING, WARNED, FAILED):
                 pipe.send(answered(simulated, what, arguments))
             elif heard is not None:
                 heard(what, arguments)
@@ -193,7 +199,7 @@ def serve(
 
 def answered(simulated: Simulated, what: str, arguments: Sequence[Any]) -> Any:
     """Return the answer to a request; one that goes wrong must end neither process."""
-    if what not in PROMPT | QUEUED:
+    if not isinstance(what, str) or what not in PROMPT | QUEUED:
         return f"there is no request '{what}'"
     try:
         return getattr(simulated, what)(*arguments)

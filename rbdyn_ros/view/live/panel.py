@@ -13,14 +13,12 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.description.looks import Looks, read_looks
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.load import complete
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.view.live.clock import Clock
 from rbdyn_ros.view.live.forces import Pushes, Torques
-from rbdyn_ros.view.live.link import FAILED, SERVING, Cast, Remote, Simulated
-from rbdyn_ros.view.stage.instant import Instant
+from rbdyn_ros.view.live.link import FAILED, SERVING, WARNED, Cast, Remote, Simulated
+from rbdyn_ros.view.live.loading import load, warning_of
 from rbdyn_ros.view.web.charts import Charts
 from rbdyn_ros.view.web.server import address_of, open_server
 from rbdyn_ros.view.web.show import Show, frame_camera
@@ -132,6 +130,11 @@ class Robot:
         simulated: where it moves.
         number: of the robot there.
         clock: knows how fast time passes.
+
+    Attributes:
+        label: what it is called.
+        folder: in the panel.
+        findings: warnings of what of its looks cannot be shown.
     """
 
     def __init__(
@@ -143,7 +146,7 @@ class Robot:
         clock: Clock,
     ) -> None:
         m, looks = load(cast)
-        self.name = cast.name
+        self.name, self.label = cast.name, cast.name or m.name
         self._last: tuple[object, ...] = ()
         self.folder = server.gui.add_folder(cast.name or None)
         with self.folder:
@@ -158,6 +161,7 @@ class Robot:
             self.pushes = Pushes(server, m, cast, push, lambda: clock.speed, f"/view{number}")
             self.charts = Charts(server, m)
             self.show = Show(server, m, looks, cast.name)
+        self.findings = (*looks.findings, *self.show.stage.findings)
         self.pushes.fit(self.show.stage.size)
         self.show.on_click(self.pushes.choose)
 
@@ -177,18 +181,6 @@ class Robot:
                 (part.hold if watched else part.let_go)()
 
 
-def load(cast: Cast) -> tuple[Model, Looks]:
-    """Return the robot of a cast, and its looks; without them it is shown by its inertias."""
-    m = complete(cast.description, cast.floating_base, cast.strict)
-    source = cast.text or cast.path
-    if source is None:
-        return m, Looks()
-    try:
-        return m, read_looks(source, folder=cast.folder)
-    except RbdynError:  # what moves was read from it, so it is not the looks that matter
-        return m, Looks()
-
-
 def run(prompt: Connection, queued: Connection) -> None:
     """Be the other process of a view, see view/live/process.py; it ends when the pipes break."""
     threading.Thread(target=_end_with, args=(prompt,), name="rbdyn-parent", daemon=True).start()
@@ -201,6 +193,9 @@ def run(prompt: Connection, queued: Connection) -> None:
         server = open_server(port, address, _label(casts))
         live = Live(server, casts, remote)
         remote.tell(SERVING, address_of(server))
+        warning = warning_of({robot.label: robot.findings for robot in live.robots})
+        if warning:
+            remote.tell(WARNED, warning)
         live.run()
     except Exception as error:  # noqa: BLE001 - nobody sees the output of this process
         remote.tell(FAILED, str(error) if isinstance(error, RbdynError) else repr(error))

@@ -17,7 +17,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
 from rbdyn_ros.errors import Finding, ParameterError
-from rbdyn_ros.view.live.link import FAILED, Cast, Simulated, serve
+from rbdyn_ros.view.live.link import FAILED, WARNED, Cast, Simulated, serve
 
 #: Code of the finding that viser is not installed.
 MISSING = "no-view-extra"
@@ -60,13 +60,14 @@ def start_view(
         simulated: answers for them, on two threads, as long as the view lives.
         port: see open_server.
         address: likewise.
-        say: told where it serves, or why there is no view; called from another thread.
+        say: told where it serves, or why there is no view, and once what of the robots it cannot
+            show; called from another thread.
 
     Raises:
         ParameterError: viser is not installed.
     """
     if importlib.util.find_spec("viser") is None:
-        text = "the view needs viser, which is not installed: pip install rbdyn_ros[view]"
+        text = 'the view needs viser, which is not installed: pip install "rbdyn_ros[view]"'
         raise ParameterError(Finding(MISSING, text, allowed="viser"))
     return ViewProcess(casts, simulated, port, address, say)
 
@@ -132,18 +133,23 @@ class ViewProcess:
             thread.join(PATIENCE)
 
     def _attend(self, pipe: Connection, greeting: Sequence[object]) -> None:
-        with pipe:
-            with contextlib.suppress(OSError):  # it has ended already, which is reported below
-                for part in greeting:
-                    pipe.send(part)
-            serve(pipe, self._simulated, self._heard)
-        self._report_end()
+        try:
+            with pipe:
+                with contextlib.suppress(OSError):  # it has ended already, which is reported below
+                    for part in greeting:
+                        pipe.send(part)
+                serve(pipe, self._simulated, self._heard)
+        finally:
+            self._report_end()
 
     def _queue(self, pipe: Connection) -> None:
         with pipe:
             serve(pipe, self._simulated)
 
     def _heard(self, what: str, about: str) -> None:
+        if what == WARNED:
+            self._say("warning", about)
+            return
         if what == FAILED:
             self._excused = True
             gone = "there is no view any more" if self.address else "there is no view"

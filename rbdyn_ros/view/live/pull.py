@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.api import make_data, mass_matrix
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.toolbox.frames import frame_jacobian, frame_pose
-from rbdyn_ros.view.stage.instant import Instant
 
 Floats = NDArray[np.float64]
 
@@ -41,18 +41,20 @@ class Spring:
         with self._lock:
             return self._place(instant, link)
 
-    def force(self, instant: Instant, link: str, target: Floats) -> Floats:
+    def force(self, instant: Instant, link: str, target: Floats, pace: float = 1.0) -> Floats:
         """Return the force on the origin of a link, (3,) in world axes [N].
 
         Args:
             instant: of the robot.
             link: its name.
             target: (3,) where it is pulled to [m].
+            pace: simulated seconds in one; faster than 1 the spring is softer by as much.
         """
+        rate = RATE / max(1.0, pace)
         with self._lock:
             away = np.asarray(target, np.float64) - self._place(instant, link)
             J = frame_jacobian(self._m, self._d, link)[3:]
-            wanted = RATE**2 * away - 2.0 * RATE * (J @ instant.qvel)
+            wanted = rate**2 * away - 2.0 * rate * (J @ instant.qvel)
             force = self._inertia(J) @ wanted
         size, most = float(np.linalg.norm(force)), MOST_WEIGHTS * GRAVITY * self.mass
         return force * (most / size) if size > most else force

@@ -8,11 +8,11 @@ from collections import deque
 from dataclasses import replace
 
 from rbdyn_ros.api import make_data
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.runtime import Runtime
 from rbdyn_ros.runtime.state import State
 from rbdyn_ros.toolbox.terms import kinetic_energy, potential_energy
-from rbdyn_ros.view.stage.instant import Instant
 
 #: The factor is of about the last second [s].
 SPAN = 1.0
@@ -64,7 +64,8 @@ class Watched:
         m = runtime.m
         if not runtime.running and runtime.tick == 0:
             # to ask for its latest state would run a loop that is about to start
-            return replace(Instant.still(m, runtime.start_position), paused=True)
+            still = Instant.still(m, runtime.start_position)
+            return replace(still, paused=True, wanted=runtime.real_time_factor)
         state = runtime.latest()
         paused, fault = runtime.paused, ""
         if state.fault >= 0:
@@ -82,6 +83,7 @@ class Watched:
             fault=fault,
             factor=self._pace.at(time.monotonic(), state.time, stands),
             tick=state.tick,
+            wanted=runtime.real_time_factor,
         )
 
     def _energy(self, state: State) -> tuple[float, float]:

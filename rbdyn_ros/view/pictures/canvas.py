@@ -32,5 +32,5 @@ def new_figure(width: float, height: float, dpi: float) -> Figure:
 
 def missing_extra(package: str) -> ParameterError:
     """Return the error for a package that only pictures need."""
-    text = f"pictures need {package}, which is not installed: pip install rbdyn_ros[plot]"
+    text = f'pictures need {package}, which is not installed: pip install "rbdyn_ros[plot]"'
     return ParameterError(Finding("no-plot-extra", text, "error", "", None, "", package))

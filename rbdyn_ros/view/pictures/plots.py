@@ -12,19 +12,26 @@ import numpy as np
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quoted
 from rbdyn_ros.output import output_path, write_whole
 from rbdyn_ros.recording.run import Run
-from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, SKY, VERMILLION, new_figure
+from rbdyn_ros.view.pictures.canvas import BLUE, INK, VERMILLION, new_figure
 from rbdyn_ros.view.pictures.plot_curves import (
     COMMAND,
     OF_JOINTS,
     QUANTITIES,
-    STATE,
     Curve,
     Row,
     contact_forces,
     energies,
     joint_rows,
 )
-from rbdyn_ros.view.pictures.plot_lines import thinned
+from rbdyn_ros.view.pictures.plot_panels import (
+    SMALL,
+    dashes,
+    draw_joint,
+    draw_robot,
+    time_axis,
+    unit_of,
+    write_name,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,16 +41,12 @@ SUFFIXES = (".png", ".svg", ".pdf")
 #: Rows of joints on a page of a .pdf, and in a picture at most.
 PAGE_ROWS, MOST_ROWS = 12, 64
 #: Sizes of what a figure is made of [inch].
-COLUMN, ROW, WIDE, MARGIN, HEAD = 3.1, 0.95, 1.7, 0.7, 0.85
+COLUMN, ROW, WIDE, MARGIN = 3.1, 0.95, 1.7, 0.7
+HEAD, LOW_HEAD = 0.85, 0.55  # with and without titles of columns
 DPI = 150.0
-SMALL, TINY = 8, 7  # letters [point]
 
 TITLES = {"position": "position", "velocity": "velocity", "effort": "effort",
           "error": "command less position"}  # fmt: skip
-_UNITS = {"position": "{}", "velocity": "{}/s", "error": "{}"}
-_FORCES = {"rad": "N m", "m": "N"}
-# the rest of Okabe and Ito's palette
-_MORE = (BLUE, VERMILLION, "#009E73", "#CC79A7", SKY, "#E69F00", GREY, INK, "#B8A800")
 
 
 def draw_run(
@@ -140,7 +143,8 @@ def _page(
     width = max(len(columns), 2) * COLUMN + 0.5
     if not columns:
         width = 7.0
-    height = HEAD + ROW * len(rows) + (WIDE + 0.15) * len(wide) + MARGIN
+    head = HEAD if columns else LOW_HEAD
+    height = head + ROW * len(rows) + (WIDE + 0.15) * len(wide) + MARGIN
     figure = new_figure(*(size or (width, height)), DPI)
     width, height = size or (width, height)
     grid: Any = figure.add_gridspec(
@@ -148,8 +152,8 @@ def _page(
         max(len(columns), 1),
         height_ratios=[ROW] * len(rows) + [WIDE] * len(wide),
         left=0.75 / width,
-        right=1.0 - (1.1 if wide and not columns else 0.2) / width,
-        top=1.0 - HEAD / height,
+        right=1.0 - 0.2 / width,
+        top=1.0 - head / height,
         bottom=0.5 / height,
         wspace=0.24,
         hspace=0.42,
@@ -159,17 +163,18 @@ def _page(
         for j, name in enumerate(columns):
             axes = figure.add_subplot(grid[i, j], sharex=first)
             first = first or axes
-            _cell(axes, row, name, len(_units(rows, name)) > 1)
+            draw_joint(axes, row, name, len(_units(rows, name)) > 1)
             if i == 0:
                 axes.set_title(_title(rows, name), fontsize=SMALL + 1, color=INK, pad=20)
             if j == 0:
-                _name(axes, row.name)
-            _time_axis(axes, last=i == len(rows) - 1 and not wide)
+                write_name(axes, row.name)
+            is_last = i == len(rows) - 1
+            time_axis(axes, ticks=is_last, title=is_last and not wide)
     for k, (name, curves) in enumerate(wide.items()):
         axes = figure.add_subplot(grid[len(rows) + k, :], sharex=first)
         first = first or axes
-        _robot(axes, name, curves)
-        _time_axis(axes, last=k == len(wide) - 1)
+        draw_robot(axes, name, curves)
+        time_axis(axes, ticks=k == len(wide) - 1, title=k == len(wide) - 1)
     if first is not None:
         first.set_xlim(*_span(run))
     _head(figure, run, rows, columns, height)
@@ -182,93 +187,8 @@ def _span(run: Run) -> tuple[float, float]:
     return (start, end) if end > start else (start - 0.5, start + 0.5)
 
 
-def _cell(axes: Axes, row: Row, quantity: str, name_unit: bool) -> None:
-    """Draw one quantity of one joint; `name_unit`: not all joints have the same."""
-    for curve in row.curves.get(quantity, ()):
-        time, values = thinned(curve.time, curve.values)
-        if curve.kind == STATE:
-            axes.plot(time, values, color=BLUE, lw=1.0, zorder=2)
-        else:
-            steps = "default" if quantity == "error" else "steps-post"
-            style: dict[str, Any] = {"lw": 0.9, "drawstyle": steps, "zorder": 3}
-            axes.plot(time, values, color=VERMILLION, ls=_dashed(quantity), **style)
-    _quiet(axes)
-    if not row.curves.get(quantity):
-        axes.text(0.5, 0.5, "not known", transform=axes.transAxes, ha="center", va="center",
-                  fontsize=TINY, color=GREY)  # fmt: skip
-        axes.set_yticks([])
-    elif name_unit:
-        axes.set_ylabel(_unit(row, quantity), fontsize=TINY, color=GREY, labelpad=2)
-    _roomy(axes)
-
-
-def _dashed(quantity: str) -> Any:
-    return "-" if quantity == "error" else (0, (3, 1.5))
-
-
-def _roomy(axes: Axes) -> None:
-    """Let a curve that hardly moves not look as if it did."""
-    low, high = axes.get_ylim()
-    middle = 0.5 * (low + high)
-    least = 1e-6 * max(1.0, abs(middle))
-    if high - low < least:
-        axes.set_ylim(middle - least, middle + least)
-
-
-def _robot(axes: Axes, name: str, curves: list[Curve]) -> None:
-    """Draw what is of the robot as a whole, each curve named at its right end."""
-    label = {"energy": "energy [J]", "contact": "contact force [N]"}[name]
-    for k, curve in enumerate(curves):
-        time, values = thinned(curve.time, curve.values)
-        axes.plot(time, values, color=_MORE[k % len(_MORE)], lw=1.0, label=curve.kind)
-    axes.set_ylabel(label, fontsize=SMALL, color=INK)
-    _quiet(axes)
-    _roomy(axes)
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=9, fontsize=TINY, frameon=False,
-        borderaxespad=0.1, handlelength=1.4, columnspacing=1.2,
-    )  # fmt: skip
-
-
-def _quiet(axes: Axes) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    axes.tick_params(labelsize=TINY, color=GREY, labelcolor=INK, length=2.5)
-    axes.yaxis.set_major_locator(MaxNLocator(4))
-    axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
-    axes.yaxis.set_offset_position("right")  # at the left is the name of the joint
-    axes.yaxis.get_offset_text().set_fontsize(TINY)
-    axes.grid(visible=True, lw=0.3, color="#D0D0D0")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_color(GREY)
-
-
-def _time_axis(axes: Axes, last: bool) -> None:
-    if last:
-        axes.set_xlabel("time [s]", fontsize=SMALL, color=INK)
-    else:
-        axes.tick_params(labelbottom=False)
-
-
-def _name(axes: Axes, name: str) -> None:
-    """Write the name of a joint above the left end of its row, clear of all curves."""
-    shown = name if len(name) <= 40 else f"{name[:39]}..."
-    axes.annotate(
-        shown, (0.0, 1.0), (0, 3), xycoords="axes fraction", textcoords="offset points",
-        fontsize=SMALL, color=INK, fontweight="bold", va="bottom",
-    )  # fmt: skip
-
-
-def _unit(row: Row, quantity: str) -> str:
-    if quantity == "effort":
-        return _FORCES.get(row.unit, "N m or N")
-    return _UNITS[quantity].format(row.unit) if row.unit else "rad or m"
-
-
 def _units(rows: list[Row], quantity: str) -> list[str]:
-    return list(dict.fromkeys(_unit(row, quantity) for row in rows))
+    return list(dict.fromkeys(unit_of(row, quantity) for row in rows))
 
 
 def _title(rows: list[Row], quantity: str) -> str:
@@ -289,12 +209,13 @@ def _head(figure: Figure, run: Run, rows: list[Row], columns: list[str], height:
     }
     top = 1.0 - 0.08 / height
     title = run.name if run.name == run.m.name else f"{run.name} ({run.m.name})"
-    figure.text(0.12 / figure.get_figwidth(), top, title, fontsize=SMALL + 2, color=INK, va="top")
+    looks: dict[str, Any] = {"fontsize": SMALL + 2, "color": INK, "va": "top", "parse_math": False}
+    figure.text(0.12 / figure.get_figwidth(), top, title, **looks)
     if COMMAND in kinds:
         word = "simulated" if run.exact else "measured"
         lines = [
             Line2D([], [], color=BLUE, lw=1.2, label=word),
-            Line2D([], [], color=VERMILLION, lw=1.2, ls=_dashed(""), label="commanded"),
+            Line2D([], [], color=VERMILLION, lw=1.2, ls=dashes(""), label="commanded"),
         ]
         figure.legend(
             handles=lines, loc="upper right", bbox_to_anchor=(1.0, 1.0), ncols=2,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from rbdyn_ros.configuration import usual_ranges
 from rbdyn_ros.description.joint_types import JOINT_SPECS
@@ -117,6 +116,8 @@ def write_numbers(
 
     A quaternion whose angles are what they were keeps its sign and its last digits.
     """
+    from scipy.spatial.transform import Rotation  # slow to import
+
     new: Floats = np.array(qpos, np.float64)
     turns: dict[int, tuple[dict[str, float], bool]] = {}
     before = read_numbers(m, coordinates, qpos)

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from rbdyn_ros.api import kinematics
 from rbdyn_ros.description.looks import Looks
 from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.view.stage.instant import Instant
 from rbdyn_ros.view.stage.joint_marks import Mark, joint_marks
 from rbdyn_ros.view.stage.lines import Lines, lines_of
 from rbdyn_ros.view.stage.parts import (
@@ -203,5 +202,7 @@ def _centre(m: Model, xipos: Floats) -> Floats:
 
 def quats_of(xmat: Floats) -> Floats:
     """Return unit quaternions wxyz (n, 4) of rotation matrices (n, 3, 3)."""
+    from scipy.spatial.transform import Rotation  # slow to import
+
     quats: Floats = Rotation.from_matrix(xmat).as_quat()[:, [3, 0, 1, 2]]
     return quats

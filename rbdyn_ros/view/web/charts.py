@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.view.stage.instant import Instant
 
 if TYPE_CHECKING:
     import viser

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.view.stage.instant import Instant
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.view.stage.parts import MASS, Part
 from rbdyn_ros.view.stage.stage import (
     FORCES,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.description.looks import Looks, read_looks
 from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.view.stage.instant import Instant
 from rbdyn_ros.view.web.server import ADDRESS, PORT, address_of, open_server
 from rbdyn_ros.view.web.show import Show
 

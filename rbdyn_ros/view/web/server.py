@@ -53,7 +53,7 @@ def open_server(
     try:
         import viser
     except ImportError as error:
-        text = "the view needs viser, which is not installed: pip install rbdyn_ros[view]"
+        text = 'the view needs viser, which is not installed: pip install "rbdyn_ros[view]"'
         raise ParameterError(Finding("no-view-extra", text, allowed="viser")) from error
     _silence()
     with _one_at_a_time, _guarded() as guard:
@@ -86,19 +86,23 @@ def is_local(address: str) -> bool:
     return ipaddress.ip_address(_demand_address(address)).is_loopback
 
 
-def refusal(host: str | None, origin: str | None) -> str:
+def refusal(host: str | None, origin: str | None, path: str = "/") -> str:
     """Return why a connection of a browser is refused, a sentence; empty: it is not.
 
     A page may talk to us if it came from us: its origin is the host that was asked for. The host
     has to be a number or this machine's own name: any other name may be one that a page of the
-    internet lets point here.
+    internet lets point here. Words after the address are refused: by them viser's page can be
+    told to obey another server.
 
     Args:
         host: the Host header, with the port if there is one.
         origin: the Origin header; programs other than browsers send none.
+        path: that is asked for.
     """
     if host is None or not _is_ours(host):
         return f"this view is not called '{host}'; open it by a number, such as 127.0.0.1"
+    if "?" in path:
+        return "this view takes no words after its address"
     if origin is None:
         return ""
     with contextlib.suppress(ValueError):  # of an origin that is none
@@ -134,10 +138,16 @@ class _Guard:
             origins = request.headers.get_all("Origin")
             if len(hosts) > 1 or len(origins) > 1:
                 return connection.respond(HTTPStatus.BAD_REQUEST, "one Host, one Origin\n")
-            why = refusal(*(found[0] if found else None for found in (hosts, origins)))
+            host, origin = (found[0] if found else None for found in (hosts, origins))
+            why = refusal(host, origin, request.path)
             if why:
                 return connection.respond(HTTPStatus.FORBIDDEN, f"{why}\n")
-            return process_request(connection, request)
+            response = process_request(connection, request)
+            if response is not None:
+                # neither framed by another page nor talking to another server
+                talks = f"connect-src 'self' ws://{host} data: blob:"
+                response.headers["Content-Security-Policy"] = f"frame-ancestors 'none'; {talks}"
+            return response
 
         return self.serve(*args, process_request=judge, **more)
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.description.looks import Looks
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.describe import joint_type
-from rbdyn_ros.view.stage.instant import Instant
 from rbdyn_ros.view.stage.stage import Stage
 from rbdyn_ros.view.web.display import Display
 from rbdyn_ros.view.web.nodes import Nodes

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rbdyn_ros.assembly import assemble
 from rbdyn_ros.configuration import random_qpos
 from rbdyn_ros.errors import ModelError
+from rbdyn_ros.instant import Instant
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.stage.coordinates import (
     Coordinate,
@@ -22,7 +23,6 @@ from rbdyn_ros.view.stage.coordinates import (
     read_numbers,
     write_numbers,
 )
-from rbdyn_ros.view.stage.instant import Instant
 
 if TYPE_CHECKING:
     import viser
@@ -118,7 +118,9 @@ class Sliders:
         What somebody moved it by is left as it is: it may have been moved on meanwhile.
         """
         with self._lock, self._show.server.atomic():
-            self._qpos = np.array(qpos, np.float64)
+            new = np.array(qpos, np.float64)
+            self._show.put(Instant.still(self._m, new))  # refuses what is no configuration
+            self._qpos = new
             numbers = read_numbers(self._m, self._coordinates, self._qpos)
             for one, handle, number in zip(self._coordinates, self._handles, numbers, strict=True):
                 if handle is not moved_by:
@@ -126,7 +128,6 @@ class Sliders:
                 handle.label = _label(self._m, one, number)
             if self._text is not moved_by:
                 self._text.value = qpos_text(self._qpos)
-            self._show.put(Instant.still(self._m, self._qpos))
         self._moved(self._qpos.copy())
 
     def _slider(self, one: Coordinate, number: float) -> Any:
@@ -148,7 +149,7 @@ class Sliders:
         if event.client is None:
             return
         with self._lock:
-            number = float(event.target.value)
+            number = _between(event.target.value, one)  # a program may send anything
             numbers = read_numbers(self._m, self._coordinates, self._qpos)
             at = self._coordinates.index(one)
             if number == numbers[at]:  # of a later event that was answered before
@@ -167,12 +168,24 @@ class Sliders:
         if event.client is None:
             return
         qpos = parse_qpos(self._m, event.target.value)
-        if not isinstance(qpos, str):
-            self.set(qpos, event.target)
+        if isinstance(qpos, str):
+            return
+        try:
+            self.set(self._closed(qpos, ()), event.target)
+        except ModelError as error:
+            self.set(self._qpos)
+            _tell(event.client, str(error))
 
     def _closed(self, qpos: Floats, fixed: tuple[str, ...]) -> Floats:
         """Return a configuration near qpos in which loops are closed; raises ModelError."""
         return assemble(self._m, qpos, fixed) if self._m.nefc else qpos
+
+
+def _between(value: object, one: Coordinate) -> float:
+    """Return a number that a slider can have."""
+    number = float(value) if isinstance(value, int | float) else math.nan
+    low, high = sorted((one.low, one.high))
+    return min(max(number, low), high) if math.isfinite(number) else low
 
 
 def _entries_of_free_joints(m: Model) -> list[int]:

@@ -32,6 +32,7 @@ class Instant:
         fault: what went wrong, a sentence; empty: nothing.
         factor: simulated seconds per second as measured; NaN where that means nothing.
         tick: ticks since the simulation began.
+        wanted: simulated seconds per second as asked for; NaN where nobody asked.
     """
 
     time: float
@@ -45,6 +46,7 @@ class Instant:
     fault: str = ""
     factor: float = math.nan
     tick: int = 0
+    wanted: float = math.nan
 
     @classmethod
     def of(cls, m: Model, d: Data) -> Instant:

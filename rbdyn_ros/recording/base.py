@@ -1,0 +1,109 @@
+"""Where /tf has the root link of a robot, for recordings that have neither states nor odom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from rbdyn_ros.recording import topics
+from rbdyn_ros.recording.collect import BACK
+from rbdyn_ros.recording.mcap_file import Message, Topic
+from rbdyn_ros.recording.schemas import Schemas
+from rbdyn_ros.recording.series import Budget, nanoseconds
+
+Array = NDArray[np.float64]
+Stamps = NDArray[np.int64]
+
+_TOPICS = ("tf", "tf_static")
+#: Frames from the world to the robot; a longer chain is a mistake.
+MOST_FRAMES = 16
+#: No robot is farther away [m].
+FAR = 1e9
+#: What a transform takes in memory, in numbers.
+ROW = 64
+#: A base that moves by less is one that stands [m], or [rad].
+STANDS = 1e-6
+
+
+class Chain:
+    """The frames that a link is carried by, as /tf has them.
+
+    Args:
+        root: the link.
+        carried: frames that the robot itself moves, which are none of them.
+    """
+
+    def __init__(self, root: str, carried: Collection[str]) -> None:
+        self._root, self._carried = root, set(carried) - {root}
+        self._parents: dict[str, str] = {}
+        self._rows: dict[str, list[tuple[int, list[float]]]] = {}
+        self._budget, self._store = Budget(), Schemas().store
+
+    def take(self, message: Message) -> None:
+        """Keep what is of use in a message of TF.
+
+        Raises:
+            Exception: of rosbags; its bytes are not those of its type.
+            TooLargeError: there is more than is kept.
+        """
+        decoded: Any = self._store.deserialize_cdr(message.raw, topics.TRANSFORMS)
+        for one in decoded.transforms:
+            self._add(one, message.time_ns, message.topic.name.endswith("_static"))
+
+    def _add(self, one: Any, received: int, is_static: bool) -> None:
+        child = one.child_frame_id.lstrip("/")
+        if child in self._carried:
+            return
+        stamp = 0 if is_static else nanoseconds(one.header.stamp) or received
+        at, turn = one.transform.translation, one.transform.rotation
+        row = [at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w]
+        length = math.hypot(*row[3:])
+        if not (max(map(abs, row[:3])) < FAR and 0.5 < length < 2.0):
+            return  # no pose: NaN too is none
+        rows = self._rows.setdefault(child, [])
+        if rows and stamp < rows[-1][0] - BACK:
+            rows.clear()
+        self._budget.take(ROW)
+        rows.append((stamp, row))
+        self._parents[child] = one.header.frame_id.lstrip("/")
+
+    def poses(self) -> list[tuple[int, Array]]:
+        """Return stamps [ns] and rows as of odom (13,), of unknown velocity."""
+        chain: list[str] = []
+        frame = self._root
+        while frame in self._rows and len(chain) < MOST_FRAMES and frame not in chain:
+            chain.append(frame)
+            frame = self._parents[frame]
+        if not chain:
+            return []
+        stamps = np.unique(np.concatenate([self._stamps(name) for name in chain]))
+        place, turn = np.zeros((len(stamps), 3)), Rotation.identity(len(stamps))
+        for name in chain:  # from the robot towards the world
+            k = np.searchsorted(self._stamps(name), stamps, side="right") - 1
+            rows = np.array([row for _, row in self._rows[name]])[np.maximum(k, 0)]
+            step = Rotation.from_quat(rows[:, 3:])
+            place, turn = rows[:, :3] + step.apply(place), step * turn
+        found = np.full((len(stamps), 13), np.nan)
+        found[:, :3], found[:, 3:7] = place, np.roll(turn.as_quat(), 1, axis=1)
+        return list(zip(stamps.tolist(), found, strict=True))
+
+    def _stamps(self, name: str) -> Stamps:
+        stamps = np.array([stamp for stamp, _ in self._rows[name]], np.int64)
+        return np.maximum.accumulate(stamps)
+
+
+def moves(poses: list[tuple[int, Array]]) -> bool:
+    """Tell whether a link is not always in one place."""
+    rows = np.array([row for _, row in poses])
+    away = (Rotation.from_quat(rows[0, 3:7]).inv() * Rotation.from_quat(rows[:, 3:7])).magnitude()
+    return bool(np.ptp(rows[:, :3], axis=0).max() > STANDS or away.max() > STANDS)
+
+
+def is_tf(topic: Topic) -> bool:
+    """Tell whether a topic has transforms."""
+    return topic.typename == topics.TRANSFORMS and topic.name.rsplit("/", 1)[-1] in _TOPICS

@@ -1,0 +1,109 @@
+"""The panels of a figure of a run: one quantity of a joint, or of the robot as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, SKY, VERMILLION
+from rbdyn_ros.view.pictures.plot_curves import STATE, Curve, Row
+from rbdyn_ros.view.pictures.plot_lines import thinned
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SMALL, TINY = 8, 7  # letters [point]
+
+_UNITS = {"position": "{}", "velocity": "{}/s", "error": "{}"}
+_FORCES = {"rad": "N m", "m": "N"}
+# the rest of Okabe and Ito's palette
+_MORE = (BLUE, VERMILLION, "#009E73", "#CC79A7", SKY, "#E69F00", GREY, INK, "#B8A800")
+
+
+def draw_joint(axes: Axes, row: Row, quantity: str, name_unit: bool) -> None:
+    """Draw one quantity of one joint; `name_unit`: not all joints have the same."""
+    for curve in row.curves.get(quantity, ()):
+        time, values = thinned(curve.time, curve.values)
+        if curve.kind == STATE:
+            axes.plot(time, values, color=BLUE, lw=1.0, zorder=2)
+        else:
+            steps = "default" if quantity == "error" else "steps-post"
+            style: dict[str, Any] = {"lw": 0.9, "drawstyle": steps, "zorder": 3}
+            axes.plot(time, values, color=VERMILLION, ls=dashes(quantity), **style)
+    _quiet(axes)
+    if not row.curves.get(quantity):
+        axes.text(0.5, 0.5, "not known", transform=axes.transAxes, ha="center", va="center",
+                  fontsize=TINY, color=GREY)  # fmt: skip
+        axes.set_yticks([])
+    elif name_unit:
+        axes.set_ylabel(unit_of(row, quantity), fontsize=TINY, color=GREY, labelpad=2)
+    _roomy(axes)
+
+
+def dashes(quantity: str) -> Any:
+    """Return the style of the lines that are of commands."""
+    return "-" if quantity == "error" else (0, (3, 1.5))
+
+
+def _roomy(axes: Axes) -> None:
+    """Let a curve that hardly moves not look as if it did."""
+    low, high = axes.get_ylim()
+    middle = 0.5 * (low + high)
+    least = 1e-6 * max(1.0, abs(middle))
+    if high - low < least:
+        axes.set_ylim(middle - least, middle + least)
+
+
+def draw_robot(axes: Axes, name: str, curves: list[Curve]) -> None:
+    """Draw what is of the robot as a whole, with the names of the curves above."""
+    label = {"energy": "energy [J]", "contact": "contact force [N]"}[name]
+    for k, curve in enumerate(curves):
+        time, values = thinned(curve.time, curve.values)
+        style: dict[str, Any] = {"color": _MORE[k % len(_MORE)], "lw": 1.0}
+        if curve.kind == "total":  # it often lies on one of its parts, and is seen behind it
+            style = {"color": "#BBBBBB", "lw": 3.0, "zorder": 1}
+        axes.plot(time, values, label=curve.kind, **style)
+    axes.set_ylabel(label, fontsize=SMALL, color=INK)
+    _quiet(axes)
+    _roomy(axes)
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=9, fontsize=TINY, frameon=False,
+        borderaxespad=0.1, handlelength=1.4, columnspacing=1.2,
+    )  # fmt: skip
+
+
+def _quiet(axes: Axes) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.tick_params(labelsize=TINY, color=GREY, labelcolor=INK, length=2.5)
+    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
+    axes.yaxis.set_offset_position("right")  # at the left is the name of the joint
+    axes.yaxis.get_offset_text().set_fontsize(TINY)
+    axes.grid(visible=True, lw=0.3, color="#D0D0D0")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(GREY)
+
+
+def time_axis(axes: Axes, *, ticks: bool, title: bool) -> None:
+    """Let the time be read below a panel, or only at its end."""
+    axes.tick_params(labelbottom=ticks)
+    if title:
+        axes.set_xlabel("time [s]", fontsize=SMALL, color=INK)
+
+
+def write_name(axes: Axes, name: str) -> None:
+    """Write the name of a joint above the left end of its row, clear of all curves."""
+    shown = name if len(name) <= 40 else f"{name[:39]}..."
+    axes.annotate(
+        shown, (0.0, 1.0), (0, 3), xycoords="axes fraction", textcoords="offset points",
+        fontsize=SMALL, color=INK, fontweight="bold", va="bottom", parse_math=False,
+    )  # fmt: skip
+
+
+def unit_of(row: Row, quantity: str) -> str:
+    """Return the unit of a quantity of a coordinate."""
+    if quantity == "effort":
+        return _FORCES.get(row.unit, "N m or N")
+    return _UNITS[quantity].format(row.unit) if row.unit else "rad or m"

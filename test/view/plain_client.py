@@ -1,0 +1,61 @@
+"""A client of a view that draws nothing: it takes what a browser is sent and talks like one."""
+
+import threading
+
+from web_page import wait_until
+
+UP = (0.0, 0.0, 1.0)
+CAMERA = {
+    "wxyz": (1.0, 0.0, 0.0, 0.0),
+    **dict.fromkeys(("position", "look_at", "up_direction"), UP),
+    "fov": 0.8,
+    "near": 0.01,
+    "far": 100.0,
+    "image_height": 300,
+    "image_width": 400,
+}
+
+
+class PlainClient:
+    """One that is connected to a server of this process, as long as it is open.
+
+    Attributes:
+        number: of the client, as the server counts.
+    """
+
+    def __init__(self, server):
+        import viser
+        from websockets.sync.client import connect
+
+        known = set(server.get_clients())
+        address = f"ws://{server.get_host()}:{server.get_port()}"
+        version = f"viser-v{viser.__version__}"
+        self._pipe = connect(address, subprotocols=[version], max_size=None, compression=None)
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+        self.say("ViewerCameraMessage", **CAMERA)
+        new = wait_until(lambda: set(server.get_clients()) - known, "a client to be known")
+        (self.number,) = new
+
+    def _read(self):
+        for _ in self._pipe:
+            pass
+
+    def say(self, kind, **fields):
+        """Send a message."""
+        import msgspec
+
+        self._pipe.send(msgspec.msgpack.encode({"type": kind, **fields}))
+
+    def drag(self, name, position):
+        """Drag the handle of this name in the scene to a point."""
+        position = tuple(map(float, position))
+        update = {"name": name, "wxyz": (1.0, 0.0, 0.0, 0.0), "position": position}
+        self.say("TransformControlsUpdateMessage", **update)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._pipe.close()
+        self._reader.join()
