@@ -54,9 +54,9 @@ def test_it_has_the_form_that_sros2_wants():
             assert {(name.tag, *name.keys()) for name in group} == {(group.tag[:-1],)}
 
 
-def rows(heading):
-    """Return the first cells of the README's table after some words."""
-    text = (ROOT / "README.md").read_text()
+def rows(node, heading):
+    """Return the first cells of the table after some words in what the docs say of a node."""
+    text = (ROOT / f"docs/reference/{node}.md").read_text()
     table = text[text.index(heading) :].split("\n\n")[1]
     return re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[2:]
 
@@ -75,8 +75,8 @@ TABLES = {
 
 @pytest.mark.parametrize("space", ["/", "/left/", "/hall/left/"])
 @pytest.mark.parametrize("node", TABLES)
-def test_a_node_may_have_what_the_readme_lists(node, space):
-    topics, services = map(rows, TABLES[node])
+def test_a_node_may_have_what_its_reference_lists(node, space):
+    topics, services = (rows(node, heading) for heading in TABLES[node])
     assert topics
     for cell in topics:
         right = "subscribe" if "(in)" in cell else "publish"
