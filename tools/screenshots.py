@@ -16,7 +16,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,11 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import rbdyn_ros as rb
+from rbdyn_ros.description.looks import read_looks
+from rbdyn_ros.instant import Instant
+from rbdyn_ros.view.stage.coordinates import qpos_text
+from rbdyn_ros.view.stage.stage import GRID
+from rbdyn_ros.view.web.show import Show, address_of, open_server
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures" / "view"
@@ -33,7 +37,7 @@ ROBOTS = "cmeel.prefix/share/example-robot-data/robots"
 
 WINDOW = {"width": 1200, "height": 720}
 #: Software WebGL takes its time: what a picture may wait for [ms].
-PATIENCE = 60_000.0
+PATIENCE = 180_000.0
 ARGS = (
     *("--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--disable-gpu", "--hide-scrollbars"),
@@ -41,34 +45,42 @@ ARGS = (
 )
 #: What viser says about this browser, which is none of a user's business.
 HIDE = ".mantine-Notifications-root { display: none !important; }"
+#: Hides all that is beside the scene.
+SCENE_ALONE = """() => {
+    let inner = document.querySelector("canvas[data-engine]");
+    for (; inner !== document.body; inner = inner.parentElement)
+        for (const other of inner.parentElement.children)
+            if (other !== inner) other.style.visibility = "hidden";
+}"""
 
-#: Robots of the wide picture: where their files lie, how they stand, what of the width they get.
-WIDE: tuple[tuple[str, dict[str, float], int], ...] = (
+#: Robots of the wide picture: their files, where they stand [m], where they look [rad], how.
+PANDA, UR5 = "panda_description/urdf/panda.urdf", "ur_description/urdf/ur5_robot.urdf"
+TALOS, GO2 = "talos_data/robots/talos_full_v2.urdf", "go2_description/urdf/go2.urdf"
+STANDING = {
+    f"{leg}_{part}_joint": angle
+    for leg, out in (("FL", 0.07), ("FR", -0.07), ("RL", 0.07), ("RR", -0.07))
+    for part, angle in (("hip", out), ("thigh", 0.8), ("calf", -1.45))
+}
+REACHING = {
+    "panda_joint1": 0.25, "panda_joint2": -0.1, "panda_joint4": -1.75, "panda_joint6": 1.8,
+    "panda_joint7": 0.8, "panda_finger_joint1": 0.03,
+}  # fmt: skip
+WIDE: tuple[tuple[str, tuple[float, float], float, dict[str, float]], ...] = (
+    (PANDA, (1.1, -1.95), 0.75, REACHING),
     (
-        "panda_description/urdf/panda.urdf",
-        {"panda_joint2": -0.5, "panda_joint4": -2.2, "panda_joint6": 1.9, "panda_joint7": 0.8},
-        330,
-    ),
-    (
-        "ur_description/urdf/ur5_robot.urdf",
-        {"shoulder_lift_joint": -1.2, "elbow_joint": 1.5, "wrist_1_joint": -1.8,
+        UR5, (1.1, -1.05), 0.9,
+        {"shoulder_lift_joint": -1.75, "elbow_joint": 1.45, "wrist_1_joint": -1.27,
          "wrist_2_joint": -1.57},
-        380,
     ),
     (
-        "talos_data/robots/talos_full_v2.urdf",
-        {"arm_left_2_joint": 0.35, "arm_right_2_joint": -0.35, "arm_left_4_joint": -1.0,
-         "arm_right_4_joint": -1.0, "leg_left_3_joint": -0.45, "leg_right_3_joint": -0.45,
-         "leg_left_4_joint": 0.9, "leg_right_4_joint": 0.9, "leg_left_5_joint": -0.45,
-         "leg_right_5_joint": -0.45},
-        330,
+        TALOS, (-0.3, 0.2), -0.1,
+        {"head_2_joint": 0.2, "arm_left_1_joint": 0.25, "arm_right_1_joint": -0.3,
+         "arm_left_2_joint": 0.3, "arm_right_2_joint": -0.3, "arm_left_4_joint": -1.2,
+         "arm_right_4_joint": -0.7, "gripper_left_joint": -0.4, "gripper_right_joint": -0.4,
+         "leg_left_3_joint": -0.41, "leg_right_3_joint": -0.41, "leg_left_4_joint": 0.86,
+         "leg_right_4_joint": 0.86, "leg_left_5_joint": -0.45, "leg_right_5_joint": -0.45},
     ),
-    (
-        "go2_description/urdf/go2.urdf",
-        {f"{leg}_{part}_joint": angle for leg in ("FL", "FR", "RL", "RR")
-         for part, angle in (("thigh", 0.8), ("calf", -1.5))},
-        440,
-    ),
+    (GO2, (1.2, 1.5), -0.95, STANDING),
 )  # fmt: skip
 
 
@@ -81,9 +93,14 @@ def robot_file(name: str) -> Path:
 
 
 @contextlib.contextmanager
-def page_at(browser: Browser, address: str, size: dict[str, int] | None = None) -> Iterator[Page]:
-    """Open a view and wait until its scene is lit."""
-    context = browser.new_context(viewport=size or WINDOW)  # type: ignore[arg-type]
+def page_at(
+    browser: Browser, address: str, size: dict[str, int] | None = None, scale: int = 1
+) -> Iterator[Page]:
+    """Open a view and wait until its scene is lit; `scale`: pixels drawn for one of the page."""
+    context = browser.new_context(
+        viewport=size or WINDOW,  # type: ignore[arg-type]
+        device_scale_factor=scale,
+    )
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto(address)
@@ -110,7 +127,9 @@ def settle(page: Page) -> None:
 
 
 def picture(page: Page) -> Image.Image:
-    """Return what a page shows."""
+    """Return what a page shows, without the hint of what the mouse is on."""
+    page.mouse.move(300, 5)
+    page.wait_for_timeout(300)
     return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
 
 
@@ -118,40 +137,44 @@ def save(image: Image.Image, name: str) -> None:
     """Write a picture, small."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     path = PICTURES / f"{name}.png"
-    image.quantize(224, dither=Image.Dither.FLOYDSTEINBERG).save(path, optimize=True)
+    # rare colours count: a few pixels of a marker, the lines of a chart
+    few = image.quantize(256, Image.Quantize.MAXCOVERAGE, 3, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1000} kB")
 
 
-def posed(path: Path, joints: dict[str, float]) -> tuple[rb.Model, rb.Data]:
-    """Return a robot that begins with some joints elsewhere, on a floor below it there."""
-    m = rb.load_urdf(path, strict=False)
+def posed(name: str, joints: dict[str, float], floating_base: bool = False) -> rb.Model:
+    """Return a robot that begins with some joints elsewhere."""
+    m = rb.load_urdf(robot_file(name), floating_base=floating_base, strict=False)
     qpos0 = m.qpos0.copy()
-    for name, angle in joints.items():
-        qpos0[m.jnt_qposadr[m.jnt_names.index(name)]] = angle
-    m = m.replaced(qpos0=qpos0)
-    return m, rb.make_data(m)
+    for joint, position in joints.items():
+        qpos0[m.jnt_qposadr[m.jnt_id(joint)]] = position
+    return m.replaced(qpos0=qpos0)
 
 
 def wide(browser: Browser) -> None:
-    """Four robots beside each other."""
-    height = 400
-    parts = []
-    for name, joints, width in WIDE:
-        path = robot_file(name)
-        m, d = posed(path, joints)
-        with rb.open_view(m, path, port=0) as view:
-            view.show(d)
-            # the panel covers a part of the window; what is left has this size
-            window = {"width": 2 * width + 380, "height": 2 * height}
-            with page_at(browser, view.address, window) as page:
-                scene = picture(page).crop((0, 0, 2 * width, 2 * height))
-        parts.append(scene.resize((width, height), Image.Resampling.LANCZOS))
-    whole = Image.new("RGB", (sum(part.width for part in parts), height), "white")
-    x = 0
-    for part in parts:
-        whole.paste(part, (x, 0))
-        x += part.width
-    save(whole, "robots")
+    """Four robots beside each other, on one floor and without the panel."""
+    server = open_server(0)
+    try:
+        for k, (name, place, yaw, joints) in enumerate(WIDE):
+            m = posed(name, joints, floating_base=True)
+            show = Show(server, m, read_looks(robot_file(name)), str(k))
+            show.display.set(GRID, k == 0)  # that of the first is the floor of all
+            qpos = m.qpos0.copy()
+            qpos[:3] = *place, -show.stage.low[2]
+            qpos[3:7] = np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)
+            show.put(Instant.still(m, qpos))
+        camera = server.initial_camera
+        camera.fov, camera.look_at = np.radians(14.8), (0.0, -0.1, 0.72)
+        camera.position = (7.8, -0.4, 1.35)
+        server.gui.main_panel.float()  # one at the side shifts the middle of the scene
+        size = {"width": 1400, "height": 480}
+        with page_at(browser, address_of(server), size, scale=2) as page:
+            page.evaluate(SCENE_ALONE)
+            settle(page)
+            save(picture(page).resize((1400, 480), Image.Resampling.LANCZOS), "robots")
+    finally:
+        server.stop()
 
 
 @contextlib.contextmanager
@@ -185,7 +208,7 @@ def page_of(
 ) -> Iterator[Page]:
     """Run `rbdyn` and open its page."""
     size = {"width": WINDOW["width"], "height": height}
-    served = command(*words, "--port", "0", folder=folder)
+    served = command(words[0], "--port", "0", *words[1:], folder=folder)
     with served as address, page_at(browser, address, size) as page:
         yield page
 
@@ -202,18 +225,30 @@ def unfold(page: Page, folder: str) -> None:
     page.wait_for_timeout(500)
 
 
+def fill(page: Page, label: str, text: str, at: int = 1) -> None:
+    """Write into a box of the panel."""
+    box = page.locator("label", has_text=re.compile(f"^{re.escape(label)}$")).first.locator(
+        f"xpath=following::input[{at}]"
+    )
+    box.fill(text)
+    box.press("Enter")
+
+
 def sliders(browser: Browser) -> None:
-    """`rbdyn view` of a Panda at a random place of its joints."""
-    with page_of(browser, "view", robot_file(WIDE[0][0])) as page:
-        page.get_by_role("button", name="Random", exact=True).first.click()
+    """`rbdyn view` of a Panda."""
+    with page_of(browser, "view", robot_file(PANDA)) as page:
+        fill(page, "qpos", qpos_text(posed(PANDA, REACHING).qpos0))
         settle(page)
         save(picture(page), "sliders")
 
 
 def layers(browser: Browser) -> None:
-    """The same with what dynamics sees: ellipsoids of inertia, axes of joints, centre of mass."""
-    path = robot_file(WIDE[3][0])
-    with page_of(browser, "view", path, "--floating-base") as page:
+    """A dog as dynamics sees it: ellipsoids of inertia, axes of joints, centre of mass."""
+    m = posed(GO2, STANDING, floating_base=True)
+    qpos = m.qpos0.copy()
+    qpos[2] = -0.1  # on the floor below its straight legs
+    with page_of(browser, "view", robot_file(GO2), "--floating-base") as page:
+        fill(page, "qpos", qpos_text(qpos))
         unfold(page, "Joints")
         unfold(page, "Display")
         for label in ("Visuals", "Inertia ellipsoids", "Joint axes and limits", "Centre of mass"):
@@ -225,7 +260,7 @@ def layers(browser: Browser) -> None:
 def missing(browser: Browser) -> None:
     """A UR5 whose meshes are not there."""
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copy(robot_file(WIDE[1][0]), Path(folder) / "ur5_robot.urdf")
+        shutil.copy(robot_file(UR5), Path(folder) / "ur5_robot.urdf")
         with page_of(browser, "view", "ur5_robot.urdf", folder=Path(folder)) as page:
             save(picture(page), "missing_meshes")
 
@@ -237,33 +272,22 @@ def loops(browser: Browser) -> None:
 
 
 def live(browser: Browser) -> None:
-    """`rbdyn sim`: a robot on its floor, with charts, pushed."""
-    path = robot_file(WIDE[3][0])
-    words = ("sim", path, "--floating-base", "--contact")
-    with page_of(browser, *words, height=860) as page:
+    """`rbdyn sim`: an arm that holds its place, with charts, pushed."""
+    start = [f"initial_positions.{joint}:={angle}" for joint, angle in REACHING.items()]
+    words = [word for one in ("on_timeout:=hold", *start) for word in ("-p", one)]
+    with page_of(browser, "sim", robot_file(PANDA), "--ros-args", *words, height=860) as page:
         unfold(page, "Torques")
         unfold(page, "Charts")
         tick(page, "Show charts")
+        fill(page, "Force [N]", "20", 1)
+        fill(page, "Force [N]", "40", 2)
+        fill(page, "Seconds", "3")
         page.wait_for_timeout(4000)
         page.get_by_role("button", name="Push", exact=True).first.click()
-        page.wait_for_timeout(2500)
+        page.wait_for_timeout(1500)
+        page.get_by_role("button", name="Pause", exact=True).first.click()
+        settle(page)
         save(picture(page), "live")
-
-
-def replay(browser: Browser) -> None:
-    """`rbdyn replay` of an arm that falls."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = robot_file(WIDE[1][0])
-        m, d = posed(path, {"shoulder_lift_joint": -1.2, "elbow_joint": 1.0})
-        m.opt.timestep = 0.002
-        run = Path(folder) / "run.mcap"
-        with rb.Recorder(m, run, urdf=path.read_text()) as recorder:
-            for _ in range(1500):
-                recorder.write(d)
-                rb.step(m, d)
-        with page_of(browser, "replay", run, "--robot", path) as page:
-            time.sleep(2.0)
-            save(picture(page), "replay")
 
 
 SHOTS: dict[str, Callable[[Browser], None]] = {
@@ -273,7 +297,6 @@ SHOTS: dict[str, Callable[[Browser], None]] = {
     "missing_meshes": missing,
     "delta_robot": loops,
     "live": live,
-    "replay": replay,
 }
 
 
