@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time as clock
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,6 +19,9 @@ Vector = Sequence[float]
 
 #: Several robots that shall stop at the same tick are told so this many ticks ahead.
 AHEAD = 20
+#: A command that was sent before is known to the loop after this time [s].
+HEARD = 0.05
+INACTIVE = "the node is not active: make the lifecycle transition activate first"
 
 
 class Simulation:
@@ -74,6 +78,20 @@ class Simulation:
             runtime.ask_pause(paused, at)
         answers = [runtime.await_pause() for runtime in runtimes]
         return all(answers)
+
+    def why_no_step(self) -> str:
+        """Return why no step can be made now, or nothing; waits a moment for commands."""
+        if not self.active:
+            return INACTIVE
+        if not self.paused:
+            return "the simulation runs; pause it first"
+        # whoever is to send them may be heard by the thread that waits here
+        give_up = clock.monotonic() + HEARD
+        while not self.ready:
+            if clock.monotonic() > give_up:
+                return "lock-step waits for the commands of this tick: send them first"
+            clock.sleep(2e-3)
+        return ""
 
     def step(self, ticks: int) -> bool:
         """Make ticks while paused; False, and no more of them, if a loop is silent or waits."""

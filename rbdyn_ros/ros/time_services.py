@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
-from rbdyn_ros.ros.simulation import Simulation
+from rbdyn_ros.ros.simulation import INACTIVE, Simulation
 from rbdyn_ros.runtime.runtime import SILENT
-
-INACTIVE = "the node is not active: make the lifecycle transition activate first"
-#: A command that was sent before is known to the loop after this time [s].
-HEARD = 0.05
 
 
 class TimeServices:
@@ -39,7 +34,7 @@ class TimeServices:
         return _unless_silent(response)
 
     def _on_step(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        response.message = self._why_no_step()
+        response.message = self._simulation.why_no_step()
         if response.message:
             return response
         response.success, response.message = self._simulation.step(1), "one tick"
@@ -47,19 +42,6 @@ class TimeServices:
         if response.success and self._simulation.faulty:
             response.success, response.message = False, "the state diverged; call reset"
         return response
-
-    def _why_no_step(self) -> str:
-        if not self._simulation.active:
-            return INACTIVE
-        if not self._simulation.paused:
-            return "the simulation runs; pause it first"
-        # whoever is to send them is heard by the thread that waits here
-        give_up = time.monotonic() + HEARD
-        while not self._simulation.ready:
-            if time.monotonic() > give_up:
-                return "lock-step waits for the commands of this tick: send them first"
-            time.sleep(2e-3)
-        return ""
 
     def _on_reset(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         response.success = self._simulation.reset(time=False, state=True)

@@ -14,8 +14,7 @@ from rclpy.parameter import Parameter
 from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.instant import Instant
 from rbdyn_ros.ros.robot import Robot
-from rbdyn_ros.ros.simulation import Simulation
-from rbdyn_ros.ros.time_services import HEARD, INACTIVE
+from rbdyn_ros.ros.simulation import INACTIVE, Simulation
 from rbdyn_ros.ros.wrenches import wrench_on
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.orders import Command
@@ -37,7 +36,7 @@ NO_SPEED = "time_mode is '{}'; time has a speed of its own in mode realtime only
 
 
 class RosSimulated:
-    """The robots of a node, see view.link.Simulated; for the two threads of a view.
+    """The robots of a node, see view.live.link.Simulated; for the two threads of a view.
 
     Args:
         node: has the parameter real_time_factor.
@@ -64,25 +63,13 @@ class RosSimulated:
         """Make ticks while time stands."""
         if not 1 <= ticks <= MOST_TICKS:
             return f"{ticks} ticks are asked for; allowed are 1 to {MOST_TICKS}"
-        why = self._why_no_step()
+        why = self._simulation.why_no_step()
         if why:
             return why
         done = self._simulation.step(int(ticks))
         if done and self._simulation.faulty:
             return "the state diverged; reset the simulation"
         return "" if done else SILENT
-
-    def _why_no_step(self) -> str:
-        if not self._simulation.active:
-            return INACTIVE
-        if not self._simulation.paused:
-            return "the simulation runs; pause it first"
-        give_up = time.monotonic() + HEARD
-        while not self._simulation.ready:
-            if time.monotonic() > give_up:
-                return "lock-step waits for the commands of this tick: send them first"
-            time.sleep(2e-3)
-        return ""
 
     def reset(self) -> str:
         """Put all robots where they began, at rest; time goes on."""
