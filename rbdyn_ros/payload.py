@@ -11,10 +11,11 @@ from rbdyn_ros.description.arguments import number, numbers, vector
 from rbdyn_ros.description.inertials import INERTIA_ROUNDING
 from rbdyn_ros.description.types import Inertial, Pose
 from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.model.callbacks import STAGE_MAKERS
 from rbdyn_ros.model.compile import principal
 from rbdyn_ros.model.lumping import Body, Placement, lumped_inertia
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, STAGES
+from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
 
 
@@ -54,7 +55,7 @@ def with_payload(
         place = Placement(body, m.frame_pos[f], quat_to_mat(m.frame_quat[f]))
         arrays |= _loaded(m, body, load, place)
     loaded = Model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
-    loaded.enable_stages(*(name for name in STAGES if getattr(m, name)))
+    loaded.enable_stages(*(name for name in STAGE_MAKERS if getattr(m, name)))
     return loaded
 
 

@@ -9,7 +9,7 @@ of one dof with nothing between, so each dof is eliminated by itself and D is a 
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.jit import inline, kernel, select
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.spatial import (
     add6,
@@ -74,8 +74,7 @@ def count_bad(m, d):
     """Count dofs whose inertia was not positive in nbad; needs articulated."""
     bad = 0
     for k in range(m.nv):
-        if not d.D[k] > 0.0:  # NaN as well
-            bad += 1
+        bad += select(d.D[k] > 0.0, 0, 1)  # NaN as well
     d.nbad = d.nbad + bad
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.jit import inline, is_zero, kernel
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import ZERO6, add10, dot6, inertia_times, load6, load10, store10
 
@@ -169,7 +169,7 @@ def subtract(X, row, factor, other, first):
 def half_solve(m, d, x):
     """Replace x by D^-1/2 L^-T x, whose square is x^T M^-1 x; needs factors and row_scale."""
     for i in range(m.nv - 1, -1, -1):
-        if x[i] != 0.0:
+        if not is_zero(x[i]):
             row = m.M_rowadr[i]
             for e in range(row, row + m.M_rownnz[i] - 1):
                 x[m.M_colind[e]] -= d.qLD[e] * x[i]

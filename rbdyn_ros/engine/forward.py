@@ -172,6 +172,9 @@ def _swap(x, y):
 
 @kernel
 def substep(m, d):
-    """One timestep with only what the motion needs."""
-    smooth_stages(m, d)
-    integrate(m, d)
+    """One timestep with only what the motion needs, by the Model's own code if it has some."""
+    if m.step_stage != 0:
+        call_stage(m.step_stage, m, d)
+    else:
+        smooth_stages(m, d)
+        integrate(m, d)

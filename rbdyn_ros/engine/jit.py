@@ -119,3 +119,13 @@ def select(condition, yes, no):
 @overload(select)
 def _select_compiled(condition, yes, no):
     return lambda condition, yes, no: yes if condition else no
+
+
+def is_zero(x):
+    """Whether a term with this factor can be left out. What a symbol will be nobody knows."""
+    return not hasattr(x, "select") and x == 0.0
+
+
+@overload(is_zero)
+def _is_zero_compiled(x):
+    return lambda x: x == 0.0

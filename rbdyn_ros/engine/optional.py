@@ -27,7 +27,8 @@ SIGNATURE = types.void(types.int64, types.int64)
 
 Stage = Callable[[Any, Any], None]
 
-_plain: dict[int, Stage] = {}
+#: By number, and by name for who runs kernels as plain Python.
+_plain: dict[int | str, Stage] = {}
 _numbers = itertools.count(1)  # stand for addresses where nothing is compiled
 
 
@@ -48,6 +49,7 @@ def optional_stage(name: str) -> Callable[[Stage], Stage]:
             return made[0] if jit.DISABLED else int(made[0].address)
 
         STAGE_MAKERS[name] = address
+        _plain[name] = stage
         return stage
 
     return enter
@@ -70,7 +72,12 @@ def _compiled(stage: Stage) -> Any:
 
 def call_stage(address: int, m: Any, d: Any) -> None:
     """Call the stage at `address`."""
-    _plain[address](m, d)
+    plain_stage(address)(m, d)
+
+
+def plain_stage(address: int | str) -> Stage:
+    """Return the Python function of a stage, by what stands for its address or by its name."""
+    return _plain[address]
 
 
 def model_at(table):

@@ -17,9 +17,10 @@ import copy
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.model.callbacks import STAGE_MAKERS
 from rbdyn_ros.model.compile import principal
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, STAGES
+from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.rotation import mat_to_quat
 from rbdyn_ros.toolbox.regressors import inertial_parameters
 
@@ -142,5 +143,5 @@ def with_parameters(m: Model, x: Array) -> Model:
         below[m.body_parentid[i]] += below[i]
     arrays["body_subtreemass"] = below
     changed = Model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
-    changed.enable_stages(*(name for name in STAGES if getattr(m, name)))
+    changed.enable_stages(*(name for name in STAGE_MAKERS if getattr(m, name)))
     return changed

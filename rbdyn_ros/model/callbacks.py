@@ -42,12 +42,14 @@ class Callback:
         address: of its machine code; a number of its own where nothing is compiled.
         function: the Python function it was made from.
         nv: degrees of freedom of the joint type, or coordinates of the motion.
+        plain: does what the machine code does, on four arrays of Python objects.
         keep: what must live as long as the machine code.
     """
 
     address: int
     function: Callable[..., None]
     nv: int
+    plain: Callable[..., None]
     keep: Any = None
 
 

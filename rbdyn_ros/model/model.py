@@ -6,7 +6,7 @@ import copy
 import functools
 import hashlib
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +37,9 @@ from rbdyn_ros.model.model_fields import (
 )
 from rbdyn_ros.model.options import Options
 from rbdyn_ros.model.part_numbers import PartNumbers
+
+if TYPE_CHECKING:
+    from rbdyn_ros.specialize.specialized import Specialized
 
 #: What a part is called by nearly always; a look at the class is faster than isinstance.
 _STAGE_AT = {name: len(SIZES) + k for k, name in enumerate(STAGES)}
@@ -125,6 +128,28 @@ class Model:
         """Let the kernels find stages that plain trees do without; compiles them."""
         for name in names:
             self.__dict__[name] = self.table[_STAGE_AT[name]] = stage_address(name)
+
+    def specialize(
+        self, functions: Collection[str] = ("step",), symbolic: Collection[str] = ()
+    ) -> Specialized:
+        """Return functions of this Model compiled for it alone, several times as fast.
+
+        Args:
+            functions: what to compile now; others are when they are called first.
+            symbolic: arrays and options that are read at every call instead of built in.
+
+        Raises:
+            ModelError: it has contact or constraints, which cannot be specialised.
+            ParameterError: an unknown function.
+        """
+        # the one arrow that points back, so that it is found where a user looks for it
+        from rbdyn_ros.specialize.specialized import Specialized  # noqa: PLC0415
+
+        return Specialized(self, functions, symbolic)
+
+    def set_step_code(self, address: int) -> None:
+        """Let code made for this Model take the timesteps of a loop, see Specialized; 0: none."""
+        self.__dict__["step_stage"] = self.table[_STAGE_AT["step_stage"]] = address
 
     def __index__(self) -> int:
         return int(self.address)

@@ -54,6 +54,7 @@ STAGES = {
     "report_stage": "forces of constraints and drives",
     "share_stage": "inverse dynamics of closed loops",
     "contact_stage": "forces of what touches the surroundings",
+    "step_stage": "a whole timestep, by code made for this Model alone (specialize/)",
 }
 
 #: Those of them that joints need which are not common.

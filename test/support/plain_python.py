@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.aba import articulated
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.model.data import DATA_FIELDS
 
@@ -95,10 +94,7 @@ def on_symbols(m, d, name):
         setattr(s, field.name, array if field.dims else Symbol(float(array)))
         for index in np.ndindex(array.shape) if field.dims else ():
             array[index] = Symbol(array[index])
-    if name == "aba":  # the stage itself counts bad dofs as well, which does branch
-        articulated(m, s, 0.0, 1.0, s.qacc)
-    else:
-        run(m, s, name)
+    run(m, s, name)
     for field in DATA_FIELDS:
         if field.dims:
             getattr(d, field.name)[...] = np.vectorize(hidden, otypes=[float])(

@@ -19,7 +19,7 @@ SIGNATURE = types.void(*[types.CPointer(types.float64)] * 4)
 
 def call(address, a, b, c, d):
     """Call the function at `address` with the starts of four arrays."""
-    callbacks.by_address(address).keep(a, b, c, d)
+    callbacks.by_address(address).plain(a, b, c, d)
 
 
 @intrinsic

@@ -89,7 +89,7 @@ def register_joint(
 
     def register(jcalc: F) -> F:
         _demand_function(name, jcalc, "q, qd, p, E, r, S, S_dot")
-        enter(JOINTS, name, _compiled(name, jcalc, size, _joint_caller(_jitted(jcalc), size)))
+        enter(JOINTS, name, _compiled(name, jcalc, size, _joint_callers(_jitted(jcalc), size)))
         JOINT_SPECS[name] = spec
         return jcalc
 
@@ -119,7 +119,7 @@ def register_motion(name: str, nv: int = 1) -> Callable[[F], F]:
 
     def register(motion: F) -> F:
         _demand_function(name, motion, "t, q, qd, qdd")
-        enter(MOTIONS, name, _compiled(name, motion, size, _motion_caller(_jitted(motion), size)))
+        enter(MOTIONS, name, _compiled(name, motion, size, _motion_callers(_jitted(motion), size)))
         return motion
 
     return register
@@ -142,9 +142,25 @@ def _read_only(context, array):
     return array.copy(readonly=True)(array), generate
 
 
-def _joint_caller(jcalc: Any, nv: int) -> Callable[..., None]:
-    """Return a function of four pointers: q, qd, parameters, and a row of Data.user_joint."""
+def _joint_callers(jcalc: Any, nv: int) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Return functions of q, qd, parameters, and a row of Data.user_joint: of pointers, plain."""
+    fill = _row_filler(jcalc, nv)
+    compiled_fill = fill if DISABLED else numba.njit(**{**OPTIONS, "_nrt": True})(fill)
+    plain_fill = _row_filler(getattr(jcalc, "py_func", jcalc), nv)
 
+    def caller(q, qd, p, out):
+        compiled_fill(
+            _read_only(carray(q, nv)), _read_only(carray(qd, nv)),
+            _read_only(carray(p, MAX_PARAMETERS)), carray(out, ROW),
+        )  # fmt: skip
+
+    def plain(q, qd, p, out):
+        plain_fill(q[:nv].copy(), qd[:nv].copy(), p.copy(), out)
+
+    return caller, plain
+
+
+def _row_filler(jcalc: Any, nv: int) -> Callable[..., None]:
     def fill(q, qd, p, row):
         row[:] = 0.0
         row[E_AT] = row[E_AT + 4] = row[E_AT + 8] = 1.0
@@ -154,22 +170,12 @@ def _joint_caller(jcalc: Any, nv: int) -> Callable[..., None]:
             S.reshape(nv, 6).T, S_dot.reshape(nv, 6).T,
         )  # fmt: skip
 
-    compiled_fill = fill if DISABLED else numba.njit(**{**OPTIONS, "_nrt": True})(fill)
-
-    def caller(q, qd, p, out):
-        compiled_fill(
-            _read_only(carray(q, nv)), _read_only(carray(qd, nv)),
-            _read_only(carray(p, MAX_PARAMETERS)), carray(out, ROW),
-        )  # fmt: skip
-
-    def plain(q, qd, p, out):
-        fill(q[:nv].copy(), qd[:nv].copy(), p.copy(), out)
-
-    return plain if DISABLED else caller
+    return fill
 
 
-def _motion_caller(motion: Any, nv: int) -> Callable[..., None]:
-    """Return a function of four pointers: time, and where to write q, qd, qdd."""
+def _motion_callers(motion: Any, nv: int) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Return functions of the time, and where to write q, qd, qdd: of pointers, plain."""
+    python = getattr(motion, "py_func", motion)
 
     def caller(t, q, qd, qdd):
         values = carray(q, nv), carray(qd, nv), carray(qdd, nv)
@@ -181,23 +187,27 @@ def _motion_caller(motion: Any, nv: int) -> Callable[..., None]:
         values = q[:nv], qd[:nv], qdd[:nv]
         for value in values:
             value[:] = 0.0
-        motion(t[0], *values)
+        python(t[0], *values)
 
-    return plain if DISABLED else caller
+    return caller, plain
 
 
 def _compiled(
-    name: str, function: Callable[..., None], nv: int, caller: Callable[..., None]
+    name: str,
+    function: Callable[..., None],
+    nv: int,
+    callers: tuple[Callable[..., None], Callable[..., None]],
 ) -> Callback:
     python = getattr(function, "py_func", function)
+    caller, plain = callers
     if DISABLED:
-        return Callback(next(_numbers), python, nv, caller)
+        return Callback(next(_numbers), python, nv, plain)
     try:
         machine_code = numba.cfunc(SIGNATURE, error_model="numpy")(caller)
     except numba.core.errors.NumbaError as error:
         reason = " ".join(str(error).split())[:400]
         raise _refused(name, f"does not compile: {reason}") from error
-    return Callback(machine_code.address, python, nv, machine_code)
+    return Callback(machine_code.address, python, nv, plain, machine_code)
 
 
 def _demand_name(name: object) -> None:
