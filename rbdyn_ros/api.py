@@ -15,7 +15,7 @@ from rbdyn_ros.engine import rne as _rne
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities import energy as _energy
 from rbdyn_ros.engine.quantities import joint_forces as _joint_forces
-from rbdyn_ros.entry import NOBODY, Entry, demand_mass_matrix, demand_pair, is_vector, stage
+from rbdyn_ros.entry import NOBODY, Entry, demand_mass_matrix, demand_pair, instead, is_vector, stage
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
@@ -104,6 +104,8 @@ def mass_matrix(m: Model, d: Data) -> Array:
         ModelError: if the matrix of this Model would be too large.
     """
     if getattr(d, "model", NOBODY) is not m or d.dense_M is None:
+        if hasattr(m, "specialized_functions"):
+            return instead(m, "mass_matrix", d)  # type: ignore[no-any-return]
         _make_dense(m, d)
     dense: Array = d.dense_M
     if DISABLED:

@@ -62,26 +62,28 @@ def stage(kernel: Any) -> Callable[..., Any]:
         return _checked(kernel)
     entry = Entry(kernel)
 
+    name = kernel.py_func.__name__
+
     # written out by number of arguments: what a stage does not need costs time at every call; the
     # address of m is taken from d, where Python finds it faster
     def run(m: Model, d: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            raise not_a_pair(m, d)
+            return instead(m, name, d)
         return entry.call(d.model_address, d.address)
 
     def run_with(m: Model, d: Any, x: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            raise not_a_pair(m, d)
+            return instead(m, name, d, x)
         return entry.call(d.model_address, d.address, x)
 
     def run_with_two(m: Model, d: Any, x: Any, y: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            raise not_a_pair(m, d)
+            return instead(m, name, d, x, y)
         return entry.call(d.model_address, d.address, x, y)
 
     def run_with_three(m: Model, d: Any, x: Any, y: Any, z: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            raise not_a_pair(m, d)
+            return instead(m, name, d, x, y, z)
         return entry.call(d.model_address, d.address, x, y, z)
 
     function = kernel.py_func
@@ -93,10 +95,26 @@ def _checked(kernel: Any) -> Callable[..., Any]:
     @functools.wraps(kernel)
     def run(m: Model, d: Any, *more: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            raise not_a_pair(m, d)
+            return instead(m, kernel.__name__, d, *more)
         return kernel(m, d, *more)
 
     return run
+
+
+def instead(m: Any, name: str, d: Any, *arguments: Any) -> Any:
+    """Call the function that a specialised Model has of its own.
+
+    It is asked for where m is not the Model of d, so that a plain Model waits for nothing.
+
+    Raises:
+        ModelError: m is no such thing, or has no such function.
+    """
+    if not hasattr(m, "specialized_functions"):
+        raise not_a_pair(m, d)
+    if name not in m.specialized_functions:
+        text = f"{name} is not specialised; call it with the Model, {m!r}.model"
+        raise ModelError(Finding("not-specialised", text, "error", name))
+    return getattr(m, name)(d, *arguments)
 
 
 def demand_pair(m: object, d: object) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities.jacobian import LOCAL, LOCAL_WORLD_ALIGNED, WORLD
-from rbdyn_ros.entry import NOBODY, Entry, not_a_pair
+from rbdyn_ros.entry import NOBODY, Entry, instead
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.model import Model
 
@@ -43,7 +43,7 @@ class fills:  # noqa: N801  a decorator
 
         def run(m: Model, d: Any) -> Any:
             if getattr(d, "model", NOBODY) is not m:
-                raise not_a_pair(m, d)
+                return instead(m, stub.__name__, d)
             out = empty(shape(m))
             if DISABLED:
                 kernel(m, d, out)
@@ -59,7 +59,7 @@ class fills:  # noqa: N801  a decorator
 
         def run(m: Model, d: Any, body: str | int = 0) -> Any:
             if getattr(d, "model", NOBODY) is not m:
-                raise not_a_pair(m, d)
+                return instead(m, stub.__name__, d, body)
             number = m.body_numbers[body] if type(body) in PLAIN else m.body_id(body)
             out = empty(shape(m))
             if DISABLED:
@@ -76,12 +76,12 @@ class fills:  # noqa: N801  a decorator
 
         def run(m: Model, d: Any, frame: str | int, reference: str = "local_world_aligned") -> Any:
             if getattr(d, "model", NOBODY) is not m:
-                raise not_a_pair(m, d)
+                return instead(m, stub.__name__, d, frame, reference)
             number = m.frame_numbers[frame] if type(frame) in PLAIN else m.frame_id(frame)
             try:
                 where = REFERENCES[reference]
             except (KeyError, TypeError):
-                raise _unknown_reference(reference) from None
+                raise unknown_reference(reference) from None
             out = empty(shape(m))
             if DISABLED:
                 kernel(m, d, number, where, out)
@@ -92,7 +92,7 @@ class fills:  # noqa: N801  a decorator
         return cast("F", functools.update_wrapper(run, stub))
 
 
-def _unknown_reference(reference: object) -> ParameterError:
+def unknown_reference(reference: object) -> ParameterError:
     """Return the error for what is none of REFERENCES."""
     allowed = ", ".join(f"'{name}'" for name in REFERENCES)
     hint = did_you_mean(reference, REFERENCES) if isinstance(reference, str) else ""

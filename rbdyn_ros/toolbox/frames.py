@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.quantities import jacobian as _jacobian
-from rbdyn_ros.entry import demand_pair, stage
+from rbdyn_ros.entry import NOBODY, instead, stage
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import Array
@@ -32,7 +32,9 @@ def frame_pose(m: Model, d: Data, frame: str | int) -> tuple[Array, Array]:
     Raises:
         ModelError: for an unknown frame, or if d was not made for m.
     """
-    demand_pair(m, d)
+    if getattr(d, "model", NOBODY) is not m:
+        posed: tuple[Array, Array] = instead(m, "frame_pose", d, frame)
+        return posed
     out = np.empty((4, 3))
     _frame_pose(m, d, m.frame_id(frame), out)
     return out[3], out[:3]

@@ -1,0 +1,148 @@
+"""What can be traced: functions of the API, the kernels behind them, what they read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.engine import forward
+from rbdyn_ros.engine.follow import expand
+from rbdyn_ros.engine.forward import substep
+from rbdyn_ros.engine.kinematics import kinematics
+from rbdyn_ros.engine.quantities import jacobian, terms
+from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.specialize.plain import plain
+from rbdyn_ros.specialize.symbolic import Objects
+from rbdyn_ros.specialize.symbols import Graph
+from rbdyn_ros.specialize.trace import Tracing
+
+STATE = ("time", "qpos", "qvel")
+FORCES = ("qfrc_applied", "xfrc_applied")
+COUNTS = ("nbad", "nsingular")
+
+
+#: Fields whose entries end where those of joints begin that follow or are driven: both are left.
+WHOLE = {field.name: field.inside for field in DATA_FIELDS if field.inside}
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that can be traced.
+
+    Attributes:
+        name: in the API.
+        about: what it computes, in a line.
+        kernel: of (m, d), then whole numbers, then an array if it has a shape.
+        inputs: fields of Data that it reads.
+        outputs: fields of Data that it leaves.
+        shape: of the array that it fills, called "out"; None if there is none.
+        numbers: how many whole numbers the kernel takes.
+    """
+
+    name: str
+    about: str
+    kernel: Any
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
+    shape: Callable[[Model], tuple[int, ...]] | None = None
+    numbers: int = 0
+
+
+def _timestep(m: Any, d: Any) -> None:
+    """As forward.advance, a step at a time: joints that follow are where the others are now."""
+    substep(m, d)
+    if m.nvall > m.nv:
+        expand(m, d)
+
+
+def _vector(m: Model) -> tuple[int, ...]:
+    return (m.nv,)
+
+
+_TABLE = (
+    Function(
+        "step", "advance by one timestep", _timestep,
+        (*STATE, *FORCES, *COUNTS), (*STATE, "qacc_step", *COUNTS),
+    ),
+    Function(
+        "forward_dynamics", "accelerations from forces", forward.forward_dynamics,
+        (*STATE, *FORCES, *COUNTS), ("qacc", *COUNTS),
+    ),
+    Function(
+        "inverse", "forces that cause accelerations", forward.inverse,
+        (*STATE, "qacc", "nsingular"), ("qfrc_inverse", "nsingular"),
+    ),
+    Function(
+        "gravity_term", "forces that hold the robot", terms.gravity_term,
+        ("time", "qpos"), shape=_vector,
+    ),
+    Function(
+        "bias_term", "Coriolis, centrifugal and gravity forces", terms.bias_term,
+        STATE, shape=_vector,
+    ),
+    Function(
+        "mass_matrix", "joint-space inertia matrix", forward.mass_matrix,
+        ("time", "qpos"), shape=lambda m: (m.nv, m.nv),
+    ),
+    Function(
+        "kinematics", "poses of all bodies", kinematics,
+        ("time", "qpos"), ("xpos", "xmat", "xipos", "ximat"),
+    ),
+    Function(
+        "frame_pose", "rotation and, below it, position of a frame", jacobian.frame_pose,
+        ("time", "qpos"), shape=lambda _: (4, 3), numbers=1,
+    ),
+    Function(
+        "frame_jacobian", "Jacobian of a frame", jacobian.frame_jacobian,
+        ("time", "qpos"), shape=lambda m: (6, m.nv), numbers=2,
+    ),
+)  # fmt: skip
+
+FUNCTIONS = {function.name: function for function in _TABLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What a function does with numbers that are not known yet.
+
+    Attributes:
+        graph: its operations.
+        outputs: by name of a field, or "out", arrays of symbols and numbers. Behind qpos, qvel
+            and qacc stand the entries of joints that follow or are driven, as in qpos_all.
+    """
+
+    graph: Graph
+    outputs: dict[str, Objects]
+
+
+def traced(
+    m: Model, name: str, symbolic: Collection[Any] = (), arguments: Sequence[int] = ()
+) -> Trace:
+    """Trace a function of FUNCTIONS.
+
+    Args:
+        m: the Model.
+        name: of the function.
+        symbolic: see Tracing.
+        arguments: the whole numbers its kernel takes.
+
+    Raises:
+        ModelError: it cannot be traced.
+    """
+    function, tracing = FUNCTIONS[name], Tracing(m, symbolic)
+    kernel = plain(function.kernel)
+
+    def run() -> dict[str, Any]:
+        d = tracing.data(function.inputs)
+        if function.shape is None:
+            kernel(tracing.m, d, *arguments)
+            return {field: getattr(d, WHOLE.get(field, field)) for field in function.outputs}
+        out = np.full(function.shape(m), 0.0, object)
+        kernel(tracing.m, d, *arguments, out)
+        return {"out": out}
+
+    return Trace(tracing.graph, tracing.trace(run))

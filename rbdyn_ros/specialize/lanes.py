@@ -1,0 +1,64 @@
+"""Programs for W robots side by side: every number is a vector, one lane a robot."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rbdyn_ros.specialize import machine
+from rbdyn_ros.specialize.llvm_code import Memory, Module
+from rbdyn_ros.specialize.program import Program
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Machine code of programs that share a memory of slots, W numbers each.
+
+    Attributes:
+        width: W.
+        slots: by name of an array its first slot and its length.
+        size: number of slots; the memory is (size, W), its rows on cache lines.
+        code: where the functions are: void of the address of the memory.
+    """
+
+    width: int
+    slots: dict[str, tuple[int, int]]
+    size: int
+    code: machine.Code
+
+    def address(self, name: str) -> int:
+        """Return the address of a program."""
+        return self.code.addresses[name]
+
+
+def compile_lanes(programs: Mapping[str, Program], width: int | None = None) -> Lanes:
+    """Compile programs; an array of the same name is the same memory in all of them.
+
+    Args:
+        programs: by name.
+        width: W; None: as many numbers as a vector register holds.
+    """
+    lanes = width or machine.register()
+    slots: dict[str, tuple[int, int]] = {}
+    lengths: dict[str, int] = {}
+    for program in programs.values():
+        for array, length in program.lengths().items():
+            lengths[array] = max(lengths.get(array, 0), length)
+    size = 0
+    for array, length in lengths.items():
+        slots[array] = size, length
+        size += length
+
+    def make() -> str:
+        memory = Memory({array: first for array, (first, _) in slots.items()}, lanes)
+        module = Module(lanes, machine.register())
+        for name, program in programs.items():
+            module.add(name, program, memory)
+        return module.text()
+
+    written = [
+        f"{name}: {program.operations} {program.outputs}" for name, program in programs.items()
+    ]
+    key = [hashlib.sha256("\n".join(written).encode()).hexdigest(), "lanes", str(lanes)]
+    return Lanes(lanes, slots, size, machine.code(key, tuple(programs), make))

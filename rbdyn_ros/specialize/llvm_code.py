@@ -1,0 +1,296 @@
+"""Programs as LLVM code: straight lines on numbers, or on vectors of W numbers, one a robot.
+
+Nothing is left to the compiler that changes a result: multiply-adds are written out, sines and
+cosines are our own. So every W, every processor with fused multiply-adds, gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from llvmlite import ir
+
+from rbdyn_ros.specialize.parts import Line, Parts, Turns, cut, widths
+from rbdyn_ros.specialize.program import Program
+from rbdyn_ros.specialize.sincos import declarations, sincos_text
+from rbdyn_ros.specialize.symbols import CONDITIONS
+
+DOUBLE, INT64, INT32 = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
+POINTER = DOUBLE.as_pointer()
+COMPARED = {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}
+INTRINSICS = ("sqrt", "fabs", "floor")
+#: Functions of the C library, called number by number.
+LIBRARY = ("tan", "exp", "log", "tanh", "arctan2")
+
+
+class Places(Protocol):
+    """Where the arrays of a program are, seen from a function that is given some arguments."""
+
+    arguments: Sequence[ir.Type]
+
+    def load(self, builder: ir.IRBuilder, given: Any, array: str, place: int) -> Any:
+        """Return an entry of an array."""
+
+    def store(self, builder: ir.IRBuilder, given: Any, array: str, place: int, x: Any) -> None:
+        """Write an entry of an array."""
+
+
+class Memory:
+    """All arrays in one memory of slots, W numbers each.
+
+    Args:
+        slots: first slot of each array.
+        width: W.
+    """
+
+    arguments: Sequence[ir.Type] = (POINTER,)
+
+    def __init__(self, slots: dict[str, int], width: int) -> None:
+        self.slots, self.width = slots, width
+
+    def load(self, builder: ir.IRBuilder, given: Any, array: str, place: int) -> Any:
+        """Return W numbers."""
+        start = (self.slots[array] + place) * self.width
+        return load(builder, given[0], start, self.width)
+
+    def store(self, builder: ir.IRBuilder, given: Any, array: str, place: int, x: Any) -> None:
+        """Write W numbers."""
+        store(builder, given[0], (self.slots[array] + place) * self.width, x)
+
+
+class Module:
+    """LLVM code of programs that are computed for the same number of robots.
+
+    Args:
+        width: W.
+        register: numbers in a vector register; one robot has sines and cosines of as many of its
+            joints computed at once.
+    """
+
+    def __init__(self, width: int, register: int) -> None:
+        self.width = width
+        self.together = register if width == 1 else 1
+        self.lanes = self.together * width
+        self.ir = ir.Module()
+        turned = number_type(self.lanes)
+        kind = ir.FunctionType(ir.LiteralStructType([turned, turned]), [turned])
+        self.sincos = ir.Function(self.ir, kind, "sincos")
+
+    def text(self) -> str:
+        """Return the code."""
+        own = [line for line in str(self.ir).splitlines() if not _declares(line, "sincos")]
+        known = [line for line in own if line.startswith("declare")]
+        needed = [
+            line for line in declarations(self.lanes)
+            if not any(_declares(other, _declared(line)) for other in known)
+        ]  # fmt: skip
+        return "\n".join([*own, *needed, sincos_text(self.lanes)])
+
+    def declared(self, name: str, number: ir.Type, operands: int) -> Any:
+        """Return a function of numbers that is defined elsewhere."""
+        kind = ir.FunctionType(number, [number] * operands)
+        return self.ir.globals.get(name) or ir.Function(self.ir, kind, name)
+
+    def add(self, name: str, program: Program, places: Places) -> ir.Function:
+        """Add a function that computes a program where its arguments point to."""
+        parts = cut(program, self.together)
+        functions = [
+            _Writer(self, program, parts, places, f"{name}.{k}").part(part)
+            for k, part in enumerate(parts.parts)
+        ]
+        functions.append(_Writer(self, program, parts, places, f"{name}.end").end())
+        whole = ir.Function(self.ir, ir.FunctionType(ir.VoidType(), list(places.arguments)), name)
+        builder = ir.IRBuilder(whole.append_basic_block())
+        scratch = builder.alloca(DOUBLE, INT32(max(1, parts.size * self.width)))
+        scratch.align = 64
+        for function in functions:
+            builder.call(function, [*whole.args, scratch])
+        builder.ret_void()
+        return whole
+
+
+class _Writer:
+    """Writes the function of one part; its last argument is where values wait between parts."""
+
+    def __init__(
+        self, module: Module, program: Program, parts: Parts, places: Places, name: str
+    ) -> None:
+        self.module, self.program, self.parts, self.places = module, program, parts, places
+        kind = ir.FunctionType(ir.VoidType(), [*places.arguments, POINTER])
+        self.function = ir.Function(module.ir, kind, name)
+        self.function.linkage = "internal"
+        self.function.attributes.add("noinline")
+        self.given, self.scratch = self.function.args[:-1], self.function.args[-1]
+        self.builder = ir.IRBuilder(self.function.append_basic_block())
+        self.values: dict[int, Any] = {}
+        self.sizes = [module.width * numbers for numbers in widths(program)]
+
+    def part(self, part: Turns | Line) -> ir.Function:
+        """Write a part."""
+        if isinstance(part, Turns):
+            self._turn(part)
+        else:
+            for n in part.operations:
+                self.values[n] = self._computed(n)
+                if n in self.parts.slots:
+                    self._keep(self.parts.slots[n], self.values[n])
+            self._deliver(part.outputs)
+        self.builder.ret_void()
+        return self.function
+
+    def end(self) -> ir.Function:
+        """Write what is left to be written."""
+        self._deliver(self.parts.outputs)
+        self.builder.ret_void()
+        return self.function
+
+    def _deliver(self, outputs: Sequence[tuple[str, int, int]]) -> None:
+        """Write outputs, all values known before: some may go where others come from."""
+        changed = [o for o in outputs if self.program.operations[o[2]] != ("input", *o[:2])]
+        values = [self._value(n) for *_, n in changed]
+        for (array, place, _), value in zip(changed, values, strict=True):
+            self.places.store(self.builder, self.given, array, place, value)
+
+    def _turn(self, part: Turns) -> None:
+        """Compute sines and cosines, as many at once as go into a register."""
+        together = self.module.together
+        for k in range(0, len(part.angles), together):
+            angles = [self._value(n) for n in part.angles[k : k + together]]
+            together_now = angles[0] if together == 1 else self._vector(angles, together)
+            both = self.builder.call(self.module.sincos, [together_now])
+            for first, side in ((part.sin, 0), (part.cos, 1)):
+                self._keep(first + k, self.builder.extract_value(both, side))
+
+    def _vector(self, numbers: Sequence[Any], length: int) -> Any:
+        """Return numbers as a vector, the rest of it zero."""
+        vector = constant(0.0, length)
+        for k, number in enumerate(numbers):
+            vector = self.builder.insert_element(vector, number, INT32(k))
+        return vector
+
+    def _keep(self, slot: int, value: Any) -> None:
+        store(self.builder, self.scratch, slot * self.module.width, value)
+
+    def _value(self, n: int) -> Any:
+        """Return the value of an operation of this part or another."""
+        if n not in self.values:
+            self.values[n] = self._found(n)
+        return self.values[n]
+
+    def _found(self, n: int) -> Any:
+        kind, *operands = self.program.operations[n]
+        match kind:
+            case "constant":
+                return constant(operands[0], self.module.width)
+            case "constants":
+                return ir.Constant(number_type(len(operands)), [DOUBLE(x) for x in operands])
+            case "input":
+                return self.places.load(self.builder, self.given, *operands)
+            case "pack":
+                return self._packed(operands)
+            case "lane":
+                return self._lane(*operands)
+        if kind in CONDITIONS:
+            return self._computed(n)
+        return self._waiting(self.parts.slots[n], self.sizes[n])
+
+    def _waiting(self, slot: int, size: int) -> Any:
+        return load(self.builder, self.scratch, slot * self.module.width, size)
+
+    def _packed(self, members: Sequence[int]) -> Any:
+        """Return numbers as a vector: at once where they wait side by side."""
+        slots = [self.parts.slots.get(n, -1) for n in members]
+        first = slots[0]
+        elsewhere = not any(n in self.values for n in members)
+        if elsewhere and first >= 0 and slots == list(range(first, first + len(slots))):
+            return self._waiting(first, len(slots))
+        return self._vector([self._value(n) for n in members], len(members))
+
+    def _lane(self, vector: int, place: int) -> Any:
+        """Return a number of a vector; where that waits, no more than the number is loaded."""
+        if vector not in self.values and vector in self.parts.slots:
+            return self._waiting(self.parts.slots[vector] + place, 1)
+        return self.builder.extract_element(self._value(vector), INT32(place))
+
+    def _computed(self, n: int) -> Any:
+        kind, *operands = self.program.operations[n]
+        x = [self._value(operand) for operand in operands]
+        builder = self.builder
+        if kind in COMPARED:
+            compare = builder.fcmp_unordered if kind == "ne" else builder.fcmp_ordered
+            return compare(COMPARED[kind], *x)
+        if kind in LIBRARY:
+            return self._library(kind, x)
+        if kind in INTRINSICS:
+            return self._intrinsic(kind, x)
+        match kind:
+            case "add":
+                return builder.fadd(*x)
+            case "sub":
+                return builder.fsub(*x)
+            case "mul":
+                return builder.fmul(*x)
+            case "div":
+                return builder.fdiv(*x)
+            case "neg":
+                return builder.fneg(x[0])
+            case "fma":
+                return self._intrinsic("fma", x)
+            case "fms":
+                return self._intrinsic("fma", [x[0], x[1], builder.fneg(x[2])])
+            case "fnma":
+                return self._intrinsic("fma", [builder.fneg(x[0]), x[1], x[2]])
+            case _:
+                return builder.select(*x)
+
+    def _intrinsic(self, kind: str, x: list[Any]) -> Any:
+        number = x[0].type
+        suffix = "f64" if number == DOUBLE else f"v{number.count}f64"
+        function = self.module.declared(f"llvm.{kind}.{suffix}", number, len(x))
+        return self.builder.call(function, x)
+
+    def _library(self, kind: str, x: list[Any]) -> Any:
+        """Call a function of the C library, for one robot after the other."""
+        function = self.module.declared({"arctan2": "atan2"}.get(kind, kind), DOUBLE, len(x))
+        width = self.module.width
+        if width == 1:
+            return self.builder.call(function, x)
+        vector = constant(0.0, width)
+        for lane in range(width):
+            numbers = [self.builder.extract_element(operand, INT32(lane)) for operand in x]
+            called = self.builder.call(function, numbers)
+            vector = self.builder.insert_element(vector, called, INT32(lane))
+        return vector
+
+
+def number_type(width: int) -> ir.Type:
+    """Return the type of a number of each of W robots."""
+    return DOUBLE if width == 1 else ir.VectorType(DOUBLE, width)
+
+
+def constant(value: float, width: int) -> ir.Constant:
+    """Return a number that is the same for all robots."""
+    return (
+        DOUBLE(value) if width == 1 else ir.Constant(number_type(width), [DOUBLE(value)] * width)
+    )
+
+
+def load(builder: ir.IRBuilder, memory: Any, start: int, count: int) -> Any:
+    """Return numbers of a memory, as a vector if they are more than one."""
+    first = builder.gep(memory, [INT32(start)])
+    return builder.load(builder.bitcast(first, number_type(count).as_pointer()), align=8)
+
+
+def store(builder: ir.IRBuilder, memory: Any, start: int, value: Any) -> None:
+    """Write a number or a vector."""
+    first = builder.gep(memory, [INT32(start)])
+    builder.store(value, builder.bitcast(first, value.type.as_pointer()), align=8)
+
+
+def _declared(line: str) -> str:
+    return line.split("@", 1)[1].split("(", 1)[0].strip('"')
+
+
+def _declares(line: str, name: str) -> bool:
+    return line.startswith("declare") and "@" in line and _declared(line) == name

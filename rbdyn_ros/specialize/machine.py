@@ -1,0 +1,138 @@
+"""From LLVM code to machine code that is kept: in this process, and on disk for the next one."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import itertools
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from rbdyn_ros.engine import jit
+
+_HASH = hashlib.sha256().digest_size
+_lock = threading.RLock()
+_numbers = itertools.count()
+_loaded: dict[str, Code] = {}
+
+
+@dataclass(frozen=True)
+class Code:
+    """Machine code; it is never taken away again.
+
+    Attributes:
+        addresses: of its functions.
+        size: [bytes].
+        seconds: it took to compile; 0 if it was found on disk.
+    """
+
+    addresses: dict[str, int]
+    size: int
+    seconds: float
+    keep: Any
+
+
+@functools.cache
+def register() -> int:
+    """Return how many numbers a vector register of this processor holds."""
+    features = llvm.get_host_cpu_features()
+    if features.get("avx512f"):
+        return 8
+    return 4 if features.get("avx") else 2
+
+
+def code(key: Sequence[str], names: Sequence[str], make: Callable[[], str]) -> Code:
+    """Return machine code: of this process, or from disk, or compiled now.
+
+    Args:
+        key: all that decides what `make` returns.
+        names: of the functions wanted.
+        make: returns LLVM code.
+    """
+    name = hashlib.sha256("\0".join((*_processor(), *key)).encode()).hexdigest()
+    with _lock:
+        if name not in _loaded:
+            folder = _directory()
+            file = folder / f"{name}.o" if folder else None
+            begin = time.perf_counter()
+            found = _read(file) if file else None
+            objects = found or _compiled(make())
+            seconds = 0.0 if found else time.perf_counter() - begin
+            if file and not found:
+                _write(file, objects)
+            _loaded[name] = _link(objects, names, seconds)
+        return _loaded[name]
+
+
+def _compiled(text: str) -> bytes:
+    module = llvm.parse_assembly(text)
+    return bytes(_target().emit_object(module))
+
+
+def _link(objects: bytes, names: Sequence[str], seconds: float) -> Code:
+    builder = llvm.JITLibraryBuilder().add_object_img(objects).add_current_process()
+    for name in names:
+        builder.export_symbol(name)
+    library = builder.link(_linker(), f"specialised-{next(_numbers)}")
+    return Code({name: library[name] for name in names}, len(objects), seconds, library)
+
+
+def _target() -> Any:
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=2,
+        reloc="pic",
+        codemodel="small",
+    )
+
+
+@functools.cache
+def _linker() -> Any:
+    return llvm.create_lljit_compiler(_target())
+
+
+@functools.cache
+def _processor() -> tuple[str, ...]:
+    features = llvm.get_host_cpu_features().flatten()
+    return llvmlite.__version__, llvm.get_host_cpu_name(), features
+
+
+@functools.cache
+def _directory() -> Path | None:
+    """Return a folder below that of the engine's code, which only this user can enter."""
+    name = jit.cache_below("specialize", Path(__file__).parent.glob("*.py"))
+    if not name:
+        return None
+    with contextlib.suppress(OSError):
+        Path(name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Path(name)
+    return None
+
+
+def _read(file: Path) -> bytes | None:
+    """Return what a file holds behind its hash; None if that is not whole, or there is none."""
+    with contextlib.suppress(OSError):
+        content = file.read_bytes()
+        if hashlib.sha256(content[_HASH:]).digest() == content[:_HASH]:
+            return content[_HASH:]
+    return None
+
+
+def _write(file: Path, objects: bytes) -> None:
+    """Keep code on disk, whole or not at all; where that does not work it is compiled again."""
+    with contextlib.suppress(OSError):
+        handle, name = tempfile.mkstemp(dir=file.parent)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(hashlib.sha256(objects).digest() + objects)
+        Path(name).replace(file)

@@ -1,0 +1,163 @@
+"""A straight line of operations: what the outputs need of a trace, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.specialize.symbols import CONDITIONS, Graph, Operation
+
+#: Operations without operands.
+LEAVES = ("input", "constant", "constants")
+
+
+@dataclass(frozen=True)
+class Program:
+    """Operations whose operands are places of operations before.
+
+    Attributes:
+        operations: as in a Graph; and, with multiply-adds fused, ("fma", a, b, c) for a b + c,
+            ("fms", a, b, c) for a b - c, ("fnma", a, b, c) for c - a b, rounded once; and, where
+            limbs are alike (limbs.py), operations on vectors, made of numbers by ("pack",
+            operations ...) and ("constants", values ...), and taken apart by ("lane", vector,
+            place).
+        outputs: array, flat place in it, and the operation that gives its value.
+    """
+
+    operations: tuple[Operation, ...]
+    outputs: tuple[tuple[str, int, int], ...]
+
+    @property
+    def inputs(self) -> tuple[tuple[str, int, int], ...]:
+        """Array, flat place in it, and the operation that stands for it."""
+        return tuple((o[1], o[2], n) for n, o in enumerate(self.operations) if o[0] == "input")
+
+    def lengths(self) -> dict[str, int]:
+        """Return by name how long the arrays are as far as they are read or written."""
+        longest: dict[str, int] = {}
+        for array, place, _ in self.inputs + self.outputs:
+            longest[array] = max(longest.get(array, 0), place + 1)
+        return longest
+
+    def counts(self) -> dict[str, int]:
+        """Return how many operations there are of each kind."""
+        kinds: dict[str, int] = {}
+        for operation in self.operations:
+            kinds[operation[0]] = kinds.get(operation[0], 0) + 1
+        return kinds
+
+    def flops(self) -> int:
+        """Return the floating-point operations, a multiply-add counted as two.
+
+        A sine or cosine is counted as one; what chooses or negates is not counted.
+        """
+        twice = ("fma", "fms", "fnma")
+        free = (*LEAVES, *CONDITIONS, "select", "neg")
+        return sum(2 if kind in twice else 1 for kind, *_ in self.operations if kind not in free)
+
+
+def program(graph: Graph, outputs: Mapping[str, Any], fused: bool = True) -> Program:
+    """Return what is needed for some outputs.
+
+    Args:
+        graph: their trace.
+        outputs: by name arrays of symbols and numbers.
+        fused: whether products that only one sum uses become multiply-adds; else whoever
+            compiles the operations may do so.
+    """
+    wanted = [
+        (array, place, graph.number(value))
+        for array, values in outputs.items()
+        for place, value in enumerate(np.asarray(values, object).reshape(-1))
+    ]
+    operations = {n: graph.operations[n] for n in _needed(graph, [n for *_, n in wanted])}
+    if fused:
+        operations = _fused(operations, {n for *_, n in wanted})
+    new = {old: place for place, old in enumerate(operations)}
+    return Program(
+        tuple(_renumbered(operation, new) for operation in operations.values()),
+        tuple((array, place, new[n]) for array, place, n in wanted),
+    )
+
+
+def hoist(whole: Program, constant: Collection[str]) -> tuple[Program, Program]:
+    """Split a program that is repeated: what needs only arrays that do not change goes before.
+
+    Returns:
+        The part that is computed once, which writes the array "invariant", and the part that is
+        repeated, which reads it.
+    """
+    still = [False] * len(whole.operations)
+    for n, operation in enumerate(whole.operations):
+        if operation[0] == "input":
+            still[n] = operation[1] in constant
+        else:
+            still[n] = all(still[x] for x in operands_of(operation))
+    used = [x for n, o in enumerate(whole.operations) if not still[n] for x in operands_of(o)]
+    used += [n for *_, n in whole.outputs]
+    moved = [
+        n for n in sorted(set(used))
+        if still[n] and whole.operations[n][0] not in (*LEAVES, *CONDITIONS)
+    ]  # fmt: skip
+    once = _cut(whole, [("invariant", place, n) for place, n in enumerate(moved)], {})
+    given: dict[int, Operation] = {n: ("input", "invariant", k) for k, n in enumerate(moved)}
+    return once, _cut(whole, list(whole.outputs), given)
+
+
+def _cut(
+    whole: Program, outputs: list[tuple[str, int, int]], given: Mapping[int, Operation]
+) -> Program:
+    """Return the part of a program that gives some outputs, where some operations are inputs."""
+    graph = Graph()
+    graph.operations = [given.get(n, operation) for n, operation in enumerate(whole.operations)]
+    needed = _needed(graph, [n for *_, n in outputs])
+    new = {old: place for place, old in enumerate(needed)}
+    operations = tuple(_renumbered(graph.operations[n], new) for n in needed)
+    return Program(operations, tuple((array, place, new[n]) for array, place, n in outputs))
+
+
+def operands_of(operation: Operation) -> tuple[int, ...]:
+    """Return the operations that an operation needs."""
+    if operation[0] in LEAVES:
+        return ()
+    return operation[1:2] if operation[0] == "lane" else operation[1:]
+
+
+def _renumbered(operation: Operation, new: Mapping[int, int]) -> Operation:
+    if operation[0] in LEAVES:
+        return operation
+    return (operation[0], *(new[x] for x in operation[1:]))
+
+
+def _needed(graph: Graph, outputs: list[int]) -> list[int]:
+    """Return the operations that some depend on, and those themselves, in order."""
+    found: set[int] = set()
+    left = list(outputs)
+    while left:
+        n = left.pop()
+        if n not in found:
+            found.add(n)
+            left += operands_of(graph.operations[n])
+    return sorted(found)
+
+
+def _fused(operations: dict[int, Operation], kept: Collection[int]) -> dict[int, Operation]:
+    """Take products that only one sum uses into that sum."""
+    uses: dict[int, int] = dict.fromkeys(kept, 1)
+    for operation in operations.values():
+        for x in operands_of(operation):
+            uses[x] = uses.get(x, 0) + 1
+    fused = dict(operations)
+    for n, (kind, *operands) in operations.items():
+        if kind in ("add", "sub"):
+            for side, x in enumerate(operands):
+                if uses[x] == 1 and operations[x][0] == "mul":
+                    other = operands[1 - side]
+                    name = "fma" if kind == "add" else ("fms", "fnma")[side]
+                    fused[n] = (name, *operations[x][1:], other)
+                    del fused[x]
+                    break
+    return fused

@@ -1,0 +1,121 @@
+"""LLVM code of one robot, which works on its Model and its row of Data where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from llvmlite import ir
+
+from rbdyn_ros.engine.views import MODEL, OPTIONS
+from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.specialize.llvm_code import DOUBLE, INT64, POINTER, Module
+from rbdyn_ros.specialize.program import Program
+
+TABLE = INT64.as_pointer()
+INTEGERS = {field.name for field in DATA_FIELDS if field.kind == "int"}
+
+#: What functions of one robot return.
+DONE, OTHER_OPTIONS = 0, 1
+
+
+class Row:
+    """Fields of Data are in a row, those of the Model behind the addresses of its table.
+
+    Args:
+        m: the Model.
+    """
+
+    #: the Model's table, the row of Data, the array "out"
+    arguments: Sequence[ir.Type] = (TABLE, POINTER, POINTER)
+
+    def __init__(self, m: Model) -> None:
+        self.offsets = m.data_offsets
+
+    def load(self, builder: ir.IRBuilder, given: Any, array: str, place: int) -> Any:
+        """Return a number."""
+        if array in self.offsets and array in INTEGERS:
+            pointer = builder.bitcast(self._at(builder, given, array, place), TABLE)
+            return builder.sitofp(builder.load(pointer), DOUBLE)
+        return builder.load(self._at(builder, given, array, place))
+
+    def store(self, builder: ir.IRBuilder, given: Any, array: str, place: int, x: Any) -> None:
+        """Write a number."""
+        pointer = self._at(builder, given, array, place)
+        if array in INTEGERS:
+            builder.store(builder.fptosi(x, INT64), builder.bitcast(pointer, TABLE))
+        else:
+            builder.store(x, pointer)
+
+    def _at(self, builder: ir.IRBuilder, given: Any, array: str, place: int) -> Any:
+        table, row, out = given
+        if array == "out":
+            return builder.gep(out, [INT64(place)])
+        if array in self.offsets:
+            return builder.gep(row, [INT64(self.offsets[array] + place)])
+        return builder.gep(_behind(builder, table, array, POINTER), [INT64(place)])
+
+
+def row_code(
+    m: Model, name: str, program: Program, symbolic: Collection[str], register: int
+) -> str:
+    """Return LLVM code of a function of one robot.
+
+    Functions are `name`, of the addresses of the Model's table, of the row and of "out", and how
+    often to do it, which returns DONE or OTHER_OPTIONS; and `name`.stage, of the first two.
+    """
+    module = Module(1, register)
+    once = module.add(f"{name}.once", program, Row(m))
+    kind = ir.FunctionType(INT64, [INT64] * 4)
+    function = ir.Function(module.ir, kind, name)
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    table, row, out, times = function.args
+    given = [builder.inttoptr(table, TABLE)]
+    given += [builder.inttoptr(address, POINTER) for address in (row, out)]
+    _demand_options(m, builder, given[0], symbolic)
+    _repeat(builder, function, times, lambda: builder.call(once, given))
+    builder.ret(INT64(DONE))
+    stage = ir.Function(module.ir, ir.FunctionType(ir.VoidType(), [INT64] * 2), f"{name}.stage")
+    builder = ir.IRBuilder(stage.append_basic_block())
+    given = [builder.inttoptr(stage.args[0], TABLE), builder.inttoptr(stage.args[1], POINTER)]
+    builder.call(once, [*given, ir.Constant(POINTER, None)])
+    builder.ret_void()
+    return module.text()
+
+
+def _behind(builder: ir.IRBuilder, table: Any, name: str, kind: ir.Type) -> Any:
+    """Return where an option or an array of the Model is, from its address in the table."""
+    fields = OPTIONS.fields if name in OPTIONS.fields else MODEL.fields
+    address = builder.load(builder.gep(table, [INT64(fields[name][0])]))
+    return builder.inttoptr(address, kind)
+
+
+def _demand_options(
+    m: Model, builder: ir.IRBuilder, table: Any, symbolic: Collection[str]
+) -> None:
+    """Return OTHER_OPTIONS unless the options built in are those of now."""
+    same = []
+    for name, value in (("integrator_id", m.opt.integrator_id), ("passive", int(m.opt.passive))):
+        found = builder.load(_behind(builder, table, name, TABLE))
+        same.append(builder.icmp_signed("==", found, INT64(value)))
+    if "timestep" not in symbolic:
+        found = builder.load(_behind(builder, table, "timestep", POINTER))
+        same.append(builder.fcmp_ordered("==", found, DOUBLE(m.opt.timestep)))
+    others = builder.not_(builder.and_(builder.and_(same[0], same[1]), same[-1]))
+    with builder.if_then(others, likely=False):
+        builder.ret(INT64(OTHER_OPTIONS))
+
+
+def _repeat(builder: ir.IRBuilder, function: Any, times: Any, body: Any) -> None:
+    head = builder.block
+    loop, end = function.append_basic_block("loop"), function.append_basic_block("end")
+    builder.cbranch(builder.icmp_signed(">", times, INT64(0)), loop, end)
+    builder.position_at_end(loop)
+    done = builder.phi(INT64)
+    body()
+    more = builder.add(done, INT64(1))
+    done.add_incoming(INT64(0), head)
+    done.add_incoming(more, loop)
+    builder.cbranch(builder.icmp_signed("<", more, times), loop, end)
+    builder.position_at_end(end)

@@ -1,0 +1,194 @@
+"""What Model.specialize returns: functions of one robot, compiled for it alone."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from rbdyn_ros.entry import demand_mass_matrix, demand_pair
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import Array
+from rbdyn_ros.specialize import machine
+from rbdyn_ros.specialize.calling import entry
+from rbdyn_ros.specialize.functions import FUNCTIONS, traced
+from rbdyn_ros.specialize.limbs import side_by_side
+from rbdyn_ros.specialize.program import Program, program
+from rbdyn_ros.specialize.row_code import OTHER_OPTIONS, row_code
+from rbdyn_ros.specialize.symbolic import symbolic_entries
+from rbdyn_ros.specialize.symbols import not_traceable
+from rbdyn_ros.toolbox.filling import REFERENCES, unknown_reference
+
+MAX_STEPS = 2**62  # what a 64-bit counter holds with room to spare
+
+
+class Specialized:
+    """Functions of one robot as straight lines of machine code, made from the engine's kernels.
+
+    They take a Data of the Model and leave in it what the functions of the same names leave, up
+    to rounding, and nothing else: step writes qpos, qvel, time, qacc_step and the counts of
+    trouble, forward_dynamics qacc. rb.step(s, d, n), rb.inverse(s, d) and so on do the same.
+
+    Each is compiled when it is first called, or found on disk. Timestep, integrator and passive
+    are built in: when m.opt changes, code for the new options is made at the next call.
+
+    Attributes:
+        model: the Model.
+        symbolic: arrays and options of it that are read at every call, gravity always.
+
+    Args:
+        m: the Model.
+        functions: what to compile now, of FUNCTIONS.
+        symbolic: names of arrays and options of the Model that are read, not built in.
+
+    Raises:
+        ModelError: the Model has what cannot be specialised (contact, constraints), or something
+            is named that cannot be read at every call.
+        ParameterError: an unknown function.
+    """
+
+    #: of (m, d, ...) that may be called with this in the place of m.
+    specialized_functions = ("advance", *(name for name in FUNCTIONS if name != "step"))
+
+    def __init__(
+        self,
+        m: Model,
+        functions: Collection[str] = ("step",),
+        symbolic: Collection[str] = (),
+    ) -> None:
+        if isinstance(functions, str) or isinstance(symbolic, str):
+            text = "functions and symbolic are lists of names, one name alone is a list as well"
+            raise ParameterError(Finding("specialize", text))
+        self.symbolic = tuple(dict.fromkeys(("gravity", *symbolic)))
+        symbolic_entries(m, self.symbolic)
+        self.model = m
+        self._addresses: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._enter: Callable[..., int] = entry()
+        for name in functions:
+            if name not in FUNCTIONS:
+                hint = did_you_mean(name, FUNCTIONS)
+                text = f"'{name}' cannot be specialised{hint}; allowed are {', '.join(FUNCTIONS)}"
+                raise ParameterError(Finding("specialize", text, "error", str(name)))
+            if FUNCTIONS[name].numbers == 0:
+                self._address(name, ())
+
+    def __repr__(self) -> str:
+        return f"<Specialized '{self.model.name}'>"
+
+    def step(self, d: Data, nstep: int = 1) -> None:
+        """Advance d by nstep timesteps.
+
+        Raises:
+            ParameterError: if nstep is not a whole number from 0 to 2^62.
+            ModelError: if d was not made for this Model, or has driven dofs (set_drive).
+        """
+        try:
+            count = operator.index(nstep)
+        except TypeError:
+            count = -1
+        if not 0 <= count < MAX_STEPS:
+            text = f"nstep is {nstep!r}; allowed is a whole number from 0 to 2^62."
+            raise ParameterError(Finding("nstep", text, "error", "nstep", None, repr(nstep)))
+        self._demand_forces(d)
+        self._run("step", d, times=count)
+
+    advance = step
+
+    def forward_dynamics(self, d: Data) -> None:
+        """Write qacc, as rb.forward_dynamics; errors as step."""
+        self._demand_forces(d)
+        self._run("forward_dynamics", d)
+
+    def inverse(self, d: Data) -> None:
+        """Write qfrc_inverse, as rb.inverse does."""
+        self._run("inverse", d)
+
+    def kinematics(self, d: Data) -> None:
+        """Write xpos, xmat, xipos and ximat, as rb.kinematics does."""
+        self._run("kinematics", d)
+
+    def gravity_term(self, d: Data) -> Array:
+        """Return rb.gravity_term(m, d), (nv,)."""
+        return self._filled("gravity_term", d)
+
+    def bias_term(self, d: Data) -> Array:
+        """Return rb.bias_term(m, d), (nv,)."""
+        return self._filled("bias_term", d)
+
+    def mass_matrix(self, d: Data) -> Array:
+        """Return rb.mass_matrix(m, d), (nv, nv), as a new array."""
+        demand_mass_matrix(self.model, d, "mass_matrix")
+        return self._filled("mass_matrix", d)
+
+    def frame_pose(self, d: Data, frame: str | int) -> tuple[Array, Array]:
+        """Return position (3,) and rotation (3, 3) of a frame, as rb.frame_pose does."""
+        out = self._filled("frame_pose", d, self.model.frame_id(frame))
+        return out[3], out[:3]
+
+    def frame_jacobian(
+        self, d: Data, frame: str | int, reference: str = "local_world_aligned"
+    ) -> Array:
+        """Return rb.frame_jacobian(m, d, frame, reference), (6, nv); one code for each frame."""
+        if not isinstance(reference, str) or reference not in REFERENCES:
+            raise unknown_reference(reference)
+        number = self.model.frame_id(frame)
+        return self._filled("frame_jacobian", d, number, REFERENCES[reference])
+
+    def install(self) -> None:
+        """Let loops that run the Model step by step, as the simulator's, use this step.
+
+        It takes the place of the engine's in them; rb.step(m, d) stays as it is.
+        """
+        self.model.set_step_code(self._code("step", ()).addresses["step.stage"])
+
+    def program(self, name: str, *numbers: int) -> Program:
+        """Return the operations of a function, see FUNCTIONS."""
+        trace = traced(self.model, name, self.symbolic, numbers)
+        return program(trace.graph, trace.outputs)
+
+    def _filled(self, name: str, d: Data, *numbers: int) -> Array:
+        shape = FUNCTIONS[name].shape
+        assert shape is not None
+        out = np.empty(shape(self.model))
+        self._run(name, d, numbers, out.ctypes.data)
+        return out
+
+    def _run(
+        self, name: str, d: Data, numbers: tuple[int, ...] = (), out: int = 0, times: int = 1
+    ) -> None:
+        demand_pair(self.model, d)
+        address = self._addresses.get((name, numbers)) or self._address(name, numbers)
+        while self._enter(address, d.model_address, d.address, out, times) == OTHER_OPTIONS:
+            address = self._address(name, numbers)
+
+    def _address(self, name: str, numbers: tuple[int, ...]) -> int:
+        """Return where the function for the options of now is, made if there is none."""
+        address = self._code(name, numbers).addresses[name]
+        self._addresses[name, numbers] = address
+        return address
+
+    def _code(self, name: str, numbers: tuple[int, ...]) -> machine.Code:
+        m, register = self.model, machine.register()
+        opt = m.opt
+        constants = [opt.integrator, str(opt.passive), *(str(n) for n in numbers), *self.symbolic]
+        if "timestep" not in self.symbolic:
+            constants.append(opt.timestep.hex())
+        functions = [*m.jnt_usertype, *m.jnt_motion_name]
+        if any(functions):  # what they do is not in the hash of the Model
+            constants.append(repr(self.program(name, *numbers)))
+
+        def make() -> str:
+            straight = side_by_side(m, self.program(name, *numbers), register)
+            return row_code(m, name, straight, self.symbolic, register)
+
+        key = [m.sha256(), name, *constants, str(register)]
+        return machine.code(key, (name, f"{name}.stage"), make)
+
+    def _demand_forces(self, d: Data) -> None:
+        demand_pair(self.model, d)
+        if self.model.report_stage != 0 and d.drive_mode.any():
+            why = "some of its dofs are driven (set_drive); use the Model itself"
+            raise not_traceable(why, f"'{self.model.name}'")

@@ -1,0 +1,146 @@
+"""A Model and a Data whose numbers are symbols or Python's: what kernels are traced on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.errors import did_you_mean
+from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model_fields import (
+    CALLBACK_FIELDS,
+    COUPLING_STAGES,
+    JOINT_STAGES,
+    MODEL_FIELDS,
+    SIZES,
+    STAGES,
+)
+from rbdyn_ros.specialize.symbols import Graph, not_traceable
+
+Objects = NDArray[Any]  # of symbols and Python's numbers
+
+#: Options that may be symbols; the others decide what is done.
+SYMBOLIC_OPTIONS = ("timestep", "gravity")
+
+#: Numbers of a Model that may be symbols: nothing else of a step is computed from them but
+#: body_subtreemass, which follows.
+SYMBOLIC_FIELDS = (
+    "body_mass", "body_ipos", "body_fullinertia", "body_pos", "dof_armature", "dof_damping",
+    "dof_frictionloss", "dof_inertia0", "jnt_mimic_offset", "jnt_range", "jnt_solref",
+    "jnt_stiffness", "limit_range", "qpos_spring", "spring_damping", "spring_length",
+    "spring_stiffness",
+)  # fmt: skip
+
+
+class SymbolicOptions:
+    """Options whose numbers may be symbols.
+
+    Args:
+        m: the Model.
+        graph: where they are written down.
+        symbolic: names of those that are.
+    """
+
+    def __init__(self, m: Model, graph: Graph, symbolic: Collection[str]) -> None:
+        self.integrator_id = m.opt.integrator_id
+        self.passive = int(m.opt.passive)
+        self.timestep: Any = m.opt.timestep
+        self.gravity = m.opt.gravity.astype(object)
+        if "timestep" in symbolic:
+            self.timestep = graph.enter(("input", "timestep", 0))
+        if "gravity" in symbolic:
+            self.gravity[:] = [graph.enter(("input", "gravity", k)) for k in range(3)]
+
+
+class SymbolicModel:
+    """A Model as kernels see it, its numbers Python's or symbols; optional stages have names.
+
+    Args:
+        m: the Model.
+        graph: where symbols are written down.
+        symbolic: by name of an option or array which of its entries are symbols, None: all.
+    """
+
+    def __init__(
+        self, m: Model, graph: Graph, symbolic: Mapping[str, Collection[int] | None]
+    ) -> None:
+        keep = self.__dict__
+        keep.update({size: getattr(m, size) for size in SIZES})
+        for field in (*MODEL_FIELDS, *CALLBACK_FIELDS):
+            keep[field.name] = getattr(m, field.name).astype(object)
+        keep.update(dict.fromkeys(STAGES, 0))
+        if not m.jnt_common.all():
+            keep.update({stage: stage for stage in JOINT_STAGES})
+        if m.nmimic > 0:
+            keep.update({stage: stage for stage in COUPLING_STAGES})
+        keep["opt"] = SymbolicOptions(m, graph, symbolic)
+        for name, entries in symbolic.items():
+            if name not in SYMBOLIC_OPTIONS:
+                flat = keep[name].reshape(-1)
+                for k in range(len(flat)) if entries is None else entries:
+                    flat[k] = graph.enter(("input", name, int(k)))
+        if "body_mass" in symbolic:
+            keep["body_subtreemass"] = _subtree_masses(keep["body_mass"], m.body_parentid)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"a Model has no {name}")
+
+
+class SymbolicData:
+    """A Data as make_data leaves it, but for its inputs, which are symbols.
+
+    Args:
+        m: the Model.
+        graph: where symbols are written down.
+        inputs: fields that are given.
+    """
+
+    def __init__(self, m: Model, graph: Graph, inputs: Collection[str]) -> None:
+        sizes = {size: getattr(m, size) for size in SIZES}
+        keep = self.__dict__
+        for field in DATA_FIELDS:
+            shape = field.shape(sizes)
+            if field.inside:
+                keep[field.name] = keep[field.inside][: shape[0]]
+            elif field.dims:
+                keep[field.name] = np.full(shape, 0.0 if field.kind == "float" else 0, object)
+            else:
+                keep[field.name] = 0.0 if field.kind == "float" else 0
+            if field.name in inputs:
+                if field.dims:
+                    flat = keep[field.name].reshape(-1)
+                    flat[:] = [graph.enter(("input", field.name, k)) for k in range(len(flat))]
+                else:
+                    keep[field.name] = graph.enter(("input", field.name, 0))
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"a Data has no {name}")
+
+
+def symbolic_entries(m: Model, symbolic: Collection[Any]) -> dict[str, Collection[int] | None]:
+    """Return by name which entries are symbols; each item is a name, or a name and entries.
+
+    Raises:
+        ModelError: for what cannot be a symbol.
+    """
+    found: dict[str, Collection[int] | None] = {}
+    for item in symbolic:
+        name, entries = (item, None) if isinstance(item, str) else item
+        if name not in SYMBOLIC_OPTIONS + SYMBOLIC_FIELDS:
+            allowed = (*SYMBOLIC_OPTIONS, *SYMBOLIC_FIELDS)
+            hint = did_you_mean(name, allowed)
+            why = f"'{name}' cannot be an input{hint}; allowed are {', '.join(allowed)}"
+            raise not_traceable(why, f"'{m.name}'")
+        found[name] = entries
+    return found
+
+
+def _subtree_masses(masses: Objects, parents: NDArray[np.int64]) -> Objects:
+    total: Objects = masses.copy()
+    for body in range(len(total) - 1, 0, -1):
+        total[parents[body]] = total[parents[body]] + total[body]
+    return total

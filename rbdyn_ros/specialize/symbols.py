@@ -1,0 +1,224 @@
+"""Numbers that are not known yet: arithmetic on them is written down instead of done.
+
+A Graph is a list of operations in the order in which they were asked for, so operands always
+stand before what uses them. Equal operations are one entry; what is known is computed at once, and
+what adds zero or multiplies by one or zero leaves no trace. Nothing is rearranged: results differ
+from those of numbers by rounding alone, but for a product by an exact zero, which is zero whatever
+it multiplies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from rbdyn_ros.errors import Finding, ModelError
+
+#: Functions of one number, by their names in NumPy, which calls methods of these names.
+UNARY = ("sqrt", "sin", "cos", "tan", "exp", "log", "tanh", "floor", "fabs")
+
+#: Conditions, false where a number is NaN; but "ne", which is true there.
+CONDITIONS = ("lt", "le", "eq", "ne")
+
+Operation: TypeAlias = tuple[Any, ...]
+
+
+class Graph:
+    """Operations on numbers that are not known yet.
+
+    Attributes:
+        operations: (name, operands ...), operands being numbers of operations that stand before;
+            or ("input", array, place), ("constant", value). Names are add, sub, mul, div, neg,
+            select (condition, yes, no), arctan2 (y, x), and those of UNARY and CONDITIONS.
+        decide: answers a condition that Python has to know, for a branch.
+    """
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.decide: Callable[[Symbol], bool] = _cannot_decide
+        self._known: dict[Operation, Symbol] = {}
+
+    def enter(self, operation: Operation) -> Symbol:
+        """Return the symbol of an operation, the earlier one if it is not new."""
+        symbol = self._known.get(operation)
+        if symbol is None:
+            symbol = Symbol(self, len(self.operations))
+            self._known[operation] = symbol
+            self.operations.append(operation)
+        return symbol
+
+    def number(self, value: Any) -> int:
+        """Return the number of the operation that gives a value, which may be known."""
+        if value.__class__ is Symbol:
+            return int(value.number)
+        known = float(value)
+        key = ("constant", known.hex())  # 0.0 equals -0.0, and NaN does not equal itself
+        symbol = self._known.get(key)
+        if symbol is None:
+            symbol = Symbol(self, len(self.operations))
+            self._known[key] = symbol
+            self.operations.append(("constant", known))
+        return symbol.number
+
+
+class Symbol:
+    """A number that is not known yet, or a condition on such numbers.
+
+    Args:
+        graph: where it is written down.
+        number: of its operation.
+    """
+
+    __slots__ = ("graph", "number")
+
+    def __init__(self, graph: Graph, number: int) -> None:
+        self.graph = graph
+        self.number = number
+
+    def __add__(self, other: Any) -> Any:
+        if other.__class__ is not Symbol:
+            if other == 0.0:
+                return self
+            return self.graph.enter(("add", self.number, self.graph.number(other)))
+        graph, a, b = self.graph, self.number, other.number
+        operation = graph.operations[b]
+        if operation[0] == "neg":  # a + -b
+            return graph.enter(("sub", a, operation[1]))
+        operation = graph.operations[a]
+        if operation[0] == "neg":
+            return graph.enter(("sub", b, operation[1]))
+        return graph.enter(("add", a, b) if a <= b else ("add", b, a))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        if other.__class__ is not Symbol:
+            if other == 0.0:
+                return self
+            return self.graph.enter(("sub", self.number, self.graph.number(other)))
+        graph, b = self.graph, other.number
+        operation = graph.operations[b]
+        if operation[0] == "neg":  # a - -b
+            return self + Symbol(graph, operation[1])
+        return graph.enter(("sub", self.number, b))
+
+    def __rsub__(self, other: Any) -> Any:
+        if other == 0.0:
+            return -self
+        return self.graph.enter(("sub", self.graph.number(other), self.number))
+
+    def __neg__(self) -> Any:
+        name, *operands = self.graph.operations[self.number]
+        if name == "neg":
+            return Symbol(self.graph, operands[0])
+        if name == "sub":
+            return self.graph.enter(("sub", operands[1], operands[0]))
+        return self.graph.enter(("neg", self.number))
+
+    def __mul__(self, other: Any) -> Any:
+        graph, a = self.graph, self.number
+        if other.__class__ is not Symbol:
+            if other == 0.0:
+                return 0.0
+            if other == 1.0:
+                return self
+            if other == -1.0:
+                return -self
+            return graph.enter(("mul", a, graph.number(other)))
+        b = other.number
+        first, second = graph.operations[a], graph.operations[b]
+        if first[0] == "neg":  # -a b = -(a b), which a sum takes for a difference
+            return -(Symbol(graph, first[1]) * other)
+        if second[0] == "neg":
+            return -(self * Symbol(graph, second[1]))
+        return graph.enter(("mul", a, b) if a <= b else ("mul", b, a))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        if other.__class__ is Symbol:
+            return self.graph.enter(("div", self.number, other.number))
+        if other == 1.0:
+            return self
+        return self.graph.enter(("div", self.number, self.graph.number(other)))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        if other == 0.0:
+            return 0.0
+        return self.graph.enter(("div", self.graph.number(other), self.number))
+
+    def __abs__(self) -> Any:
+        return self.graph.enter(("fabs", self.number))
+
+    def __lt__(self, other: Any) -> Any:
+        return self.graph.enter(("lt", self.number, self.graph.number(other)))
+
+    def __gt__(self, other: Any) -> Any:
+        return self.graph.enter(("lt", self.graph.number(other), self.number))
+
+    def __le__(self, other: Any) -> Any:
+        return self.graph.enter(("le", self.number, self.graph.number(other)))
+
+    def __ge__(self, other: Any) -> Any:
+        return self.graph.enter(("le", self.graph.number(other), self.number))
+
+    def __eq__(self, other: object) -> Any:  # a condition, not an answer
+        return self.graph.enter(("eq", self.number, self.graph.number(other)))
+
+    def __ne__(self, other: object) -> Any:
+        return self.graph.enter(("ne", self.number, self.graph.number(other)))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def select(self, yes: Any, no: Any) -> Any:
+        """Return the one where this condition holds, the other where it does not."""
+        graph = self.graph
+        if yes is no or graph.number(yes) == graph.number(no):
+            return yes
+        return graph.enter(("select", self.number, graph.number(yes), graph.number(no)))
+
+    def __bool__(self) -> bool:
+        if self.graph.operations[self.number][0] not in CONDITIONS:
+            raise not_traceable("a number that is not known yet is taken for true or false")
+        return self.graph.decide(self)
+
+    def _demand(self) -> Any:
+        raise not_traceable("the value of a number that is not known yet is demanded")
+
+    __float__ = __int__ = __index__ = _demand
+
+    def _refuse(self, *_: Any) -> Any:
+        allowed = ", ".join((*UNARY, "arctan2"))
+        raise not_traceable(f"allowed are + - * / and comparisons, and of NumPy {allowed}")
+
+    __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __rpow__ = _refuse
+
+    def __pow__(self, exponent: Any) -> Any:
+        if exponent not in (1, 2, 3, 4):
+            self._refuse()
+        product = self
+        for _ in range(int(exponent) - 1):
+            product = product * self
+        return product
+
+    def arctan2(self, other: Any) -> Any:
+        """Return the angle whose tangent is this number over the other."""
+        return self.graph.enter(("arctan2", self.number, self.graph.number(other)))
+
+
+def _method(name: str) -> Callable[[Symbol], Symbol]:
+    return lambda x: x.graph.enter((name, x.number))
+
+
+for _name in UNARY:
+    setattr(Symbol, _name, _method(_name))
+
+
+def not_traceable(why: str, what: str = "") -> ModelError:
+    """Return the error for what cannot become a straight line of operations."""
+    text = f"{what or 'this'} cannot be specialised: {why}"
+    return ModelError(Finding("not-traceable", text, "error", what))
+
+
+def _cannot_decide(_: Symbol) -> bool:
+    raise not_traceable("a branch depends on a number that is not known yet")

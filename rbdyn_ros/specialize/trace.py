@@ -1,0 +1,127 @@
+"""From a Model to what its kernels do with numbers that are not known yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.specialize.symbolic import (
+    Objects,
+    SymbolicData,
+    SymbolicModel,
+    symbolic_entries,
+)
+from rbdyn_ros.specialize.symbols import Graph, Symbol, not_traceable
+
+#: Branches of Python that depend on numbers double the runs; more than this many runs are too
+#: many for code without branches.
+MAX_RUNS = 32
+
+#: More operations than this would compile for minutes; a step of a humanoid has some 20,000.
+MAX_OPERATIONS = 1_000_000
+
+Outputs = Mapping[str, Any]
+
+
+class Tracing:
+    """A Model whose kernels are to be traced.
+
+    Attributes:
+        graph: where operations are written down.
+        m: the Model as kernels are given it, see plain.py.
+
+    Args:
+        m: the Model.
+        symbolic: names of options and arrays of the Model that are inputs; an item may also be a
+            name and the flat places of the entries that are. All else is built in.
+
+    Raises:
+        ModelError: the Model has what cannot become a straight line of operations, or an array
+            that cannot be an input is named.
+    """
+
+    def __init__(self, m: Model, symbolic: Collection[Any] = ()) -> None:
+        refusal = why_not(m)
+        if refusal:
+            raise not_traceable(refusal, f"'{m.name}'")
+        self.model = m
+        self.graph = Graph()
+        self.m: Any = SymbolicModel(m, self.graph, symbolic_entries(m, symbolic))
+
+    def data(self, inputs: Collection[str]) -> Any:
+        """Return a new Data, as kernels are given it, some of whose fields are inputs."""
+        return SymbolicData(self.model, self.graph, inputs)
+
+    def trace(self, run: Callable[[], Outputs]) -> dict[str, Objects]:
+        """Return what a function returns on symbols, by name, as arrays of symbols and numbers.
+
+        Where Python branches on a condition that is not known, the function runs once for each
+        answer, and a select chooses among the results; so it must begin anew whenever it is
+        called.
+
+        Raises:
+            ModelError: for more than MAX_RUNS runs or MAX_OPERATIONS operations.
+        """
+        branches = _Branches(self.graph)
+        try:
+            return branches.explore(run, [])
+        except ZeroDivisionError:
+            raise not_traceable("it divides by an exact zero", f"'{self.model.name}'") from None
+
+
+class _Branches:
+    """Runs a function until every answer to its conditions has been given."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.runs = graph, 0
+        self.answers: list[bool] = []
+        self.asked: list[Symbol] = []
+
+    def explore(self, run: Callable[[], Outputs], answers: list[bool]) -> dict[str, Objects]:
+        """Return the outputs where the first conditions are answered as told."""
+        self.runs += 1
+        if self.runs > MAX_RUNS:
+            raise not_traceable("too many branches depend on numbers that are not known yet")
+        self.answers, self.asked = list(answers), []
+        self.graph.decide = self._decide
+        outputs = {name: np.asarray(value, object) for name, value in run().items()}
+        if len(self.graph.operations) > MAX_OPERATIONS:
+            raise not_traceable(f"it has more than {MAX_OPERATIONS} operations")
+        asked, answered = self.asked, self.answers
+        for k in range(len(asked) - 1, len(answers) - 1, -1):
+            others = self.explore(run, [*answered[:k], False])
+            outputs = {name: _chosen(asked[k], outputs[name], others[name]) for name in outputs}
+        return outputs
+
+    def _decide(self, condition: Symbol) -> bool:
+        """Answer a condition: as told, else that it holds; the same one always alike."""
+        for known, answered in zip(self.asked, self.answers, strict=False):
+            if known is condition:
+                return answered
+        self.asked.append(condition)
+        if len(self.asked) > len(self.answers):
+            self.answers.append(True)
+        return self.answers[len(self.asked) - 1]
+
+
+def _chosen(condition: Symbol, yes: Objects, no: Objects) -> Objects:
+    chosen = np.empty(yes.shape, object)
+    for index in np.ndindex(yes.shape):
+        chosen[index] = condition.select(yes[index], no[index])
+    return chosen
+
+
+def why_not(m: Model) -> str:
+    """Return why nothing of a Model can be traced, in a sentence; empty if it can."""
+    stored = (m.jnt_dofadr_all >= m.nv) & (m.jnt_mimic < 0) & (m.jnt_motion == 0)
+    if m.ngeom > 0:
+        return "what touches is decided while it moves; load it without contact"
+    if m.nefc > 0:
+        return "which of its constraints depend on others is decided while it moves"
+    if stored.any():
+        joint = m.jnt_names[int(np.flatnonzero(stored)[0])]
+        return f"joint '{joint}' follows a stored trajectory; give its motion as a function"
+    return ""

@@ -1,0 +1,278 @@
+"""The vector sine and cosine against wider numbers, the C library, and itself at other widths.
+
+Errors are in ulp, the distance of a double of the result's size to the next. Rounding the true
+value costs half a one; sincos promises 0.8 for |x| <= LARGEST.
+"""
+
+import ctypes
+import math
+from decimal import Decimal, localcontext
+from functools import cache
+
+import numpy as np
+import pytest
+from llvmlite import binding as llvm
+
+from rbdyn_ros.specialize.sincos import LARGEST, declarations, sincos_text
+
+ULP = 0.8
+WIDTHS = (1, 2, 4, 8)
+WIDE = np.longdouble
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
+
+needs_wide = pytest.mark.skipif(
+    np.finfo(WIDE).nmant <= np.finfo(float).nmant + 8,
+    reason="NumPy's longdouble is no wider than a double here",
+)
+
+#: Calls @sincos for n vectors at %x, and writes to %sin and %cos.
+DRIVER = """
+define void @drive({V}{p} %x, {V}{p} %sin, {V}{p} %cos, i64 %n) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %here = getelementptr {V}, {V}{p} %x, i64 %i
+  %there = getelementptr {V}, {V}{p} %sin, i64 %i
+  %yonder = getelementptr {V}, {V}{p} %cos, i64 %i
+  %angles = load {V}, {V}{p} %here, align 8
+  %pair = call {{ {V}, {V} }} @sincos({V} %angles)
+  %s = extractvalue {{ {V}, {V} }} %pair, 0
+  %c = extractvalue {{ {V}, {V} }} %pair, 1
+  store {V} %s, {V}{p} %there, align 8
+  store {V} %c, {V}{p} %yonder, align 8
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+@cache
+def _has_typed_pointers():
+    """Whether LLVM is so old that pointers have types, which llvmlite could also switch off."""
+    try:
+        llvm.parse_assembly("declare void @f(double*)")
+    except RuntimeError:
+        return False
+    return True
+
+
+def _text(width):
+    vector = "double" if width == 1 else f"<{width} x double>"
+    driver = DRIVER.format(V=vector, p="*")
+    if not _has_typed_pointers():
+        driver = driver.replace(f"{vector}*", "ptr")
+    return "\n".join([*declarations(width), sincos_text(width), driver])
+
+
+def _machine(host):
+    cpu, features = "", ""
+    if host:
+        cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=cpu, features=features, opt=3, jit=True)
+
+
+@cache
+def _compiled(width, host):
+    """Return the driver's function, and what keeps its code alive.
+
+    Args:
+        width: lanes.
+        host: whether for this CPU, or for the oldest of its kind, on x86 without FMA and AVX.
+    """
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    module = llvm.parse_assembly(_text(width))
+    module.verify()
+    compiler = llvm.create_lljit_compiler(_machine(host))
+    library = llvm.JITLibraryBuilder().add_ir(str(module)).add_current_process()
+    tracker = library.export_symbol("drive").link(compiler, "sincos")
+    kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)
+    return kind(tracker["drive"]), tracker, compiler
+
+
+def sincos(x, width=8, host=True):
+    """Return sin and cos of angles, as many as there are; the last vector is filled up with 0."""
+    x = np.asarray(x, dtype=float)
+    padded = np.zeros(-(-x.size // width) * width)
+    padded[: x.size] = x
+    sin, cos = np.empty_like(padded), np.empty_like(padded)
+    drive = _compiled(width, host)[0]
+    drive(padded.ctypes.data, sin.ctypes.data, cos.ctypes.data, padded.size // width)
+    return sin[: x.size], cos[: x.size]
+
+
+def bits(pair):
+    return np.array(pair).view(np.uint64)
+
+
+def neighbours(x):
+    return np.concatenate([x, np.nextafter(x, np.inf), np.nextafter(x, -np.inf)])
+
+
+def turns(part, shift=0.0):
+    """Return doubles next to all multiples (n + shift) of a part of pi, up to LARGEST."""
+    part = WIDE(str(PI / part)) if np.finfo(WIDE).nmant > 60 else float(PI / part)
+    last = int((LARGEST - 10) / part)
+    return neighbours(((np.arange(-last, last + 1) + WIDE(shift)) * part).astype(float))
+
+
+def angles(name):
+    rng = np.random.default_rng(9)
+    if name == "small":
+        return rng.uniform(-1.6, 1.6, 200_000)
+    if name == "all":
+        return rng.uniform(-LARGEST, LARGEST, 200_000)
+    if name == "any size":
+        size = np.exp(rng.uniform(np.log(1e-300), np.log(LARGEST), 100_000))
+        return size * rng.choice([-1.0, 1.0], size.size)
+    if name == "sizes of joints":
+        size = np.exp(rng.uniform(np.log(1e-9), np.log(LARGEST), 200_000))
+        return size * rng.choice([-1.0, 1.0], size.size)
+    if name == "next to LARGEST":
+        near = LARGEST - rng.uniform(0, 1e-3, 1000)
+        return np.concatenate([near, -near, [LARGEST, -LARGEST]])
+    return turns(2) if name == "quarter turns" else turns(2, 0.5)
+
+
+SETS = (
+    "small",
+    "all",
+    "any size",
+    "sizes of joints",
+    "next to LARGEST",
+    "quarter turns",  # where sin or cos is next to zero and all digits of pi/2 count
+    "eighth turns",  # where the nearest integer changes and |r| is largest
+)
+
+
+def ulps(value, true):
+    return np.abs(value.astype(WIDE) - true) / np.spacing(np.abs(true.astype(float)))
+
+
+@needs_wide
+@pytest.mark.parametrize("name", SETS)
+def test_error(name):
+    x = angles(name)
+    sin, cos = sincos(x)
+    assert ulps(sin, np.sin(x.astype(WIDE))).max() < ULP
+    assert ulps(cos, np.cos(x.astype(WIDE))).max() < ULP
+
+
+def _decimal_sin(x):
+    """Return sin x from its series, after whole half turns are taken off, in 60 digits."""
+    n = int((x / PI).to_integral_value())
+    r = x - n * PI
+    term = total = r
+    k = 1
+    while abs(term) > Decimal("1e-45") * abs(total):
+        k += 2
+        term *= -r * r / (k * (k - 1))
+        total += term
+    return -total if n % 2 else total
+
+
+def test_error_of_the_hardest():
+    """The 200 doubles up to LARGEST that are nearest to multiples of pi/2, and some others."""
+    x = turns(2)
+    sin, cos = sincos(x)
+    hardest = np.argsort(np.minimum(np.abs(sin), np.abs(cos)) + (x == 0.0))[:200]
+    x = np.concatenate([x[hardest], angles("all")[:50], angles("sizes of joints")[:50]])
+    sin, cos = sincos(x)
+    with localcontext() as context:
+        context.prec = 60
+        for i, exact in enumerate(map(Decimal, x)):
+            for value, true in ((sin, _decimal_sin(exact)), (cos, _decimal_sin(exact + PI / 2))):
+                error = abs(Decimal(float(value[i])) - true)
+                assert error < Decimal(ULP) * Decimal(math.ulp(float(true))), x[i]
+
+
+def test_hardest_are_hard():
+    """Those points include what three parts of pi/2 are for: 1e-15 and less from a zero."""
+    sin, cos = sincos(turns(2))
+    least = np.minimum(np.abs(sin), np.abs(cos))
+    assert 0.0 < least[least > 0].min() < 1e-15
+
+
+def mixture():
+    """Return angles of all sorts, far and strange ones between ordinary ones."""
+    rng = np.random.default_rng(3)
+    strange = [np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, 1e22, -1e300, LARGEST, 1e6]
+    ordinary = np.concatenate([angles(name)[:2000] for name in SETS])
+    return rng.permutation(np.concatenate([ordinary, np.repeat(strange, 40)]))
+
+
+@pytest.mark.parametrize("host", [True, False], ids=["host", "oldest"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_width_and_cpu_do_not_matter(width, host):
+    x = mixture()
+    one, other = sincos(x, 8), sincos(x, width, host)
+    number = np.isfinite(x)  # NaN is NaN, whatever its other bits
+    assert np.array_equal(bits(one)[:, number], bits(other)[:, number])
+    assert np.isnan(np.array(other)[:, ~number]).all()
+
+
+def test_neighbours_do_not_matter():
+    x = mixture()
+    x = x[np.isfinite(x)]
+    order = np.random.default_rng(4).permutation(x.size)
+    assert np.array_equal(bits(sincos(x))[:, order], bits(sincos(x[order])))
+
+
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf, 1e6, -1e22, 1e300])
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_a_strange_lane_leaves_the_others_alone(width, strange):
+    x = np.linspace(-7.0, 9.0, width)
+    alone = bits(sincos(x, width))
+    for lane in range(width):
+        mixed = x.copy()
+        mixed[lane] = strange
+        others = np.arange(width) != lane
+        result = sincos(mixed, width)
+        assert np.array_equal(bits(result)[:, others], alone[:, others])
+        assert math.isfinite(strange) or np.isnan(np.array(result)[:, lane]).all()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_far_lanes_are_the_librarys(width):
+    above = np.nextafter(LARGEST, np.inf)
+    rng = np.random.default_rng(5)
+    far = np.exp(rng.uniform(np.log(above), np.log(1e308), 500))
+    near = rng.uniform(above, LARGEST + 1e3, 500)  # where the polynomials would round otherwise
+    far = np.concatenate([far, near, [above, 1e6, 1e22, 1e300, np.finfo(float).max]])
+    far = np.concatenate([far, -far])
+    sin, cos = sincos(far, width)
+    assert sin.tolist() == [math.sin(x) for x in far]
+    assert cos.tolist() == [math.cos(x) for x in far]
+
+
+def test_signs():
+    """The sine is odd and the cosine is even, to the last bit."""
+    x = mixture()
+    x = x[np.isfinite(x)]
+    sin, cos = sincos(x)
+    mirrored_sin, mirrored_cos = sincos(-x)
+    assert np.array_equal(bits(mirrored_sin), bits(-sin))
+    assert np.array_equal(bits(mirrored_cos), bits(cos))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_next_to_zero(width):
+    """What is so small is its own sine: zeros keep their signs, and denormals all bits."""
+    x = np.array([0.0, 5e-324, 3e-310, 2.3e-308, 1e-200, 1e-160, 1e-20, 1e-9])
+    x = np.concatenate([x, -x])
+    sin, cos = sincos(x, width)
+    assert np.array_equal(bits(sin), bits(x))
+    assert (cos == 1.0).all()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_declared_once(width):
+    """A module may hold declarations of its own, if none of these comes twice."""
+    lines = declarations(width)
+    assert len(set(lines)) == len(lines)
+    assert "declare" not in sincos_text(width)
