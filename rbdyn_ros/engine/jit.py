@@ -121,9 +121,19 @@ def _select_compiled(condition, yes, no):
     return lambda condition, yes, no: yes if condition else no
 
 
+def is_number(x):
+    """Whether the value is known now. That of a symbol is not."""
+    return not hasattr(x, "select")
+
+
+@overload(is_number)
+def _is_number_compiled(x):
+    return lambda x: True
+
+
 def is_zero(x):
-    """Whether a term with this factor can be left out. What a symbol will be nobody knows."""
-    return not hasattr(x, "select") and x == 0.0
+    """Whether a term with this factor can be left out."""
+    return is_number(x) and x == 0.0
 
 
 @overload(is_zero)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -9,8 +10,25 @@ from typing import Any
 from numba.core.dispatcher import Dispatcher
 
 from rbdyn_ros.engine import optional
+from rbdyn_ros.engine.jit import select
 
 Function = Callable[..., Any]
+
+
+def _larger(a: Any, *others: Any) -> Any:
+    for b in others:
+        a = select(b > a, b, a)
+    return a
+
+
+def _smaller(a: Any, *others: Any) -> Any:
+    for b in others:
+        a = select(b < a, b, a)
+    return a
+
+
+#: Python's own max and min would branch on symbols.
+BUILTINS = {**vars(builtins), "max": _larger, "min": _smaller}
 
 _made: dict[Function, Function] = {}
 
@@ -21,7 +39,7 @@ def plain(kernel: Any) -> Function:
     if not isinstance(function, FunctionType):
         return function  # type: ignore[no-any-return]
     if function not in _made:
-        names: dict[str, Any] = {"__builtins__": __builtins__}
+        names: dict[str, Any] = {"__builtins__": BUILTINS}
         copied = FunctionType(
             function.__code__, names, function.__name__, function.__defaults__,
             function.__closure__,

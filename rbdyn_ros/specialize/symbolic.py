@@ -13,6 +13,7 @@ from rbdyn_ros.model.data import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import (
     CALLBACK_FIELDS,
+    CONSTRAINT_STAGES,
     COUPLING_STAGES,
     JOINT_STAGES,
     MODEL_FIELDS,
@@ -75,7 +76,9 @@ class SymbolicModel:
         keep.update(dict.fromkeys(STAGES, 0))
         if not m.jnt_common.all():
             keep.update({stage: stage for stage in JOINT_STAGES})
-        if m.nmimic > 0:
+        if m.nefc > 0:
+            keep.update({stage: stage for stage in CONSTRAINT_STAGES if stage != "report_stage"})
+        elif m.nmimic > 0:
             keep.update({stage: stage for stage in COUPLING_STAGES})
         keep["opt"] = SymbolicOptions(m, graph, symbolic)
         for name, entries in symbolic.items():

@@ -119,7 +119,7 @@ def why_not(m: Model) -> str:
     stored = (m.jnt_dofadr_all >= m.nv) & (m.jnt_mimic < 0) & (m.jnt_motion == 0)
     if m.ngeom > 0:
         return "what touches is decided while it moves; load it without contact"
-    if m.nefc > 0:
+    if m.nefc > m.ngear:
         return "which of its constraints depend on others is decided while it moves"
     if stored.any():
         joint = m.jnt_names[int(np.flatnonzero(stored)[0])]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.jit import inline, is_zero, kernel, select
 
 #: A row shorter than this part of its size, after what depends on others was taken away, counts as
 #: dependent on them. Larger than rounding errors ask for: where a mechanism passes a singular pose
@@ -77,7 +77,7 @@ def _eliminate(Y, s, count, n, order, left, diag, beta):
     length = np.sqrt(left)
     # 2 / v.v with v = y - diag e_s
     beta[s] = 1.0 / (left + abs(v[s]) * length)
-    diag[s] = -length if v[s] > 0.0 else length
+    diag[s] = select(v[s] > 0.0, -length, length)
     v[s] -= diag[s]
     for place in range(s + 1, count):
         _reflect(v, beta[s], s, n, Y[order[place]])
@@ -120,7 +120,7 @@ def _longest(left, size, s, count, order):
 @inline
 def _reflect(v, beta, s, n, x):
     along = beta * dot(v, x, s, n)
-    if along != 0.0:  # many constraints have no dof in common
+    if not is_zero(along):  # many constraints have no dof in common
         for k in range(s, n):
             x[k] -= along * v[k]
 
