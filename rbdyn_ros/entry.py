@@ -109,9 +109,10 @@ def instead(m: Any, name: str, d: Any, *arguments: Any) -> Any:
     Raises:
         ModelError: m is no such thing, or has no such function.
     """
-    if not hasattr(m, "specialized_functions"):
+    offered = getattr(m, "specialized_functions", None)
+    if offered is None:
         raise not_a_pair(m, d)
-    if name not in m.specialized_functions:
+    if name not in offered:
         text = f"{name} is not specialised; call it with the Model, {m!r}.model"
         raise ModelError(Finding("not-specialised", text, "error", name))
     return getattr(m, name)(d, *arguments)
@@ -133,11 +134,16 @@ def demand_mass_matrix(m: Model, d: object, function: str) -> None:
     """Raise ModelError if d was not made for m, or if M of this Model would be too large."""
     demand_pair(m, d)
     if m.nM == 0 and m.nv > 0:
-        text = (
-            f"{function}: the mass matrix of '{m.name}' has more than {MAX_M_ENTRIES} entries; "
-            "use forward_dynamics and inverse, which do not need it."
-        )
-        raise ModelError(Finding("no-mass-matrix", text, "error", function))
+        raise no_mass_matrix(m, function)
+
+
+def no_mass_matrix(m: Model, function: str) -> ModelError:
+    """Return the error for a function that needs M of a Model that is too large for it."""
+    text = (
+        f"{function}: the mass matrix of '{m.name}' has more than {MAX_M_ENTRIES} entries; "
+        "use forward_dynamics and inverse, which do not need it."
+    )
+    return ModelError(Finding("no-mass-matrix", text, "error", function))
 
 
 def is_vector(vector: object, n: int, written: bool) -> bool:

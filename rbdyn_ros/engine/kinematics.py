@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.follow import expand, follow
-from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.jit import inline, kernel, select
 from rbdyn_ros.engine.joints.jcalc import joint_motion, joint_pose, joint_velocity
 from rbdyn_ros.engine.spatial import (
     IDENTITY,
@@ -15,6 +15,8 @@ from rbdyn_ros.engine.spatial import (
     load9,
     mat_mul,
     mat_vec,
+    scaled3,
+    select3,
     spatial_inertia,
     store3,
     store6,
@@ -82,11 +84,9 @@ def centres(m, d):
         moment = (mass * x, mass * y, mass * z)
         if m.body_haschild[i]:
             moment = add3(moment, load3(d.subtree_com, i))
-        if m.body_subtreemass[i] < MIN_MASS:
-            store3(d.subtree_com, i, (x, y, z))
-        else:
-            scale = 1.0 / m.body_subtreemass[i]
-            store3(d.subtree_com, i, (moment[0] * scale, moment[1] * scale, moment[2] * scale))
+        light = m.body_subtreemass[i] < MIN_MASS
+        scale = 1.0 / select(light, 1.0, m.body_subtreemass[i])
+        store3(d.subtree_com, i, select3(light, (x, y, z), scaled3(moment, scale)))
         if i > 0:
             parent = m.body_parentid[i]
             if not m.body_lastchild[i]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import inline, kernel, select
+from rbdyn_ros.engine.jit import inline, is_zero, kernel, select
 from rbdyn_ros.engine.joints.manifold import ball_angle, joint_stretch
 from rbdyn_ros.engine.springs import spring_forces
 
@@ -54,7 +54,7 @@ def springs(m, d):
     """Add to qfrc_passive what springs in joints and between points exert; needs com_vel."""
     if m.nstiff > 0:
         for j in range(m.njnt):
-            if m.jnt_stiffness[j] > 0.0:
+            if not is_zero(m.jnt_stiffness[j]):
                 _joint_spring(m, d, j)
     spring_forces(m, d)
 

@@ -90,6 +90,15 @@ def scaled3(a, s):
 
 
 @inline
+def select3(condition, a, b):
+    return (
+        select(condition, a[0], b[0]),
+        select(condition, a[1], b[1]),
+        select(condition, a[2], b[2]),
+    )
+
+
+@inline
 def cross3(a, b):
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 

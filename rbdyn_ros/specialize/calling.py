@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,27 @@ def _enter(address, table, row, out, times):
     return _call(address, table, row, out, times)
 
 
+def _fill(address, table, row, out):
+    return _call(address, table, row, out.ctypes.data, 1)
+
+
 def entry() -> Callable[..., int]:
     """Return a function that calls what is at an address with four whole numbers.
 
-    It takes a third of the time that ctypes takes, and releases the GIL.
+    It takes a seventh of the time that ctypes takes, and releases the GIL.
     """
-    compiled: Any = jit.compile_cached(_enter, jit.OPTIONS, CACHE_DIRECTORY)
-    signature = (types.int64,) * 5
+    return _point(_enter, (types.int64,) * 5)
+
+
+@functools.cache
+def filling_entry(dimensions: int) -> Callable[..., int]:
+    """Return a function of an address, those of a Model's table and a row, and an array."""
+    array = types.Array(types.float64, dimensions, "C")
+    return _point(_fill, (types.int64, types.int64, types.int64, array))
+
+
+def _point(function: Callable[..., int], signature: tuple[Any, ...]) -> Callable[..., int]:
+    compiled: Any = jit.compile_cached(function, jit.OPTIONS, CACHE_DIRECTORY)
     compiled.compile(signature)
     point: Callable[..., int] = compiled.overloads[signature].entry_point
     return point

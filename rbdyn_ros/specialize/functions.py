@@ -15,6 +15,7 @@ from rbdyn_ros.engine.kinematics import kinematics
 from rbdyn_ros.engine.quantities import jacobian, terms
 from rbdyn_ros.model.data import DATA_FIELDS
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.specialize import dynamics_derivatives
 from rbdyn_ros.specialize.plain import plain
 from rbdyn_ros.specialize.symbolic import Objects
 from rbdyn_ros.specialize.symbols import Graph
@@ -63,6 +64,10 @@ def _vector(m: Model) -> tuple[int, ...]:
     return (m.nv,)
 
 
+def _three_squares(m: Model) -> tuple[int, ...]:
+    return (3, m.nv, m.nv)
+
+
 _TABLE = (
     Function(
         "step", "advance by one timestep", _timestep,
@@ -99,6 +104,19 @@ _TABLE = (
     Function(
         "frame_jacobian", "Jacobian of a frame", jacobian.frame_jacobian,
         ("time", "qpos"), shape=lambda m: (6, m.nv), numbers=2,
+    ),
+    Function(
+        "inverse_derivatives", "derivatives of qfrc_inverse by qpos, qvel and qacc",
+        dynamics_derivatives.inverse_derivatives, (*STATE, "qacc"), shape=_three_squares,
+    ),
+    Function(
+        "forward_derivatives", "derivatives of qacc by qpos, qvel and qfrc_applied",
+        dynamics_derivatives.forward_derivatives, (*STATE, *FORCES), shape=_three_squares,
+    ),
+    Function(
+        "step_derivatives", "derivatives of a timestep's end by its start and qfrc_applied",
+        dynamics_derivatives.step_derivatives, (*STATE, *FORCES),
+        shape=lambda m: (2 * m.nv, 3 * m.nv),
     ),
 )  # fmt: skip
 

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 
 from rbdyn_ros.engine import optional
 from rbdyn_ros.engine.jit import select
+from rbdyn_ros.engine.joints.callbacks import call as compiled_call
+from rbdyn_ros.model import callbacks
 
 Function = Callable[..., Any]
 
 
 def _larger(a: Any, *others: Any) -> Any:
     for b in others:
-        a = select(b > a, b, a)
+        a = select(b > a, b, a)  # type: ignore[no-untyped-call]
     return a
 
 
 def _smaller(a: Any, *others: Any) -> Any:
     for b in others:
-        a = select(b < a, b, a)
+        a = select(b < a, b, a)  # type: ignore[no-untyped-call]
     return a
 
 
 #: Python's own max and min would branch on symbols.
 BUILTINS = {**vars(builtins), "max": _larger, "min": _smaller}
+
+#: Python functions of these are what they are: nothing of theirs is compiled.
+LIBRARIES = ("numpy", "math", "builtins")
 
 _made: dict[Function, Function] = {}
 
@@ -40,12 +45,16 @@ def plain(kernel: Any) -> Function:
         return function  # type: ignore[no-any-return]
     if function not in _made:
         names: dict[str, Any] = {"__builtins__": BUILTINS}
+        closure = tuple(CellType() for _ in function.__closure__ or ())
         copied = FunctionType(
-            function.__code__, names, function.__name__, function.__defaults__,
-            function.__closure__,
-        )  # fmt: skip
+            function.__code__, names, function.__name__, function.__defaults__, closure
+        )
         copied.__kwdefaults__ = function.__kwdefaults__
-        _made[function] = copied  # before those it calls: they may call it
+        copied.__module__ = function.__module__
+        # before those it calls, for they may call it; and it is plain itself
+        _made[function] = _made[copied] = copied
+        for new, cell in zip(closure, function.__closure__ or (), strict=True):
+            new.cell_contents = _plain_value(cell.cell_contents)
         for name, value in _globals_used(function):
             names[name] = _plain_value(value)
     return _made[function]
@@ -56,15 +65,23 @@ def call_stage(name: Any, m: Any, d: Any) -> None:
     plain(optional.plain_stage(name))(m, d)
 
 
+def call(address: int, *arrays: Any) -> None:
+    """Call a function of the user."""
+    plain(callbacks.by_address(address).plain)(*arrays)
+
+
+#: What finds machine code by its address, and what finds the Python function.
+_CALLS: dict[Any, Function] = {optional.call_stage: call_stage, compiled_call: call}
+
+
 def _plain_value(value: Any) -> Any:
-    if value is optional.call_stage:
-        return call_stage
     if isinstance(value, Dispatcher):
         return plain(value)
-    if isinstance(value, FunctionType) and any(
-        isinstance(used, Dispatcher | ModuleType) for _, used in _globals_used(value)
-    ):
-        return plain(value)
+    if isinstance(value, FunctionType):
+        if value in _CALLS:
+            return _CALLS[value]
+        if value.__module__.split(".")[0] not in LIBRARIES:
+            return plain(value)
     return value
 
 

@@ -98,6 +98,8 @@ def hoist(whole: Program, constant: Collection[str]) -> tuple[Program, Program]:
             still[n] = all(still[x] for x in operands_of(operation))
     used = [x for n, o in enumerate(whole.operations) if not still[n] for x in operands_of(o)]
     used += [n for *_, n in whole.outputs]
+    conditions = [whole.operations[n] for n in used if whole.operations[n][0] in CONDITIONS]
+    used += [x for condition in conditions for x in operands_of(condition)]
     moved = [
         n for n in sorted(set(used))
         if still[n] and whole.operations[n][0] not in (*LEAVES, *CONDITIONS)

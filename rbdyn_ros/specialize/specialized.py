@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection
+from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.entry import demand_mass_matrix, demand_pair
+from rbdyn_ros.entry import NOBODY, demand_pair, no_mass_matrix, not_a_pair
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import Array
 from rbdyn_ros.specialize import machine
-from rbdyn_ros.specialize.calling import entry
-from rbdyn_ros.specialize.functions import FUNCTIONS, traced
+from rbdyn_ros.specialize.calling import entry, filling_entry
+from rbdyn_ros.specialize.functions import FUNCTIONS, Function, traced
 from rbdyn_ros.specialize.limbs import side_by_side
 from rbdyn_ros.specialize.program import Program, program
 from rbdyn_ros.specialize.row_code import OTHER_OPTIONS, row_code
 from rbdyn_ros.specialize.symbolic import symbolic_entries
 from rbdyn_ros.specialize.symbols import not_traceable
+from rbdyn_ros.toolbox.derivatives import linear_system
 from rbdyn_ros.toolbox.filling import REFERENCES, unknown_reference
+
+#: Functions that need M.
+WITH_M = ("mass_matrix", "inverse_derivatives", "forward_derivatives", "step_derivatives")
 
 MAX_STEPS = 2**62  # what a 64-bit counter holds with room to spare
 
@@ -51,7 +56,7 @@ class Specialized:
     """
 
     #: of (m, d, ...) that may be called with this in the place of m.
-    specialized_functions = ("advance", *(name for name in FUNCTIONS if name != "step"))
+    specialized_functions = frozenset(("advance", "linearise", *FUNCTIONS))
 
     def __init__(
         self,
@@ -59,20 +64,16 @@ class Specialized:
         functions: Collection[str] = ("step",),
         symbolic: Collection[str] = (),
     ) -> None:
-        if isinstance(functions, str) or isinstance(symbolic, str):
-            text = "functions and symbolic are lists of names, one name alone is a list as well"
-            raise ParameterError(Finding("specialize", text))
+        _demand_names("functions", functions)
+        _demand_names("symbolic", symbolic)
         self.symbolic = tuple(dict.fromkeys(("gravity", *symbolic)))
         symbolic_entries(m, self.symbolic)
         self.model = m
         self._addresses: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._fillers: dict[tuple[str, tuple[int, ...]], tuple[tuple[int, ...], Any]] = {}
         self._enter: Callable[..., int] = entry()
         for name in functions:
-            if name not in FUNCTIONS:
-                hint = did_you_mean(name, FUNCTIONS)
-                text = f"'{name}' cannot be specialised{hint}; allowed are {', '.join(FUNCTIONS)}"
-                raise ParameterError(Finding("specialize", text, "error", str(name)))
-            if FUNCTIONS[name].numbers == 0:
+            if _known(name).numbers == 0:
                 self._address(name, ())
 
     def __repr__(self) -> str:
@@ -120,7 +121,6 @@ class Specialized:
 
     def mass_matrix(self, d: Data) -> Array:
         """Return rb.mass_matrix(m, d), (nv, nv), as a new array."""
-        demand_mass_matrix(self.model, d, "mass_matrix")
         return self._filled("mass_matrix", d)
 
     def frame_pose(self, d: Data, frame: str | int) -> tuple[Array, Array]:
@@ -137,6 +137,31 @@ class Specialized:
         number = self.model.frame_id(frame)
         return self._filled("frame_jacobian", d, number, REFERENCES[reference])
 
+    def inverse_derivatives(self, d: Data) -> tuple[Array, Array, Array]:
+        """Return what rb.inverse_derivatives returns, and that where it has no formulas too."""
+        dq, dv, da = self._filled("inverse_derivatives", d)
+        return dq, dv, da
+
+    def forward_derivatives(self, d: Data) -> tuple[Array, Array, Array]:
+        """Return what rb.forward_derivatives returns, and that where it has no formulas too."""
+        self._demand_forces(d)
+        dq, dv, dtau = self._filled("forward_derivatives", d)
+        return dq, dv, dtau
+
+    def linearise(self, d: Data, timestep: float | None = None) -> tuple[Array, Array]:
+        """Return what rb.linearise returns."""
+        return linear_system(self.model, d, lambda: self.forward_derivatives(d), timestep)
+
+    def step_derivatives(self, d: Data) -> tuple[Array, Array]:
+        """Return A (2 nv, 2 nv) and B (2 nv, nv) of one timestep as the integrator takes it.
+
+        x+ = A x + B u, where x are small changes of position, along the coordinates that qvel has
+        before and after the step, and of qvel, and u of qfrc_applied.
+        """
+        self._demand_forces(d)
+        both, nv = self._filled("step_derivatives", d), self.model.nv
+        return both[:, : 2 * nv], both[:, 2 * nv :]
+
     def install(self) -> None:
         """Let loops that run the Model step by step, as the simulator's, use this step.
 
@@ -145,24 +170,41 @@ class Specialized:
         self.model.set_step_code(self._code("step", ()).addresses["step.stage"])
 
     def program(self, name: str, *numbers: int) -> Program:
-        """Return the operations of a function, see FUNCTIONS."""
+        """Return the operations of a function of FUNCTIONS; `numbers` are a frame and so on."""
+        if len(numbers) != _known(name).numbers:
+            text = f"{name} takes {FUNCTIONS[name].numbers} numbers, not {len(numbers)}"
+            raise ParameterError(Finding("specialize", text, "error", name))
         trace = traced(self.model, name, self.symbolic, numbers)
         return program(trace.graph, trace.outputs)
 
     def _filled(self, name: str, d: Data, *numbers: int) -> Array:
-        shape = FUNCTIONS[name].shape
-        assert shape is not None
-        out = np.empty(shape(self.model))
-        self._run(name, d, numbers, out.ctypes.data)
+        """Return a new array that a function fills."""
+        if getattr(d, "model", NOBODY) is not self.model:
+            raise not_a_pair(self.model, d)
+        key = name, numbers
+        shape, fill = self._fillers.get(key) or self._filler(name, numbers)
+        out = np.empty(shape)
+        address = self._addresses[key]
+        while fill(address, d.model_address, d.address, out) == OTHER_OPTIONS:
+            address = self._address(name, numbers)
         return out
 
-    def _run(
-        self, name: str, d: Data, numbers: tuple[int, ...] = (), out: int = 0, times: int = 1
-    ) -> None:
+    def _filler(self, name: str, numbers: tuple[int, ...]) -> tuple[tuple[int, ...], Any]:
+        """Return the shape of the array that a function fills, and how it is called."""
+        shape = FUNCTIONS[name].shape
+        assert shape is not None
+        if name in WITH_M and self.model.nM == 0 < self.model.nv:
+            raise no_mass_matrix(self.model, name)
+        self._address(name, numbers)
+        found = shape(self.model), filling_entry(len(shape(self.model)))
+        self._fillers[name, numbers] = found
+        return found
+
+    def _run(self, name: str, d: Data, times: int = 1) -> None:
         demand_pair(self.model, d)
-        address = self._addresses.get((name, numbers)) or self._address(name, numbers)
-        while self._enter(address, d.model_address, d.address, out, times) == OTHER_OPTIONS:
-            address = self._address(name, numbers)
+        address = self._addresses.get((name, ())) or self._address(name, ())
+        while self._enter(address, d.model_address, d.address, 0, times) == OTHER_OPTIONS:
+            address = self._address(name, ())
 
     def _address(self, name: str, numbers: tuple[int, ...]) -> int:
         """Return where the function for the options of now is, made if there is none."""
@@ -192,3 +234,20 @@ class Specialized:
         if self.model.report_stage != 0 and d.drive_mode.any():
             why = "some of its dofs are driven (set_drive); use the Model itself"
             raise not_traceable(why, f"'{self.model.name}'")
+
+
+def _demand_names(what: str, names: Any) -> None:
+    """Raise ParameterError unless something is a list of texts."""
+    listed = isinstance(names, Collection) and not isinstance(names, str | bytes)
+    if not listed or not all(isinstance(name, str) for name in names):
+        text = f"{what} is {names!r}; allowed is a list of names"
+        raise ParameterError(Finding("specialize", text, "error", what, None, repr(names)))
+
+
+def _known(name: str) -> Function:
+    """Return a function of FUNCTIONS; raises ParameterError with the nearest name."""
+    if name not in FUNCTIONS:
+        hint = did_you_mean(name, FUNCTIONS)
+        text = f"'{name}' cannot be specialised{hint}; allowed are {', '.join(FUNCTIONS)}"
+        raise ParameterError(Finding("specialize", text, "error", name))
+    return FUNCTIONS[name]

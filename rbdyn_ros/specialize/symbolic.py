@@ -73,6 +73,7 @@ class SymbolicModel:
         keep.update({size: getattr(m, size) for size in SIZES})
         for field in (*MODEL_FIELDS, *CALLBACK_FIELDS):
             keep[field.name] = getattr(m, field.name).astype(object)
+        keep["not_differentiable"] = m.not_differentiable
         keep.update(dict.fromkeys(STAGES, 0))
         if not m.jnt_common.all():
             keep.update({stage: stage for stage in JOINT_STAGES})
@@ -84,8 +85,10 @@ class SymbolicModel:
         for name, entries in symbolic.items():
             if name not in SYMBOLIC_OPTIONS:
                 flat = keep[name].reshape(-1)
-                for k in range(len(flat)) if entries is None else entries:
+                for k in _all_entries(m, name) if entries is None else entries:
                     flat[k] = graph.enter(("input", name, int(k)))
+        if "jnt_stiffness" in symbolic:
+            keep["nstiff"] = m.njnt  # any joint may have a spring
         if "body_mass" in symbolic:
             keep["body_subtreemass"] = _subtree_masses(keep["body_mass"], m.body_parentid)
 
@@ -140,6 +143,14 @@ def symbolic_entries(m: Model, symbolic: Collection[Any]) -> dict[str, Collectio
             raise not_traceable(why, f"'{m.name}'")
         found[name] = entries
     return found
+
+
+def _all_entries(m: Model, name: str) -> Collection[int]:
+    """Return the places of an array that may be anything: a joint that follows has no spring."""
+    if name == "jnt_stiffness":
+        own = (m.jnt_dofnum > 0) & (m.jnt_dofadr_all < m.nv)
+        return [int(j) for j in np.flatnonzero(own)]
+    return range(getattr(m, name).size)
 
 
 def _subtree_masses(masses: Objects, parents: NDArray[np.int64]) -> Objects:

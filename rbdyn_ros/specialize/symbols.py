@@ -20,6 +20,9 @@ UNARY = ("sqrt", "sin", "cos", "tan", "exp", "log", "tanh", "floor", "fabs")
 #: Conditions, false where a number is NaN; but "ne", which is true there.
 CONDITIONS = ("lt", "le", "eq", "ne")
 
+#: More would compile for minutes; a step of a humanoid has some 20,000.
+MAX_OPERATIONS = 1_000_000
+
 Operation: TypeAlias = tuple[Any, ...]
 
 
@@ -42,13 +45,18 @@ class Graph:
         """Return the symbol of an operation, the earlier one if it is not new."""
         symbol = self._known.get(operation)
         if symbol is None:
-            symbol = Symbol(self, len(self.operations))
+            if len(self.operations) >= MAX_OPERATIONS:
+                raise NotTraceableError(f"it takes more than {MAX_OPERATIONS} operations")
+            kind = Condition if operation[0] in CONDITIONS else Symbol
+            symbol = kind(self, len(self.operations))
             self._known[operation] = symbol
             self.operations.append(operation)
         return symbol
 
     def number(self, value: Any) -> int:
         """Return the number of the operation that gives a value, which may be known."""
+        if isinstance(value, Condition):
+            value = value.as_number()
         if value.__class__ is Symbol:
             return int(value.number)
         known = float(value)
@@ -61,8 +69,12 @@ class Graph:
         return symbol.number
 
 
+class NotTraceableError(TypeError):
+    """Something is asked of a number that is not known yet."""
+
+
 class Symbol:
-    """A number that is not known yet, or a condition on such numbers.
+    """A number that is not known yet.
 
     Args:
         graph: where it is written down.
@@ -77,6 +89,8 @@ class Symbol:
 
     def __add__(self, other: Any) -> Any:
         if other.__class__ is not Symbol:
+            if other.__class__ is Condition:
+                return self + other.as_number()
             if other == 0.0:
                 return self
             return self.graph.enter(("add", self.number, self.graph.number(other)))
@@ -93,6 +107,8 @@ class Symbol:
 
     def __sub__(self, other: Any) -> Any:
         if other.__class__ is not Symbol:
+            if other.__class__ is Condition:
+                return self - other.as_number()
             if other == 0.0:
                 return self
             return self.graph.enter(("sub", self.number, self.graph.number(other)))
@@ -118,6 +134,8 @@ class Symbol:
     def __mul__(self, other: Any) -> Any:
         graph, a = self.graph, self.number
         if other.__class__ is not Symbol:
+            if other.__class__ is Condition:
+                return self * other.as_number()
             if other == 0.0:
                 return 0.0
             if other == 1.0:
@@ -136,9 +154,7 @@ class Symbol:
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
-        if other.__class__ is Symbol:
-            return self.graph.enter(("div", self.number, other.number))
-        if other == 1.0:
+        if not isinstance(other, Symbol) and other == 1.0:
             return self
         return self.graph.enter(("div", self.number, self.graph.number(other)))
 
@@ -149,6 +165,12 @@ class Symbol:
 
     def __abs__(self) -> Any:
         return self.graph.enter(("fabs", self.number))
+
+    def __floor__(self) -> Any:  # what NumPy's floor asks for
+        return self.graph.enter(("floor", self.number))
+
+    def __pos__(self) -> Any:
+        return self
 
     def __lt__(self, other: Any) -> Any:
         return self.graph.enter(("lt", self.number, self.graph.number(other)))
@@ -171,25 +193,20 @@ class Symbol:
     __hash__ = None  # type: ignore[assignment]
 
     def select(self, yes: Any, no: Any) -> Any:
-        """Return the one where this condition holds, the other where it does not."""
-        graph = self.graph
-        if yes is no or graph.number(yes) == graph.number(no):
-            return yes
-        return graph.enter(("select", self.number, graph.number(yes), graph.number(no)))
+        """Return the one where this is not zero, the other where it is."""
+        return (self != 0.0).select(yes, no)
 
     def __bool__(self) -> bool:
-        if self.graph.operations[self.number][0] not in CONDITIONS:
-            raise not_traceable("a number that is not known yet is taken for true or false")
-        return self.graph.decide(self)
+        raise NotTraceableError("a number that is not known yet is taken for true or false")
 
     def _demand(self) -> Any:
-        raise not_traceable("the value of a number that is not known yet is demanded")
+        raise NotTraceableError("the value of a number that is not known yet is demanded")
 
     __float__ = __int__ = __index__ = _demand
 
     def _refuse(self, *_: Any) -> Any:
         allowed = ", ".join((*UNARY, "arctan2"))
-        raise not_traceable(f"allowed are + - * / and comparisons, and of NumPy {allowed}")
+        raise NotTraceableError(f"allowed are + - * / and comparisons, and of NumPy {allowed}")
 
     __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __rpow__ = _refuse
 
@@ -214,6 +231,48 @@ for _name in UNARY:
     setattr(Symbol, _name, _method(_name))
 
 
+class Condition(Symbol):
+    """Whether something holds; as a number 1 or 0."""
+
+    __slots__ = ()
+
+    def as_number(self) -> Any:
+        """Return 1 where it holds, 0 where it does not."""
+        return self.select(1.0, 0.0)
+
+    def select(self, yes: Any, no: Any) -> Any:
+        """Return the one where it holds, the other where it does not."""
+        graph = self.graph
+        if yes is no or graph.number(yes) == graph.number(no):
+            return yes
+        return graph.enter(("select", self.number, graph.number(yes), graph.number(no)))
+
+    def __bool__(self) -> bool:
+        return self.graph.decide(self)
+
+    def __and__(self, other: Any) -> Any:
+        return self.as_number() * other > 0.0
+
+    def __or__(self, other: Any) -> Any:
+        return self.as_number() + other > 0.0
+
+    def __invert__(self) -> Any:
+        return self.as_number() <= 0.0
+
+
+def _through_number(name: str) -> Callable[..., Any]:
+    method = getattr(Symbol, name)
+    return lambda self, *others: method(self.as_number(), *others)
+
+
+for _name in (
+    "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__",
+    "__rtruediv__", "__neg__", "__pos__", "__abs__", "__lt__", "__le__", "__gt__", "__ge__",
+    "__eq__", "__ne__", "__pow__", *UNARY,
+):  # fmt: skip
+    setattr(Condition, _name, _through_number(_name))
+
+
 def not_traceable(why: str, what: str = "") -> ModelError:
     """Return the error for what cannot become a straight line of operations."""
     text = f"{what or 'this'} cannot be specialised: {why}"
@@ -221,4 +280,4 @@ def not_traceable(why: str, what: str = "") -> ModelError:
 
 
 def _cannot_decide(_: Symbol) -> bool:
-    raise not_traceable("a branch depends on a number that is not known yet")
+    raise NotTraceableError("a branch depends on a number that is not known yet")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
+from numba.core.errors import NumbaError
 
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialize.symbolic import (
@@ -14,14 +15,11 @@ from rbdyn_ros.specialize.symbolic import (
     SymbolicModel,
     symbolic_entries,
 )
-from rbdyn_ros.specialize.symbols import Graph, Symbol, not_traceable
+from rbdyn_ros.specialize.symbols import Graph, NotTraceableError, Symbol, not_traceable
 
 #: Branches of Python that depend on numbers double the runs; more than this many runs are too
 #: many for code without branches.
 MAX_RUNS = 32
-
-#: More operations than this would compile for minutes; a step of a humanoid has some 20,000.
-MAX_OPERATIONS = 1_000_000
 
 Outputs = Mapping[str, Any]
 
@@ -63,13 +61,17 @@ class Tracing:
         called.
 
         Raises:
-            ModelError: for more than MAX_RUNS runs or MAX_OPERATIONS operations.
+            ModelError: for more than MAX_RUNS runs, MAX_OPERATIONS operations, or what cannot be
+                done with a symbol.
         """
         branches = _Branches(self.graph)
         try:
             return branches.explore(run, [])
-        except ZeroDivisionError:
-            raise not_traceable("it divides by an exact zero", f"'{self.model.name}'") from None
+        # a user's function may do whatever Python allows; which error a symbol causes there
+        # depends on who looked at it first: NumPy, Numba or Python
+        except (TypeError, AttributeError, ValueError, ArithmeticError, NumbaError) as error:
+            reason = " ".join(str(error).split())[:300]
+            raise not_traceable(reason, f"'{self.model.name}'") from error
 
 
 class _Branches:
@@ -84,12 +86,10 @@ class _Branches:
         """Return the outputs where the first conditions are answered as told."""
         self.runs += 1
         if self.runs > MAX_RUNS:
-            raise not_traceable("too many branches depend on numbers that are not known yet")
+            raise NotTraceableError("too many branches depend on numbers that are not known yet")
         self.answers, self.asked = list(answers), []
         self.graph.decide = self._decide
         outputs = {name: np.asarray(value, object) for name, value in run().items()}
-        if len(self.graph.operations) > MAX_OPERATIONS:
-            raise not_traceable(f"it has more than {MAX_OPERATIONS} operations")
         asked, answered = self.asked, self.answers
         for k in range(len(asked) - 1, len(answers) - 1, -1):
             others = self.explore(run, [*answered[:k], False])

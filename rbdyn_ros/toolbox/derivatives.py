@@ -6,11 +6,13 @@ of a free body or a ball in the axes they have there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rbdyn_ros.description.arguments import positive
 from rbdyn_ros.engine.quantities import derivatives as _derivatives
-from rbdyn_ros.entry import demand_mass_matrix, demand_pair, stage
+from rbdyn_ros.entry import NOBODY, demand_mass_matrix, instead, stage
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
@@ -35,7 +37,9 @@ def inverse_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     Source: Singh, Russo, Wensing, Efficient analytical derivatives of rigid-body dynamics using
     spatial vector algebra, 2022.
     """
-    _demand(m, d, "inverse_derivatives")
+    if getattr(d, "model", NOBODY) is not m:
+        return instead(m, "inverse_derivatives", d)  # type: ignore[no-any-return]
+    _demand(m, "inverse_derivatives")
     out = np.empty((3, m.nv, m.nv))
     _inverse(m, d, out)
     return out[0], out[1], out[2]
@@ -53,7 +57,9 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
 
     Source: Carpentier, Mansard, Analytical derivatives of rigid body dynamics algorithms, 2018.
     """
-    _demand(m, d, "forward_derivatives")
+    if getattr(d, "model", NOBODY) is not m:
+        return instead(m, "forward_derivatives", d)  # type: ignore[no-any-return]
+    _demand(m, "forward_derivatives")
     demand_mass_matrix(m, d, "forward_derivatives")
     if m.accelerate_stage and d.drive_mode.any():
         raise _none("forward_derivatives", m, "joints that set_drive moves")
@@ -78,9 +84,21 @@ def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, 
         ModelError: as forward_derivatives.
         ParameterError: if the timestep is not a finite number greater than 0.
     """
+    if getattr(d, "model", NOBODY) is not m:
+        return instead(m, "linearise", d, timestep)  # type: ignore[no-any-return]
+    return linear_system(m, d, lambda: forward_derivatives(m, d), timestep)
+
+
+def linear_system(
+    m: Model,
+    d: Data,
+    slopes: Callable[[], tuple[Array, Array, Array]],
+    timestep: float | None,
+) -> tuple[Array, Array]:
+    """Return what linearise does, from the derivatives of qacc that `slopes` returns."""
     if timestep is not None:
         timestep = positive("the timestep", timestep)
-    dq, dv, dtau = forward_derivatives(m, d)
+    dq, dv, dtau = slopes()
     nv = m.nv
     A, B = np.zeros((2 * nv, 2 * nv)), np.zeros((2 * nv, nv))
     A[:nv, :nv] = _carried_along(m, d)
@@ -115,9 +133,8 @@ def _carried_along(m: Model, d: Data) -> Array:
     return G
 
 
-def _demand(m: Model, d: Data, function: str) -> None:
+def _demand(m: Model, function: str) -> None:
     """Raise ModelError if the motion of m has no derivative that this file knows."""
-    demand_pair(m, d)
     motion, passive = m.not_differentiable
     reason = motion or (passive if m.opt.passive else "")
     if reason:

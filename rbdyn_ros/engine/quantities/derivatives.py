@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.engine.crb import composite_inertia, solve_rows
 from rbdyn_ros.engine.forward import aba
 from rbdyn_ros.engine.integrate import smooth_stages, velocity_stages
-from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.jit import inline, is_zero, kernel
 from rbdyn_ros.engine.joints.jcalc import carried_from
 from rbdyn_ros.engine.kinematics import com_pos, poses
 from rbdyn_ros.engine.passive import passive_slopes
@@ -171,7 +171,7 @@ def _applied_forces(m, d, dq):
         store6(d.xfrc_sum, i, (n[0], n[1], n[2], f[0], f[1], f[2]))
         store9(d.xfrc_turn, i, _turn(r, f))
         acting += dot3(f, f) + dot3(n, n)
-    if acting == 0.0:
+    if is_zero(acting):
         return
     for i in range(m.nbody - 1, 0, -1):
         parent = m.body_parentid[i]

@@ -1,0 +1,155 @@
+"""Derivatives made for one robot, beside the toolbox: python -m benchmarks.derivatives.
+
+A call of the machine code of one robot, and the same for as many robots as a vector register
+holds, per robot; beside a call of the toolbox, in turns. "differentiated" is how many operations
+there would be if the line of the dynamics were differentiated operation by operation: what the
+kernels of the toolbox, traced, are measured by. Passive forces are on.
+
+A step has no counterpart in the toolbox; it stands beside linearise with a timestep, which holds
+the continuous system still for so long.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import rbdyn_ros as rb
+from benchmarks.robots import ROBOTS, path_of
+from rbdyn_ros.engine import forward
+from rbdyn_ros.measuring.turns import in_turns, median_ratio, repeated
+from rbdyn_ros.specialize import dynamics_derivatives as kernels
+from rbdyn_ros.specialize.derivatives import jacobian
+from rbdyn_ros.specialize.lanes import Lanes, compile_lanes
+from rbdyn_ros.specialize.machine import register
+from rbdyn_ros.specialize.plain import plain
+from rbdyn_ros.specialize.program import Program, program
+from rbdyn_ros.specialize.symbolic import Objects
+from rbdyn_ros.specialize.trace import Tracing
+
+STATE, FORCES = ("time", "qpos", "qvel"), ("qfrc_applied", "xfrc_applied")
+HEAD = (
+    "| | operations | differentiated | compile, s | us | vectors, us a robot | toolbox, us "
+    f"| ratio |\n{'|---' * 8}|"
+)
+#: Differentiating takes minutes beyond so many dofs.
+MOST_DOFS = 12
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is timed.
+
+    Attributes:
+        kernel: of (m, d, out).
+        inputs: fields of Data that it reads.
+        shape: of out.
+        line: what gives the values whose derivatives these are, (m, d).
+        values: where it leaves them.
+        toolbox: the call beside it.
+    """
+
+    kernel: Any
+    inputs: tuple[str, ...]
+    shape: tuple[int, ...]
+    line: Any
+    values: str
+    toolbox: Callable[[], object]
+
+
+def main() -> None:
+    print(HEAD)
+    for robot in ROBOTS:
+        m = rb.load_urdf(path_of(robot))
+        d = rb.make_data(m)
+        d.qvel = d.qacc = 1.0
+        for label, case in _cases(m, d).items():
+            print(_row(f"{robot}: {label}", m, d, case), flush=True)
+
+
+def _cases(m: rb.Model, d: rb.Data) -> dict[str, Case]:
+    nv, dynamics = m.nv, (*STATE, *FORCES)
+    cube, line = (3, nv, nv), forward.forward_dynamics
+    return {
+        "inverse_derivatives": Case(
+            kernels.inverse_derivatives, (*STATE, "qacc"), cube, forward.inverse, "qfrc_inverse",
+            lambda: rb.inverse_derivatives(m, d),
+        ),
+        "forward_derivatives": Case(
+            kernels.forward_derivatives, dynamics, cube, line, "qacc",
+            lambda: rb.forward_derivatives(m, d),
+        ),
+        "step_derivatives": Case(
+            kernels.step_derivatives, dynamics, (2 * nv, 3 * nv), forward.substep, "qvel",
+            lambda: rb.linearise(m, d, m.opt.timestep),
+        ),
+    }  # fmt: skip
+
+
+def _row(label: str, m: rb.Model, d: rb.Data, case: Case) -> str:
+    traced = _traced(m, case.inputs, case.shape, case.kernel)
+    begin = time.perf_counter()
+    one = compile_lanes({"slopes": traced}, 1)
+    seconds = time.perf_counter() - begin
+    many = compile_lanes({"slopes": traced})
+    jobs = (_call(m, d, one), _call(m, d, many), case.toolbox)
+    ours, wide, theirs = in_turns([repeated(job) for job in jobs])
+    naive = "-" if m.nv > MOST_DOFS else f"{len(_differentiated(m, case).operations):,}"
+    return (
+        f"| {label} | {len(traced.operations):,} | {naive} | {seconds:.2f} "
+        f"| {statistics.median(ours):.2f} | {statistics.median(wide) / register():.2f} "
+        f"| {statistics.median(theirs):.2f} | {median_ratio(theirs, ours):.2f} |"
+    )
+
+
+def _traced(m: rb.Model, inputs: tuple[str, ...], shape: tuple[int, ...], kernel: Any) -> Program:
+    tracing = Tracing(m, ("gravity",))
+
+    def run() -> dict[str, Objects]:
+        d, out = tracing.data(inputs), np.full(shape, 0.0, object)
+        plain(kernel)(tracing.m, d, out)
+        return {"out": out}
+
+    return program(tracing.graph, tracing.trace(run))
+
+
+def _differentiated(m: rb.Model, case: Case) -> Program:
+    """Return what differentiating operation by operation gives, for the same derivatives."""
+
+    def kernel(symbolic: Any, d: Any, out: Objects) -> None:
+        given = [array for array in (d.qvel, d.qacc, d.qfrc_applied) if _is_input(array)]
+        along = kernels.along_positions(symbolic, d)
+        along += [{symbol.number: 1.0} for array in given for symbol in array]
+        plain(case.line)(symbolic, d)
+        out[:] = jacobian(d.time.graph, getattr(d, case.values), along)
+
+    return _traced(m, case.inputs, (m.nv, 3 * m.nv), kernel)
+
+
+def _is_input(array: Objects) -> bool:
+    return hasattr(array[0], "number")
+
+
+def _call(m: rb.Model, d: rb.Data, lanes: Lanes) -> Callable[[], object]:
+    """Return a call of a program on the state of d, the same for every robot."""
+    spare = 8  # numbers of a cache line
+    memory = np.zeros(lanes.size * lanes.width + spare)
+    start = -memory.ctypes.data // 8 % spare
+    slots = memory[start : start + lanes.size * lanes.width].reshape(lanes.size, lanes.width)
+    for name, (first, length) in lanes.slots.items():
+        if name != "out":
+            values = m.opt.gravity if name == "gravity" else np.ravel(getattr(d, name))
+            slots[first : first + length] = values[:length, None]
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lanes.address("slopes"))
+    address = slots.ctypes.data
+    return lambda: (function(address), slots)  # which lives as long as the call
+
+
+if __name__ == "__main__":
+    main()

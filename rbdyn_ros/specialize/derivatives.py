@@ -1,0 +1,135 @@
+"""Derivatives of a trace: more operations of the same Graph.
+
+Forward mode, direction by direction: every operation passes on the derivatives of its operands.
+They share what they have in common with the trace and with each other, and what does not depend
+on a direction leaves nothing behind: the sparsity of a tree is found, not programmed.
+
+Source: Griewank, Walther, Evaluating derivatives, 2008, section 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rbdyn_ros.specialize.program import LEAVES
+from rbdyn_ros.specialize.symbolic import Objects
+from rbdyn_ros.specialize.symbols import CONDITIONS, Condition, Graph, Symbol
+
+Slopes: TypeAlias = dict[int, Any]  # by number of an operation: a symbol, or a known number
+
+#: Partial derivatives of an operation y by its operands. A division by b is one by b alone, which
+#: all directions share.
+PARTIALS: dict[str, Callable[..., tuple[Any, ...]]] = {
+    "add": lambda *_: (1.0, 1.0),
+    "sub": lambda *_: (1.0, -1.0),
+    "mul": lambda _, a, b: (b, a),
+    "div": lambda y, _, b: (1.0 / b, -(y * (1.0 / b))),
+    "neg": lambda *_: (-1.0,),
+    "sqrt": lambda y, _: (0.5 / y,),
+    "sin": lambda _, a: (np.cos(a),),
+    "cos": lambda _, a: (-np.sin(a),),
+    "tan": lambda y, _: (1.0 + y * y,),
+    "exp": lambda y, _: (y,),
+    "log": lambda _, a: (1.0 / a,),
+    "tanh": lambda y, _: (1.0 - y * y,),
+    "floor": lambda *_: (0.0,),
+    "fabs": lambda _, a: ((a < 0.0).select(-1.0, 1.0),),
+    "arctan2": lambda _, a, b: (b / (a * a + b * b), -(a / (a * a + b * b))),
+}
+
+
+def jacobian(graph: Graph, outputs: Iterable[Any], directions: Sequence[Slopes]) -> Objects:
+    """Return the derivatives of outputs in directions, (len(outputs), len(directions)).
+
+    A choice has the derivative of what is chosen, whatever that of the other is; conditions and
+    floor have none, fabs at zero that of its right side, and a square root there the infinity or
+    NaN of its quotient.
+
+    Args:
+        graph: where the outputs stand, and their derivatives will.
+        outputs: what to differentiate.
+        directions: each gives the derivatives of some operations by their numbers. These need
+            not be inputs: any operation is held to the derivative it is given, be it zero.
+    """
+    wanted = list(outputs)
+    given = set.intersection(*map(set, directions)) if directions else set()
+    order = _between(graph, given, wanted)
+    partials: dict[int, tuple[Any, ...]] = {}
+    result = np.full((len(wanted), len(directions)), 0.0, object)
+    for k, direction in enumerate(directions):
+        slopes = _along(graph, order, direction, partials)
+        for i, output in enumerate(wanted):
+            if output.__class__ is Symbol:
+                result[i, k] = slopes.get(output.number, 0.0)
+    return result
+
+
+def _between(graph: Graph, given: Collection[int], outputs: Iterable[Any]) -> list[int]:
+    """Return what outputs are made of, operands first, no farther back than what is given."""
+    waiting = [y.number for y in outputs if y.__class__ is Symbol]
+    found: set[int] = set()
+    while waiting:
+        number = waiting.pop()
+        if number not in found:
+            found.add(number)
+            if number not in given:
+                waiting.extend(_operands(graph, number))
+    return sorted(found)
+
+
+def _operands(graph: Graph, number: int) -> tuple[int, ...]:
+    name, *operands = graph.operations[number]
+    return () if name in LEAVES else tuple(operands)
+
+
+def _along(
+    graph: Graph,
+    order: Sequence[int],
+    direction: Slopes,
+    partials: dict[int, tuple[Any, ...]],
+) -> Slopes:
+    """Return the derivatives that are not zero, by the numbers of operations."""
+    slopes = {number: slope for number, slope in direction.items() if not _vanishes(slope)}
+    for number in order:
+        operands = () if number in direction else _operands(graph, number)
+        if any(operand in slopes for operand in operands):
+            slope = _slope(graph, number, operands, slopes, partials)
+            if not _vanishes(slope):
+                slopes[number] = slope
+    return slopes
+
+
+def _slope(
+    graph: Graph,
+    number: int,
+    operands: Sequence[int],
+    slopes: Slopes,
+    partials: dict[int, tuple[Any, ...]],
+) -> Any:
+    """Return the derivative of an operation from those of its operands."""
+    name = graph.operations[number][0]
+    if name in CONDITIONS:
+        return 0.0
+    if name == "select":
+        condition, yes, no = operands
+        return Condition(graph, condition).select(slopes.get(yes, 0.0), slopes.get(no, 0.0))
+    if number not in partials:
+        values = (_value(graph, operand) for operand in operands)
+        partials[number] = PARTIALS[name](Symbol(graph, number), *values)
+    total: Any = 0.0
+    for operand, partial in zip(operands, partials[number], strict=True):
+        if operand in slopes:
+            total = total + partial * slopes[operand]
+    return total
+
+
+def _value(graph: Graph, number: int) -> Any:
+    name, *operands = graph.operations[number]
+    return operands[0] if name == "constant" else Symbol(graph, number)
+
+
+def _vanishes(slope: Any) -> bool:
+    return slope.__class__ is not Symbol and slope == 0.0

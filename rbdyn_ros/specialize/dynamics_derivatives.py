@@ -1,0 +1,249 @@
+"""Derivatives of the dynamics and of a timestep, written as kernels that are only ever traced.
+
+What rigid bodies do is differentiated by the kernels of the toolbox: their straight line is a
+third or less of what differentiating a straight line gives. Passive forces are differentiated as
+they are traced, so none is without a derivative; and so is all else that the toolbox refuses.
+
+Positions are differentiated along the coordinates of qvel, as in the toolbox.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.engine import forward, integrate
+from rbdyn_ros.engine.aba import implicit_damping
+from rbdyn_ros.engine.crb import crb, fill_dense
+from rbdyn_ros.engine.joints.frames import quat_mat
+from rbdyn_ros.engine.quantities import derivatives as analytic
+from rbdyn_ros.engine.spatial import add3, cross3, mat_vec, quat_mul, transposed
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.options import RK4
+from rbdyn_ros.specialize.derivatives import Slopes, jacobian
+from rbdyn_ros.specialize.plain import plain
+from rbdyn_ros.specialize.symbolic import Objects
+
+SIXDOF = (JointType.SIXDOF_FP, JointType.SIXDOF_FS)
+PLANAR = (JointType.PLANAR_FP, JointType.PLANAR_FS)
+
+
+def inverse_derivatives(m: Any, d: Any, out: Objects) -> None:
+    """Write qfrc_inverse, and its derivatives by qpos, qvel and qacc, (3, nv, nv)."""
+    along = _along_state(m, d)
+    plain(forward.inverse)(m, d)
+    force = d.qfrc_inverse.copy()
+    if m.not_differentiable[0]:
+        out[0], out[1] = _split(jacobian(_graph(d), force, along))
+        plain(crb)(m, d)
+        plain(fill_dense)(m, d, out[2])
+    else:
+        passive = jacobian(_graph(d), d.qfrc_passive, along)
+        plain(analytic.inverse_derivatives)(_rigid(m), d, out)
+        out[:2] -= _split(passive)
+    d.qfrc_inverse[:] = force
+
+
+def forward_derivatives(m: Any, d: Any, out: Objects) -> None:
+    """Write qacc, and its derivatives by qpos, qvel and the applied forces, (3, nv, nv)."""
+    if m.not_differentiable[0]:
+        along = _along_state(m, d) + _along_each(d.qfrc_applied)
+        plain(forward.forward_dynamics)(m, d)
+        slopes = jacobian(_graph(d), d.qacc, along)
+        out[:] = slopes.reshape(m.nv, 3, m.nv).transpose(1, 0, 2)
+    else:
+        _accelerations(m, d, 0.0, out)
+
+
+def step_derivatives(m: Any, d: Any, out: Objects) -> None:
+    """Write A and B of one timestep, side by side, (2 nv, 3 nv): x+ = A x + B u.
+
+    x are changes of position, along the axes that qvel has before and after the step, and of
+    qvel; u of qfrc_applied. Near it, for the step is not linear. Written are also qpos and qvel
+    after the step.
+    """
+    nv = m.nv
+    if m.not_differentiable[0]:
+        along = _along_state(m, d) + _along_each(d.qfrc_applied)
+        plain(forward.substep)(m, d)
+    elif m.opt.integrator_id == RK4 or m.nypr > 0:
+        along = _along_trials(m, d)
+    else:
+        out[:] = _euler(m, d)
+        return
+    out[:nv] = _turned_back(m, d.qpos, jacobian(_graph(d), d.qpos, along))
+    out[nv:] = jacobian(_graph(d), d.qvel, along)
+
+
+class _Watched:
+    """A Data that remembers where a step asked for accelerations, and what they were.
+
+    A step sets the time when it has moved to its next state: qacc_step is what led there.
+    """
+
+    def __init__(self, d: Any) -> None:
+        self.__dict__["d"], self.__dict__["moves"] = d, []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.d, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.d, name, value)
+        if name == "time":
+            self.moves.append((_state(self.d), self.d.qacc_step.copy()))
+
+
+def _along_trials(m: Any, d: Any) -> list[Slopes]:
+    """Take a step; return the directions of state and forces, held to its accelerations."""
+    graph, nv = _graph(d), m.nv
+    along = _along_state(m, d) + _along_each(d.qfrc_applied)
+    watched, forces, states = _Watched(d), d.qfrc_applied.copy(), [_state(d)]
+    plain(forward.substep)(m, watched)
+    states += [state for state, _ in watched.moves]
+    moved: Any = np.eye(nv, 3 * nv)
+    slopes = np.full((3, nv, nv), 0.0, object)
+    trials = max(1, len(watched.moves) - 1)  # Runge-Kutta comes back to count the step
+    for n, (_, qacc) in enumerate(watched.moves[:trials]):
+        _put(d, states[n])
+        if n > 0:
+            moved = _turned_back(m, d.qpos, jacobian(graph, d.qpos, along))
+        faster = jacobian(graph, d.qvel, along)
+        d.qfrc_applied[:] = forces
+        _accelerations(m, d, m.opt.timestep, slopes)
+        rates = slopes[0] @ moved + slopes[1] @ faster
+        rates[:, 2 * nv :] += slopes[2]
+        for k, direction in enumerate(along):
+            direction.update({a.number: rates[i, k] for i, a in enumerate(qacc)})
+    _put(d, states[-1])
+    return along
+
+
+def _state(d: Any) -> tuple[Any, Objects, Objects]:
+    return d.time, d.qpos.copy(), d.qvel.copy()
+
+
+def _put(d: Any, state: tuple[Any, Objects, Objects]) -> None:
+    d.time, d.qpos[:], d.qvel[:] = state
+
+
+def _euler(m: Any, d: Any) -> Objects:
+    """Take a step of Euler; return how its end changes with its start, (2 nv, 3 nv)."""
+    h, nv = m.opt.timestep, m.nv
+    by_position, slopes = along_positions(m, d), np.full((3, nv, nv), 0.0, object)
+    _accelerations(m, d, h, slopes)
+    # v+ = v + h a, then q+ = q (+) h v+
+    faster = np.concatenate(list(slopes), axis=1) * h
+    faster[:, nv : 2 * nv] += np.eye(nv)
+    d.qvel[:] = d.qvel + d.qacc * h
+    held = {v.number: 0.0 for v in d.qvel}
+    along = [{**held, **direction} for direction in by_position + _along_each(d.qvel)]
+    plain(integrate.integrate_pos)(m, d.qpos, d.qvel, h)
+    first, then = _columns(jacobian(_graph(d), d.qpos, along), nv)
+    moved = _turned_back(m, d.qpos, then) @ faster
+    moved[:, :nv] += _turned_back(m, d.qpos, first)
+    return np.concatenate([moved, faster])
+
+
+def _accelerations(m: Any, d: Any, step: Any, out: Objects) -> None:
+    """Write qacc, and its derivatives by qpos, qvel and the applied forces, (3, nv, nv).
+
+    In a step damping D is implicit: (M + step D) qacc = applied + passive - bias. That is a robot
+    without passive forces, with more armature, to which forces are applied that change: by
+    d passive - step dD qacc.
+    """
+    graph, along = _graph(d), _along_state(m, d)
+    plain(integrate.smooth_stages)(m, d)
+    damping = d.dof_viscosity * plain(implicit_damping)(m, step)
+    changes = jacobian(graph, d.qfrc_passive, along), jacobian(graph, damping, along)
+    d.qfrc_applied[:] = d.qfrc_applied + d.qfrc_passive
+    plain(analytic.forward_derivatives)(_rigid(m, damping), d, out)
+    late = changes[0] - d.qacc[:, None] * changes[1]
+    for k, change in enumerate(_columns(late, m.nv)):
+        out[k] += out[2] @ change
+
+
+def _rigid(m: Any, armature: Any = 0.0) -> Any:
+    """Return a Model without passive forces, with more armature."""
+    bare = copy.copy(m)
+    bare.opt = copy.copy(m.opt)
+    bare.opt.passive = 0
+    bare.dof_armature = m.dof_armature + armature
+    return bare
+
+
+def _graph(d: Any) -> Any:
+    return d.time.graph  # there may be no dof
+
+
+def _along_state(m: Any, d: Any) -> list[Slopes]:
+    """Return the directions of positions and of velocities; in each the rest is held still."""
+    held = {symbol.number: 0.0 for symbol in (*d.qpos, *d.qvel)}
+    return [{**held, **direction} for direction in along_positions(m, d) + _along_each(d.qvel)]
+
+
+def along_positions(m: Any, d: Any) -> list[Slopes]:
+    """Return directions along the coordinates of qvel: where a unit of each moves qpos."""
+    directions: list[Slopes] = []
+    for unit in np.eye(m.nv):
+        rate = np.full(m.nq, 0.0, object)
+        plain(integrate.qpos_dot)(m, d.qpos, unit.astype(object), rate)
+        directions.append({q.number: slope for q, slope in zip(d.qpos, rate, strict=True)})
+    return directions
+
+
+def _along_each(symbols: Objects) -> list[Slopes]:
+    return [{symbol.number: 1.0} for symbol in symbols]
+
+
+def _columns(slopes: Objects, width: int) -> list[Objects]:
+    return [slopes[:, :width], slopes[:, width:]]
+
+
+def _split(slopes: Objects) -> Objects:
+    """Return derivatives by positions and by velocities, (2, nv, nv), of those side by side."""
+    return np.stack(_columns(slopes, len(slopes)))
+
+
+def _turned_back(m: Any, qpos: Objects, rates: Objects) -> Objects:
+    """Return the velocities that give positions their rates (nq, any): what qpos_dot undoes."""
+    velocities = np.full((m.nv, rates.shape[1]), 0.0, object)
+    for k in range(rates.shape[1]):
+        for j in range(m.njnt):
+            if m.jnt_dofadr_all[j] < m.nv:
+                _write_joint_velocity(m, j, qpos, rates[:, k], velocities[:, k])
+    return velocities
+
+
+def _write_joint_velocity(m: Any, j: int, qpos: Objects, rate: Objects, out: Objects) -> None:
+    kind, q, v = m.jnt_type[j], m.jnt_qposadr[j], m.jnt_dofadr[j]
+    if kind == JointType.BALL:
+        out[v : v + 3] = _turning(qpos[q : q + 4], rate[q : q + 4])
+    elif kind == JointType.FREE:
+        out[v : v + 3] = rate[q : q + 3]
+        out[v + 3 : v + 6] = _turning(qpos[q + 3 : q + 7], rate[q + 3 : q + 7])
+    elif kind in SIXDOF:
+        w, shift = _turning(qpos[q : q + 4], rate[q : q + 4]), tuple(rate[q + 4 : q + 7])
+        if kind == JointType.SIXDOF_FP:
+            shift = plain(mat_vec)(plain(transposed)(plain(quat_mat)(qpos, q)), shift)
+        else:
+            shift = plain(add3)(shift, plain(cross3)(w, tuple(qpos[q + 4 : q + 7])))
+        out[v : v + 6] = (*w, *shift)
+    elif kind in PLANAR:
+        w, x, y = rate[q : q + 3]
+        if kind == JointType.PLANAR_FP:
+            c, s = np.cos(qpos[q]), np.sin(qpos[q])
+            x, y = c * x + s * y, c * y - s * x
+        else:
+            x, y = x - w * qpos[q + 2], y + w * qpos[q + 1]
+        out[v : v + 3] = w, x, y
+    else:
+        n = m.jnt_dofnum[j]
+        out[v : v + n] = rate[q : q + n]
+
+
+def _turning(p: Objects, rate: Objects) -> Any:
+    # w = 2 q^-1 q_dot (RBDA eq 4.13), q a unit quaternion
+    turned = plain(quat_mul)((p[0], -p[1], -p[2], -p[3]), tuple(rate))
+    return tuple(2.0 * x for x in turned[1:])

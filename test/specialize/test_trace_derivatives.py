@@ -1,0 +1,404 @@
+"""Derivatives of traces: rule by rule, and of the dynamics: against the toolbox and differences.
+
+Programs are computed here operation by operation, so that no code generator is in between. The
+toolbox differentiates in closed form, and knows neither springs in turning joints nor whole
+timesteps; there differences of order eight along what qvel integrates to decide.
+
+Tolerances: 1e-13 of the largest entry against the toolbox, with M^-1 64 nv cond(M) eps where that
+is more; 1e-11 against differences (100 eps of values up to a hundred times the derivative).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import forests, robots, states, trees
+from support.compare import Comparison, with_inverse
+from support.differences import by_entry, by_position, derivative
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.types import Description, Link, Spring
+from rbdyn_ros.specialize import dynamics_derivatives as traced
+from rbdyn_ros.specialize.derivatives import jacobian
+from rbdyn_ros.specialize.plain import plain
+from rbdyn_ros.specialize.program import program
+from rbdyn_ros.specialize.symbols import Graph
+from rbdyn_ros.specialize.trace import Tracing
+
+EXACT, DIFFERENCE = 1e-13, 1e-11
+STATE = ("time", "qpos", "qvel")
+
+MEANING = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative,
+    "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
+    "select": lambda condition, yes, no: yes if condition else no,
+    "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "exp": np.exp, "log": np.log,
+    "tanh": np.tanh, "floor": np.floor, "fabs": np.fabs, "arctan2": np.arctan2,
+}  # fmt: skip
+
+
+def computed(whole, inputs):
+    """Return the outputs of a program, in their order; inputs by name of an array."""
+    values = []
+    with np.errstate(all="ignore"):
+        for kind, *operands in whole.operations:
+            if kind == "constant":
+                values.append(np.float64(operands[0]))
+            elif kind == "input":
+                values.append(np.ravel(inputs[operands[0]])[operands[1]])
+            else:
+                values.append(MEANING[kind](*(values[n] for n in operands)))
+    return np.array([values[n] for *_, n in whole.outputs], float)
+
+
+def slopes_of(f, point):
+    """Return f of two symbols differentiated, at a point: by both, and along (0.5, -2)."""
+    graph = Graph()
+    x, y = (graph.enter(("input", "x", k)) for k in range(2))
+    along = [{x.number: 1.0}, {y.number: 1.0}, {x.number: 0.5, y.number: -2.0}]
+    slopes = jacobian(graph, [f(x, y)], along)
+    return computed(program(graph, {"out": slopes}, fused=False), {"x": np.asarray(point, float)})
+
+
+def choose(condition, yes, no):
+    if hasattr(condition, "select"):
+        return condition.select(yes, no)
+    return yes if condition else no
+
+
+def floor(x):
+    return x.floor() if hasattr(x, "floor") else np.floor(x)
+
+
+RULES = {
+    "sum": lambda x, y: x + y + x,
+    "difference": lambda x, y: 3.0 - (x - y),
+    "product": lambda x, y: x * y * x * 2.5,
+    "quotient": lambda x, y: x / y,
+    "by a number": lambda x, y: x / 3.0 + y,
+    "of a number": lambda x, y: 2.0 / x + y,
+    "negative": lambda x, y: -(x * y),
+    "sqrt": lambda x, y: np.sqrt(x * y),
+    "sin": lambda x, y: np.sin(x * y),
+    "cos": lambda x, y: np.cos(x * y),
+    "tan": lambda x, y: np.tan(x * y),
+    "exp": lambda x, y: np.exp(x * y),
+    "log": lambda x, y: np.log(x * y),
+    "tanh": lambda x, y: np.tanh(x * y),
+    "floor": lambda x, y: floor(x * y) * x,
+    "fabs, above": lambda x, y: np.fabs(x * y),
+    "fabs, below": lambda x, y: abs(-x * y),
+    "arctan2": lambda x, y: 2.0 * np.arctan2(x, y),
+    "arctan2, behind": lambda x, y: np.arctan2(x, -y),
+    "arctan2 by a number": lambda x, y: np.arctan2(y, 1.5) + x,
+    "choice": lambda x, y: choose(x < y, x * x, y * x),
+    "other choice": lambda x, y: choose(y <= x, x * x, y * x),
+    "choice of a number": lambda x, y: choose(x != y, 2.0, x) * y,
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rule(name):
+    f, point = RULES[name], np.array([0.7, 1.3])
+    by_x = derivative(lambda s: f(point[0] + s, point[1]), h=5e-3)
+    by_y = derivative(lambda s: f(point[0], point[1] + s), h=5e-3)
+    with Comparison("rules", name) as case:
+        case.close("slopes", slopes_of(f, point), [by_x, by_y, 0.5 * by_x - 2.0 * by_y], 1e-12)
+
+
+def test_edges():
+    assert slopes_of(lambda x, _: np.fabs(x), (0.0, 1.0))[0] == 1.0
+    assert slopes_of(lambda x, _: np.sqrt(x), (0.0, 1.0))[0] == np.inf
+    assert np.isnan(slopes_of(lambda x, _: np.sqrt(x * x), (0.0, 1.0))[0])
+    assert np.isnan(slopes_of(lambda x, y: x * y, (np.nan, 1.0))[1])
+
+
+def test_what_is_not_chosen_spoils_nothing():
+    """A quaternion that does not turn: the square root there has no derivative, and needs none."""
+
+    def length(x, y):
+        root = np.sqrt(x * x + y * y)
+        return choose(root > 1e-8, root, 0.0)
+
+    assert np.array_equal(slopes_of(length, (0.0, 0.0)), np.zeros(3))
+    assert slopes_of(length, (3.0, 4.0)) == pytest.approx([0.6, 0.8, -1.3], rel=1e-15)
+
+
+def test_what_does_not_depend_is_zero_and_adds_nothing():
+    graph = Graph()
+    x, y, z = (graph.enter(("input", "x", k)) for k in range(3))
+    output = np.sin(x) * y
+    before = len(graph.operations)
+    slopes = jacobian(graph, [output, 3.0, x], [{z.number: 1.0}, {x.number: 0.0}])
+    assert (slopes == 0.0).all()
+    assert len(graph.operations) == before
+    (by_y,) = jacobian(graph, [output], [{y.number: 1.0}])[0]
+    assert graph.operations[by_y.number] == ("sin", x.number)  # it was there already
+    assert len(graph.operations) == before
+    assert jacobian(graph, [], [{x.number: 1.0}]).shape == (0, 1)
+    assert jacobian(graph, [output], []).shape == (1, 0)
+
+
+def test_an_operation_is_held_to_what_is_given():
+    graph = Graph()
+    x, y = (graph.enter(("input", "x", k)) for k in range(2))
+    inner = x * y
+    along = [{x.number: 1.0, inner.number: 0.0}, {inner.number: y, x.number: 0.0}]
+    slopes = jacobian(graph, [inner * x, inner], along)
+    found = computed(program(graph, {"out": slopes}, fused=False), {"x": (3.0, 5.0)})
+    assert found.tolist() == [15.0, 15.0, 0.0, 5.0]
+
+
+def found(kernel, m, d, inputs, shape, symbolic=()):
+    """Return what a kernel fills, computed from its trace; options may be inputs as well."""
+    tracing = Tracing(m, symbolic)
+
+    def run():
+        data, out = tracing.data(inputs), np.full(shape, 0.0, object)
+        plain(kernel)(tracing.m, data, out)
+        return {"out": out}
+
+    whole = program(tracing.graph, tracing.trace(run), fused=False)
+    values = {name: getattr(d, name) for name in inputs}
+    values |= {name: getattr(m.opt, name) for name in symbolic}
+    return computed(whole, values).reshape(shape)
+
+
+def inverse_slopes(m, d):
+    return found(traced.inverse_derivatives, m, d, (*STATE, "qacc"), (3, m.nv, m.nv))
+
+
+def forward_slopes(m, d):
+    return found(traced.forward_derivatives, m, d, given(d), (3, m.nv, m.nv))
+
+
+def step_slopes(m, d):
+    return found(traced.step_derivatives, m, d, given(d), (2 * m.nv, 3 * m.nv))
+
+
+def given(d):
+    """Return what the dynamics read: forces on bodies only where there are some."""
+    return (*STATE, "qfrc_applied", *(("xfrc_applied",) if d.xfrc_applied.any() else ()))
+
+
+FLAT = ("revolute", "helical", "universal", "cylindrical", "spherical_ypr", "planar", "prismatic")
+CURVED = ("floating", "spherical", "planar_fp", "planar_fs", "sixdof_fp", "sixdof_fs", "revolute")
+FORESTS = {
+    "curved": {"kinds": CURVED, "seed": 31, "offsets": 0.5},
+    "coupled": {"kinds": (*FLAT, *FLAT), "seed": 32, "coupled": True, "losses": True},
+    "reversed": {"kinds": forests.SINGLE[:3] * 3, "seed": 33, "reversals": 0.6, "coupled": True},
+}
+ROBOTS = {"ur5_robot.urdf": False, "panda.urdf": False, "talos_reduced.urdf": True}
+
+
+def in_motion(name):
+    """Return a robot in a state in which nothing changes its regime within 0.05."""
+    if name in ROBOTS:
+        m = rb.load_urdf(robots.find(name), floating_base=ROBOTS[name], strict=False)
+    else:
+        m = rb.build(forests.forest(**FORESTS[name]))
+    d = rb.make_data(m)
+    if name in ROBOTS:
+        states.randomise(m, d, 2)
+        # for dry friction far from rest; a finger's range is short: away from both its ends
+        d.qvel = np.where(d.qvel < 0.0, -1.0, 1.0) * (0.5 + np.abs(d.qvel))
+    else:
+        forests.randomise(m, d, 1)
+    states.apply_reasonable_forces(m, d)
+    return m, d
+
+
+@pytest.mark.parametrize("name", [*FORESTS, *ROBOTS])
+def test_against_the_toolbox(name):
+    m, d = in_motion(name)
+    inverse, forward = inverse_slopes(m, d), forward_slopes(m, d)
+    expected = rb.inverse_derivatives(m, d)
+    tolerance = with_inverse(EXACT, expected[2], m.nv)
+    with Comparison("traced derivatives", name) as case:
+        for k, by in enumerate(("dq", "dv", "dqacc")):
+            case.close(f"inverse, {by}", inverse[k], expected[k], EXACT)
+        expected = rb.forward_derivatives(m, d)
+        for k, by in enumerate(("dq", "dv", "dtau")):
+            case.close(f"forward, {by}", forward[k], expected[k], tolerance)
+
+
+def sprung(kind):
+    """A turning joint with a spring, and losses in those behind it."""
+    tree = trees.auto_tree(3, kinds=(kind, "revolute", "universal"), seed=5, shuffle=False)
+    losses = {"damping": 0.2, "friction": 0.3}
+    first, *others = (replace(joint, **losses) for joint in tree.joints)
+    return replace(tree, joints=(replace(first, stiffness=3.0), *others))
+
+
+def stopped_ball():
+    tree = trees.auto_tree(2, kinds=("spherical", "revolute"), seed=5, shuffle=False)
+    ball, arm = tree.joints
+    return replace(tree, joints=(replace(ball, limit=rb.Limit(0.0, 0.3)), arm))
+
+
+def tied():
+    tree = trees.auto_tree(3, kinds=("universal", "spherical", "revolute"), seed=5, shuffle=False)
+    ends = ("base", tree.links[-1].name)
+    rope = Spring("rope", *ends, (0.1, 0.2, 0.3), (0.2, 0.1, 0.1), 30.0, 2.0, 0.2)
+    return replace(tree, springs=(rope,))
+
+
+def turned_round():
+    kinds = ("universal", "cylindrical", "spherical", "revolute")
+    return trees.auto_tree(4, kinds=kinds, seed=9, shuffle=False, reversals=1.0)
+
+
+def racks():
+    kinds = ("rack_pinion", "spherical_ypr")
+    return trees.auto_tree(2, kinds=kinds, seed=9, shuffle=False, offsets=0.5)
+
+
+REFUSED = {f"{kind}, sprung": lambda kind=kind: sprung(kind) for kind in CURVED[:-1]} | {
+    "ball with a stop": stopped_ball,
+    "spring between points": tied,
+    "reversed joints of several dofs": turned_round,
+    "racks and pinions": racks,
+}
+
+
+def refused_in_motion(name):
+    m = rb.build(REFUSED[name]())
+    with pytest.raises(rb.ModelError, match="no analytic derivative"):
+        rb.inverse_derivatives(m, rb.make_data(m))
+    d = rb.make_data(m)
+    states.randomise(m, d, 3)
+    d.qvel = np.where(d.qvel < 0.0, -1.0, 1.0) * (0.5 + np.abs(d.qvel))
+    states.apply_reasonable_forces(m, d)
+    return m, d
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_toolbox_refuses(name):
+    m, d = refused_in_motion(name)
+    qacc = d.qacc.copy()
+
+    def inverse():
+        d.qacc = qacc
+        rb.inverse(m, d)
+        return d.qfrc_inverse
+
+    def forward():
+        rb.forward_dynamics(m, d)
+        return d.qacc
+
+    dq, dv, M = inverse_slopes(m, d)
+    with Comparison("traced derivatives", name) as case:
+        case.close("inverse, dq", dq, by_position(m, d, inverse), DIFFERENCE)
+        case.close("inverse, dv", dv, by_entry(d.qvel, inverse), DIFFERENCE)
+        case.close("inverse, dqacc", M, rb.mass_matrix(m, d), EXACT)
+        dq, dv, dtau = forward_slopes(m, d)
+        tolerance = max(DIFFERENCE, 100.0 * with_inverse(EXACT, M, m.nv))
+        case.close("forward, dq", dq, by_position(m, d, forward), tolerance)
+        case.close("forward, dv", dv, by_entry(d.qvel, forward), tolerance)
+        case.close("forward, dtau", dtau, by_entry(d.qfrc_applied, forward), tolerance)
+
+
+def step_differences(m, d, h):
+    """Return the derivative of a timestep by differences; ends are compared where it leads."""
+    nv = m.nv
+    end = d.copy()
+    rb.step(m, end)
+
+    def change(x):
+        moved, shift = d.copy(), np.zeros(nv)
+        states.move(m, moved, 1.0, x[:nv])
+        moved.qvel, moved.qfrc_applied = d.qvel + x[nv : 2 * nv], d.qfrc_applied + x[2 * nv :]
+        rb.step(m, moved)
+        rb.differentiate_pos(m, shift, 1.0, end.qpos, moved.qpos)
+        return np.concatenate([shift, moved.qvel - end.qvel])
+
+    return np.stack([derivative(lambda s, e=e: change(s * e), h) for e in np.eye(3 * nv)], -1)
+
+
+def demand_step(name, m, d, integrator, h=1e-2):
+    m.opt.integrator, m.opt.timestep = integrator, 0.005  # long, to see what is of higher order
+    found_slopes, expected = step_slopes(m, d), step_differences(m, d, h)
+    nv, dtau = m.nv, rb.inverse_mass_matrix(m, d)
+    tolerance = max(DIFFERENCE, 100.0 * with_inverse(EXACT, np.linalg.inv(dtau), nv))
+    with Comparison("derivatives of a step", f"{name}, {integrator}") as case:
+        for row, rows in (("position", slice(None, nv)), ("velocity", slice(nv, None))):
+            for k, by in enumerate(("position", "velocity", "force")):
+                columns = slice(k * nv, (k + 1) * nv)
+                ours, theirs = found_slopes[rows, columns], expected[rows, columns]
+                case.close(f"{row} by {by}", ours, theirs, tolerance, least=1e-3)
+
+
+@pytest.mark.parametrize("name", ["curved", "coupled", "ur5_robot.urdf", "panda.urdf"])
+def test_step(name):
+    demand_step(name, *in_motion(name), "implicit_damping")
+
+
+def test_timestep_and_gravity_as_inputs():
+    m, d = in_motion("coupled")
+    m.opt.timestep = 0.004
+    shape, inputs = (2 * m.nv, 3 * m.nv), ("timestep", "gravity")
+    given_later = found(traced.step_derivatives, m, d, given(d), shape, inputs)
+    tolerance = with_inverse(EXACT, rb.mass_matrix(m, d), m.nv)
+    with Comparison("derivatives of a step", "options as inputs") as case:
+        case.close("A, B", given_later, step_slopes(m, d), tolerance)
+
+
+def test_step_with_damping_of_the_start():
+    m, d = in_motion("coupled")
+    demand_step("coupled", m, d, "euler")
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_step_of_what_the_toolbox_refuses(name):
+    # dry friction over speed, which damping implicit in the step has, asks for shorter differences
+    demand_step(name, *refused_in_motion(name), "implicit_damping", h=5e-3)
+
+
+@pytest.mark.parametrize(
+    "kinds", [("spherical", "revolute"), ("planar_fs", "helical"), ("spherical_ypr", "prismatic")]
+)
+def test_step_of_runge_kutta(kinds):
+    tree = trees.auto_tree(2, kinds=kinds, seed=5, shuffle=False)
+    losses = tuple(replace(joint, damping=0.2) for joint in tree.joints)
+    m = rb.build(replace(tree, joints=losses))
+    d = rb.make_data(m)
+    states.randomise(m, d, 3)
+    d.xfrc_applied = 0.0
+    states.apply_reasonable_forces(m, d)
+    demand_step(", ".join(kinds), m, d, "rk4")
+    demand_step(", ".join(kinds), m, d, "implicit_damping")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "fields", "function"),
+    [
+        (traced.inverse_derivatives, ("qfrc_inverse",), rb.inverse),
+        (traced.forward_derivatives, ("qacc",), rb.forward_dynamics),
+        (traced.step_derivatives, ("qpos", "qvel"), rb.step),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_was_differentiated_is_left(kernel, fields, function):
+    m, d = in_motion("coupled")
+
+    shape = (2 * m.nv, 3 * m.nv) if function is rb.step else (3, m.nv, m.nv)
+
+    def values(symbolic, data, out):
+        kernel(symbolic, data, np.full(shape, 0.0, object))
+        out[:] = np.concatenate([getattr(data, field) for field in fields])
+
+    d.xfrc_applied = 0.0
+    sizes = [len(getattr(d, field)) for field in fields]
+    left = found(values, m, d, (*STATE, "qacc", "qfrc_applied"), (sum(sizes),))
+    function(m, d)
+    expected = np.concatenate([getattr(d, field) for field in fields])
+    with Comparison("traced derivatives", f"values of {function.__name__}") as case:
+        case.close("values", left, expected, with_inverse(EXACT, rb.mass_matrix(m, d), m.nv))
+
+
+def test_nothing_moves():
+    base = rb.build(Description("post", (Link("base"),), ()))
+    d = rb.make_data(base)
+    assert inverse_slopes(base, d).shape == (3, 0, 0)
+    assert forward_slopes(base, d).shape == (3, 0, 0)
+    assert step_slopes(base, d).shape == (0, 0)
