@@ -78,6 +78,13 @@ from rbdyn_ros.payload import with_payload as with_payload
 from rbdyn_ros.recording.reader import read_run as read_run
 from rbdyn_ros.recording.recorder import Recorder as Recorder
 from rbdyn_ros.report.describe import describe as describe
+from rbdyn_ros.rollouts.payloads import payload_params as payload_params
+from rbdyn_ros.rollouts.policies import ComputedTorquePolicy as ComputedTorquePolicy
+from rbdyn_ros.rollouts.policies import PDGravityPolicy as PDGravityPolicy
+from rbdyn_ros.rollouts.policies import PDPolicy as PDPolicy
+from rbdyn_ros.rollouts.result import Rollout as Rollout
+from rbdyn_ros.rollouts.rollout import rollout as rollout
+from rbdyn_ros.specialize.specialized import Specialized as Specialized
 from rbdyn_ros.storage import save as save
 from rbdyn_ros.toolbox.derivatives import forward_derivatives as forward_derivatives
 from rbdyn_ros.toolbox.derivatives import inverse_derivatives as inverse_derivatives

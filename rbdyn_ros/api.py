@@ -15,7 +15,15 @@ from rbdyn_ros.engine import rne as _rne
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities import energy as _energy
 from rbdyn_ros.engine.quantities import joint_forces as _joint_forces
-from rbdyn_ros.entry import NOBODY, Entry, demand_mass_matrix, demand_pair, instead, is_vector, stage
+from rbdyn_ros.entry import (
+    NOBODY,
+    Entry,
+    demand_mass_matrix,
+    demand_pair,
+    instead,
+    is_vector,
+    stage,
+)
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model

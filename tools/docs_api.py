@@ -76,6 +76,11 @@ GROUPS = (
         "What is asked of a robot beside its motion: [dynamics.md](../dynamics.md).",
         ("toolbox",),
     ),
+    Group(
+        "Specialised code and rollouts",
+        "[specialisation.md](../specialisation.md), [rollouts.md](../rollouts.md).",
+        ("specialize", "rollouts"),
+    ),
     Group("Recording", "Runs as MCAP files: [recordings.md](../recordings.md).", ("recording",)),
     Group("View", "Films, graphs, the robot in a browser: [view.md](../view.md).", ("view",)),
 )

@@ -143,7 +143,7 @@ class Model:
             ParameterError: an unknown function.
         """
         # the one arrow that points back, so that it is found where a user looks for it
-        from rbdyn_ros.specialize.specialized import Specialized  # noqa: PLC0415
+        from rbdyn_ros.specialize.specialized import Specialized
 
         return Specialized(self, functions, symbolic)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.entry import NOBODY, demand_pair, no_mass_matrix, not_a_pair
+from rbdyn_ros.entry import NOBODY, demand_mass_matrix, no_mass_matrix, not_a_pair
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
@@ -70,6 +70,7 @@ class Specialized:
         symbolic_entries(m, self.symbolic)
         self.model = m
         self._addresses: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._plain: dict[str, int] = {}  # of those without numbers: found faster
         self._fillers: dict[tuple[str, tuple[int, ...]], tuple[tuple[int, ...], Any]] = {}
         self._enter: Callable[..., int] = entry()
         for name in functions:
@@ -120,8 +121,11 @@ class Specialized:
         return self._filled("bias_term", d)
 
     def mass_matrix(self, d: Data) -> Array:
-        """Return rb.mass_matrix(m, d), (nv, nv), as a new array."""
-        return self._filled("mass_matrix", d)
+        """Return rb.mass_matrix(m, d), (nv, nv): an array that belongs to d, as there."""
+        if getattr(d, "model", NOBODY) is self.model and d.dense_M is None:
+            demand_mass_matrix(self.model, d, "mass_matrix")
+            vars(d)["dense_M"] = np.zeros((self.model.nv, self.model.nv))
+        return self._filled("mass_matrix", d, out=getattr(d, "dense_M", None))
 
     def frame_pose(self, d: Data, frame: str | int) -> tuple[Array, Array]:
         """Return position (3,) and rotation (3, 3) of a frame, as rb.frame_pose does."""
@@ -177,13 +181,13 @@ class Specialized:
         trace = traced(self.model, name, self.symbolic, numbers)
         return program(trace.graph, trace.outputs)
 
-    def _filled(self, name: str, d: Data, *numbers: int) -> Array:
-        """Return a new array that a function fills."""
+    def _filled(self, name: str, d: Data, *numbers: int, out: Array | None = None) -> Array:
+        """Return an array that a function fills, a new one if none is given."""
         if getattr(d, "model", NOBODY) is not self.model:
             raise not_a_pair(self.model, d)
         key = name, numbers
         shape, fill = self._fillers.get(key) or self._filler(name, numbers)
-        out = np.empty(shape)
+        out = np.empty(shape) if out is None else out
         address = self._addresses[key]
         while fill(address, d.model_address, d.address, out) == OTHER_OPTIONS:
             address = self._address(name, numbers)
@@ -201,8 +205,9 @@ class Specialized:
         return found
 
     def _run(self, name: str, d: Data, times: int = 1) -> None:
-        demand_pair(self.model, d)
-        address = self._addresses.get((name, ())) or self._address(name, ())
+        if getattr(d, "model", NOBODY) is not self.model:
+            raise not_a_pair(self.model, d)
+        address = self._plain.get(name) or self._address(name, ())
         while self._enter(address, d.model_address, d.address, 0, times) == OTHER_OPTIONS:
             address = self._address(name, ())
 
@@ -210,6 +215,8 @@ class Specialized:
         """Return where the function for the options of now is, made if there is none."""
         address = self._code(name, numbers).addresses[name]
         self._addresses[name, numbers] = address
+        if not numbers:
+            self._plain[name] = address
         return address
 
     def _code(self, name: str, numbers: tuple[int, ...]) -> machine.Code:
@@ -230,7 +237,6 @@ class Specialized:
         return machine.code(key, (name, f"{name}.stage"), make)
 
     def _demand_forces(self, d: Data) -> None:
-        demand_pair(self.model, d)
         if self.model.report_stage != 0 and d.drive_mode.any():
             why = "some of its dofs are driven (set_drive); use the Model itself"
             raise not_traceable(why, f"'{self.model.name}'")

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from rbdyn_ros.errors import Finding, ModelError
 
 #: Functions of one number, by their names in NumPy, which calls methods of these names.
@@ -89,8 +91,6 @@ class Symbol:
 
     def __add__(self, other: Any) -> Any:
         if other.__class__ is not Symbol:
-            if other.__class__ is Condition:
-                return self + other.as_number()
             if other == 0.0:
                 return self
             return self.graph.enter(("add", self.number, self.graph.number(other)))
@@ -107,8 +107,6 @@ class Symbol:
 
     def __sub__(self, other: Any) -> Any:
         if other.__class__ is not Symbol:
-            if other.__class__ is Condition:
-                return self - other.as_number()
             if other == 0.0:
                 return self
             return self.graph.enter(("sub", self.number, self.graph.number(other)))
@@ -134,8 +132,6 @@ class Symbol:
     def __mul__(self, other: Any) -> Any:
         graph, a = self.graph, self.number
         if other.__class__ is not Symbol:
-            if other.__class__ is Condition:
-                return self * other.as_number()
             if other == 0.0:
                 return 0.0
             if other == 1.0:
@@ -223,6 +219,29 @@ class Symbol:
         return self.graph.enter(("arctan2", self.number, self.graph.number(other)))
 
 
+def _meeting_others(method: Callable[[Symbol, Any], Any]) -> Callable[[Symbol, Any], Any]:
+    """Return an operation that takes conditions as numbers and leaves arrays to NumPy."""
+
+    def operate(self: Symbol, other: Any) -> Any:
+        if other.__class__ is not Symbol:
+            if isinstance(other, np.ndarray):
+                return NotImplemented
+            if other.__class__ is Condition:
+                other = other.as_number()
+        return method(self, other)
+
+    return operate
+
+
+BINARY = (
+    "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__",
+    "__rtruediv__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__",
+)  # fmt: skip
+
+for _name in BINARY:
+    setattr(Symbol, _name, _meeting_others(getattr(Symbol, _name)))
+
+
 def _method(name: str) -> Callable[[Symbol], Symbol]:
     return lambda x: x.graph.enter((name, x.number))
 
@@ -265,11 +284,7 @@ def _through_number(name: str) -> Callable[..., Any]:
     return lambda self, *others: method(self.as_number(), *others)
 
 
-for _name in (
-    "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__",
-    "__rtruediv__", "__neg__", "__pos__", "__abs__", "__lt__", "__le__", "__gt__", "__ge__",
-    "__eq__", "__ne__", "__pow__", *UNARY,
-):  # fmt: skip
+for _name in (*BINARY, "__neg__", "__pos__", "__abs__", "__floor__", "__pow__", *UNARY):
     setattr(Condition, _name, _through_number(_name))
 
 

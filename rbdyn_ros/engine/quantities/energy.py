@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.jit import is_zero, kernel
 from rbdyn_ros.engine.joints.manifold import joint_stretch
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.spatial import dot6, inertia_times, load6, load10
@@ -73,7 +73,7 @@ def _joint_springs(m, d):
     if m.nstiff == 0:
         return total
     for j in range(m.njnt):
-        if m.jnt_stiffness[j] > 0.0:
+        if not is_zero(m.jnt_stiffness[j]):
             joint_stretch(m, j, d.qpos, m.qpos_spring, d.stretch)
             for k in range(m.jnt_dofadr[j], m.jnt_dofadr[j] + m.jnt_dofnum[j]):
                 total += 0.5 * m.jnt_stiffness[j] * d.stretch[k] * d.stretch[k]

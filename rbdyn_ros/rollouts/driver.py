@@ -1,0 +1,115 @@
+"""The compiled loop over robots and steps, which calls what a step is by its address.
+
+Code of a step sees one block of memory: slots of W numbers each, one for each of the W robots that
+advance side by side. Which number lies where is told by lists of slots.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from rbdyn_ros.engine import jit
+
+#: What is called: once before the first step, at every step, and where outputs are due.
+BEGIN, ADVANCE, OBSERVE = range(3)
+
+#: What is said of a robot at its end: the counter nbad, and 1 where its state is not finite.
+NBAD, DIVERGED = range(2)
+
+CACHE_DIRECTORY = jit.cache_below("rollouts", Path(__file__).parent.glob("*.py"))
+
+_INT64 = ir.IntType(64)
+
+
+@intrinsic
+def call_code(context, address, memory):
+    """Call machine code, void f(double *memory), by its address; none where that is zero."""
+
+    def generate(context, builder, signature, values):
+        kind = ir.FunctionType(ir.VoidType(), [_INT64])
+        with builder.if_then(builder.icmp_unsigned("!=", values[0], _INT64(0))):
+            builder.call(builder.inttoptr(values[0], kind.as_pointer()), [values[1]])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+def drive(
+    code, address, memory, fresh, start, start_at, ctrl, ctrl_at, out, out_at, health, health_at,
+    every, first, last, begin, end,
+):  # fmt: skip
+    """Advance robots first to last - 1 from step `begin` to step `end`, W at a time.
+
+    If these are not all steps, the robots have to be one block, and its memory the same as in the
+    steps before. Lanes that are left over in a last block repeat the last robot.
+
+    Args:
+        code: addresses by BEGIN, ADVANCE, OBSERVE; 0 where nothing is to be called.
+        address: of memory.
+        memory: (slots, W), aligned to 64 bytes.
+        fresh: (slots,), what they hold before a robot starts.
+        start: (nbatch, n), what a robot starts with.
+        start_at: (n,), the slots for that.
+        ctrl: (nbatch, nstep, n), what acts at a step.
+        ctrl_at: the first slot for that.
+        out: (nbatch, rows, n), outputs.
+        out_at: (n,), the slots they are in.
+        health: (nbatch, 2), by NBAD, DIVERGED.
+        health_at: the slots of nbad and of the state.
+        every: steps from one row of outputs to the next.
+        first: robot.
+        last: robot, not included.
+        begin: step.
+        end: step, not included.
+    """
+    width, most, nstep = memory.shape[1], len(health) - 1, ctrl.shape[1]
+    for block in range(first, last, width):
+        if begin == 0:
+            for lane in range(width):
+                for k in range(len(fresh)):
+                    memory[k, lane] = fresh[k]
+                for k in range(len(start_at)):
+                    memory[start_at[k], lane] = start[min(block + lane, most), k]
+            call_code(code[0], address)
+        for n in range(begin, end):
+            for lane in range(width):
+                for k in range(ctrl.shape[2]):
+                    memory[ctrl_at + k, lane] = ctrl[min(block + lane, most), n, k]
+            call_code(code[1], address)
+            if (n + 1) % every == 0:
+                call_code(code[2], address)
+                for lane in range(width):
+                    for k in range(len(out_at)):
+                        row = n // every
+                        out[min(block + lane, most), row, k] = memory[out_at[k], lane]
+        if end == nstep:
+            for lane in range(width):
+                finite = True
+                for k in range(1, len(health_at)):
+                    finite = finite and np.isfinite(memory[health_at[k], lane])
+                health[min(block + lane, most), 0] = int(memory[health_at[0], lane])
+                health[min(block + lane, most), 1] = 0 if finite else 1
+
+
+_FLOATS, _INTS = types.float64[::1], types.int64[::1]
+_SLOTS, _INT = types.float64[:, ::1], types.int64
+_DRIVE = (
+    _INTS, _INT, _SLOTS, _FLOATS, _SLOTS, _INTS, types.Array(types.float64, 3, "A", readonly=True),
+    _INT, types.float64[:, :, ::1], _INTS, types.int64[:, ::1], _INTS, *[_INT] * 5,
+)  # fmt: skip
+
+
+@functools.cache
+def compiled_drive():
+    """Return the loop for arguments of the types above, which nobody checks; it holds no GIL."""
+    kernel: Any = jit.compile_cached(drive, jit.OPTIONS, CACHE_DIRECTORY)
+    if _DRIVE not in kernel.overloads:
+        kernel.compile(_DRIVE)
+    return kernel.overloads[_DRIVE].entry_point

@@ -1,0 +1,147 @@
+"""Code of a step that is the engine's own, for one robot at a time.
+
+The memory of a robot is a Data, and behind it what of the Model differs from robot to robot: the
+table by which kernels find their arrays is a copy that leads there. What runs is the machine code
+of rb.step itself, so results are those of rb.step to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from rbdyn_ros.engine import forward
+from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
+from rbdyn_ros.engine.quantities.energy import energy
+from rbdyn_ros.engine.views import MODEL, OPTIONS
+from rbdyn_ros.model.data import DATA_FIELDS, Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts import calls
+from rbdyn_ros.rollouts.calls import (
+    COUNTER,
+    HEADER,
+    LAW,
+    LAW_FORCES,
+    LAW_MEMORY,
+    LAW_QPOS,
+    LAW_QVEL,
+    LAW_TIME,
+    MASS,
+    OBSERVERS,
+    SIZE,
+    STEP,
+    SUBTREE,
+)
+from rbdyn_ros.rollouts.law import FORCES, REFERENCE, STATE, Law
+
+Array = NDArray[np.float64]
+
+#: Numbers in a cache line, at which whatever is given slots begins.
+LINE = 8
+
+#: What an output needs, in the order in which it is computed.
+OBSERVED: dict[Any, Collection[str]] = {
+    kinematics: ("xpos", "xmat", "xipos", "subtree_com", "cvel", "energy"),
+    com_pos: ("subtree_com", "cvel", "energy"),
+    com_vel: ("cvel", "energy"),
+    energy: ("energy",),
+}
+
+
+class GenericCode:
+    """What the loop over robots calls, of the engine's compiled kernels.
+
+    Args:
+        m: the Model.
+        own: fields of the Model, and "gravity", of which robots have their own.
+        law: says what acts at every step; None: that is given.
+        outputs: fields of a Data.
+
+    Attributes:
+        width: 1.
+        addresses: by BEGIN, ADVANCE, OBSERVE.
+        fresh: (slots,), what the memory holds before a robot starts.
+        slots: by name of a field of Data or Model, or of an input of the law, its first slot and
+            its length.
+
+    Raises:
+        ModelError: the law cannot be compiled.
+    """
+
+    width = 1
+
+    def __init__(
+        self, m: Model, own: Collection[str], law: Law | None, outputs: Collection[str]
+    ) -> None:
+        self.m, self._end = m, -(-m.data_slots // LINE) * LINE
+        self.slots = {
+            each.name: (m.data_offsets[each.name], int(np.prod(each.shape(vars(m)), dtype=int)))
+            for each in DATA_FIELDS
+        }
+        values = {name: _array(m, name) for name in own}
+        if "body_mass" in own:
+            values["body_subtreemass"] = m.body_subtreemass
+        self._moved = {name: self._take(name, array.size) for name, array in values.items()}
+        plan = np.full(OBSERVERS + 1, -1)
+        plan[COUNTER] = self._take("nbad", 1)
+        plan[[MASS, SUBTREE]] = [self._moved.get(f"body_{x}mass", -1) for x in ("", "subtree")]
+        plan[STEP] = calls.kernel_address(forward.advance, types.int64)
+        self._plan_law(plan, law)
+        observers = [kernel for kernel, names in OBSERVED.items() if set(names) & set(outputs)]
+        plan[[SIZE, OBSERVERS]] = self._end, len(observers)
+        self._plan = np.array([*plan, *map(calls.kernel_address, observers)])
+        self.fresh = np.zeros(self._end)
+        self.fresh[: m.data_slots] = Data(m).buffer
+        for name, slot in self._moved.items():
+            self.fresh[slot : slot + values[name].size] = values[name].reshape(-1)
+        self.addresses = np.array([
+            calls.code_address(calls.begin) if "body_mass" in own else 0,
+            calls.code_address(calls.advance),
+            calls.code_address(calls.observe) if observers else 0,
+        ])  # fmt: skip
+
+    def _take(self, name: str, count: int) -> int:
+        """Give slots to a name."""
+        slot: int = self._end
+        self.slots[name] = slot, count
+        self._end += -(-count // LINE) * LINE
+        return slot
+
+    def _plan_law(self, plan: NDArray[np.int64], law: Law | None) -> None:
+        plan[LAW] = 0
+        if law is None:
+            return
+        lanes = law.compiled()
+        memory = self._take("law", lanes.size)
+        at = {name: (memory + first, count) for name, (first, count) in lanes.slots.items()}
+        self.slots |= {name: at[name] for name in {REFERENCE, *law.gains} & set(at)}
+        plan[[LAW, LAW_MEMORY, LAW_FORCES]] = lanes.address("law"), memory, at[FORCES][0]
+        # it may look at the first entries only, or at none
+        for name, place in zip(STATE, (LAW_TIME, LAW_QPOS, LAW_QVEL), strict=True):
+            plan[[place, place + 1]] = at.get(name, (0, 0))
+
+    def memory(self) -> tuple[int, Array]:
+        """Return a new memory (slots, 1), and its address."""
+        table = self.m.table.copy()
+        slots = HEADER + self._end
+        raw = np.zeros(8 + slots + len(table))
+        first = -raw.ctypes.data % 64 // 8
+        row = raw[first + HEADER : first + slots]
+        address = int(row.ctypes.data)
+        for name, slot in self._moved.items():
+            place = (OPTIONS if name == "gravity" else MODEL).fields[name][0]
+            table[place] = address + 8 * slot
+        whole = raw.view(np.int64)
+        whole[first + slots : first + slots + len(table)] = table
+        header = whole[first : first + HEADER]
+        header[-1], header[-2] = address + 8 * self._end, self._plan.ctypes.data
+        return address, row.reshape(-1, 1)
+
+
+def _array(m: Model, name: str) -> Array:
+    array: Array = m.opt.gravity if name == "gravity" else getattr(m, name)
+    return array

@@ -1,0 +1,247 @@
+"""Parameters in which the robots of a rollout differ: checked, and as columns of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbdyn_ros.description.arrays import finite
+from rbdyn_ros.description.inertials import INERTIA_ROUNDING
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean
+from rbdyn_ros.model.model import Model
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: What may differ, and of what a name in it is the name.
+FIELDS = {
+    "body_mass": "body",
+    "body_ipos": "body",
+    "body_fullinertia": "body",
+    "dof_armature": "joint",
+    "dof_damping": "joint",
+    "dof_frictionloss": "joint",
+    "jnt_stiffness": "joint",
+    "gravity": "",
+}
+GRAVITY = "gravity"
+
+#: Of them what cannot be less than zero.
+_NOT_NEGATIVE = (
+    "body_mass", "dof_armature", "dof_damping", "dof_frictionloss", "jnt_stiffness",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Numbers of every robot that belong to entries of one array.
+
+    Attributes:
+        array: its name.
+        places: (n,), of the entries in the flat array.
+        values: (nbatch, n), or (1, n) if all robots have the same.
+        names: by column, of the part that it belongs to.
+    """
+
+    array: str
+    places: Ints
+    values: Array
+    names: tuple[str, ...] = ()
+
+
+def columns(m: Model, params: object) -> list[Columns]:
+    """Return the parameters of a rollout as columns, those of an array together.
+
+    Raises:
+        ParameterError: for an unknown field or name, another shape, or numbers that mean nothing.
+    """
+    if params is None:
+        return []
+    if not isinstance(params, Mapping):
+        raise _refused("params", f"params is {params!r:.80}; allowed is a mapping by field")
+    found = []
+    for name, given in params.items():
+        if name not in FIELDS:
+            hint = did_you_mean(str(name), FIELDS)
+            text = f"params has no {str(name)!r:.80}{hint}; allowed are {', '.join(FIELDS)}"
+            raise _refused("params", text)
+        parts = _parts(m, name, given) if isinstance(given, Mapping) else [_whole(m, name, given)]
+        if parts:
+            found.append(_joined(name, parts))
+    for each in found:
+        _demand_sense(each)
+    return found
+
+
+def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
+    """Return all entries of an array; those of the world stay as they are."""
+    own = m.opt.gravity if name == GRAVITY else getattr(m, name)
+    values = _rows(f"params[{name!r}]", given, own.shape)
+    kind = FIELDS[name]
+    names, places = [name] * own.size, np.arange(own.size)
+    if kind:
+        names = [part for k in range(own.shape[0]) for part in [_owner(m, name, k)] * own[k].size]
+    if kind == "body":
+        world = own[0].size
+        if not (values[:, :world] == own[0].reshape(-1)).all():
+            text = f"params[{name!r}] changes the world, body 0; allowed is what the Model has"
+            raise _refused("params", text)
+        values, places, names = values[:, world:], places[world:], names[world:]
+    if name == "jnt_stiffness":
+        free = _free(m)
+        if values[:, ~free].any():
+            told = m.jnt_names[int(np.flatnonzero(values.any(axis=0) & ~free)[0])]
+            raise _refused("params", _no_spring(name, told))
+        values, places, names = values[:, free], places[free], [names[k] for k in places[free]]
+    return Columns(name, places, values, tuple(names))
+
+
+def _parts(m: Model, name: str, given: Mapping[Any, ArrayLike]) -> list[Columns]:
+    """Return the entries of the bodies or joints that are named."""
+    kind = FIELDS[name]
+    if not kind:
+        raise _refused("params", f"params[{name!r}] takes an array (3,) or (nbatch, 3), no names")
+    found = []
+    for part, values in given.items():
+        rows, label = _place(m, name, kind, part)
+        own = getattr(m, name)
+        shape = own.shape[1:] if rows.size == 1 else (rows.size, *own.shape[1:])
+        each = int(np.prod(own.shape[1:], dtype=int))
+        places = (rows[:, None] * each + np.arange(each)).reshape(-1)
+        told = f"params[{name!r}][{label!r}]"
+        found.append(Columns(name, places, _rows(told, values, shape), (label,) * places.size))
+    return found
+
+
+def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
+    """Return the rows of an array that belong to a body or joint, and the name of that."""
+    try:
+        number = m.body_id(part) if kind == "body" else m.jnt_id(part)
+    except ModelError as error:
+        raise _refused("params", f"params[{name!r}]: {error}") from None
+    if kind == "body":
+        if number == 0:
+            raise _refused("params", f"params[{name!r}]: the world has no inertia")
+        return np.array([number]), m.body_names[number]
+    if not name.startswith("dof_"):
+        if not _free(m)[number]:
+            raise _refused("params", _no_spring(name, m.jnt_names[number]))
+        return np.array([number]), m.jnt_names[number]
+    rows = np.flatnonzero(m.dof_jntid == number)
+    if not rows.size:
+        text = f"params[{name!r}]: joint '{m.jnt_names[number]}' has no degree of freedom"
+        raise _refused("params", text)
+    return rows, m.jnt_names[number]
+
+
+def _free(m: Model) -> NDArray[np.bool_]:
+    """Return by joint whether it may have a spring, as Model.replaced has it."""
+    free: NDArray[np.bool_] = (m.jnt_dofnum > 0) & (m.jnt_dofadr_all < m.nv)
+    return free
+
+
+def _no_spring(name: str, joint: str) -> str:
+    return f"params[{name!r}]: joint '{joint}' moves by no force, so it can have no spring"
+
+
+def _owner(m: Model, name: str, k: int) -> str:
+    if FIELDS[name] == "body":
+        return str(m.body_names[k])
+    return str(m.jnt_names[m.dof_jntid[k] if name.startswith("dof_") else k])
+
+
+def _rows(told: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """Return rows (nbatch, n) of an array (nbatch, *shape), or one row of an array of shape."""
+    values = finite(told, given)
+    size = int(np.prod(shape, dtype=int))
+    if values.shape == shape:
+        return values.reshape(1, size)
+    if values.shape[1:] != shape or values.ndim == 0 or len(values) == 0:
+        batch = f"({', '.join(['nbatch', *map(str, shape)])}{',' if not shape else ''})"
+        text = (
+            f"{told} has the shape {values.shape}; allowed are {shape or 'one number'} or {batch}"
+        )
+        raise _refused("params", text)
+    return values.reshape(len(values), size)
+
+
+def _joined(name: str, parts: list[Columns]) -> Columns:
+    """Return the parts of one array as one."""
+    places = np.concatenate([part.places for part in parts])
+    names = tuple(label for part in parts for label in part.names)
+    if len(np.unique(places)) < len(places):
+        raise _refused("params", f"params[{name!r}] names a part twice")
+    count = max(len(part.values) for part in parts)
+    for part in parts:
+        if len(part.values) not in (1, count):
+            text = (
+                f"params[{name!r}] is of {len(part.values)} robots for '{part.names[0]}' and of "
+                f"{count} for another; allowed is one number of robots"
+            )
+            raise _refused("params", text)
+    rows = [np.broadcast_to(part.values, (count, part.places.size)) for part in parts]
+    return Columns(name, places, np.concatenate(rows, axis=1), names)
+
+
+def _demand_sense(given: Columns) -> None:
+    """Raise ParameterError unless a robot can be so."""
+    if given.array in _NOT_NEGATIVE:
+        bad = given.values < 0.0
+        if bad.any():
+            row, column = np.argwhere(bad)[0].tolist()
+            value = given.values[row, column]
+            _not_so(given, row, column, f"{value:g}", "numbers of 0 or more")
+    if given.array == "body_fullinertia":
+        _demand_inertia(given)
+
+
+def _demand_inertia(given: Columns) -> None:
+    bodies = given.places.size // 6
+    fault = inertia_fault(given.values.reshape(-1, 6))
+    if fault:
+        row, body = divmod(fault[0], bodies)
+        _not_so(given, row, 6 * body, fault[1], INERTIA_ALLOWED)
+
+
+INERTIA_ALLOWED = "none below 0, and none above the sum of the other two"
+
+
+def inertia_fault(inertias: Array) -> tuple[int, str] | None:
+    """Return the first of (n, 6) inertias that no body has, and what it is; None if there is none.
+
+    Source: the triangle inequalities of principal moments, as description/inertials.py.
+    """
+    matrices = inertias[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3)
+    scale = np.abs(matrices).max(axis=(1, 2))
+    moments = np.linalg.eigvalsh(matrices / np.where(scale > 0.0, scale, 1.0)[:, None, None])
+    small, middle, large = moments.T
+    slack = INERTIA_ROUNDING * np.abs(large)
+    bad = np.flatnonzero((small < -slack) | (small + middle < large - slack))
+    if not bad.size:
+        return None
+    first = int(bad[0])
+    told = ", ".join(f"{x:.3g}" for x in moments[first] * scale[first])
+    return first, f"of the principal moments {told} kg m^2"
+
+
+def _not_so(given: Columns, row: int, column: int, found: str, allowed: str) -> None:
+    where = f"params[{given.array!r}]: robot {row}, '{given.names[column]}' is {found}"
+    raise _refused("params", f"{where}; allowed are {allowed}")
+
+
+def with_springs(m: Model, given: Collection[Columns]) -> Model:
+    """Return the Model with springs wherever robots may have them, so that they are computed."""
+    for each in given:
+        if each.array == "jnt_stiffness":
+            stiffness = m.jnt_stiffness.copy()
+            stiffness[each.places] = 1.0  # robots have their own instead
+            return m.replaced(jnt_stiffness=stiffness)
+    return m
+
+
+def _refused(name: str, text: str) -> ParameterError:
+    return ParameterError(Finding("bad-argument", text, "error", name))

@@ -1,0 +1,166 @@
+"""rollout: many robots of one Model over many steps, on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts import arguments
+from rbdyn_ros.rollouts.generic import GenericCode
+from rbdyn_ros.rollouts.job import Job
+from rbdyn_ros.rollouts.law import FORCES, REFERENCE, Law, law_of
+from rbdyn_ros.rollouts.params import FIELDS, Columns, columns, with_springs
+from rbdyn_ros.rollouts.policies import Policy
+from rbdyn_ros.rollouts.result import Rollout
+from rbdyn_ros.rollouts.sharing import Sharing
+from rbdyn_ros.rollouts.specialised import SpecialisedCode
+
+Array = NDArray[np.float64]
+
+#: Outputs that a step leaves; the others are computed where they are due.
+_LEFT = ("qpos", "qvel", "time", FORCES)
+
+Code: TypeAlias = GenericCode | SpecialisedCode
+
+
+def rollout(
+    m: Model,
+    qpos0: ArrayLike,
+    qvel0: ArrayLike,
+    ctrl: ArrayLike | None = None,
+    *,
+    nstep: int,
+    params: Mapping[str, Any] | None = None,
+    policy: Policy | Callable[..., Any] | None = None,
+    outputs: Sequence[str] = ("qpos", "qvel"),
+    every: int = 1,
+    threads: int | None = None,
+    specialize: bool = True,
+    progress: bool = True,
+) -> Rollout:
+    """Advance nbatch robots of a Model by nstep timesteps; return what they went through.
+
+    nbatch is what the largest of qpos0, qvel0, ctrl, params and the gains of the policy are for;
+    what is given once is for all robots. A robot's result depends neither on the others nor on
+    their number, nor on the threads, to the last bit; one that diverges leaves the others as they
+    are. All begin at time 0. The memory it takes is that of the outputs, of the states and
+    parameters at the start, and of ctrl as it is given.
+
+    Args:
+        m: the Model; its options hold for all robots.
+        qpos0: positions at the start, (nq,) or (nbatch, nq).
+        qvel0: velocities at the start, (nv,) or (nbatch, nv).
+        ctrl: qfrc_applied [N m or N] by step, or the reference of the policy: (n,), (nstep, n),
+            (nbatch, nstep, n) or (nbatch, 1, n). None: no forces.
+        nstep: number of timesteps.
+        params: what robots have of their own, by field: body_mass, body_ipos, body_fullinertia,
+            dof_armature, dof_damping, dof_frictionloss, jnt_stiffness, gravity. An array of the
+            Model's shape or (nbatch, ...), or a mapping by name of a body or joint to what one
+            entry holds, or (nbatch, ...) of it.
+        policy: PDPolicy, PDGravityPolicy, ComputedTorquePolicy, or a function of (t, qpos, qvel,
+            reference) that returns forces (nv,). It is called a few times, with arrays of symbols.
+        outputs: of qpos, qvel, time, qfrc_applied (of the last step), and of what follows from
+            the new state: xpos, xmat, xipos, subtree_com, cvel, energy.
+        every: steps from one row of outputs to the next; it divides nstep.
+        threads: how many; None: one for each core.
+        specialize: compile code for this Model, for several robots side by side; it is kept on
+            disk. False: the engine's own, for Models that cannot be specialised; results are
+            equal to rounding, and without a policy those of step to the last bit.
+        progress: show a bar, where a terminal is.
+
+    Raises:
+        ParameterError: for arguments that are not allowed.
+        ModelError: the Model cannot be specialised, or m is none.
+        KeyboardInterrupt: after Ctrl-C, within about a tenth of a second.
+    """
+    m = arguments.demand_plain(m)
+    nstep, every = arguments.steps(nstep, every)
+    threads = arguments.thread_count(threads)
+    shapes = arguments.output_shapes(m, outputs)
+    qpos = arguments.state("qpos0", qpos0, m.nq)
+    qvel = arguments.state("qvel0", qvel0, m.nv)
+    rows = arguments.control(ctrl, nstep, None if policy is not None else m.nv)
+    law = law_of(m, policy, rows.shape[2]) if policy is not None else None
+    own = columns(m, params)
+    given = [*_states(qpos, qvel), *own, *(_gains(m, law) if law else [])]
+    nbatch = arguments.batch_size({"ctrl": len(rows), **_counts(given)})
+    widths = {name: int(np.prod(shape, dtype=int)) for name, shape in shapes.items()}
+    arguments.demand_room(nbatch, nstep // every, sum(widths.values()))
+    given_forces = law is None and rows.shape[2] > 0
+    code = _code(m, own, law, given_forces, outputs, specialize)
+    job = Job(code, nbatch, every, given, REFERENCE if law else FORCES, rows, widths)
+    Sharing(nbatch, nstep, code.width, m.nv).run(job.worker, threads, progress)
+    return job.result(shapes)
+
+
+def _states(qpos: Array, qvel: Array) -> list[Columns]:
+    return [
+        Columns(name, np.arange(values.shape[1]), values)
+        for name, values in (("qpos", qpos), ("qvel", qvel))
+    ]
+
+
+def _gains(m: Model, law: Law) -> list[Columns]:
+    """Return the gains as rows (nbatch or 1, nv)."""
+    found = []
+    for name, values in law.gains.items():
+        if values.ndim > 0 and values.shape[-1] not in (1, m.nv):
+            text = (
+                f"{name} of the policy has the shape {values.shape}; allowed are one number, "
+                f"({m.nv},), (nbatch, {m.nv}) and (nbatch, 1)"
+            )
+            raise ParameterError(Finding("bad-argument", text, "error", name))
+        rows = np.atleast_2d(values)
+        full = np.broadcast_to(rows, (len(rows), m.nv))
+        found.append(Columns(name, np.arange(m.nv), full))
+    return found
+
+
+def _counts(given: Sequence[Columns]) -> dict[str, int]:
+    """Return how many robots arguments are for, by their names."""
+    told = {"qpos": "qpos0", "qvel": "qvel0"} | {name: f"params['{name}']" for name in FIELDS}
+    return {told.get(each.array, each.array): len(each.values) for each in given}
+
+
+def _code(
+    m: Model, own: Sequence[Columns], law: Law | None, given: bool, outputs: Sequence[str],
+    specialize: bool,
+) -> Code:  # fmt: skip
+    """Return what the loop over robots calls: that of an earlier call, where it is the same."""
+    if DISABLED:
+        text = "rollout needs compiled code, and NUMBA_DISABLE_JIT is set"
+        raise ModelError(Finding("not-compiled", text))
+    observed = tuple(name for name in outputs if name not in _LEFT)
+    places = {each.array: tuple(each.places.tolist()) for each in own}
+    key = (specialize, repr(m.opt), m.opt.gravity.tobytes(), given, observed, *places.items())
+    known: dict[Any, Code] = vars(m).setdefault("rollout_code", {})
+    key += (law.key,) if law else ()
+    if key not in known:
+        made = _made(with_springs(m, own), places, law, given, observed, specialize)
+        if law is not None and law.key is None:  # what a function of the user does may change
+            return made
+        known[key] = made
+    return known[key]
+
+
+def _made(
+    m: Model, own: Mapping[str, Sequence[int]], law: Law | None, given: bool,
+    outputs: Sequence[str], specialize: bool,
+) -> Code:  # fmt: skip
+    if not specialize:
+        return GenericCode(m, own, law, outputs)
+    if law is not None and law.key is None:
+        law.program()  # refuses what cannot be traced, and says why
+    try:
+        return SpecialisedCode(m, own, law, given, outputs)
+    except ModelError as error:
+        if error.code != "not-traceable":
+            raise
+        text = f"{error}; with specialize=False the engine's own code runs"
+        raise ModelError(Finding("not-traceable", text, "error", m.name)) from None

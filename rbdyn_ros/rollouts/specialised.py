@@ -1,0 +1,93 @@
+"""Code of a step that is traced from the engine's kernels for one Model: W robots side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.engine import forward
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts.generic import OBSERVED
+from rbdyn_ros.rollouts.law import FORCES, STATE, Law
+from rbdyn_ros.specialize.lanes import compile_lanes
+from rbdyn_ros.specialize.plain import plain
+from rbdyn_ros.specialize.program import Program, hoist, program
+from rbdyn_ros.specialize.trace import Tracing
+
+Array = NDArray[np.float64]
+
+
+class SpecialisedCode:
+    """What the loop over robots calls, compiled for one Model.
+
+    Args:
+        m: the Model.
+        own: by field of the Model, or "gravity", the flat places of which robots have their own.
+        law: says what acts at every step; None: what is given, or nothing.
+        given: forces are given at every step.
+        outputs: fields of a Data.
+        width: robots side by side; None: as many as suit the processor.
+
+    Attributes: as those of GenericCode.
+
+    Raises:
+        ModelError: the Model cannot be traced.
+    """
+
+    def __init__(
+        self,
+        m: Model,
+        own: Mapping[str, Collection[int]],
+        law: Law | None,
+        given: bool,
+        outputs: Collection[str],
+        width: int | None = None,
+    ) -> None:
+        still = (*own, *(law.gains if law else ()))
+        programs = _programs(Tracing(m, tuple(own.items())), law, given, outputs, still)
+        self._lanes = compile_lanes(programs, width)
+        self.width = self._lanes.width
+        self.slots = self._lanes.slots
+        names = ("begin", "advance", "observe")
+        found = [self._lanes.address(name) if name in programs else 0 for name in names]
+        self.addresses = np.array(found)
+        self.fresh = np.zeros(self._lanes.size)
+
+    def memory(self) -> tuple[int, Array]:
+        """Return a new memory (slots, W), and its address."""
+        count = self._lanes.size * self.width
+        raw = np.zeros(count + 8)
+        first = -raw.ctypes.data % 64 // 8
+        row = raw[first : first + count]
+        return int(row.ctypes.data), row.reshape(-1, self.width)
+
+
+def _programs(
+    t: Tracing, law: Law | None, given: bool, outputs: Collection[str], still: Collection[str]
+) -> dict[str, Program]:
+    """Return the programs: one for a step, and what it needs before and outputs after it."""
+
+    def step() -> Mapping[str, Any]:
+        d = t.data((*STATE, "nbad", *([FORCES] if given else [])))
+        if law is not None:
+            d.qfrc_applied[:] = law.forces(t.graph)
+        forces = d.qfrc_applied.copy()
+        plain(forward.substep)(t.m, d)
+        told = {name: getattr(d, name) for name in (*STATE, "nbad")}
+        return told if given else told | {FORCES: forces}
+
+    def observe() -> Mapping[str, Any]:
+        d = t.data(STATE)
+        for kernel, names in OBSERVED.items():
+            if set(names) & set(outputs):
+                plain(kernel)(t.m, d)
+        return {name: getattr(d, name) for name in outputs}
+
+    once, always = hoist(program(t.graph, t.trace(step)), still)
+    programs = {"begin": once, "advance": always}
+    if outputs:
+        programs["observe"] = program(t.graph, t.trace(observe))
+    return {name: each for name, each in programs.items() if each.outputs}

@@ -1,0 +1,106 @@
+"""A robot's result is its own: whatever runs beside it, and on how many threads, bit for bit."""
+
+import functools
+
+import numpy as np
+import pytest
+from support.robots import needs_robots
+from support.rollouts import light_forces, robot, starts
+
+from rbdyn_ros.rollouts import rollout as module
+from rbdyn_ros.rollouts import sharing
+from rbdyn_ros.rollouts.policies import PDGravityPolicy
+from rbdyn_ros.rollouts.rollout import rollout
+from rbdyn_ros.rollouts.specialised import SpecialisedCode
+
+NBATCH, NSTEP = 21, 10
+BOTH = pytest.mark.parametrize("specialize", [True, False])
+
+
+def rolled(m, rows=slice(None), **more):
+    """Return the outputs of some of NBATCH robots, each with its own of everything."""
+    qpos, qvel = starts(m, NBATCH)
+    mass = m.body_mass * np.random.default_rng(2).uniform(0.8, 1.2, (NBATCH, 1))
+    policy = PDGravityPolicy(np.linspace(5.0, 20.0, NBATCH)[rows, None], 1.0)
+    reference = np.concatenate([qpos[::-1], qvel], axis=1)[:, None]
+    return rollout(
+        m, qpos[rows], qvel[rows], reference[rows], nstep=NSTEP, policy=policy,
+        params={"body_mass": mass[rows]}, **more,
+    )  # fmt: skip
+
+
+def assert_same(found, expected):
+    for name, array in expected.outputs.items():
+        np.testing.assert_array_equal(getattr(found, name), array, name)
+
+
+@needs_robots
+@BOTH
+def test_of_the_number_of_threads(specialize):
+    m = robot("arm")
+    expected = rolled(m, threads=1, specialize=specialize)
+    for threads in (2, 7):
+        assert_same(rolled(m, threads=threads, specialize=specialize), expected)
+
+
+@needs_robots
+@BOTH
+@pytest.mark.parametrize("rows", [slice(0, 1), slice(3, 12), slice(None, None, -1)])
+def test_of_the_batch_it_is_in(specialize, rows):
+    m = robot("arm")
+    expected = rolled(m, specialize=specialize)
+    found = rolled(m, rows, specialize=specialize)
+    for name, array in expected.outputs.items():
+        np.testing.assert_array_equal(getattr(found, name), array[rows], name)
+
+
+@needs_robots
+@BOTH
+def test_of_how_the_work_is_cut(specialize, monkeypatch):
+    m = robot("arm")
+    expected = rolled(m, specialize=specialize)
+    for piece in (1, 4 * 8 * m.nv, 10**9):  # one step; some steps of a block; all at once
+        monkeypatch.setattr(sharing, "PIECE", piece)
+        assert_same(rolled(m, specialize=specialize), expected)
+
+
+@needs_robots
+def test_of_how_many_advance_side_by_side(monkeypatch):
+    m = robot("arm")
+    expected = rolled(m)
+    for width in (1, 2, 4, 8):
+        code = functools.partial(SpecialisedCode, width=width)
+        monkeypatch.setattr(module, "SpecialisedCode", code)
+        assert_same(rolled(m.replaced()), expected)  # another Model: nothing is remembered
+
+
+@needs_robots
+@BOTH
+def test_of_neighbours_that_diverge(specialize):
+    m = robot("arm")
+    qpos, qvel = starts(m, NBATCH)
+    ctrl = light_forces(m, (NBATCH, NSTEP))
+    expected = rollout(m, qpos, qvel, ctrl, nstep=NSTEP, specialize=specialize)
+    lost = np.array([2, 9, 20])
+    wild = qvel.copy()
+    wild[lost] = 1e200  # its square overflows
+    found = rollout(m, qpos, wild, ctrl, nstep=NSTEP, specialize=specialize)
+    well = np.setdiff1d(np.arange(NBATCH), lost)
+    np.testing.assert_array_equal(found.diverged, np.isin(np.arange(NBATCH), lost))
+    assert not np.isfinite(found.qvel[lost, -1]).all()
+    np.testing.assert_array_equal(found.qpos[well], expected.qpos[well])
+    np.testing.assert_array_equal(found.qvel[well], expected.qvel[well])
+    np.testing.assert_array_equal(found.nbad[well], 0)
+
+
+@needs_robots
+def test_a_massless_robot_is_counted_alike_by_both():
+    """Where nothing has inertia, every step counts every dof once."""
+    m = robot("arm").replaced(dof_armature=np.zeros(6))
+    mass = np.concatenate([[m.body_mass], [0.0 * m.body_mass]])
+    inertia = np.stack([m.body_fullinertia, 0.0 * m.body_fullinertia])
+    params = {"body_mass": mass, "body_fullinertia": inertia}
+    for specialize in (True, False):
+        found = rollout(m, m.qpos0, np.zeros(6), nstep=2, params=params, specialize=specialize)
+        assert found.nbad.tolist() == [0, 12]
+        assert found.diverged.tolist() == [False, True]

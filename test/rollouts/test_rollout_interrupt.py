@@ -1,0 +1,62 @@
+"""Ctrl-C during a rollout: KeyboardInterrupt, no thread left, and the next rollout is right."""
+
+import subprocess
+import sys
+
+import pytest
+from support.robots import find, needs_robots
+
+#: Steps enough for minutes; the signal comes from a thread once the loop runs. Whoever does not
+#: mind it runs into the limit below.
+SCRIPT = """
+import os, signal, sys, threading
+import numpy as np
+import rbdyn_ros as rb
+from rbdyn_ros.rollouts import sharing
+from rbdyn_ros.rollouts.rollout import rollout
+
+m = rb.load_urdf(sys.argv[1])
+specialize, nbatch, nstep = sys.argv[2] == "True", int(sys.argv[3]), int(sys.argv[4])
+short = dict(nstep=5, specialize=specialize)
+before = rollout(m, m.qpos0, np.ones(6), **short)
+
+work, begun = sharing.Sharing._work, threading.Event()
+def watched(self, make, done, k):
+    def marked():
+        advance = make()
+        def one(*piece):
+            advance(*piece)
+            begun.set()
+        return one
+    work(self, marked, done, k)
+sharing.Sharing._work = watched
+
+def interrupt():
+    begun.wait()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    rollout(m, np.zeros((nbatch, 6)), np.ones(6), nstep=nstep, every=nstep, specialize=specialize)
+    print("ran to its end")
+except KeyboardInterrupt:
+    left = [t.name for t in threading.enumerate() if t.name.startswith("rollout")]
+    after = rollout(m, m.qpos0, np.ones(6), **short)
+    print("interrupted", left, np.array_equal(before.qpos, after.qpos))
+"""
+
+
+@needs_robots
+@pytest.mark.parametrize("specialize", [True, False])
+@pytest.mark.parametrize(("nbatch", "nstep"), [(1, 10**10), (10**6, 10**4)])
+def test_it_ends_at_once(nbatch, nstep, specialize):
+    """One robot for long, or many for a while."""
+    words = [str(find("ur5_robot.urdf")), str(specialize), str(nbatch), str(nstep)]
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *words],
+        capture_output=True,
+        text=True,
+        timeout=60.0,
+        check=False,
+    )
+    assert done.stdout == "interrupted [] True\n", done.stderr
+    assert done.stderr == ""  # no bar where no terminal is, and no traceback of a thread

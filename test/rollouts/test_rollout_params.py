@@ -1,0 +1,238 @@
+"""Parameters of their own: a robot moves as the Model that was built with them."""
+
+import numpy as np
+import pytest
+from support.robots import needs_robots
+from support.rollouts import light_forces, looped, robot, starts
+
+import rbdyn_ros as rb
+from rbdyn_ros.payload import with_payload
+from rbdyn_ros.rollouts.params import FIELDS, columns
+from rbdyn_ros.rollouts.payloads import payload_params
+from rbdyn_ros.rollouts.rollout import rollout
+
+NBATCH, NSTEP = 5, 8
+BOTH = pytest.mark.parametrize("specialize", [True, False])
+OUTPUTS = ("qpos", "qvel", "xipos", "subtree_com", "energy")
+
+#: Of the largest entry, for specialised and generic code: the sum of masses of a subtree may be
+#: rounded in another order than where a payload was added to it.
+TOLERANCE = 1e-11
+
+
+def assert_alike(found, expected):
+    for name in OUTPUTS:
+        within = TOLERANCE * max(1.0, np.abs(expected[name]).max())
+        np.testing.assert_allclose(
+            getattr(found, name), expected[name], rtol=0.0, atol=within, err_msg=name
+        )
+
+
+def compared(m, models, params, specialize):
+    """Compare robots with parameters with a loop over Models; return the rollout."""
+    qpos, qvel = starts(m, NBATCH)
+    ctrl = light_forces(m, (NBATCH, NSTEP))
+    expected = looped(models, qpos, qvel, NSTEP, lambda k, n, _: ctrl[k, n])
+    found = rollout(
+        m, qpos, qvel, ctrl, nstep=NSTEP, params=params, outputs=OUTPUTS, specialize=specialize
+    )
+    assert_alike(found, expected)
+    nominal = rollout(m, qpos, qvel, ctrl, nstep=NSTEP, specialize=specialize)
+    assert np.abs(nominal.qvel - found.qvel).max() > 1e-6  # they matter
+    return found
+
+
+@needs_robots
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "frame"),
+    [("arm", "tool0"), ("arm", "upper_arm_link"), ("floating base", "base_link")],
+)
+def test_payloads_are_those_of_with_payload(name, frame, specialize):
+    m, rng = robot(name), np.random.default_rng(3)
+    mass = rng.uniform(0.1, 3.0, NBATCH)
+    mass[1] = 0.0
+    com = rng.uniform(-0.1, 0.1, (NBATCH, 3))
+    inertia = mass[:, None] * np.array([0.002, 0.0021, 0.0022, 1e-4, -2e-4, 1e-4])
+    loads = zip(mass, com, inertia, strict=True)
+    models = [with_payload(m, frame, float(a), b, tuple(c.tolist())) for a, b, c in loads]
+    params = payload_params(m, frame, mass, com, inertia)
+    body = m.frame_bodyid[m.frame_id(frame)]
+    for field, given in params.items():
+        (values,) = given.values()
+        rows = [getattr(loaded, field)[body] for loaded in models]
+        np.testing.assert_allclose(values, rows, rtol=1e-13, atol=1e-15, err_msg=field)
+    compared(m, models, params, specialize)
+
+
+@needs_robots
+def test_a_payload_of_all_may_differ_in_one_thing():
+    m = robot("arm")
+    params = payload_params(m, "tool0", np.array([0.5, 1.0]), (0.0, 0.0, 0.1))
+    assert {field: next(iter(given.values())).shape for field, given in params.items()} == {
+        "body_mass": (2,), "body_ipos": (2, 3), "body_fullinertia": (2, 6),
+    }  # fmt: skip
+
+
+@needs_robots
+@BOTH
+@pytest.mark.parametrize("name", ["arm", "coupled fingers"])
+@pytest.mark.parametrize(
+    "field", ["dof_damping", "dof_armature", "dof_frictionloss", "jnt_stiffness"]
+)
+def test_joints_are_those_of_replaced(field, name, specialize):
+    m, rng = robot(name), np.random.default_rng(4)
+    own = getattr(m, field)
+    values = own + rng.uniform(0.0, 0.5, (NBATCH, *own.shape))
+    if field == "jnt_stiffness":
+        values[:, m.jnt_dofadr_all >= m.nv] = 0.0
+        values[0] = 0.0  # no spring at all
+    models = [m.replaced(**{field: row}) for row in values]
+    compared(m, models, {field: values}, specialize)
+
+
+@needs_robots
+@BOTH
+def test_gravity_may_be_of_each_robot(specialize):
+    m = robot("floating base")
+    values = np.random.default_rng(5).uniform(-10.0, 10.0, (NBATCH, 3))
+    models = [m.replaced() for _ in values]
+    for model, gravity in zip(models, values, strict=True):
+        model.opt.gravity = gravity
+    compared(m, models, {"gravity": values}, specialize)
+
+
+@needs_robots
+@BOTH
+def test_a_part_by_name_is_its_entry_of_the_array(specialize):
+    m, rng = robot("floating base"), np.random.default_rng(6)
+    qpos, qvel = starts(m, NBATCH)
+    mass, damping = rng.uniform(0.1, 1.0, NBATCH), rng.uniform(0.0, 0.5, (NBATCH, 6))
+    body, joint = m.body_names[3], m.jnt_names[0]
+    assert m.jnt_dofnum[0] == 6
+    whole = {
+        "body_mass": np.tile(m.body_mass, (NBATCH, 1)),
+        "dof_damping": np.tile(m.dof_damping, (NBATCH, 1)),
+    }
+    whole["body_mass"][:, 3], whole["dof_damping"][:, :6] = mass, damping
+    parts = {"body_mass": {body: mass}, "dof_damping": {joint: damping}}
+    ends = [
+        rollout(m, qpos, qvel, nstep=NSTEP, params=params, specialize=specialize).qvel
+        for params in (whole, parts)
+    ]
+    np.testing.assert_allclose(*ends, rtol=0.0, atol=1e-11 * np.abs(ends[0]).max())
+
+
+@needs_robots
+@BOTH
+def test_what_the_model_has_changes_nothing(specialize):
+    """Not a bit in generic code, where the same kernels read the same numbers elsewhere."""
+    m = robot("arm")
+    qpos, qvel = starts(m, 3)
+    params = {
+        name: m.opt.gravity if name == "gravity" else getattr(m, name)
+        for name in FIELDS
+        if name != "jnt_stiffness"
+    }
+    plain = rollout(m, qpos, qvel, nstep=NSTEP, specialize=specialize)
+    found = rollout(m, qpos, qvel, nstep=NSTEP, params=params, specialize=specialize)
+    within = 1e-11 if specialize else 0.0
+    np.testing.assert_allclose(found.qvel, plain.qvel, rtol=0.0, atol=within)
+    assert m.body_mass.flags.writeable is False
+
+
+@needs_robots
+def test_parameters_of_one_call_are_forgotten_by_the_next():
+    m = robot("arm")
+    qpos, qvel = starts(m, 3)
+    for specialize in (True, False):
+        ends = []
+        for share in (1.0, 1.5, 1.0):
+            params = {"body_mass": share * m.body_mass}
+            found = rollout(m, qpos, qvel, nstep=2, params=params, specialize=specialize)
+            ends.append(found.qvel)
+        np.testing.assert_array_equal(ends[0], ends[2])
+        assert np.abs(ends[0] - ends[1]).max() > 1e-9
+
+
+PAYLOADS = {
+    "negative": (
+        ([1.0, -2.0], (0, 0, 0)),
+        "the mass of the payload of robot 1 is -2 kg; allowed are 0 or more",
+    ),
+    "massless": (
+        (0.0, (0, 0, 0), (1, 1, 1, 0, 0, 0)),
+        "the payload of robot 0 has no mass, so it cannot have an inertia; allowed are zeros",
+    ),
+    "flat": (
+        ([1.0, 1.0], (0, 0, 0), [(1, 1, 1, 0, 0, 0), (1, 1, 3, 0, 0, 0)]),
+        (
+            "the inertia of the payload of robot 1 is of the principal moments 1, 1, 3 kg m^2; "
+            "allowed are none below 0, and none above the sum of the other two"
+        ),
+    ),
+    "numbers": (
+        ([1.0, 2.0], np.zeros((3, 3))),
+        "the mass of the payload is of 2 robots, another of 3; allowed is one number of robots",
+    ),
+    "shape": (
+        (1.0, (0, 0)),
+        "the com of the payload has the shape (2,); allowed are (3,) or (nbatch, 3)",
+    ),
+    "nan": ((np.nan, (0, 0, 0)), "the mass of the payload is nan; allowed are finite numbers"),
+}
+
+
+@needs_robots
+@pytest.mark.parametrize("case", PAYLOADS)
+def test_payloads_that_no_body_is_are_refused(case):
+    given, sentence = PAYLOADS[case]
+    with pytest.raises(rb.ParameterError) as error:
+        payload_params(robot("arm"), "tool0", *given)
+    assert str(error.value) == sentence
+
+
+@needs_robots
+def test_payloads_need_a_link_that_moves():
+    m = robot("arm")
+    with pytest.raises(rb.ModelError, match="tool0"):
+        payload_params(m, "tol0", 1.0, (0, 0, 0))
+    with pytest.raises(rb.ParameterError, match="fixed to the world"):
+        payload_params(m, "base_link", 1.0, (0, 0, 0))
+
+
+def _following_in_the_middle():
+    """Three sliders, the second of which follows the first."""
+    system = rb.SystemBuilder("sliders", base="world")
+    for k, name in enumerate("abc"):
+        axis = tuple(float(n == k) for n in range(3))
+        system.body(name, rb.Inertial(1.0, rb.Pose(), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)))
+        system.joint(f"to_{name}", "prismatic", "world", name, axis=axis)
+    return rb.build(system.couple("to_b", "to_a", -1.0))
+
+
+def test_springs_are_of_joints_that_move_by_forces():
+    m = _following_in_the_middle()
+    (found,) = columns(m, {"jnt_stiffness": [[1.0, 0.0, 2.0], [3.0, 0.0, 4.0]]})
+    assert found.places.tolist() == [0, 2]
+    assert found.values.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert found.names == ("to_a", "to_c")
+    for given in ([1.0, 1.0, 1.0], {"to_b": 1.0}):
+        with pytest.raises(rb.ParameterError) as error:
+            columns(m, {"jnt_stiffness": given})
+        assert str(error.value) == (
+            "params['jnt_stiffness']: joint 'to_b' moves by no force, so it can have no spring"
+        )
+
+
+@BOTH
+def test_what_has_no_effect_on_a_robot_is_left_out(specialize):
+    """A cart on a rail along x falls by the first component of gravity, the others do nothing."""
+    system = rb.SystemBuilder("cart", base="world")
+    system.body("cart", rb.Inertial(1.0, rb.Pose(), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)))
+    m = rb.build(system.joint("rail", "prismatic", "world", "cart", axis=(1.0, 0.0, 0.0)))
+    gravity = np.array([[1.0, 500.0, 700.0], [-2.0, 0.0, 0.0]])
+    params = {"gravity": gravity, "body_mass": {"cart": [1.0, 3.0]}}
+    found = rollout(m, [0.0], [0.0], nstep=10, params=params, specialize=specialize)
+    expected = 10 * m.opt.timestep * gravity[:, 0]
+    np.testing.assert_allclose(found.qvel[:, -1, 0], expected, rtol=1e-14)

@@ -1,0 +1,208 @@
+"""Laws in a rollout: what a loop of rb.step does with the laws of control, or by hand."""
+
+import numpy as np
+import pytest
+from support.robots import needs_robots
+from support.rollouts import looped, robot, starts
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.laws import ComputedTorque, PDGravity
+from rbdyn_ros.control.target import Target
+from rbdyn_ros.rollouts.policies import ComputedTorquePolicy, PDGravityPolicy, PDPolicy
+from rbdyn_ros.rollouts.rollout import rollout
+
+NBATCH, NSTEP = 4, 10
+BOTH = pytest.mark.parametrize("specialize", [True, False])
+
+#: Of the largest entry: feedback multiplies the rounding of a state by its gains.
+TOLERANCE = 1e-11
+
+
+def close(found, expected, names=("qpos", "qvel", "qfrc_applied")):
+    for name in names:
+        within = TOLERANCE * max(1.0, np.abs(expected[name]).max())
+        np.testing.assert_allclose(
+            getattr(found, name), expected[name], rtol=0.0, atol=within, err_msg=name
+        )
+
+
+def wanted(m, seed=3):
+    """Return references (NBATCH, NSTEP, nq + 2 nv)."""
+    rng = np.random.default_rng(seed)
+    qpos = np.array([[rb.random_qpos(m, rng) for _ in range(NSTEP)] for _ in range(NBATCH)])
+    return np.concatenate([qpos, rng.normal(size=(NBATCH, NSTEP, 2 * m.nv))], axis=2)
+
+
+def rolled(m, policy, reference, specialize, **more):
+    qpos, qvel = starts(m, NBATCH)
+    return rollout(m, qpos, qvel, reference, nstep=NSTEP, policy=policy, specialize=specialize,
+                   outputs=("qpos", "qvel", "qfrc_applied"), **more)  # fmt: skip
+
+
+@needs_robots
+@BOTH
+@pytest.mark.parametrize(
+    ("policy", "law", "gains"),
+    [
+        (PDGravityPolicy, PDGravity, (40.0, np.arange(1.0, 7.0))),
+        (ComputedTorquePolicy, ComputedTorque, (np.arange(50.0, 110.0, 10.0), 18.0)),
+    ],
+)
+def test_they_are_the_laws_of_control(policy, law, gains, specialize):
+    m = robot("arm")
+    reference = wanted(m)[:, :, : 3 * m.nv if law is ComputedTorque else 2 * m.nv]
+    arm = Arm(m, gravity=m.opt.gravity)
+    control, target = law(arm, *gains), Target(m.nv)
+
+    def forces(k, n, d):
+        target.rows[:] = 0.0
+        row = reference[k, n].reshape(-1, m.nv)
+        target.rows[: len(row)] = row
+        return control(d.qpos.copy(), d.qvel.copy(), target)
+
+    qpos, qvel = starts(m, NBATCH)
+    expected = looped([m] * NBATCH, qpos, qvel, NSTEP, forces)
+    close(rolled(m, policy(*gains), reference, specialize), expected)
+
+
+@needs_robots
+@BOTH
+def test_a_spring_and_damper_in_every_actuated_joint_of_a_floating_robot(specialize):
+    m = robot("floating base")
+    reference = wanted(m)[:, :, : m.nq + m.nv]
+    stiffness = np.random.default_rng(7).uniform(0.0, 3.0, (NBATCH, m.nv))
+
+    def forces(k, n, d):
+        e = np.zeros(m.nv)
+        rb.differentiate_pos(m, e, 1.0, d.qpos.copy(), reference[k, n, : m.nq].copy())
+        pd = stiffness[k] * e + 0.1 * (reference[k, n, m.nq :] - d.qvel)
+        return np.where(np.arange(m.nv) < 6, 0.0, pd)
+
+    qpos, qvel = starts(m, NBATCH)
+    expected = looped([m] * NBATCH, qpos, qvel, NSTEP, forces)
+    close(rolled(m, PDPolicy(stiffness, 0.1), reference, specialize), expected)
+
+
+@needs_robots
+@BOTH
+def test_what_is_left_out_of_a_reference_is_zero(specialize):
+    m = robot("arm")
+    reference = wanted(m)
+    reference[:, :, 6:] = 0.0
+    policy = ComputedTorquePolicy(30.0, 9.0)
+    full = rolled(m, policy, reference, specialize)
+    for width in (6, 12):
+        found = rolled(m, policy, reference[:, :, :width], specialize)
+        close(found, full.outputs)
+
+
+@needs_robots
+@BOTH
+def test_forces_end_at_the_limits(specialize):
+    m = robot("arm")
+    free = rolled(m, PDPolicy(5000.0, 1.0), wanted(m)[:, :, :6], specialize).qfrc_applied
+    held = rolled(m, PDPolicy(5000.0, 1.0, limit=True), wanted(m)[:, :, :6], specialize)
+    assert (np.abs(free[:, 0]) > m.jnt_effort).any()
+    expected = np.clip(free[:, 0], -m.jnt_effort, m.jnt_effort)
+    np.testing.assert_allclose(held.qfrc_applied[:, 0], expected, rtol=1e-12)
+    assert (np.abs(held.qfrc_applied) <= m.jnt_effort).all()
+
+
+@needs_robots
+@BOTH
+def test_a_law_knows_the_model_and_not_the_parameters(specialize):
+    m = robot("arm")
+    reference = wanted(m)[:, :, :6]
+    rng = np.random.default_rng(8)
+    mass = m.body_mass * rng.uniform(1.0, 2.0, (NBATCH, 1))
+    policy = PDGravityPolicy(20.0, 2.0)
+    found = rolled(m, policy, reference, specialize, params={"body_mass": mass})
+    plain = rolled(m, policy, reference, specialize)
+    first = slice(None), 0
+    np.testing.assert_array_equal(found.qfrc_applied[first], plain.qfrc_applied[first])
+    assert np.abs(found.qvel - plain.qvel).max() > 1e-4
+
+
+@needs_robots
+@BOTH
+def test_friction_is_not_compensated(specialize):
+    """As in control, where it is told apart."""
+    m = robot("arm")
+    rough = m.replaced(dof_frictionloss=np.full(6, 3.0), dof_damping=np.full(6, 2.0))
+    forces = [
+        rolled(each, ComputedTorquePolicy(30.0, 9.0), wanted(m)[:, :, :6], specialize).qfrc_applied
+        for each in (m, rough)
+    ]
+    np.testing.assert_array_equal(forces[0][:, 0], forces[1][:, 0])
+
+
+@needs_robots
+@BOTH
+def test_a_function_of_the_user(specialize):
+    m = robot("coupled fingers")
+    reference = np.random.default_rng(9).normal(size=(NBATCH, NSTEP, 3))
+
+    def law(t, qpos, qvel, reference):
+        forces = np.tanh(3.0 * (reference[0] - qpos)) - 0.3 * np.abs(qvel) * qvel
+        forces[2] = forces[2] + reference[2] * np.sin(20.0 * t)
+        return forces
+
+    def forces(k, n, d):
+        return law(d.time, d.qpos, d.qvel, reference[k, n])
+
+    qpos, qvel = starts(m, NBATCH)
+    expected = looped([m] * NBATCH, qpos, qvel, NSTEP, forces)
+    close(rolled(m, law, reference, specialize), expected)
+
+
+@needs_robots
+@BOTH
+def test_a_function_that_branches_and_looks_at_little(specialize):
+    m = robot("arm")
+
+    def law(t, qpos, qvel, reference):
+        forces = np.zeros(6, object)
+        forces[1] = 5.0 if qpos[0] > reference[1] else -7.0 * qvel[0]
+        return forces
+
+    _, qvel = starts(m, NBATCH)
+    rows = np.zeros((NBATCH, 1, 40))
+    rows[:, 0, 1] = np.where([True, False, True, False], 10.0, -10.0)
+    found = rolled(m, law, rows, specialize)
+    np.testing.assert_array_equal(found.qfrc_applied[1::2, :, 1], 5.0)
+    np.testing.assert_allclose(found.qfrc_applied[::2, 0, 1], -7.0 * qvel[::2, 0], rtol=1e-15)
+
+
+@needs_robots
+@BOTH
+def test_a_function_is_asked_anew_at_every_call(specialize):
+    """What it closes over may have changed."""
+    m, gain = robot("arm"), [1.0]
+
+    def law(_, qpos, qvel, reference):
+        return gain[0] * qvel
+
+    first = rolled(m, law, np.zeros(1), specialize)
+    gain[0] = 2.0
+    second = rolled(m, law, np.zeros(1), specialize)
+    np.testing.assert_allclose(
+        second.qfrc_applied[:, 0], 2.0 * first.qfrc_applied[:, 0], rtol=1e-15
+    )
+
+
+@needs_robots
+def test_a_law_holds_a_robot_that_touches():
+    """Such a robot runs on the generic engine; its law, which knows no contact, is traced."""
+    system = (
+        rb.SystemBuilder("slider", base="world")
+        .body("cart", rb.Inertial(2.0, rb.Pose(), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)))
+        .joint("rail", "prismatic", "world", "cart", axis=(0.0, 0.0, 1.0))
+        .geometry("skin", "cart", rb.Sphere(0.1))
+        .obstacle("floor", rb.Plane())
+    )
+    m = rb.build(system.description())
+    policy = PDGravityPolicy(400.0, 60.0)
+    found = rollout(m, [0.5], [0.0], [0.3], nstep=3000, every=3000, policy=policy,
+                    specialize=False)  # fmt: skip
+    assert found.qpos[0, 0, 0] == pytest.approx(0.3, abs=1e-3)

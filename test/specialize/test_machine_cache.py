@@ -1,0 +1,287 @@
+"""Machine code on disk: found again, never wrong, and nothing lost where there is no disk."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import specialised_models
+
+import rbdyn_ros as rb
+from rbdyn_ros.specialize import machine
+from rbdyn_ros.specialize.lanes import compile_lanes
+from rbdyn_ros.specialize.program import program
+from rbdyn_ros.specialize.symbols import Graph
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+class Compiler:
+    """Counts what is compiled."""
+
+    def __init__(self, compiled):
+        self.compiled, self.count = compiled, 0
+
+    def __call__(self, text):
+        self.count += 1
+        return self.compiled(text)
+
+
+@pytest.fixture
+def compiler(tmp_path, monkeypatch):
+    """A cache of its own in tmp_path, empty, and a count of what is compiled."""
+    counting = Compiler(machine._compiled)
+    monkeypatch.setattr(machine, "_compiled", counting)
+    monkeypatch.setattr(machine, "_directory", lambda: tmp_path)
+    forget(monkeypatch)
+    return counting
+
+
+def forget(monkeypatch):
+    """What a new process does not know."""
+    monkeypatch.setattr(machine, "_loaded", {})
+
+
+def pendulum(length=0.5):
+    builder = rb.SystemBuilder("pendulum").body("a", specialised_models.BODY)
+    builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0), xyz=(length, 0, 0), damping=0.1)
+    return rb.build(builder)
+
+
+def swing(m, s=None):
+    """Return what a step leaves, by new code."""
+    s = s or m.specialize()
+    d = rb.make_data(m)
+    d.qpos = 0.4
+    s.step(d, 5)
+    return d.buffer.tobytes()
+
+
+def files(folder):
+    return sorted(folder.iterdir())
+
+
+def test_found_in_this_process_and_in_the_next(compiler, tmp_path, monkeypatch):
+    m = pendulum()
+    before = swing(m)
+    assert compiler.count == 1
+    (file,) = files(tmp_path)
+    assert swing(m) == swing(pendulum()) == before
+    assert compiler.count == 1
+    forget(monkeypatch)
+    assert swing(pendulum()) == before
+    assert compiler.count == 1
+    assert files(tmp_path) == [file]
+
+
+def test_without_making_its_text(compiler, tmp_path, monkeypatch):
+    """Found code is not even traced: that takes a tenth of compiling it."""
+    swing(pendulum())
+    forget(monkeypatch)
+    m = pendulum()
+    s = m.specialize(functions=())
+    monkeypatch.setattr(type(s), "program", lambda *_: pytest.fail("traced"))
+    swing(m, s)
+    assert compiler.count == 1
+
+
+def test_other_models_options_and_processors(compiler, tmp_path, monkeypatch):
+    """Whatever decides what the code does makes another file; going back finds the old one."""
+    m = pendulum()
+    s = m.specialize()
+    expected = 1
+    for change in (
+        lambda: setattr(m.opt, "timestep", 0.002),
+        lambda: setattr(m.opt, "integrator", "rk4"),
+        lambda: setattr(m.opt, "passive", False),
+    ):
+        change()
+        swing(m, s)
+        expected += 1
+        assert compiler.count == len(files(tmp_path)) == expected
+    m.opt.timestep, m.opt.integrator, m.opt.passive = 0.001, "implicit_damping", True
+    m.opt.gravity = (0.0, 1.0, 2.0)
+    swing(m, s)
+    assert compiler.count == expected
+    pendulum(0.6).specialize()
+    m.replaced(dof_damping=np.array([0.2])).specialize()
+    m.specialize(symbolic=("timestep",))
+    m.specialize(symbolic=("dof_damping",))
+    m.specialize(functions=("inverse",))
+    expected += 5
+    assert compiler.count == len(files(tmp_path)) == expected
+    own = machine._processor()
+    monkeypatch.setattr(machine, "_processor", lambda: (*own[:-1], own[-1] + ",+none"))
+    m.specialize()
+    assert compiler.count == len(files(tmp_path)) == expected + 1
+
+
+def test_frames_have_code_of_their_own(compiler):
+    m = pendulum()
+    d = rb.make_data(m)
+    d.qpos = 0.4
+    s = m.specialize(functions=())
+    poses = [s.frame_pose(d, frame)[0] for frame in range(m.nframe)]
+    for frame, position in enumerate(poses):
+        assert position == pytest.approx(rb.frame_pose(m, d, frame)[0], abs=1e-15)
+    assert compiler.count == m.nframe == 2
+
+
+def test_functions_of_a_user_are_part_of_the_key(compiler, tmp_path):
+    """A joint registered again under its name is another joint, though the Model's hash is not."""
+    known = specialised_models.register()
+    try:
+
+        def lever(factor):
+            def crank(q, qd, p, E, r, S, S_dot):
+                r[0] = factor * q[0]
+                S[3, 0] = factor
+
+            return crank
+
+        results = []
+        for factor in (1.0, 2.0):
+            rb.register_joint("cached_slide", coordinates=("m",))(lever(factor))
+            builder = rb.SystemBuilder("own").body("a", specialised_models.BODY)
+            m = rb.build(builder.joint("j", "cached_slide", "base", "a"))
+            d = rb.make_data(m)
+            d.qpos = 0.3
+            s = m.specialize(functions=("kinematics",))
+            s.kinematics(d)
+            results.append(d.xpos[1, 0])
+        assert results == pytest.approx([0.3, 0.6])
+        assert compiler.count == len(files(tmp_path)) == 2
+    finally:
+        specialised_models.forget(known)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: b"",
+        lambda content: content[:20],
+        lambda content: content[:32],
+        lambda content: content[:-1],
+        lambda content: content + b"\0",
+        lambda content: content[:-40] + bytes([content[-40] ^ 1]) + content[-39:],
+        lambda content: bytes([content[0] ^ 128]) + content[1:],
+        lambda content: b"\xff" * len(content),
+    ],
+    ids=["empty", "short", "hash", "cut", "longer", "bit", "hash-bit", "other"],
+)
+def test_a_damaged_file_is_made_anew(compiler, tmp_path, monkeypatch, damage):
+    m = pendulum()
+    before = swing(m)
+    (file,) = files(tmp_path)
+    whole = file.read_bytes()
+    file.write_bytes(damage(whole))
+    forget(monkeypatch)
+    assert swing(pendulum()) == before
+    assert compiler.count == 2
+    assert files(tmp_path) == [file]
+    assert file.read_bytes() == whole
+
+
+def test_a_folder_in_its_place(compiler, tmp_path, monkeypatch):
+    before = swing(pendulum())
+    (file,) = files(tmp_path)
+    file.unlink()
+    file.mkdir()
+    forget(monkeypatch)
+    assert swing(pendulum()) == before
+    assert compiler.count == 2
+
+
+@pytest.mark.parametrize("where", ["missing", "none", "file"])
+def test_without_a_folder(compiler, tmp_path, monkeypatch, where):
+    """It is compiled for this process alone."""
+    folder = {"missing": tmp_path / "no" / "folder", "none": None, "file": tmp_path / "file"}[
+        where
+    ]
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(machine, "_directory", lambda: folder)
+    before = swing(pendulum())
+    assert swing(pendulum()) == before
+    assert compiler.count == 1
+    forget(monkeypatch)
+    assert swing(pendulum()) == before
+    assert compiler.count == 2
+
+
+def test_a_disk_that_is_full(compiler, tmp_path, monkeypatch):
+    """Nothing whole is left that is not, and the code works."""
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        before = swing(pendulum())
+    forget(monkeypatch)
+    assert swing(pendulum()) == before
+    assert compiler.count == 2
+    assert sum(file.suffix == ".o" for file in files(tmp_path)) == 1
+
+
+def test_only_this_user_can_enter():
+    """It lies in the folder of the engine's code, which is closed to all others."""
+    own = machine._directory()
+    if own is None:
+        pytest.skip("there is no folder for machine code here")
+    folder = own.parent
+    assert stat.S_IMODE(folder.stat().st_mode) & 0o077 == 0
+    assert folder.stat().st_uid == os.getuid()
+
+
+def test_lanes_of_other_programs_and_widths(compiler, tmp_path):
+    """Same operations under another name, of another width, with another constant or order."""
+
+    def lanes(name="f", factor=2.0, width=2, out="y"):
+        graph = Graph()
+        x = graph.enter(("input", "x", 0))
+        return compile_lanes({name: program(graph, {out: np.array([x * factor])})}, width)
+
+    lanes()
+    assert lanes().code is lanes().code
+    assert compiler.count == 1
+    others = [lanes(name="g"), lanes(factor=3.0), lanes(width=4), lanes(out="z")]
+    assert compiler.count == 5 == len(files(tmp_path))
+    assert len({other.address(next(iter(other.code.addresses))) for other in others}) == 4
+    assert lanes(factor=2.0 + 4.5e-16).code is not lanes().code
+    assert lanes(factor=-0.0) is not None
+
+
+SCRIPT = """
+import sys
+sys.path[:0] = [{repository!r}, {tests!r}]
+from pathlib import Path
+import rbdyn_ros as rb
+from rbdyn_ros.specialize import machine
+from support import specialised_models
+machine._directory = lambda: Path({folder!r})
+compiled, count = machine._compiled, []
+machine._compiled = lambda text: count.append(1) or compiled(text)
+m = specialised_models.springs()
+d = rb.make_data(m)
+d.qpos[1] = 0.4
+m.specialize().step(d, 5)
+print(len(count), d.qpos.tobytes().hex())
+"""
+
+
+def test_another_process(tmp_path):
+    """The second process finds what the first has compiled, and has the same result."""
+    tests = str(REPOSITORY / "test")
+    text = SCRIPT.format(repository=str(REPOSITORY), tests=tests, folder=str(tmp_path))
+    said = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout.split())
+    assert [count for count, _ in said] == ["1", "0"]
+    assert said[0][1] == said[1][1]

@@ -1,0 +1,124 @@
+"""Compiled kernels as plain Python: all of them, and the compiled ones stay as they are."""
+
+from types import FunctionType
+
+import numba
+import numpy as np
+import pytest
+from numba.core.dispatcher import Dispatcher
+from support import specialised, specialised_models
+
+import rbdyn_ros as rb
+from rbdyn_ros.engine import forward, jit
+from rbdyn_ros.engine.forward import substep
+from rbdyn_ros.specialize.functions import FUNCTIONS
+from rbdyn_ros.specialize.plain import plain
+
+pytestmark = pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled here")
+
+
+@numba.njit
+def even(n, out):
+    out[0] += 1.0
+    if n > 0:
+        odd(n - 1, out)
+
+
+@numba.njit
+def odd(n, out):
+    out[1] += 1.0
+    if n > 0:
+        even(n - 1, out)
+
+
+def used_by(function):
+    """Yield the values of all names that a function and those inside it use."""
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        codes += [inner for inner in code.co_consts if hasattr(inner, "co_names")]
+        for name in code.co_names:
+            if name in function.__globals__:
+                yield name, function.__globals__[name]
+    for cell in function.__closure__ or ():
+        yield "a closure", cell.cell_contents
+
+
+def reached(function):
+    """Return all Python functions of the project that can be reached; none may be compiled."""
+    seen, left = {}, [(function.__name__, function)]
+    while left:
+        path, value = left.pop()
+        assert not isinstance(value, Dispatcher), f"{path} is compiled"
+        if not isinstance(value, FunctionType) or id(value) in seen:
+            continue
+        if (value.__module__ or "").split(".")[0] in ("rbdyn_ros", __name__):
+            seen[id(value)] = value
+            left += [(f"{path} > {name}", used) for name, used in used_by(value)]
+    return list(seen.values())
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_compiled_function_can_be_reached(name):
+    functions = reached(plain(FUNCTIONS[name].kernel))
+    assert len(functions) >= 3
+    assert not any(isinstance(function, Dispatcher) for function in functions)
+
+
+def test_the_compiled_ones_stay():
+    """What they are, what they call, and what they have been compiled for."""
+    before = dict(vars(forward))
+    function = substep.py_func
+    assert isinstance(substep, Dispatcher)
+    made = plain(substep)
+    assert made is plain(substep) is plain(function) is plain(made)
+    assert made is not function
+    assert made.__globals__ is not function.__globals__
+    assert isinstance(function.__globals__["smooth_stages"], Dispatcher)
+    assert not isinstance(made.__globals__["smooth_stages"], Dispatcher)
+    assert made.__globals__["smooth_stages"] is plain(function.__globals__["smooth_stages"])
+    assert dict(vars(forward)) == before
+
+
+def test_functions_that_call_each_other():
+    made = plain(even)
+    assert made.__globals__["odd"].__globals__["even"] is made
+    ours, theirs = np.zeros(2), np.zeros(2)
+    made(7, ours)
+    even(7, theirs)
+    assert ours.tolist() == theirs.tolist() == [4.0, 4.0]
+
+
+def test_what_is_no_kernel_stays():
+    assert plain(np.sin) is np.sin
+    assert plain(len) is len
+    assert plain(abs) is abs
+
+
+def test_defaults_and_closures():
+    factor = 3.0
+
+    @numba.njit
+    def inner(x):
+        return factor * x
+
+    def outer(x, y=2.0, *, z=1.0):
+        return inner(x) + y + z
+
+    made = plain(outer)
+    assert made(1.0) == outer(1.0) == 6.0
+    assert made(1.0, 5.0, z=4.0) == 12.0
+    assert not any(isinstance(cell.cell_contents, Dispatcher) for cell in made.__closure__)
+    assert isinstance(outer.__closure__[0].cell_contents, Dispatcher)
+
+
+def test_plain_kernels_compute_what_compiled_ones_do():
+    """On a Data of numbers: the plain step of a plain tree."""
+    builder = rb.SystemBuilder("pendulum").body("a", specialised_models.BODY)
+    m = rb.build(builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0), damping=0.3))
+    d = specialised.random_data(m, 1, seed=41)[0]
+    ours, theirs = d.copy(), d.copy()
+    plain(substep)(m, ours)
+    substep(m, theirs)
+    assert ours.qvel == pytest.approx(theirs.qvel, rel=1e-13)
+    assert ours.qpos == pytest.approx(theirs.qpos, rel=1e-13)

@@ -1,0 +1,196 @@
+"""Machine code of one robot, on its own Data, against the engine.
+
+What operations there are is tested without compiling (test_traced_robots.py); here it is that the
+processor does them: on Models that between them have every operation, and all ways in.
+"""
+
+import numpy as np
+import pytest
+from support import robots, specialised, specialised_models
+from support.compare import Comparison
+
+import rbdyn_ros as rb
+from rbdyn_ros.specialize.functions import FUNCTIONS
+
+#: Integrators by Model; all functions where None stands as well.
+STEPS = {
+    "library": ("implicit_damping",),
+    "balls": ("euler",),
+    "springs": ("rk4",),
+    "coordinates": ("implicit_damping",),
+    "yaw_pitch_roll": ("rk4",),
+    "user_defined": ("implicit_damping",),
+    "driven": ("rk4", "euler"),
+    "coupled": ("rk4",),
+    "geared": ("implicit_damping",),
+    "quadruped": ("implicit_damping",),
+    "panda.urdf": ("implicit_damping", "rk4"),
+}
+ALL_FUNCTIONS = ("library", "coupled", "driven")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _registered():
+    known = specialised_models.register()
+    yield
+    specialised_models.forget(known)
+
+
+def model(name):
+    if name.endswith(".urdf"):
+        return rb.load_urdf(robots.find(name), strict=False)
+    return specialised_models.model(name)
+
+
+def called(s, d, name):
+    """Return by name what a function leaves, flat."""
+    m, function = s.model, FUNCTIONS[name]
+    if function.shape is None:
+        getattr(s, name)(d)
+        return specialised.left_in(d, name)
+    frame = m.nframe - 1
+    if name == "frame_pose":
+        position, rotation = s.frame_pose(d, frame)
+        return {"out": np.concatenate([rotation.reshape(-1), position])}
+    more = (frame, "local") if name == "frame_jacobian" else ()
+    return {"out": getattr(s, name)(d, *more).reshape(-1)}
+
+
+def demand(s, rows, name, where):
+    m = s.model
+    fields = {specialised.WHOLE.get(f, f) for f in FUNCTIONS[name].outputs}
+    with Comparison("specialised code", where) as case:
+        for d in rows:
+            ours = d.copy()
+            found = called(s, ours, name)
+            theirs = specialised.generic(m, d.copy(), name)
+            limits = specialised.tolerances(m, d)
+            specialised.demand_equal(case, name, found, theirs, limits)
+            for field in fields:  # nothing else has changed
+                setattr(ours, field, getattr(d, field))
+            case.equal(f"what {name} leaves alone", ours.buffer, d.buffer)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_step(name):
+    m = model(name)
+    s = m.specialize(functions=())
+    rows = specialised.random_data(m, 3, seed=5)
+    if name == "yaw_pitch_roll":
+        specialised_models.put_near_singularity(m, rows[0], 0.001)
+        specialised_models.put_near_singularity(m, rows[1], -0.3)
+    for integrator in STEPS[name]:
+        m.opt.integrator = integrator
+        demand(s, rows, "step", f"{name}, {integrator}")
+
+
+@pytest.mark.parametrize("name", ALL_FUNCTIONS)
+def test_functions(name):
+    m = model(name)
+    s = m.specialize(functions=())
+    rows = specialised.random_data(m, 2, seed=6)
+    for function in specialised.NAMES:
+        if function != "step":
+            demand(s, rows, function, name)
+
+
+def test_ten_steps_are_ten_times_one():
+    """Bit for bit, by either way in; and a thousand are those of the engine, up to rounding."""
+    m = model("panda.urdf")
+    s = m.specialize()
+    d = specialised.random_data(m, 1, seed=7)[0]
+    at_once, one_by_one, method = d.copy(), d.copy(), d.copy()
+    rb.step(s, at_once, 10)
+    for _ in range(10):
+        rb.step(s, one_by_one)
+    s.step(method, np.int64(10))
+    assert at_once.buffer.tobytes() == one_by_one.buffer.tobytes() == method.buffer.tobytes()
+    assert at_once.time == d.time + 10 * m.opt.timestep or at_once.time == pytest.approx(0.11)
+    rb.step(s, at_once, 0)
+    assert at_once.buffer.tobytes() == one_by_one.buffer.tobytes()
+
+
+def test_long_motion_is_that_of_the_engine():
+    """Two seconds of a double pendulum without friction: differences grow, but slowly."""
+    builder = rb.SystemBuilder("pendulum")
+    builder.body("a", specialised_models.BODY).body("b", specialised_models.BODY)
+    builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0))
+    builder.joint("second", "revolute", "a", "b", axis=(0, 1, 0), xyz=(0.5, 0, 0))
+    m = rb.build(builder)
+    s = m.specialize()
+    d, e = rb.make_data(m), rb.make_data(m)
+    rb.step(s, d, 2000)
+    rb.step(m, e, 2000)
+    assert np.abs(d.qpos).max() > 0.5
+    assert d.qpos == pytest.approx(e.qpos, abs=1e-9)
+    assert d.time == e.time
+
+
+def test_by_the_functions_of_the_package():
+    """rb.f(s, d) does what s.f(d) does, and what rb.f(m, d) does up to rounding."""
+    m = model("panda.urdf")
+    s = m.specialize(functions=())
+    d = specialised.random_data(m, 1, seed=8)[0]
+    frame = m.nframe - 1
+    for name in ("gravity_term", "bias_term", "mass_matrix"):
+        own = getattr(rb, name)(s, d).copy()  # M belongs to d
+        assert own.tobytes() == getattr(s, name)(d).tobytes(), name
+        assert own == pytest.approx(getattr(rb, name)(m, d), rel=1e-11, abs=1e-11), name
+    one, other = rb.frame_pose(s, d, frame), rb.frame_pose(m, d, m.frame_names[frame])
+    assert one[0] == pytest.approx(other[0], abs=1e-14)
+    assert one[1] == pytest.approx(other[1], abs=1e-14)
+    for reference in ("world", "local", "local_world_aligned"):
+        ours, theirs = (rb.frame_jacobian(x, d, frame, reference) for x in (s, m))
+        assert ours == pytest.approx(theirs, abs=1e-13)
+    for name in ("forward_dynamics", "inverse", "kinematics"):
+        one, other = d.copy(), d.copy()
+        getattr(rb, name)(s, one)
+        getattr(s, name)(other)
+        assert one.buffer.tobytes() == other.buffer.tobytes(), name
+        assert one.buffer.tobytes() != d.buffer.tobytes(), name
+
+
+def test_whose_arrays_are_returned():
+    """M belongs to d, as in the engine; all others are new each time."""
+    m = model("panda.urdf")
+    s = m.specialize(functions=())
+    d = rb.make_data(m)
+    first, forces = s.mass_matrix(d), s.gravity_term(d)
+    kept, forces_kept = first.copy(), forces.copy()
+    d.qpos += 0.5
+    assert s.mass_matrix(d) is first
+    assert np.abs(first - kept).max() > 1e-3
+    ours = first.copy()
+    assert rb.mass_matrix(m, d) == pytest.approx(ours, abs=1e-12)
+    assert np.abs(s.gravity_term(d) - forces).max() > 1e-3
+    assert np.array_equal(forces, forces_kept)
+
+
+def test_without_any_freedom():
+    """A robot that cannot move: time goes on, and arrays are empty."""
+    m = rb.build(rb.SystemBuilder("rock").body("a", specialised_models.BODY).joint(
+        "glue", "fixed", "base", "a"))  # fmt: skip
+    assert m.nv == 0
+    s = m.specialize()
+    d = rb.make_data(m)
+    s.step(d, 3)
+    assert d.time == pytest.approx(3 * m.opt.timestep)
+    assert s.gravity_term(d).shape == (0,)
+    assert s.mass_matrix(d).shape == (0, 0)
+    assert s.frame_jacobian(d, m.frame_names[-1]).shape == (6, 0)
+
+
+def test_copies_in_threads():
+    """The code keeps nothing of its own between calls: threads do not meet."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    m = model("panda.urdf")
+    s = m.specialize()
+    rows = specialised.random_data(m, 8, seed=9, speed=0.1)
+    alone = [d.copy() for d in rows]
+    for d in alone:
+        s.step(d, 2000)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda d: s.step(d, 2000), rows))
+    for d, e in zip(rows, alone, strict=True):
+        assert specialised.same_bits(d.buffer, e.buffer)

@@ -1,0 +1,291 @@
+"""m.specialize(): options that change, what is refused and how, what is left alone."""
+
+import copy
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from support import mechanisms, robots, specialised, specialised_models
+
+import rbdyn_ros as rb
+from rbdyn_ros.errors import ModelError, ParameterError
+from rbdyn_ros.specialize import symbols, trace
+from rbdyn_ros.specialize.functions import FUNCTIONS, traced
+
+BOX = specialised_models.BODY
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _registered():
+    known = specialised_models.register()
+    yield
+    specialised_models.forget(known)
+
+
+def pendulum(**joint):
+    builder = rb.SystemBuilder("pendulum").body("a", BOX).body("b", BOX)
+    builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0), damping=0.8, **joint)
+    builder.joint("second", "revolute", "a", "b", axis=(1, 0, 0), xyz=(0.4, 0, 0), stiffness=3.0)
+    return rb.build(builder)
+
+
+def demand_step(s, d, steps=3):
+    """Compare some steps from a state with the engine's, as the options are now."""
+    m = s.model
+    ours, theirs = d.copy(), d.copy()
+    s.step(ours, steps)
+    rb.step(m, theirs, steps)
+    assert ours.qvel == pytest.approx(theirs.qvel, rel=1e-12, abs=1e-12)
+    assert ours.qpos == pytest.approx(theirs.qpos, rel=1e-12, abs=1e-12)
+    assert ours.time == theirs.time
+    return ours.qvel.copy()
+
+
+def test_options_are_those_of_the_call():
+    """Each change acts on the next call, with the effect that the engine gives it, and back."""
+    m = pendulum()
+    s = m.specialize()
+    d = specialised.random_data(m, 1, seed=31)[0]
+    first = demand_step(s, d)
+    seen = [first]
+    for name, value in (
+        ("timestep", 0.004), ("integrator", "rk4"), ("passive", False), ("integrator", "euler"),
+        ("gravity", (3.0, 0.0, 9.0)), ("passive", True), ("timestep", 1e-4),
+    ):  # fmt: skip
+        setattr(m.opt, name, value)
+        seen.append(demand_step(s, d))
+    m.opt.gravity[0] = -20.0  # in place
+    seen.append(demand_step(s, d))
+    for a, b in itertools.pairwise(seen):
+        assert np.abs(a - b).max() > 1e-9
+    m.opt.timestep, m.opt.integrator, m.opt.gravity = 0.001, "implicit_damping", (0, 0, -9.81)
+    assert specialised.same_bits(demand_step(s, d), first)
+
+
+def test_options_of_other_functions():
+    """Passive forces and gravity in forward dynamics; and a timestep, which stops depend on."""
+    m = pendulum(limit=rb.Limit(-0.1, 0.1))
+    m = m.replaced(jnt_solref=np.full((m.njnt, 2), (1e-4, 1.0)))
+    s = m.specialize(functions=("forward_dynamics",))
+    d = rb.make_data(m)
+    d.qpos, d.qvel = (0.2, 0.3), (1.0, -1.0)
+    seen = []
+    for name, value in (("timestep", 0.001), ("timestep", 0.01), ("passive", False)):
+        setattr(m.opt, name, value)
+        ours, theirs = d.copy(), d.copy()
+        s.forward_dynamics(ours)
+        rb.forward_dynamics(m, theirs)
+        assert ours.qacc == pytest.approx(theirs.qacc, rel=1e-11)
+        seen.append(ours.qacc[0])
+    assert len(set(seen)) == 3
+
+
+def test_symbolic_timestep_is_read():
+    """No code is made for another timestep, and it acts."""
+    m = pendulum()
+    s = m.specialize(symbolic=("timestep",))
+    assert s.symbolic == ("gravity", "timestep")
+    d = specialised.random_data(m, 1, seed=32)[0]
+    demand_step(s, d)
+    before = dict(s._addresses)
+    m.opt.timestep = 0.007
+    demand_step(s, d)
+    assert s._addresses == before
+
+
+def test_two_for_one_model():
+    m = pendulum()
+    d = specialised.random_data(m, 1, seed=33)[0]
+    first, second = m.specialize(), m.specialize(symbolic=("timestep", "dof_damping"))
+    a, b = d.copy(), d.copy()
+    first.step(a)
+    second.step(b)
+    assert a.qpos == pytest.approx(b.qpos, rel=1e-14)
+    assert repr(first) == "<Specialized 'pendulum'>"
+
+
+def contact():
+    return rb.load_urdf(robots.find("ur5_robot.urdf"), strict=False, contact=True)
+
+
+def trajectory():
+    builder = rb.SystemBuilder("told").body("a", BOX).joint("lift", "prismatic", "base", "a")
+    builder.drive("lift", rb.Trajectory((0.0, 1.0, 2.0), ((0.0,), (0.2,), (0.1,))))
+    return rb.build(builder)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (contact, "what touches is decided while it moves; load it without contact"),
+        (
+            lambda: rb.build(mechanisms.grashof()),
+            "which of its constraints depend on others is decided while it moves",
+        ),
+        (
+            trajectory,
+            "joint 'lift' follows a stored trajectory; give its motion as a function",
+        ),
+    ],
+    ids=["contact", "loop", "trajectory"],
+)
+def test_models_that_are_refused(make, why):
+    m = make()
+    for name in specialised.NAMES:
+        with pytest.raises(ModelError) as caught:
+            traced(m, name, (), specialised.numbers_of(m, name))
+        assert str(caught.value) == f"'{m.name}' cannot be specialised: {why}"
+    with pytest.raises(ModelError) as caught:
+        m.specialize()
+    assert str(caught.value) == f"'{m.name}' cannot be specialised: {why}"
+    assert caught.value.findings[0].code == "not-traceable"
+
+
+def test_driven_dofs_are_refused():
+    """As long as there are some; those of another Data of the Model do not matter."""
+    m = pendulum()
+    s = m.specialize()
+    d, other = rb.make_data(m), rb.make_data(m)
+    rb.set_drive(m, d, "first", "velocity", 1.0)
+    before = d.buffer.copy()
+    for call in (s.step, s.forward_dynamics):
+        with pytest.raises(ModelError) as caught:
+            call(d)
+        assert str(caught.value) == (
+            "'pendulum' cannot be specialised: some of its dofs are driven (set_drive); "
+            "use the Model itself"
+        )
+    assert d.buffer.tobytes() == before.tobytes()
+    s.inverse(d)
+    s.step(other)
+    assert other.time > 0.0
+    rb.set_drive(m, d, "first", "force")
+    s.step(d)
+    assert d.time > 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("stepp", " (did you mean 'step'?)"), ("energy", ""), ("", "")]
+)
+def test_unknown_functions(name, hint):
+    m = pendulum()
+    with pytest.raises(ParameterError) as caught:
+        m.specialize(functions=("step", name))
+    allowed = ", ".join(FUNCTIONS)
+    assert str(caught.value) == f"'{name}' cannot be specialised{hint}; allowed are {allowed}"
+
+
+@pytest.mark.parametrize("wrong", ["step", None, 5, [1], [["step"]], [None], b"step", object()])
+@pytest.mark.parametrize("what", ["functions", "symbolic"])
+def test_lists_of_names(what, wrong):
+    with pytest.raises(ParameterError) as caught:
+        pendulum().specialize(**{what: wrong})
+    assert what in str(caught.value)
+    assert "list" in str(caught.value)
+
+
+def test_data_of_another_model():
+    m = pendulum()
+    s = m.specialize(functions=())
+    for d in (rb.make_data(pendulum()), rb.make_data(m.replaced()), None, 5, m):
+        calls = [lambda d=d: rb.step(s, d), lambda d=d: rb.inverse(s, d)]
+        for name in specialised.NAMES:
+            more = (0,) * FUNCTIONS[name].numbers
+            more = more[:1]  # the reference has a default
+            calls.append(lambda name=name, more=more, d=d: getattr(s, name)(d, *more))
+        for call in calls:
+            with pytest.raises(ModelError, match="was not made for"):
+                call()
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, "2", None, 2**62, np.float64(1.0), [1]])
+def test_numbers_of_steps(count):
+    m = pendulum()
+    s, d = m.specialize(functions=()), rb.make_data(m)
+    for call in (lambda: s.step(d, count), lambda: rb.step(s, d, count)):
+        with pytest.raises(ParameterError) as caught:
+            call()
+        text = f"nstep is {count!r}; allowed is a whole number from 0 to 2^62."
+        assert str(caught.value) == text
+    assert d.time == 0.0
+
+
+def test_frames_and_references():
+    m = pendulum()
+    s, d = m.specialize(functions=()), rb.make_data(m)
+    for frame in ("nobody", -1, m.nframe, 1.0, None, True):
+        for call in (s.frame_pose, s.frame_jacobian):
+            with pytest.raises(ModelError):
+                call(d, frame)
+    for reference in ("here", None, 1, ["local"]):
+        with pytest.raises(ParameterError, match="allowed are 'world', 'local'"):
+            s.frame_jacobian(d, "a", reference)
+
+
+def test_what_is_not_specialised():
+    """Stages that leave more than results are those of the Model."""
+    m = pendulum()
+    s, d = m.specialize(functions=()), rb.make_data(m)
+    for call, name in ((rb.forward, "forward"), (rb.energy, "energy"), (rb.rne, "rne")):
+        with pytest.raises(ModelError) as caught:
+            call(s, d)
+        assert str(caught.value) == (
+            f"{name} is not specialised; call it with the Model, <Specialized 'pendulum'>.model"
+        )
+    with pytest.raises(ModelError, match="make_data needs a Model"):
+        rb.make_data(s)
+
+
+def test_copies_of_a_model_with_code_of_its_own():
+    """A copy in memory or on disk has none: it holds an address."""
+    m = pendulum()
+    m.specialize().install()
+    for twin in (copy.copy(m), copy.deepcopy(m), pickle.loads(pickle.dumps(m)), m.replaced()):
+        assert twin.step_stage == 0
+        d = rb.make_data(twin)
+        rb.step(twin, d, 2)
+        demand_step(twin.specialize(), d)
+
+
+def test_too_many_runs(monkeypatch):
+    """A user's joint with a branch takes two runs of the kernel, a step of Runge-Kutta 2^4."""
+    m = specialised_models.model("user_defined")
+    monkeypatch.setattr(trace, "MAX_RUNS", 2)
+    traced(m, "kinematics")
+    monkeypatch.setattr(trace, "MAX_RUNS", 1)
+    with pytest.raises(ModelError) as caught:
+        traced(m, "kinematics")
+    assert str(caught.value) == (
+        "'user' cannot be specialised: too many branches depend on numbers that are not known yet"
+    )
+
+
+def test_too_many_operations(monkeypatch):
+    """It stops where the bound is, not when all is done."""
+    m = specialised_models.model("quadruped")
+    monkeypatch.setattr(symbols, "MAX_OPERATIONS", 1000)
+    graphs = []
+    monkeypatch.setattr(trace, "Graph", lambda: graphs.append(symbols.Graph()) or graphs[-1])
+    with pytest.raises(ModelError) as caught:
+        traced(m, "step")
+    assert str(caught.value) == (
+        f"'{m.name}' cannot be specialised: it takes more than 1000 operations"
+    )
+    assert len(graphs[0].operations) <= 1100
+
+
+def test_a_matrix_that_is_too_large():
+    """As rb.mass_matrix: refused before anything is traced."""
+    builder = rb.SystemBuilder("long")
+    for k in range(2001):  # a triangle of more than two million entries
+        builder.body(f"b{k}", BOX)
+        parent = f"b{k - 1}" if k else "base"
+        builder.joint(f"j{k}", "revolute", parent, f"b{k}", xyz=(0.1, 0, 0))
+    m = rb.build(builder)
+    s, d = m.specialize(functions=()), rb.make_data(m)
+    with pytest.raises(ModelError) as refused:
+        rb.mass_matrix(m, d)
+    with pytest.raises(ModelError) as caught:
+        s.mass_matrix(d)
+    assert str(caught.value) == str(refused.value)

@@ -1,0 +1,235 @@
+"""Numbers of a Model as inputs: with those of another Model the result is that Model's."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import robots, specialised, specialised_models, trees
+from support.compare import Comparison
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.types import Mimic
+from rbdyn_ros.engine.forward import substep
+from rbdyn_ros.errors import ModelError
+from rbdyn_ros.specialize.program import hoist
+from rbdyn_ros.specialize.symbolic import SYMBOLIC_FIELDS, SYMBOLIC_OPTIONS
+from rbdyn_ros.specialize.trace import Tracing
+
+PAYLOAD = ("body_mass", "body_ipos", "body_fullinertia")
+INERTIA = (0.02, 0.03, 0.025, 0.001, -0.002, 0.003)
+
+#: Model and what of it is scaled; all of it at once.
+SCALED = {
+    "library": (
+        "dof_armature", "dof_damping", "dof_frictionloss", "dof_inertia0", "jnt_solref",
+        "jnt_range", "jnt_stiffness",
+    ),
+    "balls": ("jnt_range", "dof_inertia0", "qpos_spring"),
+    "springs": (
+        "jnt_stiffness", "qpos_spring", "spring_damping", "spring_length", "spring_stiffness",
+    ),
+    "coordinates": ("limit_range", "jnt_solref", "dof_damping"),
+}  # fmt: skip
+
+
+def small():
+    """Three bodies, few enough for every array at once."""
+    return rb.build(trees.auto_tree(3, 1.5, kinds=("revolute", "spherical"), seed=21))
+
+
+def hand(m):
+    """Return a frame of the last body."""
+    return int(np.argmax(m.frame_bodyid))
+
+
+def loaded(m):
+    return rb.with_payload(m, hand(m), 1.3, (0.05, -0.02, 0.1), INERTIA)
+
+
+def demand_as(m, other, symbolic, function="step", least_change=1e-6):
+    """Trace a function of m, compute it with the numbers of another Model, and compare."""
+    program = specialised.program_of(m, function, symbolic)
+    rows = specialised.random_data(other, 3, seed=22)
+    names = [x if isinstance(x, str) else x[0] for x in symbolic]
+    arrays = specialised.given(other, rows)
+    arrays |= specialised.from_model(other, set(names) - set(SYMBOLIC_OPTIONS), len(rows))
+    found = specialised.evaluate(program, arrays)
+    if function == "step":
+        assert set(names) <= {array for array, *_ in program.inputs}
+    change = 0.0
+    with Comparison("symbolic parameters", f"{m.name}: {', '.join(names)}") as case:
+        for k, d in enumerate(rows):
+            one = {field: values[k] for field, values in found.items()}
+            theirs = specialised.generic(other, d.copy(), function)
+            limits = specialised.tolerances(other, d)
+            specialised.demand_equal(case, function, one, theirs, limits)
+            twin = rb.make_data(m)
+            twin.buffer[:] = d.buffer
+            before = specialised.generic(m, twin, function)
+            change = max(
+                change, *(np.abs(before[f] - theirs[f]).max() for f in theirs if f != "time")
+            )
+    assert change > least_change, "the Models are alike"
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_arrays(name):
+    m = specialised_models.model(name)
+    m = m.replaced(dof_damping=np.full(m.nv, 0.4))
+    other = m.replaced(**{field: 1.3 * getattr(m, field) for field in SCALED[name]})
+    demand_as(m, other, ("gravity", *SCALED[name]))
+
+
+@pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
+def test_options(integrator):
+    m = specialised_models.model("library")
+    m.opt.integrator = integrator
+    other = m.replaced()
+    other.opt.timestep, other.opt.gravity = 0.0037, (1.0, -2.0, 3.0)
+    demand_as(m, other, ("timestep", "gravity"))
+
+
+@pytest.mark.parametrize("function", ["step", "inverse", "mass_matrix", "gravity_term"])
+def test_payload(function):
+    m = small()
+    demand_as(m, loaded(m), ("gravity", *PAYLOAD), function)
+
+
+@pytest.mark.parametrize("name", ["ur5_robot.urdf", "panda.urdf", "talos_reduced.urdf"])
+def test_payload_of_a_real_robot(name):
+    m = rb.load_urdf(robots.find(name), strict=False)
+    demand_as(m, loaded(m), ("gravity", *PAYLOAD, "dof_armature"))
+
+
+def test_single_entries():
+    """Those of the body that carries the load are inputs, all else is built in."""
+    m = small()
+    body = int(m.frame_bodyid[hand(m)])
+    of = {name: getattr(m, name).size // m.nbody for name in PAYLOAD}
+    entries = [(name, range(body * n, (body + 1) * n)) for name, n in of.items()]
+    demand_as(m, loaded(m), entries)
+    program = specialised.program_of(m, "step", entries)
+    read = {(array, place) for array, place, _ in program.inputs if array in PAYLOAD}
+    assert read == {(name, k) for name, places in entries for k in places}
+
+
+def test_places_and_offsets():
+    """body_pos and jnt_mimic_offset are those of a Model that is built from other numbers."""
+    tree = trees.auto_tree(4, 1.5, seed=23)
+    follows = Mimic(tree.joints[0].name, 0.7, 0.1)
+
+    def built(shift, offset):
+        joints = [
+            replace(x, origin=replace(x.origin, pos=tuple(np.add(x.origin.pos, shift))))
+            for x in tree.joints
+        ]
+        joints[2] = replace(joints[2], mimic=replace(follows, offset=offset))
+        return rb.build(replace(tree, joints=tuple(joints)))
+
+    demand_as(built(0.0, 0.1), built((0.1, -0.2, 0.05), 0.4), ("body_pos", "jnt_mimic_offset"))
+
+
+def test_all_at_once():
+    m = small()
+    m = m.replaced(dof_damping=np.full(m.nv, 0.4), jnt_stiffness=np.full(m.njnt, 2.0))
+    other = loaded(m).replaced(dof_damping=np.full(m.nv, 0.7))
+    other.opt.timestep = 0.002
+    symbolic = SYMBOLIC_OPTIONS + PAYLOAD + ("dof_damping",)
+    demand_as(m, other, symbolic)
+    traced = specialised.program_of(m, "step", SYMBOLIC_OPTIONS + SYMBOLIC_FIELDS[:7])
+    assert {"body_mass", "body_pos", "dof_armature"} <= {array for array, *_ in traced.inputs}
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_hoist(fused):
+    """What depends on parameters alone is computed once; the rest, with it, is the whole."""
+    m = small()
+    constant = (*PAYLOAD, "timestep", "gravity", "dof_armature")
+    whole = specialised.program_of(m, "step", constant, fused)
+    once, always = hoist(whole, constant)
+    rows = specialised.random_data(m, 4, seed=24)
+    arrays = specialised.given(m, rows)
+    arrays |= specialised.from_model(m, constant[:3] + constant[5:], len(rows))
+    expected = specialised.evaluate(whole, arrays)
+    kept = specialised.evaluate(once, {name: arrays[name] for name in constant})
+    assert set(kept) == {"invariant"}
+    assert len(once.outputs) == len(set(once.outputs))
+    found = specialised.evaluate(always, arrays | kept)
+    for name, values in expected.items():
+        assert specialised.same_bits(found[name], values), name
+    assert once.flops() >= 3
+    assert always.flops() + once.flops() <= whole.flops() + len(once.outputs)
+    for operation in always.operations:  # nothing is left that could have been moved
+        if operation[0] not in ("input", "constant", "lt", "le", "eq", "ne"):
+            leaves = [always.operations[x] for x in operation[1:]]
+            assert any(
+                leaf[0] not in ("input", "constant")
+                or (leaf[0] == "input" and leaf[1] not in (*constant, "invariant"))
+                for leaf in leaves
+            ), operation
+
+
+def test_hoist_of_nothing():
+    m = small()
+    whole = specialised.program_of(m, "step", ())
+    once, always = hoist(whole, ("body_mass",))
+    assert not [o for o in once.operations if o[0] != "constant"]
+    arrays = specialised.given(m, specialised.random_data(m, 2, seed=25))
+    kept = specialised.evaluate(once, arrays)
+    found = specialised.evaluate(always, arrays | kept)
+    for name, values in specialised.evaluate(whole, arrays).items():
+        assert specialised.same_bits(found[name], values)
+
+
+def test_machine_code_reads_the_model_it_is_given():
+    """A loop's code for one Model steps another one, of other numbers: that of a load."""
+    m = small()
+    other = loaded(m)
+    other.opt.gravity = (1.0, 2.0, -3.0)
+    s = m.specialize(symbolic=(*PAYLOAD, "timestep"))
+    s.install()
+    assert m.step_stage != 0
+    assert other.step_stage == 0
+    other.opt.timestep = 0.002
+    d = specialised.random_data(other, 1, seed=26)[0]
+    d.cinert = 0.0
+    theirs, ours = d.copy(), d.copy()
+    substep(other, theirs)
+    other.set_step_code(m.step_stage)
+    substep(other, ours)
+    limit = specialised.tolerances(other, d)[0]
+    assert ours.cinert.tobytes() == d.cinert.tobytes() != theirs.cinert.tobytes()
+    assert ours.qvel == pytest.approx(theirs.qvel, rel=limit, abs=limit)
+    assert ours.qpos == pytest.approx(theirs.qpos, rel=limit, abs=limit)
+    assert ours.time == theirs.time
+    other.set_step_code(0)
+    again = d.copy()
+    substep(other, again)
+    assert again.buffer.tobytes() == theirs.buffer.tobytes()
+
+
+def test_what_is_made_from_a_model_has_no_code():
+    """Its numbers may be others; the code is not for them."""
+    m = small()
+    m.specialize().install()
+    assert m.step_stage != 0
+    assert m.replaced().step_stage == loaded(m).step_stage == 0
+    d = rb.make_data(m)
+    rb.step(m, d)  # stays that of the engine, which leaves all fields
+    assert d.cdof.any()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("masses", ""), ("body_mas", " (did you mean 'body_mass'?)"), ("jnt_type", "")],
+)
+def test_what_cannot_be_an_input(name, hint):
+    m = small()
+    allowed = ", ".join((*SYMBOLIC_OPTIONS, *SYMBOLIC_FIELDS))
+    for call in (lambda: Tracing(m, (name,)), lambda: m.specialize(symbolic=[name])):
+        with pytest.raises(ModelError) as caught:
+            call()
+        assert str(caught.value) == (
+            f"'{m.name}' cannot be specialised: '{name}' cannot be an input{hint}; "
+            f"allowed are {allowed}"
+        )

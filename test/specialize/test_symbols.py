@@ -1,0 +1,388 @@
+"""Arithmetic that is written down: what is folded, shared, chosen, and refused."""
+
+import math
+
+import numba
+import numpy as np
+import pytest
+from support import specialised, specialised_models
+
+import rbdyn_ros as rb
+from rbdyn_ros.engine.jit import is_number, is_zero, select
+from rbdyn_ros.errors import ModelError
+from rbdyn_ros.specialize import symbols, trace
+from rbdyn_ros.specialize.program import program
+from rbdyn_ros.specialize.symbols import CONDITIONS, UNARY, Graph, NotTraceableError, Symbol
+from rbdyn_ros.specialize.trace import Tracing
+
+
+@pytest.fixture
+def graph():
+    return Graph()
+
+
+@pytest.fixture
+def x(graph):
+    return graph.enter(("input", "x", 0))
+
+
+@pytest.fixture
+def y(graph):
+    return graph.enter(("input", "y", 0))
+
+
+def written(value):
+    """Return the operation behind a symbol, its operands written out, constants as numbers."""
+    if not isinstance(value, Symbol):
+        return value
+    return _written(value.graph, value.number)
+
+
+def _written(graph, number):
+    kind, *operands = graph.operations[number]
+    if kind == "input":
+        return operands[0]
+    if kind == "constant":
+        return operands[0]
+    return (kind, *(_written(graph, x) for x in operands))
+
+
+def value_of(symbol, **numbers):
+    """Return what a symbol is where its inputs are some numbers."""
+    whole = program(symbol.graph, {"out": np.array([symbol], object)}, fused=False)
+    arrays = {name: np.array([[number]], float) for name, number in numbers.items()}
+    return specialised.evaluate(whole, arrays)["out"][0, 0]
+
+
+def test_zero_and_one_leave_no_trace(graph, x):
+    before = len(graph.operations)
+    for same in (x + 0.0, 0.0 + x, x - 0.0, x * 1.0, 1.0 * x, x / 1.0, +x, x**1, x + 0, x * 1):
+        assert same is x
+    for zero in (x * 0.0, 0.0 * x, 0.0 / x, x * 0, -0.0 * x):
+        assert zero == 0.0
+        assert not isinstance(zero, Symbol)
+    assert len(graph.operations) == before
+
+
+def test_signs_are_moved(graph, x, y):
+    negative = -x
+    assert written(-negative) == "x"
+    assert written(-1.0 * x) == ("neg", "x")
+    assert written(0.0 - x) == ("neg", "x")
+    assert written(x - (-y)) == ("add", "x", "y")
+    assert written(x + (-y)) == ("sub", "x", "y")
+    assert written((-x) + y) == ("sub", "y", "x")
+    assert written(-(x - y)) == ("sub", "y", "x")
+    assert written((-x) * y) == ("neg", ("mul", "x", "y"))
+    assert written(x * (-y)) == ("neg", ("mul", "x", "y"))
+    assert written((-x) * (-y)) == ("mul", "x", "y")
+    assert written(2.0 * x - (-(x * y))) == ("add", ("mul", "x", "y"), ("mul", "x", 2.0))
+
+
+def test_numbers_stay_numbers(graph, x):
+    """Known numbers are computed at once; they are written down where they meet a symbol."""
+    assert written(x + 2.0 * 3.0) == ("add", "x", 6.0)
+    assert written(2.0 - x) == ("sub", 2.0, "x")
+    assert written(1.0 / x) == ("div", 1.0, "x")
+    assert written(np.float64(2.0) * x) == ("mul", "x", 2.0)
+    assert written(x * np.int64(3)) == ("mul", "x", 3.0)
+    kinds = [operation[0] for operation in graph.operations]
+    assert kinds.count("constant") == 4  # 6, 2, 1, 3
+
+
+def test_equal_operations_are_one(graph, x, y):
+    assert (x + y) is (y + x)
+    assert (x * y) is (y * x)
+    assert (x - y) is not (y - x)
+    assert np.sin(x) is np.sin(x)
+    before = len(graph.operations)
+    for _ in range(3):
+        assert isinstance(np.sin(x * y + 2.0) / (x < y).select(x, y), Symbol)
+    assert len(graph.operations) - before <= 6 + 1
+
+
+def test_constants_by_their_bits(graph):
+    assert graph.number(0.0) != graph.number(-0.0)
+    assert graph.number(math.nan) == graph.number(math.nan)
+    assert graph.number(1) == graph.number(1.0) == graph.number(np.float64(1.0))
+    assert graph.number(math.inf) != graph.number(-math.inf)
+
+
+@pytest.mark.parametrize("x", [0.3, -1.7, 2.0])
+@pytest.mark.parametrize("y", [0.4, -2.5])
+def test_values(x, y):
+    """Each operator and function on both sides, against Python's own."""
+    graph = Graph()
+    a, b = graph.enter(("input", "a", 0)), graph.enter(("input", "b", 0))
+    for ours, theirs in (
+        (a + b, x + y), (a - b, x - y), (a * b, x * y), (a / b, x / y), (3.0 - a, 3.0 - x),
+        (2.0 / a, 2.0 / x), (-a, -x), (abs(a), abs(x)), (a**2, x * x), (a**3, x * x * x),
+        (a**4.0, x * x * x * x), ((-a) * (b - a), -x * (y - x)), (a - (-b) * a, x + y * x),
+        (np.arctan2(a, b), math.atan2(x, y)), (np.sin(a), math.sin(x)), (np.tanh(a), math.tanh(x)),
+        (np.sqrt(a * a), abs(x)), (np.floor(a), math.floor(x)), (np.fabs(a), abs(x)),
+        (np.exp(a), math.exp(x)), (np.log(a * a), math.log(x * x)), (np.tan(a), math.tan(x)),
+        (np.cos(a), math.cos(x)), (np.square(a), x * x), (np.negative(a), -x),
+        ((a < b).select(a, b), min(x, y)), ((a > b).select(a, 1.0), x if x > y else 1.0),
+        ((a <= b) * 2.0, 2.0 * (x <= y)), (1.0 - (a >= b), 1.0 - (x >= y)),
+        ((a == a) + (a != a), 1.0), ((a < b) & (a < 0.0), float(x < y and x < 0.0)),
+        ((a < b) | (a < 0.0), float(x < y or x < 0.0)), (~(a < b), float(not x < y)),
+    ):  # fmt: skip
+        assert value_of(ours, a=x, b=y) == pytest.approx(float(theirs), rel=1e-15), ours
+
+
+def test_conditions_of_nan_and_zeros():
+    graph = Graph()
+    a, b = graph.enter(("input", "a", 0)), graph.enter(("input", "b", 0))
+    expected = {
+        "lt": (False, False),
+        "le": (False, True),
+        "eq": (False, True),
+        "ne": (True, False),
+    }
+    made = {"lt": a < b, "le": a <= b, "eq": a == b, "ne": a != b}
+    assert set(made) == set(CONDITIONS)
+    for name, condition in made.items():
+        chosen = condition.select(1.0, 0.0)
+        assert value_of(chosen, a=math.nan, b=1.0) == expected[name][0]
+        assert value_of(chosen, a=-0.0, b=0.0) == expected[name][1]
+    assert written((a > b).select(1.0, 2.0))[1] == ("lt", "b", "a")
+
+
+def test_select(graph, x, y):
+    condition = x < y
+    assert condition.select(x, x) is x
+    assert condition.select(2.0, 2.0) == 2.0
+    assert written(select(condition, x, 0.0)) == ("select", ("lt", "x", "y"), "x", 0.0)
+    assert select(True, x, y) is x
+    assert select(1.0 < 0.5, x, y) is y
+    assert not is_number(x)
+    assert not is_zero(x)
+    assert is_zero(x * 0.0)
+
+
+def test_arrays_of_objects(graph):
+    """NumPy's arithmetic and functions reach the methods of every element."""
+    array = np.array([graph.enter(("input", "a", k)) for k in range(3)], object)
+    total = (2.0 * array + array[::-1]).sum() - array @ np.array([1.0, 0.0, -1.0])
+    a = {"a": np.array([[0.5, -0.25, 2.0]])}
+    whole = program(graph, {"t": np.array([total]), "s": np.sin(array), "f": np.floor(array)})
+    found = specialised.evaluate(whole, a)
+    assert found["t"][0, 0] == pytest.approx(3.0 * 2.25 - (0.5 - 2.0), rel=1e-15)
+    assert found["s"][0] == pytest.approx(np.sin(a["a"][0]), rel=1e-15)
+    assert found["f"][0].tolist() == [0.0, -1.0, 2.0]
+    for name in UNARY:
+        symbols = getattr(np, name)(array)
+        assert [written(s)[0] for s in symbols] == [name] * 3
+    assert [written(s)[0] for s in np.arctan2(array, array[::-1])] == ["arctan2"] * 3
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        float, int, bool, math.sin, round,
+        lambda x: x % 2, lambda x: 2 % x, lambda x: x // 2, lambda x: x**0.5, lambda x: x**-1,
+        lambda x: 2.0**x, lambda x: x**x, lambda x: [1, 2][x], range,
+        lambda x: 1.0 if x else 0.0, lambda x: x and 1.0, np.arcsin,
+        np.sign, np.isnan, lambda x: np.array([0.0]).__setitem__(0, x),
+        lambda x: f"{x:.3f}", lambda x: {x: 1}, lambda x: x.real,
+        lambda x: x & True, complex, lambda x: x < "text", lambda x: x + None,
+        lambda x: 1.0 if x < 1.0 else 0.0,
+    ],
+)  # fmt: skip
+def test_what_needs_a_number_is_refused(x, use):
+    with pytest.raises((TypeError, ValueError, AttributeError)):
+        use(x)
+
+
+def test_sentences(graph, x):
+    for use, text in (
+        (float, "the value of a number that is not known yet is demanded"),
+        (bool, "a number that is not known yet is taken for true or false"),
+        (lambda x: bool(x < 1.0), "a branch depends on a number that is not known yet"),
+        (
+            lambda x: x % 2,
+            f"allowed are + - * / and comparisons, and of NumPy {', '.join(UNARY)}, arctan2",
+        ),
+    ):
+        with pytest.raises(NotTraceableError) as caught:
+            use(x)
+        assert str(caught.value) == text
+
+
+def traced(function, count=2):
+    """Return the Program of a function of inputs a, which gives an array, and how often it ran."""
+    tracing = Tracing(specialised_models.springs())
+    a = [tracing.graph.enter(("input", "a", k)) for k in range(count)]
+    runs = []
+
+    def run():
+        runs.append(1)
+        return {"out": np.array(function(*a), object)}
+
+    outputs = tracing.trace(run)
+    return program(tracing.graph, outputs), len(runs)
+
+
+def demand_branches(function, points, runs):
+    """Hold a function with branches, traced, against itself on numbers."""
+    whole, ran = traced(function, len(points[0]))
+    assert ran == runs
+    found = specialised.evaluate(whole, {"a": np.array(points, float)})["out"]
+    for point, values in zip(points, found, strict=True):
+        assert values.tolist() == pytest.approx(list(function(*point)), rel=1e-15), point
+
+
+POINTS = [(x, y) for x in (-2.0, -0.5, 0.0, 0.5, 3.0) for y in (-1.0, 0.0, 0.25, 4.0)]
+
+
+def test_a_branch():
+    demand_branches(lambda x, y: (x * y if x < y else x - y, 1.0), POINTS, 2)
+
+
+def test_branches_that_are_nested():
+    def nested(x, y):
+        if x < 0.0:
+            if y < 0.0:
+                return x * y, 1.0
+            return (x + y, 2.0) if x + y > 0.0 else (x - y, 3.0)
+        return x, 4.0 * y
+
+    demand_branches(nested, POINTS, 4)
+
+
+def test_branches_one_after_the_other():
+    """The second is asked in both cases; the same condition asked again is answered alike."""
+
+    def twice(x, y):
+        a = x if x < y else 2.0 * y
+        b = y * a if y < 0.25 else y + a
+        c = a if x < y else -a
+        return a, b, c
+
+    demand_branches(twice, POINTS, 4)
+
+
+def test_words_of_python():
+    """not, and, or, chained comparisons, min and max, a loop whose length is known."""
+
+    def words(x, y):
+        a = 1.0 if -1.0 < x < 1.0 else 2.0
+        b = x if not (x < y and y > 0.0) else y
+        c = 0.0
+        for k in range(3):
+            c = c + k * x
+        return a, b, c, max(x, y), min(x, y)
+
+    demand_branches(words, POINTS, traced(words)[1])
+
+
+def test_a_branch_that_depends_on_a_chosen_number():
+    def chosen(x, y):
+        z = select(x < y, x, y)
+        return (z * z if z > 0.0 else -z,)
+
+    demand_branches(chosen, POINTS, 2)
+
+
+def test_arrays_written_in_branches():
+    """A run begins anew: what another run has written is not there."""
+
+    def fill(x, y):
+        out = np.zeros(2, object)
+        if x < y:
+            out[0] = x
+        else:
+            out[1] = y
+        return tuple(out)
+
+    demand_branches(fill, POINTS, 2)
+
+
+def test_a_loop_without_end(monkeypatch):
+    """It would run for ever; it stops at MAX_RUNS, or where the operations are too many."""
+
+    def endless(x, _):
+        while x < 300.0:
+            x = x * 1.5 + 1.0
+        return (x,)
+
+    monkeypatch.setattr(symbols, "MAX_OPERATIONS", 5000)
+    with pytest.raises(ModelError) as caught:
+        traced(endless)
+    assert str(caught.value) == (
+        "'springs' cannot be specialised: it takes more than 5000 operations"
+    )
+
+
+@pytest.mark.parametrize("count", [4, 5, 6])
+def test_too_many_branches(monkeypatch, count):
+    """n independent branches are 2^n runs; MAX_RUNS are allowed, and no more."""
+    assert trace.MAX_RUNS == 32
+
+    def independent(*a):
+        return tuple(1.0 if x < 0.5 else x for x in a)
+
+    if count <= 5:
+        assert traced(independent, count)[1] == 2**count
+        return
+    with pytest.raises(ModelError) as caught:
+        traced(independent, count)
+    assert str(caught.value) == (
+        "'springs' cannot be specialised: "
+        "too many branches depend on numbers that are not known yet"
+    )
+
+
+def test_division_by_an_exact_zero():
+    """Of numbers known now it is refused, of a symbol it is what it is for numbers."""
+    with pytest.raises(ModelError, match="cannot be specialised"):
+        traced(lambda x, y: (1.0 / 0.0 * x, y))
+    whole, _ = traced(lambda x, y: (x / 0.0, y))
+    found = specialised.evaluate(whole, {"a": np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]])})
+    assert found["out"][:2, 0].tolist() == [math.inf, -math.inf]
+    assert math.isnan(found["out"][2, 0])
+
+
+def user_joint(name, offset):
+    """Return a Model with a hinge whose place on its axis is a function of the angle's."""
+
+    def hinge(q, qd, p, E, r, S, S_dot):
+        c, s = np.cos(q[0]), np.sin(q[0])
+        E[0, 0], E[0, 1], E[1, 0], E[1, 1] = c, s, -s, c
+        r[2] = 0.0 * offset(q[0])
+        S[2, 0] = 1.0
+
+    known = specialised_models.register()
+    try:
+        rb.register_joint(name)(hinge)
+        builder = rb.SystemBuilder("own").body("a", specialised_models.BODY)
+        return rb.build(builder.joint("j", name, "base", "a"))
+    finally:
+        specialised_models.forget(known)
+
+
+def test_a_joint_of_a_user_that_cannot_be_traced():
+    """A sentence, not what NumPy or Numba say where they meet a symbol."""
+    for k, (offset, word) in enumerate((
+        (numba.njit(lambda x: np.arcsin(0.1 * np.sin(x))), "arcsin"),
+        (numba.njit(lambda x: x % 2.0), "allowed are"),
+    )):  # fmt: skip
+        m = user_joint(f"untraceable_{k}", offset)
+        with pytest.raises(ModelError) as caught:
+            m.specialize()
+        assert str(caught.value).startswith("'own' cannot be specialised: ")
+        assert word in str(caught.value)
+        d = rb.make_data(m)
+        rb.step(m, d)  # the engine goes on
+        assert np.isfinite(d.qvel).all()
+
+
+def test_a_joint_that_calls_compiled_functions():
+    inner = numba.njit(lambda x: np.exp(0.1 * x))
+    m = user_joint("calling", numba.njit(lambda x: inner(x) if x < 100.0 else inner(-x)))
+    s = m.specialize()
+    d, e = rb.make_data(m), rb.make_data(m)
+    d.qpos = e.qpos = 0.4
+    rb.step(s, d)
+    rb.step(m, e)
+    assert d.qpos == pytest.approx(e.qpos, rel=1e-14)

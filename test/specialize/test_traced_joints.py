@@ -1,0 +1,106 @@
+"""Straight lines of all joint types, springs, limits and branches against the engine."""
+
+import numpy as np
+import pytest
+from support import specialised, specialised_models
+from support.compare import Comparison
+
+import rbdyn_ros as rb
+
+INTEGRATORS = ("implicit_damping", "euler", "rk4")
+STATES = 4
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _registered():
+    known = specialised_models.register()
+    yield
+    specialised_models.forget(known)
+
+
+def demand_all(m, rows, names, where):
+    limits = [specialised.tolerances(m, d) for d in rows]
+    arrays = specialised.given(m, rows)
+    with Comparison("specialised", where) as case:
+        for name in names:
+            ours = specialised.evaluate(specialised.program_of(m, name), arrays)
+            for k, d in enumerate(rows):
+                one = {field: values[k] for field, values in ours.items()}
+                theirs = specialised.generic(m, d.copy(), name)
+                specialised.demand_equal(case, name, one, theirs, limits[k])
+
+
+@pytest.mark.parametrize("name", specialised_models.MAKERS)
+def test_functions(name):
+    m = specialised_models.model(name)
+    names = [function for function in specialised.NAMES if function != "step"]
+    demand_all(m, specialised.random_data(m, STATES, seed=2), names, name)
+
+
+@pytest.mark.parametrize("passive", [True, False], ids=["passive", "without"])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("name", specialised_models.MAKERS)
+def test_step(name, integrator, passive):
+    m = specialised_models.model(name)
+    m.opt.integrator, m.opt.passive, m.opt.timestep = integrator, passive, 0.002
+    rows = specialised.random_data(m, STATES, seed=3)
+    demand_all(m, rows, ("step",), f"{name}, {integrator}")
+
+
+def near_singularity(integrator, distance):
+    """Return a Model, and Data on both sides of a singularity and far from it."""
+    m = specialised_models.model("yaw_pitch_roll")
+    m.opt.integrator = integrator
+    rows = specialised.random_data(m, 3, seed=4)
+    for sign, d in zip((1.0, -1.0), rows, strict=False):
+        specialised_models.put_near_singularity(m, d, sign * distance)
+    return m, rows
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("distance", [1e-4, 5e-3, 0.02, 0.3])
+def test_near_a_singularity(integrator, distance):
+    """Runge-Kutta has steps of Euler there: whether it has is decided for every state alone."""
+    m, rows = near_singularity(integrator, distance)
+    demand_all(m, rows, ("step", "forward_dynamics", "inverse"), f"{integrator}, {distance}")
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("distance", [0.0, 1e-9])
+def test_at_a_singularity(integrator, distance):
+    """M has a condition of 1e10 there, so accelerations are rounding; but numbers, and counted."""
+    m, rows = near_singularity(integrator, distance)
+    ours = specialised.evaluate(specialised.program_of(m, "step"), specialised.given(m, rows))
+    assert all(np.isfinite(values).all() for values in ours.values())
+    for k, d in enumerate(rows):
+        theirs = specialised.generic(m, d.copy(), "step")
+        assert ours["nsingular"][k] == theirs["nsingular"] == d.nsingular + (k < 2)
+        assert ours["nbad"][k] == theirs["nbad"]
+
+
+def test_what_is_hidden_is_met():
+    """The states above are beyond limits, on both sides of branches, and far from rest."""
+    library = specialised_models.model("library")
+    for name, least in (("library", 1), ("balls", 1), ("coordinates", 2)):
+        m = specialised_models.model(name)
+        rows = specialised.random_data(m, STATES, seed=3)
+        free = m.replaced(
+            jnt_limited=np.zeros(m.njnt, int),
+            limit_range=np.tile([-np.inf, np.inf], (m.nlimit, 1)),
+        )
+        beyond = 0
+        for d in rows:
+            rb.forward(m, d)
+            twin = rb.make_data(free)
+            twin.qpos, twin.qvel = d.qpos, d.qvel
+            rb.forward(free, twin)
+            beyond += np.abs(d.qfrc_passive - twin.qfrc_passive).max() > 1.0
+        assert beyond >= least, name
+    m = specialised_models.model("user_defined")
+    own = [d.qpos[1] < 0.0 for d in specialised.random_data(m, STATES, seed=3)]
+    assert {True, False} == set(map(bool, own))
+    assert library.nstiff == np.count_nonzero(library.jnt_stiffness) > 10
+    assert specialised_models.model("springs").nspring == 2
+    assert specialised_models.model("coordinates").nlimit == 4
+    assert specialised_models.model("coupled").nmimic == 4
+    assert specialised_models.model("driven").ndrive == 1

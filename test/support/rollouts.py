@@ -1,0 +1,67 @@
+"""Robots for rollouts, and a rollout as a loop of rb.step, one robot after the other."""
+
+import functools
+
+import numpy as np
+
+import rbdyn_ros as rb
+from support.robots import find
+
+ROBOTS = {
+    "arm": ("ur5_robot.urdf", False),
+    "coupled fingers": ("panda.urdf", False),
+    "floating base": ("solo12.urdf", True),
+}
+
+
+@functools.cache
+def _loaded(file, floating):
+    return rb.load_urdf(find(file), floating_base=floating, strict=False)
+
+
+def robot(name):
+    """Return a Model of ROBOTS, with options of its own."""
+    return _loaded(*ROBOTS[name]).replaced()
+
+
+def starts(m, count, seed=0):
+    """Return positions (count, nq) and velocities (count, nv) at random."""
+    rng = np.random.default_rng(seed)
+    qpos = np.array([rb.random_qpos(m, rng) for _ in range(count)])
+    return qpos, rng.uniform(-1.0, 1.0, (count, m.nv))
+
+
+def light_forces(m, shape, seed=1):
+    """Return forces (*shape, nv) that a robot of any size can bear."""
+    scale = np.maximum(m.dof_inertia0, 1e-4)
+    return scale * np.random.default_rng(seed).uniform(-20.0, 20.0, (*shape, m.nv))
+
+
+def looped(models, qpos0, qvel0, nstep, forces, every=1):
+    """Return outputs by name, (nbatch, rows, ...), of one robot after the other.
+
+    models: of each robot; forces(k, n, d): what acts on robot k at step n.
+    """
+    found = {name: [] for name in OUTPUTS}
+    for k, m in enumerate(models):
+        d = rb.make_data(m)
+        d.qpos, d.qvel = qpos0[k], qvel0[k]
+        rows = {name: [] for name in OUTPUTS}
+        for n in range(nstep):
+            d.qfrc_applied = forces(k, n, d)
+            rb.step(m, d)
+            if (n + 1) % every == 0:
+                seen = d.copy()
+                for stage in (rb.kinematics, rb.com_pos, rb.com_vel, rb.energy):
+                    stage(m, seen)
+                for name, row in rows.items():
+                    row.append(np.array(getattr(seen, name)))
+        for name, row in rows.items():
+            found[name].append(row)
+    return {name: np.array(rows) for name, rows in found.items()}
+
+
+OUTPUTS = (
+    "qpos", "qvel", "time", "qfrc_applied",
+    "xpos", "xmat", "xipos", "subtree_com", "cvel", "energy",
+)  # fmt: skip

@@ -1,0 +1,200 @@
+"""Specialised functions beside the engine's: inputs, what each leaves, and Programs in NumPy."""
+
+import ctypes
+
+import numpy as np
+
+import rbdyn_ros as rb
+from rbdyn_ros.engine import forward
+from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.specialize.functions import FUNCTIONS, traced
+from rbdyn_ros.specialize.lanes import compile_lanes
+from rbdyn_ros.specialize.program import program
+from support import states
+from support.compare import with_inverse
+
+#: Outputs of a trace are as long as these fields: behind the freedoms stand what is driven, what
+#: follows.
+WHOLE = {field.name: field.inside for field in DATA_FIELDS if field.inside}
+COUNTS = ("nbad", "nsingular")
+#: What is compared here; derivatives have tests of their own.
+NAMES = tuple(name for name in FUNCTIONS if not name.endswith("derivatives"))
+
+#: 1e-12 of the largest entry; of what has passed through M^-1, 64 nv cond(M) eps if that is more.
+TOLERANCE = 1e-12
+FROM_INVERSE = ("qpos", "qvel", "qacc", "qacc_step")
+
+_NUMPY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
+    "neg": np.negative, "select": np.where, "arctan2": np.arctan2,
+    "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
+    "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "exp": np.exp,
+    "log": np.log, "tanh": np.tanh, "floor": np.floor, "fabs": np.fabs,
+    "fma": lambda a, b, c: a * b + c,
+    "fms": lambda a, b, c: a * b - c,
+    "fnma": lambda a, b, c: c - a * b,
+}  # fmt: skip
+
+
+def numbers_of(m, name):
+    """Return whole numbers for a function that takes some: the last frame, in its own axes."""
+    return (m.nframe - 1, 1)[: FUNCTIONS[name].numbers]
+
+
+def program_of(m, name, symbolic=("gravity",), fused=True):
+    """Return the Program of a function of FUNCTIONS."""
+    trace = traced(m, name, symbolic, numbers_of(m, name))
+    return program(trace.graph, trace.outputs, fused)
+
+
+def random_data(m, count, seed, speed=1.0):
+    """Return Data in random states, a part of the joints beyond their limits, with forces."""
+    found = []
+    for k in range(count):
+        d = rb.make_data(m)
+        states.randomise(m, d, [seed, k], speed)
+        states.apply_reasonable_forces(m, d)
+        d.time = 0.1 + k
+        for counter in COUNTS:
+            setattr(d, counter, 3 + k)
+        found.append(d)
+    return found
+
+
+def given(m, rows):
+    """Return by name what Programs of a Model read of some Data and of the options."""
+    arrays = {
+        field.name: np.stack([np.ravel(getattr(d, field.name)) for d in rows]).astype(float)
+        for field in DATA_FIELDS
+    }
+    arrays["gravity"] = np.tile(m.opt.gravity, (len(rows), 1))
+    arrays["timestep"] = np.full((len(rows), 1), m.opt.timestep)
+    return arrays
+
+
+def from_model(m, names, count):
+    """Return by name arrays of a Model, one row for each of some Data."""
+    return {name: np.tile(np.ravel(getattr(m, name)).astype(float), (count, 1)) for name in names}
+
+
+def evaluate(program, arrays):
+    """Return by name the outputs (S, length) of a Program, from arrays (S, length)."""
+    values = []
+    with np.errstate(all="ignore"):
+        for kind, *operands in program.operations:
+            if kind == "input":
+                array, place = operands
+                values.append(arrays[array][:, place])
+            elif kind == "constant":
+                values.append(np.float64(operands[0]))
+            else:
+                values.append(_NUMPY[kind](*[values[x] for x in operands]))
+    count = len(next(iter(arrays.values())))
+    lengths = {}
+    for array, place, _ in program.outputs:
+        lengths[array] = max(lengths.get(array, 0), place + 1)
+    out = {array: np.full((count, length), np.nan) for array, length in lengths.items()}
+    for array, place, n in program.outputs:
+        out[array][:, place] = values[n]
+    return out
+
+
+def generic(m, d, name):
+    """Return by name what the engine's function leaves, flat; d is changed."""
+    function = FUNCTIONS[name]
+    numbers = numbers_of(m, name)
+    if function.shape is not None:
+        out = np.empty(function.shape(m))
+        if name == "mass_matrix":
+            out[:] = rb.mass_matrix(m, d)
+        elif name == "frame_pose":
+            out[3], out[:3] = rb.frame_pose(m, d, numbers[0])
+        elif name == "frame_jacobian":
+            out[:] = rb.frame_jacobian(m, d, numbers[0], "local")
+        else:
+            out[:] = getattr(rb, name)(m, d)
+        return {"out": out.reshape(-1)}
+    if name != "step":
+        getattr(rb, name)(m, d)
+        return left_in(d, name)
+    alone = d.copy()
+    forward.substep(m, alone)
+    rb.step(m, d)
+    left = left_in(d, name)
+    if m.opt.integrator == "rk4":
+        # the tick after the step, which is for results alone, counts again where it begins, and
+        # overwrites qacc_step where joints follow others
+        left |= {field: left_in(alone, name)[field] for field in ("qacc_step", "nsingular")}
+    return left
+
+
+def left_in(d, name):
+    """Return by name what a function has left in a Data, flat."""
+    return {
+        field: np.atleast_1d(np.ravel(getattr(d, WHOLE.get(field, field)))).astype(float)
+        for field in FUNCTIONS[name].outputs
+    }
+
+
+def tolerances(m, d):
+    """Return two tolerances: of what has passed through M^-1, and of all else."""
+    if m.nv == 0:
+        return TOLERANCE, TOLERANCE
+    return with_inverse(TOLERANCE, rb.mass_matrix(m, d.copy()), m.nv), TOLERANCE
+
+
+def demand_equal(case, name, ours, theirs, limits):
+    """Hold the outputs of a function against the engine's.
+
+    Args:
+        case: a Comparison.
+        name: of the function.
+        ours, theirs: by field, flat.
+        limits: what tolerances returned.
+    """
+    theirs = {field: values for field, values in theirs.items() if values.size}
+    assert ours.keys() == theirs.keys()
+    for field, expected in theirs.items():
+        if field in COUNTS:
+            case.equal(f"{name} {field}", ours[field], expected)
+            continue
+        limit = limits[0] if field in FROM_INVERSE else limits[1]
+        case.close(f"{name} {field}", ours[field], expected, limit)
+
+
+class LaneRunner:
+    """Programs for several robots side by side, with a memory of their own.
+
+    Args:
+        programs: by name.
+        width: W.
+    """
+
+    def __init__(self, programs, width):
+        self.lanes = compile_lanes(programs, width)
+        raw = np.zeros(self.lanes.size * width + 8)
+        start = -raw.ctypes.data % 64 // 8
+        self.memory = raw[start : start + self.lanes.size * width].reshape(-1, width)
+
+    def __call__(self, name, arrays, outputs):
+        """Fill slots with arrays (W, length), run a program, and return what it left, likewise."""
+        for array, (first, length) in self.lanes.slots.items():
+            if array in arrays:
+                rows = arrays[array].T
+                count = min(length, len(rows))
+                self.memory[first : first + count] = rows[:count]
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        kind(self.lanes.address(name))(self.memory.ctypes.data)
+        found = {}
+        for array in outputs:
+            first, length = self.lanes.slots[array]
+            found[array] = self.memory[first : first + length].T.copy()
+        return found
+
+
+def same_bits(a, b):
+    """Whether arrays hold the same bits, any NaN being as good as another."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    return a.shape == b.shape and bool(
+        np.all((a.view(np.int64) == b.view(np.int64)) | (np.isnan(a) & np.isnan(b)))
+    )
