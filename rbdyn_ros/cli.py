@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rbdyn_ros import __version__
 from rbdyn_ros.commands.bench import add_bench
 from rbdyn_ros.commands.check import add_check
+from rbdyn_ros.commands.codegen import add_codegen
 from rbdyn_ros.commands.common import DONE, INTERRUPTED, REFUSED, ROS_ARGS, USAGE
 from rbdyn_ros.commands.completion import add_completion
 from rbdyn_ros.commands.excite import add_excite
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 #: What `rbdyn` lists, in groups.
 GROUPS: dict[str, tuple[Callable[[Commands], None], ...]] = {
-    "A robot's file": (add_check, add_view),
+    "A robot's file": (add_check, add_view, add_codegen),
     "A simulated robot": (add_sim,),
     "A recording": (add_plot, add_replay),
     "A real arm": (add_excite, add_identify),

@@ -16,7 +16,7 @@ from rbdyn_ros.cli import GROUPS, make_parser
 FULL = Path("/dev/full")
 
 NAMES = (
-    *("check", "view", "sim", "plot", "replay", "excite", "identify"),
+    *("check", "view", "codegen", "sim", "plot", "replay", "excite", "identify"),
     *("bench", "info", "completion"),
 )
 

@@ -12,7 +12,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.types import Description
 
 README = text_of("README.md")
-LANGUAGES = {"python", "bash", "console", "text", "yaml", "xml"}
+LANGUAGES = {"python", "bash", "console", "text", "yaml", "xml", "c", "cpp"}
 
 
 @pytest.mark.parametrize("page", page_names())

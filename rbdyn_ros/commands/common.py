@@ -153,8 +153,15 @@ def demand_writable(path: Path, what: str, suffixes: Collection[str]) -> None:
         raise unwritable(target, error) from error
 
 
-def load_robot(options: argparse.Namespace) -> tuple[Model, bytes]:
+def load_robot(
+    options: argparse.Namespace, floating_base: bool = False, mimic: bool = True
+) -> tuple[Model, bytes]:
     """Return the robot, with gravity as its base link sees it, and its URDF document.
+
+    Args:
+        options: what add_robot has added.
+        floating_base: as for load_urdf.
+        mimic: as for load_urdf.
 
     Raises:
         RbdynError: the robot is refused, or how it stands.
@@ -175,7 +182,7 @@ def load_robot(options: argparse.Namespace) -> tuple[Model, bytes]:
         described, text = read_file(options.robot, package_dirs=options.package_dir)
         is_plain = options.robot.suffix.lower() != ".xacro"
         document = options.robot.read_bytes() if is_plain else text.encode()
-    m = complete(described)
+    m = complete(described, floating_base, mimic=mimic)
     m.opt.gravity = tuple(gravity.tolist())
     return m, document
 

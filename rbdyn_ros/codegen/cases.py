@@ -1,0 +1,139 @@
+"""What the test of generated code knows: states, and what the engine computes in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rbdyn_ros import api
+from rbdyn_ros.codegen.table import TAU
+from rbdyn_ros.configuration import random_qpos
+from rbdyn_ros.model.rotation import Array
+from rbdyn_ros.toolbox.frames import frame_jacobian
+from rbdyn_ros.toolbox.terms import bias_term, gravity_term
+
+if TYPE_CHECKING:
+    from rbdyn_ros.codegen.functions import CFunction
+    from rbdyn_ros.codegen.header import Code
+    from rbdyn_ros.codegen.table import Argument
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+
+#: How many states are in the test.
+STATES = 4
+
+#: How far beyond its limit a joint of one coordinate is in the last of them [rad or m], unless
+#: the limit is farther away than the other: some files write 1e16 for none.
+BEYOND, FAR = 0.05, 1e3
+
+#: Rounding that is allowed, in units of the last place of the largest entry: some thousands of
+#: operations, half of them one way. Where M is inverted, so many times its condition number.
+ROUNDING, INVERSION = 1024.0, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One state.
+
+    Attributes:
+        inputs: by names of arrays.
+        outputs: by function, by names of arrays.
+        condition: condition number of M, 0 where no function inverts it.
+    """
+
+    inputs: Mapping[str, Array]
+    outputs: Mapping[str, Mapping[str, Array]]
+    condition: float
+
+
+def cases(code: Code) -> list[Case]:
+    """Return states and what the engine computes in them, the states exact in the code's type."""
+    rng = np.random.default_rng(1)
+    m = code.m.replaced()
+    return [_case(code, m, rng, last=k == STATES - 1) for k in range(STATES)]
+
+
+def tolerance(code: Code, function: CFunction, found: list[Case]) -> float:
+    """Return the largest error that is allowed, relative to the largest entry; at most 1."""
+    inversion = max(case.condition for case in found) * INVERSION if function.row.inverts else 0.0
+    return min(max(ROUNDING, inversion) * code.real.eps, 1.0)
+
+
+def least(code: Code, argument: Argument) -> float:
+    """Return the least that counts as largest entry: forces may cancel to nothing.
+
+    It is the weight of the robot at a lever of a centimetre; of what is no force 0.
+    """
+    weight = float(code.m.body_subtreemass[0] * np.linalg.norm(code.m.opt.gravity))
+    return 0.01 * weight if argument.name == TAU.name else 0.0
+
+
+def _case(code: Code, m: Model, rng: np.random.Generator, last: bool) -> Case:
+    taken = {a.array for f in code.functions for a in f.inputs}
+    gravity = _exact(code, code.m.opt.gravity + rng.uniform(-1.0, 1.0, 3))
+    if "gravity" in taken:
+        m.opt.gravity = gravity
+    d = api.make_data(m)
+    d.qpos = _exact(code, _beyond_limits(m, random_qpos(m, rng), BEYOND if last else 0.0))
+    d.qvel, d.qacc = (_exact(code, rng.uniform(-1.0, 1.0, m.nv)) for _ in range(2))
+    acc = d.qacc.copy()
+    api.inverse(m, d)  # forces of a size that suits the robot
+    more = rng.uniform(-1.0, 1.0, m.nv) * m.body_subtreemass[0]
+    d.qfrc_applied = _exact(code, d.qfrc_inverse + more)
+    if "xfrc_applied" in taken:
+        wrenches = rng.uniform(-1.0, 1.0, (m.nbody - 1, 6)) * m.body_mass[1:, None]
+        d.xfrc_applied[1:] = _exact(code, wrenches)
+    names = ("qpos", "qvel", "qfrc_applied", "xfrc_applied")
+    inputs = {name: getattr(d, name).ravel().copy() for name in names}
+    outputs = {f.name: _outputs(m, inputs, acc, f) for f in code.functions}
+    inverts = any(f.row.inverts for f in code.functions)
+    condition = float(np.linalg.cond(api.mass_matrix(m, d))) if inverts else 0.0
+    return Case({**inputs, "qacc": acc, "gravity": gravity}, outputs, condition)
+
+
+def _exact(code: Code, array: Array) -> Array:
+    """Return the nearest numbers of the code's type."""
+    with np.errstate(over="ignore"):  # infinity is refused when it is written
+        return array.astype(code.real.info.dtype).astype(np.float64)
+
+
+def _beyond_limits(m: Model, qpos: Array, distance: float) -> Array:
+    """Return positions with joints of one coordinate that far beyond their upper limits."""
+    if distance > 0.0:
+        near = (m.jnt_limited == 1) & (np.abs(m.jnt_range[:, 1]) < FAR)
+        for j in np.flatnonzero(near & (m.jnt_dofnum == 1) & (m.jnt_mimic < 0)):
+            qpos[m.jnt_qposadr[j]] = m.jnt_range[j, 1] + distance
+    return qpos
+
+
+def _outputs(
+    m: Model, inputs: Mapping[str, Array], acc: Array, function: CFunction
+) -> dict[str, Array]:
+    d = api.make_data(m)
+    for name, values in inputs.items():
+        getattr(d, name).reshape(-1)[:] = values
+    d.qacc = acc
+    out = ENGINE[function.row.traced](m, d, function.frame)
+    given = {argument.array for argument in function.outputs}
+    found = {"out": out} if out is not None else {name: getattr(d, name) for name in given}
+    return {name: np.array(found[name], np.float64).ravel() for name in given}
+
+
+def _filled(call: Callable[[Model, Data], None]) -> Callable[[Model, Data, int], None]:
+    return lambda m, d, _: call(m, d)
+
+
+#: The engine's functions by their names in FUNCTIONS, of (m, d, frame).
+ENGINE: dict[str, Callable[[Any, Any, int], Array | None]] = {
+    "gravity_term": lambda m, d, _: gravity_term(m, d),
+    "bias_term": lambda m, d, _: bias_term(m, d),
+    "inverse": _filled(api.inverse),
+    "forward_dynamics": _filled(api.forward_dynamics),
+    "step": _filled(api.step),
+    "mass_matrix": lambda m, d, _: api.mass_matrix(m, d),
+    "kinematics": _filled(api.kinematics),
+    "frame_jacobian": frame_jacobian,
+}

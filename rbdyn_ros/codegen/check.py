@@ -1,0 +1,127 @@
+"""The test of generated code: a program in C that compares it with what the engine computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.codegen.cases import STATES, Case, cases, least, tolerance
+from rbdyn_ros.codegen.header import length
+from rbdyn_ros.codegen.names import comment
+
+if TYPE_CHECKING:
+    from rbdyn_ros.codegen.functions import CFunction
+    from rbdyn_ros.codegen.header import Code
+    from rbdyn_ros.codegen.table import Argument
+    from rbdyn_ros.model.rotation import Array
+
+_HELPERS = """\
+/* The largest difference over the largest expected entry; infinite where a number is none. */
+static double error_of(const {real} found[], const {real} expected[], size_t count, double least)
+{{
+    double difference = 0.0;
+    double largest = least;
+    size_t k;
+    for (k = 0U; k < count; k++) {{
+        const double here = fabs((double)found[k] - (double)expected[k]);
+        if (!(here <= difference)) {{
+            difference = (here > difference) ? here : HUGE_VAL;
+        }}
+        largest = fmax(largest, fabs((double)expected[k]));
+    }}
+    return (largest > 0.0) ? (difference / largest) : difference;
+}}
+
+/* Print the result of a function; return 1 if its error is too large, else 0. */
+static int report(const char *name, double worst, double allowed)
+{{
+    const int failed = (worst <= allowed) ? 0 : 1;
+    (void)printf("%-24s largest relative error %.1e, allowed %.1e: %s\\n",
+        name, worst, allowed, (failed == 0) ? "passed" : "FAILED");
+    return failed;
+}}"""
+
+
+def check(code: Code) -> str:
+    """Return the text of the test program."""
+    found = cases(code)
+    taken = {a.array: a for f in code.functions for a in f.inputs}
+    inputs = [
+        _numbers(code, _given(code, a), a, [case.inputs[a.array] for case in found])
+        for a in taken.values()
+    ]
+    parts = [
+        comment(f"Compares the code of {code.prefix}_dynamics.c with what the engine computed."),
+        [f'#include "{code.prefix}_dynamics.h"', ""],
+        ["#include <math.h>", "#include <stddef.h>", "#include <stdio.h>", "#include <stdlib.h>"],
+        [f"#define STATES {STATES}U"],
+        *inputs,
+        [_HELPERS.format(real=code.real.name)],
+        *(part for function in code.functions for part in _of_function(code, function, found)),
+        _main(code),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def _numbers(code: Code, name: str, argument: Argument, rows: Iterable[Array]) -> list[str]:
+    """Return the table of an argument's numbers in all states."""
+    lines = [f"static const {code.real.name} {name}[STATES][{length(code, argument)}] = {{"]
+    for row in rows:
+        texts = [code.real.exact(float(x)) for x in row]
+        lines.append("    {")
+        lines += [f"        {', '.join(texts[k : k + 3])}," for k in range(0, len(texts), 3)]
+        lines.append("    },")
+    return [*lines, "};"]
+
+
+def _of_function(code: Code, function: CFunction, found: list[Case]) -> Iterable[list[str]]:
+    """Yield what is expected of a function, and the function that compares."""
+    for argument in function.outputs:
+        rows = [case.outputs[function.name][argument.array] for case in found]
+        yield _numbers(code, _expected(code, function, argument), argument, rows)
+    declared = [
+        f"    {code.real.name} {a.name}_found[{length(code, a)}];" for a in function.outputs
+    ]
+    given = [f"{_given(code, a)}[k]" for a in function.inputs]
+    filled = [f"{a.name}_found" for a in function.outputs]
+    yield [
+        f"static int {code.prefix}_test_{function.name}(void)",
+        "{",
+        *declared,
+        "    double worst = 0.0;",
+        "    size_t k;",
+        "    for (k = 0U; k < STATES; k++) {",
+        f"        {code.prefix}_{function.name}({', '.join([*given, *filled])});",
+        *(line for a in function.outputs for line in _compared(code, function, a)),
+        "    }",
+        f'    return report("{function.name}", worst, {tolerance(code, function, found):.3e});',
+        "}",
+    ]
+
+
+def _compared(code: Code, function: CFunction, argument: Argument) -> list[str]:
+    return [
+        f"        worst = fmax(worst, error_of({argument.name}_found,",
+        f"            {_expected(code, function, argument)}[k],",
+        f"            {length(code, argument)}, {least(code, argument):.3e}));",
+    ]
+
+
+def _given(code: Code, argument: Argument) -> str:
+    return f"{code.prefix}_given_{argument.name}"
+
+
+def _expected(code: Code, function: CFunction, argument: Argument) -> str:
+    return f"{code.prefix}_expected_{function.name}_{argument.name}"
+
+
+def _main(code: Code) -> list[str]:
+    calls = [f"    failed += {code.prefix}_test_{function.name}();" for function in code.functions]
+    return [
+        "int main(void)",
+        "{",
+        "    int failed = 0;",
+        *calls,
+        "    return (failed == 0) ? EXIT_SUCCESS : EXIT_FAILURE;",
+        "}",
+    ]

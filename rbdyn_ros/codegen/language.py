@@ -1,0 +1,184 @@
+"""A Program as statements of C99: one constant for every operation, in the order of the Program.
+
+What is multiplied only to be added stands in the sum, so that a compiler may contract the two to
+one operation; a condition stands where it is asked. Everything else gets a name. Outputs are
+stored at the end, after the last input was read: they may be the same memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.specialize.symbols import CONDITIONS, UNARY
+
+if TYPE_CHECKING:
+    from rbdyn_ros.specialize.program import Program
+    from rbdyn_ros.specialize.symbols import Operation
+
+#: Operators by the names of operations.
+INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "eq": "==",
+         "ne": "!="}  # fmt: skip
+
+#: Functions that math.h calls otherwise than NumPy.
+RENAMED = {"arctan2": "atan2"}
+
+#: What stands inside a sum if nothing else needs it.
+PARTS_OF_SUMS = ("mul", "neg")
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """The type of the numbers in generated code.
+
+    Attributes:
+        name: in C.
+        suffix: of its constants.
+        function_suffix: of its functions in math.h.
+        info: what NumPy knows of it.
+    """
+
+    name: str
+    suffix: str
+    function_suffix: str
+    info: np.finfo
+
+    @property
+    def eps(self) -> float:
+        """Distance from 1 to the next number."""
+        return float(self.info.eps)
+
+    def round(self, value: float) -> float:
+        """Return the nearest number of this type, infinity beyond the largest."""
+        with np.errstate(over="ignore", under="ignore"):
+            return float(self.info.dtype.type(value))
+
+    def significant(self, value: float) -> float:
+        """Return a number, zero if it is less than the smallest normal one of this type."""
+        return 0.0 if abs(value) < float(self.info.smallest_normal) else value
+
+    def constant(self, value: float) -> str:
+        """Return the shortest decimal constant that is read back as the nearest number.
+
+        Raises:
+            ModelError: the value is not finite in this type.
+        """
+        self._demand_finite(value)
+        digits = repr(value) if self.suffix == "" else str(self.info.dtype.type(value))
+        text = f"{digits}{self.suffix}"
+        return f"({text})" if text.startswith("-") else text
+
+    def exact(self, value: float) -> str:
+        """Return the nearest number as a hexadecimal constant, every bit of it.
+
+        Raises:
+            ModelError: the value is not finite in this type.
+        """
+        self._demand_finite(value)
+        return f"{self.round(value).hex()}{self.suffix}"
+
+    def _demand_finite(self, value: float) -> None:
+        if not math.isfinite(self.round(value)):
+            text = f"the code would contain {value!r}, which is not finite as a {self.name}"
+            raise ModelError(Finding("no-such-constant", text, found=repr(value)))
+
+    def function(self, name: str) -> str:
+        """Return the name in math.h of an operation's function."""
+        return f"{RENAMED.get(name, name)}{self.function_suffix}"
+
+
+DOUBLE = Real("double", "", "", np.finfo(np.float64))
+FLOAT = Real("float", "F", "f", np.finfo(np.float32))
+
+
+def statements(
+    program: Program, inputs: Mapping[str, str], outputs: Mapping[str, str], real: Real
+) -> list[str]:
+    """Return the statements that compute a Program.
+
+    Args:
+        program: not fused: C has its own ways to contract.
+        inputs: the name in C of each array that it reads.
+        outputs: likewise of each that it writes.
+        real: the type of all numbers.
+
+    Raises:
+        ModelError: a constant is not finite in this type.
+    """
+    writer = _Writer(program, inputs, real)
+    lines = [
+        f"const {real.name} {writer.names[i]} = {writer.value(i)};"
+        for i in range(len(program.operations))
+        if i in writer.names
+    ]
+    stores = [
+        f"{outputs[array]}[{place}] = {writer.operand(i)};" for array, place, i in program.outputs
+    ]
+    return lines + stores
+
+
+class _Writer:
+    """Knows which operations have names, and the text of each."""
+
+    def __init__(self, program: Program, inputs: Mapping[str, str], real: Real) -> None:
+        self.operations = program.operations
+        self.inputs = inputs
+        self.real = real
+        self.names: dict[int, str] = {}
+        unnamed = self._unnamed(program)
+        for i in range(len(self.operations)):
+            if i not in unnamed:
+                self.names[i] = f"t{len(self.names)}"
+
+    def _unnamed(self, program: Program) -> set[int]:
+        """Return the operations that are written where they are used."""
+        stored = {i for _, _, i in program.outputs}
+        uses: Counter[int] = Counter()
+        sums: Counter[int] = Counter()
+        for operation in self.operations:
+            operands = operands_of(operation)
+            uses.update(operands)
+            if operation[0] in ("add", "sub"):
+                sums.update(operands)
+        unnamed = set()
+        for i, (name, *_) in enumerate(self.operations):
+            part = name in PARTS_OF_SUMS and uses[i] == sums[i] == 1
+            anywhere = name == "constant" or name in CONDITIONS
+            if anywhere or (i not in stored and (part or name == "input")):
+                unnamed.add(i)
+        return unnamed
+
+    def operand(self, i: int) -> str:
+        """Return an operation as an operand: a name, or its text in parentheses."""
+        if i in self.names:
+            return self.names[i]
+        name = self.operations[i][0]
+        return self.value(i) if name in ("input", "constant") else f"({self.value(i)})"
+
+    def value(self, i: int) -> str:
+        """Return what an operation computes."""
+        name, *operands = self.operations[i]
+        if name == "input":
+            return f"{self.inputs[operands[0]]}[{operands[1]}]"
+        if name == "constant":
+            return self.real.constant(operands[0])
+        texts = [self.operand(k) for k in operands]
+        if name in INFIX:
+            return f" {INFIX[name]} ".join(texts)
+        if name == "neg":
+            return f"-{texts[0]}"
+        if name == "select":
+            return f"{texts[0]} ? {texts[1]} : {texts[2]}"
+        assert name in (*UNARY, "arctan2"), name
+        return f"{self.real.function(name)}({', '.join(texts)})"
+
+
+def operands_of(operation: Operation) -> tuple[int, ...]:
+    """Return the numbers of the operations that an operation takes."""
+    return () if operation[0] in ("input", "constant") else operation[1:]

@@ -1,0 +1,162 @@
+"""The command `rbdyn codegen`: the dynamics of a robot as C for controllers and firmware."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.commands.common import (
+    DONE,
+    REFUSED,
+    USAGE,
+    add_floating_base,
+    add_robot,
+    folder_path,
+    load_robot,
+    said,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rbdyn_ros.codegen.functions import Wanted
+    from rbdyn_ros.codegen.header import Code
+    from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.model.model import Model
+
+EPILOG = """\
+Functions:
+  gravity      g(q)                                 mass_matrix  M(q)
+  bias         C(q, v) v + g(q)                     jacobian     of each --frame
+  inverse      forces from q, v, a                  kinematics   poses of all bodies
+  forward      accelerations from q, v, forces      step         q and v after a timestep
+
+Examples:
+  rbdyn codegen arm.urdf -o arm_c
+  rbdyn codegen arm.urdf --functions gravity,jacobian --frame tool0 --float -o firmware
+  rbdyn codegen dog.urdf --floating-base --functions forward,step --timestep 0.002 -o dog_c
+
+Exit status: 0 if the files were written, 1 if the robot is refused or cannot become code, 2 if
+the command or the folder is."""
+
+
+def add_codegen(commands: Commands) -> None:
+    """Add `codegen` to the subcommands of `rbdyn`."""
+    command = commands.add_parser(
+        "codegen", help="write a robot's dynamics as C for controllers and firmware", epilog=EPILOG
+    )
+    add_robot(command)
+    command.add_argument(
+        "-o", "--output", required=True, type=folder_path, metavar="DIR", help="folder to write to"
+    )
+    command.add_argument(
+        "--functions",
+        default="gravity,inverse,forward",
+        metavar="NAMES",
+        help="which, separated by commas (%(default)s)",
+    )
+    command.add_argument("--lang", choices=("c",), default="c", help="the language: C99 (c)")
+    command.add_argument("--float", action="store_true", help="single instead of double precision")
+    command.add_argument(
+        "--prefix", metavar="NAME", help="what names in the code begin with (the robot's name)"
+    )
+    command.add_argument(
+        "--frame",
+        action="append",
+        default=[],
+        metavar="LINK",
+        help="link whose Jacobian is wanted; may be given again",
+    )
+    add_floating_base(command)
+    command.add_argument(
+        "--no-mimic", action="store_true", help="joints that follow others move freely instead"
+    )
+    command.add_argument("--timestep", type=float, metavar="S", help="of step [s] (0.001)")
+    command.add_argument(
+        "--gravity-input",
+        action="store_true",
+        help="gravity is an argument of the functions instead of a constant",
+    )
+    command.add_argument(
+        "--external-forces",
+        action="store_true",
+        help="forward and step take forces on bodies, too",
+    )
+    command.add_argument(
+        "--no-passive",
+        action="store_true",
+        help="leave out damping, friction, springs and limits of joints",
+    )
+    command.set_defaults(run=_codegen)
+
+
+def _codegen(options: argparse.Namespace) -> int:
+    from rbdyn_ros.codegen.names import demand_prefix, prefix_of
+    from rbdyn_ros.codegen.project import demand_folder, write
+    from rbdyn_ros.errors import ParameterError, RbdynError
+
+    try:
+        wanted = _wanted(options)
+        given = None if options.prefix is None else demand_prefix(options.prefix)
+    except ParameterError as error:
+        return said("codegen", error, USAGE)
+    try:
+        m = _robot(options)
+    except RbdynError as error:
+        return said("codegen", error, REFUSED)
+    prefix = given or prefix_of(m.name)
+    try:
+        if options.timestep is not None:
+            m.opt.timestep = options.timestep
+        demand_folder(options.output, prefix)
+        code = _code(m, prefix, wanted, options)
+        paths = write(code, options.output)
+    except ParameterError as error:
+        return said("codegen", error, USAGE)
+    except RbdynError as error:
+        return said("codegen", error, REFUSED)
+    print(_told(code, [str(path) for path in paths]))
+    return DONE
+
+
+def _wanted(options: argparse.Namespace) -> Wanted:
+    """Return what the words ask for.
+
+    Raises:
+        ParameterError: a function is unknown, or an option means nothing for the functions.
+    """
+    from rbdyn_ros.codegen.functions import Wanted, demand_functions
+
+    functions = demand_functions(options.functions.split(","))
+    wanted = Wanted(
+        functions,
+        tuple(dict.fromkeys(options.frame)),
+        options.gravity_input,
+        options.external_forces,
+    )
+    wanted.demand_use(with_timestep=options.timestep is not None)
+    return wanted
+
+
+def _robot(options: argparse.Namespace) -> Model:
+    m, _ = load_robot(options, options.floating_base, mimic=not options.no_mimic)
+    m.opt.passive = not options.no_passive
+    return m
+
+
+def _code(m: Model, prefix: str, wanted: Wanted, options: argparse.Namespace) -> Code:
+    from rbdyn_ros.codegen.functions import c_functions
+    from rbdyn_ros.codegen.header import Code
+    from rbdyn_ros.codegen.language import DOUBLE, FLOAT
+
+    real = FLOAT if options.float else DOUBLE
+    return Code(m, prefix, real, c_functions(m, wanted, real))
+
+
+def _told(code: Code, paths: Sequence[str]) -> str:
+    """Return what was written, and how large it is."""
+    rows = [
+        f"  {function.name:<24}{len(function.program.operations):>7} operations"
+        for function in code.functions
+    ]
+    return "\n".join([*(f"wrote {path}" for path in paths), *rows])

@@ -1,0 +1,151 @@
+"""Operations as C: each is what NumPy makes of it, for every type and every compiler."""
+
+import ctypes
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from support.c_compilers import COMPILERS, compiled
+
+from rbdyn_ros.codegen.language import DOUBLE, FLOAT, statements
+from rbdyn_ros.errors import ModelError
+from rbdyn_ros.specialize.program import Program, program
+from rbdyn_ros.specialize.symbols import Graph
+
+REALS = (DOUBLE, FLOAT)
+C_TYPES = {DOUBLE: ctypes.c_double, FLOAT: ctypes.c_float}
+NAN = math.nan
+
+#: What two numbers x, y make, by what it is called.
+OPERATIONS = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+    "neg": lambda x, _: -x,
+    "products": lambda x, y: x * y - y * y + 2.5 * x,
+    "negative constants": lambda x, y: (x - -0.5) * -3.0 - -2.0 * y,
+    "neg of a sum in a sum": lambda x, y: y - (-(x * y)) + (-x),
+    "lt": lambda x, y: select(x < y, x, y * 2.0),
+    "gt": lambda x, y: select(x > 0.0, x, y),
+    "le": lambda x, y: select(x <= y, 1.0, y),
+    "eq": lambda x, y: select(x == y, 1.0, -1.0),
+    "ne": lambda x, y: select(x != y, 1.0, -1.0),
+    "nested": lambda x, y: select(x < y, select(y < 1.0, x, y), x * y),
+    "sqrt": lambda x, _: np.sqrt(np.fabs(x)),
+    "sin": lambda x, _: np.sin(x),
+    "cos": lambda x, _: np.cos(x),
+    "tan": lambda x, _: np.tan(x),
+    "exp": lambda x, _: np.exp(x),
+    "log": lambda x, _: np.log(np.fabs(x)),
+    "tanh": lambda x, _: np.tanh(x),
+    "floor": lambda x, _: x.floor() if hasattr(x, "floor") else np.floor(x),
+    "arctan2": np.arctan2,
+}
+
+NUMBERS = ((0.3, -1.7), (-1.25, 2.0), (3.0, 3.0), (-2.5, 0.75), (NAN, 1.0), (1.0, NAN))
+
+
+def select(condition, yes, no):
+    return condition.select(yes, no) if hasattr(condition, "select") else yes if condition else no
+
+
+def call_of(operation):
+    """Return what an operation does with two symbols, as a Program."""
+    graph = Graph()
+    x, y = (np.array(graph.enter(("input", "x", k)), object) for k in range(2))
+    return program(graph, {"out": operation(x[()], y[()])}, fused=False)
+
+
+def text_of(programs, real):
+    """Return a source with a function for each Program."""
+    lines = ["#include <math.h>"]
+    for k, each in enumerate(programs):
+        head = f"void f{k}(const {real.name} x[2], {real.name} out[1])"
+        body = statements(each, {"x": "x"}, {"out": "out"}, real)
+        lines += [f"{head};", head, "{", *body, "}"]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("real", REALS, ids=lambda real: real.name)
+def test_every_operation(compiler, real, tmp_path):
+    programs = [call_of(operation) for operation in OPERATIONS.values()]
+    library = compiled(compiler, text_of(programs, real), tmp_path)
+    array = C_TYPES[real] * 2
+    for k, (name, operation) in enumerate(OPERATIONS.items()):
+        for x, y in NUMBERS:
+            kind = real.info.dtype.type
+            out = array()
+            getattr(library, f"f{k}")(array(x, y), out)
+            expected = operation(kind(x), kind(y))
+            # libraries of mathematics differ by a unit or two in the last place
+            np.testing.assert_allclose(out[0], expected, rtol=4.0 * real.eps, err_msg=name)
+
+
+def test_a_program_reads_as_it_is_computed():
+    graph = Graph()
+    x, y = (graph.enter(("input", "q", k)) for k in range(2))
+    sine = x.sin()
+    lines = statements(
+        program(graph, {"out": [sine * y + 0.5, sine, x, (x < y).select(1.0, sine)]}, fused=False),
+        {"q": "q"},
+        {"out": "tau"},
+        DOUBLE,
+    )
+    assert lines == [
+        "const double t0 = q[0];",
+        "const double t1 = sin(t0);",
+        "const double t2 = (q[1] * t1) + 0.5;",
+        "const double t3 = (t0 < q[1]) ? 1.0 : t1;",
+        "tau[0] = t2;",
+        "tau[1] = t1;",
+        "tau[2] = t0;",
+        "tau[3] = t3;",
+    ]
+
+
+def test_stores_read_no_input():
+    """An output may be the memory of an input: all of it was read before."""
+    graph = Graph()
+    x, y = (graph.enter(("input", "q", k)) for k in range(2))
+    lines = statements(program(graph, {"q": [y, x, 2.0]}), {"q": "q"}, {"q": "q"}, DOUBLE)
+    stores = [line.split(" = ")[1] for line in lines if line.startswith("q[")]
+    assert len(stores) == 3
+    assert not any("q" in text for text in stores)
+
+
+@pytest.mark.parametrize("real", REALS, ids=lambda real: real.name)
+def test_constants_are_read_back_exactly(real):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=200) * 10.0 ** rng.integers(-25, 25, 200)
+    for value in [0.0, 1.0, -1.0, 1e22, 0.1, 1 / 3, 123456789.0, *values.tolist()]:
+        text = real.constant(value)
+        digits = text.strip("()")
+        assert digits.endswith("F") == (real is FLOAT)
+        assert digits.startswith("-") == text.startswith("(")
+        number = digits.removesuffix("F")
+        assert real.round(float(number)) == real.round(value)
+        assert "." in number or "e" in number, "it would be an integer"
+        exact = real.exact(real.round(value)).removesuffix("F")
+        assert float.fromhex(exact) == real.round(value)
+
+
+@pytest.mark.parametrize(
+    ("real", "value", "shown"),
+    [(FLOAT, 1e39, "1e+39, which is not finite as a float"), (DOUBLE, math.inf, "inf, which"),
+     (DOUBLE, NAN, "nan, which"), (FLOAT, -3.5e38, "-3.5e+38")],
+)  # fmt: skip
+def test_what_is_not_finite_is_refused(real, value, shown):
+    with pytest.raises(ModelError, match=r"the code would contain ") as caught:
+        real.constant(value)
+    assert shown in str(caught.value)
+
+
+def test_names_are_in_order():
+    """A statement uses what was named before it: C would not compile otherwise."""
+    each = call_of(OPERATIONS["products"])
+    assert isinstance(each, Program)
+    names = [line.split()[2] for line in statements(each, {"x": "x"}, {"out": "out"}, FLOAT)[:-1]]
+    assert all(int(a[1:]) + 1 == int(b[1:]) for a, b in pairwise(names))

@@ -1,0 +1,82 @@
+"""Names of any robot become identifiers that differ, and comments that end where they should."""
+
+import re
+
+import pytest
+from support.c_compilers import compiled, needs_gcc
+
+from rbdyn_ros.codegen.names import (
+    LONGEST,
+    PREFIX,
+    WIDTH,
+    comment,
+    demand_prefix,
+    identifier,
+    in_comment,
+    prefix_of,
+    unique,
+)
+from rbdyn_ros.errors import ParameterError
+
+NASTY = (
+    "", " ", "_", "__", "7", "7dof arm", "double", "a-b", "a b", "a/b", "a.b", "A_B", "a__b_",
+    "é", "e", "Ärmel", "关节1", "关节2", "*/ int x; /*", "/*", "**//", "??/", "??/\n", "\\",
+    "\\\n", "tab\there", "\u202e", "\x00", "\ud800", "ﬁnger", "²", "x" * 300, "x" * 299 + "y",
+    "//", '"', "/" + "*/" * 3, "*" + "/*" * 3, "?" * 9, "u5173",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("shoulder_pan_joint", "shoulder_pan_joint"),
+        ("left-arm.joint 1", "left_arm_joint_1"),
+        ("__x__", "x"),
+        ("Ärmel", "Armel"),
+        ("关节1", "u5173_u8282_1"),
+        ("ﬁnger", "finger"),
+        ("", "unnamed"),
+    ],
+)
+def test_identifier(name, text):
+    assert identifier(name) == text
+
+
+def test_identifiers_are_valid_and_differ():
+    found = unique(NASTY)
+    assert len(found) == len(NASTY)
+    assert len({text.lower() for text in found}) == len(NASTY), "macros are in capitals"
+    for text in found:
+        assert re.fullmatch(r"[A-Za-z0-9]+(_[A-Za-z0-9]+)*", text), text
+        assert len(text) <= LONGEST + 3
+
+
+def test_different_foreign_names_stay_different_without_numbers():
+    assert identifier("关节") != identifier("手臂")
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_every_name_gives_a_prefix(name):
+    assert PREFIX.fullmatch(prefix_of(name))
+
+
+@needs_gcc
+def test_names_in_comments_are_only_that(tmp_path):
+    lines = [line for name in NASTY for line in comment(f"Joint {in_comment(name)}: an angle.")]
+    assert max(map(len, lines)) <= WIDTH
+    compiled("gcc", "\n".join([*lines, "extern int nothing;", ""]), tmp_path, "-Wcomment")
+
+
+@pytest.mark.parametrize("text", ["a", "A", "ur5", "left_arm_2", "x" * LONGEST])
+def test_prefix(text):
+    assert demand_prefix(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "_a", "a_", "a__b", "2a", "a-b", "é", "a b", "a\n", "x" * (LONGEST + 1), "../a"]
+)
+def test_what_is_no_prefix_is_refused(text):
+    with pytest.raises(
+        ParameterError, match="cannot begin names in C; allowed are up to 48 ASCII"
+    ):
+        demand_prefix(text)

@@ -1,0 +1,54 @@
+"""Generated C of a robot as functions of NumPy arrays."""
+
+import ctypes
+
+import numpy as np
+
+from rbdyn_ros.codegen.functions import Wanted, c_functions
+from rbdyn_ros.codegen.header import Code
+from rbdyn_ros.codegen.language import DOUBLE
+from rbdyn_ros.codegen.project import write
+from rbdyn_ros.codegen.table import length_of
+from support.c_compilers import STRICT, run
+
+
+def code_of(m, *functions, real=DOUBLE, prefix="robot", **more):
+    """Return the code of some functions of a robot; more: as for Wanted."""
+    return Code(m, prefix, real, c_functions(m, Wanted(functions, **more), real))
+
+
+class Library:
+    """Code that a compiler has made into a library, without a warning.
+
+    Args:
+        code: the code.
+        compiler: its name.
+        folder: where files may be.
+        more: further words for the compiler.
+    """
+
+    def __init__(self, code, compiler, folder, *more):
+        write(code, folder)
+        source, library = folder / f"{code.prefix}_dynamics.c", folder / "library.so"
+        run(compiler, *STRICT, *more, "-fPIC", "-shared", source, "-lm", "-o", library)
+        self.code, self.compiled = code, ctypes.CDLL(str(library))
+        self.functions = {function.name: function for function in code.functions}
+        self.kind = code.real.info.dtype
+
+    def call(self, name, given, same=()):
+        """Return by their names in C what a function makes of arrays by their names in Model.
+
+        Args:
+            name: of the function.
+            given: the arrays; what it does not take is left out.
+            same: names in C of outputs that are to be the memory of the input of that place.
+        """
+        function, m = self.functions[name], self.code.m
+        inputs = [np.array(given[a.array], self.kind).ravel() for a in function.inputs]
+        outputs = {a.name: np.full(length_of(a, m), np.nan, self.kind) for a in function.outputs}
+        for place, output in enumerate(same):
+            outputs[output] = inputs[place]
+        arrays = [*inputs, *outputs.values()]
+        entry = getattr(self.compiled, f"{self.code.prefix}_{name}")
+        entry(*(ctypes.c_void_p(array.ctypes.data) for array in arrays))
+        return outputs
