@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,9 @@ from rbdyn_ros.entry import stage
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.payload import with_payload
+
+if TYPE_CHECKING:
+    from rbdyn_ros.control.law_code import LawCode
 
 Array = NDArray[np.float64]
 #: Mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2] as in with_payload.
@@ -53,16 +57,19 @@ class Arm:
         robot_compensates_gravity: the robot adds g(qpos) of itself, without payloads, to every
             command.
         payloads: by the link they are fixed to.
+        code: of its laws, see law_code.specialized; None: the engine's.
 
     Attributes:
         m: with payloads and gravity in the axes of the base link; without passive forces, of
             which friction is told apart.
+        bare: the same without payloads.
         d: scratch; belongs to the thread that calls the methods.
         names: of the joints with a dof, in their order (nv).
         sha256: of the Model as it was loaded.
 
     Raises:
-        ModelError: a joint has several coordinates, or joints close loops.
+        ModelError: a joint has several coordinates, or joints close loops, or the code is that
+            of another robot.
         ParameterError: as mounted_gravity; or friction is of another number of joints.
     """
 
@@ -74,26 +81,35 @@ class Arm:
         friction: Friction | None = None,
         robot_compensates_gravity: bool = False,
         payloads: Mapping[str, Payload] = MappingProxyType({}),
+        code: LawCode | None = None,
     ) -> None:
         demand_arm(m)
         self._given = m, gravity, mounting, friction, robot_compensates_gravity
+        self.code = code
         self.friction = Friction.of(m.nv) if friction is None else friction.demand(m.nv)
         self.robot_compensates_gravity = robot_compensates_gravity
         self.names: tuple[str, ...] = tuple(m.jnt_names[j] for j in m.dof_jntid)
         self.sha256: str = m.sha256()
-        self._bare = m.replaced()
-        self._bare.opt.gravity = tuple(mounted_gravity(mounting, gravity).tolist())
-        self._bare.opt.passive = False
-        self.m = self._bare
+        if code is not None and code.sha256 != self.sha256:
+            text = f"the code of the laws was made for another robot than '{m.name}'"
+            raise ModelError(Finding("other-model", text))
+        self.bare = m.replaced()
+        self.bare.opt.gravity = tuple(mounted_gravity(mounting, gravity).tolist())
+        self.bare.opt.passive = False
+        self.m = self.bare
         for link, payload in payloads.items():
             self.m = with_payload(self.m, link, *payload)
         self.payloads: Mapping[str, Payload] = MappingProxyType(dict(payloads))
-        self.d, self._bare_d = make_data(self.m), make_data(self._bare)
+        self.d, self._bare_d = make_data(self.m), make_data(self.bare)
         self._row = np.empty(m.nv)
 
     def twin(self) -> Arm:
         """Return the same robot with Data of its own, for another thread."""
-        return Arm(*self._given, self.payloads)
+        return Arm(*self._given, self.payloads, self.code)
+
+    def with_code(self, code: LawCode) -> Arm:
+        """Return the arm with code of its laws; raises ModelError for that of another robot."""
+        return Arm(*self._given, self.payloads, code)
 
     def with_payload(
         self,
@@ -114,9 +130,10 @@ class Arm:
             ModelError, ParameterError: as rb.with_payload.
         """
         payload = mass, tuple(com), tuple(inertia)
-        with_payload(self._bare, link, *payload)  # refuses what is wrong, also without mass
+        with_payload(self.bare, link, *payload)  # refuses what is wrong, also without mass
         others = {name: kept for name, kept in self.payloads.items() if name != link}
-        return Arm(*self._given, {**others, link: payload} if mass > 0.0 else others)
+        loaded = {**others, link: payload} if mass > 0.0 else others
+        return Arm(*self._given, loaded, self.code)
 
     def gravity_effort(self, qpos: Array, out: Array) -> Array:
         """Write and return g(qpos), (nv,): the efforts that hold the arm, payloads included."""
@@ -144,7 +161,7 @@ class Arm:
         """Take from efforts at the joints (nv,), in place, what the robot adds itself."""
         if self.robot_compensates_gravity:
             self._bare_d.qpos[:] = qpos
-            _gravity_term(self._bare, self._bare_d, self._row)
+            _gravity_term(self.bare, self._bare_d, self._row)
             effort -= self._row
         return effort
 

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.control import frame_stiffness
 from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.arrays import not_negative, refused
 from rbdyn_ros.control.laws import checked_gains
+from rbdyn_ros.description.arrays import not_negative, refused
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities.jacobian import frame_pose
 from rbdyn_ros.entry import Entry, demand_mass_matrix, stage

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.control.arrays import finite, not_negative, refused, shaped
 from rbdyn_ros.control.kernels import kernel
+from rbdyn_ros.description.arrays import finite, not_negative, refused, shaped
 from rbdyn_ros.entry import is_vector
 from rbdyn_ros.model.model import Model
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.arrays import refused, shaped
 from rbdyn_ros.control.kernels import kernel
 from rbdyn_ros.control.target import Target
 from rbdyn_ros.description.arguments import number
+from rbdyn_ros.description.arrays import refused, shaped
 from rbdyn_ros.engine.forward import inverse
 from rbdyn_ros.engine.quantities.terms import gravity_term
 from rbdyn_ros.entry import stage
@@ -47,6 +47,8 @@ class Law:
     """
 
     follows = True
+    #: name of the kernel below that is the whole law; empty: none is
+    kernel = ""
 
     def __init__(
         self,
@@ -55,8 +57,9 @@ class Law:
         second: ArrayLike,
         names: tuple[str, str] = ("stiffness", "damping"),
     ) -> None:
-        # rows: gain of the position, gain of the velocity, efforts
-        self._rows, self._names = np.zeros((3, arm.m.nv)), names
+        # rows: gain of the position, gain of the velocity, efforts; and the target for code
+        self._memory, self._names = np.zeros((6, arm.m.nv)), names
+        self._rows = self._memory[:3]
         self.effort = self._rows[2]
         self.arm = arm
         self.set_gains(first, second)
@@ -75,8 +78,15 @@ class Law:
         """Return the efforts (nv,) [N m or N] at a state; qpos, qvel: (nv,)."""
         d = self.arm.d
         d.qpos[:], d.qvel[:] = qpos, qvel
-        self._compute(self.arm.m, d, target.rows)
+        if not self._computed_by_code(d, target.rows):
+            self._compute(self.arm.m, d, target.rows)
         return self.arm.command(self.effort, qpos, target.qvel if self.follows else qvel)
+
+    def _computed_by_code(self, d: Data, target: Array) -> bool:
+        code = self.arm.code
+        if code is None or not self.kernel:
+            return False
+        return code.computes(self.kernel, d, self._memory, target)
 
     def _compute(self, m: Model, d: Data, target: Array) -> None:
         """Write the efforts of the rigid bodies at the state in d."""
@@ -108,6 +118,7 @@ class GravityCompensation(Law):
     Source: RBDA section 5.3 (gravity term); Siciliano et al., Robotics, eq 7.49 (passivity).
     """
 
+    kernel = "gravity"
     follows = False
 
     def __init__(self, arm: Arm, damping_rate: float = 0.0) -> None:
@@ -129,6 +140,8 @@ class PDGravity(Law):
     Source: Takegaki, Arimoto, A new feedback method for dynamic control of manipulators, 1981.
     """
 
+    kernel = "pd_gravity"
+
     def __init__(self, arm: Arm, stiffness: ArrayLike, damping: ArrayLike) -> None:
         super().__init__(arm, stiffness, damping)
 
@@ -146,6 +159,8 @@ class JointImpedance(Law):
 
     Source: Hogan, Impedance control, 1985, with the inertia left as it is.
     """
+
+    kernel = "impedance"
 
     def __init__(self, arm: Arm, stiffness: ArrayLike, damping: ArrayLike) -> None:
         super().__init__(arm, stiffness, damping)
@@ -166,6 +181,8 @@ class ComputedTorque(Law):
 
     Source: Luh, Walker, Paul, Resolved-acceleration control, 1980; RBDA section 5.1.
     """
+
+    kernel = "computed_torque"
 
     def __init__(self, arm: Arm, stiffness: ArrayLike, damping: ArrayLike) -> None:
         super().__init__(arm, stiffness, damping)

@@ -1,4 +1,4 @@
-"""Judges the arrays that a caller hands to control: numbers, and all of them finite."""
+"""Judges the arrays that a caller hands over: numbers, and all of them finite."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.api import inverse, make_data
-from rbdyn_ros.control.arrays import shaped
 from rbdyn_ros.description.arguments import numbers, wrong
+from rbdyn_ros.description.arrays import shaped
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.identification.motion import Integers
 from rbdyn_ros.model.data import Data

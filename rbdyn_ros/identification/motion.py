@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.control.arm import demand_arm
-from rbdyn_ros.control.arrays import shaped
+from rbdyn_ros.description.arrays import shaped
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quoted
 from rbdyn_ros.model.model import Model
 

@@ -26,9 +26,10 @@ from trajectory_msgs.msg import JointTrajectory
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.gate import SafetyGate
+from rbdyn_ros.control.law_code import specialized
 from rbdyn_ros.control.limits import Limits, left_out
 from rbdyn_ros.control.settings import MODES
-from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError
 from rbdyn_ros.load import complete
 from rbdyn_ros.ros import arm_params, parameters, process, source
 from rbdyn_ros.ros.arm_diagnosis import diagnose_arm
@@ -118,6 +119,8 @@ class ArmController(process.ManagedNode):
             arm_params.friction_of(values, m),
             values.robot_compensates_gravity,
         )
+        if values.specialize:
+            arm = self._specialized(arm)
         limits = Limits.of(m, values.joints)
         if not values.joints:
             lines = [f"  {sentence}" for sentence in left_out(m)]
@@ -128,6 +131,18 @@ class ArmController(process.ManagedNode):
         strict = arm_params.gate_settings(values, simulated)
         gate = SafetyGate(m, limits.tightened(*scales), strict)
         return DrivenArm(m, found.description, arm, gate, arm_params.settings(values))
+
+    def _specialized(self, arm: Arm) -> Arm:
+        """Return the arm with laws that are compiled for it."""
+        began = time.perf_counter()
+        try:
+            special = specialized(arm)
+        except ModelError as error:
+            text = f"parameter 'specialize' is true, but {error}"
+            raise ParameterError(Finding("specialize", text, "error", "specialize")) from error
+        took = time.perf_counter() - began
+        self.get_logger().info(f"laws of '{arm.m.name}' specialised in {took:.2f} s")
+        return special
 
     def _warm(self, controller: DrivenArm) -> None:
         """Compile everything before anything depends on it, with a controller of its own."""

@@ -28,6 +28,11 @@ PARAMETERS = (
     Parameter("required_sha256", "", "refuse a robot whose model_sha256 is another; empty: none"),
     Parameter("joints", (), "joints to control; empty: all that have a limit of their effort"),
     Parameter(
+        "specialize",
+        False,
+        "compute the laws of the joints by code compiled for this arm alone, at the start",
+    ),
+    Parameter(
         "gravity",
         [0.0, 0.0, -9.81],
         "gravitational acceleration in the world",

@@ -38,6 +38,12 @@ PARAMETERS = (
     ),
     Parameter("integrator", "implicit_damping", "how time advances", choices=INTEGRATORS),
     Parameter(
+        "specialize",
+        False,
+        "make timesteps by code compiled for this robot alone, at the start; not with contact or "
+        "closed loops",
+    ),
+    Parameter(
         "time_mode",
         "realtime",
         "real time; lockstep: each tick waits for its commands; as fast as possible",

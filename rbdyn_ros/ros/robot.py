@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from std_srvs.srv import Trigger
 from rbdyn_ros.dynamics_query import Snapshot
 from rbdyn_ros.dynamics_query import warm as warm_queries
 from rbdyn_ros.engine import jit
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.load import complete
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.ros import parameters, params, source
@@ -40,6 +41,7 @@ from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.orders import Wrench
 from rbdyn_ros.runtime.runtime import SILENT, Runtime, warm
 from rbdyn_ros.runtime.settings import Settings
+from rbdyn_ros.runtime.step_code import StepCode
 
 
 def _is_compiled(description: Any) -> bool:
@@ -117,7 +119,21 @@ class Robot:
         self._sensors = self._make_sensors()
         for sentence in parameters.unknown(self.node, params.PARAMETERS, (params.INITIAL,)):
             logger.warning(sentence)
-        warm(m)
+        self._warm()
+
+    def _warm(self) -> None:
+        """Compile what the loop and the services need."""
+        m = self.m
+        if self.values.specialize:
+            began = time.perf_counter()
+            try:
+                StepCode(m)
+            except ModelError as error:
+                text = f"parameter 'specialize' is true, but {error}"
+                raise ParameterError(Finding("specialize", text, "error", "specialize")) from error
+            took = time.perf_counter() - began
+            self.node.get_logger().info(f"timesteps of '{m.name}' specialised in {took:.2f} s")
+        warm(m, self.values.specialize)
         warm_queries(m)
 
     def _find_gates(self) -> None:
@@ -213,6 +229,7 @@ class Robot:
             servo_time_constant=values.servo_time_constant,
             hand_over_every=cadence.hand_over,
             seed=values.seed,
+            specialize=values.specialize,
         )
 
     def _lockstep_dofs(self) -> Any:

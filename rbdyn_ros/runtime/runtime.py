@@ -28,6 +28,7 @@ from rbdyn_ros.runtime.push_list import PushList
 from rbdyn_ros.runtime.settings import LOCKSTEP, Settings
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.state import Layout, State
+from rbdyn_ros.runtime.step_code import StepCode
 from rbdyn_ros.runtime.timing import RecentFactor, Timing
 
 #: A thread that finds so large a part of all slots waiting for it takes the latest state.
@@ -53,11 +54,13 @@ class Runtime:
     Attributes:
         period_ns: length of a tick [ns].
         grant: what the system granted.
-        plant: the Model that moves: m, or what set_plant and stuck joints made of it.
+        plant: the Model that moves: m, or what set_plant, stuck joints or specialised timesteps
+            made of it.
         real_time_factor: that was asked for.
 
     Raises:
         RbdynError: compilation is switched off.
+        ModelError: the robot shall be specialised, and cannot be.
         ParameterError: a delay among the faults is longer than the link remembers.
     """
 
@@ -74,6 +77,7 @@ class Runtime:
             raise RbdynError(Finding("no-jit", text))
         self.m = m
         self.settings = settings
+        self._step_code = StepCode(m) if settings.specialize else None
         timestep_ns = max(round(m.opt.timestep * NANOSECONDS), 1)
         self.period_ns = timestep_ns * settings.control_decimation
         self.start_position = np.array(m.qpos0 if start is None else start, np.float64)
@@ -242,7 +246,7 @@ class Runtime:
         ticks = delays_in_ticks(self._shared, faults)
         arrays = [getattr(faults, name) for name in PER_DOF]
         floats = [[faults.command_drop, faults.state_drop], *arrays, faults.stuck]
-        models = models_with(self._without_faults, faults)
+        models = self._models_with(self._without_faults, faults)
 
         def fill(s: Shared) -> None:
             s.edit_fault_words[:] = [*ticks, faults.link_loss]
@@ -257,6 +261,14 @@ class Runtime:
             self._faults, self._models, self.plant = faults, models, models[0]
         return done
 
+    def _models_with(self, m: Model, faults: Faults) -> tuple[Model, Model]:
+        """Return what models_with does; what moves is given the specialised timestep, if any."""
+        if self._step_code is None:
+            return models_with(m, faults)
+        plant, nominal = models_with(m.replaced(), faults)  # m itself stays as it is
+        self._step_code.install(plant)
+        return plant, nominal
+
     def _begin_with_edited(self) -> None:
         """Do what the loop does with edited faults and Models, while it does not run."""
         s = self._shared
@@ -264,9 +276,14 @@ class Runtime:
         s.plant[()], s.nominal[()] = s.edit_plant, s.edit_nominal
 
     def set_plant(self, m: Model) -> bool:
-        """Exchange the Model that moves, between two ticks; its layout must be that of `m`."""
+        """Exchange the Model that moves, between two ticks; its layout must be that of `m`.
+
+        Raises:
+            ModelError: the timesteps are specialised, and it differs in more than inertia and
+                gravity.
+        """
         assert m.data_slots == self.m.data_slots
-        models = models_with(m, self._faults)
+        models = self._models_with(m, self._faults)
 
         def fill(s: Shared) -> None:
             s.edit_plant[()], s.edit_nominal[()] = (m.address for m in models)
@@ -542,9 +559,9 @@ class Runtime:
         )
 
 
-def warm(m: Model) -> None:
+def warm(m: Model, specialize: bool = False) -> None:
     """Compile the loop, or take it from the cache, and let it run for some ticks."""
-    rehearsal = Runtime(m, Settings(realtime="off", on_timeout="hold"))
+    rehearsal = Runtime(m, Settings(realtime="off", on_timeout="hold", specialize=specialize))
     rehearsal.compile()
     try:
         rehearsal.start()

@@ -36,6 +36,7 @@ class Settings:
         servo_time_constant: in which position and velocity commands are approached [s].
         hand_over_every: ticks from one state that is handed over to the next.
         seed: of all noise.
+        specialize: timesteps are made by code compiled for this robot alone, see StepCode.
     """
 
     command_timeout: float = 0.1
@@ -50,6 +51,7 @@ class Settings:
     servo_time_constant: float = 0.01
     hand_over_every: int = 1
     seed: int = 0
+    specialize: bool = False
 
     def __post_init__(self) -> None:
         _demand("on_timeout", self.on_timeout, ON_TIMEOUT)

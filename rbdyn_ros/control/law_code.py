@@ -1,0 +1,135 @@
+"""The laws of the joints as straight machine code of one arm, whatever its payloads are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.control import laws
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.kernels import CACHE_DIRECTORY, kernel
+from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.entry import Entry
+from rbdyn_ros.errors import Finding, RbdynError
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.specialize import machine
+from rbdyn_ros.specialize.calling import _call
+from rbdyn_ros.specialize.plain import plain
+from rbdyn_ros.specialize.program import Program, program
+from rbdyn_ros.specialize.row_code import DONE, row_code
+from rbdyn_ros.specialize.trace import Tracing
+
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Matrix
+
+Array = NDArray[np.float64]
+
+#: What payloads and the mounting change: it is read at every call.
+READ = ("gravity", "body_mass", "body_ipos", "body_fullinertia")
+STATE = ("qpos", "qvel")
+
+
+#: Of all laws of the joints.
+KERNELS = (laws.gravity, laws.pd_gravity, laws.impedance, laws.computed_torque)
+
+
+def specialized(arm: Arm) -> Arm:
+    """Return an arm whose laws of the joints are computed by code made for it, up to rounding.
+
+    So it is for its twins, and with other payloads, for which nothing has to be compiled. All else
+    is asked of the engine: the pose of a frame and the law that controls it, what is expected of
+    measured efforts before arming, and what the robot compensates itself.
+
+    Raises:
+        ModelError: the arm has what cannot be specialised.
+        RbdynError: compilation is switched off.
+    """
+    return arm.with_code(LawCode(arm.bare))
+
+
+class LawCode:
+    """Code of the laws for an arm. It belongs to nobody: any thread may call it.
+
+    Args:
+        m: the Model of the arm without payloads, as Arm.bare.
+
+    Attributes:
+        sha256: of the Model, whose code it is.
+
+    Raises:
+        ModelError: the arm has what cannot be specialised.
+        RbdynError: compilation is switched off.
+    """
+
+    def __init__(self, m: Model) -> None:
+        if DISABLED:
+            text = "laws are specialised by compiling them; unset NUMBA_DISABLE_JIT for that."
+            raise RbdynError(Finding("no-jit", text))
+        self.sha256: str = m.sha256()
+        self._addresses: dict[str, int] = {}
+        for law in KERNELS:
+            self._addresses |= _compiled(m, law).addresses
+
+    def computes(self, law: str, d: Data, memory: Array, target: Array) -> bool:
+        """Write the efforts of a law at the state of a Data.
+
+        Args:
+            law: name of a kernel, of KERNELS.
+            d: of the Model, or of the one with payloads.
+            memory: (6, nv) two rows of gains, the efforts, room for the target.
+            target: (3, nv) position, velocity, acceleration.
+
+        Returns:
+            False if the options of the Model are not those that were built in; then no effort is
+            written.
+        """
+        address = self._addresses[law]
+        done: bool = _entry.call(address, d.model_address, d.address, memory, target) == DONE
+        return done
+
+
+@kernel
+def run(address: int, table: int, row: int, memory: Matrix, target: Matrix) -> int:
+    """Call code on the Model and the Data at two addresses; return what it returns."""
+    for i in range(3):
+        for k in range(target.shape[1]):
+            memory[3 + i, k] = target[i, k]
+    return _call(address, table, row, memory[2].ctypes.data, 1)  # type: ignore[no-any-return]
+
+
+_entry = Entry(run)
+
+
+def law_program(m: Model, law: Any) -> Program:
+    """Return what a law does; the array "out" is its memory, counted from the efforts on."""
+    tracing, n = Tracing(m, READ), m.nv
+    function = plain(law)
+
+    def run() -> dict[str, Any]:
+        memory = np.zeros((6, n), object)
+        for row in (0, 1, 3, 4, 5):
+            places = range((row - 2) * n, (row - 1) * n)
+            memory[row] = [tracing.graph.enter(("input", "out", place)) for place in places]
+        given = memory[3:], memory[:3]
+        wanted = function.__code__.co_argcount - 2  # a law without target takes the gains alone
+        function(tracing.m, tracing.data(STATE), *given[-wanted:])
+        return {"out": memory[2]}
+
+    return program(tracing.graph, tracing.trace(run))
+
+
+def _compiled(m: Model, law: Any) -> machine.Code:
+    name, register = law.__name__, machine.register()
+
+    def make() -> str:
+        return row_code(m, name, law_program(m, law), READ, register)
+
+    # the name of the cache has in it a hash of the sources of the laws
+    options = m.opt.integrator, str(m.opt.passive), m.opt.timestep.hex()
+    key = [m.sha256(), "law", name, *options, *READ, str(register), CACHE_DIRECTORY]
+    if any([*m.jnt_usertype, *m.jnt_motion_name]):  # what they do is not in the hash of the Model
+        key.append(repr(law_program(m, law)))
+    return machine.code(key, (name,), make)
