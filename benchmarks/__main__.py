@@ -12,6 +12,8 @@ BENCHMARKS = {
     "constraints": "closed loops and a coupled joint, against MuJoCo in turns",
     "contact": "a robot and a box on the floor, against MuJoCo in turns",
     "toolbox": "Jacobians, momentum, regressors, derivatives, against Pinocchio in turns",
+    "specialize": "code made for one robot, alone and in batches, against MuJoCo and Pinocchio",
+    "derivatives": "derivatives made for one robot, against the toolbox in turns",
     "scaling": "cost against the number of bodies, 10 to 10,000",
     "startup": "from process start to the first step, cold and warm",
     "node": "the simulator node at 1 kHz: lateness, real-time factor, load, latency",

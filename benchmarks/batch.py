@@ -1,0 +1,93 @@
+"""Many robots at once, rb.rollout beside mujoco.rollout, in turns.
+
+Robots begin at qpos0, each with joint velocities of its own, and fall. Both return positions and
+velocities of every step in arrays that they make.
+"""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import mujoco
+import numpy as np
+from mujoco import rollout
+
+import rbdyn_ros as rb
+from benchmarks.peak import flops, peak_job
+from benchmarks.six_robots import Robot
+from rbdyn_ros.engine import forward
+from rbdyn_ros.measuring import peers
+from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio, repeated
+from rbdyn_ros.specialize.functions import STATE
+from rbdyn_ros.specialize.plain import plain
+from rbdyn_ros.specialize.program import program
+from rbdyn_ros.specialize.trace import Tracing
+
+NBATCH, NSTEP = 1024, 100
+ROUNDS = 9
+
+HEAD = (
+    "| | 1 thread, us | 2 threads, us | generic, 2 threads, us | mujoco.rollout, 2 threads, us "
+    "| to mujoco.rollout | to generic | GFLOP/s, 1 and 2 threads | of the peak |\n"
+    f"{'|---' * 9}|"
+)
+
+
+def batch_row(robot: Robot) -> str:
+    """Return the line of a robot; times are those of one step of one robot."""
+    m = robot.load()
+    jobs = (
+        _ours(m, threads=1, specialize=True),
+        _ours(m, threads=2, specialize=True),
+        _ours(m, threads=2, specialize=False),
+        _theirs(robot, m.opt.timestep),
+        peak_job(1),
+        peak_job(2),
+    )
+    times = in_turns(jobs, rounds=ROUNDS)
+    each = [[us / (NBATCH * NSTEP) for us in row] for row in times[:4]]
+    one, two, generic, theirs = (statistics.median(row) for row in each)
+    work = step_flops(m)
+    fractions = [median_ratio(times[4 + k], each[k]) * work / flops() / (k + 1) for k in range(2)]
+    return (
+        f"| {robot.name} | {one:.3f} | {two:.3f} | {generic:.3f} | {theirs:.3f} "
+        f"| {median_ratio(each[3], each[1]):.1f} | {median_ratio(each[2], each[1]):.1f} "
+        f"| {work / one / 1e3:.1f}, {work / two / 1e3:.1f} "
+        f"| {100 * fractions[0]:.0f} %, {100 * fractions[1]:.0f} % |"
+    )
+
+
+def step_flops(m: rb.Model) -> int:
+    """Return the operations of a step without forces from outside and with gravity built in."""
+    t = Tracing(m)
+
+    def run() -> dict[str, Any]:
+        d = t.data((*STATE, "nbad"))
+        plain(forward.substep)(t.m, d)
+        return {name: getattr(d, name) for name in (*STATE, "nbad")}
+
+    return program(t.graph, t.trace(run)).flops()
+
+
+def _velocities(nv: int) -> Any:
+    return np.random.default_rng(0).uniform(-0.1, 0.1, (NBATCH, nv))
+
+
+def _ours(m: rb.Model, threads: int, specialize: bool) -> Job:
+    qvel = _velocities(m.nv)
+    return repeated(
+        lambda: rb.rollout(
+            m, m.qpos0, qvel, nstep=NSTEP, threads=threads, specialize=specialize, progress=False
+        )
+    )
+
+
+def _theirs(robot: Robot, timestep: float) -> Job:
+    model = peers.mujoco_model(robot.path.read_text(), robot.floats, timestep)
+    datas = [mujoco.MjData(model) for _ in range(2)]
+    state = np.zeros((NBATCH, mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
+    state[:, 1 : 1 + model.nq] = model.qpos0
+    state[:, 1 + model.nq : 1 + model.nq + model.nv] = _velocities(model.nv)
+    pool = rollout.Rollout(nthread=2)
+    return repeated(lambda: pool.rollout(model, datas, state, nstep=NSTEP))

@@ -1,0 +1,81 @@
+"""How long code for one robot takes to be made, and to be found on disk by the next process.
+
+Each is a process of its own. The first works in a cache that holds the engine's own code, as any
+process leaves it, and none made for a robot.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.six_robots import Robot
+from rbdyn_ros.engine import jit
+
+#: What is timed of each robot, in this order.
+TRACED = ("step", "forward_dynamics", "inverse", "mass_matrix")
+
+#: Seconds of m.specialize and bytes of machine code on disk then, by function. The first imports
+#: what is needed for it, too.
+_CHILD = """
+import json, sys, time
+from pathlib import Path
+import rbdyn_ros as rb
+cache, path, floats, *names = sys.argv[1:]
+m = rb.load_urdf(path, floating_base=floats == "True", strict=False)
+found = {}
+for name in names:
+    begin = time.perf_counter()
+    m.specialize([name])
+    taken = time.perf_counter() - begin
+    found[name] = taken, sum(file.stat().st_size for file in Path(cache).rglob("*.o"))
+print(json.dumps(found))
+"""
+
+HEAD = (
+    "| | operations | of floating point | multiply-adds | sin, cos | code, kB | compile, s "
+    f"| from disk, s |\n{'|---' * 8}|"
+)
+
+
+def code_rows(robot: Robot) -> list[str]:
+    """Return a line for each function of a robot."""
+    s = robot.load().specialize(functions=())
+    cold, warm = compile_seconds(robot)
+    rows, before = [], 0
+    for name in TRACED:
+        program = s.program(name)
+        kinds = program.counts()
+        fused = sum(kinds.get(kind, 0) for kind in ("fma", "fms", "fnma"))
+        turned = f"{kinds.get('sin', 0)}, {kinds.get('cos', 0)}"
+        seconds, size = cold[name]
+        rows.append(
+            f"| {robot.name}: {name} | {len(program.operations)} | {program.flops()} | {fused} "
+            f"| {turned} | {(size - before) / 1e3:.0f} | {seconds:.2f} | {warm[name][0]:.3f} |"
+        )
+        before = size
+    return rows
+
+
+def compile_seconds(
+    robot: Robot,
+) -> tuple[dict[str, tuple[float, int]], dict[str, tuple[float, int]]]:
+    """Return seconds and bytes by function: with nothing on disk, and the next time."""
+    with tempfile.TemporaryDirectory() as cache:
+        theirs = Path(jit.CACHE_DIRECTORY)
+        ours = Path(cache, theirs.parent.name, theirs.name)
+        shutil.copytree(theirs, ours, ignore=shutil.ignore_patterns("*.o"))
+        environment = {**os.environ, "XDG_CACHE_HOME": cache}
+        return _seconds(robot, environment), _seconds(robot, environment)
+
+
+def _seconds(robot: Robot, environment: dict[str, str]) -> dict[str, tuple[float, int]]:
+    given = [environment["XDG_CACHE_HOME"], str(robot.path), str(robot.floats), *TRACED]
+    command = [sys.executable, "-c", _CHILD, *given]
+    found = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    return {name: (taken, size) for name, (taken, size) in json.loads(found.stdout).items()}

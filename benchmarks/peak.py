@@ -1,0 +1,90 @@
+"""What the processor can do at most: multiply-adds on full vectors that wait for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from rbdyn_ros.measuring.turns import Job
+from rbdyn_ros.specialize import machine
+from rbdyn_ros.specialize.calling import entry
+
+#: Sums that advance side by side: more than a processor needs to hide how long an operation takes,
+#: and few enough for 16 registers.
+SUMS = 12
+
+#: Multiply-adds of each sum in a run.
+LENGTH = 1000
+
+
+def flops() -> int:
+    """Return the floating-point operations of a run, a multiply-add counted as two."""
+    return 2 * SUMS * LENGTH * machine.register()
+
+
+def peak_job(threads: int = 1) -> Job:
+    """Return the job that does runs on so many threads, each of them as often as told."""
+    address = machine.code(["peak", _text()], ("peak",), _text).addresses["peak"]
+    enter = entry()
+    if threads == 1:
+        return lambda n: _run(enter, address, n)
+    pool = ThreadPoolExecutor(threads)
+    return lambda n: _all(pool, threads, lambda: _run(enter, address, n))
+
+
+def _run(enter: Callable[..., int], address: int, n: int) -> None:
+    enter(address, n * LENGTH, 0, 0, 0)
+
+
+def _all(pool: ThreadPoolExecutor, threads: int, run: Callable[[], None]) -> None:
+    for future in [pool.submit(run) for _ in range(threads)]:
+        future.result()
+
+
+def _text() -> str:
+    """Return LLVM code that multiplies and adds; it returns whether a sum is not a number.
+
+    All sums begin at values that the compiler does not know to be equal, and all are used.
+    """
+    width = machine.register()
+    kind = f"<{width} x double>"
+    sums = range(SUMS)
+    starts = [f"%s{k} = phi {kind} [%b{k}, %entry], [%t{k}, %loop]" for k in sums]
+    begun = [f"%b{k} = fadd {kind} %all, {_every(float(k), width)}" for k in sums]
+    factor, term = _every(0.5, width), _every(1.0, width)
+    steps = [
+        f"%t{k} = call {kind} @llvm.fma.v{width}f64({kind} %s{k}, {kind} {factor}, {kind} {term})"
+        for k in sums
+    ]
+    added = [
+        f"%u{k + 1} = fadd {kind} {f'%u{k}' if k else 'zeroinitializer'}, %t{k}" for k in sums
+    ]
+    lines = [
+        f"declare {kind} @llvm.fma.v{width}f64({kind}, {kind}, {kind})",
+        "define i64 @peak(i64 %times, i64 %x, i64 %y, i64 %z) {",
+        "entry:",
+        "%number = sitofp i64 %x to double",
+        f"%one = insertelement {kind} undef, double %number, i32 0",
+        f"%all = shufflevector {kind} %one, {kind} undef, <{width} x i32> zeroinitializer",
+        *begun,
+        "br label %loop",
+        "loop:",
+        "%k = phi i64 [0, %entry], [%more, %loop]",
+        *starts,
+        *steps,
+        "%more = add i64 %k, 1",
+        "%again = icmp slt i64 %more, %times",
+        "br i1 %again, label %loop, label %end",
+        "end:",
+        *added,
+        f"%first = extractelement {kind} %u{SUMS}, i32 0",
+        "%nan = fcmp uno double %first, %first",
+        "%answer = zext i1 %nan to i64",
+        "ret i64 %answer",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _every(value: float, width: int) -> str:
+    return f"<{', '.join([f'double {value}'] * width)}>"

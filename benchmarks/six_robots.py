@@ -1,0 +1,53 @@
+"""Six robots from 6 to about 50 degrees of freedom, for us and for the peers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import rbdyn_ros as rb
+from benchmarks.robots import folder
+
+
+@dataclass(frozen=True, slots=True)
+class Robot:
+    """A robot of example-robot-data.
+
+    Attributes:
+        name: in our tables.
+        file: its URDF.
+        floats: whether its root link moves freely.
+    """
+
+    name: str
+    file: str
+    floats: bool = False
+
+    @property
+    def path(self) -> Path:
+        """Where its URDF is."""
+        return folder() / self.file
+
+    def load(self) -> rb.Model:
+        """Return it as a Model, with our defaults."""
+        return rb.load_urdf(self.path, floating_base=self.floats, strict=False)
+
+
+SIX = (
+    Robot("UR5", "ur_description/urdf/ur5_robot.urdf"),
+    Robot("Panda", "panda_description/urdf/panda.urdf"),
+    Robot("Go2, floating", "go2_description/urdf/go2.urdf", floats=True),
+    Robot("Talos reduced", "talos_data/robots/talos_reduced.urdf"),
+    Robot("Talos, floating", "talos_data/robots/talos_full_v2.urdf", floats=True),
+    Robot(
+        "G1 with hands, floating",
+        "g1_description/urdf/g1_29dof_with_hand_rev_1_0.urdf",
+        floats=True,
+    ),
+)
+
+
+def chosen(words: list[str]) -> list[Robot]:
+    """Return the robots whose names contain one of some words; all, if there are none."""
+    found = [r for r in SIX if any(word.lower() in r.name.lower() for word in words)]
+    return found if words else list(SIX)
