@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,21 +14,21 @@ from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities import energy as _energy
 from rbdyn_ros.engine.quantities import joint_forces as _joint_forces
 from rbdyn_ros.entry import (
+    MAX_STEPS,
     NOBODY,
     Entry,
     demand_mass_matrix,
     demand_pair,
-    instead,
     is_vector,
+    on_specialized,
     stage,
+    step_count,
 )
-from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
-
-MAX_STEPS = 2**62  # what a 64-bit counter in a kernel holds with room to spare
 
 kinematics = stage(_kinematics.kinematics)
 com_pos = stage(_kinematics.com_pos)
@@ -86,20 +84,8 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
         ModelError: if d was not made for m.
     """
     if type(nstep) is not int or not 0 <= nstep < MAX_STEPS:
-        nstep = _whole_number(nstep)
+        nstep = step_count(nstep)
     _advance(m, d, nstep)
-
-
-def _whole_number(nstep: object) -> int:
-    """Accept NumPy's integers too."""
-    try:
-        count = operator.index(nstep)  # type: ignore[arg-type]
-    except TypeError:
-        count = -1
-    if not 0 <= count < MAX_STEPS:
-        text = f"nstep is {nstep!r}; allowed is a whole number from 0 to 2^62."
-        raise ParameterError(Finding("nstep", text, "error", "nstep", None, repr(nstep)))
-    return count
 
 
 def mass_matrix(m: Model, d: Data) -> Array:
@@ -113,7 +99,7 @@ def mass_matrix(m: Model, d: Data) -> Array:
     """
     if getattr(d, "model", NOBODY) is not m or d.dense_M is None:
         if hasattr(m, "specialized_functions"):
-            return instead(m, "mass_matrix", d)  # type: ignore[no-any-return]
+            return on_specialized(m, "mass_matrix", d)  # type: ignore[no-any-return]
         _make_dense(m, d)
     dense: Array = d.dense_M
     if DISABLED:

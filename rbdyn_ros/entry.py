@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from numba import types
 
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.views import DATA, MODEL
-from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.couplings import MAX_M_ENTRIES
 from rbdyn_ros.model.model import Model
 
@@ -25,6 +26,8 @@ _TYPES = {
     "Cube": types.float64[:, :, ::1],
 }
 
+
+MAX_STEPS = 2**62  # what a 64-bit counter in a kernel holds with room to spare
 
 #: Stands for the model of what is no Data.
 NOBODY = object()
@@ -68,22 +71,22 @@ def stage(kernel: Any) -> Callable[..., Any]:
     # address of m is taken from d, where Python finds it faster
     def run(m: Model, d: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            return instead(m, name, d)
+            return on_specialized(m, name, d)
         return entry.call(d.model_address, d.address)
 
     def run_with(m: Model, d: Any, x: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            return instead(m, name, d, x)
+            return on_specialized(m, name, d, x)
         return entry.call(d.model_address, d.address, x)
 
     def run_with_two(m: Model, d: Any, x: Any, y: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            return instead(m, name, d, x, y)
+            return on_specialized(m, name, d, x, y)
         return entry.call(d.model_address, d.address, x, y)
 
     def run_with_three(m: Model, d: Any, x: Any, y: Any, z: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            return instead(m, name, d, x, y, z)
+            return on_specialized(m, name, d, x, y, z)
         return entry.call(d.model_address, d.address, x, y, z)
 
     function = kernel.py_func
@@ -95,13 +98,13 @@ def _checked(kernel: Any) -> Callable[..., Any]:
     @functools.wraps(kernel)
     def run(m: Model, d: Any, *more: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            return instead(m, kernel.__name__, d, *more)
+            return on_specialized(m, kernel.__name__, d, *more)
         return kernel(m, d, *more)
 
     return run
 
 
-def instead(m: Any, name: str, d: Any, *arguments: Any) -> Any:
+def on_specialized(m: Any, name: str, d: Any, *arguments: Any) -> Any:
     """Call the function that a specialised Model has of its own.
 
     It is asked for where m is not the Model of d, so that a plain Model waits for nothing.
@@ -113,8 +116,7 @@ def instead(m: Any, name: str, d: Any, *arguments: Any) -> Any:
     if offered is None:
         raise not_a_pair(m, d)
     if name not in offered:
-        text = f"{name} is not specialised; call it with the Model, {m!r}.model"
-        raise ModelError(Finding("not-specialised", text, "error", name))
+        raise not_specialised(m, name)
     return getattr(m, name)(d, *arguments)
 
 
@@ -126,8 +128,16 @@ def demand_pair(m: object, d: object) -> None:
 
 def not_a_pair(m: object, d: object) -> ModelError:
     """Return the error for a Data used with another Model than its own."""
+    if hasattr(m, "specialized_functions"):
+        return not_specialised(m, "this")
     text = f"{d!r} was not made for {m!r}; use d = rb.make_data(m) with the same m."
     return ModelError(Finding("data-of-other-model", text))
+
+
+def not_specialised(m: object, function: str) -> ModelError:
+    """Return the error for a function that a specialised Model has not."""
+    text = f"{function} is not specialised; call it with the Model, {m!r}.model"
+    return ModelError(Finding("not-specialised", text, "error", function))
 
 
 def demand_mass_matrix(m: Model, d: object, function: str) -> None:
@@ -144,6 +154,18 @@ def no_mass_matrix(m: Model, function: str) -> ModelError:
         "use forward_dynamics and inverse, which do not need it."
     )
     return ModelError(Finding("no-mass-matrix", text, "error", function))
+
+
+def step_count(nstep: object) -> int:
+    """Return a number of steps; raises ParameterError unless it is whole, from 0 to 2^62."""
+    try:
+        count = operator.index(nstep)  # type: ignore[arg-type]
+    except TypeError:
+        count = -1
+    if not 0 <= count < MAX_STEPS:
+        text = f"nstep is {nstep!r}; allowed is a whole number from 0 to 2^62."
+        raise ParameterError(Finding("nstep", text, "error", "nstep", None, repr(nstep)))
+    return count
 
 
 def is_vector(vector: object, n: int, written: bool) -> bool:

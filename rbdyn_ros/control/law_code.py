@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 from rbdyn_ros.control import laws
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.kernels import CACHE_DIRECTORY, kernel
-from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.entry import Entry
-from rbdyn_ros.errors import Finding, RbdynError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialize import machine
-from rbdyn_ros.specialize.calling import _call
+from rbdyn_ros.specialize.calling import call_code
 from rbdyn_ros.specialize.plain import plain
 from rbdyn_ros.specialize.program import Program, program
-from rbdyn_ros.specialize.row_code import DONE, row_code
+from rbdyn_ros.specialize.row_code import DONE, compiled_row
 from rbdyn_ros.specialize.trace import Tracing
 
 if TYPE_CHECKING:
@@ -44,8 +42,7 @@ def specialized(arm: Arm) -> Arm:
     measured efforts before arming, and what the robot compensates itself.
 
     Raises:
-        ModelError: the arm has what cannot be specialised.
-        RbdynError: compilation is switched off.
+        ModelError: the arm has what cannot be specialised, or compilation is switched off.
     """
     return arm.with_code(LawCode(arm.bare))
 
@@ -60,14 +57,11 @@ class LawCode:
         sha256: of the Model, whose code it is.
 
     Raises:
-        ModelError: the arm has what cannot be specialised.
-        RbdynError: compilation is switched off.
+        ModelError: the arm has what cannot be specialised, or compilation is switched off.
     """
 
     def __init__(self, m: Model) -> None:
-        if DISABLED:
-            text = "laws are specialised by compiling them; unset NUMBA_DISABLE_JIT for that."
-            raise RbdynError(Finding("no-jit", text))
+        machine.demand_compiler("a specialised law")
         self.sha256: str = m.sha256()
         self._addresses: dict[str, int] = {}
         for law in KERNELS:
@@ -97,7 +91,7 @@ def run(address: int, table: int, row: int, memory: Matrix, target: Matrix) -> i
     for i in range(3):
         for k in range(target.shape[1]):
             memory[3 + i, k] = target[i, k]
-    return _call(address, table, row, memory[2].ctypes.data, 1)  # type: ignore[no-any-return]
+    return call_code(address, table, row, memory[2].ctypes.data, 1)  # type: ignore[no-any-return]
 
 
 _entry = Entry(run)
@@ -122,14 +116,5 @@ def law_program(m: Model, law: Any) -> Program:
 
 
 def _compiled(m: Model, law: Any) -> machine.Code:
-    name, register = law.__name__, machine.register()
-
-    def make() -> str:
-        return row_code(m, name, law_program(m, law), READ, register)
-
     # the name of the cache has in it a hash of the sources of the laws
-    options = m.opt.integrator, str(m.opt.passive), m.opt.timestep.hex()
-    key = [m.sha256(), "law", name, *options, *READ, str(register), CACHE_DIRECTORY]
-    if any([*m.jnt_usertype, *m.jnt_motion_name]):  # what they do is not in the hash of the Model
-        key.append(repr(law_program(m, law)))
-    return machine.code(key, (name,), make)
+    return compiled_row(m, law.__name__, lambda: law_program(m, law), READ, "law", CACHE_DIRECTORY)

@@ -5,11 +5,13 @@ With NUMBA_DISABLE_JIT=1 they stay plain Python, for a debugger and for tracing.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -26,6 +28,8 @@ Cube = NDArray[np.float64]  # (k, n, n), contiguous
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_declaring = threading.RLock()
 
 DISABLED = bool(numba.config.DISABLE_JIT)
 # without Numba's runtime a kernel cannot allocate, and no reference is counted
@@ -100,13 +104,21 @@ def compile_cached(
     """Compile a function and keep its machine code in `directory`; plain Python if DISABLED."""
     if DISABLED:
         return function
-    theirs = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = directory  # only while Numba looks where to keep this one
-    try:
+    with caching_in(directory):
         compiled: Callable[P, R] = numba.njit(cache=True, **options)(function)
-    finally:
-        numba.config.CACHE_DIR = theirs
     return compiled
+
+
+@contextlib.contextmanager
+def caching_in(directory: str) -> Iterator[None]:
+    """Let Numba keep what is declared meanwhile in a directory; one thread after the other."""
+    with _declaring:
+        theirs = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = directory
+        try:
+            yield
+        finally:
+            numba.config.CACHE_DIR = theirs
 
 
 def select(condition, yes, no):
@@ -121,19 +133,19 @@ def _select_compiled(condition, yes, no):
     return lambda condition, yes, no: yes if condition else no
 
 
-def is_number(x):
-    """Whether the value is known now. That of a symbol is not."""
+def is_known(x):
+    """Whether a number is known now. A symbol is not."""
     return not hasattr(x, "select")
 
 
-@overload(is_number)
-def _is_number_compiled(x):
+@overload(is_known)
+def _is_known_compiled(x):
     return lambda x: True  # noqa: ARG005
 
 
 def is_zero(x):
-    """Whether a term with this factor can be left out."""
-    return is_number(x) and x == 0.0
+    """Whether a term with this factor can be left out; never that of a symbol."""
+    return is_known(x) and x == 0.0
 
 
 @overload(is_zero)

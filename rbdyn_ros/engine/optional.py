@@ -62,12 +62,8 @@ def _number(stage: Stage) -> int:
 
 
 def _compiled(stage: Stage) -> Any:
-    theirs = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = jit.CACHE_DIRECTORY
-    try:
+    with jit.caching_in(jit.CACHE_DIRECTORY):
         return numba.cfunc(SIGNATURE, cache=True, **jit.OPTIONS)(stage)
-    finally:
-        numba.config.CACHE_DIR = theirs
 
 
 def call_stage(address: int, m: Any, d: Any) -> None:

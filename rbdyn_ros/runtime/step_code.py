@@ -25,7 +25,7 @@ class StepCode:
         m: the robot; it stays as it is.
 
     Raises:
-        ModelError: it has what cannot be specialised: contact, constraints, stored trajectories.
+        ModelError: it has what cannot be specialised: contact, loops, stored trajectories.
     """
 
     def __init__(self, m: Model) -> None:

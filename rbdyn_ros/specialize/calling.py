@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from llvmlite import ir
@@ -12,13 +11,13 @@ from numba import types
 from numba.extending import intrinsic
 
 from rbdyn_ros.engine import jit
+from rbdyn_ros.specialize.machine import CACHE_DIRECTORY
 
 INT64 = ir.IntType(64)
-CACHE_DIRECTORY = jit.cache_below("specialize", Path(__file__).parent.glob("*.py"))
 
 
 @intrinsic
-def _call(context, address, table, row, out, times):
+def call_code(context, address, table, row, out, times):
     def generate(context, builder, signature, values):
         kind = ir.FunctionType(INT64, [INT64] * 4)
         function = builder.inttoptr(values[0], kind.as_pointer())
@@ -28,11 +27,11 @@ def _call(context, address, table, row, out, times):
 
 
 def _enter(address, table, row, out, times):
-    return _call(address, table, row, out, times)
+    return call_code(address, table, row, out, times)
 
 
 def _fill(address, table, row, out):
-    return _call(address, table, row, out.ctypes.data, 1)
+    return call_code(address, table, row, out.ctypes.data, 1)
 
 
 def entry() -> Callable[..., int]:

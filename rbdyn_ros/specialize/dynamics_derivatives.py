@@ -17,17 +17,12 @@ import numpy as np
 from rbdyn_ros.engine import forward, integrate
 from rbdyn_ros.engine.aba import implicit_damping
 from rbdyn_ros.engine.crb import crb, fill_dense
-from rbdyn_ros.engine.joints.frames import quat_mat
+from rbdyn_ros.engine.joints.manifold import joint_qvel
 from rbdyn_ros.engine.quantities import derivatives as analytic
-from rbdyn_ros.engine.spatial import add3, cross3, mat_vec, quat_mul, transposed
-from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.options import RK4
 from rbdyn_ros.specialize.derivatives import Slopes, jacobian
 from rbdyn_ros.specialize.plain import plain
 from rbdyn_ros.specialize.symbolic import Objects
-
-SIXDOF = (JointType.SIXDOF_FP, JointType.SIXDOF_FS)
-PLANAR = (JointType.PLANAR_FP, JointType.PLANAR_FS)
 
 
 def inverse_derivatives(m: Any, d: Any, out: Objects) -> None:
@@ -212,38 +207,5 @@ def _turned_back(m: Any, qpos: Objects, rates: Objects) -> Objects:
     for k in range(rates.shape[1]):
         for j in range(m.njnt):
             if m.jnt_dofadr_all[j] < m.nv:
-                _write_joint_velocity(m, j, qpos, rates[:, k], velocities[:, k])
+                plain(joint_qvel)(m, j, qpos, rates[:, k], velocities[:, k])
     return velocities
-
-
-def _write_joint_velocity(m: Any, j: int, qpos: Objects, rate: Objects, out: Objects) -> None:
-    kind, q, v = m.jnt_type[j], m.jnt_qposadr[j], m.jnt_dofadr[j]
-    if kind == JointType.BALL:
-        out[v : v + 3] = _turning(qpos[q : q + 4], rate[q : q + 4])
-    elif kind == JointType.FREE:
-        out[v : v + 3] = rate[q : q + 3]
-        out[v + 3 : v + 6] = _turning(qpos[q + 3 : q + 7], rate[q + 3 : q + 7])
-    elif kind in SIXDOF:
-        w, shift = _turning(qpos[q : q + 4], rate[q : q + 4]), tuple(rate[q + 4 : q + 7])
-        if kind == JointType.SIXDOF_FP:
-            shift = plain(mat_vec)(plain(transposed)(plain(quat_mat)(qpos, q)), shift)
-        else:
-            shift = plain(add3)(shift, plain(cross3)(w, tuple(qpos[q + 4 : q + 7])))
-        out[v : v + 6] = (*w, *shift)
-    elif kind in PLANAR:
-        w, x, y = rate[q : q + 3]
-        if kind == JointType.PLANAR_FP:
-            c, s = np.cos(qpos[q]), np.sin(qpos[q])
-            x, y = c * x + s * y, c * y - s * x
-        else:
-            x, y = x - w * qpos[q + 2], y + w * qpos[q + 1]
-        out[v : v + 3] = w, x, y
-    else:
-        n = m.jnt_dofnum[j]
-        out[v : v + n] = rate[q : q + n]
-
-
-def _turning(p: Objects, rate: Objects) -> Any:
-    # w = 2 q^-1 q_dot (RBDA eq 4.13), q a unit quaternion
-    turned = plain(quat_mul)((p[0], -p[1], -p[2], -p[3]), tuple(rate))
-    return tuple(2.0 * x for x in turned[1:])

@@ -36,7 +36,6 @@ class Function:
 
     Attributes:
         name: in the API.
-        about: what it computes, in a line.
         kernel: of (m, d), then whole numbers, then an array if it has a shape.
         inputs: fields of Data that it reads.
         outputs: fields of Data that it leaves.
@@ -45,7 +44,6 @@ class Function:
     """
 
     name: str
-    about: str
     kernel: Any
     inputs: tuple[str, ...]
     outputs: tuple[str, ...] = ()
@@ -70,52 +68,51 @@ def _three_squares(m: Model) -> tuple[int, ...]:
 
 _TABLE = (
     Function(
-        "step", "advance by one timestep", _timestep,
+        "step", _timestep,
         (*STATE, *FORCES, *COUNTS), (*STATE, "qacc_step", *COUNTS),
     ),
     Function(
-        "forward_dynamics", "accelerations from forces", forward.forward_dynamics,
+        "forward_dynamics", forward.forward_dynamics,
         (*STATE, *FORCES, *COUNTS), ("qacc", *COUNTS),
     ),
     Function(
-        "inverse", "forces that cause accelerations", forward.inverse,
+        "inverse", forward.inverse,
         (*STATE, "qacc", "nsingular"), ("qfrc_inverse", "nsingular"),
     ),
     Function(
-        "gravity_term", "forces that hold the robot", terms.gravity_term,
+        "gravity_term", terms.gravity_term,
         ("time", "qpos"), shape=_vector,
     ),
     Function(
-        "bias_term", "Coriolis, centrifugal and gravity forces", terms.bias_term,
+        "bias_term", terms.bias_term,
         STATE, shape=_vector,
     ),
     Function(
-        "mass_matrix", "joint-space inertia matrix", forward.mass_matrix,
+        "mass_matrix", forward.mass_matrix,
         ("time", "qpos"), shape=lambda m: (m.nv, m.nv),
     ),
     Function(
-        "kinematics", "poses of all bodies", kinematics,
+        "kinematics", kinematics,
         ("time", "qpos"), ("xpos", "xmat", "xipos", "ximat"),
     ),
     Function(
-        "frame_pose", "rotation and, below it, position of a frame", jacobian.frame_pose,
+        "frame_pose", jacobian.frame_pose,
         ("time", "qpos"), shape=lambda _: (4, 3), numbers=1,
     ),
     Function(
-        "frame_jacobian", "Jacobian of a frame", jacobian.frame_jacobian,
+        "frame_jacobian", jacobian.frame_jacobian,
         ("time", "qpos"), shape=lambda m: (6, m.nv), numbers=2,
     ),
     Function(
-        "inverse_derivatives", "derivatives of qfrc_inverse by qpos, qvel and qacc",
-        dynamics_derivatives.inverse_derivatives, (*STATE, "qacc"), shape=_three_squares,
+        "inverse_derivatives", dynamics_derivatives.inverse_derivatives,
+        (*STATE, "qacc"), shape=_three_squares,
     ),
     Function(
-        "forward_derivatives", "derivatives of qacc by qpos, qvel and qfrc_applied",
-        dynamics_derivatives.forward_derivatives, (*STATE, *FORCES), shape=_three_squares,
+        "forward_derivatives", dynamics_derivatives.forward_derivatives,
+        (*STATE, *FORCES), shape=_three_squares,
     ),
     Function(
-        "step_derivatives", "derivatives of a timestep's end by its start and qfrc_applied",
-        dynamics_derivatives.step_derivatives, (*STATE, *FORCES),
+        "step_derivatives", dynamics_derivatives.step_derivatives, (*STATE, *FORCES),
         shape=lambda m: (2 * m.nv, 3 * m.nv),
     ),
 )  # fmt: skip
@@ -138,7 +135,11 @@ class Trace:
 
 
 def traced(
-    m: Model, name: str, symbolic: Collection[Any] = (), arguments: Sequence[int] = ()
+    m: Model,
+    name: str,
+    symbolic: Collection[Any] = (),
+    arguments: Sequence[int] = (),
+    inputs: Collection[str] | None = None,
 ) -> Trace:
     """Trace a function of FUNCTIONS.
 
@@ -147,6 +148,7 @@ def traced(
         name: of the function.
         symbolic: see Tracing.
         arguments: the whole numbers its kernel takes.
+        inputs: fields of Data that it reads, if these are not all: the others are zero.
 
     Raises:
         ModelError: it cannot be traced.
@@ -155,7 +157,7 @@ def traced(
     kernel = plain(function.kernel)
 
     def run() -> dict[str, Any]:
-        d = tracing.data(function.inputs)
+        d = tracing.data(function.inputs if inputs is None else inputs)
         if function.shape is None:
             kernel(tracing.m, d, *arguments)
             return {field: getattr(d, WHOLE.get(field, field)) for field in function.outputs}

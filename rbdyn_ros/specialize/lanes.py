@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numpy.typing import NDArray
 
 from rbdyn_ros.specialize import machine
-from rbdyn_ros.specialize.llvm_code import Memory, Module
+from rbdyn_ros.specialize.llvm_code import POINTER, Module, load, store
 from rbdyn_ros.specialize.program import Program
 
 
@@ -31,6 +36,14 @@ class Lanes:
         """Return the address of a program."""
         return self.code.addresses[name]
 
+    def memory(self) -> tuple[int, NDArray[np.float64]]:
+        """Return a new memory of zeros, and its address."""
+        count = self.size * self.width
+        raw = np.zeros(count + 8)
+        first = -raw.ctypes.data % 64 // 8
+        rows = raw[first : first + count]
+        return int(rows.ctypes.data), rows.reshape(-1, self.width)
+
 
 def compile_lanes(programs: Mapping[str, Program], width: int | None = None) -> Lanes:
     """Compile programs; an array of the same name is the same memory in all of them.
@@ -39,7 +52,7 @@ def compile_lanes(programs: Mapping[str, Program], width: int | None = None) -> 
         programs: by name.
         width: W; None: as many numbers as a vector register holds.
     """
-    lanes = width or machine.register()
+    lanes = width or machine.vector_width()
     slots: dict[str, tuple[int, int]] = {}
     lengths: dict[str, int] = {}
     for program in programs.values():
@@ -52,7 +65,7 @@ def compile_lanes(programs: Mapping[str, Program], width: int | None = None) -> 
 
     def make() -> str:
         memory = Memory({array: first for array, (first, _) in slots.items()}, lanes)
-        module = Module(lanes, machine.register())
+        module = Module(lanes, machine.vector_width())
         for name, program in programs.items():
             module.add(name, program, memory)
         return module.text()
@@ -62,3 +75,26 @@ def compile_lanes(programs: Mapping[str, Program], width: int | None = None) -> 
     ]
     key = [hashlib.sha256("\n".join(written).encode()).hexdigest(), "lanes", str(lanes)]
     return Lanes(lanes, slots, size, machine.code(key, tuple(programs), make))
+
+
+class Memory:
+    """All arrays in one memory of slots, W numbers each.
+
+    Args:
+        slots: first slot of each array.
+        width: W.
+    """
+
+    arguments: Sequence[ir.Type] = (POINTER,)
+
+    def __init__(self, slots: dict[str, int], width: int) -> None:
+        self.slots, self.width = slots, width
+
+    def load(self, builder: ir.IRBuilder, given: Any, array: str, place: int) -> Any:
+        """Return W numbers."""
+        start = (self.slots[array] + place) * self.width
+        return load(builder, given[0], start, self.width)
+
+    def store(self, builder: ir.IRBuilder, given: Any, array: str, place: int, x: Any) -> None:
+        """Write W numbers."""
+        store(builder, given[0], (self.slots[array] + place) * self.width, x)

@@ -36,29 +36,6 @@ class Places(Protocol):
         """Write an entry of an array."""
 
 
-class Memory:
-    """All arrays in one memory of slots, W numbers each.
-
-    Args:
-        slots: first slot of each array.
-        width: W.
-    """
-
-    arguments: Sequence[ir.Type] = (POINTER,)
-
-    def __init__(self, slots: dict[str, int], width: int) -> None:
-        self.slots, self.width = slots, width
-
-    def load(self, builder: ir.IRBuilder, given: Any, array: str, place: int) -> Any:
-        """Return W numbers."""
-        start = (self.slots[array] + place) * self.width
-        return load(builder, given[0], start, self.width)
-
-    def store(self, builder: ir.IRBuilder, given: Any, array: str, place: int, x: Any) -> None:
-        """Write W numbers."""
-        store(builder, given[0], (self.slots[array] + place) * self.width, x)
-
-
 class Module:
     """LLVM code of programs that are computed for the same number of robots.
 

@@ -9,7 +9,6 @@ import itertools
 import os
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +18,24 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from rbdyn_ros.engine import jit
+from rbdyn_ros.errors import Finding, ModelError
+
+#: Where code made for one Model is kept, under a hash of all sources that decide it.
+CACHE_DIRECTORY = jit.cache_below("specialize", Path(__file__).parent.glob("*.py"))
 
 _HASH = hashlib.sha256().digest_size
 _lock = threading.RLock()
 _numbers = itertools.count()
 _loaded: dict[str, Code] = {}
+
+
+def _renew_lock() -> None:
+    """A process forked while another thread compiles would wait for that thread for ever."""
+    global _lock  # noqa: PLW0603
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 @dataclass(frozen=True)
@@ -32,18 +44,22 @@ class Code:
 
     Attributes:
         addresses: of its functions.
-        size: [bytes].
-        seconds: it took to compile; 0 if it was found on disk.
+        keep: what holds it.
     """
 
     addresses: dict[str, int]
-    size: int
-    seconds: float
     keep: Any
 
 
+def demand_compiler(what: str) -> None:
+    """Raise ModelError where nothing is compiled."""
+    if jit.DISABLED:
+        text = f"{what} needs compiled code, and NUMBA_DISABLE_JIT is set; unset it"
+        raise ModelError(Finding("not-compiled", text, "error", what))
+
+
 @functools.cache
-def register() -> int:
+def vector_width() -> int:
     """Return how many numbers a vector register of this processor holds."""
     features = llvm.get_host_cpu_features()
     if features.get("avx512f"):
@@ -64,14 +80,26 @@ def code(key: Sequence[str], names: Sequence[str], make: Callable[[], str]) -> C
         if name not in _loaded:
             folder = _directory()
             file = folder / f"{name}.o" if folder else None
-            begin = time.perf_counter()
-            found = _read(file) if file else None
-            objects = found or _compiled(make())
-            seconds = 0.0 if found else time.perf_counter() - begin
-            if file and not found:
-                _write(file, objects)
-            _loaded[name] = _link(objects, names, seconds)
+            _loaded[name] = _found(file, names) or _made(file, names, make)
         return _loaded[name]
+
+
+def _found(file: Path | None, names: Sequence[str]) -> Code | None:
+    """Return the code in a file; None if there is none, or it is damaged."""
+    objects = _read(file) if file else None
+    if objects is None:
+        return None
+    try:
+        return _link(objects, names)
+    except RuntimeError:  # whole, and yet no machine code
+        return None
+
+
+def _made(file: Path | None, names: Sequence[str], make: Callable[[], str]) -> Code:
+    objects = _compiled(make())
+    if file:
+        _write(file, objects)
+    return _link(objects, names)
 
 
 def _compiled(text: str) -> bytes:
@@ -79,12 +107,12 @@ def _compiled(text: str) -> bytes:
     return bytes(_target().emit_object(module))
 
 
-def _link(objects: bytes, names: Sequence[str], seconds: float) -> Code:
+def _link(objects: bytes, names: Sequence[str]) -> Code:
     builder = llvm.JITLibraryBuilder().add_object_img(objects).add_current_process()
     for name in names:
         builder.export_symbol(name)
     library = builder.link(_linker(), f"specialised-{next(_numbers)}")
-    return Code({name: library[name] for name in names}, len(objects), seconds, library)
+    return Code({name: library[name] for name in names}, library)
 
 
 def _target() -> Any:
@@ -111,12 +139,11 @@ def _processor() -> tuple[str, ...]:
 @functools.cache
 def _directory() -> Path | None:
     """Return a folder below that of the engine's code, which only this user can enter."""
-    name = jit.cache_below("specialize", Path(__file__).parent.glob("*.py"))
-    if not name:
+    if not CACHE_DIRECTORY:
         return None
     with contextlib.suppress(OSError):
-        Path(name).mkdir(mode=0o700, parents=True, exist_ok=True)
-        return Path(name)
+        Path(CACHE_DIRECTORY).mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Path(CACHE_DIRECTORY)
     return None
 
 
@@ -133,6 +160,9 @@ def _write(file: Path, objects: bytes) -> None:
     """Keep code on disk, whole or not at all; where that does not work it is compiled again."""
     with contextlib.suppress(OSError):
         handle, name = tempfile.mkstemp(dir=file.parent)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(hashlib.sha256(objects).digest() + objects)
-        Path(name).replace(file)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(hashlib.sha256(objects).digest() + objects)
+            Path(name).replace(file)
+        finally:
+            Path(name).unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import threading
 from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -36,10 +37,16 @@ BUILTINS = {**vars(builtins), "max": _larger, "min": _smaller}
 LIBRARIES = ("numpy", "math", "builtins")
 
 _made: dict[Function, Function] = {}
+_lock = threading.RLock()
 
 
 def plain(kernel: Any) -> Function:
     """Return a kernel as Python function; the kernels that it calls are Python as well."""
+    with _lock:  # nobody may find one that does not know yet what it calls
+        return _plain(kernel)
+
+
+def _plain(kernel: Any) -> Function:
     function = kernel.py_func if isinstance(kernel, Dispatcher) else kernel
     if not isinstance(function, FunctionType):
         return function  # type: ignore[no-any-return]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -10,6 +10,8 @@ from llvmlite import ir
 from rbdyn_ros.engine.views import MODEL, OPTIONS
 from rbdyn_ros.model.data import DATA_FIELDS
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.specialize import machine
+from rbdyn_ros.specialize.limbs import side_by_side
 from rbdyn_ros.specialize.llvm_code import DOUBLE, INT64, POINTER, Module
 from rbdyn_ros.specialize.program import Program
 
@@ -55,6 +57,31 @@ class Row:
         if array in self.offsets:
             return builder.gep(row, [INT64(self.offsets[array] + place)])
         return builder.gep(_behind(builder, table, array, POINTER), [INT64(place)])
+
+
+def compiled_row(
+    m: Model, name: str, make: Callable[[], Program], symbolic: Collection[str], *more: str
+) -> machine.Code:
+    """Return machine code of a function of one robot, with the options of now built in.
+
+    Args:
+        m: the Model.
+        name: of the function.
+        make: returns its program.
+        symbolic: what of the Model and its options is read at every call.
+        more: what decides the program besides.
+    """
+    opt, width = m.opt, machine.vector_width()
+    key = [m.sha256(), name, opt.integrator, str(opt.passive), *symbolic, str(width), *more]
+    if "timestep" not in symbolic:
+        key.append(opt.timestep.hex())
+    if any([*m.jnt_usertype, *m.jnt_motion_name]):  # what they do is not in the hash of the Model
+        key.append(repr(make()))
+
+    def text() -> str:
+        return row_code(m, name, side_by_side(m, make(), width), symbolic, width)
+
+    return machine.code(key, (name, f"{name}.stage"), text)
 
 
 def row_code(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.entry import NOBODY, demand_mass_matrix, no_mass_matrix, not_a_pair
+from rbdyn_ros.entry import (
+    NOBODY,
+    demand_mass_matrix,
+    no_mass_matrix,
+    not_a_pair,
+    step_count,
+)
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
@@ -16,9 +21,8 @@ from rbdyn_ros.model.rotation import Array
 from rbdyn_ros.specialize import machine
 from rbdyn_ros.specialize.calling import entry, filling_entry
 from rbdyn_ros.specialize.functions import FUNCTIONS, Function, traced
-from rbdyn_ros.specialize.limbs import side_by_side
 from rbdyn_ros.specialize.program import Program, program
-from rbdyn_ros.specialize.row_code import OTHER_OPTIONS, row_code
+from rbdyn_ros.specialize.row_code import OTHER_OPTIONS, compiled_row
 from rbdyn_ros.specialize.symbolic import symbolic_entries
 from rbdyn_ros.specialize.symbols import not_traceable
 from rbdyn_ros.toolbox.derivatives import linear_system
@@ -26,8 +30,6 @@ from rbdyn_ros.toolbox.filling import REFERENCES, unknown_reference
 
 #: Functions that need M.
 WITH_M = ("mass_matrix", "inverse_derivatives", "forward_derivatives", "step_derivatives")
-
-MAX_STEPS = 2**62  # what a 64-bit counter holds with room to spare
 
 
 class Specialized:
@@ -50,8 +52,8 @@ class Specialized:
         symbolic: names of arrays and options of the Model that are read, not built in.
 
     Raises:
-        ModelError: the Model has what cannot be specialised (contact, constraints), or something
-            is named that cannot be read at every call.
+        ModelError: the Model has what cannot be specialised (contact, constraints other than
+            gears), something is named that cannot be read at every call, or nothing is compiled.
         ParameterError: an unknown function.
     """
 
@@ -64,18 +66,22 @@ class Specialized:
         functions: Collection[str] = ("step",),
         symbolic: Collection[str] = (),
     ) -> None:
+        machine.demand_compiler("a specialised Model")
         _demand_names("functions", functions)
         _demand_names("symbolic", symbolic)
         self.symbolic = tuple(dict.fromkeys(("gravity", *symbolic)))
         symbolic_entries(m, self.symbolic)
         self.model = m
-        self._addresses: dict[tuple[str, tuple[int, ...]], int] = {}
-        self._plain: dict[str, int] = {}  # of those without numbers: found faster
-        self._fillers: dict[tuple[str, tuple[int, ...]], tuple[tuple[int, ...], Any]] = {}
+        # by name, and by what the function is of besides: a frame
+        self._addresses: dict[Any, int] = {}
+        self._fillers: dict[Any, tuple[tuple[int, ...], Any]] = {}
         self._enter: Callable[..., int] = entry()
         for name in functions:
             if _known(name).numbers == 0:
                 self._address(name, ())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Specialized, (self.model, (), self.symbolic)  # code stays in its process
 
     def __repr__(self) -> str:
         return f"<Specialized '{self.model.name}'>"
@@ -87,17 +93,12 @@ class Specialized:
             ParameterError: if nstep is not a whole number from 0 to 2^62.
             ModelError: if d was not made for this Model, or has driven dofs (set_drive).
         """
-        try:
-            count = operator.index(nstep)
-        except TypeError:
-            count = -1
-        if not 0 <= count < MAX_STEPS:
-            text = f"nstep is {nstep!r}; allowed is a whole number from 0 to 2^62."
-            raise ParameterError(Finding("nstep", text, "error", "nstep", None, repr(nstep)))
-        self._demand_forces(d)
-        self._run("step", d, times=count)
+        self.advance(d, step_count(nstep))
 
-    advance = step
+    def advance(self, d: Data, nstep: int) -> None:
+        """Do so without a look at nstep: rb.step has looked, and its kernel has this name."""
+        self._demand_forces(d)
+        self._run("step", d, times=nstep)
 
     def forward_dynamics(self, d: Data) -> None:
         """Write qacc, as rb.forward_dynamics; errors as step."""
@@ -169,7 +170,9 @@ class Specialized:
     def install(self) -> None:
         """Let loops that run the Model step by step, as the simulator's, use this step.
 
-        It takes the place of the engine's in them; rb.step(m, d) stays as it is.
+        It takes the place of the engine's in them; rb.step(m, d) stays as it is. Timestep,
+        integrator and passive are those of now: such loops do not look at them, so call it again
+        when one changes.
         """
         self.model.set_step_code(self._code("step", ()).addresses["step.stage"])
 
@@ -178,6 +181,10 @@ class Specialized:
         if len(numbers) != _known(name).numbers:
             text = f"{name} takes {FUNCTIONS[name].numbers} numbers, not {len(numbers)}"
             raise ParameterError(Finding("specialize", text, "error", name))
+        for frame in numbers[:1]:
+            self.model.frame_id(frame)
+        if not set(numbers[1:]) <= set(REFERENCES.values()):
+            raise unknown_reference(numbers[1])
         trace = traced(self.model, name, self.symbolic, numbers)
         return program(trace.graph, trace.outputs)
 
@@ -185,7 +192,7 @@ class Specialized:
         """Return an array that a function fills, a new one if none is given."""
         if getattr(d, "model", NOBODY) is not self.model:
             raise not_a_pair(self.model, d)
-        key = name, numbers
+        key = (name, *numbers) if numbers else name
         shape, fill = self._fillers.get(key) or self._filler(name, numbers)
         out = np.empty(shape) if out is None else out
         address = self._addresses[key]
@@ -201,40 +208,27 @@ class Specialized:
             raise no_mass_matrix(self.model, name)
         self._address(name, numbers)
         found = shape(self.model), filling_entry(len(shape(self.model)))
-        self._fillers[name, numbers] = found
+        self._fillers[(name, *numbers) if numbers else name] = found
         return found
 
     def _run(self, name: str, d: Data, times: int = 1) -> None:
         if getattr(d, "model", NOBODY) is not self.model:
             raise not_a_pair(self.model, d)
-        address = self._plain.get(name) or self._address(name, ())
+        address = self._addresses.get(name) or self._address(name, ())
         while self._enter(address, d.model_address, d.address, 0, times) == OTHER_OPTIONS:
             address = self._address(name, ())
 
     def _address(self, name: str, numbers: tuple[int, ...]) -> int:
         """Return where the function for the options of now is, made if there is none."""
         address = self._code(name, numbers).addresses[name]
-        self._addresses[name, numbers] = address
-        if not numbers:
-            self._plain[name] = address
+        self._addresses[(name, *numbers) if numbers else name] = address
         return address
 
     def _code(self, name: str, numbers: tuple[int, ...]) -> machine.Code:
-        m, register = self.model, machine.register()
-        opt = m.opt
-        constants = [opt.integrator, str(opt.passive), *(str(n) for n in numbers), *self.symbolic]
-        if "timestep" not in self.symbolic:
-            constants.append(opt.timestep.hex())
-        functions = [*m.jnt_usertype, *m.jnt_motion_name]
-        if any(functions):  # what they do is not in the hash of the Model
-            constants.append(repr(self.program(name, *numbers)))
-
-        def make() -> str:
-            straight = side_by_side(m, self.program(name, *numbers), register)
-            return row_code(m, name, straight, self.symbolic, register)
-
-        key = [m.sha256(), name, *constants, str(register)]
-        return machine.code(key, (name, f"{name}.stage"), make)
+        return compiled_row(
+            self.model, name, lambda: self.program(name, *numbers), self.symbolic,
+            *map(str, numbers),
+        )  # fmt: skip
 
     def _demand_forces(self, d: Data) -> None:
         if self.model.report_stage != 0 and d.drive_mode.any():

@@ -223,11 +223,13 @@ def _meeting_others(method: Callable[[Symbol, Any], Any]) -> Callable[[Symbol, A
     """Return an operation that takes conditions as numbers and leaves arrays to NumPy."""
 
     def operate(self: Symbol, other: Any) -> Any:
-        if other.__class__ is not Symbol:
-            if isinstance(other, np.ndarray):
-                return NotImplemented
+        if isinstance(other, Symbol):
+            if other.graph is not self.graph:
+                raise NotTraceableError("a number of another trace was kept")
             if other.__class__ is Condition:
                 other = other.as_number()
+        elif isinstance(other, np.ndarray):
+            return NotImplemented
         return method(self, other)
 
     return operate

@@ -12,7 +12,7 @@ import numpy as np
 
 from rbdyn_ros.description.arguments import positive
 from rbdyn_ros.engine.quantities import derivatives as _derivatives
-from rbdyn_ros.entry import NOBODY, demand_mass_matrix, instead, stage
+from rbdyn_ros.entry import NOBODY, demand_mass_matrix, on_specialized, stage
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
@@ -38,7 +38,7 @@ def inverse_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     spatial vector algebra, 2022.
     """
     if getattr(d, "model", NOBODY) is not m:
-        return instead(m, "inverse_derivatives", d)  # type: ignore[no-any-return]
+        return on_specialized(m, "inverse_derivatives", d)  # type: ignore[no-any-return]
     _demand(m, "inverse_derivatives")
     out = np.empty((3, m.nv, m.nv))
     _inverse(m, d, out)
@@ -58,7 +58,7 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     Source: Carpentier, Mansard, Analytical derivatives of rigid body dynamics algorithms, 2018.
     """
     if getattr(d, "model", NOBODY) is not m:
-        return instead(m, "forward_derivatives", d)  # type: ignore[no-any-return]
+        return on_specialized(m, "forward_derivatives", d)  # type: ignore[no-any-return]
     _demand(m, "forward_derivatives")
     demand_mass_matrix(m, d, "forward_derivatives")
     if m.accelerate_stage and d.drive_mode.any():
@@ -85,7 +85,7 @@ def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, 
         ParameterError: if the timestep is not a finite number greater than 0.
     """
     if getattr(d, "model", NOBODY) is not m:
-        return instead(m, "linearise", d, timestep)  # type: ignore[no-any-return]
+        return on_specialized(m, "linearise", d, timestep)  # type: ignore[no-any-return]
     return linear_system(m, d, lambda: forward_derivatives(m, d), timestep)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities.jacobian import LOCAL, LOCAL_WORLD_ALIGNED, WORLD
-from rbdyn_ros.entry import NOBODY, Entry, instead
+from rbdyn_ros.entry import NOBODY, Entry, on_specialized
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.model import Model
 
@@ -43,7 +43,7 @@ class fills:  # noqa: N801  a decorator
 
         def run(m: Model, d: Any) -> Any:
             if getattr(d, "model", NOBODY) is not m:
-                return instead(m, stub.__name__, d)
+                return on_specialized(m, stub.__name__, d)
             out = empty(shape(m))
             if DISABLED:
                 kernel(m, d, out)
@@ -59,7 +59,7 @@ class fills:  # noqa: N801  a decorator
 
         def run(m: Model, d: Any, body: str | int = 0) -> Any:
             if getattr(d, "model", NOBODY) is not m:
-                return instead(m, stub.__name__, d, body)
+                return on_specialized(m, stub.__name__, d, body)
             number = m.body_numbers[body] if type(body) in PLAIN else m.body_id(body)
             out = empty(shape(m))
             if DISABLED:
@@ -76,7 +76,7 @@ class fills:  # noqa: N801  a decorator
 
         def run(m: Model, d: Any, frame: str | int, reference: str = "local_world_aligned") -> Any:
             if getattr(d, "model", NOBODY) is not m:
-                return instead(m, stub.__name__, d, frame, reference)
+                return on_specialized(m, stub.__name__, d, frame, reference)
             number = m.frame_numbers[frame] if type(frame) in PLAIN else m.frame_id(frame)
             try:
                 where = REFERENCES[reference]

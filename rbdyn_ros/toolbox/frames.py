@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.quantities import jacobian as _jacobian
-from rbdyn_ros.entry import NOBODY, instead, stage
+from rbdyn_ros.entry import NOBODY, on_specialized, stage
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import Array
@@ -33,7 +33,7 @@ def frame_pose(m: Model, d: Data, frame: str | int) -> tuple[Array, Array]:
         ModelError: for an unknown frame, or if d was not made for m.
     """
     if getattr(d, "model", NOBODY) is not m:
-        posed: tuple[Array, Array] = instead(m, "frame_pose", d, frame)
+        posed: tuple[Array, Array] = on_specialized(m, "frame_pose", d, frame)
         return posed
     out = np.empty((4, 3))
     _frame_pose(m, d, m.frame_id(frame), out)

@@ -1,5 +1,8 @@
 """Compiled kernels as plain Python: all of them, and the compiled ones stay as they are."""
 
+import subprocess
+import sys
+from pathlib import Path
 from types import FunctionType
 
 import numba
@@ -122,3 +125,29 @@ def test_plain_kernels_compute_what_compiled_ones_do():
     substep(m, theirs)
     assert ours.qvel == pytest.approx(theirs.qvel, rel=1e-13)
     assert ours.qpos == pytest.approx(theirs.qpos, rel=1e-13)
+
+
+def test_threads_find_whole_functions():
+    """What is made for the first time while others ask for it is not handed out half done."""
+    code = """
+import sys, threading
+sys.setswitchinterval(1e-5)
+import rbdyn_ros as rb
+from rbdyn_ros.specialize.functions import traced
+m = rb.load_urdf("config/robots/pendulum.urdf")
+failed = []
+def trace():
+    try:
+        traced(m.replaced(), "step")
+    except Exception as error:
+        failed.append(error)
+threads = [threading.Thread(target=trace) for _ in range(6)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert not failed, failed
+"""
+    root = Path(rb.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

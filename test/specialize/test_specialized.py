@@ -289,3 +289,21 @@ def test_a_matrix_that_is_too_large():
     with pytest.raises(ModelError) as caught:
         s.mass_matrix(d)
     assert str(caught.value) == str(refused.value)
+
+
+def test_pickled_it_is_made_again():
+    m = rb.load_urdf("config/robots/pendulum.urdf")
+    again = pickle.loads(pickle.dumps(m.specialize((), ("timestep",))))
+    assert again.symbolic == ("gravity", "timestep")
+    d = rb.make_data(again.model)
+    again.step(d, 3)
+    assert d.time == pytest.approx(3 * again.model.opt.timestep, rel=1e-15)
+
+
+def test_programs_are_of_frames_that_there_are():
+    s = rb.load_urdf("config/robots/pendulum.urdf").specialize(())
+    for frame in (9999, -5):
+        with pytest.raises(rb.ModelError, match="frame"):
+            s.program("frame_pose", frame)
+    with pytest.raises(rb.ParameterError, match="reference is 77"):
+        s.program("frame_jacobian", 0, 77)

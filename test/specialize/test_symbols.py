@@ -1,6 +1,7 @@
 """Arithmetic that is written down: what is folded, shared, chosen, and refused."""
 
 import math
+import operator
 
 import numba
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from support import specialised, specialised_models
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.jit import is_number, is_zero, select
+from rbdyn_ros.engine.jit import is_known, is_zero, select
 from rbdyn_ros.errors import ModelError
 from rbdyn_ros.specialize import symbols, trace
 from rbdyn_ros.specialize.program import program
@@ -155,7 +156,7 @@ def test_select(graph, x, y):
     assert written(select(condition, x, 0.0)) == ("select", ("lt", "x", "y"), "x", 0.0)
     assert select(True, x, y) is x
     assert select(1.0 < 0.5, x, y) is y
-    assert not is_number(x)
+    assert not is_known(x)
     assert not is_zero(x)
     assert is_zero(x * 0.0)
 
@@ -386,3 +387,11 @@ def test_a_joint_that_calls_compiled_functions():
     rb.step(s, d)
     rb.step(m, e)
     assert d.qpos == pytest.approx(e.qpos, rel=1e-14)
+
+
+def test_numbers_of_other_traces_are_refused():
+    """They would be taken for operations of this one that have their numbers."""
+    x, y = Graph().enter(("input", "x", 0)), Graph().enter(("input", "y", 0))
+    for operate in (operator.add, operator.mul, operator.sub, operator.truediv, operator.lt):
+        with pytest.raises(NotTraceableError, match="another trace"):
+            operate(x, y)

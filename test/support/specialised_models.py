@@ -35,6 +35,12 @@ def register():
     def swing(t, q, qd, qdd):
         q[0], qd[0], qdd[0] = 0.4 * np.sin(3 * t), 1.2 * np.cos(3 * t), -3.6 * np.sin(3 * t)
 
+    def slides(q, qd, p, E, r, S, S_dot):
+        r[0], r[1] = q[0], q[1]
+        S[3, 0], S[4, 1] = 1.0, 1.0
+
+    rb.register_joint("specialised_slides", nv=2, coordinates=("m", "m"))(slides)
+
     rb.register_motion("specialised_swing")(swing)
     return known
 
@@ -107,6 +113,14 @@ def user_defined():
     builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0), damping=0.2)
     builder.joint("own", "specialised_screw", "b", "a", xyz=(0.3, 0, 0.1), lead=0.2)
     builder.joint("last", "revolute", "b", "c", axis=(1, 0, 0), xyz=(0, 0.2, 0))
+    return rb.build(builder)
+
+
+def mixed_user_joints():
+    """Two types of a user on one body, with other freedoms each."""
+    builder = rb.SystemBuilder("mixed").body("a", BODY).body("b", BODY)
+    builder.joint("screw", "specialised_screw", "base", "a", lead=0.2)
+    builder.joint("slides", "specialised_slides", "base", "b")
     return rb.build(builder)
 
 

@@ -25,7 +25,7 @@ from rbdyn_ros.engine.constraints.qr import (
 )
 from rbdyn_ros.engine.constraints.wrenches import roll_rows
 from rbdyn_ros.engine.crb import half_solve
-from rbdyn_ros.engine.jit import inline, is_number, kernel
+from rbdyn_ros.engine.jit import inline, is_known, kernel
 from rbdyn_ros.model.constraints import ROLL_ROWS
 from rbdyn_ros.model.options import Drive
 
@@ -54,8 +54,9 @@ def respond(m, d, x):
         d.row_order[r] = r
         d.row_size[r] = length2(d.row_response[r], 0, m.nv)
     _measure_together(m, d)
+    # numbers show which rows are independent beyond doubt; symbols take the way that asks K
     d.row_rank[0] = UNSURE
-    if is_number(d.row_response[0, 0]):
+    if is_known(d.row_response[0, 0]):
         d.row_rank[0] = decompose_sure(
             d.row_response, m.nefc, m.nv, d.row_order, d.row_size, d.row_left, d.row_diag,
             d.row_beta,

@@ -31,6 +31,7 @@ from rbdyn_ros.engine.spatial import (
     cross_motion,
     mat_vec,
     quat_at,
+    quat_mul,
     scaled3,
     sub3,
     transposed,
@@ -209,6 +210,44 @@ def joint_qpos_dot(m, j, qpos, qvel, out):
     else:
         for k in range(m.jnt_dofnum[j]):
             out[q + k] = qvel[v + k]
+
+
+@kernel
+def joint_qvel(m, j, qpos, rate, out):
+    """Write the velocities that give the positions of joint j a rate: joint_qpos_dot undone."""
+    kind = m.jnt_type[j]
+    q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
+    if kind == BALL:
+        write3(out, v, _turning(qpos, rate, q))
+    elif kind == FREE:
+        write3(out, v, (rate[q], rate[q + 1], rate[q + 2]))
+        write3(out, v + 3, _turning(qpos, rate, q + 3))
+    elif kind == SIXDOF_FP or kind == SIXDOF_FS:
+        w, shift = _turning(qpos, rate, q), (rate[q + 4], rate[q + 5], rate[q + 6])
+        if kind == SIXDOF_FP:
+            shift = mat_vec(transposed(quat_mat(qpos, q)), shift)
+        else:
+            shift = add3(shift, cross3(w, (qpos[q + 4], qpos[q + 5], qpos[q + 6])))
+        write3(out, v, w)
+        write3(out, v + 3, shift)
+    elif kind == PLANAR_FP or kind == PLANAR_FS:
+        x, y = rate[q + 1], rate[q + 2]
+        if kind == PLANAR_FP:
+            x, y = rotated(-qpos[q], x, y)
+        else:
+            x, y = x - rate[q] * qpos[q + 2], y + rate[q] * qpos[q + 1]
+        out[v], out[v + 1], out[v + 2] = rate[q], x, y
+    else:
+        for k in range(m.jnt_dofnum[j]):
+            out[v + k] = rate[q + k]
+
+
+@inline
+def _turning(qpos, rate, q):
+    # w = 2 q^-1 q_dot (RBDA eq 4.13), q a unit quaternion
+    back = (qpos[q], -qpos[q + 1], -qpos[q + 2], -qpos[q + 3])
+    turned = quat_mul(back, (rate[q], rate[q + 1], rate[q + 2], rate[q + 3]))
+    return 2.0 * turned[1], 2.0 * turned[2], 2.0 * turned[3]
 
 
 @kernel

@@ -143,7 +143,10 @@ def _read_only(context, array):
 
 
 def _joint_callers(jcalc: Any, nv: int) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Return functions of q, qd, parameters, and a row of Data.user_joint: of pointers, plain."""
+    """Return two functions of q, qd, parameters, and a row of Data.user_joint.
+
+    One takes pointers and is compiled; one takes arrays, for plain Python and for traces.
+    """
     fill = _row_filler(jcalc, nv)
     compiled_fill = fill if DISABLED else numba.njit(**{**OPTIONS, "_nrt": True})(fill)
     plain_fill = _row_filler(getattr(jcalc, "py_func", jcalc), nv)
@@ -161,6 +164,8 @@ def _joint_callers(jcalc: Any, nv: int) -> tuple[Callable[..., None], Callable[.
 
 
 def _row_filler(jcalc: Any, nv: int) -> Callable[..., None]:
+    """Return what lets a jcalc write its parts of a row of Data.user_joint."""
+
     def fill(q, qd, p, row):
         row[:] = 0.0
         row[E_AT] = row[E_AT + 4] = row[E_AT + 8] = 1.0
@@ -174,7 +179,7 @@ def _row_filler(jcalc: Any, nv: int) -> Callable[..., None]:
 
 
 def _motion_callers(motion: Any, nv: int) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Return functions of the time, and where to write q, qd, qdd: of pointers, plain."""
+    """Return two such functions of the time, and of where to write q, qd, qdd."""
     python = getattr(motion, "py_func", motion)
 
     def caller(t, q, qd, qdd):

@@ -1,0 +1,135 @@
+"""Limbs side by side: the same bits by fewer operations."""
+
+import numpy as np
+import pytest
+from support import robots, specialised, specialised_models, trees
+
+import rbdyn_ros as rb
+from rbdyn_ros.specialize import machine
+from rbdyn_ros.specialize.calling import entry
+from rbdyn_ros.specialize.functions import FUNCTIONS
+from rbdyn_ros.specialize.limbs import alike, side_by_side
+from rbdyn_ros.specialize.parts import cut, widths
+from rbdyn_ros.specialize.program import LEAVES, operands_of, program
+from rbdyn_ros.specialize.row_code import row_code
+from rbdyn_ros.specialize.symbols import Graph
+
+#: Robot, lanes that suit it, and which share of the instructions must be gone at least.
+ROBOTS = {"go2.urdf": (4, 0.5), "talos_reduced.urdf": (2, 0.2)}
+
+
+def load(name):
+    return rb.load_urdf(robots.find(name), floating_base=True, strict=False)
+
+
+def instructions(found):
+    return sum(operation[0] not in (*LEAVES, "constants") for operation in found.operations)
+
+
+def left_by(m, found, name, d):
+    """Return the buffer of a copy of d, and "out", after the code of a program has run."""
+    code = machine.code(
+        [m.sha256(), name, repr(hash(found.operations))],
+        (name,),
+        lambda: row_code(m, name, found, ("gravity",), machine.vector_width()),
+    )
+    copy, out = d.copy(), np.zeros(6 * m.nv + m.nv**2)
+    assert entry()(code.addresses[name], m.address, copy.address, out.ctypes.data, 1) == 0
+    return copy.buffer, out
+
+
+@pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf"])
+@pytest.mark.parametrize("function", ["step", "mass_matrix", "frame_jacobian"])
+def test_bits_are_the_same(name, function):
+    m = load(name)
+    plain = specialised.program_of(m, function)
+    packed = side_by_side(m, plain, 8)
+    for d in specialised.random_data(m, 3, 7):
+        ours, theirs = left_by(m, packed, function, d), left_by(m, plain, function, d)
+        assert all(map(specialised.same_bits, ours, theirs))
+
+
+@pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf"])
+def test_fewer_instructions(name):
+    m = load(name)
+    lanes, share = ROBOTS[name]
+    plain = specialised.program_of(m, "step")
+    packed = side_by_side(m, plain, 8)
+    assert instructions(packed) < (1.0 - share) * instructions(plain)
+    assert max(widths(packed)) == lanes
+    assert side_by_side(m, plain, 1) is plain
+
+
+def test_a_narrow_register_takes_fewer_lanes():
+    m = load("go2.urdf")
+    packed = side_by_side(m, specialised.program_of(m, "step"), 2)
+    assert max(widths(packed)) == 2
+
+
+def test_what_limbs_are():
+    m = load("go2.urdf")
+    names = [[m.body_names[body] for body in lane] for lane in alike(m, 4)]
+    assert names == [[f"{leg}_{part}" for part in ("hip", "thigh", "calf")]
+                     for leg in ("FL", "FR", "RL", "RR")]  # fmt: skip
+    assert alike(m, 8) == ()
+    assert len(alike(m, 2)[0]) == 6  # two pairs of legs
+
+
+def test_a_chain_has_no_limbs():
+    m = rb.load_urdf(robots.find("ur5_robot.urdf"))
+    plain = specialised.program_of(m, "step")
+    assert alike(m, 2) == ()
+    assert side_by_side(m, plain, 8) is plain
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_tree(seed):
+    """Siblings of the same types by chance, whose constants have nothing in common."""
+    m = trees.build(trees.auto_tree(14, 3.0, seed=seed))
+    plain = specialised.program_of(m, "step")
+    packed = side_by_side(m, plain, 8)
+    d = specialised.random_data(m, 1, seed)[0]
+    assert specialised.same_bits(left_by(m, packed, "step", d)[0], left_by(m, plain, "step", d)[0])
+
+
+def test_operands_stand_before_what_needs_them():
+    m = load("talos_reduced.urdf")
+    packed = side_by_side(m, specialised.program_of(m, "step"), 8)
+    for n, operation in enumerate(packed.operations):
+        assert all(x < n for x in operands_of(operation))
+    written = [output[:2] for output in packed.outputs]
+    assert written == [o[:2] for o in specialised.program_of(m, "step").outputs]
+    assert set(FUNCTIONS["step"].outputs) == {array for array, _ in written}
+
+
+def test_slots_of_parts_do_not_overlap():
+    """Whatever waits at the same time waits in different slots, vectors in as many as they are."""
+    m = load("talos_reduced.urdf")
+    packed = side_by_side(m, specialised.program_of(m, "step"), 8)
+    parts, sizes = cut(packed, 8), widths(packed)
+    for n, slot in parts.slots.items():
+        assert slot >= 0
+        assert slot + sizes[n] <= parts.size
+    first = {}
+    for n in parts.slots:  # sines and cosines keep theirs
+        if packed.operations[n][0] in ("sin", "cos"):
+            assert parts.slots[n] not in first
+            first[parts.slots[n]] = n
+
+
+def test_an_empty_program():
+    assert cut(program(Graph(), {}), 8).size == 0
+
+
+def test_joints_of_users_on_one_body():
+    """They are of one JointType and may have nothing in common."""
+    known = specialised_models.register()
+    try:
+        m = specialised_models.mixed_user_joints()
+        assert alike(m, 2) == ()
+        d, e = rb.make_data(m), rb.make_data(m)
+        rb.step(m.specialize(), d, 5)
+        rb.step(m, e, 5)
+        assert np.allclose(d.qpos, e.qpos, rtol=0, atol=1e-13)
+    finally:
+        specialised_models.forget(known)
