@@ -27,7 +27,7 @@ from rbdyn_ros.measuring.turns import in_turns, median_ratio, repeated
 from rbdyn_ros.specialize import dynamics_derivatives as kernels
 from rbdyn_ros.specialize.derivatives import jacobian
 from rbdyn_ros.specialize.lanes import Lanes, compile_lanes
-from rbdyn_ros.specialize.machine import register
+from rbdyn_ros.specialize.machine import vector_width
 from rbdyn_ros.specialize.plain import plain
 from rbdyn_ros.specialize.program import Program, program
 from rbdyn_ros.specialize.symbolic import Objects
@@ -103,7 +103,7 @@ def _row(label: str, m: rb.Model, d: rb.Data, case: Case) -> str:
     naive = "-" if m.nv > MOST_DOFS else f"{len(_differentiated(m, case).operations):,}"
     return (
         f"| {label} | {len(traced.operations):,} | {naive} | {seconds:.2f} "
-        f"| {statistics.median(ours):.2f} | {statistics.median(wide) / register():.2f} "
+        f"| {statistics.median(ours):.2f} | {statistics.median(wide) / vector_width():.2f} "
         f"| {statistics.median(theirs):.2f} | {median_ratio(theirs, ours):.2f} |"
     )
 

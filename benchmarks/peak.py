@@ -19,7 +19,7 @@ LENGTH = 1000
 
 def flops() -> int:
     """Return the floating-point operations of a run, a multiply-add counted as two."""
-    return 2 * SUMS * LENGTH * machine.register()
+    return 2 * SUMS * LENGTH * machine.vector_width()
 
 
 def peak_job(threads: int = 1) -> Job:
@@ -46,7 +46,7 @@ def _text() -> str:
 
     All sums begin at values that the compiler does not know to be equal, and all are used.
     """
-    width = machine.register()
+    width = machine.vector_width()
     kind = f"<{width} x double>"
     sums = range(SUMS)
     starts = [f"%s{k} = phi {kind} [%b{k}, %entry], [%t{k}, %loop]" for k in sums]

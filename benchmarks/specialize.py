@@ -29,7 +29,7 @@ from rbdyn_ros.measuring.turns import (
     repeated,
     stepped,
 )
-from rbdyn_ros.specialize.machine import register
+from rbdyn_ros.specialize.machine import vector_width
 
 STEPS_HEAD = (
     "| dofs | us | generic, us | mj_step, us | to generic | to mj_step | GFLOP/s "
@@ -53,6 +53,7 @@ def main(words: list[str] | None = None) -> None:
     print(f"\n{batch.NBATCH} robots, {batch.NSTEP} steps; times of a step of one:\n\n{batch.HEAD}")
     for robot in robots:
         print(batch.batch_row(robot), flush=True)
+    print(f"\n{batch.payload_section()}", flush=True)
     print(f"\n{FUNCTIONS_HEAD}")
     for robot in robots:
         for line in _function_rows(robot):
@@ -65,7 +66,7 @@ def main(words: list[str] | None = None) -> None:
 def _peak() -> str:
     one, two = (statistics.median(us) for us in in_turns((peak_job(1), peak_job(2))))
     return (
-        f"Peak on vectors of {register()} numbers: {flops() / one / 1e3:.1f} GFLOP/s of one "
+        f"Peak on vectors of {vector_width()} numbers: {flops() / one / 1e3:.1f} GFLOP/s of one "
         f"thread, {2 * flops() / two / 1e3:.1f} of two."
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.description.arguments import number, numbers, vector
-from rbdyn_ros.description.inertials import INERTIA_ROUNDING
+from rbdyn_ros.description.inertials import inertia_faults
 from rbdyn_ros.description.types import Inertial, Pose
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.callbacks import STAGE_MAKERS
@@ -66,17 +66,12 @@ def _demand_rigid_body(mass: object, com: object, inertia: object) -> Inertial:
         raise _refused(f"the mass of the payload is {kilograms:g} kg; it must not be negative")
     centre = vector("the centre of mass of the payload", com)
     xx, yy, zz, xy, xz, yz = numbers("the inertia of the payload", inertia, 6)
-    matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    scale = float(np.abs(matrix).max())
-    if kilograms == 0.0 and scale > 0.0:
+    if kilograms == 0.0 and any((xx, yy, zz, xy, xz, yz)):
         raise _refused("the payload has no mass, so it cannot have an inertia; allowed are zeros")
-    small, middle, large = np.linalg.eigvalsh(matrix / (scale or 1.0)).tolist()
-    moments = ", ".join(f"{value * scale:.3g}" for value in (small, middle, large))
-    told = f"the inertia of the payload has the principal moments {moments} kg m^2"
-    slack = INERTIA_ROUNDING * abs(large)
-    if small < -slack:
-        raise _refused(f"{told}; none may be negative")
-    if small + middle < large - slack:
+    for fault in inertia_faults(np.array([[xx, yy, zz, xy, xz, yz]])):
+        told = f"the inertia of the payload has the principal moments {fault.moments} kg m^2"
+        if fault.negative:
+            raise _refused(f"{told}; none may be negative")
         raise _refused(f"{told}; the largest may not be more than the sum of the other two")
     return Inertial(kilograms, Pose(centre), (xx, yy, zz, xy, xz, yz))
 

@@ -8,11 +8,11 @@ from support.c_compilers import run as run_program
 from support.commands import run
 
 from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.codegen.project import CMAKE
+from rbdyn_ros.codegen.names import FileNames
 
 ARM = bundled_robot("seven_dof_arm")
 PENDULUM = bundled_robot("pendulum")
-NAMES = ("seven_dof_arm_dynamics.h", "seven_dof_arm_dynamics.c", "test_seven_dof_arm.c", CMAKE)
+NAMES = tuple(FileNames("seven_dof_arm"))
 
 ALL = "there are gravity, bias, inverse, forward, step, mass_matrix, kinematics, jacobian"
 
@@ -138,7 +138,7 @@ def test_mimic_joints_follow_or_not(tmp_path):
          "--gravity-input is for gravity, bias, inverse, forward and step"),
         (("--functions", "gravity", "--external-forces"), 2,
          "--external-forces is for forward and step"),
-        (("--prefix", "7arm"), 2, "--prefix '7arm' cannot begin names in C; allowed are "),
+        (("--prefix", "7arm"), 2, "prefix '7arm' cannot begin names in C; allowed are "),
         (("--lang", "rust"), 2, "argument --lang: invalid choice: 'rust'"),
         (("--gravity", "0", "0", "inf"), 1, "gravity is "),
     ],
@@ -202,7 +202,7 @@ def test_a_folder_is_for_one_prefix(tmp_path):
     told = run("codegen", PENDULUM, "-o", tmp_path)
     assert told.returncode == 2
     sentence = "the folder has code for seven_dof_arm; a folder is for one prefix"
-    assert told.stderr == f"rbdyn codegen: '{tmp_path / CMAKE}' is not written: {sentence}\n"
+    assert told.stderr == f"rbdyn codegen: '{tmp_path / NAMES[3]}' is not written: {sentence}\n"
     assert {path.name for path in tmp_path.iterdir()} == set(NAMES)
 
 

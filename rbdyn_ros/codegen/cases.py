@@ -17,7 +17,7 @@ from rbdyn_ros.toolbox.terms import bias_term, gravity_term
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import CFunction
-    from rbdyn_ros.codegen.header import Code
+    from rbdyn_ros.codegen.header import CProject
     from rbdyn_ros.codegen.table import Argument
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
@@ -49,55 +49,50 @@ class Case:
     condition: float
 
 
-def cases(code: Code) -> list[Case]:
+def cases(project: CProject) -> list[Case]:
     """Return states and what the engine computes in them, the states exact in the code's type."""
     rng = np.random.default_rng(1)
-    m = code.m.replaced()
-    return [_case(code, m, rng, last=k == STATES - 1) for k in range(STATES)]
+    m = project.m.replaced()
+    return [_case(project, m, rng, last=k == STATES - 1) for k in range(STATES)]
 
 
-def tolerance(code: Code, function: CFunction, found: list[Case]) -> float:
+def tolerance(project: CProject, function: CFunction, found: list[Case]) -> float:
     """Return the largest error that is allowed, relative to the largest entry; at most 1."""
     inversion = max(case.condition for case in found) * INVERSION if function.row.inverts else 0.0
-    return min(max(ROUNDING, inversion) * code.real.eps, 1.0)
+    return min(max(ROUNDING, inversion) * project.real.eps, 1.0)
 
 
-def least(code: Code, argument: Argument) -> float:
+def least(project: CProject, argument: Argument) -> float:
     """Return the least that counts as largest entry: forces may cancel to nothing.
 
     It is the weight of the robot at a lever of a centimetre; of what is no force 0.
     """
-    weight = float(code.m.body_subtreemass[0] * np.linalg.norm(code.m.opt.gravity))
+    weight = float(project.m.body_subtreemass[0] * np.linalg.norm(project.m.opt.gravity))
     return 0.01 * weight if argument.name == TAU.name else 0.0
 
 
-def _case(code: Code, m: Model, rng: np.random.Generator, last: bool) -> Case:
-    taken = {a.array for f in code.functions for a in f.inputs}
-    gravity = _exact(code, code.m.opt.gravity + rng.uniform(-1.0, 1.0, 3))
+def _case(project: CProject, m: Model, rng: np.random.Generator, last: bool) -> Case:
+    taken = {a.array for f in project.functions for a in f.inputs}
+    exact = project.real.round  # infinity is refused when it is written
+    gravity = exact(project.m.opt.gravity + rng.uniform(-1.0, 1.0, 3))
     if "gravity" in taken:
         m.opt.gravity = gravity
     d = api.make_data(m)
-    d.qpos = _exact(code, _beyond_limits(m, random_qpos(m, rng), BEYOND if last else 0.0))
-    d.qvel, d.qacc = (_exact(code, rng.uniform(-1.0, 1.0, m.nv)) for _ in range(2))
+    d.qpos = exact(_beyond_limits(m, random_qpos(m, rng), BEYOND if last else 0.0))
+    d.qvel, d.qacc = (exact(rng.uniform(-1.0, 1.0, m.nv)) for _ in range(2))
     acc = d.qacc.copy()
     api.inverse(m, d)  # forces of a size that suits the robot
     more = rng.uniform(-1.0, 1.0, m.nv) * m.body_subtreemass[0]
-    d.qfrc_applied = _exact(code, d.qfrc_inverse + more)
+    d.qfrc_applied = exact(d.qfrc_inverse + more)
     if "xfrc_applied" in taken:
         wrenches = rng.uniform(-1.0, 1.0, (m.nbody - 1, 6)) * m.body_mass[1:, None]
-        d.xfrc_applied[1:] = _exact(code, wrenches)
+        d.xfrc_applied[1:] = exact(wrenches)
     names = ("qpos", "qvel", "qfrc_applied", "xfrc_applied")
     inputs = {name: getattr(d, name).ravel().copy() for name in names}
-    outputs = {f.name: _outputs(m, inputs, acc, f) for f in code.functions}
-    inverts = any(f.row.inverts for f in code.functions)
+    outputs = {f.name: _outputs(m, inputs, acc, f) for f in project.functions}
+    inverts = any(f.row.inverts for f in project.functions)
     condition = float(np.linalg.cond(api.mass_matrix(m, d))) if inverts else 0.0
     return Case({**inputs, "qacc": acc, "gravity": gravity}, outputs, condition)
-
-
-def _exact(code: Code, array: Array) -> Array:
-    """Return the nearest numbers of the code's type."""
-    with np.errstate(over="ignore"):  # infinity is refused when it is written
-        return array.astype(code.real.info.dtype).astype(np.float64)
 
 
 def _beyond_limits(m: Model, qpos: Array, distance: float) -> Array:

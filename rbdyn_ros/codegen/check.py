@@ -11,7 +11,7 @@ from rbdyn_ros.codegen.names import comment
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import CFunction
-    from rbdyn_ros.codegen.header import Code
+    from rbdyn_ros.codegen.header import CProject
     from rbdyn_ros.codegen.table import Argument
     from rbdyn_ros.model.rotation import Array
 
@@ -42,81 +42,87 @@ static int report(const char *name, double worst, double allowed)
 }}"""
 
 
-def check(code: Code) -> str:
+def check(project: CProject) -> str:
     """Return the text of the test program."""
-    found = cases(code)
-    taken = {a.array: a for f in code.functions for a in f.inputs}
+    found = cases(project)
+    taken = {a.array: a for f in project.functions for a in f.inputs}
     inputs = [
-        _numbers(code, _given(code, a), a, [case.inputs[a.array] for case in found])
+        _numbers(project, _given(project, a), a, [case.inputs[a.array] for case in found])
         for a in taken.values()
     ]
     parts = [
-        comment(f"Compares the code of {code.prefix}_dynamics.c with what the engine computed."),
-        [f'#include "{code.prefix}_dynamics.h"', ""],
+        comment(f"Compares the code of {project.files.source} with what the engine computed."),
+        [f'#include "{project.files.header}"', ""],
         ["#include <math.h>", "#include <stddef.h>", "#include <stdio.h>", "#include <stdlib.h>"],
         [f"#define STATES {STATES}U"],
         *inputs,
-        [_HELPERS.format(real=code.real.name)],
-        *(part for function in code.functions for part in _of_function(code, function, found)),
-        _main(code),
+        [_HELPERS.format(real=project.real.name)],
+        *(
+            part
+            for function in project.functions
+            for part in _of_function(project, function, found)
+        ),
+        _main(project),
     ]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
-def _numbers(code: Code, name: str, argument: Argument, rows: Iterable[Array]) -> list[str]:
+def _numbers(project: CProject, name: str, argument: Argument, rows: Iterable[Array]) -> list[str]:
     """Return the table of an argument's numbers in all states."""
-    lines = [f"static const {code.real.name} {name}[STATES][{length(code, argument)}] = {{"]
+    lines = [f"static const {project.real.name} {name}[STATES][{length(project, argument)}] = {{"]
     for row in rows:
-        texts = [code.real.exact(float(x)) for x in row]
+        texts = [project.real.exact(float(x)) for x in row]
         lines.append("    {")
         lines += [f"        {', '.join(texts[k : k + 3])}," for k in range(0, len(texts), 3)]
         lines.append("    },")
     return [*lines, "};"]
 
 
-def _of_function(code: Code, function: CFunction, found: list[Case]) -> Iterable[list[str]]:
+def _of_function(project: CProject, function: CFunction, found: list[Case]) -> Iterable[list[str]]:
     """Yield what is expected of a function, and the function that compares."""
     for argument in function.outputs:
         rows = [case.outputs[function.name][argument.array] for case in found]
-        yield _numbers(code, _expected(code, function, argument), argument, rows)
+        yield _numbers(project, _expected(project, function, argument), argument, rows)
     declared = [
-        f"    {code.real.name} {a.name}_found[{length(code, a)}];" for a in function.outputs
+        f"    {project.real.name} {a.name}_found[{length(project, a)}];" for a in function.outputs
     ]
-    given = [f"{_given(code, a)}[k]" for a in function.inputs]
+    given = [f"{_given(project, a)}[k]" for a in function.inputs]
     filled = [f"{a.name}_found" for a in function.outputs]
     yield [
-        f"static int {code.prefix}_test_{function.name}(void)",
+        f"static int {project.prefix}_test_{function.name}(void)",
         "{",
         *declared,
         "    double worst = 0.0;",
         "    size_t k;",
         "    for (k = 0U; k < STATES; k++) {",
-        f"        {code.prefix}_{function.name}({', '.join([*given, *filled])});",
-        *(line for a in function.outputs for line in _compared(code, function, a)),
+        f"        {project.prefix}_{function.name}({', '.join([*given, *filled])});",
+        *(line for a in function.outputs for line in _compared(project, function, a)),
         "    }",
-        f'    return report("{function.name}", worst, {tolerance(code, function, found):.3e});',
+        f'    return report("{function.name}", worst, {tolerance(project, function, found):.3e});',
         "}",
     ]
 
 
-def _compared(code: Code, function: CFunction, argument: Argument) -> list[str]:
+def _compared(project: CProject, function: CFunction, argument: Argument) -> list[str]:
     return [
         f"        worst = fmax(worst, error_of({argument.name}_found,",
-        f"            {_expected(code, function, argument)}[k],",
-        f"            {length(code, argument)}, {least(code, argument):.3e}));",
+        f"            {_expected(project, function, argument)}[k],",
+        f"            {length(project, argument)}, {least(project, argument):.3e}));",
     ]
 
 
-def _given(code: Code, argument: Argument) -> str:
-    return f"{code.prefix}_given_{argument.name}"
+def _given(project: CProject, argument: Argument) -> str:
+    return f"{project.prefix}_given_{argument.name}"
 
 
-def _expected(code: Code, function: CFunction, argument: Argument) -> str:
-    return f"{code.prefix}_expected_{function.name}_{argument.name}"
+def _expected(project: CProject, function: CFunction, argument: Argument) -> str:
+    return f"{project.prefix}_expected_{function.name}_{argument.name}"
 
 
-def _main(code: Code) -> list[str]:
-    calls = [f"    failed += {code.prefix}_test_{function.name}();" for function in code.functions]
+def _main(project: CProject) -> list[str]:
+    calls = [
+        f"    failed += {project.prefix}_test_{function.name}();" for function in project.functions
+    ]
     return [
         "int main(void)",
         "{",

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.codegen.again import again
 from rbdyn_ros.codegen.names import unique
 from rbdyn_ros.codegen.table import EXTERNAL, GRAVITY, ROWS, Argument, Row, length_of
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quoted
-from rbdyn_ros.specialize.functions import Trace, traced
+from rbdyn_ros.specialize.functions import traced
 from rbdyn_ros.specialize.program import program
 from rbdyn_ros.toolbox.filling import REFERENCES
 
 if TYPE_CHECKING:
-    from rbdyn_ros.codegen.language import Real
     from rbdyn_ros.model.model import Model
     from rbdyn_ros.specialize.program import Program
 
-#: GCC's time grows with its square: 20,000, a step of a humanoid, take 9 s; these take minutes.
-MAX_OPERATIONS = 50_000
+#: A step of a humanoid has 20,000; these take GCC half a minute, and other compilers more.
+MAX_OPERATIONS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ class Wanted:
 
     Attributes:
         functions: names in ROWS, each once.
-        frames: of the Jacobians.
+        frames: of the Jacobians, each once.
         gravity_input: gravity is an argument instead of a constant.
         external_forces: they are an argument instead of zero.
     """
@@ -38,30 +36,6 @@ class Wanted:
     frames: tuple[str, ...] = ()
     gravity_input: bool = False
     external_forces: bool = False
-
-    def demand_use(self, with_timestep: bool = False) -> None:
-        """Raise ParameterError if something is given that none of the functions uses.
-
-        Args:
-            with_timestep: whether a timestep is given.
-        """
-        jacobian = "jacobian" in self.functions
-        heavy, pushed = (_names(lambda row: row.heavy), _names(lambda row: row.pushed))
-        for is_vain, message in (
-            (self.frames and not jacobian, "--frame is for the function jacobian"),
-            (jacobian and not self.frames, "jacobian needs a --frame"),
-            (with_timestep and not self._has(["step"]), "--timestep is for the function step"),
-            (self.gravity_input and not self._has(heavy), f"--gravity-input is for {_and(heavy)}"),
-            (
-                self.external_forces and not self._has(pushed),
-                f"--external-forces is for {_and(pushed)}",
-            ),
-        ):
-            if is_vain:
-                raise ParameterError(Finding("useless-option", message))
-
-    def _has(self, names: Collection[str]) -> bool:
-        return not set(names).isdisjoint(self.functions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +75,12 @@ def demand_functions(names: Sequence[str]) -> tuple[str, ...]:
     return wanted
 
 
-def _names(does: Callable[[Row], bool]) -> list[str]:
-    """Return the names of the functions for which something holds."""
-    return [name for name, row in ROWS.items() if does(row)]
-
-
-def _and(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def c_functions(m: Model, wanted: Wanted, real: Real) -> list[CFunction]:
+def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
     """Trace what is wanted.
 
     Args:
         m: the Model.
         wanted: which functions, with which arguments.
-        real: the type of the numbers.
 
     Raises:
         ModelError: the Model cannot be traced, has no degrees of freedom or joints that are
@@ -129,33 +93,32 @@ def c_functions(m: Model, wanted: Wanted, real: Real) -> list[CFunction]:
     found = []
     for name in wanted.functions:
         if name != "jacobian":
-            found.append(_c_function(m, wanted, real, name, name))
+            found.append(_c_function(m, wanted, name, name))
             continue
         numbers = [m.frame_id(frame) for frame in wanted.frames]
         for text, number in zip(unique(wanted.frames), numbers, strict=True):
-            found.append(_c_function(m, wanted, real, name, f"jacobian_{text}", number))
+            found.append(_c_function(m, wanted, name, f"jacobian_{text}", number))
     return found
 
 
-def _c_function(
-    m: Model, wanted: Wanted, real: Real, key: str, name: str, frame: int = -1
-) -> CFunction:
+def _c_function(m: Model, wanted: Wanted, key: str, name: str, frame: int = -1) -> CFunction:
     row = ROWS[key]
     with_gravity = wanted.gravity_input and row.heavy
     pushed = wanted.external_forces and row.pushed
     numbers = () if frame < 0 else (frame, REFERENCES["local_world_aligned"])
-    trace = traced(m, row.traced, ("gravity",) if with_gravity else (), numbers)
-    inputs = (*row.inputs, *([EXTERNAL] if pushed else []), *([GRAVITY] if with_gravity else []))
+    symbolic = (GRAVITY.array,) if with_gravity else ()
+    fields = (*row.inputs, *([EXTERNAL] if pushed else []))
+    trace = traced(m, row.traced, symbolic, numbers, {argument.array for argument in fields})
     outputs = {
         # behind the entries of dofs may stand those of joints that follow
         argument.array: trace.outputs[argument.array].reshape(-1)[: length_of(argument, m)]
         for argument in row.outputs
     }
-    whole = again(Trace(trace.graph, outputs), {argument.array for argument in inputs}, real)
-    straight = program(whole.graph, whole.outputs, fused=False)
+    straight = program(trace.graph, outputs, fused=False)
     if len(straight.operations) > MAX_OPERATIONS:
         why = f"{name} has {len(straight.operations)} operations, more than {MAX_OPERATIONS}"
         raise _refused(m, why)
+    inputs = (*fields, GRAVITY) if with_gravity else fields
     return CFunction(name, row, inputs, row.outputs, straight, frame)
 
 

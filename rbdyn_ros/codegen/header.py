@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.codegen.language import Real
-from rbdyn_ros.codegen.names import WIDTH, comment, in_comment, unique
+from rbdyn_ros.codegen.names import WIDTH, FileNames, comment, in_comment, unique
 from rbdyn_ros.codegen.table import sizes_of
 from rbdyn_ros.model.joints import JointType
 
@@ -64,7 +64,7 @@ CONVENTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class CProject:
     """What is to be written.
 
     Attributes:
@@ -80,6 +80,11 @@ class Code:
     functions: Sequence[CFunction]
 
     @property
+    def files(self) -> FileNames:
+        """How its files are called."""
+        return FileNames(self.prefix)
+
+    @property
     def macro(self) -> str:
         """What names of macros begin with."""
         return self.prefix.upper()
@@ -93,49 +98,49 @@ class Code:
         return any(f.name == function for f in self.functions)
 
 
-def header(code: Code) -> str:
+def header(project: CProject) -> str:
     """Return the text of the header."""
-    guard = f"{code.macro}_DYNAMICS_H"
+    guard = f"{project.macro}_DYNAMICS_H"
     parts = [
-        comment(about(code)),
+        comment(about(project)),
         [f"#ifndef {guard}", f"#define {guard}"],
         ["#ifdef __cplusplus", 'extern "C" {', "#endif"],
-        *_constants(code),
-        *(_prototype(code, function) for function in code.functions),
+        *_constants(project),
+        *(_prototype(project, function) for function in project.functions),
         ["#ifdef __cplusplus", "}", "#endif"],
         [f"#endif /* {guard} */"],
     ]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
-def about(code: Code) -> str:
+def about(project: CProject) -> str:
     """Return what the code is, in words."""
-    m = code.m
+    m = project.m
     gravity = ", ".join(f"{x:g}" for x in m.opt.gravity)
     passive = "act" if m.opt.passive else "are left out"
     return (
         f"Rigid-body dynamics of the robot {in_comment(m.name)}, in numbers of the type "
-        f"{code.real.name}.\n"
+        f"{project.real.name}.\n"
         f"sha256 of its model: {m.sha256()}\n"
         f"Gravity, where it is no argument: {gravity} m/s^2 in the world. Damping, friction, "
         f"springs and limits of the joints {passive}.\n\n{CONVENTIONS}"
     )
 
 
-def _constants(code: Code) -> Iterator[list[str]]:
-    sizes = {name: value for name, value in sizes_of(code.m).items() if code.takes(name)}
+def _constants(project: CProject) -> Iterator[list[str]]:
+    sizes = {name: value for name, value in sizes_of(project.m).items() if project.takes(name)}
     lines = comment("Lengths of q and v, number of bodies.")
-    yield [*lines, *(f"#define {code.macro}_{name} {value}U" for name, value in sizes.items())]
-    if code.has("step"):
-        step = code.real.constant(code.real.round(code.m.opt.timestep))
-        yield [*comment("Timestep [s]."), f"#define {code.macro}_TIMESTEP {step}"]
-    yield from _joints(code)
-    if code.takes("NBODY"):
-        yield _bodies(code)
+    yield [*lines, *(f"#define {project.macro}_{name} {value}U" for name, value in sizes.items())]
+    if project.has("step"):
+        step = project.real.constant(project.real.round(project.m.opt.timestep))
+        yield [*comment("Timestep [s]."), f"#define {project.macro}_TIMESTEP {step}"]
+    yield from _joints(project)
+    if project.takes("NBODY"):
+        yield _bodies(project)
 
 
-def _joints(code: Code) -> Iterator[list[str]]:
-    m = code.m
+def _joints(project: CProject) -> Iterator[list[str]]:
+    m = project.m
     yield comment("The first entry of every joint in q and in v.")
     for j, name in enumerate(unique(m.jnt_names)):
         said = f"Joint {in_comment(m.jnt_names[j])}"
@@ -147,46 +152,46 @@ def _joints(code: Code) -> Iterator[list[str]]:
             positions, velocities = COORDINATES[JointType(m.jnt_type[j])]
             yield [
                 *comment(f"{said}: in q {positions}; in v {velocities}."),
-                f"#define {code.macro}_Q_{name.upper()} {m.jnt_qposadr[j]}U",
-                f"#define {code.macro}_V_{name.upper()} {m.jnt_dofadr[j]}U",
+                f"#define {project.macro}_Q_{name.upper()} {m.jnt_qposadr[j]}U",
+                f"#define {project.macro}_V_{name.upper()} {m.jnt_dofadr[j]}U",
             ]
 
 
-def _bodies(code: Code) -> list[str]:
+def _bodies(project: CProject) -> list[str]:
     """Return indices of bodies; body 0 is the world."""
     lines = comment("Bodies, links that fixed joints hold together being one; 0 is the world.")
-    for i, name in enumerate(unique(code.m.body_names)):
-        lines.append(f"#define {code.macro}_BODY_{name.upper()} {i}U")
+    for i, name in enumerate(unique(project.m.body_names)):
+        lines.append(f"#define {project.macro}_BODY_{name.upper()} {i}U")
     return lines
 
 
-def _prototype(code: Code, function: CFunction) -> list[str]:
-    frame = in_comment(code.m.frame_names[function.frame]) if function.frame >= 0 else ""
+def _prototype(project: CProject, function: CFunction) -> list[str]:
+    frame = in_comment(project.m.frame_names[function.frame]) if function.frame >= 0 else ""
     taken = [
         *(f"{argument.name}: {argument.about}" for argument in function.inputs),
         *(f"{argument.name} (output): {argument.about}" for argument in function.outputs),
     ]
     text = "\n".join([function.row.about.format(frame=frame), "", *taken])
-    return [*comment(text), f"{signature(code, function)};"]
+    return [*comment(text), f"{signature(project, function)};"]
 
 
-def signature(code: Code, function: CFunction) -> str:
+def signature(project: CProject, function: CFunction) -> str:
     """Return how a function is declared, without what ends it."""
     arguments = [
-        *(f"const {_declared(code, argument)}" for argument in function.inputs),
-        *(_declared(code, argument) for argument in function.outputs),
+        *(f"const {_declared(project, argument)}" for argument in function.inputs),
+        *(_declared(project, argument) for argument in function.outputs),
     ]
-    begin = f"void {code.prefix}_{function.name}("
+    begin = f"void {project.prefix}_{function.name}("
     line = f"{begin}{', '.join(arguments)})"
     return line if len(line) < WIDTH else begin + "\n    " + ",\n    ".join(arguments) + ")"
 
 
-def _declared(code: Code, argument: Argument) -> str:
-    return f"{code.real.name} {argument.name}[{length(code, argument)}]"
+def _declared(project: CProject, argument: Argument) -> str:
+    return f"{project.real.name} {argument.name}[{length(project, argument)}]"
 
 
-def length(code: Code, argument: Argument) -> str:
+def length(project: CProject, argument: Argument) -> str:
     """Return the length of an argument in macros."""
     return " * ".join(
-        f"{dim}U" if dim.isdigit() else f"{code.macro}_{dim}" for dim in argument.dims
+        f"{dim}U" if dim.isdigit() else f"{project.macro}_{dim}" for dim in argument.dims
     )

@@ -11,16 +11,17 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.specialize.program import operands_of
 from rbdyn_ros.specialize.symbols import CONDITIONS, UNARY
 
 if TYPE_CHECKING:
+    from rbdyn_ros.model.rotation import Array
     from rbdyn_ros.specialize.program import Program
-    from rbdyn_ros.specialize.symbols import Operation
 
 #: Operators by the names of operations.
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "eq": "==",
@@ -54,22 +55,32 @@ class Real:
         """Distance from 1 to the next number."""
         return float(self.info.eps)
 
-    def round(self, value: float) -> float:
-        """Return the nearest number of this type, infinity beyond the largest."""
-        with np.errstate(over="ignore", under="ignore"):
-            return float(self.info.dtype.type(value))
+    @overload
+    def round(self, value: float) -> float: ...
 
-    def significant(self, value: float) -> float:
-        """Return a number, zero if it is less than the smallest normal one of this type."""
-        return 0.0 if abs(value) < float(self.info.smallest_normal) else value
+    @overload
+    def round(self, value: Array) -> Array: ...
+
+    def round(self, value: float | Array) -> float | Array:
+        """Return the nearest numbers of this type, infinity beyond the largest."""
+        with np.errstate(over="ignore", under="ignore"):
+            rounded = np.asarray(value).astype(self.info.dtype).astype(np.float64)
+        return rounded if isinstance(value, np.ndarray) else float(rounded)
+
+    def is_nothing(self, value: float) -> bool:
+        """Whether a constant is less than the smallest normal number of this type."""
+        return abs(value) < float(self.info.smallest_normal)
 
     def constant(self, value: float) -> str:
         """Return the shortest decimal constant that is read back as the nearest number.
+
+        What is nothing in this type is zero: it is rounding of the robot's author.
 
         Raises:
             ModelError: the value is not finite in this type.
         """
         self._demand_finite(value)
+        value = 0.0 if self.is_nothing(value) else value
         digits = repr(value) if self.suffix == "" else str(self.info.dtype.type(value))
         text = f"{digits}{self.suffix}"
         return f"({text})" if text.startswith("-") else text
@@ -109,9 +120,11 @@ def statements(
         real: the type of all numbers.
 
     Raises:
-        ModelError: a constant is not finite in this type.
+        ModelError: a constant is not finite in this type, or something is divided by one that is
+            nothing in it.
     """
-    writer = _Writer(program, inputs, real)
+    demand_divisors(program, real)
+    writer = Writer(program, inputs, real)
     lines = [
         f"const {real.name} {writer.names[i]} = {writer.value(i)};"
         for i in range(len(program.operations))
@@ -123,13 +136,31 @@ def statements(
     return lines + stores
 
 
-class _Writer:
-    """Knows which operations have names, and the text of each."""
+def demand_divisors(program: Program, real: Real) -> None:
+    """Raise ModelError if something is divided by a constant that vanishes, or its multiple."""
+    vanished: set[int] = set()
+    for i, (name, *operands) in enumerate(program.operations):
+        if name == "div" and operands[1] in vanished:
+            text = f"the code would divide by a constant that is nothing in the type {real.name}"
+            raise ModelError(Finding("no-code", text))
+        is_nothing = name == "constant" and real.is_nothing(operands[0])
+        if is_nothing or (name in PARTS_OF_SUMS and not vanished.isdisjoint(operands)):
+            vanished.add(i)
+
+
+class Writer:
+    """Knows which operations have names, and the text of each.
+
+    Attributes:
+        names: by operation; what has none is written where it is used.
+        read: arrays that were read by what has been written.
+    """
 
     def __init__(self, program: Program, inputs: Mapping[str, str], real: Real) -> None:
         self.operations = program.operations
         self.inputs = inputs
         self.real = real
+        self.read: set[str] = set()
         self.names: dict[int, str] = {}
         unnamed = self._unnamed(program)
         for i in range(len(self.operations)):
@@ -165,6 +196,7 @@ class _Writer:
         """Return what an operation computes."""
         name, *operands = self.operations[i]
         if name == "input":
+            self.read.add(operands[0])
             return f"{self.inputs[operands[0]]}[{operands[1]}]"
         if name == "constant":
             return self.real.constant(operands[0])
@@ -177,8 +209,3 @@ class _Writer:
             return f"{texts[0]} ? {texts[1]} : {texts[2]}"
         assert name in (*UNARY, "arctan2"), name
         return f"{self.real.function(name)}({', '.join(texts)})"
-
-
-def operands_of(operation: Operation) -> tuple[int, ...]:
-    """Return the numbers of the operations that an operation takes."""
-    return () if operation[0] in ("input", "constant") else operation[1:]

@@ -1,11 +1,12 @@
-"""Names of robots, joints and links as C can have them: identifiers, and text in comments."""
+"""Names of robots, joints and links as C can have them: identifiers, files, text in comments."""
 
 from __future__ import annotations
 
 import re
 import textwrap
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from rbdyn_ros.errors import LONGEST_NAME, Finding, ParameterError, quoted
 
@@ -17,6 +18,50 @@ WIDTH = 99
 
 #: What generated names may begin with. C keeps leading underscores for itself, C++ double ones.
 PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class FileNames:
+    """Names of generated files.
+
+    Args:
+        prefix: what names in the code begin with.
+    """
+
+    prefix: str
+
+    @property
+    def library(self) -> str:
+        """Name of the library, and what header and source are called without their endings."""
+        return f"{self.prefix}_dynamics"
+
+    @property
+    def program(self) -> str:
+        """Name of the test, and of its source without its ending."""
+        return f"test_{self.prefix}"
+
+    @property
+    def header(self) -> str:
+        """What a user includes."""
+        return f"{self.library}.h"
+
+    @property
+    def source(self) -> str:
+        """The functions."""
+        return f"{self.library}.c"
+
+    @property
+    def check(self) -> str:
+        """The source of the test."""
+        return f"{self.program}.c"
+
+    @property
+    def build(self) -> str:
+        """What CMake reads, which knows no other name."""
+        return "CMakeLists.txt"
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (self.header, self.source, self.check, self.build)
 
 
 def identifier(name: str) -> str:
@@ -59,7 +104,7 @@ def prefix_of(robot: str) -> str:
 
 
 def demand_prefix(text: str) -> str:
-    """Return a prefix that the user gave.
+    """Return a prefix that somebody chose.
 
     Raises:
         ParameterError: no identifier could begin so.
@@ -67,7 +112,7 @@ def demand_prefix(text: str) -> str:
     if PREFIX.fullmatch(text) and len(text) <= LONGEST:
         return text
     allowed = f"up to {LONGEST} ASCII letters, digits, single underscores; a letter first"
-    message = f"--prefix {quoted(text)} cannot begin names in C; allowed are {allowed}"
+    message = f"prefix {quoted(text)} cannot begin names in C; allowed are {allowed}"
     raise ParameterError(Finding("bad-prefix", message, "error", "prefix", None, text, allowed))
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.codegen.header import Code, about, signature
+from rbdyn_ros.codegen.header import CProject, about, signature
 from rbdyn_ros.codegen.language import FLOAT, statements
 from rbdyn_ros.codegen.names import comment
+from rbdyn_ros.codegen.pieces import in_pieces
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import CFunction
@@ -15,9 +16,12 @@ if TYPE_CHECKING:
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic")
 FLOAT_WARNINGS = ("-Wdouble-promotion",)
 
+#: Functions of more operations are written in pieces.
+LONGEST = 5000
+
 _CMAKE = """\
 cmake_minimum_required(VERSION 3.10)
-project({name} C)
+project({files.library} C)
 
 include(CTest)
 
@@ -25,57 +29,71 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
-add_library({name} STATIC {name}.c)
-target_include_directories({name} PUBLIC
+add_library({files.library} STATIC {files.source})
+target_include_directories({files.library} PUBLIC
   $<BUILD_INTERFACE:${{CMAKE_CURRENT_SOURCE_DIR}}>
   $<INSTALL_INTERFACE:include>)
-set_target_properties({name} PROPERTIES
+set_target_properties({files.library} PROPERTIES
   C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
 if(UNIX)
-  target_link_libraries({name} PUBLIC m)
+  target_link_libraries({files.library} PUBLIC m)
 endif()
 if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")
-  target_compile_options({name} PRIVATE {warnings})
+  target_compile_options({files.library} PRIVATE {warnings})
 endif()
 
-install(TARGETS {name} ARCHIVE DESTINATION lib)
-install(FILES {name}.h DESTINATION include)
+install(TARGETS {files.library} ARCHIVE DESTINATION lib)
+install(FILES {files.header} DESTINATION include)
 
 if(BUILD_TESTING)
-  add_executable({test} {test}.c)
-  set_target_properties({test} PROPERTIES
+  add_executable({files.program} {files.check})
+  set_target_properties({files.program} PROPERTIES
     C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
-  target_link_libraries({test} PRIVATE {name})
-  add_test(NAME {test} COMMAND {test})
+  target_link_libraries({files.program} PRIVATE {files.library})
+  add_test(NAME {files.program} COMMAND {files.program})
 endif()
 """
 
 
-def source(code: Code) -> str:
+def source(project: CProject) -> str:
     """Return the text of the source.
 
     Raises:
         ModelError: a constant is not finite in the type of the numbers.
     """
     parts = [
-        comment(about(code)),
-        [f'#include "{code.prefix}_dynamics.h"', "", "#include <math.h>"],
-        *(_definition(code, function) for function in code.functions),
+        comment(about(project)),
+        [f'#include "{project.files.header}"', "", "#include <math.h>"],
+        *(_definition(project, function) for function in project.functions),
     ]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
-def _definition(code: Code, function: CFunction) -> list[str]:
+def _definition(project: CProject, function: CFunction) -> list[str]:
     inputs = {argument.array: argument.name for argument in function.inputs}
     outputs = {argument.array: argument.name for argument in function.outputs}
     used = {array for array, _, _ in function.program.inputs}
     unused = [f"(void){name};" for array, name in inputs.items() if array not in used]
-    lines = [*unused, *statements(function.program, inputs, outputs, code.real)]
-    return [signature(code, function), "{", *(f"    {line}" for line in lines), "}"]
+    told = function.program, inputs, outputs, project.real
+    head = signature(project, function)
+    if len(function.program.operations) <= LONGEST:
+        return _function(head, [*unused, *statements(*told)])
+    whole, number, calls = in_pieces(*told), project.real.name, []
+    lines = comment(f"Pieces of {project.prefix}_{function.name}; s is where their values wait.")
+    for k, piece in enumerate(whole.pieces):
+        name = f"piece{k}_of_{project.prefix}_{function.name}"
+        taken = [*(f"const {number} {c}[]" for c in piece.reads), f"{number} s[]"]
+        lines += [*_function(f"static void {name}({', '.join(taken)})", piece.lines), ""]
+        calls.append(f"{name}({', '.join([*piece.reads, 's'])});")
+    body = [f"{number} s[{whole.size}];", *unused, *calls, *whole.stores]
+    return [*lines, *_function(head, body)]
 
 
-def cmake(code: Code) -> str:
+def _function(head: str, body: list[str]) -> list[str]:
+    return [head, "{", *(f"    {line}" for line in body), "}"]
+
+
+def cmake(project: CProject) -> str:
     """Return the text of CMakeLists.txt."""
-    warnings = " ".join((*WARNINGS, *(FLOAT_WARNINGS if code.real is FLOAT else ())))
-    name, test = f"{code.prefix}_dynamics", f"test_{code.prefix}"
-    return _CMAKE.format(name=name, test=test, warnings=warnings)
+    warnings = " ".join((*WARNINGS, *(FLOAT_WARNINGS if project.real is FLOAT else ())))
+    return _CMAKE.format(files=project.files, warnings=warnings)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rbdyn_ros.codegen.functions import Wanted
-    from rbdyn_ros.codegen.header import Code
+    from rbdyn_ros.codegen.header import CProject
     from rbdyn_ros.commands.common import Commands
     from rbdyn_ros.model.model import Model
 
@@ -109,13 +109,13 @@ def _codegen(options: argparse.Namespace) -> int:
         if options.timestep is not None:
             m.opt.timestep = options.timestep
         demand_folder(options.output, prefix)
-        code = _code(m, prefix, wanted, options)
-        paths = write(code, options.output)
+        project = _project(m, prefix, wanted, options)
+        paths = write(project, options.output)
     except ParameterError as error:
         return said("codegen", error, USAGE)
     except RbdynError as error:
         return said("codegen", error, REFUSED)
-    print(_told(code, [str(path) for path in paths]))
+    print(_told(project, [str(path) for path in paths]))
     return DONE
 
 
@@ -128,14 +128,34 @@ def _wanted(options: argparse.Namespace) -> Wanted:
     from rbdyn_ros.codegen.functions import Wanted, demand_functions
 
     functions = demand_functions(options.functions.split(","))
-    wanted = Wanted(
-        functions,
-        tuple(dict.fromkeys(options.frame)),
-        options.gravity_input,
-        options.external_forces,
-    )
-    wanted.demand_use(with_timestep=options.timestep is not None)
-    return wanted
+    _demand_use(options, functions)
+    frames = tuple(dict.fromkeys(options.frame))
+    return Wanted(functions, frames, options.gravity_input, options.external_forces)
+
+
+def _demand_use(options: argparse.Namespace, functions: Sequence[str]) -> None:
+    """Raise ParameterError if none of the functions uses an option that is given."""
+    from rbdyn_ros.codegen.table import ROWS
+    from rbdyn_ros.errors import Finding, ParameterError
+
+    heavy = [name for name, row in ROWS.items() if row.heavy]
+    pushed = [name for name, row in ROWS.items() if row.pushed]
+    if "jacobian" in functions and not options.frame:
+        raise ParameterError(Finding("useless-option", "jacobian needs a --frame"))
+    for option, is_given, users in (
+        ("frame", options.frame, ["jacobian"]),
+        ("timestep", options.timestep is not None, ["step"]),
+        ("gravity-input", options.gravity_input, heavy),
+        ("external-forces", options.external_forces, pushed),
+    ):
+        if is_given and set(users).isdisjoint(functions):
+            text = f"--{option} is for {'the function ' if len(users) == 1 else ''}{_and(users)}"
+            raise ParameterError(Finding("useless-option", text))
+
+
+def _and(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _robot(options: argparse.Namespace) -> Model:
@@ -144,19 +164,19 @@ def _robot(options: argparse.Namespace) -> Model:
     return m
 
 
-def _code(m: Model, prefix: str, wanted: Wanted, options: argparse.Namespace) -> Code:
+def _project(m: Model, prefix: str, wanted: Wanted, options: argparse.Namespace) -> CProject:
     from rbdyn_ros.codegen.functions import c_functions
-    from rbdyn_ros.codegen.header import Code
+    from rbdyn_ros.codegen.header import CProject
     from rbdyn_ros.codegen.language import DOUBLE, FLOAT
 
     real = FLOAT if options.float else DOUBLE
-    return Code(m, prefix, real, c_functions(m, wanted, real))
+    return CProject(m, prefix, real, c_functions(m, wanted))
 
 
-def _told(code: Code, paths: Sequence[str]) -> str:
+def _told(project: CProject, paths: Sequence[str]) -> str:
     """Return what was written, and how large it is."""
     rows = [
         f"  {function.name:<24}{len(function.program.operations):>7} operations"
-        for function in code.functions
+        for function in project.functions
     ]
     return "\n".join([*(f"wrote {path}" for path in paths), *rows])

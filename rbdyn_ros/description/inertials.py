@@ -2,15 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rbdyn_ros.description.audit import Audit, quote
 from rbdyn_ros.description.types import Link
 from rbdyn_ros.description.values import judge_finite, judge_pose
 
 INERTIA_ROUNDING = 1e-6  # of the largest principal moment, for values printed with few digits
+
+#: What principal moments are allowed.
+INERTIA_ALLOWED = "none below 0, and none above the sum of the other two"
+
+
+class InertiaFault(NamedTuple):
+    """An inertia that no rigid body has.
+
+    Attributes:
+        row: of those that were judged.
+        moments: its principal moments [kg m^2], in ascending order, as text.
+        negative: whether one is negative; if none is, the largest is more than the others' sum.
+    """
+
+    row: int
+    moments: str
+    negative: bool
+
+
+def inertia_faults(inertias: NDArray[np.float64]) -> Iterator[InertiaFault]:
+    """Yield those of (n, 6) finite inertias xx yy zz xy xz yz that no distribution of mass has.
+
+    Source: the triangle inequalities of principal moments.
+    """
+    matrices = inertias[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3)
+    scale = np.abs(matrices).max(axis=(1, 2))
+    moments = np.linalg.eigvalsh(matrices / np.where(scale > 0.0, scale, 1.0)[:, None, None])
+    small, middle, large = moments.T
+    slack = INERTIA_ROUNDING * np.abs(large)
+    negative = small < -slack
+    for row in np.flatnonzero(negative | (small + middle < large - slack)).tolist():
+        largest = float(scale[row])  # Python's numbers overflow without a warning
+        told = ", ".join(f"{moment * largest:.3g}" for moment in moments[row].tolist())
+        yield InertiaFault(row, told, bool(negative[row]))
 
 
 def judge_inertials(links: Sequence[Link], audit: Audit) -> None:
@@ -40,26 +76,18 @@ def _judge_inertias(bodies: Sequence[Link], audit: Audit) -> None:
     rows = [link.inertial.inertia for link in bodies if link.inertial is not None]
     if not rows:
         return
-    ixx, iyy, izz, ixy, ixz, iyz = np.array(rows, dtype=float).T
-    matrices = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]).transpose(2, 0, 1)
-    scale = np.abs(matrices).max(axis=(1, 2))
-    usable = scale > 0.0
-    moments = np.zeros((len(rows), 3))
-    moments[usable] = np.linalg.eigvalsh(matrices[usable] / scale[usable, None, None])
-    slack = INERTIA_ROUNDING * np.abs(moments).max(axis=1)
-    negative = moments[:, 0] < -slack
-    triangle = moments[:, 0] + moments[:, 1] < moments[:, 2] - slack
-    for index in np.flatnonzero(negative | triangle).tolist():
-        link = bodies[index]
-        largest = float(scale[index])  # Python's numbers overflow without a warning
-        values = ", ".join(f"{moment * largest:.3g}" for moment in moments[index].tolist())
+    for fault in inertia_faults(np.array(rows, dtype=float)):
+        link = bodies[fault.row]
         why = (
             "one is negative"
-            if negative[index]
+            if fault.negative
             else "the largest is more than the sum of the other two"
         )
         message = (
-            f"no rigid body has this inertia: its principal moments are {values} kg m^2, and {why}"
+            "no rigid body has this inertia: its principal moments are "
+            f"{fault.moments} kg m^2, and {why}"
         )
         owner = f"link {quote(link.name)}"
-        audit.add("warning", "non-physical-inertia", owner, link.line, message, found=values)
+        audit.add(
+            "warning", "non-physical-inertia", owner, link.line, message, found=fault.moments
+        )

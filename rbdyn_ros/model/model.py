@@ -139,7 +139,7 @@ class Model:
             symbolic: arrays and options that are read at every call instead of built in.
 
         Raises:
-            ModelError: it has contact, or constraints other than gears: they cannot be specialised.
+            ModelError: it has contact or loops, which cannot be specialised.
             ParameterError: an unknown function.
         """
         # the one arrow that points back, so that it is found where a user looks for it

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.description.arguments import wrong
-from rbdyn_ros.description.arrays import finite
-from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quoted
-from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.description.arrays import finite, refused
+from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
@@ -20,14 +18,6 @@ Array = NDArray[np.float64]
 #: More steps than a float can count one by one.
 MAX_STEPS = 2**53
 MAX_THREADS = 1024
-
-#: What outputs may be: of the state, and what follows from it.
-OUTPUTS = (
-    "qpos", "qvel", "time", "qfrc_applied",
-    "xpos", "xmat", "xipos", "subtree_com", "cvel", "energy",
-)  # fmt: skip
-
-_FIELD = {field.name: field for field in DATA_FIELDS}
 
 
 def state(name: str, given: ArrayLike, n: int) -> Array:
@@ -37,7 +27,7 @@ def state(name: str, given: ArrayLike, n: int) -> Array:
         return values.reshape(1, n)
     if values.ndim != 2 or values.shape[1] != n or len(values) == 0:
         text = f"{name} has the shape {values.shape}; allowed are ({n},) and (nbatch, {n})"
-        raise _refused(name, text)
+        raise refused(name, text)
     return values
 
 
@@ -62,15 +52,16 @@ def control(given: ArrayLike | None, nstep: int, width: int | None) -> Array:
     if not fits or len(rows) == 0 or (values.ndim == 2 and len(values) != nstep):
         allowed = f"({n},), ({nstep}, {n}), (nbatch, {nstep}, {n}) and (nbatch, 1, {n})"
         text = f"ctrl has the shape {values.shape}; for {nstep} steps allowed are {allowed}"
-        raise _refused("ctrl", text)
+        raise refused("ctrl", text)
     if not all(np.isfinite(robot).all() for robot in rows):
-        raise _refused("ctrl", "ctrl holds numbers that are not finite; allowed are finite ones")
+        raise refused("ctrl", "ctrl holds numbers that are not finite; allowed are finite ones")
     return np.broadcast_to(rows, (len(rows), nstep, rows.shape[2]))
 
 
 def _numbers(name: str, given: ArrayLike) -> Array:
     """Return numbers as they are if they are floats already: they may be many."""
-    if isinstance(given, np.ndarray) and given.dtype == np.float64:
+    masked = isinstance(given, np.ma.MaskedArray)
+    if isinstance(given, np.ndarray) and given.dtype == np.float64 and not masked:
         return given
     return finite(name, given)
 
@@ -85,7 +76,7 @@ def batch_size(counts: dict[str, int]) -> int:
     for other, count in counts.items():
         if count not in (1, counts[name]):
             text = f"{name} is for {counts[name]} robots and {other} for {count}"
-            raise _refused("nbatch", f"{text}; allowed is the same number, or one for all")
+            raise refused("nbatch", f"{text}; allowed is the same number, or one for all")
     return counts[name]
 
 
@@ -95,7 +86,7 @@ def steps(nstep: object, every: object) -> tuple[int, int]:
     apart = _whole("every", every, count)
     if count % apart:
         text = f"nstep is {count} and every is {apart}; allowed is an nstep that every divides"
-        raise _refused("every", text)
+        raise refused("every", text)
     return count, apart
 
 
@@ -108,35 +99,7 @@ def thread_count(threads: object) -> int:
     )
 
 
-def output_shapes(m: Model, outputs: object) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the outputs by name."""
-    if not isinstance(outputs, Sequence) or isinstance(outputs, str) or not outputs:
-        wrong("outputs", outputs, f"a list of names of {', '.join(OUTPUTS)}")
-    for name in outputs:
-        if name not in OUTPUTS:
-            hint = did_you_mean(str(name), OUTPUTS)
-            told = quoted(name) if isinstance(name, str) else repr(name)
-            text = f"outputs names {told}{hint}; allowed are {', '.join(OUTPUTS)}"
-            raise _refused("outputs", text)
-    if len(set(outputs)) < len(outputs):
-        wrong("outputs", outputs, "every name once")
-    sizes = vars(m)
-    return {name: _FIELD[name].shape(sizes) for name in outputs}
-
-
-def demand_room(nbatch: int, rows: int, width: int) -> None:
-    """Raise ParameterError if the outputs would not fit in this machine's memory."""
-    needed = 8 * nbatch * rows * width
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > there:
-        text = (
-            f"the outputs, {nbatch} x {rows} x {width} numbers, would take {needed} bytes; this "
-            f"machine has {there}; allowed are fewer robots, or a larger `every`, or fewer outputs"
-        )
-        raise _refused("outputs", text)
-
-
-def demand_plain(m: object) -> Model:
+def demand_model(m: object) -> Model:
     """Return the Model; raises ModelError for anything else."""
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"rollout needs a Model, got {m!r:.80}"))
@@ -151,7 +114,3 @@ def _whole(name: str, value: object, most: int) -> int:
     if isinstance(value, bool) or not 1 <= count <= most:
         wrong(name, value, f"a whole number from 1 to {most}")
     return count
-
-
-def _refused(name: str, text: str) -> ParameterError:
-    return ParameterError(Finding("bad-argument", text, "error", name))

@@ -7,7 +7,7 @@ called. These functions choose; what they call is the machine code that rb.step 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
 
 import numba
 from llvmlite import ir
@@ -30,9 +30,14 @@ HEADER = 8
 #: are in it; where it looks for time, qpos and qvel, each with the number of entries that it looks
 #: at; how many addresses of observers follow.
 (
-    SIZE, COUNTER, MASS, SUBTREE, STEP, LAW, LAW_MEMORY, LAW_FORCES, LAW_TIME, _, LAW_QPOS, _,
-    LAW_QVEL, _, OBSERVERS,
+    SIZE, COUNTER, MASS, SUBTREE, STEP, LAW, LAW_MEMORY, LAW_FORCES, LAW_TIME, LAW_TIME_COUNT,
+    LAW_QPOS, LAW_QPOS_COUNT, LAW_QVEL, LAW_QVEL_COUNT, OBSERVERS,
 ) = range(15)  # fmt: skip
+
+#: Where a law looks, in the order of law.STATE.
+LAW_SEES = (
+    (LAW_TIME, LAW_TIME_COUNT), (LAW_QPOS, LAW_QPOS_COUNT), (LAW_QVEL, LAW_QVEL_COUNT),
+)  # fmt: skip
 
 
 def begin(row):
@@ -55,11 +60,11 @@ def advance(row):
     memory = _floats(row, plan[SIZE])
     m, d = model_at(header[HEADER - 1]), data_at(header[HEADER - 1], row)
     if plan[LAW] != 0:
-        if plan[LAW_TIME + 1] > 0:
+        if plan[LAW_TIME_COUNT] > 0:
             memory[plan[LAW_TIME]] = d.time
-        for k in range(plan[LAW_QPOS + 1]):
+        for k in range(plan[LAW_QPOS_COUNT]):
             memory[plan[LAW_QPOS] + k] = d.qpos[k]
-        for k in range(plan[LAW_QVEL + 1]):
+        for k in range(plan[LAW_QVEL_COUNT]):
             memory[plan[LAW_QVEL] + k] = d.qvel[k]
         call_code(plan[LAW], row + 8 * plan[LAW_MEMORY])
         for k in range(m.nv):
@@ -122,19 +127,16 @@ def _call_advance(context, address, m, d, nstep):
     return types.void(types.int64, m, d, types.int64), _call
 
 
-_kept: list[Any] = []  # code that has been handed out stays
+def code_address(code: Callable[[int], None]) -> int:
+    """Return the address of begin, advance or observe."""
+    return int(_compiled(code).address)
 
 
 @functools.cache
-def code_address(code):
-    """Return the address of begin, advance or observe."""
-    theirs = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = CACHE_DIRECTORY
-    try:
-        _kept.append(numba.cfunc(types.void(types.int64), cache=True, **jit.OPTIONS)(code))
-    finally:
-        numba.config.CACHE_DIR = theirs
-    return int(_kept[-1].address)
+def _compiled(code):
+    """Return what Numba made of one of them; kept, so that its address stays good."""
+    with jit.caching_in(CACHE_DIRECTORY):
+        return numba.cfunc(types.void(types.int64), cache=True, **jit.OPTIONS)(code)
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -28,6 +28,18 @@ CACHE_DIRECTORY = jit.cache_below("rollouts", Path(__file__).parent.glob("*.py")
 _INT64 = ir.IntType(64)
 
 
+class Table(NamedTuple):
+    """Numbers of robots, and where a robot has them in its memory.
+
+    Attributes:
+        values: an array whose first axis is that of robots and the last that of entries.
+        slots: (n,), by entry; for health those of nbad and of the state.
+    """
+
+    values: Any
+    slots: Any
+
+
 @intrinsic
 def call_code(context, address, memory):
     """Call machine code, void f(double *memory), by its address; none where that is zero."""
@@ -42,8 +54,7 @@ def call_code(context, address, memory):
 
 
 def drive(
-    code, address, memory, fresh, start, start_at, ctrl, ctrl_at, out, out_at, health, health_at,
-    every, first, last, begin, end,
+    code, address, memory, fresh, start, ctrl, out, health, every, first, last, begin, end
 ):  # fmt: skip
     """Advance robots first to last - 1 from step `begin` to step `end`, W at a time.
 
@@ -55,54 +66,59 @@ def drive(
         address: of memory.
         memory: (slots, W), aligned to 64 bytes.
         fresh: (slots,), what they hold before a robot starts.
-        start: (nbatch, n), what a robot starts with.
-        start_at: (n,), the slots for that.
-        ctrl: (nbatch, nstep, n), what acts at a step.
-        ctrl_at: the first slot for that.
-        out: (nbatch, rows, n), outputs.
-        out_at: (n,), the slots they are in.
-        health: (nbatch, 2), by NBAD, DIVERGED.
-        health_at: the slots of nbad and of the state.
+        start: Table of (nbatch, n), what a robot starts with.
+        ctrl: Table of (nbatch, nstep, n), what acts at a step.
+        out: Table of (nbatch, rows, n), outputs.
+        health: Table of (nbatch, 2), by NBAD, DIVERGED.
         every: steps from one row of outputs to the next.
         first: robot.
         last: robot, not included.
         begin: step.
         end: step, not included.
     """
-    width, most, nstep = memory.shape[1], len(health) - 1, ctrl.shape[1]
+    width, most, nstep = memory.shape[1], len(health.values) - 1, ctrl.values.shape[1]
     for block in range(first, last, width):
         if begin == 0:
             for lane in range(width):
                 for k in range(len(fresh)):
                     memory[k, lane] = fresh[k]
-                for k in range(len(start_at)):
-                    memory[start_at[k], lane] = start[min(block + lane, most), k]
-            call_code(code[0], address)
+                for k in range(len(start.slots)):
+                    memory[start.slots[k], lane] = start.values[min(block + lane, most), k]
+            call_code(code[BEGIN], address)
         for n in range(begin, end):
             for lane in range(width):
-                for k in range(ctrl.shape[2]):
-                    memory[ctrl_at + k, lane] = ctrl[min(block + lane, most), n, k]
-            call_code(code[1], address)
+                for k in range(len(ctrl.slots)):
+                    memory[ctrl.slots[k], lane] = ctrl.values[min(block + lane, most), n, k]
+            call_code(code[ADVANCE], address)
             if (n + 1) % every == 0:
-                call_code(code[2], address)
+                call_code(code[OBSERVE], address)
                 for lane in range(width):
-                    for k in range(len(out_at)):
-                        row = n // every
-                        out[min(block + lane, most), row, k] = memory[out_at[k], lane]
+                    for k in range(len(out.slots)):
+                        robot, row = min(block + lane, most), n // every
+                        out.values[robot, row, k] = memory[out.slots[k], lane]
         if end == nstep:
             for lane in range(width):
                 finite = True
-                for k in range(1, len(health_at)):
-                    finite = finite and np.isfinite(memory[health_at[k], lane])
-                health[min(block + lane, most), 0] = int(memory[health_at[0], lane])
-                health[min(block + lane, most), 1] = 0 if finite else 1
+                for k in range(1, len(health.slots)):
+                    finite = finite and np.isfinite(memory[health.slots[k], lane])
+                robot = min(block + lane, most)
+                health.values[robot, NBAD] = int(memory[health.slots[0], lane])
+                health.values[robot, DIVERGED] = 0 if finite else 1
 
 
 _FLOATS, _INTS = types.float64[::1], types.int64[::1]
 _SLOTS, _INT = types.float64[:, ::1], types.int64
+_START, _CTRL, _OUT, _HEALTH = (
+    types.NamedTuple((values, _INTS), Table)
+    for values in (
+        _SLOTS,
+        types.Array(types.float64, 3, "A", readonly=True),
+        types.float64[:, :, ::1],
+        types.int64[:, ::1],
+    )
+)
 _DRIVE = (
-    _INTS, _INT, _SLOTS, _FLOATS, _SLOTS, _INTS, types.Array(types.float64, 3, "A", readonly=True),
-    _INT, types.float64[:, :, ::1], _INTS, types.int64[:, ::1], _INTS, *[_INT] * 5,
+    _INTS, _INT, _SLOTS, _FLOATS, _START, _CTRL, _OUT, _HEALTH, *[_INT] * 5,
 )  # fmt: skip
 
 

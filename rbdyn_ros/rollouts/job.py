@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.rollouts.driver import DIVERGED, NBAD, compiled_drive
+from rbdyn_ros.rollouts.driver import DIVERGED, NBAD, Table, compiled_drive
 from rbdyn_ros.rollouts.params import Columns
 from rbdyn_ros.rollouts.result import Rollout
 from rbdyn_ros.rollouts.sharing import Advance
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Code(Protocol):
+class Step(Protocol):
     """What the loop over robots calls.
 
     Attributes:
@@ -42,7 +42,7 @@ class Job:
     """Arrays for the compiled loop, see drive.
 
     Args:
-        code: of a step.
+        step: what advances robots by one.
         nbatch: number of robots.
         every: steps from one row of outputs to the next.
         given: what robots start with.
@@ -52,55 +52,61 @@ class Job:
     """
 
     def __init__(
-        self, code: Code, nbatch: int, every: int, given: Sequence[Columns], acting: str,
+        self, step: Step, nbatch: int, every: int, given: Sequence[Columns], acting: str,
         ctrl: Array, widths: Mapping[str, int],
     ) -> None:  # fmt: skip
-        self._code, self._every, self._widths = code, every, widths
-        self._start, self._start_at = _table(code, given, nbatch)
-        nstep = ctrl.shape[1]
-        first, count = code.slots.get(acting, (0, 0))
-        ctrl = np.broadcast_to(ctrl[:, :, :count], (nbatch, nstep, min(count, ctrl.shape[2])))
-        ctrl.flags.writeable = False
-        self._ctrl, self._ctrl_at = ctrl, first
-        self._out_at = _slots(code, widths)
-        self._out = np.empty((nbatch, nstep // every, len(self._out_at)))
-        self._health = np.zeros((nbatch, 2), np.int64)
+        self._drive = compiled_drive()  # here, not by every thread
+        self._step, self._every, self._widths = step, every, widths
+        self._start = _start(step, given, nbatch)
+        self._ctrl = _acting(step, acting, ctrl, nbatch)
+        out = _slots(step, widths)
+        self._out = Table(np.empty((nbatch, ctrl.shape[1] // every, len(out))), out)
         state = {each.array: each.places.size for each in given if each.array in ("qpos", "qvel")}
-        self._health_at = _slots(code, {"nbad": 1} | state)
+        health = _slots(step, {"nbad": 1} | state)
+        self._health = Table(np.zeros((nbatch, 2), np.int64), health)
 
     def worker(self) -> Advance:
         """Return what advances robots, with a memory of its own."""
-        code = self._code
-        address, memory = code.memory()
+        step = self._step
+        address, memory = step.memory()
         return functools.partial(
-            compiled_drive(), code.addresses, address, memory, code.fresh, self._start,
-            self._start_at, self._ctrl, self._ctrl_at, self._out, self._out_at, self._health,
-            self._health_at, self._every,
+            self._drive, step.addresses, address, memory, step.fresh, self._start,
+            self._ctrl, self._out, self._health, self._every,
         )  # fmt: skip
 
     def result(self, shapes: Mapping[str, tuple[int, ...]]) -> Rollout:
         """Return the outputs; shapes: by name."""
         ends = np.cumsum(list(self._widths.values())).tolist()
         begins = [0, *ends[:-1]]
-        rows = self._out.shape[:2]
+        out, health = self._out.values, self._health.values
+        rows = out.shape[:2]
         outputs: dict[str, Any] = {
-            name: self._out[:, :, begin:end].reshape(*rows, *shape)
+            name: out[:, :, begin:end].reshape(*rows, *shape)
             for (name, shape), begin, end in zip(shapes.items(), begins, ends, strict=True)
         }
-        return Rollout(outputs, self._health[:, DIVERGED] > 0, self._health[:, NBAD].copy())
+        return Rollout(outputs, health[:, DIVERGED] > 0, health[:, NBAD].copy())
 
 
-def _table(code: Code, given: Sequence[Columns], nbatch: int) -> tuple[Array, Ints]:
-    """Return what robots start with, (nbatch, n), and the slots; what code ignores is left out."""
+def _start(step: Step, given: Sequence[Columns], nbatch: int) -> Table:
+    """Return what robots start with; what the step does not look at is left out."""
     tables, slots = [np.empty((nbatch, 0))], [np.empty(0, np.int64)]
     for each in given:
-        first, count = code.slots.get(each.array, (0, 0))
+        first, count = step.slots.get(each.array, (0, 0))
         used = each.places < count
         tables.append(np.broadcast_to(each.values[:, used], (nbatch, int(used.sum()))))
         slots.append(first + each.places[used])
-    return np.concatenate(tables, axis=1), np.concatenate(slots)
+    return Table(np.concatenate(tables, axis=1), np.concatenate(slots))
 
 
-def _slots(code: Code, widths: Mapping[str, int]) -> Ints:
-    found = [code.slots[name][0] + np.arange(width) for name, width in widths.items()]
+def _acting(step: Step, name: str, ctrl: Array, nbatch: int) -> Table:
+    """Return what acts at each step, without a copy; likewise."""
+    first, count = step.slots.get(name, (0, 0))
+    count = min(count, ctrl.shape[2])
+    rows = np.broadcast_to(ctrl[:, :, :count], (nbatch, ctrl.shape[1], count))
+    rows.flags.writeable = False
+    return Table(rows, first + np.arange(count))
+
+
+def _slots(step: Step, widths: Mapping[str, int]) -> Ints:
+    found = [step.slots.get(name, (0, 0))[0] + np.arange(n) for name, n in widths.items()]
     return np.concatenate(found)

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES
-from rbdyn_ros.rollouts.policies import Policy
+from rbdyn_ros.rollouts.policies import (
+    ComputedTorquePolicy,
+    PDGravityPolicy,
+    PDPolicy,
+    Policy,
+)
 from rbdyn_ros.specialize.lanes import Lanes, compile_lanes
 from rbdyn_ros.specialize.program import Program, program
 from rbdyn_ros.specialize.symbolic import Objects, SymbolicData, SymbolicModel
@@ -21,6 +26,9 @@ from rbdyn_ros.specialize.symbols import UNARY, Graph, Symbol
 from rbdyn_ros.specialize.trace import Tracing
 
 Array = NDArray[np.float64]
+
+#: Laws that are known by their class and their gains.
+BUILT_IN = (PDPolicy, PDGravityPolicy, ComputedTorquePolicy)
 
 #: The inputs of a law besides its gains.
 STATE = ("time", "qpos", "qvel")
@@ -61,9 +69,9 @@ class Law:
     @property
     def key(self) -> Any:
         """What decides the law for a Model and its options; None if nobody knows."""
-        if isinstance(self.policy, Policy):
+        if isinstance(self.policy, Policy) and type(self.policy) in BUILT_IN:
             return type(self.policy), self.policy.limit, self.width
-        return None
+        return None  # what a class of the user's keeps is not known
 
     def forces(self, graph: Graph) -> Objects:
         """Return the forces (nv,) as symbols; called while a trace runs."""
@@ -81,12 +89,24 @@ class Law:
             found: Objects = np.array(asked(d.time, d.qpos, d.qvel, reference), object)
         except ZeroDivisionError as error:
             raise _refused("the policy divides by an exact zero") from error
+        except IndexError as error:
+            told = f"IndexError: {error}"
+            text = f"the policy fails, given a reference of {self.width} numbers: {told}"
+            raise _refused(text) from error
         if found.shape != (self.m.nv,) or not all(map(_is_number, found)):
             raise _refused(
                 f"the policy returned {found!r:.200}; needed are the {self.m.nv} forces (nv,) of "
                 "the joints"
             )
         return found
+
+    def demand_alike(self) -> None:
+        """Raise ParameterError unless the law is the same whenever it is asked."""
+        if self.key is None and repr(self.program()) != repr(self.program()):
+            raise _refused(
+                "the policy is another one when it is called again; it may depend on time, qpos, "
+                "qvel and its reference alone, and keep nothing between calls"
+            )
 
     def program(self) -> Program:
         """Return the law alone.
@@ -127,6 +147,8 @@ def law_of(m: Model, policy: Any, width: int) -> Law:
                 f"ctrl has rows of {width} numbers; {name} takes {wants} of the joints, from the "
                 f"first one on: {', '.join(map(str, allowed))} numbers"
             )
+        # without its constraints a robot needs other forces than with them, and joints without an
+        # actuator, of which a loop has many, would lose their share: it would not even hold still
         if policy.needs_bodies and m.nefc > 0:
             text = (
                 f"{type(policy).__name__} needs a plain tree, and '{m.name}' has constraints; "

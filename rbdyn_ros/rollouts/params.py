@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.description.arrays import finite
-from rbdyn_ros.description.inertials import INERTIA_ROUNDING
-from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean
+from rbdyn_ros.description.arrays import finite, refused
+from rbdyn_ros.description.inertials import INERTIA_ALLOWED, inertia_faults
+from rbdyn_ros.errors import ModelError, did_you_mean
 from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
@@ -62,13 +62,13 @@ def columns(m: Model, params: object) -> list[Columns]:
     if params is None:
         return []
     if not isinstance(params, Mapping):
-        raise _refused("params", f"params is {params!r:.80}; allowed is a mapping by field")
+        raise refused("params", f"params is {params!r:.80}; allowed is a mapping by field")
     found = []
     for name, given in params.items():
         if name not in FIELDS:
             hint = did_you_mean(str(name), FIELDS)
             text = f"params has no {str(name)!r:.80}{hint}; allowed are {', '.join(FIELDS)}"
-            raise _refused("params", text)
+            raise refused("params", text)
         parts = _parts(m, name, given) if isinstance(given, Mapping) else [_whole(m, name, given)]
         if parts:
             found.append(_joined(name, parts))
@@ -89,13 +89,13 @@ def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
         world = own[0].size
         if not (values[:, :world] == own[0].reshape(-1)).all():
             text = f"params[{name!r}] changes the world, body 0; allowed is what the Model has"
-            raise _refused("params", text)
+            raise refused("params", text)
         values, places, names = values[:, world:], places[world:], names[world:]
     if name == "jnt_stiffness":
         free = _free(m)
         if values[:, ~free].any():
             told = m.jnt_names[int(np.flatnonzero(values.any(axis=0) & ~free)[0])]
-            raise _refused("params", _no_spring(name, told))
+            raise refused("params", _no_spring(name, told))
         values, places, names = values[:, free], places[free], [names[k] for k in places[free]]
     return Columns(name, places, values, tuple(names))
 
@@ -104,7 +104,7 @@ def _parts(m: Model, name: str, given: Mapping[Any, ArrayLike]) -> list[Columns]
     """Return the entries of the bodies or joints that are named."""
     kind = FIELDS[name]
     if not kind:
-        raise _refused("params", f"params[{name!r}] takes an array (3,) or (nbatch, 3), no names")
+        raise refused("params", f"params[{name!r}] takes an array (3,) or (nbatch, 3), no names")
     found = []
     for part, values in given.items():
         rows, label = _place(m, name, kind, part)
@@ -122,19 +122,19 @@ def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
     try:
         number = m.body_id(part) if kind == "body" else m.jnt_id(part)
     except ModelError as error:
-        raise _refused("params", f"params[{name!r}]: {error}") from None
+        raise refused("params", f"params[{name!r}]: {error}") from None
     if kind == "body":
         if number == 0:
-            raise _refused("params", f"params[{name!r}]: the world has no inertia")
+            raise refused("params", f"params[{name!r}]: the world has no inertia")
         return np.array([number]), m.body_names[number]
     if not name.startswith("dof_"):
         if not _free(m)[number]:
-            raise _refused("params", _no_spring(name, m.jnt_names[number]))
+            raise refused("params", _no_spring(name, m.jnt_names[number]))
         return np.array([number]), m.jnt_names[number]
     rows = np.flatnonzero(m.dof_jntid == number)
     if not rows.size:
         text = f"params[{name!r}]: joint '{m.jnt_names[number]}' has no degree of freedom"
-        raise _refused("params", text)
+        raise refused("params", text)
     return rows, m.jnt_names[number]
 
 
@@ -165,7 +165,7 @@ def _rows(told: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
         text = (
             f"{told} has the shape {values.shape}; allowed are {shape or 'one number'} or {batch}"
         )
-        raise _refused("params", text)
+        raise refused("params", text)
     return values.reshape(len(values), size)
 
 
@@ -174,7 +174,7 @@ def _joined(name: str, parts: list[Columns]) -> Columns:
     places = np.concatenate([part.places for part in parts])
     names = tuple(label for part in parts for label in part.names)
     if len(np.unique(places)) < len(places):
-        raise _refused("params", f"params[{name!r}] names a part twice")
+        raise refused("params", f"params[{name!r}] names a part twice")
     count = max(len(part.values) for part in parts)
     for part in parts:
         if len(part.values) not in (1, count):
@@ -182,7 +182,7 @@ def _joined(name: str, parts: list[Columns]) -> Columns:
                 f"params[{name!r}] is of {len(part.values)} robots for '{part.names[0]}' and of "
                 f"{count} for another; allowed is one number of robots"
             )
-            raise _refused("params", text)
+            raise refused("params", text)
     rows = [np.broadcast_to(part.values, (count, part.places.size)) for part in parts]
     return Columns(name, places, np.concatenate(rows, axis=1), names)
 
@@ -201,36 +201,15 @@ def _demand_sense(given: Columns) -> None:
 
 def _demand_inertia(given: Columns) -> None:
     bodies = given.places.size // 6
-    fault = inertia_fault(given.values.reshape(-1, 6))
-    if fault:
-        row, body = divmod(fault[0], bodies)
-        _not_so(given, row, 6 * body, fault[1], INERTIA_ALLOWED)
-
-
-INERTIA_ALLOWED = "none below 0, and none above the sum of the other two"
-
-
-def inertia_fault(inertias: Array) -> tuple[int, str] | None:
-    """Return the first of (n, 6) inertias that no body has, and what it is; None if there is none.
-
-    Source: the triangle inequalities of principal moments, as description/inertials.py.
-    """
-    matrices = inertias[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3)
-    scale = np.abs(matrices).max(axis=(1, 2))
-    moments = np.linalg.eigvalsh(matrices / np.where(scale > 0.0, scale, 1.0)[:, None, None])
-    small, middle, large = moments.T
-    slack = INERTIA_ROUNDING * np.abs(large)
-    bad = np.flatnonzero((small < -slack) | (small + middle < large - slack))
-    if not bad.size:
-        return None
-    first = int(bad[0])
-    told = ", ".join(f"{x:.3g}" for x in moments[first] * scale[first])
-    return first, f"of the principal moments {told} kg m^2"
+    for fault in inertia_faults(given.values.reshape(-1, 6)):
+        row, body = divmod(fault.row, bodies)
+        found = f"of the principal moments {fault.moments} kg m^2"
+        _not_so(given, row, 6 * body, found, INERTIA_ALLOWED)
 
 
 def _not_so(given: Columns, row: int, column: int, found: str, allowed: str) -> None:
     where = f"params[{given.array!r}]: robot {row}, '{given.names[column]}' is {found}"
-    raise _refused("params", f"{where}; allowed are {allowed}")
+    raise refused("params", f"{where}; allowed are {allowed}")
 
 
 def with_springs(m: Model, given: Collection[Columns]) -> Model:
@@ -241,7 +220,3 @@ def with_springs(m: Model, given: Collection[Columns]) -> Model:
             stiffness[each.places] = 1.0  # robots have their own instead
             return m.replaced(jnt_stiffness=stiffness)
     return m
-
-
-def _refused(name: str, text: str) -> ParameterError:
-    return ParameterError(Finding("bad-argument", text, "error", name))

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.description.arrays import finite
+from rbdyn_ros.description.inertials import INERTIA_ALLOWED, inertia_faults
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.payload import with_payload
-from rbdyn_ros.rollouts.params import INERTIA_ALLOWED, inertia_fault
 
 Array = NDArray[np.float64]
 Params = dict[str, dict[str, Array]]
@@ -80,10 +80,9 @@ def _checked(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> tuple[Array
     if bad.size:
         text = f"the payload of robot {bad[0]} has no mass, so it cannot have an inertia"
         raise _refused(f"{text}; allowed are zeros")
-    fault = inertia_fault(inertias)
-    if fault:
-        text = f"the inertia of the payload of robot {fault[0]} is {fault[1]}"
-        raise _refused(f"{text}; allowed are {INERTIA_ALLOWED}")
+    for fault in inertia_faults(inertias):
+        told = f"the inertia of the payload of robot {fault.row} is of the principal moments"
+        raise _refused(f"{told} {fault.moments} kg m^2; allowed are {INERTIA_ALLOWED}")
     return masses, places, inertias
 
 

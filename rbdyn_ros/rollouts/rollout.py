@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbdyn_ros.description.arrays import refused
 from rbdyn_ros.engine.jit import DISABLED
-from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts import arguments
-from rbdyn_ros.rollouts.generic import GenericCode
-from rbdyn_ros.rollouts.job import Job
+from rbdyn_ros.rollouts.engine_step import EngineStep
+from rbdyn_ros.rollouts.job import Job, Step
+from rbdyn_ros.rollouts.lane_step import LaneStep
 from rbdyn_ros.rollouts.law import FORCES, REFERENCE, Law, law_of
+from rbdyn_ros.rollouts.outputs import LEFT, demand_room, output_shapes
 from rbdyn_ros.rollouts.params import FIELDS, Columns, columns, with_springs
 from rbdyn_ros.rollouts.policies import Policy
 from rbdyn_ros.rollouts.result import Rollout
 from rbdyn_ros.rollouts.sharing import Sharing
-from rbdyn_ros.rollouts.specialised import SpecialisedCode
 
 Array = NDArray[np.float64]
-
-#: Outputs that a step leaves; the others are computed where they are due.
-_LEFT = ("qpos", "qvel", "time", FORCES)
-
-Code: TypeAlias = GenericCode | SpecialisedCode
 
 
 def rollout(
@@ -79,10 +76,10 @@ def rollout(
         ModelError: the Model cannot be specialised, or m is none.
         KeyboardInterrupt: after Ctrl-C, within about a tenth of a second.
     """
-    m = arguments.demand_plain(m)
+    m = arguments.demand_model(m)
     nstep, every = arguments.steps(nstep, every)
     threads = arguments.thread_count(threads)
-    shapes = arguments.output_shapes(m, outputs)
+    shapes = output_shapes(m, outputs)
     qpos = arguments.state("qpos0", qpos0, m.nq)
     qvel = arguments.state("qvel0", qvel0, m.nv)
     rows = arguments.control(ctrl, nstep, None if policy is not None else m.nv)
@@ -91,11 +88,11 @@ def rollout(
     given = [*_states(qpos, qvel), *own, *(_gains(m, law) if law else [])]
     nbatch = arguments.batch_size({"ctrl": len(rows), **_counts(given)})
     widths = {name: int(np.prod(shape, dtype=int)) for name, shape in shapes.items()}
-    arguments.demand_room(nbatch, nstep // every, sum(widths.values()))
+    demand_room(nbatch, nstep // every, sum(widths.values()))
     given_forces = law is None and rows.shape[2] > 0
-    code = _code(m, own, law, given_forces, outputs, specialize)
-    job = Job(code, nbatch, every, given, REFERENCE if law else FORCES, rows, widths)
-    Sharing(nbatch, nstep, code.width, m.nv).run(job.worker, threads, progress)
+    step = _step(m, own, law, given_forces, outputs, specialize)
+    job = Job(step, nbatch, every, given, REFERENCE if law else FORCES, rows, widths)
+    Sharing(nbatch, nstep, step.width, m.nv).run(job.worker, threads, progress)
     return job.result(shapes)
 
 
@@ -115,7 +112,7 @@ def _gains(m: Model, law: Law) -> list[Columns]:
                 f"{name} of the policy has the shape {values.shape}; allowed are one number, "
                 f"({m.nv},), (nbatch, {m.nv}) and (nbatch, 1)"
             )
-            raise ParameterError(Finding("bad-argument", text, "error", name))
+            raise refused(name, text)
         rows = np.atleast_2d(values)
         full = np.broadcast_to(rows, (len(rows), m.nv))
         found.append(Columns(name, np.arange(m.nv), full))
@@ -128,18 +125,18 @@ def _counts(given: Sequence[Columns]) -> dict[str, int]:
     return {told.get(each.array, each.array): len(each.values) for each in given}
 
 
-def _code(
+def _step(
     m: Model, own: Sequence[Columns], law: Law | None, given: bool, outputs: Sequence[str],
     specialize: bool,
-) -> Code:  # fmt: skip
+) -> Step:  # fmt: skip
     """Return what the loop over robots calls: that of an earlier call, where it is the same."""
     if DISABLED:
         text = "rollout needs compiled code, and NUMBA_DISABLE_JIT is set"
         raise ModelError(Finding("not-compiled", text))
-    observed = tuple(name for name in outputs if name not in _LEFT)
+    observed = tuple(name for name in outputs if name not in LEFT)
     places = {each.array: tuple(each.places.tolist()) for each in own}
     key = (specialize, repr(m.opt), m.opt.gravity.tobytes(), given, observed, *places.items())
-    known: dict[Any, Code] = vars(m).setdefault("rollout_code", {})
+    known: dict[Any, Step] = vars(m).setdefault("rollout_code", {})
     key += (law.key,) if law else ()
     if key not in known:
         made = _made(with_springs(m, own), places, law, given, observed, specialize)
@@ -152,13 +149,13 @@ def _code(
 def _made(
     m: Model, own: Mapping[str, Sequence[int]], law: Law | None, given: bool,
     outputs: Sequence[str], specialize: bool,
-) -> Code:  # fmt: skip
+) -> Step:  # fmt: skip
+    if law is not None:
+        law.demand_alike()
     if not specialize:
-        return GenericCode(m, own, law, outputs)
-    if law is not None and law.key is None:
-        law.program()  # refuses what cannot be traced, and says why
+        return EngineStep(m, own, law, outputs)
     try:
-        return SpecialisedCode(m, own, law, given, outputs)
+        return LaneStep(m, own, law, given, outputs)
     except ModelError as error:
         if error.code != "not-traceable":
             raise

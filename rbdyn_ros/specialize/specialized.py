@@ -25,7 +25,7 @@ from rbdyn_ros.specialize.program import Program, program
 from rbdyn_ros.specialize.row_code import OTHER_OPTIONS, compiled_row
 from rbdyn_ros.specialize.symbolic import symbolic_entries
 from rbdyn_ros.specialize.symbols import not_traceable
-from rbdyn_ros.toolbox.derivatives import linear_system
+from rbdyn_ros.toolbox.derivatives import linearise
 from rbdyn_ros.toolbox.filling import REFERENCES, unknown_reference
 
 #: Functions that need M.
@@ -155,7 +155,7 @@ class Specialized:
 
     def linearise(self, d: Data, timestep: float | None = None) -> tuple[Array, Array]:
         """Return what rb.linearise returns."""
-        return linear_system(self.model, d, lambda: self.forward_derivatives(d), timestep)
+        return linearise(self, d, timestep)  # type: ignore[arg-type]
 
     def step_derivatives(self, d: Data) -> tuple[Array, Array]:
         """Return A (2 nv, 2 nv) and B (2 nv, nv) of one timestep as the integrator takes it.

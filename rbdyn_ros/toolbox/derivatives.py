@@ -6,8 +6,6 @@ of a free body or a ball in the axes they have there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from rbdyn_ros.description.arguments import positive
@@ -84,21 +82,10 @@ def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, 
         ModelError: as forward_derivatives.
         ParameterError: if the timestep is not a finite number greater than 0.
     """
-    if getattr(d, "model", NOBODY) is not m:
-        return on_specialized(m, "linearise", d, timestep)  # type: ignore[no-any-return]
-    return linear_system(m, d, lambda: forward_derivatives(m, d), timestep)
-
-
-def linear_system(
-    m: Model,
-    d: Data,
-    slopes: Callable[[], tuple[Array, Array, Array]],
-    timestep: float | None,
-) -> tuple[Array, Array]:
-    """Return what linearise does, from the derivatives of qacc that `slopes` returns."""
     if timestep is not None:
         timestep = positive("the timestep", timestep)
-    dq, dv, dtau = slopes()
+    dq, dv, dtau = forward_derivatives(m, d)
+    m = d.model  # in the place of which a specialised one may stand
     nv = m.nv
     A, B = np.zeros((2 * nv, 2 * nv)), np.zeros((2 * nv, nv))
     A[:nv, :nv] = _carried_along(m, d)

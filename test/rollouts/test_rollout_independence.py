@@ -9,9 +9,9 @@ from support.rollouts import light_forces, robot, starts
 
 from rbdyn_ros.rollouts import rollout as module
 from rbdyn_ros.rollouts import sharing
+from rbdyn_ros.rollouts.lane_step import LaneStep
 from rbdyn_ros.rollouts.policies import PDGravityPolicy
 from rbdyn_ros.rollouts.rollout import rollout
-from rbdyn_ros.rollouts.specialised import SpecialisedCode
 
 NBATCH, NSTEP = 21, 10
 BOTH = pytest.mark.parametrize("specialize", [True, False])
@@ -69,8 +69,8 @@ def test_of_how_many_advance_side_by_side(monkeypatch):
     m = robot("arm")
     expected = rolled(m)
     for width in (1, 2, 4, 8):
-        code = functools.partial(SpecialisedCode, width=width)
-        monkeypatch.setattr(module, "SpecialisedCode", code)
+        step = functools.partial(LaneStep, width=width)
+        monkeypatch.setattr(module, "LaneStep", step)
         assert_same(rolled(m.replaced()), expected)  # another Model: nothing is remembered
 
 

@@ -192,6 +192,63 @@ def test_a_function_is_asked_anew_at_every_call(specialize):
 
 
 @needs_robots
+@BOTH
+def test_a_function_that_keeps_something_is_refused(specialize):
+    """Its memory would be that of the trace, not of a robot."""
+
+    class Filter:
+        def __init__(self):
+            self.before = None
+
+        def __call__(self, _t, qpos, qvel, _reference):
+            before = qpos if self.before is None else self.before
+            self.before = qpos
+            return -20.0 * (qpos - before) - qvel
+
+    with pytest.raises(rb.ParameterError, match="another trace was kept"):
+        rolled(robot("arm"), Filter(), np.zeros(1), specialize)
+
+
+@needs_robots
+@BOTH
+def test_a_function_that_is_not_the_same_twice_is_refused(specialize):
+    rng = np.random.default_rng(1)
+
+    def noisy(t, qpos, qvel, reference):
+        return -qvel + rng.normal(size=len(qvel))
+
+    with pytest.raises(rb.ParameterError, match="another one when it is called again"):
+        rolled(robot("arm"), noisy, np.zeros(1), specialize)
+
+
+@needs_robots
+@BOTH
+def test_a_function_that_fails_says_how(specialize):
+    def law(t, qpos, qvel, reference):
+        return qpos * reference[3]
+
+    with pytest.raises(rb.ParameterError, match="given a reference of 1 numbers: IndexError"):
+        rolled(robot("arm"), law, np.zeros(1), specialize)
+
+
+@needs_robots
+@BOTH
+def test_what_a_class_of_the_user_keeps_counts(specialize):
+    class Offset(PDPolicy):
+        def __init__(self, offset):
+            super().__init__(5.0, 1.0)
+            self.offset = offset
+
+        def _forces(self, m, d, acceleration, feedback):
+            return super()._forces(m, d, acceleration, feedback) + self.offset
+
+    m = robot("arm")
+    reference = np.zeros(m.nq)
+    without, twice = (rolled(m, Offset(x), reference, specialize) for x in (0.0, 2.0))
+    assert np.allclose(twice.qfrc_applied[:, 0] - without.qfrc_applied[:, 0], 2.0)
+
+
+@needs_robots
 def test_a_law_holds_a_robot_that_touches():
     """Such a robot runs on the generic engine; its law, which knows no contact, is traced."""
     system = (

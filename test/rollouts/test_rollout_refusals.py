@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from support import rollouts
 from support.robots import needs_robots
 from support.rollouts import robot
 
 import rbdyn_ros as rb
-from rbdyn_ros.rollouts import arguments
 from rbdyn_ros.rollouts.policies import ComputedTorquePolicy, PDPolicy
 from rbdyn_ros.rollouts.rollout import rollout
 
@@ -15,7 +15,7 @@ FIELDS = (
     "body_mass, body_ipos, body_fullinertia, dof_armature, dof_damping, dof_frictionloss, "
     "jnt_stiffness, gravity"
 )
-OUTPUTS = ", ".join(arguments.OUTPUTS)
+OUTPUTS = ", ".join(rollouts.OUTPUTS)
 MASS = "params['body_mass']"
 FLAT = np.tile([1.0, 1.0, 3.0, 0.0, 0.0, 0.0], (2, 1))
 

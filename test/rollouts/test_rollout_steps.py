@@ -130,3 +130,13 @@ def test_a_closed_loop_runs_on_the_generic_engine():
     found = rollout(m, m.qpos0, qvel, nstep=30, specialize=False)
     np.testing.assert_array_equal(found.qpos, expected["qpos"])
     assert np.abs(found.qpos[:, -1] - m.qpos0).max() > 1e-3
+
+
+@pytest.mark.parametrize("specialize", [True, False])
+def test_a_robot_that_cannot_move(specialize):
+    box = rb.shapes.box((1, 1, 1), mass=1.0)
+    m = rb.build(rb.SystemBuilder("post", base="post").body("post", box))
+    assert m.nv == 0
+    r = rollout(m, np.zeros(0), np.zeros(0), nstep=3, specialize=specialize)
+    assert r.qpos.shape == (1, 3, 0)
+    assert not r.diverged.any()

@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 
 from rbdyn_ros.codegen.functions import Wanted, c_functions
-from rbdyn_ros.codegen.header import Code
+from rbdyn_ros.codegen.header import CProject
 from rbdyn_ros.codegen.language import DOUBLE
 from rbdyn_ros.codegen.project import write
 from rbdyn_ros.codegen.table import length_of
@@ -14,7 +14,7 @@ from support.c_compilers import STRICT, run
 
 def code_of(m, *functions, real=DOUBLE, prefix="robot", **more):
     """Return the code of some functions of a robot; more: as for Wanted."""
-    return Code(m, prefix, real, c_functions(m, Wanted(functions, **more), real))
+    return CProject(m, prefix, real, c_functions(m, Wanted(functions, **more)))
 
 
 class Library:

@@ -1,4 +1,4 @@
-"""Code of a step that is traced from the engine's kernels for one Model: W robots side by side."""
+"""The step that is traced from the engine's kernels for one Model: W robots side by side."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.engine import forward
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.rollouts.generic import OBSERVED
 from rbdyn_ros.rollouts.law import FORCES, STATE, Law
+from rbdyn_ros.rollouts.outputs import observers
 from rbdyn_ros.specialize.lanes import compile_lanes
 from rbdyn_ros.specialize.plain import plain
 from rbdyn_ros.specialize.program import Program, hoist, program
@@ -20,7 +20,7 @@ from rbdyn_ros.specialize.trace import Tracing
 Array = NDArray[np.float64]
 
 
-class SpecialisedCode:
+class LaneStep:
     """What the loop over robots calls, compiled for one Model.
 
     Args:
@@ -31,7 +31,7 @@ class SpecialisedCode:
         outputs: fields of a Data.
         width: robots side by side; None: as many as suit the processor.
 
-    Attributes: as those of GenericCode.
+    Attributes: as those of EngineStep.
 
     Raises:
         ModelError: the Model cannot be traced.
@@ -81,9 +81,8 @@ def _programs(
 
     def observe() -> Mapping[str, Any]:
         d = t.data(STATE)
-        for kernel, names in OBSERVED.items():
-            if set(names) & set(outputs):
-                plain(kernel)(t.m, d)
+        for kernel in observers(outputs):
+            plain(kernel)(t.m, d)
         return {name: getattr(d, name) for name in outputs}
 
     once, always = hoist(program(t.graph, t.trace(step)), still)

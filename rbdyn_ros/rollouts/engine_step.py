@@ -1,4 +1,4 @@
-"""Code of a step that is the engine's own, for one robot at a time.
+"""The step that is the engine's own, for one robot at a time.
 
 The memory of a robot is a Data, and behind it what of the Model differs from robot to robot: the
 table by which kernels find their arrays is a copy that leads there. What runs is the machine code
@@ -8,15 +8,12 @@ of rb.step itself, so results are those of rb.step to the last bit.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
 from rbdyn_ros.engine import forward
-from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
-from rbdyn_ros.engine.quantities.energy import energy
 from rbdyn_ros.engine.views import MODEL, OPTIONS
 from rbdyn_ros.model.data import DATA_FIELDS, Data
 from rbdyn_ros.model.model import Model
@@ -27,9 +24,7 @@ from rbdyn_ros.rollouts.calls import (
     LAW,
     LAW_FORCES,
     LAW_MEMORY,
-    LAW_QPOS,
-    LAW_QVEL,
-    LAW_TIME,
+    LAW_SEES,
     MASS,
     OBSERVERS,
     SIZE,
@@ -37,22 +32,15 @@ from rbdyn_ros.rollouts.calls import (
     SUBTREE,
 )
 from rbdyn_ros.rollouts.law import FORCES, REFERENCE, STATE, Law
+from rbdyn_ros.rollouts.outputs import observers
 
 Array = NDArray[np.float64]
 
 #: Numbers in a cache line, at which whatever is given slots begins.
 LINE = 8
 
-#: What an output needs, in the order in which it is computed.
-OBSERVED: dict[Any, Collection[str]] = {
-    kinematics: ("xpos", "xmat", "xipos", "subtree_com", "cvel", "energy"),
-    com_pos: ("subtree_com", "cvel", "energy"),
-    com_vel: ("cvel", "energy"),
-    energy: ("energy",),
-}
 
-
-class GenericCode:
+class EngineStep:
     """What the loop over robots calls, of the engine's compiled kernels.
 
     Args:
@@ -91,9 +79,9 @@ class GenericCode:
         plan[[MASS, SUBTREE]] = [self._moved.get(f"body_{x}mass", -1) for x in ("", "subtree")]
         plan[STEP] = calls.kernel_address(forward.advance, types.int64)
         self._plan_law(plan, law)
-        observers = [kernel for kernel, names in OBSERVED.items() if set(names) & set(outputs)]
-        plan[[SIZE, OBSERVERS]] = self._end, len(observers)
-        self._plan = np.array([*plan, *map(calls.kernel_address, observers)])
+        observing = observers(outputs)
+        plan[[SIZE, OBSERVERS]] = self._end, len(observing)
+        self._plan = np.array([*plan, *map(calls.kernel_address, observing)])
         self.fresh = np.zeros(self._end)
         self.fresh[: m.data_slots] = Data(m).buffer
         for name, slot in self._moved.items():
@@ -101,7 +89,7 @@ class GenericCode:
         self.addresses = np.array([
             calls.code_address(calls.begin) if "body_mass" in own else 0,
             calls.code_address(calls.advance),
-            calls.code_address(calls.observe) if observers else 0,
+            calls.code_address(calls.observe) if observing else 0,
         ])  # fmt: skip
 
     def _take(self, name: str, count: int) -> int:
@@ -121,8 +109,8 @@ class GenericCode:
         self.slots |= {name: at[name] for name in {REFERENCE, *law.gains} & set(at)}
         plan[[LAW, LAW_MEMORY, LAW_FORCES]] = lanes.address("law"), memory, at[FORCES][0]
         # it may look at the first entries only, or at none
-        for name, place in zip(STATE, (LAW_TIME, LAW_QPOS, LAW_QVEL), strict=True):
-            plan[[place, place + 1]] = at.get(name, (0, 0))
+        for name, (place, count) in zip(STATE, LAW_SEES, strict=True):
+            plan[[place, count]] = at.get(name, (0, 0))
 
     def memory(self) -> tuple[int, Array]:
         """Return a new memory (slots, 1), and its address."""

@@ -1,0 +1,86 @@
+"""Long functions in pieces: what one piece leaves another finds, to the last bit."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from support.c_code import Library, code_of
+from support.c_compilers import COMPILERS, compiled, needs_gcc
+from support.robots import find
+
+import rbdyn_ros as rb
+from rbdyn_ros.codegen import pieces, source
+from rbdyn_ros.codegen.language import DOUBLE, FLOAT
+from rbdyn_ros.codegen.pieces import in_pieces
+from rbdyn_ros.errors import ModelError
+from rbdyn_ros.specialize.program import program
+from rbdyn_ros.specialize.symbols import Graph
+
+NAMES = {"x": "x"}, {"out": "out"}
+
+
+@pytest.fixture(params=[1, 7, 100])
+def short(request, monkeypatch):
+    """Cut everything, into pieces of so many operations."""
+    monkeypatch.setattr(source, "LONGEST", 0)
+    monkeypatch.setattr(pieces, "PIECE", request.param)
+
+
+@needs_gcc
+@pytest.mark.usefixtures("short")
+def test_pieces_compute_what_the_whole_does(monkeypatch, tmp_path):
+    """Nothing is rearranged, so compilers that contract nothing find the same bits."""
+    m = rb.load_urdf(find("ur5_robot.urdf"))
+    functions = ("gravity", "forward", "step")
+    code = code_of(m, *functions)
+    cut, whole = tmp_path / "cut", tmp_path / "whole"
+    in_parts = Library(code, "gcc", cut, "-O0", "-ffp-contract=off")
+    assert "static void piece0_of_robot_gravity(" in (cut / code.files.source).read_text()
+    monkeypatch.setattr(source, "LONGEST", 10**6)
+    at_once = Library(code, "gcc", whole, "-O0", "-ffp-contract=off")
+    assert "static" not in (whole / code.files.source).read_text()
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        given = {name: rng.normal(size=6) for name in ("qpos", "qvel", "qfrc_applied")}
+        for name in functions:
+            same = ("q_next", "v_next") if name == "step" else ("a",) if name == "forward" else ()
+            found, expected = in_parts.call(name, given, same), at_once.call(name, given)
+            for array, values in expected.items():
+                assert np.array_equal(found[array], values)
+
+
+def straight(make):
+    graph = Graph()
+    x = [graph.enter(("input", "x", k)) for k in range(3)]
+    return program(graph, {"out": make(*x)}, fused=False)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.usefixtures("short")
+def test_outputs_may_be_the_memory_of_inputs(compiler, tmp_path):
+    """Here all that can be an output is one: an input, a constant, a sine, what was chosen."""
+    each = straight(
+        lambda x, y, z: [y, x, 2.5, (x * y + z).sin(), (x < y).select(z, x * y), x * y - z]
+    )
+    told = in_pieces(each, *NAMES, DOUBLE)
+    text = [
+        *(f"static void p{k}({''.join(f'const double {c}[], ' for c in p.reads)}double s[])"
+          f" {{ {' '.join(p.lines)} }}" for k, p in enumerate(told.pieces)),
+        "void f(const double x[], double out[]); void f(const double x[], double out[]) {",
+        f"double s[{told.size}];",
+        *(f"p{k}({', '.join([*p.reads, 's'])});" for k, p in enumerate(told.pieces)),
+        *told.stores, "}",
+    ]  # fmt: skip
+    library = compiled(compiler, "#include <math.h>\n" + "\n".join(text) + "\n", tmp_path)
+    x, y, z = 0.75, -2.0, 3.5
+    memory = (ctypes.c_double * 6)(x, y, z)
+    library.f(memory, memory)
+    expected = [y, x, 2.5, np.sin(x * y + z), x * y, x * y - z]
+    np.testing.assert_allclose(list(memory), expected, rtol=1e-15)
+
+
+def test_pieces_refuse_what_the_whole_refuses():
+    with pytest.raises(ModelError, match="divide by a constant that is nothing"):
+        in_pieces(straight(lambda x, *_: [x / 1e-40]), *NAMES, FLOAT)
+    with pytest.raises(ModelError, match="not finite as a float"):
+        in_pieces(straight(lambda x, *_: [x * 1e39]), *NAMES, FLOAT)

@@ -1,0 +1,66 @@
+"""What is no argument is zero and leaves no trace; so are constants that are nothing in a type."""
+
+import numpy as np
+import pytest
+from support.c_code import code_of
+from support.robots import find
+
+import rbdyn_ros as rb
+from rbdyn_ros.codegen.language import DOUBLE, FLOAT, statements
+from rbdyn_ros.errors import ModelError
+from rbdyn_ros.specialize.program import program
+from rbdyn_ros.specialize.symbols import Graph
+
+
+def written(make, real):
+    """Return the statements for what `make` makes of x[0]."""
+    graph = Graph()
+    outputs = {"out": [make(graph.enter(("input", "x", 0)))]}
+    straight = program(graph, outputs, fused=False)
+    return statements(straight, {"x": "x"}, {"out": "out"}, real)
+
+
+def test_a_function_reads_its_arguments_only():
+    m = rb.load_urdf(find("ur5_robot.urdf"))
+    functions = ("inverse", "forward", "step")
+    for more in (False, True):
+        for each in code_of(m, *functions, external_forces=more, gravity_input=more).functions:
+            read = {array for array, *_ in each.program.inputs}
+            assert read == {argument.array for argument in each.inputs}
+
+
+@pytest.mark.parametrize("value", [1e-39, -1e-39, 1e-45, -1e-300])
+def test_constants_that_are_nothing_are_zero(value):
+    """Rounding of authors, multiplied four times, is less than the smallest normal float."""
+    assert FLOAT.constant(value) == "0.0F"
+    assert float(DOUBLE.constant(value).strip("()")) == value
+    assert written(lambda x: x * value, FLOAT)[-1] == "out[0] = t0;"
+    assert "* 0.0F;" in written(lambda x: x * value, FLOAT)[0]
+
+
+def test_the_smallest_normal_number_is_kept():
+    for real in (DOUBLE, FLOAT):
+        least = float(real.info.smallest_normal)
+        assert float(real.constant(least).removesuffix("F")) == pytest.approx(least, rel=1e-7)
+        assert real.constant(np.nextafter(least, 0.0)) == f"0.0{real.suffix}"
+
+
+DIVISORS = {
+    "itself": lambda tiny, _: tiny,
+    "a multiple": lambda tiny, x: tiny * x,
+    "its negative": lambda tiny, x: -(tiny * x),
+}
+
+
+@pytest.mark.parametrize("divisor", DIVISORS.values(), ids=DIVISORS)
+def test_to_divide_by_nothing_is_refused(divisor):
+    def quotient(x):
+        return x / divisor(1e-40, x)
+
+    with pytest.raises(ModelError, match="divide by a constant that is nothing in the type float"):
+        written(quotient, FLOAT)
+    assert written(quotient, DOUBLE)
+
+
+def test_sums_with_nothing_may_be_divided_by():
+    assert written(lambda x: x / (x + 1e-40), FLOAT)
