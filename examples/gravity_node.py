@@ -37,7 +37,8 @@ class GravityNode(Node):
         effort = rb.gravity_term(self.m, self.d) - DAMPING * self.d.qvel
         command = JointState(name=self.m.jnt_names, effort=effort.tolist())
         command.header.stamp = state.header.stamp  # what it answers: lock-step needs it
-        self.publisher.publish(command)
+        if self.context.ok():  # after Ctrl-C there is nobody to tell
+            self.publisher.publish(command)
 
     def report(self) -> None:
         self.get_logger().info(f"fastest joint: {np.abs(self.d.qvel).max():.4f} rad/s")

@@ -11,7 +11,8 @@ from rbdyn_ros.codegen.check import check
 from rbdyn_ros.codegen.header import header
 from rbdyn_ros.codegen.names import FileNames
 from rbdyn_ros.codegen.source import cmake, source
-from rbdyn_ros.errors import Finding, ParameterError, quoted
+from rbdyn_ros.description.audit import quote
+from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.output import unwritable, write_whole
 
 if TYPE_CHECKING:
@@ -100,5 +101,5 @@ def _demand_ours(path: Path, prefix: str) -> None:
 
 
 def _refused(path: Path, why: str) -> ParameterError:
-    text = f"{quoted(str(path))} is not written: {why}"
+    text = f"{quote(str(path), 200)} is not written: {why}"
     return ParameterError(Finding("not-overwritten", text, "error", "output", None, str(path)))

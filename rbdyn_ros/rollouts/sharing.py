@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
-from rbdyn_ros import progress
-
 #: Steps times degrees of freedom of a piece: some 10 ms of work.
 PIECE = 50_000
 
@@ -70,6 +68,8 @@ class Sharing:
         self._start.set()
 
     def _bar(self) -> Any:
+        from rbdyn_ros import progress  # its library is slow to import
+
         delay = progress.PATIENCE
         return progress.bar(self._total, desc="rollout", unit="step", unit_scale=True, delay=delay)
 

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from rbdyn_ros import progress
 from rbdyn_ros.rollouts import sharing
 from rbdyn_ros.rollouts.sharing import Sharing
 
@@ -33,7 +34,7 @@ def bar(monkeypatch):
         made.append(Bar(total))
         return made[-1]
 
-    monkeypatch.setattr(sharing.progress, "bar", make)
+    monkeypatch.setattr(progress, "bar", make)
     return made
 
 
