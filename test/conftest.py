@@ -8,11 +8,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import pytest
 from support.compare import WORST
 
-#: Tests that watch clocks: of nodes, loops and browsers. One worker has them, and has them last,
-#: when the others have little left to do.
+#: Tests that watch clocks: of nodes, loops and browsers. One worker has them, one after the other,
+#: so that none waits for another; it begins with them, for they take longest.
 ON_TIME_FOLDERS = ("ros", "launch", "runtime", "recording")
 ON_TIME_FILES = ("test_cli_interrupt", "test_cli_bench", "test_measuring")
-#: Tests that share the runs of the examples, which take long: they come first.
+#: Tests that share the runs of the examples, which take long: another worker begins with them.
 SHARED = ("test_docs_commands", "test_examples")
 
 
@@ -21,17 +21,20 @@ def _group(path):
         return "on time"
     if path.stem.endswith("_page"):
         return "on time"
-    return "shared" if path.stem in SHARED else str(path)
+    return "shared" if path.stem in SHARED else path.stem
 
 
-@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item):
+    """With pytest-xdist a file stays together: its tests share what they load.
+
+    It looks at groups before any hook of ours that sees all items.
+    """
+    item.add_marker(pytest.mark.xdist_group(_group(item.path)))
+
+
 def pytest_collection_modifyitems(items):
-    """With pytest-xdist a file stays together: its tests share what they load."""
-    groups = {path: _group(path) for path in {item.path for item in items}}
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(groups[item.path]))
-    order = {"shared": 0, "on time": 2}
-    items.sort(key=lambda item: order.get(groups[item.path], 1))
+    order = {"on time": 0, "shared": 1}
+    items.sort(key=lambda item: order.get(_group(item.path), 2))
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -147,6 +147,7 @@ class Peer:
     def call(self, kind, name, request):
         client = self.node.create_client(kind, name)
         self.until(client.service_is_ready)
+        self.spin(0.05)  # ready is what we know of the server; it has to know us, to answer
         future = client.call_async(request)
         self.until(future.done)
         self.node.destroy_client(client)

@@ -53,7 +53,7 @@ def test_its_life(simulate, control, peer):
     place = pair.arm.position
     controller.end_well()
     assert "ended while armed; the arm is left to itself" in controller.text()
-    pair.arm.wait(0.2)
+    pair.arm.wait(0.5)
     assert pair.commands_in(0.2) == 0
     pair.arm.rest()
     assert abs(pair.arm.position - place).max() < 1e-3
