@@ -114,8 +114,10 @@ def test_encoders(steps):
 
     for seed, same in ((6, False), (5, True)):
         request = Reset.Request(state=True, reseed=True, seed=seed)
+        shown = steps.now() + 1
         assert steps.peer.call(Reset, "simulator/reset_with", request).success
-        steps.peer.until(lambda: steps.now() == steps.measured())
+        # both are equal already: it is for the state after the reset that noise() has to wait
+        steps.peer.until(lambda: steps.now() == steps.measured() == shown)  # noqa: B023
         assert np.array_equal(noise(), drawn) == same
 
 
