@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from support import robots, specialised, specialised_models
+from support import specialised, specialised_models
 from support.specialised import COUNTS
 
 import rbdyn_ros as rb
@@ -24,12 +24,6 @@ def _registered():
     known = specialised_models.register()
     yield
     specialised_models.forget(known)
-
-
-def model(name):
-    if name.endswith(".urdf"):
-        return rb.load_urdf(robots.find(name), strict=False)
-    return specialised_models.model(name)
 
 
 def spoiled(m, inputs=INPUTS):
@@ -74,7 +68,7 @@ def dependence(program):
 )
 @pytest.mark.parametrize("name", MODELS)
 def test_what_is_spoiled(name, function, integrator):
-    m = model(name)
+    m = specialised_models.model(name)
     m.opt.integrator = integrator
     program = specialised.program_of(m, function)
     cases = spoiled(m)
@@ -102,7 +96,7 @@ def test_what_is_spoiled(name, function, integrator):
 @pytest.mark.parametrize("name", MODELS)
 def test_a_state_that_is_no_number_stays_visible(name):
     """Every entry of the next state that the engine spoils is spoiled, by whatever entry of it."""
-    m = model(name)
+    m = specialised_models.model(name)
     cases = spoiled(m, ("qpos", "qvel", "qfrc_applied"))
     program = specialised.program_of(m, "step")
     found = specialised.evaluate(program, specialised.given(m, [d for *_, d in cases]))

@@ -6,7 +6,7 @@ processor does them: on Models that between them have every operation, and all w
 
 import numpy as np
 import pytest
-from support import robots, specialised, specialised_models
+from support import specialised, specialised_models
 from support.compare import Comparison
 
 import rbdyn_ros as rb
@@ -34,12 +34,6 @@ def _registered():
     known = specialised_models.register()
     yield
     specialised_models.forget(known)
-
-
-def model(name):
-    if name.endswith(".urdf"):
-        return rb.load_urdf(robots.find(name), strict=False)
-    return specialised_models.model(name)
 
 
 def called(s, d, name):
@@ -73,7 +67,7 @@ def demand(s, rows, name, where):
 
 @pytest.mark.parametrize("name", STEPS)
 def test_step(name):
-    m = model(name)
+    m = specialised_models.model(name)
     s = m.specialize(functions=())
     rows = specialised.random_data(m, 3, seed=5)
     if name == "yaw_pitch_roll":
@@ -86,7 +80,7 @@ def test_step(name):
 
 @pytest.mark.parametrize("name", ALL_FUNCTIONS)
 def test_functions(name):
-    m = model(name)
+    m = specialised_models.model(name)
     s = m.specialize(functions=())
     rows = specialised.random_data(m, 2, seed=6)
     for function in specialised.NAMES:
@@ -96,7 +90,7 @@ def test_functions(name):
 
 def test_ten_steps_are_ten_times_one():
     """Bit for bit, by either way in; and a thousand are those of the engine, up to rounding."""
-    m = model("panda.urdf")
+    m = specialised_models.model("panda.urdf")
     s = m.specialize()
     d = specialised.random_data(m, 1, seed=7)[0]
     at_once, one_by_one, method = d.copy(), d.copy(), d.copy()
@@ -128,7 +122,7 @@ def test_long_motion_is_that_of_the_engine():
 
 def test_by_the_functions_of_the_package():
     """rb.f(s, d) does what s.f(d) does, and what rb.f(m, d) does up to rounding."""
-    m = model("panda.urdf")
+    m = specialised_models.model("panda.urdf")
     s = m.specialize(functions=())
     d = specialised.random_data(m, 1, seed=8)[0]
     frame = m.nframe - 1
@@ -152,7 +146,7 @@ def test_by_the_functions_of_the_package():
 
 def test_whose_arrays_are_returned():
     """M belongs to d, as in the engine; all others are new each time."""
-    m = model("panda.urdf")
+    m = specialised_models.model("panda.urdf")
     s = m.specialize(functions=())
     d = rb.make_data(m)
     first, forces = s.mass_matrix(d), s.gravity_term(d)
@@ -184,7 +178,7 @@ def test_copies_in_threads():
     """The code keeps nothing of its own between calls: threads do not meet."""
     from concurrent.futures import ThreadPoolExecutor
 
-    m = model("panda.urdf")
+    m = specialised_models.model("panda.urdf")
     s = m.specialize()
     rows = specialised.random_data(m, 8, seed=9, speed=0.1)
     alone = [d.copy() for d in rows]

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from support import specialised, specialised_models
-from support.compare import Comparison
 
 import rbdyn_ros as rb
 
@@ -18,23 +17,11 @@ def _registered():
     specialised_models.forget(known)
 
 
-def demand_all(m, rows, names, where):
-    limits = [specialised.tolerances(m, d) for d in rows]
-    arrays = specialised.given(m, rows)
-    with Comparison("specialised", where) as case:
-        for name in names:
-            ours = specialised.evaluate(specialised.program_of(m, name), arrays)
-            for k, d in enumerate(rows):
-                one = {field: values[k] for field, values in ours.items()}
-                theirs = specialised.generic(m, d.copy(), name)
-                specialised.demand_equal(case, name, one, theirs, limits[k])
-
-
 @pytest.mark.parametrize("name", specialised_models.MAKERS)
 def test_functions(name):
     m = specialised_models.model(name)
     names = [function for function in specialised.NAMES if function != "step"]
-    demand_all(m, specialised.random_data(m, STATES, seed=2), names, name)
+    specialised.demand_all(m, specialised.random_data(m, STATES, seed=2), names, name)
 
 
 @pytest.mark.parametrize("passive", [True, False], ids=["passive", "without"])
@@ -44,7 +31,7 @@ def test_step(name, integrator, passive):
     m = specialised_models.model(name)
     m.opt.integrator, m.opt.passive, m.opt.timestep = integrator, passive, 0.002
     rows = specialised.random_data(m, STATES, seed=3)
-    demand_all(m, rows, ("step",), f"{name}, {integrator}")
+    specialised.demand_all(m, rows, ("step",), f"{name}, {integrator}")
 
 
 def near_singularity(integrator, distance):
@@ -62,7 +49,11 @@ def near_singularity(integrator, distance):
 def test_near_a_singularity(integrator, distance):
     """Runge-Kutta has steps of Euler there: whether it has is decided for every state alone."""
     m, rows = near_singularity(integrator, distance)
-    demand_all(m, rows, ("step", "forward_dynamics", "inverse"), f"{integrator}, {distance}")
+    specialised.demand_all(
+        
+    )
+        m, rows, ("step", "forward_dynamics", "inverse"), f"{integrator}, {distance}"
+    )
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)

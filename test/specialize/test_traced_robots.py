@@ -8,7 +8,6 @@ import gc
 
 import pytest
 from support import robots, specialised
-from support.compare import Comparison
 from support.robots import each_robot, needs_robots
 
 import rbdyn_ros as rb
@@ -31,16 +30,7 @@ def _without_interruptions():
 
 
 def demand_all(m, names, where):
-    rows = specialised.random_data(m, STATES, seed=1)
-    limits = [specialised.tolerances(m, d) for d in rows]
-    arrays = specialised.given(m, rows)
-    with Comparison("specialised", where) as case:
-        for name in names:
-            ours = specialised.evaluate(specialised.program_of(m, name), arrays)
-            for k, d in enumerate(rows):
-                theirs = specialised.generic(m, d.copy(), name)
-                one = {field: values[k] for field, values in ours.items()}
-                specialised.demand_equal(case, name, one, theirs, limits[k])
+    specialised.demand_all(m, specialised.random_data(m, STATES, seed=1), names, where)
 
 
 @needs_robots

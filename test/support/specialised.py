@@ -11,7 +11,7 @@ from rbdyn_ros.specialize.functions import FUNCTIONS, traced
 from rbdyn_ros.specialize.lanes import compile_lanes
 from rbdyn_ros.specialize.program import program
 from support import states
-from support.compare import with_inverse
+from support.compare import Comparison, with_inverse
 
 #: Outputs of a trace are as long as these fields: behind the freedoms stand what is driven, what
 #: follows.
@@ -160,6 +160,19 @@ def demand_equal(case, name, ours, theirs, limits):
             continue
         limit = limits[0] if field in FROM_INVERSE else limits[1]
         case.close(f"{name} {field}", ours[field], expected, limit)
+
+
+def demand_all(m, rows, names, where):
+    """Compare what functions leave, computed in NumPy, with what the engine leaves."""
+    limits = [tolerances(m, d) for d in rows]
+    arrays = given(m, rows)
+    with Comparison("specialised", where) as case:
+        for name in names:
+            ours = evaluate(program_of(m, name), arrays)
+            for k, d in enumerate(rows):
+                one = {field: values[k] for field, values in ours.items()}
+                theirs = generic(m, d.copy(), name)
+                demand_equal(case, name, one, theirs, limits[k])
 
 
 class LaneRunner:

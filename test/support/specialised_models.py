@@ -176,7 +176,9 @@ def _made(name):
 
 
 def model(name):
-    """Return a Model by name, with options of its own."""
+    """Return a Model of this file, or a real robot by the name of its URDF."""
+    if name.endswith(".urdf"):
+        return rb.load_urdf(robots.find(name), strict=False)
     return _made(name).replaced()
 
 
