@@ -50,8 +50,6 @@ def test_near_a_singularity(integrator, distance):
     """Runge-Kutta has steps of Euler there: whether it has is decided for every state alone."""
     m, rows = near_singularity(integrator, distance)
     specialised.demand_all(
-        
-    )
         m, rows, ("step", "forward_dynamics", "inverse"), f"{integrator}, {distance}"
     )
 
