@@ -208,7 +208,7 @@ class _Joints:
 
 def _chosen(m: Model, names: Sequence[str]) -> _Joints | str:
     """Return the named joints, or all with a coordinate of their own, or why these are none."""
-    own = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_dofadr_all < m.nv))
+    own = np.flatnonzero((m.jnt_dofnum == 1) & m.jnt_moved)
     numbers = {m.jnt_names[j]: int(j) for j in own}
     seen: set[str] = set()
     for name in names:

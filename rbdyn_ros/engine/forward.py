@@ -153,7 +153,7 @@ def _remaining_stages(m, d):
 @kernel
 def _forward_at_start(m, d):
     """Runge-Kutta has left fields of its trial states: fill them at the state it started from."""
-    end = d.time
+    end, singular = d.time, d.nsingular
     d.time = d.rk_time[0]
     _swap(d.qpos, d.rk_qpos)
     _swap(d.qvel, d.rk_qvel)
@@ -162,6 +162,7 @@ def _forward_at_start(m, d):
     _swap(d.qpos, d.rk_qpos)
     _swap(d.qvel, d.rk_qvel)
     d.time = end
+    d.nsingular = singular  # the state has been counted when the step began
 
 
 @kernel

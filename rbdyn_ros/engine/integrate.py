@@ -164,7 +164,7 @@ def _rk4(m, d, h):
         if trial < 3:
             reached = h if trial == 2 else 0.5 * h
             _move_from_start(m, d, d.rk_rate, d.qacc_step, reached)
-            d.time = d.rk_time[0] + reached
+            d.time = d.rk_time[0] + reached  # last: a trace takes it for a state that is whole
             smooth_stages(m, d)
             if d.nnear > 0:
                 _return_to_start(m, d)

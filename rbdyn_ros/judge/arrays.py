@@ -21,29 +21,12 @@ from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.couplings import DRIVEN, FOLLOWING, FREE, joint_classes
 from rbdyn_ros.model.fields import Field
 from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, UNLIMITED
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS, UNLIMITED
 
 Arrays = Mapping[str, NDArray[Any]]
 Names = Mapping[str, Sequence[str]]
 Sizes = Mapping[str, int]
 Ints = NDArray[np.int64]
-
-#: What each list of names in a Model is as long as.
-LENGTHS = {
-    "body_names": "nbody",
-    "jnt_names": "njnt",
-    "frame_names": "nframe",
-    "loop_names": "nloop",
-    "spring_names": "nspring",
-    "jnt_usertype": "njnt",
-    "loop_usertype": "nloop",
-    "jnt_motion_name": "njnt",
-    "length_names": "nlength",
-    "gear_names": "ngear",
-    "roll_names": "nroll",
-    "geom_names": "ngeom",
-    "obstacle_names": "nobstacle",
-}
 
 FLAGS = ("jnt_reversed", "jnt_limited", "jnt_actuated", "length_closed")
 
@@ -128,7 +111,7 @@ def _judge_shapes(arrays: Arrays, names: Names, audit: Audit) -> dict[str, int]:
     coordinates = sizes["nv"] + sizes["ndrive"] + sizes["nmimic"]
     if sizes["nbody"] != sizes["njnt"] + 1 or sizes["nvall"] != coordinates:
         audit.error("bad-shape", "the sizes", None, "every body but the world has one joint")
-    for name, size in LENGTHS.items():
+    for name, size in NAME_DIMS.items():
         if len(names[name]) != sizes[size]:
             message = f"has {len(names[name])} names, not {sizes[size]}"
             audit.error("bad-shape", name, None, message)

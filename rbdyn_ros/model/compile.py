@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.description.inertials import as_six
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Description, Joint, Limit, Pose
 from rbdyn_ros.errors import DescriptionError, Finding, ModelError
@@ -183,7 +184,7 @@ def _bodies(tree: Tree) -> Arrays:
         "body_imat": axes,
         "body_mass": mass,
         "body_inertia": moments,
-        "body_fullinertia": inertia[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]],
+        "body_fullinertia": as_six(inertia),
         "body_subtreemass": subtree,
     }
 

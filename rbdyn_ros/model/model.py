@@ -199,6 +199,12 @@ class Model:
         return user_kind(int(self.jnt_dofnum[j])) if kind == JointType.USER else JOINT_KINDS[kind]
 
     @property
+    def jnt_moved(self) -> NDArray[np.bool_]:
+        """Whether forces move each joint, (njnt,): its coordinates in qvel are its own."""
+        moved: NDArray[np.bool_] = (self.jnt_dofnum > 0) & (self.jnt_dofadr_all < self.nv)
+        return moved
+
+    @property
     def names(self) -> dict[str, tuple[str, ...]]:
         """Everything listed in NAMES."""
         return {kind: getattr(self, kind) for kind in NAMES}
@@ -250,10 +256,10 @@ class Model:
         given = {
             name: _demand_alike(name, getattr(self, name, None), arrays[name]) for name in arrays
         }
-        self._demand_free(
+        self._demand_moved(
             "jnt_limited", given, (self.jnt_dofnum == 1) | (self.jnt_type == JointType.BALL)
         )
-        self._demand_free("jnt_stiffness", given, self.jnt_dofnum > 0)
+        self._demand_moved("jnt_stiffness", given, self.jnt_moved)
         new = {field.name: getattr(self, field.name) for field in MODEL_FIELDS} | given
         if arrays:
             _demand_ascending("jnt_range", new["jnt_range"][new["jnt_limited"] == 1])
@@ -261,14 +267,13 @@ class Model:
         kept = self.findings if findings is None else findings
         return Model(self.name, new, self.names, copy.copy(self.opt), kept, self)
 
-    def _demand_free(
+    def _demand_moved(
         self, name: str, arrays: Mapping[str, NDArray[Any]], possible: NDArray[np.bool_]
     ) -> None:
         """Raise ModelError if a joint gets a limit or a spring that cannot have one."""
         if name not in arrays:
             return
-        free = possible & (self.jnt_dofadr_all < self.nv)
-        for j in np.flatnonzero((arrays[name] != 0) & ~free):
+        for j in np.flatnonzero((arrays[name] != 0) & ~(possible & self.jnt_moved)):
             text = f"Model.{name}: joint '{self.jnt_names[j]}' can have none, its entry must be 0"
             raise ModelError(Finding("model-array", text, "error", name))
 

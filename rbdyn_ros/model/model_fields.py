@@ -264,6 +264,23 @@ NAMES = {
     "obstacle_names": "of those fixed in the world",
 }
 
+#: What each of them is as long as.
+NAME_DIMS = {
+    "body_names": "nbody",
+    "jnt_names": "njnt",
+    "frame_names": "nframe",
+    "loop_names": "nloop",
+    "spring_names": "nspring",
+    "jnt_usertype": "njnt",
+    "loop_usertype": "nloop",
+    "jnt_motion_name": "njnt",
+    "length_names": "nlength",
+    "gear_names": "ngear",
+    "roll_names": "nroll",
+    "geom_names": "ngeom",
+    "obstacle_names": "nobstacle",
+}
+
 #: Arrays that nothing else in a Model was computed from.
 REPLACEABLE = (
     "dof_armature",

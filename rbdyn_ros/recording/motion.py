@@ -97,7 +97,7 @@ def _matched(
     m: Model, names: tuple[str, ...], notes: list[str]
 ) -> tuple[list[int], NDArray[np.int64], NDArray[np.int64]]:
     """Return columns of the messages, and addresses in qpos and qvel of their joints."""
-    free = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_dofadr_all < m.nv))
+    free = np.flatnonzero((m.jnt_dofnum == 1) & m.jnt_moved)
     own = {m.jnt_names[k]: k for k in free}
     columns = [k for k, name in enumerate(names) if name in own]
     if own and not columns:
@@ -167,7 +167,7 @@ def _named(m: Model, series: Series) -> Series:
     """Name the joints of a topic that has efforts in order, which is that of the actuated."""
     if not series.topic.endswith("/effort_commands"):
         return series
-    chosen = (m.jnt_dofnum == 1) & (m.jnt_dofadr_all < m.nv) & (m.jnt_actuated == 1)
+    chosen = (m.jnt_dofnum == 1) & m.jnt_moved & (m.jnt_actuated == 1)
     names = tuple(m.jnt_names[k] for k in np.flatnonzero(chosen))
     if len(names) != len(series.names):
         names = ()

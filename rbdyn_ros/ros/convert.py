@@ -51,12 +51,12 @@ class SingleJoints:
     @staticmethod
     def free(m: Model) -> SingleJoints:
         """Return those with a degree of freedom of their own."""
-        return SingleJoints._chosen(m, (m.jnt_dofnum == 1) & (m.jnt_dofadr_all < m.nv))
+        return SingleJoints._chosen(m, (m.jnt_dofnum == 1) & m.jnt_moved)
 
     @staticmethod
     def actuated(m: Model) -> SingleJoints:
         """Return those of them that have an actuator."""
-        free = (m.jnt_dofnum == 1) & (m.jnt_dofadr_all < m.nv)
+        free = (m.jnt_dofnum == 1) & m.jnt_moved
         return SingleJoints._chosen(m, free & (m.jnt_actuated == 1))
 
     @staticmethod

@@ -91,6 +91,20 @@ def test_counter(reversals):
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
+def test_counter_of_several_steps(integrator):
+    """Ten steps at once count what ten single ones count; results at a start count nothing."""
+    m, d = robot()
+    m.opt.integrator = integrator
+    d.qpos[1] = QUARTER - 0.005  # all ten begin within 0.01
+    one_by_one = d.copy()
+    rb.step(m, d, 10)
+    for _ in range(10):
+        rb.step(m, one_by_one)
+    assert d.nsingular == one_by_one.nsingular >= 10
+    assert d.qpos.tobytes() == one_by_one.qpos.tobytes()
+
+
+@pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("distance", [0.0, 1e-9, 1e-4, 0.05])
 def test_simulation_through_it(distance, integrator):
     """Two seconds of swinging robots that start at the singularity, or close to it."""

@@ -60,7 +60,7 @@ def coordinates_of(m: Model, reach: float) -> list[Coordinate]:
         m: the robot.
         reach: how far a free joint is moved along its axes [m].
     """
-    moving = (m.jnt_mimic < 0) & (m.jnt_dofadr_all < m.nv) & (m.jnt_dofnum > 0)
+    moving = (m.jnt_mimic < 0) & m.jnt_moved
     found = (_of_joint(m, j, reach) for j in np.flatnonzero(moving).tolist())
     return [coordinate for some in found for coordinate in some]
 

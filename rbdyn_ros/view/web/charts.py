@@ -92,7 +92,7 @@ class Quantities:
     """
 
     def __init__(self, m: Model) -> None:
-        own = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_dofadr_all < m.nv))
+        own = np.flatnonzero((m.jnt_dofnum == 1) & m.jnt_moved)
         self.joints = tuple(m.jnt_names[j] for j in own.tolist())
         self._qposadr, self._dofadr = m.jnt_qposadr[own], m.jnt_dofadr[own]
         self.width = 3 * len(own) + len(ENERGIES) + 1
