@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.description.arguments import number, numbers, vector
-from rbdyn_ros.description.inertials import inertia_faults
+from rbdyn_ros.description.inertials import as_six, inertia_faults
 from rbdyn_ros.description.types import Inertial, Pose
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.callbacks import STAGE_MAKERS
@@ -17,6 +18,11 @@ from rbdyn_ros.model.lumping import Body, Placement, lumped_inertia
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+
+Array = NDArray[np.float64]
+
+#: What a payload is called in a sentence, from its row.
+Called = Callable[[int], str]
 
 
 def with_payload(
@@ -62,18 +68,50 @@ def with_payload(
 def _demand_rigid_body(mass: object, com: object, inertia: object) -> Inertial:
     """Return the payload as an inertial of a link; raises ParameterError if no body is like it."""
     kilograms = number("the mass of the payload", mass, "a finite number of kg, 0 or more")
-    if kilograms < 0.0:
-        raise _refused(f"the mass of the payload is {kilograms:g} kg; it must not be negative")
     centre = vector("the centre of mass of the payload", com)
     xx, yy, zz, xy, xz, yz = numbers("the inertia of the payload", inertia, 6)
-    if kilograms == 0.0 and any((xx, yy, zz, xy, xz, yz)):
-        raise _refused("the payload has no mass, so it cannot have an inertia; allowed are zeros")
-    for fault in inertia_faults(np.array([[xx, yy, zz, xy, xz, yz]])):
-        told = f"the inertia of the payload has the principal moments {fault.moments} kg m^2"
+    six = (xx, yy, zz, xy, xz, yz)
+    demand_rigid_bodies(np.array([kilograms]), np.array([six]), _alone)
+    return Inertial(kilograms, Pose(centre), six)
+
+
+def demand_rigid_bodies(masses: Array, inertias: Array, called: Called) -> None:
+    """Raise ParameterError for the first payload that no rigid body is like.
+
+    Args:
+        masses: (n,) [kg].
+        inertias: (n, 6) xx yy zz xy xz yz [kg m^2].
+        called: returns the name of a row.
+    """
+    for row in np.flatnonzero(masses < 0.0).tolist():
+        text = f"the mass of {called(row)} is {masses[row]:g} kg; it must not be negative"
+        raise refused_payload(text)
+    for row in np.flatnonzero((masses == 0.0) & inertias.any(axis=1)).tolist():
+        text = f"{called(row)} has no mass, so it cannot have an inertia; allowed are zeros"
+        raise refused_payload(text)
+    for fault in inertia_faults(inertias):
+        name = called(fault.row)
+        told = f"the inertia of {name} has the principal moments {fault.moments} kg m^2"
         if fault.negative:
-            raise _refused(f"{told}; none may be negative")
-        raise _refused(f"{told}; the largest may not be more than the sum of the other two")
-    return Inertial(kilograms, Pose(centre), (xx, yy, zz, xy, xz, yz))
+            raise refused_payload(f"{told}; none may be negative")
+        raise refused_payload(f"{told}; the largest may not be more than the sum of the other two")
+
+
+def demand_calculable(called: Called, *results: Array) -> None:
+    """Raise ParameterError for the first row of which a result, (n, ...), is not finite."""
+    finite = [np.isfinite(x).reshape(len(x), -1).all(axis=1) for x in results]
+    for row in np.flatnonzero(~np.logical_and.reduce(finite)).tolist():
+        text = f"mass, place and inertia of {called(row)} are too large to calculate with"
+        raise refused_payload(text)
+
+
+def refused_payload(text: str) -> ParameterError:
+    """Return the error of a payload."""
+    return ParameterError(Finding("payload", text, "error", "payload"))
+
+
+def _alone(row: int) -> str:  # noqa: ARG001
+    return "the payload"
 
 
 def _loaded(m: Model, body: int, load: Inertial, place: Placement) -> dict[str, np.ndarray]:
@@ -85,8 +123,7 @@ def _loaded(m: Model, body: int, load: Inertial, place: Placement) -> dict[str, 
     both = Body(m.body_names[body], at_body, None, parts=[(own, at_body), (load, place)])
     with np.errstate(all="ignore"):  # what overflows is refused below
         mass, com, matrix = lumped_inertia(both)
-    if not (np.isfinite(mass) and np.isfinite(com).all() and np.isfinite(matrix).all()):
-        raise _refused("mass, place and inertia of the payload are too large to calculate with")
+    demand_calculable(_alone, np.array([mass]), com[None], matrix[None])
     moments, axes = principal(matrix[None])
     rows = {
         "body_mass": mass,
@@ -94,7 +131,7 @@ def _loaded(m: Model, body: int, load: Inertial, place: Placement) -> dict[str, 
         "body_iquat": mat_to_quat(axes[0]),
         "body_imat": axes[0].reshape(9),
         "body_inertia": moments[0],
-        "body_fullinertia": matrix[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]],
+        "body_fullinertia": as_six(matrix),
     }
     arrays = {name: getattr(m, name).copy() for name in (*rows, "body_subtreemass")}
     for name, row in rows.items():
@@ -105,7 +142,3 @@ def _loaded(m: Model, body: int, load: Inertial, place: Placement) -> dict[str, 
         above = int(m.body_parentid[above])
     arrays["body_subtreemass"][0] += load.mass
     return arrays
-
-
-def _refused(text: str) -> ParameterError:
-    return ParameterError(Finding("payload", text, "error", "payload"))

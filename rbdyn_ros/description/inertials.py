@@ -14,8 +14,22 @@ from rbdyn_ros.description.values import judge_finite, judge_pose
 
 INERTIA_ROUNDING = 1e-6  # of the largest principal moment, for values printed with few digits
 
+#: Where xx yy zz xy xz yz stand in a matrix, row by row; and where the matrix has them.
+_IN_SIX = [0, 3, 4, 3, 1, 5, 4, 5, 2]
+_ROWS, _COLUMNS = [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]
+
 #: What principal moments are allowed.
 INERTIA_ALLOWED = "none below 0, and none above the sum of the other two"
+
+
+def as_matrix(six: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return symmetric matrices (..., 3, 3) of xx yy zz xy xz yz (..., 6)."""
+    return six[..., _IN_SIX].reshape(*six.shape[:-1], 3, 3)
+
+
+def as_six(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return xx yy zz xy xz yz (..., 6) of symmetric matrices (..., 3, 3)."""
+    return matrix[..., _ROWS, _COLUMNS]
 
 
 class InertiaFault(NamedTuple):
@@ -37,7 +51,7 @@ def inertia_faults(inertias: NDArray[np.float64]) -> Iterator[InertiaFault]:
 
     Source: the triangle inequalities of principal moments.
     """
-    matrices = inertias[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3)
+    matrices = as_matrix(inertias)
     scale = np.abs(matrices).max(axis=(1, 2))
     moments = np.linalg.eigvalsh(matrices / np.where(scale > 0.0, scale, 1.0)[:, None, None])
     small, middle, large = moments.T

@@ -17,6 +17,7 @@ import copy
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.description.inertials import as_six
 from rbdyn_ros.model.callbacks import STAGE_MAKERS
 from rbdyn_ros.model.compile import principal
 from rbdyn_ros.model.model import Model
@@ -86,11 +87,6 @@ def bodies_of(x: Array) -> tuple[Array, Array, Array]:
     S = J[:, :3, :3] - mass[:, None, None] * com[:, :, None] * com[:, None, :]
     inertia = np.trace(S, axis1=1, axis2=2)[:, None, None] * np.eye(3) - S
     return mass, com, inertia
-
-
-def as_six(inertia: Array) -> Array:
-    """Return xx yy zz xy xz yz (..., 6) of matrices (..., 3, 3)."""
-    return inertia[..., [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
 
 
 def consistent_prior(m: Model) -> tuple[Array, list[str]]:

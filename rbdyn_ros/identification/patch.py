@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.description import guard, urdf
+from rbdyn_ros.description.inertials import as_six
 from rbdyn_ros.description.types import Inertial
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.identification.encodings import encoding_of
 from rbdyn_ros.identification.inertia import (
-    as_six,
     bodies_of,
     change_of_frame,
     parameters_of,

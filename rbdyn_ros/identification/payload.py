@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.description.arguments import positive
+from rbdyn_ros.description.inertials import as_six
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.identification.doubts import payload_doubts
 from rbdyn_ros.identification.equations import equations
-from rbdyn_ros.identification.inertia import as_six, bodies_of, change_of_frame
+from rbdyn_ros.identification.inertia import bodies_of, change_of_frame
 from rbdyn_ros.identification.motion import Motion, dofs_of
 from rbdyn_ros.identification.residuals import Residuals, validate
 from rbdyn_ros.identification.rounds import deviations, silent, solved

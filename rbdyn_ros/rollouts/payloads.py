@@ -6,17 +6,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.description.arrays import finite
-from rbdyn_ros.description.inertials import INERTIA_ALLOWED, inertia_faults
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.description.inertials import as_matrix, as_six
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.payload import with_payload
+from rbdyn_ros.payload import (
+    demand_calculable,
+    demand_rigid_bodies,
+    refused_payload,
+    with_payload,
+)
 
 Array = NDArray[np.float64]
 Params = dict[str, dict[str, Array]]
-
-_FULL = [0, 3, 4, 3, 1, 5, 4, 5, 2]  # xx yy zz xy xz yz -> the matrix, row by row
-_SIX = [0, 4, 8, 1, 2, 5]
 
 
 def payload_params(
@@ -24,7 +25,7 @@ def payload_params(
 ) -> Params:
     """Return the parameters of robots that carry a rigid body each, fixed to one of their links.
 
-    A row of them is what with_payload makes of the Model.
+    A row of them is what with_payload makes of the Model, up to rounding.
 
     Args:
         m: the Model.
@@ -41,25 +42,36 @@ def payload_params(
     with_payload(m, frame, 0.0, (0.0, 0.0, 0.0))  # refuses the frame
     f = m.frame_id(frame)
     b = int(m.frame_bodyid[f])
-    load, place, moment = _checked(mass, com, inertia)
+    load, com, inertia = _checked(mass, com, inertia)
     turn = quat_to_mat(m.frame_quat[f])
-    place = m.frame_pos[f] + place @ turn.T
-    moment = turn @ moment[:, _FULL].reshape(-1, 3, 3) @ turn.T
+    with np.errstate(all="ignore"):  # what overflows is refused below
+        place = m.frame_pos[f] + com @ turn.T
+        place = np.where(load[:, None] > 0.0, place, m.body_ipos[b])  # no mass, no place
+        both, centre, whole = _lumped(m, b, load, place, turn @ as_matrix(inertia) @ turn.T)
+        # bounds the moments that with_payload sums, so that it refuses no more than this does
+        second = load[:, None] * place * place
+    demand_calculable(_called, both, centre, whole, second)
+    name = m.body_names[b]
+    return {
+        "body_mass": {name: both},
+        "body_ipos": {name: centre},
+        "body_fullinertia": {name: as_six(whole)},
+    }
+
+
+def _lumped(
+    m: Model, b: int, load: Array, place: Array, moment: Array
+) -> tuple[Array, Array, Array]:
+    """Return masses (n,), centres (n, 3), inertias (n, 3, 3) of a body with payloads in it."""
     own, own_place = m.body_mass[b], m.body_ipos[b]
     both = own + load
     share = np.divide(load, both, out=np.zeros_like(load), where=both > 0.0)
     # two bodies about their common centre: their own, and the reduced mass at their distance
     apart = place - own_place
-    own_moment = m.body_fullinertia[b][_FULL].reshape(3, 3)
     square = np.einsum("ni,ni->n", apart, apart)[:, None, None] * np.eye(3)
     steiner = (own * share)[:, None, None] * (square - apart[:, :, None] * apart[:, None, :])
-    name = m.body_names[b]
-    whole = (own_moment + moment + steiner).reshape(-1, 9)[:, _SIX]
-    return {
-        "body_mass": {name: both},
-        "body_ipos": {name: own_place + share[:, None] * apart},
-        "body_fullinertia": {name: whole},
-    }
+    centre = own_place + share[:, None] * apart
+    return both, centre, as_matrix(m.body_fullinertia[b]) + moment + steiner
 
 
 def _checked(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> tuple[Array, Array, Array]:
@@ -70,19 +82,9 @@ def _checked(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> tuple[Array
     for what, values in zip(given, found, strict=True):
         if len(values) not in (1, count):
             text = f"the {what} of the payload is of {len(values)} robots, another of {count}"
-            raise _refused(f"{text}; allowed is one number of robots")
+            raise refused_payload(f"{text}; allowed is one number of robots")
     masses, places, inertias = (np.broadcast_to(x, (count, *x.shape[1:])) for x in found)
-    bad = np.flatnonzero(masses < 0.0)
-    if bad.size:
-        text = f"the mass of the payload of robot {bad[0]} is {masses[bad[0]]:g} kg"
-        raise _refused(f"{text}; allowed are 0 or more")
-    bad = np.flatnonzero((masses == 0.0) & inertias.any(axis=1))
-    if bad.size:
-        text = f"the payload of robot {bad[0]} has no mass, so it cannot have an inertia"
-        raise _refused(f"{text}; allowed are zeros")
-    for fault in inertia_faults(inertias):
-        told = f"the inertia of the payload of robot {fault.row} is of the principal moments"
-        raise _refused(f"{told} {fault.moments} kg m^2; allowed are {INERTIA_ALLOWED}")
+    demand_rigid_bodies(masses, inertias, _called)
     return masses, places, inertias
 
 
@@ -94,9 +96,9 @@ def _rows(what: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
     if values.ndim != len(shape) + 1 or values.shape[1:] != shape or len(values) == 0:
         told = "one number or (nbatch,)" if not shape else f"{shape} or (nbatch, {shape[0]})"
         text = f"the {what} of the payload has the shape {values.shape}; allowed are {told}"
-        raise _refused(text)
+        raise refused_payload(text)
     return values
 
 
-def _refused(text: str) -> ParameterError:
-    return ParameterError(Finding("payload", text, "error", "payload"))
+def _called(row: int) -> str:
+    return f"the payload of robot {row}"

@@ -158,7 +158,7 @@ def test_parameters_of_one_call_are_forgotten_by_the_next():
 PAYLOADS = {
     "negative": (
         ([1.0, -2.0], (0, 0, 0)),
-        "the mass of the payload of robot 1 is -2 kg; allowed are 0 or more",
+        "the mass of the payload of robot 1 is -2 kg; it must not be negative",
     ),
     "massless": (
         (0.0, (0, 0, 0), (1, 1, 1, 0, 0, 0)),
@@ -167,9 +167,13 @@ PAYLOADS = {
     "flat": (
         ([1.0, 1.0], (0, 0, 0), [(1, 1, 1, 0, 0, 0), (1, 1, 3, 0, 0, 0)]),
         (
-            "the inertia of the payload of robot 1 is of the principal moments 1, 1, 3 kg m^2; "
-            "allowed are none below 0, and none above the sum of the other two"
+            "the inertia of the payload of robot 1 has the principal moments 1, 1, 3 kg m^2; the "
+            "largest may not be more than the sum of the other two"
         ),
+    ),
+    "large": (
+        ([1.0, 1e200, 1.0], [(0.1, 0, 0), (1e200, 0, 0), (0.1, 0, 0)]),
+        "mass, place and inertia of the payload of robot 1 are too large to calculate with",
     ),
     "numbers": (
         ([1.0, 2.0], np.zeros((3, 3))),
@@ -190,6 +194,49 @@ def test_payloads_that_no_body_is_are_refused(case):
     with pytest.raises(rb.ParameterError) as error:
         payload_params(robot("arm"), "tool0", *given)
     assert str(error.value) == sentence
+
+
+#: Payloads that with_payload refuses: of one kilogram and without inertia, but for what is given.
+REFUSED = [
+    {"mass": -1.0},
+    {"mass": 0.0, "inertia": (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)},
+    {"inertia": (1.0, 1.0, 2.5, 0.0, 0.0, 0.0)},
+    {"inertia": (1.0, 1.0, 1.0, 1.5, 0.0, 0.0)},
+    {"inertia": (1e308, 1e308, 1e308, 9e307, 9e307, 9e307)},
+    {"com": (0.0, 1e300, 0.0)},
+    {"mass": 1e300, "com": (0.0, 0.0, 1e100)},
+    {"mass": 1e200, "com": (1e200, 0.0, 0.0)},
+]
+
+
+@needs_robots
+@pytest.mark.parametrize("given", REFUSED)
+@pytest.mark.filterwarnings("error")
+def test_payloads_are_refused_as_with_payload_refuses_them(given):
+    """With its sentence, which names the robot, and without a warning."""
+    m = robot("arm")
+    first, load = (
+        {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": (0.0,) * 6} | x for x in ({}, given)
+    )
+    with pytest.raises(rb.ParameterError) as alone:
+        with_payload(m, "tool0", **load)
+    with pytest.raises(rb.ParameterError) as among:
+        payload_params(m, "tool0", **{name: [first[name], load[name]] for name in load})
+    assert str(among.value) == str(alone.value).replace("the payload", "the payload of robot 1")
+    assert among.value.code == alone.value.code
+
+
+@needs_robots
+@pytest.mark.filterwarnings("error")
+def test_a_payload_without_mass_changes_nothing_wherever_it_is():
+    """A place so far away that its square overflows."""
+    m = robot("arm")
+    found = payload_params(m, "tool0", [0.0, 1.0], [(1e200, 0.0, 0.0), (0.1, 0.0, 0.0)])
+    b = m.frame_bodyid[m.frame_id("tool0")]
+    for name, given in found.items():
+        (values,) = given.values()
+        np.testing.assert_array_equal(values[0], getattr(m, name)[b])
+        assert np.isfinite(values[1]).all()
 
 
 @needs_robots
