@@ -27,8 +27,19 @@ Array = NDArray[np.float64]
 
 #: What payloads and the mounting change: it is read at every call.
 READ = ("gravity", "body_mass", "body_ipos", "body_fullinertia")
-STATE = ("qpos", "qvel")
+#: What a law sees of a Data.
+MOTION = ("qpos", "qvel")
 
+#: Rows of the memory of a law, (ROWS, nv). Code reads and writes one array besides Model and Data,
+#: "out", whose outputs are counted from 0: it begins at the efforts, and gains lie before it.
+#:
+#:     GAINS      gain of the position
+#:                gain of the velocity
+#:     EFFORTS    efforts                 <- "out" begins here
+#:     TARGET     position
+#:                velocity
+#:                acceleration
+GAINS, EFFORTS, TARGET, ROWS = 0, 2, 3, 6
 
 #: Of all laws of the joints.
 KERNELS = (laws.gravity, laws.pd_gravity, laws.impedance, laws.computed_torque)
@@ -73,7 +84,7 @@ class LawCode:
         Args:
             law: name of a kernel, of KERNELS.
             d: of the Model, or of the one with payloads.
-            memory: (6, nv) two rows of gains, the efforts, room for the target.
+            memory: (ROWS, nv), by GAINS, EFFORTS, TARGET; the target is written into it.
             target: (3, nv) position, velocity, acceleration.
 
         Returns:
@@ -90,27 +101,28 @@ def run(address: int, table: int, row: int, memory: Matrix, target: Matrix) -> i
     """Call code on the Model and the Data at two addresses; return what it returns."""
     for i in range(3):
         for k in range(target.shape[1]):
-            memory[3 + i, k] = target[i, k]
-    return call_code(address, table, row, memory[2].ctypes.data, 1)  # type: ignore[no-any-return]
+            memory[TARGET + i, k] = target[i, k]
+    out = memory[EFFORTS].ctypes.data
+    return call_code(address, table, row, out, 1)  # type: ignore[no-any-return]
 
 
 _entry = Entry(run)
 
 
 def law_program(m: Model, law: Any) -> Program:
-    """Return what a law does; the array "out" is its memory, counted from the efforts on."""
+    """Return what a law does; the array "out" is its memory, counted from EFFORTS on."""
     tracing, n = Tracing(m, READ), m.nv
     function = plain(law)
 
     def run() -> dict[str, Any]:
-        memory = np.zeros((6, n), object)
-        for row in (0, 1, 3, 4, 5):
-            places = range((row - 2) * n, (row - 1) * n)
-            memory[row] = [tracing.graph.enter(("input", "out", place)) for place in places]
-        given = memory[3:], memory[:3]
+        memory = np.zeros((ROWS, n), object)
+        for row in (*range(GAINS, EFFORTS), *range(TARGET, ROWS)):
+            first = (row - EFFORTS) * n  # negative for gains
+            memory[row] = [tracing.graph.enter(("input", "out", first + k)) for k in range(n)]
+        given = memory[TARGET:], memory[:TARGET]
         wanted = function.__code__.co_argcount - 2  # a law without target takes the gains alone
-        function(tracing.m, tracing.data(STATE), *given[-wanted:])
-        return {"out": memory[2]}
+        function(tracing.m, tracing.data(MOTION), *given[-wanted:])
+        return {"out": memory[EFFORTS]}
 
     return program(tracing.graph, tracing.trace(run))
 

@@ -15,12 +15,14 @@ def finite(name: str, value: ArrayLike) -> Array:
     """Return a contiguous copy of finite numbers, in which nobody writes.
 
     Raises:
-        ParameterError: a value is none (strings and truth values are not), or is not finite.
+        ParameterError: a value is none (strings, truth values and masked ones are not), or is
+            not finite.
     """
     try:
         found = np.asarray(value)
         # a list of integers beyond 64 bits is of objects, although they are numbers
         numeric = found.dtype.kind in "fiu" and found.dtype.itemsize <= 8
+        numeric &= not np.ma.is_masked(value)
         values = np.array(found if numeric else np.nan, np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
         values = np.array(np.nan)

@@ -1,7 +1,11 @@
 """The engine's compiled step, for callers that know a Data's address alone.
 
 A header before the Data leads to all else: the table of its Model, and a plan of what is to be
-called. These functions choose; what they call is the machine code that rb.step runs.
+called. These functions choose; what they call is the machine code that rb.step runs. The memory of
+a robot is one block, in which slots are counted from the Data on:
+
+    | header | Data | what of the Model the robot has of its own | law | table of the Model |
+             ^ row: its address, at a cache line
 """
 
 from __future__ import annotations
@@ -19,33 +23,38 @@ from numba.np.arrayobj import make_array, populate_array
 from rbdyn_ros.engine import jit
 from rbdyn_ros.engine.optional import data_at, model_at
 from rbdyn_ros.engine.views import DATA, MODEL
-from rbdyn_ros.rollouts.driver import CACHE_DIRECTORY, call_code
+from rbdyn_ros.rollouts.driver import CACHE_DIRECTORY, call_memory
 
-#: Whole numbers before a Data: the last is the address of its Model's table, the one before that
-#: of a plan.
+#: A header: whole numbers, as many as fill a cache line, and which of them are the addresses of a
+#: plan and of the table.
 HEADER = 8
+PLAN_AT, TABLE_AT = HEADER - 2, HEADER - 1
 
 #: A plan: the number of slots; that of the counter, of the masses of bodies and of subtrees (-1:
-#: they are the Model's); the address of advance; the address of a law, its memory, where forces
-#: are in it; where it looks for time, qpos and qvel, each with the number of entries that it looks
-#: at; how many addresses of observers follow.
+#: they are the Model's); the address of advance; the address of a law (0: there is none), its
+#: memory, where forces are in it; where it looks for time, qpos and qvel, each with the number of
+#: entries that it looks at; how many addresses of observers follow.
 (
     SIZE, COUNTER, MASS, SUBTREE, STEP, LAW, LAW_MEMORY, LAW_FORCES, LAW_TIME, LAW_TIME_COUNT,
     LAW_QPOS, LAW_QPOS_COUNT, LAW_QVEL, LAW_QVEL_COUNT, OBSERVERS,
 ) = range(15)  # fmt: skip
 
-#: Where a law looks, in the order of law.STATE.
+#: Where a law looks, in the order of STATE.
 LAW_SEES = (
     (LAW_TIME, LAW_TIME_COUNT), (LAW_QPOS, LAW_QPOS_COUNT), (LAW_QVEL, LAW_QVEL_COUNT),
 )  # fmt: skip
 
 
 def begin(row):
-    """Sum the masses of subtrees, where masses are the robot's own."""
+    """Sum the masses of subtrees, where masses are the robot's own.
+
+    Args:
+        row: address of the Data.
+    """
     header = _ints(row - 8 * HEADER, HEADER)
-    plan = _ints(header[HEADER - 2], OBSERVERS + 1)
+    plan = _ints(header[PLAN_AT], OBSERVERS + 1)
     if plan[MASS] >= 0:
-        m, memory = model_at(header[HEADER - 1]), _floats(row, plan[SIZE])
+        m, memory = model_at(header[TABLE_AT]), _floats(row, plan[SIZE])
         own, total = plan[MASS], plan[SUBTREE]
         for i in range(m.nbody):
             memory[total + i] = memory[own + i]
@@ -54,11 +63,15 @@ def begin(row):
 
 
 def advance(row):
-    """Advance by one step, after the law has said what acts, if there is one."""
+    """Advance by one step, after the law has said what acts, if there is one.
+
+    Args:
+        row: address of the Data.
+    """
     header = _ints(row - 8 * HEADER, HEADER)
-    plan = _ints(header[HEADER - 2], OBSERVERS + 1)
+    plan = _ints(header[PLAN_AT], OBSERVERS + 1)
     memory = _floats(row, plan[SIZE])
-    m, d = model_at(header[HEADER - 1]), data_at(header[HEADER - 1], row)
+    m, d = model_at(header[TABLE_AT]), data_at(header[TABLE_AT], row)
     if plan[LAW] != 0:
         if plan[LAW_TIME_COUNT] > 0:
             memory[plan[LAW_TIME]] = d.time
@@ -66,7 +79,7 @@ def advance(row):
             memory[plan[LAW_QPOS] + k] = d.qpos[k]
         for k in range(plan[LAW_QVEL_COUNT]):
             memory[plan[LAW_QVEL] + k] = d.qvel[k]
-        call_code(plan[LAW], row + 8 * plan[LAW_MEMORY])
+        call_memory(plan[LAW], row + 8 * plan[LAW_MEMORY])
         for k in range(m.nv):
             d.qfrc_applied[k] = memory[plan[LAW_FORCES] + k]
     _call_advance(plan[STEP], m, d, 1)
@@ -74,11 +87,15 @@ def advance(row):
 
 
 def observe(row):
-    """Compute what outputs follow from the new state."""
+    """Compute what outputs follow from the new state.
+
+    Args:
+        row: address of the Data.
+    """
     header = _ints(row - 8 * HEADER, HEADER)
-    count = _ints(header[HEADER - 2], OBSERVERS + 1)[OBSERVERS]
-    plan = _ints(header[HEADER - 2], OBSERVERS + 1 + count)
-    m, d = model_at(header[HEADER - 1]), data_at(header[HEADER - 1], row)
+    count = _ints(header[PLAN_AT], OBSERVERS + 1)[OBSERVERS]
+    plan = _ints(header[PLAN_AT], OBSERVERS + 1 + count)
+    m, d = model_at(header[TABLE_AT]), data_at(header[TABLE_AT], row)
     for k in range(count):
         _call_stage(plan[OBSERVERS + 1 + k], m, d)
 

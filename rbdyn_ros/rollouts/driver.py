@@ -40,8 +40,26 @@ class Table(NamedTuple):
     slots: Any
 
 
+class Piece(NamedTuple):
+    """A piece of the work: some robots over some steps.
+
+    Attributes:
+        every: steps from one row of outputs to the next.
+        first: robot.
+        last: robot, not included.
+        begin: step.
+        end: step, not included.
+    """
+
+    every: int
+    first: int
+    last: int
+    begin: int
+    end: int
+
+
 @intrinsic
-def call_code(context, address, memory):
+def call_memory(context, address, memory):
     """Call machine code, void f(double *memory), by its address; none where that is zero."""
 
     def generate(context, builder, signature, values):
@@ -53,10 +71,8 @@ def call_code(context, address, memory):
     return types.void(types.int64, types.int64), generate
 
 
-def drive(
-    code, address, memory, fresh, start, ctrl, out, health, every, first, last, begin, end
-):  # fmt: skip
-    """Advance robots first to last - 1 from step `begin` to step `end`, W at a time.
+def drive(code, address, memory, fresh, start, ctrl, out, health, piece):
+    """Advance the robots of a piece over its steps, W at a time.
 
     If these are not all steps, the robots have to be one block, and its memory the same as in the
     steps before. Lanes that are left over in a last block repeat the last robot.
@@ -70,33 +86,29 @@ def drive(
         ctrl: Table of (nbatch, nstep, n), what acts at a step.
         out: Table of (nbatch, rows, n), outputs.
         health: Table of (nbatch, 2), by NBAD, DIVERGED.
-        every: steps from one row of outputs to the next.
-        first: robot.
-        last: robot, not included.
-        begin: step.
-        end: step, not included.
+        piece: Piece.
     """
     width, most, nstep = memory.shape[1], len(health.values) - 1, ctrl.values.shape[1]
-    for block in range(first, last, width):
-        if begin == 0:
+    for block in range(piece.first, piece.last, width):
+        if piece.begin == 0:
             for lane in range(width):
                 for k in range(len(fresh)):
                     memory[k, lane] = fresh[k]
                 for k in range(len(start.slots)):
                     memory[start.slots[k], lane] = start.values[min(block + lane, most), k]
-            call_code(code[BEGIN], address)
-        for n in range(begin, end):
+            call_memory(code[BEGIN], address)
+        for n in range(piece.begin, piece.end):
             for lane in range(width):
                 for k in range(len(ctrl.slots)):
                     memory[ctrl.slots[k], lane] = ctrl.values[min(block + lane, most), n, k]
-            call_code(code[ADVANCE], address)
-            if (n + 1) % every == 0:
-                call_code(code[OBSERVE], address)
+            call_memory(code[ADVANCE], address)
+            if (n + 1) % piece.every == 0:
+                call_memory(code[OBSERVE], address)
                 for lane in range(width):
                     for k in range(len(out.slots)):
-                        robot, row = min(block + lane, most), n // every
+                        robot, row = min(block + lane, most), n // piece.every
                         out.values[robot, row, k] = memory[out.slots[k], lane]
-        if end == nstep:
+        if piece.end == nstep:
             for lane in range(width):
                 finite = True
                 for k in range(1, len(health.slots)):
@@ -117,9 +129,8 @@ _START, _CTRL, _OUT, _HEALTH = (
         types.int64[:, ::1],
     )
 )
-_DRIVE = (
-    _INTS, _INT, _SLOTS, _FLOATS, _START, _CTRL, _OUT, _HEALTH, *[_INT] * 5,
-)  # fmt: skip
+_PIECE = types.NamedUniTuple(_INT, len(Piece._fields), Piece)
+_DRIVE = (_INTS, _INT, _SLOTS, _FLOATS, _START, _CTRL, _OUT, _HEALTH, _PIECE)
 
 
 @functools.cache

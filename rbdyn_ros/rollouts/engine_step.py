@@ -27,12 +27,15 @@ from rbdyn_ros.rollouts.calls import (
     LAW_SEES,
     MASS,
     OBSERVERS,
+    PLAN_AT,
     SIZE,
     STEP,
     SUBTREE,
+    TABLE_AT,
 )
-from rbdyn_ros.rollouts.law import FORCES, REFERENCE, STATE, Law
+from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, Law
 from rbdyn_ros.rollouts.outputs import observers
+from rbdyn_ros.specialize.functions import STATE
 
 Array = NDArray[np.float64]
 
@@ -76,7 +79,8 @@ class EngineStep:
         self._moved = {name: self._take(name, array.size) for name, array in values.items()}
         plan = np.full(OBSERVERS + 1, -1)
         plan[COUNTER] = self._take("nbad", 1)
-        plan[[MASS, SUBTREE]] = [self._moved.get(f"body_{x}mass", -1) for x in ("", "subtree")]
+        plan[MASS] = self._moved.get("body_mass", -1)
+        plan[SUBTREE] = self._moved.get("body_subtreemass", -1)
         plan[STEP] = calls.kernel_address(forward.advance, types.int64)
         self._plan_law(plan, law)
         observing = observers(outputs)
@@ -107,17 +111,22 @@ class EngineStep:
         memory = self._take("law", lanes.size)
         at = {name: (memory + first, count) for name, (first, count) in lanes.slots.items()}
         self.slots |= {name: at[name] for name in {REFERENCE, *law.gains} & set(at)}
-        plan[[LAW, LAW_MEMORY, LAW_FORCES]] = lanes.address("law"), memory, at[FORCES][0]
+        nothing = 0, 0  # there may be no joint to move
+        plan[[LAW, LAW_MEMORY]] = lanes.address("law"), memory
+        plan[LAW_FORCES] = at.get(APPLIED, nothing)[0]
         # it may look at the first entries only, or at none
         for name, (place, count) in zip(STATE, LAW_SEES, strict=True):
-            plan[[place, count]] = at.get(name, (0, 0))
+            plan[[place, count]] = at.get(name, nothing)
 
     def memory(self) -> tuple[int, Array]:
-        """Return a new memory (slots, 1), and its address."""
+        """Return a new memory (slots, 1), and its address.
+
+        Up to a line is left out before the block of calls.py, so that it begins at a line.
+        """
         table = self.m.table.copy()
         slots = HEADER + self._end
-        raw = np.zeros(8 + slots + len(table))
-        first = -raw.ctypes.data % 64 // 8
+        raw = np.zeros(LINE + slots + len(table))
+        first = -raw.ctypes.data % (8 * LINE) // 8
         row = raw[first + HEADER : first + slots]
         address = int(row.ctypes.data)
         for name, slot in self._moved.items():
@@ -126,7 +135,8 @@ class EngineStep:
         whole = raw.view(np.int64)
         whole[first + slots : first + slots + len(table)] = table
         header = whole[first : first + HEADER]
-        header[-1], header[-2] = address + 8 * self._end, self._plan.ctypes.data
+        header[PLAN_AT] = self._plan.ctypes.data
+        header[TABLE_AT] = address + 8 * self._end
         return address, row.reshape(-1, 1)
 
 

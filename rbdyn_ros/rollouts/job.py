@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.rollouts.driver import DIVERGED, NBAD, Table, compiled_drive
+from rbdyn_ros.rollouts.driver import DIVERGED, NBAD, Piece, Table, compiled_drive
 from rbdyn_ros.rollouts.params import Columns
 from rbdyn_ros.rollouts.result import Rollout
 from rbdyn_ros.rollouts.sharing import Advance
@@ -69,10 +68,14 @@ class Job:
         """Return what advances robots, with a memory of its own."""
         step = self._step
         address, memory = step.memory()
-        return functools.partial(
-            self._drive, step.addresses, address, memory, step.fresh, self._start,
-            self._ctrl, self._out, self._health, self._every,
-        )  # fmt: skip
+
+        def advance(first: int, last: int, begin: int, end: int) -> None:
+            self._drive(
+                step.addresses, address, memory, step.fresh, self._start, self._ctrl, self._out,
+                self._health, Piece(self._every, first, last, begin, end),
+            )  # fmt: skip
+
+        return advance
 
     def result(self, shapes: Mapping[str, tuple[int, ...]]) -> Rollout:
         """Return the outputs; shapes: by name."""

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.engine import forward
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.rollouts.law import FORCES, STATE, Law
+from rbdyn_ros.rollouts.law import APPLIED, Law
 from rbdyn_ros.rollouts.outputs import observers
+from rbdyn_ros.specialize.functions import STATE
 from rbdyn_ros.specialize.lanes import compile_lanes
 from rbdyn_ros.specialize.plain import plain
 from rbdyn_ros.specialize.program import Program, hoist, program
@@ -58,11 +59,7 @@ class LaneStep:
 
     def memory(self) -> tuple[int, Array]:
         """Return a new memory (slots, W), and its address."""
-        count = self._lanes.size * self.width
-        raw = np.zeros(count + 8)
-        first = -raw.ctypes.data % 64 // 8
-        row = raw[first : first + count]
-        return int(row.ctypes.data), row.reshape(-1, self.width)
+        return self._lanes.memory()
 
 
 def _programs(
@@ -71,13 +68,13 @@ def _programs(
     """Return the programs: one for a step, and what it needs before and outputs after it."""
 
     def step() -> Mapping[str, Any]:
-        d = t.data((*STATE, "nbad", *([FORCES] if given else [])))
+        d = t.data((*STATE, "nbad", *([APPLIED] if given else [])))
         if law is not None:
             d.qfrc_applied[:] = law.forces(t.graph)
         forces = d.qfrc_applied.copy()
         plain(forward.substep)(t.m, d)
         told = {name: getattr(d, name) for name in (*STATE, "nbad")}
-        return told if given else told | {FORCES: forces}
+        return told if given else told | {APPLIED: forces}
 
     def observe() -> Mapping[str, Any]:
         d = t.data(STATE)

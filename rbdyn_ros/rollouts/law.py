@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,17 +13,19 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES
+from rbdyn_ros.rollouts.plain_tree import plain_tree
 from rbdyn_ros.rollouts.policies import (
     ComputedTorquePolicy,
     PDGravityPolicy,
     PDPolicy,
     Policy,
 )
+from rbdyn_ros.specialize.choices import SymbolArray
+from rbdyn_ros.specialize.functions import STATE
 from rbdyn_ros.specialize.lanes import Lanes, compile_lanes
 from rbdyn_ros.specialize.program import Program, program
 from rbdyn_ros.specialize.symbolic import Objects, SymbolicData, SymbolicModel
-from rbdyn_ros.specialize.symbols import UNARY, Graph, Symbol
+from rbdyn_ros.specialize.symbols import ALLOWED, Graph, Symbol
 from rbdyn_ros.specialize.trace import Tracing
 
 Array = NDArray[np.float64]
@@ -30,14 +33,9 @@ Array = NDArray[np.float64]
 #: Laws that are known by their class and their gains.
 BUILT_IN = (PDPolicy, PDGravityPolicy, ComputedTorquePolicy)
 
-#: The inputs of a law besides its gains.
-STATE = ("time", "qpos", "qvel")
+#: What a law is given besides the state and its gains, and what it leaves.
 REFERENCE = "reference"
-FORCES = "qfrc_applied"
-
-#: Sizes of what is more than a plain tree.
-_SURROUNDINGS = ("ngeom", "nvert", "nobstacle")
-_CONSTRAINTS = ("nloop", "nlength", "npoint", "ngear", "nterm", "nroll", "nefc", "nwrench")
+APPLIED = "qfrc_applied"
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Law:
     @functools.cached_property
     def known(self) -> Model:
         """The robot as the law knows it: a plain tree without passive forces."""
-        known = _plain_tree(self.m)
+        known = plain_tree(self.m)
         known.opt.passive = False
         return known
 
@@ -85,19 +83,23 @@ class Law:
 
     def _asked(self, d: Any, reference: Objects) -> Objects:
         asked: Any = self.policy
+        given = (x.view(SymbolArray) for x in (d.qpos, d.qvel, reference))
         try:
-            found: Objects = np.array(asked(d.time, d.qpos, d.qvel, reference), object)
+            found: Objects = np.array(asked(d.time, *given), object)
         except ZeroDivisionError as error:
             raise _refused("the policy divides by an exact zero") from error
         except IndexError as error:
             told = f"IndexError: {error}"
             text = f"the policy fails, given a reference of {self.width} numbers: {told}"
             raise _refused(text) from error
-        if found.shape != (self.m.nv,) or not all(map(_is_number, found)):
-            raise _refused(
-                f"the policy returned {found!r:.200}; needed are the {self.m.nv} forces (nv,) of "
-                "the joints"
-            )
+        needed = f"needed are the {self.m.nv} forces (nv,) of the joints"
+        if found.shape != (self.m.nv,):
+            raise _refused(f"the policy returned an array of shape {found.shape}; {needed}")
+        for x in found:
+            if not _is_number(x):
+                told = f"the policy returned a {type(x).__name__} among its forces"
+                raise _refused(f"{told}; {needed}")
+            d.time.graph.number(x)  # raises if it is not of this call
         return found
 
     def demand_alike(self) -> None:
@@ -114,16 +116,14 @@ class Law:
         Raises:
             ParameterError: the user's function cannot be traced, or returns something else.
         """
-        tracing = Tracing(self.known)
+        tracing = Tracing(self.known, what="the policy")
         try:
-            outputs = tracing.trace(lambda: {FORCES: self.forces(tracing.graph)})
+            outputs = tracing.trace(lambda: {APPLIED: self.forces(tracing.graph)})
         except ModelError as error:
             if error.code != "not-traceable" or isinstance(self.policy, Policy):
                 raise
             raise _refused(
-                f"the policy cannot become machine code: {error}; it is called with arrays of "
-                f"symbols, on which it may use + - * /, a few comparisons and NumPy's "
-                f"{', '.join(UNARY)}, arctan2"
+                f"{error}; it is called with arrays of symbols, on which it may use {ALLOWED}"
             ) from None
         return program(tracing.graph, outputs)
 
@@ -155,27 +155,27 @@ def law_of(m: Model, policy: Any, width: int) -> Law:
                 "PDPolicy does without"
             )
             raise ModelError(Finding("constraints", text, "error", "policy"))
-    elif not callable(policy):
+    elif not callable(policy) or isinstance(policy, type):
         raise _refused(
-            f"policy is {policy!r:.80}; allowed are PDPolicy, PDGravityPolicy, "
-            "ComputedTorquePolicy, or a function of (t, qpos, qvel, reference)"
+            f"policy is {policy!r:.80}; allowed are a PDPolicy(stiffness, damping), "
+            "PDGravityPolicy, ComputedTorquePolicy, or a function of (t, qpos, qvel, reference)"
         )
+    elif not _takes_four(policy):
+        text = (
+            f"the policy takes {inspect.signature(policy)}; it is given (t, qpos, qvel, reference)"
+        )
+        raise _refused(text)
     return Law(m, policy, width)
 
 
-def _plain_tree(m: Model) -> Model:
-    """Return the Model without contact and constraints, which a law does not know."""
-    if m.ngeom == 0 and m.nefc == 0:
-        return m.replaced()
-    dropped = {*_SURROUNDINGS, *_CONSTRAINTS}
-    arrays = {
-        each.name: getattr(m, each.name)[:0] if dropped & set(each.dims) else getattr(m, each.name)
-        for each in MODEL_FIELDS
-    }
-    lost = ("geom_names", "obstacle_names", "loop_names", "loop_usertype", "length_names",
-            "gear_names", "roll_names")  # fmt: skip
-    names = {name: () if name in lost else getattr(m, name) for name in NAMES}
-    return Model(m.name, arrays, names, m.replaced().opt, (), m)
+def _takes_four(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind(*range(4))
+    except TypeError:
+        return False
+    except ValueError:  # it does not say; tracing will tell
+        return True
+    return True
 
 
 def _inputs(graph: Graph, name: str, count: int) -> Objects:
@@ -185,7 +185,7 @@ def _inputs(graph: Graph, name: str, count: int) -> Objects:
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, Symbol | int | float | np.number)
+    return isinstance(x, Symbol | int | float | np.integer | np.floating)
 
 
 def _refused(text: str) -> ParameterError:

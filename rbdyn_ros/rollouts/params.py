@@ -36,7 +36,7 @@ _NOT_NEGATIVE = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Columns:
     """Numbers of every robot that belong to entries of one array.
 
@@ -92,11 +92,11 @@ def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
             raise refused("params", text)
         values, places, names = values[:, world:], places[world:], names[world:]
     if name == "jnt_stiffness":
-        free = _free(m)
-        if values[:, ~free].any():
-            told = m.jnt_names[int(np.flatnonzero(values.any(axis=0) & ~free)[0])]
+        moved = m.jnt_moved
+        if values[:, ~moved].any():
+            told = m.jnt_names[int(np.flatnonzero(values.any(axis=0) & ~moved)[0])]
             raise refused("params", _no_spring(name, told))
-        values, places, names = values[:, free], places[free], [names[k] for k in places[free]]
+        values, places, names = values[:, moved], places[moved], [names[k] for k in places[moved]]
     return Columns(name, places, values, tuple(names))
 
 
@@ -128,7 +128,7 @@ def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
             raise refused("params", f"params[{name!r}]: the world has no inertia")
         return np.array([number]), m.body_names[number]
     if not name.startswith("dof_"):
-        if not _free(m)[number]:
+        if not m.jnt_moved[number]:
             raise refused("params", _no_spring(name, m.jnt_names[number]))
         return np.array([number]), m.jnt_names[number]
     rows = np.flatnonzero(m.dof_jntid == number)
@@ -136,12 +136,6 @@ def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
         text = f"params[{name!r}]: joint '{m.jnt_names[number]}' has no degree of freedom"
         raise refused("params", text)
     return rows, m.jnt_names[number]
-
-
-def _free(m: Model) -> NDArray[np.bool_]:
-    """Return by joint whether it may have a spring, as Model.replaced has it."""
-    free: NDArray[np.bool_] = (m.jnt_dofnum > 0) & (m.jnt_dofadr_all < m.nv)
-    return free
 
 
 def _no_spring(name: str, joint: str) -> str:

@@ -142,7 +142,7 @@ class ComputedTorquePolicy(Policy):
 
 def _checked(name: str, gain: ArrayLike) -> Array:
     values = finite(name, gain)
-    if values.ndim > 2 or (values < 0.0).any():
+    if values.ndim > 2 or values.size == 0 or (values < 0.0).any():
         text = (
             f"{name} is {np.array2string(values, threshold=8)}; allowed are numbers of 0 or more: "
             "one, (nv,), (nbatch, nv) or (nbatch, 1)"

@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.description.arrays import refused
-from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts import arguments
 from rbdyn_ros.rollouts.engine_step import EngineStep
 from rbdyn_ros.rollouts.job import Job, Step
 from rbdyn_ros.rollouts.lane_step import LaneStep
-from rbdyn_ros.rollouts.law import FORCES, REFERENCE, Law, law_of
+from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, Law, law_of
 from rbdyn_ros.rollouts.outputs import LEFT, demand_room, output_shapes
 from rbdyn_ros.rollouts.params import FIELDS, Columns, columns, with_springs
 from rbdyn_ros.rollouts.policies import Policy
 from rbdyn_ros.rollouts.result import Rollout
 from rbdyn_ros.rollouts.sharing import Sharing
+from rbdyn_ros.specialize.machine import demand_compiler
 
 Array = NDArray[np.float64]
 
@@ -91,7 +91,7 @@ def rollout(
     demand_room(nbatch, nstep // every, sum(widths.values()))
     given_forces = law is None and rows.shape[2] > 0
     step = _step(m, own, law, given_forces, outputs, specialize)
-    job = Job(step, nbatch, every, given, REFERENCE if law else FORCES, rows, widths)
+    job = Job(step, nbatch, every, given, REFERENCE if law else APPLIED, rows, widths)
     Sharing(nbatch, nstep, step.width, m.nv).run(job.worker, threads, progress)
     return job.result(shapes)
 
@@ -130,9 +130,7 @@ def _step(
     specialize: bool,
 ) -> Step:  # fmt: skip
     """Return what the loop over robots calls: that of an earlier call, where it is the same."""
-    if DISABLED:
-        text = "rollout needs compiled code, and NUMBA_DISABLE_JIT is set"
-        raise ModelError(Finding("not-compiled", text))
+    demand_compiler("rollout")
     observed = tuple(name for name in outputs if name not in LEFT)
     places = {each.array: tuple(each.places.tolist()) for each in own}
     key = (specialize, repr(m.opt), m.opt.gravity.tobytes(), given, observed, *places.items())

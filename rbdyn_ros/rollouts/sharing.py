@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 #: Steps times degrees of freedom of a piece: some 10 ms of work.
-PIECE = 50_000
+PIECE_WORK = 50_000
 
 #: How often the bar moves and Ctrl-C is looked for [s].
 LOOK = 0.1
@@ -33,7 +33,7 @@ class Sharing:
 
     def __init__(self, nbatch: int, nstep: int, width: int, nv: int) -> None:
         self._steps = nstep
-        at_once = max(1, PIECE // (max(1, nv) * width))  # steps of one block
+        at_once = max(1, PIECE_WORK // (max(1, nv) * width))  # steps of one block
         self._piece = min(nstep, at_once)
         group = width * max(1, at_once // nstep)
         self._total = nbatch * nstep

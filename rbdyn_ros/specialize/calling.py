@@ -34,6 +34,7 @@ def _fill(address, table, row, out):
     return call_code(address, table, row, out.ctypes.data, 1)
 
 
+@functools.cache
 def entry() -> Callable[..., int]:
     """Return a function that calls what is at an address with four whole numbers.
 

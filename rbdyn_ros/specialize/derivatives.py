@@ -9,12 +9,12 @@ Source: Griewank, Walther, Evaluating derivatives, 2008, section 3.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from rbdyn_ros.specialize.program import LEAVES
+from rbdyn_ros.specialize.program import needed, operands_of
 from rbdyn_ros.specialize.symbolic import Objects
 from rbdyn_ros.specialize.symbols import CONDITIONS, Condition, Graph, Symbol
 
@@ -56,7 +56,7 @@ def jacobian(graph: Graph, outputs: Iterable[Any], directions: Sequence[Slopes])
     """
     wanted = list(outputs)
     given = set.intersection(*map(set, directions)) if directions else set()
-    order = _between(graph, given, wanted)
+    order = needed(graph.operations, [y.number for y in wanted if y.__class__ is Symbol], given)
     partials: dict[int, tuple[Any, ...]] = {}
     result = np.full((len(wanted), len(directions)), 0.0, object)
     for k, direction in enumerate(directions):
@@ -65,24 +65,6 @@ def jacobian(graph: Graph, outputs: Iterable[Any], directions: Sequence[Slopes])
             if output.__class__ is Symbol:
                 result[i, k] = slopes.get(output.number, 0.0)
     return result
-
-
-def _between(graph: Graph, given: Collection[int], outputs: Iterable[Any]) -> list[int]:
-    """Return what outputs are made of, operands first, no farther back than what is given."""
-    waiting = [y.number for y in outputs if y.__class__ is Symbol]
-    found: set[int] = set()
-    while waiting:
-        number = waiting.pop()
-        if number not in found:
-            found.add(number)
-            if number not in given:
-                waiting.extend(_operands(graph, number))
-    return sorted(found)
-
-
-def _operands(graph: Graph, number: int) -> tuple[int, ...]:
-    name, *operands = graph.operations[number]
-    return () if name in LEAVES else tuple(operands)
 
 
 def _along(
@@ -94,7 +76,7 @@ def _along(
     """Return the derivatives that are not zero, by the numbers of operations."""
     slopes = {number: slope for number, slope in direction.items() if not _vanishes(slope)}
     for number in order:
-        operands = () if number in direction else _operands(graph, number)
+        operands = () if number in direction else operands_of(graph.operations[number])
         if any(operand in slopes for operand in operands):
             slope = _slope(graph, number, operands, slopes, partials)
             if not _vanishes(slope):

@@ -75,7 +75,8 @@ def step_derivatives(m: Any, d: Any, out: Objects) -> None:
 class _Watched:
     """A Data that remembers where a step asked for accelerations, and what they were.
 
-    A step sets the time when it has moved to its next state: qacc_step is what led there.
+    A step sets the time last when it has moved to its next state (engine/integrate.py): what
+    qpos and qvel are then is that state, and qacc_step is what led there.
     """
 
     def __init__(self, d: Any) -> None:
@@ -91,28 +92,43 @@ class _Watched:
 
 
 def _along_trials(m: Any, d: Any) -> list[Slopes]:
-    """Take a step; return the directions of state and forces, held to its accelerations."""
+    """Take a step; return the directions of state and forces, held to its accelerations.
+
+    State n + 1 is made of the start and of the accelerations in states 0 ... n. Each of these is
+    held to a derivative that is put in by hand, as soon as those of its own state are known:
+    d qacc = (d qacc / d qpos) dq + (d qacc / d qvel) dv + d qacc / d qfrc_applied. So the line
+    between the states is differentiated as it stands, and the dynamics by their formulas.
+    """
     graph, nv = _graph(d), m.nv
     along = _along_state(m, d) + _along_each(d.qfrc_applied)
-    watched, forces, states = _Watched(d), d.qfrc_applied.copy(), [_state(d)]
+    watched, forces, start = _Watched(d), d.qfrc_applied.copy(), _state(d)
     plain(forward.substep)(m, watched)
-    states += [state for state, _ in watched.moves]
-    moved: Any = np.eye(nv, 3 * nv)
+    states = [start, *(state for state, _ in watched.moves)]
+    dq: Any = np.eye(nv, 3 * nv)
     slopes = np.full((3, nv, nv), 0.0, object)
-    trials = max(1, len(watched.moves) - 1)  # Runge-Kutta comes back to count the step
-    for n, (_, qacc) in enumerate(watched.moves[:trials]):
+    for n in range(_number_of_trials(watched)):
         _put(d, states[n])
         if n > 0:
-            moved = _turned_back(m, d.qpos, jacobian(graph, d.qpos, along))
-        faster = jacobian(graph, d.qvel, along)
+            dq = _turned_back(m, d.qpos, jacobian(graph, d.qpos, along))
+        dv = jacobian(graph, d.qvel, along)
         d.qfrc_applied[:] = forces
         _accelerations(m, d, m.opt.timestep, slopes)
-        rates = slopes[0] @ moved + slopes[1] @ faster
+        rates = slopes[0] @ dq + slopes[1] @ dv
         rates[:, 2 * nv :] += slopes[2]
+        _, qacc = watched.moves[n]
         for k, direction in enumerate(along):
             direction.update({a.number: rates[i, k] for i, a in enumerate(qacc)})
     _put(d, states[-1])
     return along
+
+
+def _number_of_trials(watched: _Watched) -> int:
+    """Return in how many states accelerations were asked for.
+
+    Euler's step sets the time once. Runge-Kutta's sets it for each of its three trial states,
+    back to the start, and forward by the whole step: five times for four accelerations.
+    """
+    return max(1, len(watched.moves) - 1)
 
 
 def _state(d: Any) -> tuple[Any, Objects, Objects]:
@@ -124,21 +140,25 @@ def _put(d: Any, state: tuple[Any, Objects, Objects]) -> None:
 
 
 def _euler(m: Any, d: Any) -> Objects:
-    """Take a step of Euler; return how its end changes with its start, (2 nv, 3 nv)."""
+    """Take a step of Euler; return how its end changes with its start, (2 nv, 3 nv).
+
+    The step is that of engine/integrate.py, `_euler`, for robots without constraints: what is
+    changed there has to be changed here.
+    """
     h, nv = m.opt.timestep, m.nv
     by_position, slopes = along_positions(m, d), np.full((3, nv, nv), 0.0, object)
     _accelerations(m, d, h, slopes)
     # v+ = v + h a, then q+ = q (+) h v+
-    faster = np.concatenate(list(slopes), axis=1) * h
-    faster[:, nv : 2 * nv] += np.eye(nv)
+    dv = np.concatenate(list(slopes), axis=1) * h
+    dv[:, nv : 2 * nv] += np.eye(nv)
     d.qvel[:] = d.qvel + d.qacc * h
     held = {v.number: 0.0 for v in d.qvel}
     along = [{**held, **direction} for direction in by_position + _along_each(d.qvel)]
     plain(integrate.integrate_pos)(m, d.qpos, d.qvel, h)
     first, then = _columns(jacobian(_graph(d), d.qpos, along), nv)
-    moved = _turned_back(m, d.qpos, then) @ faster
-    moved[:, :nv] += _turned_back(m, d.qpos, first)
-    return np.concatenate([moved, faster])
+    dq = _turned_back(m, d.qpos, then) @ dv
+    dq[:, :nv] += _turned_back(m, d.qpos, first)
+    return np.concatenate([dq, dv])
 
 
 def _accelerations(m: Any, d: Any, step: Any, out: Objects) -> None:

@@ -16,7 +16,7 @@ from rbdyn_ros.specialize.llvm_code import POINTER, Module, load, store
 from rbdyn_ros.specialize.program import Program
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Lanes:
     """Machine code of programs that share a memory of slots, W numbers each.
 

@@ -41,7 +41,7 @@ def side_by_side(m: Model, program: Program, width: int) -> Program:
 
 
 def _instructions(program: Program) -> int:
-    return sum(operation[0] not in (*LEAVES, "constants") for operation in program.operations)
+    return sum(operation[0] not in LEAVES for operation in program.operations)
 
 
 def alike(m: Model, lanes: int) -> Limbs:

@@ -1,7 +1,8 @@
 """Programs as LLVM code: straight lines on numbers, or on vectors of W numbers, one a robot.
 
 Nothing is left to the compiler that changes a result: multiply-adds are written out, sines and
-cosines are our own. So every W, every processor with fused multiply-adds, gives the same bits.
+cosines up to 1e5 are our own. So every W, every processor with fused multiply-adds, gives the same
+bits. What LIBRARY has is as the C library of the machine computes it, the same for every W.
 """
 
 from __future__ import annotations
@@ -55,7 +56,11 @@ class Module:
         self.sincos = ir.Function(self.ir, kind, "sincos")
 
     def text(self) -> str:
-        """Return the code."""
+        """Return the code.
+
+        That of sincos is text, which an ir.Module cannot hold, and declares what it needs: what
+        both declare must stand there once.
+        """
         own = [line for line in str(self.ir).splitlines() if not _declares(line, "sincos")]
         known = [line for line in own if line.startswith("declare")]
         needed = [
@@ -97,7 +102,7 @@ class _Writer:
         kind = ir.FunctionType(ir.VoidType(), [*places.arguments, POINTER])
         self.function = ir.Function(module.ir, kind, name)
         self.function.linkage = "internal"
-        self.function.attributes.add("noinline")
+        self.function.attributes.add("noinline")  # or the compiler undoes the cut
         self.given, self.scratch = self.function.args[:-1], self.function.args[-1]
         self.builder = ir.IRBuilder(self.function.append_basic_block())
         self.values: dict[int, Any] = {}

@@ -23,6 +23,9 @@ from rbdyn_ros.errors import Finding, ModelError
 #: Where code made for one Model is kept, under a hash of all sources that decide it.
 CACHE_DIRECTORY = jit.cache_below("specialize", Path(__file__).parent.glob("*.py"))
 
+#: Bytes on disk above which what was used longest ago is removed: code of some thousand robots.
+MOST_ON_DISK = 256 * 2**20
+
 _HASH = hashlib.sha256().digest_size
 _lock = threading.RLock()
 _numbers = itertools.count()
@@ -38,7 +41,7 @@ def _renew_lock() -> None:
 os.register_at_fork(after_in_child=_renew_lock)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Code:
     """Machine code; it is never taken away again.
 
@@ -87,8 +90,10 @@ def code(key: Sequence[str], names: Sequence[str], make: Callable[[], str]) -> C
 def _found(file: Path | None, names: Sequence[str]) -> Code | None:
     """Return the code in a file; None if there is none, or it is damaged."""
     objects = _read(file) if file else None
-    if objects is None:
+    if file is None or objects is None:
         return None
+    with contextlib.suppress(OSError):
+        os.utime(file)  # it was used now, see _prune
     try:
         return _link(objects, names)
     except RuntimeError:  # whole, and yet no machine code
@@ -99,6 +104,7 @@ def _made(file: Path | None, names: Sequence[str], make: Callable[[], str]) -> C
     objects = _compiled(make())
     if file:
         _write(file, objects)
+        _prune(file.parent)
     return _link(objects, names)
 
 
@@ -116,6 +122,11 @@ def _link(objects: bytes, names: Sequence[str]) -> Code:
 
 
 def _target() -> Any:
+    """Return what writes machine code; LLVM was made ready for this processor by Numba.
+
+    It selects instructions and registers; no pass over LLVM code runs before, so operations stay
+    what they are and in the order in which they were written.
+    """
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=llvm.get_host_cpu_features().flatten(),
@@ -166,3 +177,14 @@ def _write(file: Path, objects: bytes) -> None:
             Path(name).replace(file)
         finally:
             Path(name).unlink(missing_ok=True)
+
+
+def _prune(folder: Path) -> None:
+    """Remove what was used longest ago, if there is more than MOST_ON_DISK."""
+    with contextlib.suppress(OSError):  # another process prunes as well
+        used = sorted((file.stat().st_mtime_ns, file) for file in folder.glob("*.o"))
+        total = 0
+        for _, file in reversed(used):
+            total += file.stat().st_size
+            if total > MOST_ON_DISK:
+                file.unlink()

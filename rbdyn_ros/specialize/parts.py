@@ -3,6 +3,13 @@
 A compiler takes more than twice the time for a function of twice the length, and a processor that
 evaluates sines and cosines of many angles at once takes little more than for one. So operations
 are ordered by how many of these stand before them; each level begins with all of its own.
+
+    program          level  part              where it waits for other parts
+    0 input qpos 0     0    -                 nowhere: it is loaded in each that uses it
+    1 sin 0            1    Turns: angle 0    in slot 0 of row 0; row 1 is for cosines
+    2 constant 2.0     0    -                 nowhere: it is written in each that uses it
+    3 div 1 2          1    Line: 3, 4        nowhere: none uses it
+    4 add 3 0          1                      in the next free slot, if one uses it
 """
 
 from __future__ import annotations
@@ -20,8 +27,8 @@ PART = 500
 TURNS = ("sin", "cos")
 
 #: What is written where it is used, in every part again.
-THERE = (*CONDITIONS, "pack", "lane")
-NOWHERE = (*LEAVES, *THERE)
+INLINE = (*CONDITIONS, "pack", "lane")
+NOT_IN_LINES = (*LEAVES, *INLINE, *TURNS)
 
 Output = tuple[str, int, int]  # as Program.outputs
 
@@ -54,7 +61,7 @@ class Line:
     outputs: tuple[Output, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Parts:
     """A program in parts.
 
@@ -71,7 +78,24 @@ class Parts:
     outputs: tuple[Output, ...]
 
 
-def cut(program: Program, together: int, longest: int = PART) -> Parts:
+@dataclass(frozen=True, slots=True)
+class _Angles:
+    """Operations whose values are turned together."""
+
+    operations: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Operations that are computed one after the other."""
+
+    operations: list[int]
+
+
+_Work = list[_Angles | _Run]
+
+
+def cut(program: Program, together: int, longest: int = PART, early: bool = True) -> Parts:
     """Cut a program into parts.
 
     Args:
@@ -79,17 +103,20 @@ def cut(program: Program, together: int, longest: int = PART) -> Parts:
         together: angles that are turned at once; their sines lie beside each other, so that
             the slots of a Turns are a multiple of this.
         longest: operations of a part.
+        early: whether a part writes the outputs that it computes, where no part reads their
+            array; else all are left for the end.
     """
     work = _work(program, longest)
-    home = {n: k for k, (turns, line) in enumerate(work) for n in line if not turns}
+    home = {n: k for k, run in enumerate(work) if isinstance(run, _Run) for n in run.operations}
     read = {array for array, *_ in program.inputs}
-    late = tuple(o for o in program.outputs if o[0] in read or o[2] not in home)
-    last = _last_uses(program, [*work, (True, [n for *_, n in late])], home)
+    late = tuple(o for o in program.outputs if not early or o[0] in read or o[2] not in home)
+    last = _last_uses(program, work, home, [n for *_, n in late])
     slots, sizes = _Slots(together), widths(program)
     parts: list[Turns | Line] = []
-    for k, (turns, line) in enumerate(work):
+    for k, each in enumerate(work):
         slots.release(k)
-        if turns:
+        line = each.operations
+        if isinstance(each, _Angles):
             sin, cos = slots.rows(len(line)), slots.rows(len(line))
             parts.append(Turns(tuple(line), sin, cos))
             slots.of.update(_turned(program, line, sin, cos))
@@ -98,41 +125,41 @@ def cut(program: Program, together: int, longest: int = PART) -> Parts:
                 if n in last:
                     slots.take(n, sizes[n], last[n])
             here = set(line)
-            early = (o for o in program.outputs if o[2] in here and o not in late)
-            parts.append(Line(tuple(line), tuple(early)))
+            done = (o for o in program.outputs if early and o[2] in here and o[0] not in read)
+            parts.append(Line(tuple(line), tuple(done)))
     return Parts(tuple(parts), slots.of, slots.size, late)
 
 
 def sources(program: Program, n: int) -> Iterator[int]:
     """Yield the operations to compute before a value is known, through what is written there."""
-    if program.operations[n][0] in THERE:
-        yield from operands(program, n)
+    if program.operations[n][0] in INLINE:
+        yield from _waited_for(program, n)
     else:
         yield n
 
 
-def operands(program: Program, n: int) -> Iterator[int]:
+def _waited_for(program: Program, n: int) -> Iterator[int]:
     """Yield the sources of the operands of an operation."""
     for x in operands_of(program.operations[n]):
         yield from sources(program, x)
 
 
-def _work(program: Program, longest: int) -> list[tuple[bool, list[int]]]:
-    """Return angles to be turned (true), and lines of other operations, in order."""
+def _work(program: Program, longest: int) -> _Work:
+    """Return angles to be turned, and runs of other operations, in order."""
     levels = _levels(program)
     by_level: list[list[int]] = [[] for _ in range(max(levels, default=0) + 1)]
     for n, level in enumerate(levels):
         by_level[level].append(n)
-    work: list[tuple[bool, list[int]]] = []
+    work: _Work = []
     for here in by_level:
         kinds = {n: program.operations[n][0] for n in here}
         turned = [n for n in here if kinds[n] in TURNS]
         angles = dict.fromkeys(
             program.operations[n][1] for n in (*_packed(program, here), *turned)
         )
-        work += [(True, list(angles))] if angles else []
-        line = [n for n in here if kinds[n] not in NOWHERE + TURNS]
-        work += [(False, line[k : k + longest]) for k in range(0, len(line), longest)]
+        work += [_Angles(list(angles))] if angles else []
+        line = [n for n in here if kinds[n] not in NOT_IN_LINES]
+        work += [_Run(line[k : k + longest]) for k in range(0, len(line), longest)]
     return work
 
 
@@ -153,7 +180,7 @@ def widths(program: Program) -> list[int]:
         elif kind in ("input", "constant", "lane"):
             found.append(1)
         else:
-            found.append(found[operands[-1]])
+            found.append(found[operands[-1]])  # not the first: a select's condition may be single
     return found
 
 
@@ -167,14 +194,22 @@ def _levels(program: Program) -> list[int]:
 
 
 def _last_uses(
-    program: Program, work: list[tuple[bool, list[int]]], home: dict[int, int]
+    program: Program, work: _Work, home: dict[int, int], at_end: list[int]
 ) -> dict[int, int]:
-    """Return which part uses a value last, for those that leave their own."""
+    """Return which part uses a value last, for those that leave their own.
+
+    Args:
+        program: what is computed.
+        work: its parts.
+        home: the part that computes an operation.
+        at_end: what is used when all parts are done.
+    """
     last: dict[int, int] = {}
-    for k, (whole, line) in enumerate(work):
-        for n in line:
-            needed = sources(program, n) if whole else operands(program, n)
-            last.update({x: k for x in needed if home.get(x, k) != k})
+    for k, each in enumerate([*work, _Angles(at_end)]):
+        # an angle is waited for itself, of what a run computes the operands are
+        uses = sources if isinstance(each, _Angles) else _waited_for
+        for n in each.operations:
+            last.update({x: k for x in uses(program, n) if home.get(x, k) != k})
     return last
 
 

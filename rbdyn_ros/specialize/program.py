@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,10 @@ from rbdyn_ros.specialize.symbols import CONDITIONS, Graph, Operation
 #: Operations without operands.
 LEAVES = ("input", "constant", "constants")
 
+SUMS = ("add", "sub")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """Operations whose operands are places of operations before.
 
@@ -65,7 +67,7 @@ def program(graph: Graph, outputs: Mapping[str, Any], fused: bool = True) -> Pro
     Args:
         graph: their trace.
         outputs: by name arrays of symbols and numbers.
-        fused: whether products that only one sum uses become multiply-adds; else whoever
+        fused: whether products that nothing but sums use become multiply-adds; else whoever
             compiles the operations may do so.
     """
     wanted = [
@@ -73,9 +75,10 @@ def program(graph: Graph, outputs: Mapping[str, Any], fused: bool = True) -> Pro
         for array, values in outputs.items()
         for place, value in enumerate(np.asarray(values, object).reshape(-1))
     ]
-    operations = {n: graph.operations[n] for n in _needed(graph, [n for *_, n in wanted])}
+    kept = [n for *_, n in wanted]
+    operations = {n: graph.operations[n] for n in needed(graph.operations, kept)}
     if fused:
-        operations = _fused(operations, {n for *_, n in wanted})
+        operations = _fused(operations, set(kept))
     new = {old: place for place, old in enumerate(operations)}
     return Program(
         tuple(_renumbered(operation, new) for operation in operations.values()),
@@ -113,11 +116,9 @@ def _cut(
     whole: Program, outputs: list[tuple[str, int, int]], given: Mapping[int, Operation]
 ) -> Program:
     """Return the part of a program that gives some outputs, where some operations are inputs."""
-    graph = Graph()
-    graph.operations = [given.get(n, operation) for n, operation in enumerate(whole.operations)]
-    needed = _needed(graph, [n for *_, n in outputs])
-    new = {old: place for place, old in enumerate(needed)}
-    operations = tuple(_renumbered(graph.operations[n], new) for n in needed)
+    found = needed(whole.operations, [n for *_, n in outputs], given)
+    new = {old: place for place, old in enumerate(found)}
+    operations = tuple(given.get(n) or _renumbered(whole.operations[n], new) for n in found)
     return Program(operations, tuple((array, place, new[n]) for array, place, n in outputs))
 
 
@@ -134,32 +135,51 @@ def _renumbered(operation: Operation, new: Mapping[int, int]) -> Operation:
     return (operation[0], *(new[x] for x in operation[1:]))
 
 
-def _needed(graph: Graph, outputs: list[int]) -> list[int]:
-    """Return the operations that some depend on, and those themselves, in order."""
+def needed(
+    operations: Sequence[Operation], outputs: Collection[int], given: Container[int] = ()
+) -> list[int]:
+    """Return the operations that some depend on, and those themselves, in order.
+
+    Args:
+        operations: all.
+        outputs: those wanted.
+        given: those whose value is there without their operands.
+    """
     found: set[int] = set()
     left = list(outputs)
     while left:
         n = left.pop()
         if n not in found:
             found.add(n)
-            left += operands_of(graph.operations[n])
+            if n not in given:
+                left += operands_of(operations[n])
     return sorted(found)
 
 
-def _fused(operations: dict[int, Operation], kept: Collection[int]) -> dict[int, Operation]:
-    """Take products that only one sum uses into that sum."""
-    uses: dict[int, int] = dict.fromkeys(kept, 1)
-    for operation in operations.values():
+def _fused(operations: Mapping[int, Operation], kept: Container[int]) -> dict[int, Operation]:
+    """Take products that nothing but sums use into those sums, one into each."""
+    users: dict[int, list[int]] = {n: [] for n in operations}
+    for n, operation in operations.items():
         for x in operands_of(operation):
-            uses[x] = uses.get(x, 0) + 1
+            users[x].append(n)
     fused = dict(operations)
-    for n, (kind, *operands) in operations.items():
-        if kind in ("add", "sub"):
-            for side, x in enumerate(operands):
-                if uses[x] == 1 and operations[x][0] == "mul":
-                    other = operands[1 - side]
-                    name = "fma" if kind == "add" else ("fms", "fnma")[side]
-                    fused[n] = (name, *operations[x][1:], other)
-                    del fused[x]
-                    break
+    for n, (kind, *factors) in operations.items():
+        sums = users[n]
+        if kind == "mul" and n not in kept and all(_takes(fused.get(each), n) for each in sums):
+            for each in sums:
+                fused[each] = _multiply_add(fused[each], n, factors)
+            del fused[n]
     return fused
+
+
+def _takes(operation: Operation | None, product: int) -> bool:
+    """Whether an operation is a sum in which a product stands once."""
+    return operation is not None and operation[0] in SUMS and operation.count(product) == 1
+
+
+def _multiply_add(total: Operation, product: int, factors: Sequence[int]) -> Operation:
+    """Return a sum or difference of a product and another number as one operation."""
+    kind, *terms = total
+    side = terms.index(product)
+    name = "fma" if kind == "add" else ("fms", "fnma")[side]
+    return (name, *factors, terms[1 - side])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -37,7 +38,7 @@ class Row:
 
     def load(self, builder: ir.IRBuilder, given: Any, array: str, place: int) -> Any:
         """Return a number."""
-        if array in self.offsets and array in INTEGERS:
+        if array in INTEGERS:
             pointer = builder.bitcast(self._at(builder, given, array, place), TABLE)
             return builder.sitofp(builder.load(pointer), DOUBLE)
         return builder.load(self._at(builder, given, array, place))
@@ -106,7 +107,7 @@ def row_code(
     stage = ir.Function(module.ir, ir.FunctionType(ir.VoidType(), [INT64] * 2), f"{name}.stage")
     builder = ir.IRBuilder(stage.append_basic_block())
     given = [builder.inttoptr(stage.args[0], TABLE), builder.inttoptr(stage.args[1], POINTER)]
-    builder.call(once, [*given, ir.Constant(POINTER, None)])
+    builder.call(once, [*given, ir.Constant(POINTER, None)])  # a step writes no "out"
     builder.ret_void()
     return module.text()
 
@@ -129,7 +130,7 @@ def _demand_options(
     if "timestep" not in symbolic:
         found = builder.load(_behind(builder, table, "timestep", POINTER))
         same.append(builder.fcmp_ordered("==", found, DOUBLE(m.opt.timestep)))
-    others = builder.not_(builder.and_(builder.and_(same[0], same[1]), same[-1]))
+    others = builder.not_(functools.reduce(builder.and_, same))
     with builder.if_then(others, likely=False):
         builder.ret(INT64(OTHER_OPTIONS))
 

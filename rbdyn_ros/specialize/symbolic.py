@@ -148,8 +148,7 @@ def symbolic_entries(m: Model, symbolic: Collection[Any]) -> dict[str, Collectio
 def _all_entries(m: Model, name: str) -> Collection[int]:
     """Return the places of an array that may be anything: a joint that follows has no spring."""
     if name == "jnt_stiffness":
-        own = (m.jnt_dofnum > 0) & (m.jnt_dofadr_all < m.nv)
-        return [int(j) for j in np.flatnonzero(own)]
+        return [int(j) for j in np.flatnonzero(m.jnt_moved)]
     return range(getattr(m, name).size)
 
 

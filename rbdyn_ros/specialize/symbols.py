@@ -15,12 +15,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
-
-#: Functions of one number, by their names in NumPy, which calls methods of these names.
-UNARY = ("sqrt", "sin", "cos", "tan", "exp", "log", "tanh", "floor", "fabs")
+from rbdyn_ros.specialize.choices import UNARY, SymbolArray, apply
 
 #: Conditions, false where a number is NaN; but "ne", which is true there.
 CONDITIONS = ("lt", "le", "eq", "ne")
+
+#: What may be done with numbers that are not known, in words.
+ALLOWED = (
+    f"+ - * /, powers up to 4, comparisons, sums and products of arrays, and NumPy's "
+    f"{', '.join(UNARY)}, abs, sign, arctan2, minimum, maximum, clip and where"
+)
 
 #: More would compile for minutes; a step of a humanoid has some 20,000.
 MAX_OPERATIONS = 1_000_000
@@ -60,6 +64,8 @@ class Graph:
         if isinstance(value, Condition):
             value = value.as_number()
         if value.__class__ is Symbol:
+            if value.graph is not self:
+                raise NotTraceableError(KEPT)
             return int(value.number)
         known = float(value)
         key = ("constant", known.hex())  # 0.0 equals -0.0, and NaN does not equal itself
@@ -73,6 +79,10 @@ class Graph:
 
 class NotTraceableError(TypeError):
     """Something is asked of a number that is not known yet."""
+
+
+#: A function that is traced must begin anew whenever it is called.
+KEPT = "a number is kept from one call to the next"
 
 
 class Symbol:
@@ -196,13 +206,15 @@ class Symbol:
         raise NotTraceableError("a number that is not known yet is taken for true or false")
 
     def _demand(self) -> Any:
-        raise NotTraceableError("the value of a number that is not known yet is demanded")
+        raise NotTraceableError(
+            "the value of a number that is not known yet is demanded; an array that can hold such "
+            "numbers is made by np.zeros_like(qpos), not by np.zeros"
+        )
 
     __float__ = __int__ = __index__ = _demand
 
     def _refuse(self, *_: Any) -> Any:
-        allowed = ", ".join((*UNARY, "arctan2"))
-        raise NotTraceableError(f"allowed are + - * / and comparisons, and of NumPy {allowed}")
+        raise NotTraceableError("there is no machine code for %, // and powers other than 1 to 4")
 
     __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __rpow__ = _refuse
 
@@ -218,6 +230,17 @@ class Symbol:
         """Return the angle whose tangent is this number over the other."""
         return self.graph.enter(("arctan2", self.number, self.graph.number(other)))
 
+    def angle_from(self, other: Any) -> Any:
+        """Return the angle whose tangent is the other number over this one."""
+        return self.graph.enter(("arctan2", self.graph.number(other), self.number))
+
+    def clip(self, least: Any, most: Any, **_: Any) -> Any:
+        """Return the number of an interval that is nearest; np.clip asks for it."""
+        return np.clip(np.array([self], object).view(SymbolArray), least, most)[0]
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return apply(ufunc, method, inputs, options)
+
 
 def _meeting_others(method: Callable[[Symbol, Any], Any]) -> Callable[[Symbol, Any], Any]:
     """Return an operation that takes conditions as numbers and leaves arrays to NumPy."""
@@ -225,7 +248,7 @@ def _meeting_others(method: Callable[[Symbol, Any], Any]) -> Callable[[Symbol, A
     def operate(self: Symbol, other: Any) -> Any:
         if isinstance(other, Symbol):
             if other.graph is not self.graph:
-                raise NotTraceableError("a number of another trace was kept")
+                raise NotTraceableError(KEPT)
             if other.__class__ is Condition:
                 other = other.as_number()
         elif isinstance(other, np.ndarray):

@@ -21,6 +21,11 @@ from rbdyn_ros.specialize.symbols import Graph, NotTraceableError, Symbol, not_t
 #: many for code without branches.
 MAX_RUNS = 32
 
+TOO_MANY = (
+    f"its branches on numbers that are not known yet lead more than {MAX_RUNS} ways; np.where, "
+    "np.clip, np.minimum and np.maximum choose without a branch"
+)
+
 Outputs = Mapping[str, Any]
 
 
@@ -35,17 +40,18 @@ class Tracing:
         m: the Model.
         symbolic: names of options and arrays of the Model that are inputs; an item may also be a
             name and the flat places of the entries that are. All else is built in.
+        what: is traced, in the words of errors; None: the Model by its name.
 
     Raises:
         ModelError: the Model has what cannot become a straight line of operations, or an array
             that cannot be an input is named.
     """
 
-    def __init__(self, m: Model, symbolic: Collection[Any] = ()) -> None:
+    def __init__(self, m: Model, symbolic: Collection[Any] = (), what: str | None = None) -> None:
+        self.model, self.what = m, what or f"'{m.name}'"
         refusal = why_not(m)
         if refusal:
-            raise not_traceable(refusal, f"'{m.name}'")
-        self.model = m
+            raise not_traceable(refusal, self.what)
         self.graph = Graph()
         self.m: Any = SymbolicModel(m, self.graph, symbolic_entries(m, symbolic))
 
@@ -71,7 +77,7 @@ class Tracing:
         # depends on who looked at it first: NumPy, Numba or Python
         except (TypeError, AttributeError, ValueError, ArithmeticError, NumbaError) as error:
             reason = " ".join(str(error).split())[:300]
-            raise not_traceable(reason, f"'{self.model.name}'") from error
+            raise not_traceable(reason, self.what) from error
 
 
 class _Branches:
@@ -86,7 +92,7 @@ class _Branches:
         """Return the outputs where the first conditions are answered as told."""
         self.runs += 1
         if self.runs > MAX_RUNS:
-            raise NotTraceableError("too many branches depend on numbers that are not known yet")
+            raise NotTraceableError(TOO_MANY)
         self.answers, self.asked = list(answers), []
         self.graph.decide = self._decide
         outputs = {name: np.asarray(value, object) for name, value in run().items()}
@@ -101,6 +107,8 @@ class _Branches:
         for known, answered in zip(self.asked, self.answers, strict=False):
             if known is condition:
                 return answered
+        if len(self.asked) >= MAX_RUNS:  # each is another run; and a loop might ask for ever
+            raise NotTraceableError(TOO_MANY)
         self.asked.append(condition)
         if len(self.asked) > len(self.answers):
             self.answers.append(True)

@@ -60,7 +60,7 @@ def test_of_how_the_work_is_cut(specialize, monkeypatch):
     m = robot("arm")
     expected = rolled(m, specialize=specialize)
     for piece in (1, 4 * 8 * m.nv, 10**9):  # one step; some steps of a block; all at once
-        monkeypatch.setattr(sharing, "PIECE", piece)
+        monkeypatch.setattr(sharing, "PIECE_WORK", piece)
         assert_same(rolled(m, specialize=specialize), expected)
 
 

@@ -205,7 +205,7 @@ def test_a_function_that_keeps_something_is_refused(specialize):
             self.before = qpos
             return -20.0 * (qpos - before) - qvel
 
-    with pytest.raises(rb.ParameterError, match="another trace was kept"):
+    with pytest.raises(rb.ParameterError, match="a number is kept from one call to the next"):
         rolled(robot("arm"), Filter(), np.zeros(1), specialize)
 
 

@@ -120,8 +120,8 @@ CASES = {
     ),
     "policy": (
         {"policy": "pd"},
-        ("policy is 'pd'; allowed are PDPolicy, PDGravityPolicy, ComputedTorquePolicy, or a "
-         "function of (t, qpos, qvel, reference)"),
+        ("policy is 'pd'; allowed are a PDPolicy(stiffness, damping), PDGravityPolicy, "
+         "ComputedTorquePolicy, or a function of (t, qpos, qvel, reference)"),
     ),
     "width": (
         {"policy": PDPolicy(1.0, 1.0), "ctrl": np.zeros(7)},
@@ -138,10 +138,6 @@ CASES = {
         ("stiffness of the policy has the shape (5,); allowed are one number, (6,), (nbatch, 6) "
          "and (nbatch, 1)"),
     ),
-    "forces": (
-        {"policy": lambda _, qpos, *__: qpos[:2]},
-        "the policy returned array([",
-    ),
 }  # fmt: skip
 
 
@@ -152,22 +148,19 @@ def test_arguments(case):
     given = {"qpos0": ZERO, "qvel0": ZERO, "nstep": 4} | given
     with pytest.raises(rb.ParameterError) as error:
         rollout(robot("arm"), **given)
-    found = str(error.value)
-    assert found.startswith(sentence) if sentence.endswith("[") else found == sentence
+    assert str(error.value) == sentence
 
 
 @needs_robots
-@pytest.mark.parametrize(
-    "law",
-    [
-        lambda t, qpos, *_: qpos * float(t),
-        lambda _, __, qvel, ___: np.array([-1.0 if v > 0.0 else 1.0 for v in qvel]),
-        lambda _, qpos, *__: qpos % 2.0,
-    ],
-)
-def test_a_function_that_does_what_symbols_cannot(law):
-    with pytest.raises(rb.ParameterError, match=r"the policy cannot become machine code: .+; it"):
-        rollout(robot("arm"), ZERO, ZERO, nstep=1, policy=law)
+@pytest.mark.parametrize("name", ["ctrl", "qvel0"])
+def test_masked_numbers(name):
+    """What is masked is no number, and not the one behind the mask."""
+    hidden = np.ma.masked_array(np.ones(6), mask=[False] * 5 + [True])
+    given = {"qpos0": ZERO, "qvel0": ZERO, "nstep": 4} | {name: hidden}
+    with pytest.raises(rb.ParameterError, match=f"{name} is masked_array"):
+        rollout(robot("arm"), **given)
+    given[name] = np.ma.masked_array(np.ones(6), mask=False)
+    assert rollout(robot("arm"), **given).qpos.shape == (1, 4, 6)
 
 
 @needs_robots
@@ -189,7 +182,7 @@ def test_outputs_beyond_the_memory():
     )
 
 
-@pytest.mark.parametrize("gain", [-1.0, [[[1.0]]], np.nan, "stiff"])
+@pytest.mark.parametrize("gain", [-1.0, [[[1.0]]], np.nan, "stiff", [], np.zeros((0, 6))])
 def test_gains(gain):
     with pytest.raises(rb.ParameterError, match="stiffness is"):
         PDPolicy(gain, 1.0)

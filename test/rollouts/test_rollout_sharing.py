@@ -62,7 +62,7 @@ class Recorded:
 def test_every_step_of_every_robot_is_done_once_and_in_order(
     nbatch, nstep, piece, width, threads, bar, monkeypatch
 ):
-    monkeypatch.setattr(sharing, "PIECE", piece)
+    monkeypatch.setattr(sharing, "PIECE_WORK", piece)
     done = Recorded()
     Sharing(nbatch, nstep, width, 7).run(done, threads, True)
     assert sorted(done.pieces) == list(range(nbatch))

@@ -133,10 +133,11 @@ def test_a_closed_loop_runs_on_the_generic_engine():
 
 
 @pytest.mark.parametrize("specialize", [True, False])
-def test_a_robot_that_cannot_move(specialize):
+@pytest.mark.parametrize("policy", [None, rb.PDPolicy(1.0, 1.0), lambda *_: []])
+def test_a_robot_that_cannot_move(policy, specialize):
     box = rb.shapes.box((1, 1, 1), mass=1.0)
     m = rb.build(rb.SystemBuilder("post", base="post").body("post", box))
     assert m.nv == 0
-    r = rollout(m, np.zeros(0), np.zeros(0), nstep=3, specialize=specialize)
+    r = rollout(m, np.zeros(0), np.zeros(0), nstep=3, policy=policy, specialize=specialize)
     assert r.qpos.shape == (1, 3, 0)
     assert not r.diverged.any()
