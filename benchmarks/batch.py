@@ -23,13 +23,10 @@ from mujoco import rollout
 import rbdyn_ros as rb
 from benchmarks.peak import flops, peak_job
 from benchmarks.six_robots import SIX, Robot
-from rbdyn_ros.engine import forward
 from rbdyn_ros.measuring import peers
 from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio, repeated
-from rbdyn_ros.specialize.functions import STATE
-from rbdyn_ros.specialize.plain import plain
+from rbdyn_ros.specialize.functions import STATE, traced
 from rbdyn_ros.specialize.program import program
-from rbdyn_ros.specialize.trace import Tracing
 
 NBATCH, NSTEP = 1024, 100
 ROUNDS = 9
@@ -71,14 +68,8 @@ def batch_row(robot: Robot) -> str:
 
 def step_flops(m: rb.Model) -> int:
     """Return the operations of a step without forces from outside and with gravity built in."""
-    t = Tracing(m)
-
-    def run() -> dict[str, Any]:
-        d = t.data((*STATE, "nbad"))
-        plain(forward.substep)(t.m, d)
-        return {name: getattr(d, name) for name in (*STATE, "nbad")}
-
-    return program(t.graph, t.trace(run)).flops()
+    trace = traced(m, "step", inputs=(*STATE, "nbad"))
+    return program(trace.graph, trace.outputs).flops()
 
 
 def payload_section() -> str:

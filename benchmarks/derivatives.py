@@ -26,6 +26,7 @@ from rbdyn_ros.engine import forward
 from rbdyn_ros.measuring.turns import in_turns, median_ratio, repeated
 from rbdyn_ros.specialize import dynamics_derivatives as kernels
 from rbdyn_ros.specialize.derivatives import jacobian
+from rbdyn_ros.specialize.functions import FUNCTIONS
 from rbdyn_ros.specialize.lanes import Lanes, compile_lanes
 from rbdyn_ros.specialize.machine import vector_width
 from rbdyn_ros.specialize.plain import plain
@@ -33,7 +34,6 @@ from rbdyn_ros.specialize.program import Program, program
 from rbdyn_ros.specialize.symbolic import Objects
 from rbdyn_ros.specialize.trace import Tracing
 
-STATE, FORCES = ("time", "qpos", "qvel"), ("qfrc_applied", "xfrc_applied")
 HEAD = (
     "| | operations | differentiated | compile, s | us | vectors, us a robot | toolbox, us "
     f"| ratio |\n{'|---' * 8}|"
@@ -42,22 +42,16 @@ HEAD = (
 MOST_DOFS = 12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Case:
-    """What is timed.
+    """What a function of FUNCTIONS is timed beside.
 
     Attributes:
-        kernel: of (m, d, out).
-        inputs: fields of Data that it reads.
-        shape: of out.
         line: what gives the values whose derivatives these are, (m, d).
         values: where it leaves them.
         toolbox: the call beside it.
     """
 
-    kernel: Any
-    inputs: tuple[str, ...]
-    shape: tuple[int, ...]
     line: Any
     values: str
     toolbox: Callable[[], object]
@@ -69,67 +63,53 @@ def main() -> None:
         m = rb.load_urdf(path_of(robot))
         d = rb.make_data(m)
         d.qvel = d.qacc = 1.0
-        for label, case in _cases(m, d).items():
-            print(_row(f"{robot}: {label}", m, d, case), flush=True)
+        for name, case in _cases(m, d).items():
+            print(_row(f"{robot}: {name}", m, d, name, case), flush=True)
 
 
 def _cases(m: rb.Model, d: rb.Data) -> dict[str, Case]:
-    nv, dynamics = m.nv, (*STATE, *FORCES)
-    cube, line = (3, nv, nv), forward.forward_dynamics
     return {
         "inverse_derivatives": Case(
-            kernels.inverse_derivatives, (*STATE, "qacc"), cube, forward.inverse, "qfrc_inverse",
-            lambda: rb.inverse_derivatives(m, d),
+            forward.inverse, "qfrc_inverse", lambda: rb.inverse_derivatives(m, d)
         ),
         "forward_derivatives": Case(
-            kernels.forward_derivatives, dynamics, cube, line, "qacc",
-            lambda: rb.forward_derivatives(m, d),
+            forward.forward_dynamics, "qacc", lambda: rb.forward_derivatives(m, d)
         ),
         "step_derivatives": Case(
-            kernels.step_derivatives, dynamics, (2 * nv, 3 * nv), forward.substep, "qvel",
-            lambda: rb.linearise(m, d, m.opt.timestep),
+            forward.substep, "qvel", lambda: rb.linearise(m, d, m.opt.timestep)
         ),
-    }  # fmt: skip
+    }
 
 
-def _row(label: str, m: rb.Model, d: rb.Data, case: Case) -> str:
-    traced = _traced(m, case.inputs, case.shape, case.kernel)
+def _row(label: str, m: rb.Model, d: rb.Data, name: str, case: Case) -> str:
+    slopes = m.specialize(()).program(name)
     begin = time.perf_counter()
-    one = compile_lanes({"slopes": traced}, 1)
+    one = compile_lanes({"slopes": slopes}, 1)
     seconds = time.perf_counter() - begin
-    many = compile_lanes({"slopes": traced})
+    many = compile_lanes({"slopes": slopes})
     jobs = (_call(m, d, one), _call(m, d, many), case.toolbox)
     ours, wide, theirs = in_turns([repeated(job) for job in jobs])
-    naive = "-" if m.nv > MOST_DOFS else f"{len(_differentiated(m, case).operations):,}"
+    naive = "-" if m.nv > MOST_DOFS else f"{len(_differentiated(m, name, case).operations):,}"
     return (
-        f"| {label} | {len(traced.operations):,} | {naive} | {seconds:.2f} "
+        f"| {label} | {len(slopes.operations):,} | {naive} | {seconds:.2f} "
         f"| {statistics.median(ours):.2f} | {statistics.median(wide) / vector_width():.2f} "
         f"| {statistics.median(theirs):.2f} | {median_ratio(theirs, ours):.2f} |"
     )
 
 
-def _traced(m: rb.Model, inputs: tuple[str, ...], shape: tuple[int, ...], kernel: Any) -> Program:
+def _differentiated(m: rb.Model, name: str, case: Case) -> Program:
+    """Return what differentiating operation by operation gives, for the same derivatives."""
     tracing = Tracing(m, ("gravity",))
 
     def run() -> dict[str, Objects]:
-        d, out = tracing.data(inputs), np.full(shape, 0.0, object)
-        plain(kernel)(tracing.m, d, out)
-        return {"out": out}
+        d = tracing.data(FUNCTIONS[name].inputs)
+        given = [array for array in (d.qvel, d.qacc, d.qfrc_applied) if _is_input(array)]
+        along = kernels.along_positions(tracing.m, d)
+        along += [{symbol.number: 1.0} for array in given for symbol in array]
+        plain(case.line)(tracing.m, d)
+        return {"out": jacobian(tracing.graph, getattr(d, case.values), along)}
 
     return program(tracing.graph, tracing.trace(run))
-
-
-def _differentiated(m: rb.Model, case: Case) -> Program:
-    """Return what differentiating operation by operation gives, for the same derivatives."""
-
-    def kernel(symbolic: Any, d: Any, out: Objects) -> None:
-        given = [array for array in (d.qvel, d.qacc, d.qfrc_applied) if _is_input(array)]
-        along = kernels.along_positions(symbolic, d)
-        along += [{symbol.number: 1.0} for array in given for symbol in array]
-        plain(case.line)(symbolic, d)
-        out[:] = jacobian(d.time.graph, getattr(d, case.values), along)
-
-    return _traced(m, case.inputs, (m.nv, 3 * m.nv), kernel)
 
 
 def _is_input(array: Objects) -> bool:
@@ -138,16 +118,12 @@ def _is_input(array: Objects) -> bool:
 
 def _call(m: rb.Model, d: rb.Data, lanes: Lanes) -> Callable[[], object]:
     """Return a call of a program on the state of d, the same for every robot."""
-    spare = 8  # numbers of a cache line
-    memory = np.zeros(lanes.size * lanes.width + spare)
-    start = -memory.ctypes.data // 8 % spare
-    slots = memory[start : start + lanes.size * lanes.width].reshape(lanes.size, lanes.width)
+    address, slots = lanes.memory()
     for name, (first, length) in lanes.slots.items():
         if name != "out":
             values = m.opt.gravity if name == "gravity" else np.ravel(getattr(d, name))
             slots[first : first + length] = values[:length, None]
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lanes.address("slopes"))
-    address = slots.ctypes.data
     return lambda: (function(address), slots)  # which lives as long as the call
 
 

@@ -49,13 +49,7 @@ def _text() -> str:
     width = machine.vector_width()
     kind = f"<{width} x double>"
     sums = range(SUMS)
-    starts = [f"%s{k} = phi {kind} [%b{k}, %entry], [%t{k}, %loop]" for k in sums]
     begun = [f"%b{k} = fadd {kind} %all, {_every(float(k), width)}" for k in sums]
-    factor, term = _every(0.5, width), _every(1.0, width)
-    steps = [
-        f"%t{k} = call {kind} @llvm.fma.v{width}f64({kind} %s{k}, {kind} {factor}, {kind} {term})"
-        for k in sums
-    ]
     added = [
         f"%u{k + 1} = fadd {kind} {f'%u{k}' if k else 'zeroinitializer'}, %t{k}" for k in sums
     ]
@@ -68,13 +62,7 @@ def _text() -> str:
         f"%all = shufflevector {kind} %one, {kind} undef, <{width} x i32> zeroinitializer",
         *begun,
         "br label %loop",
-        "loop:",
-        "%k = phi i64 [0, %entry], [%more, %loop]",
-        *starts,
-        *steps,
-        "%more = add i64 %k, 1",
-        "%again = icmp slt i64 %more, %times",
-        "br i1 %again, label %loop, label %end",
+        *_loop(kind, width),
         "end:",
         *added,
         f"%first = extractelement {kind} %u{SUMS}, i32 0",
@@ -84,6 +72,26 @@ def _text() -> str:
         "}",
     ]
     return "\n".join(lines)
+
+
+def _loop(kind: str, width: int) -> list[str]:
+    """Return the lines that multiply and add: sum k is %b<k> before, %t<k> behind."""
+    sums = range(SUMS)
+    factor, term = _every(0.5, width), _every(1.0, width)
+    starts = [f"%s{k} = phi {kind} [%b{k}, %entry], [%t{k}, %loop]" for k in sums]
+    steps = [
+        f"%t{k} = call {kind} @llvm.fma.v{width}f64({kind} %s{k}, {kind} {factor}, {kind} {term})"
+        for k in sums
+    ]
+    return [
+        "loop:",
+        "%k = phi i64 [0, %entry], [%more, %loop]",
+        *starts,
+        *steps,
+        "%more = add i64 %k, 1",
+        "%again = icmp slt i64 %more, %times",
+        "br i1 %again, label %loop, label %end",
+    ]
 
 
 def _every(value: float, width: int) -> str:

@@ -8,10 +8,11 @@ import pytest
 from support import specialised, specialised_models
 from support.specialised import LaneRunner, same_bits
 
+from rbdyn_ros.specialize.choices import UNARY
 from rbdyn_ros.specialize.functions import FUNCTIONS
 from rbdyn_ros.specialize.lanes import compile_lanes
 from rbdyn_ros.specialize.program import program
-from rbdyn_ros.specialize.symbols import CONDITIONS, UNARY, Graph
+from rbdyn_ros.specialize.symbols import CONDITIONS, Graph
 
 WIDTHS = (1, 2, 4, 8)
 #: Models and integrators: couplings, springs, selects between two ways to step, a large robot.

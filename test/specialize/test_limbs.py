@@ -1,5 +1,7 @@
 """Limbs side by side: the same bits by fewer operations."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from support import robots, specialised, specialised_models, trees
@@ -9,7 +11,7 @@ from rbdyn_ros.specialize import machine
 from rbdyn_ros.specialize.calling import entry
 from rbdyn_ros.specialize.functions import FUNCTIONS
 from rbdyn_ros.specialize.limbs import alike, side_by_side
-from rbdyn_ros.specialize.parts import cut, widths
+from rbdyn_ros.specialize.parts import PART, TURNS, Turns, cut, sources, widths
 from rbdyn_ros.specialize.program import LEAVES, operands_of, program
 from rbdyn_ros.specialize.row_code import row_code
 from rbdyn_ros.specialize.symbols import Graph
@@ -102,19 +104,73 @@ def test_operands_stand_before_what_needs_them():
     assert set(FUNCTIONS["step"].outputs) == {array for array, _ in written}
 
 
-def test_slots_of_parts_do_not_overlap():
+def lives(whole, parts):
+    """Return by operation the part that computes it, and the last that reads it.
+
+    What is written when all parts are done is read by one more.
+    """
+    begin, end = {}, {}
+    for k, part in enumerate(parts.parts):
+        if isinstance(part, Turns):
+            read = part.angles
+            sines = (n for n in parts.slots if whole.operations[n][0] in TURNS)
+            begin |= {n: k for n in sines if whole.operations[n][1] in part.angles}
+        else:
+            read = [x for n in part.operations for x in operands_of(whole.operations[n])]
+            begin |= dict.fromkeys(part.operations, k)
+        end |= {x: k for n in read for x in sources(whole, n)}
+    last = len(parts.parts)
+    return begin, end | {x: last for *_, n in parts.outputs for x in sources(whole, n)}
+
+
+@pytest.mark.parametrize("longest", [20, PART])
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_slots_of_parts_do_not_overlap(lanes, longest):
     """Whatever waits at the same time waits in different slots, vectors in as many as they are."""
     m = load("talos_reduced.urdf")
-    packed = side_by_side(m, specialised.program_of(m, "step"), 8)
-    parts, sizes = cut(packed, 8), widths(packed)
+    whole = side_by_side(m, specialised.program_of(m, "step"), lanes)
+    parts, sizes = cut(whole, 8, longest), widths(whole)
+    begin, end = lives(whole, parts)
+    assert {n for n in begin if end.get(n, begin[n]) > begin[n]} <= parts.slots.keys()
+    waiting = {}  # by slot: when each value comes, when it is needed last
     for n, slot in parts.slots.items():
-        assert slot >= 0
-        assert slot + sizes[n] <= parts.size
-    first = {}
-    for n in parts.slots:  # sines and cosines keep theirs
-        if packed.operations[n][0] in ("sin", "cos"):
-            assert parts.slots[n] not in first
-            first[parts.slots[n]] = n
+        for place in range(slot, slot + sizes[n]):
+            waiting.setdefault(place, []).append((begin[n], end.get(n, begin[n])))
+    assert max(waiting) < parts.size
+    assert min(waiting) >= 0
+    for times in map(sorted, waiting.values()):
+        assert all(before < after for (_, before), (after, _) in pairwise(times))
+    assert max(map(len, waiting.values())) > 1  # a slot is used again
+
+
+def _powers(total, q):
+    """Return enough operations for vectors to be worth it."""
+    for _ in range(6):
+        total = total * q + 0.3
+    return total
+
+
+def test_a_condition_that_limbs_share():
+    """It chooses for all of them, as one number does, and is no vector."""
+    builder = rb.SystemBuilder("twins")
+    for name, y in (("left", 0.1), ("right", -0.1)):
+        builder.body(name, specialised_models.BODY)
+        builder.joint(f"{name}_hip", "revolute", "base", name, axis=(0, 1, 0), xyz=(0, y, 0))
+    m, graph = rb.build(builder), Graph()
+    early = graph.enter(("input", "time", 0)) < 1.0
+    qpos = [graph.enter(("input", "qpos", k)) for k in range(2)]
+    ways = [_powers(1.0, q) for q in qpos], [_powers(2.0, q) for q in qpos]
+    chosen = [early.select(one, two) for one, two in zip(*ways, strict=True)]
+    plain = program(graph, {"qvel": np.array(chosen, object)})
+    packed = side_by_side(m, plain, 8)
+    assert max(widths(packed)) == 2
+    d = rb.make_data(m)
+    d.qpos = 0.3, -0.7
+    for d.time, first in ((0.5, 1.0), (1.5, 2.0)):
+        found = left_by(m, packed, "shared", d)[0]
+        assert specialised.same_bits(found, left_by(m, plain, "shared", d)[0])
+        left = found[m.data_offsets["qvel"] :][:2]
+        np.testing.assert_allclose(left, [_powers(first, q) for q in d.qpos], rtol=1e-15)
 
 
 def test_an_empty_program():

@@ -1,5 +1,6 @@
 """Machine code on disk: found again, never wrong, and nothing lost where there is no disk."""
 
+import errno
 import os
 import stat
 import subprocess
@@ -212,18 +213,43 @@ def test_without_a_folder(compiler, tmp_path, monkeypatch, where):
 
 
 def test_a_disk_that_is_full(compiler, tmp_path, monkeypatch):
-    """Nothing whole is left that is not, and the code works."""
+    """The code works without its file, and no part of one is left; with room again it is kept."""
+    replace = Path.replace
 
-    def full(*_):
-        raise OSError(28, "No space left on device")
+    def full(file, target):
+        if tmp_path in file.parents:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return replace(file, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", full)
+        patch.setattr(Path, "replace", full)
         before = swing(pendulum())
+    assert compiler.count == 1
+    assert files(tmp_path) == []
     forget(monkeypatch)
     assert swing(pendulum()) == before
     assert compiler.count == 2
-    assert sum(file.suffix == ".o" for file in files(tmp_path)) == 1
+    assert [file.suffix for file in files(tmp_path)] == [".o"]
+
+
+def test_no_more_than_so_much(compiler, tmp_path, monkeypatch):
+    """What was used longest ago goes; what was found again counts as used."""
+    models = [pendulum(length) for length in (0.5, 0.6, 0.7)]
+    kept = []
+    for age, m in enumerate(models[:2]):
+        swing(m)
+        (new,) = set(files(tmp_path)) - set(kept)
+        kept.append(new)
+        os.utime(new, ns=(age, age))
+    forget(monkeypatch)
+    swing(models[0])  # it was older than the second
+    assert compiler.count == 2
+    monkeypatch.setattr(machine, "MOST_ON_DISK", int(2.5 * kept[0].stat().st_size))
+    swing(models[2])
+    left = set(files(tmp_path))
+    assert kept[0] in left
+    assert kept[1] not in left
+    assert len(left) == 2
 
 
 def test_only_this_user_can_enter():
@@ -239,19 +265,19 @@ def test_only_this_user_can_enter():
 def test_lanes_of_other_programs_and_widths(compiler, tmp_path):
     """Same operations under another name, of another width, with another constant or order."""
 
-    def lanes(name="f", factor=2.0, width=2, out="y"):
+    def lanes(name="f", constant=2.0, width=2, out="y"):
         graph = Graph()
         x = graph.enter(("input", "x", 0))
-        return compile_lanes({name: program(graph, {out: np.array([x * factor])})}, width)
+        return compile_lanes({name: program(graph, {out: np.array([2.0 * x, constant])})}, width)
 
     lanes()
     assert lanes().code is lanes().code
     assert compiler.count == 1
-    others = [lanes(name="g"), lanes(factor=3.0), lanes(width=4), lanes(out="z")]
+    others = [lanes(name="g"), lanes(constant=3.0), lanes(width=4), lanes(out="z")]
     assert compiler.count == 5 == len(files(tmp_path))
     assert len({other.address(next(iter(other.code.addresses))) for other in others}) == 4
-    assert lanes(factor=2.0 + 4.5e-16).code is not lanes().code
-    assert lanes(factor=-0.0) is not None
+    assert lanes(constant=2.0 + 4.5e-16).code is not lanes().code
+    assert lanes(constant=-0.0).code is not lanes(constant=0.0).code
 
 
 SCRIPT = """

@@ -12,12 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import forests, robots, states, trees
+from support import forests, robots, specialised, states, trees
 from support.compare import Comparison, with_inverse
 from support.differences import by_entry, by_position, derivative
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.types import Description, Link, Spring
+from rbdyn_ros.engine.jit import select
 from rbdyn_ros.specialize import dynamics_derivatives as traced
 from rbdyn_ros.specialize.derivatives import jacobian
 from rbdyn_ros.specialize.plain import plain
@@ -28,27 +29,11 @@ from rbdyn_ros.specialize.trace import Tracing
 EXACT, DIFFERENCE = 1e-13, 1e-11
 STATE = ("time", "qpos", "qvel")
 
-MEANING = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative,
-    "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
-    "select": lambda condition, yes, no: yes if condition else no,
-    "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "exp": np.exp, "log": np.log,
-    "tanh": np.tanh, "floor": np.floor, "fabs": np.fabs, "arctan2": np.arctan2,
-}  # fmt: skip
-
 
 def computed(whole, inputs):
-    """Return the outputs of a program, in their order; inputs by name of an array."""
-    values = []
-    with np.errstate(all="ignore"):
-        for kind, *operands in whole.operations:
-            if kind == "constant":
-                values.append(np.float64(operands[0]))
-            elif kind == "input":
-                values.append(np.ravel(inputs[operands[0]])[operands[1]])
-            else:
-                values.append(MEANING[kind](*(values[n] for n in operands)))
-    return np.array([values[n] for *_, n in whole.outputs], float)
+    """Return what a program fills, flat, from one state; inputs by name of an array."""
+    rows = {name: np.reshape(values, (1, -1)) for name, values in inputs.items()}
+    return specialised.filled(whole, rows)[0]
 
 
 def slopes_of(f, point):
@@ -58,16 +43,6 @@ def slopes_of(f, point):
     along = [{x.number: 1.0}, {y.number: 1.0}, {x.number: 0.5, y.number: -2.0}]
     slopes = jacobian(graph, [f(x, y)], along)
     return computed(program(graph, {"out": slopes}, fused=False), {"x": np.asarray(point, float)})
-
-
-def choose(condition, yes, no):
-    if hasattr(condition, "select"):
-        return condition.select(yes, no)
-    return yes if condition else no
-
-
-def floor(x):
-    return x.floor() if hasattr(x, "floor") else np.floor(x)
 
 
 RULES = {
@@ -85,15 +60,15 @@ RULES = {
     "exp": lambda x, y: np.exp(x * y),
     "log": lambda x, y: np.log(x * y),
     "tanh": lambda x, y: np.tanh(x * y),
-    "floor": lambda x, y: floor(x * y) * x,
+    "floor": lambda x, y: np.floor(x * y) * x,
     "fabs, above": lambda x, y: np.fabs(x * y),
     "fabs, below": lambda x, y: abs(-x * y),
     "arctan2": lambda x, y: 2.0 * np.arctan2(x, y),
     "arctan2, behind": lambda x, y: np.arctan2(x, -y),
     "arctan2 by a number": lambda x, y: np.arctan2(y, 1.5) + x,
-    "choice": lambda x, y: choose(x < y, x * x, y * x),
-    "other choice": lambda x, y: choose(y <= x, x * x, y * x),
-    "choice of a number": lambda x, y: choose(x != y, 2.0, x) * y,
+    "choice": lambda x, y: select(x < y, x * x, y * x),
+    "other choice": lambda x, y: select(y <= x, x * x, y * x),
+    "choice of a number": lambda x, y: select(x != y, 2.0, x) * y,
 }
 
 
@@ -118,7 +93,7 @@ def test_what_is_not_chosen_spoils_nothing():
 
     def length(x, y):
         root = np.sqrt(x * x + y * y)
-        return choose(root > 1e-8, root, 0.0)
+        return select(root > 1e-8, root, 0.0)
 
     assert np.array_equal(slopes_of(length, (0.0, 0.0)), np.zeros(3))
     assert slopes_of(length, (3.0, 4.0)) == pytest.approx([0.6, 0.8, -1.3], rel=1e-15)

@@ -1,24 +1,33 @@
 """Every function of every robot: its straight line of operations against the engine.
 
 The operations are computed by NumPy, for some states at once; what a processor makes of them is
-tested on fewer robots (test_row_code.py, test_lanes.py), for that has to be compiled.
+tested on fewer robots (test_row_code.py, test_lanes.py), for that has to be compiled. Derivatives
+of a timestep, which the engine does not have, are tested in test_trace_derivatives.py.
 """
 
 import gc
 
+import numpy as np
 import pytest
 from support import robots, specialised
+from support.compare import Comparison
 from support.robots import each_robot, needs_robots
 
 import rbdyn_ros as rb
 
-#: With a floating base the rest is the same as without.
-FLOATING = ("step", "frame_jacobian")
 INTEGRATORS = ("implicit_damping", "euler", "rk4")
 STATES = 2
 
 #: joints that follow others: loaded with their couplings as well
 COUPLED = ("panda.urdf", "pr2.urdf", "tiago_pro.urdf", "talos_full_v2.urdf")
+
+#: What they are derivatives of, and the tolerance of these: 0 of what has passed through M^-1.
+DERIVATIVES = {"inverse_derivatives": ("qfrc_inverse", 1), "forward_derivatives": ("qacc", 0)}
+
+#: its forward derivatives take more than a million operations with a floating base
+TOO_LARGE = "tiago_dual.urdf"
+
+each_base = pytest.mark.parametrize("floating", [False, True], ids=["fixed", "floating"])
 
 
 @pytest.fixture(autouse=True)
@@ -34,26 +43,60 @@ def demand_all(m, names, where):
 
 
 @needs_robots
+@each_base
 @each_robot
-def test_fixed(path):
-    m = robots.load(path)
-    m.opt.integrator = INTEGRATORS[robots.LOADABLE.index(path) % 3]
-    demand_all(m, specialised.NAMES, path.name)
+def test_functions(path, floating):
+    m = robots.load(path, floating_base=floating)
+    m.opt.integrator = INTEGRATORS[(floating + robots.LOADABLE.index(path)) % 3]
+    demand_all(m, specialised.NAMES, f"{path.name}, floating: {floating}")
+
+
+@needs_robots
+@each_base
+@each_robot
+def test_inverse_derivatives(path, floating):
+    m = robots.load(path, floating_base=floating)
+    demand_derivatives(m, "inverse_derivatives", f"{path.name}, floating: {floating}")
 
 
 @needs_robots
 @each_robot
-def test_floating(path):
+def test_forward_derivatives(path):
+    """With a fixed base they are tested on fewer robots (test_trace_derivatives.py): time."""
     m = robots.load(path, floating_base=True)
-    m.opt.integrator = INTEGRATORS[(1 + robots.LOADABLE.index(path)) % 3]
-    demand_all(m, FLOATING, f"{path.name}, floating")
+    if path.name == TOO_LARGE:
+        with pytest.raises(rb.ModelError, match="more than 1000000 operations"):
+            specialised.program_of(m, "forward_derivatives")
+    else:
+        demand_derivatives(m, "forward_derivatives", f"{path.name}, floating: True")
 
 
+def demand_derivatives(m, name, where):
+    """Compare derivatives with those of the toolbox.
+
+    By q what is differentiated is the least that errors are measured by: turning a body that is
+    alone changes none of the forces on it, and nothing but rounding is left.
+    """
+    field, inverted = DERIVATIVES[name]
+    rows = specialised.random_data(m, STATES, seed=2)
+    whole = specialised.program_of(m, name, fused=False)
+    slopes = specialised.filled(whole, specialised.given(m, rows))
+    with Comparison("specialised", where) as case:
+        for k, d in enumerate(rows):
+            theirs = getattr(rb, name)(m, d)
+            ours = slopes[k].reshape(3, m.nv, m.nv)
+            limit, least = specialised.tolerances(m, d)[inverted], np.abs(getattr(d, field))
+            case.close(f"{name}, by q", ours[0], theirs[0], limit, least.max(initial=0.0))
+            case.close(f"{name}, by v", ours[1], theirs[1], limit)
+            case.close(f"{name}, by the third", ours[2], theirs[2], limit)
+
+
+@each_base
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("name", COUPLED)
-def test_coupled(name, integrator):
-    m = rb.load_urdf(robots.find(name), strict=False)
+def test_coupled(name, integrator, floating):
+    m = rb.load_urdf(robots.find(name), floating_base=floating, strict=False)
     assert m.nmimic > 0
     m.opt.integrator = integrator
     names = specialised.NAMES if integrator == "rk4" else ("step",)
-    demand_all(m, names, f"{name}, coupled, {integrator}")
+    demand_all(m, names, f"{name}, coupled, {integrator}, floating: {floating}")

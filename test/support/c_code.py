@@ -4,10 +4,10 @@ import ctypes
 
 import numpy as np
 
+from rbdyn_ros.codegen.folder import write
 from rbdyn_ros.codegen.functions import Wanted, c_functions
-from rbdyn_ros.codegen.header import CProject
 from rbdyn_ros.codegen.language import DOUBLE
-from rbdyn_ros.codegen.project import write
+from rbdyn_ros.codegen.project import CProject
 from rbdyn_ros.codegen.table import length_of
 from support.c_compilers import STRICT, run
 

@@ -7,16 +7,12 @@ import numpy as np
 import rbdyn_ros as rb
 from rbdyn_ros.engine import forward
 from rbdyn_ros.model.data import DATA_FIELDS
-from rbdyn_ros.specialize.functions import FUNCTIONS, traced
+from rbdyn_ros.specialize.functions import COUNTS, FUNCTIONS, WHOLE, traced
 from rbdyn_ros.specialize.lanes import compile_lanes
 from rbdyn_ros.specialize.program import program
 from support import states
 from support.compare import Comparison, with_inverse
 
-#: Outputs of a trace are as long as these fields: behind the freedoms stand what is driven, what
-#: follows.
-WHOLE = {field.name: field.inside for field in DATA_FIELDS if field.inside}
-COUNTS = ("nbad", "nsingular")
 #: What is compared here; derivatives have tests of their own.
 NAMES = tuple(name for name in FUNCTIONS if not name.endswith("derivatives"))
 
@@ -99,6 +95,12 @@ def evaluate(program, arrays):
     return out
 
 
+def filled(program, arrays):
+    """Return the array "out" (S, length) of a Program; of no length where nothing moves."""
+    nothing = np.zeros((len(next(iter(arrays.values()))), 0))
+    return evaluate(program, arrays).get("out", nothing)
+
+
 def generic(m, d, name):
     """Return by name what the engine's function leaves, flat; d is changed."""
     function = FUNCTIONS[name]
@@ -122,9 +124,8 @@ def generic(m, d, name):
     rb.step(m, d)
     left = left_in(d, name)
     if m.opt.integrator == "rk4":
-        # the tick after the step, which is for results alone, counts again where it begins, and
-        # overwrites qacc_step where joints follow others
-        left |= {field: left_in(alone, name)[field] for field in ("qacc_step", "nsingular")}
+        # the tick after the step, which is for results alone, overwrites it where joints follow
+        left["qacc_step"] = left_in(alone, name)["qacc_step"]
     return left
 
 
@@ -185,9 +186,7 @@ class LaneRunner:
 
     def __init__(self, programs, width):
         self.lanes = compile_lanes(programs, width)
-        raw = np.zeros(self.lanes.size * width + 8)
-        start = -raw.ctypes.data % 64 // 8
-        self.memory = raw[start : start + self.lanes.size * width].reshape(-1, width)
+        self.address, self.memory = self.lanes.memory()
 
     def __call__(self, name, arrays, outputs):
         """Fill slots with arrays (W, length), run a program, and return what it left, likewise."""
@@ -197,7 +196,7 @@ class LaneRunner:
                 count = min(length, len(rows))
                 self.memory[first : first + count] = rows[:count]
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-        kind(self.lanes.address(name))(self.memory.ctypes.data)
+        kind(self.lanes.address(name))(self.address)
         found = {}
         for array in outputs:
             first, length = self.lanes.slots[array]
