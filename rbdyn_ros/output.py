@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -45,22 +46,46 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     Raises:
         ParameterError: the file cannot be written; what was there before is left as it was.
     """
-    beside = path.with_name(f".{secrets.token_hex(4)}{path.suffix}")
+    write_together({path: write})
+
+
+def write_together(writers: Mapping[Path, Callable[[BinaryIO], object]]) -> None:
+    """Let each of `writers` fill a new file beside its path, then put all in their places.
+
+    Each takes its place at once, and all do so straight after one another when the last is full:
+    no file system can do more, so who reads in just that moment may see some old, some new.
+
+    Raises:
+        ParameterError: a file cannot be written; what was there before is left as it was. If one
+            cannot take its place, those before it have taken theirs.
+    """
+    beside = {path: path.with_name(f".{secrets.token_hex(4)}{path.suffix}") for path in writers}
     try:
-        with beside.open("xb") as file:
-            write(file)
-        beside.replace(path)
+        for path, write in writers.items():
+            with _named(path), beside[path].open("xb") as file:
+                write(file)
+        for path, new in beside.items():
+            with _named(path):
+                new.replace(path)
+    finally:
+        for new in beside.values():
+            _remove(new)
+
+
+def unwritable(path: Path, error: Exception, kind: str = "file") -> ParameterError:
+    """Return the error for a file, or another kind of thing, that we are not let write."""
+    reason = getattr(error, "strerror", None) or str(error)
+    text = f"the {kind} {quote(str(path), 200)} cannot be written: {reason}"
+    return ParameterError(Finding("unwritable-file", text, "error", "path", None, str(path)))
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Let an error name the file that is wanted, not the one beside it."""
+    try:
+        yield
     except (OSError, ValueError) as error:
         raise unwritable(path, error) from error
-    finally:
-        _remove(beside)
-
-
-def unwritable(path: Path, error: Exception) -> ParameterError:
-    """Return the error for a file that the system does not let us write."""
-    reason = getattr(error, "strerror", None) or str(error)
-    text = f"the file {quote(str(path), 200)} cannot be written: {reason}"
-    return ParameterError(Finding("unwritable-file", text, "error", "path", None, str(path)))
 
 
 def _remove(path: Path) -> None:

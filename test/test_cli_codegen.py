@@ -1,6 +1,4 @@
-"""The command `rbdyn codegen`: what it writes, what it refuses, what it never overwrites."""
-
-import shutil
+"""The command `rbdyn codegen`: what it writes, what it says, what it refuses."""
 
 import pytest
 from support.c_compilers import COMPILERS, STRICT, needs_gcc
@@ -11,10 +9,11 @@ from rbdyn_ros.assets import bundled_robot
 from rbdyn_ros.codegen.names import FileNames
 
 ARM = bundled_robot("seven_dof_arm")
-PENDULUM = bundled_robot("pendulum")
 NAMES = tuple(FileNames("seven_dof_arm"))
 
 ALL = "there are gravity, bias, inverse, forward, step, mass_matrix, kinematics, jacobian"
+
+FILES = "give the path of a .urdf, .xacro or mechanism .yaml file"
 
 BRICK = (
     '<inertial><mass value="1"/>'
@@ -90,6 +89,15 @@ def test_options_change_what_they_say(tmp_path):
     check(tmp_path / "c")
 
 
+def test_mounting_is_in_the_header_and_in_the_help(tmp_path):
+    assert run("codegen", ARM, "-o", tmp_path, "--mounting", 0, 0.5, 0).returncode == 0
+    head = " ".join((tmp_path / NAMES[0]).read_text().replace("\n *", "").split())
+    assert "base link, mounted with roll, pitch, yaw 0, 0.5, 0 rad" in head
+    assert "world" not in head
+    told = " ".join(run("codegen", "--help").stdout.split())
+    assert "With --mounting, gravity is turned into the axes of the base link, and poses" in told
+
+
 @needs_gcc
 def test_names_from_a_hostile_file(tmp_path):
     joints = ("关节", "a b", "a-b", "*/ bad /*", "double", "??/", "__", "A_B")
@@ -111,14 +119,14 @@ def test_names_from_a_hostile_file(tmp_path):
 def test_mimic_joints_follow_or_not(tmp_path):
     robot = tmp_path / "robot.urdf"
     text = text_of("hand", ("thumb", "finger"))
-    mimic = '<mimic joint="thumb" multiplier="-2" offset="0.1"/></joint></robot>'
+    mimic = '<mimic joint="thumb" multiplier="-0.123456789" offset="0.1"/></joint></robot>'
     robot.write_text(text.replace("</joint></robot>", mimic))
     for words, freedoms in (((), 1), (("--no-mimic",), 2)):
         out = tmp_path / f"out{freedoms}"
         assert run("codegen", robot, "-o", out, *words).returncode == 0
         head = (out / "hand_dynamics.h").read_text()
         assert f"#define HAND_NV {freedoms}U\n" in head
-        assert ("'finger' follows 'thumb': -2 q + 0.1." in head) == (freedoms == 1)
+        assert ("'finger' follows 'thumb': -0.123456789 q + 0.1." in head) == (freedoms == 1)
         check(out)
 
 
@@ -126,21 +134,38 @@ def test_mimic_joints_follow_or_not(tmp_path):
     ("words", "status", "sentence"),
     [
         (("--functions", "gravty"), 2, f"no function 'gravty' (did you mean 'gravity'?); {ALL}"),
-        (("--functions", ""), 2, "there is no function ''; there are gravity, "),
-        (("--functions", "gravity,,bias"), 2, "there is no function ''; "),
+        (("--functions", ""), 2, f"a name is missing; {ALL}"),
+        (("--functions", "gravity,,bias"), 2, f"a name is missing; {ALL}"),
         (("--frame", "hand"), 2, "--frame is for the function jacobian"),
         (("--functions", "jacobian"), 2, "jacobian needs a --frame"),
         (("--functions", "jacobian", "--frame", "hnad"), 1, "'hnad' (did you mean 'hand'?)"),
         (("--timestep", "0.01"), 2, "--timestep is for the function step"),
-        (("--functions", "step", "--timestep", "nan"), 2, "opt.timestep is nan; allowed is "),
-        (("--functions", "step", "--timestep", "0"), 2, "opt.timestep is 0.0; allowed is "),
+        (("--functions", "step", "--timestep", "nan"), 2, "--timestep is nan; allowed is a "),
+        (("--functions", "step", "--timestep", "0"), 2, "--timestep is 0.0; allowed is a "),
+        (("--functions", "step", "--timestep", "1e-310"), 2, "--timestep is 1e-310; allowed "),
+        (("--functions", "step", "--float", "--timestep", "1e-60"), 2,
+         "is 1e-60; allowed is a normal number of the type float, 1.1754944e-38 to 3.4028235e+38"),
+        (("--functions", "step", "--float", "--timestep", "1e39"), 2, "--timestep is 1e+39; "),
         (("--functions", "kinematics", "--gravity-input"), 2,
          "--gravity-input is for gravity, bias, inverse, forward and step"),
         (("--functions", "gravity", "--external-forces"), 2,
          "--external-forces is for forward and step"),
+        (("--functions", "gravity,bias", "--no-passive"), 2,
+         "--no-passive is for inverse, forward and step"),
+        (("--functions", "mass_matrix", "--gravity", 0, 0, -9.81), 2, "--gravity is for gravity,"),
+        (("--functions", "kinematics", "--mounting", 0, 0, 1), 2, "--mounting is for gravity, "),
+        (("--gravity-input", "--gravity", 0, 0, -9.81), 2,
+         "for a constant gravity; with --gravity-input who calls the functions gives it\n"),
+        (("--gravity-input", "--mounting", 0, 0, 0), 2, "--mounting is for a constant gravity; "),
+        (("--floating-base", "--mounting", 0, 0, 0), 2,
+         "--mounting is for a base that is fixed; with --floating-base q says how it stands\n"),
         (("--prefix", "7arm"), 2, "prefix '7arm' cannot begin names in C; allowed are "),
-        (("--lang", "rust"), 2, "argument --lang: invalid choice: 'rust'"),
-        (("--gravity", "0", "0", "inf"), 1, "gravity is "),
+        (("--lang", "rust"), 2,
+         "argument --lang: it is 'rust'; allowed is c (C99), the only language so far; see "),
+        (("--lang", "C\n"), 2, "--lang: it is 'C\\n'; allowed is c (C99)"),
+        (("--gravity", "0", "0", "inf"), 2, "gravity is "),
+        (("--mounting", "0", "0", "nan"), 2, "the mounting is "),
+        (("--package-dir", "/no/such/folder"), 2, "--package-dir is '/no/such/folder'"),
     ],
 )  # fmt: skip
 def test_refusals(words, status, sentence, tmp_path):
@@ -159,7 +184,10 @@ def test_robots_that_are_refused(tmp_path):
         ("examples/crank_slider.yaml", (), "cannot be specialised: which of its constraints"),
         (still, (), "no C can be generated for 'stone': it has no degrees of freedom"),
         (huge, ("--float",), "which is not finite as a float"),
-        (loop, (), "there is no file"),
+        (loop, (), f"there is no file '{loop}' (did you mean 'still.urdf'?); {FILES}\n"),
+        (tmp_path, (), f"'{tmp_path}' is not a file; {FILES}\n"),
+        ("<robot name='x'/>", (), f"there is no file '<robot name='x'/>'; {FILES}\n"),
+        ("x" * 300, (), "cannot be read: File name too long"),
     ):
         told = run("codegen", robot, "-o", tmp_path / "out", *words)
         assert told.returncode == 1
@@ -167,73 +195,8 @@ def test_robots_that_are_refused(tmp_path):
         assert not (tmp_path / "out").exists()
 
 
-def test_what_it_wrote_is_replaced_and_nothing_else(tmp_path):
-    out = tmp_path / "out"
-    assert run("codegen", ARM, "-o", out).returncode == 0
-    (out / "mine.c").write_text("int mine;\n")
-    before = (out / NAMES[1]).read_bytes()
-    assert run("codegen", ARM, "-o", out, "--functions", "bias").returncode == 0
-    assert (out / NAMES[1]).read_bytes() != before
-    assert (out / "mine.c").read_text() == "int mine;\n"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_foreign_and_changed_files_stay(name, tmp_path):
-    kept = {}
-    foreign, changed = tmp_path / "foreign", tmp_path / "changed"
-    foreign.mkdir()
-    (foreign / name).write_text("precious\n")
-    run("codegen", ARM, "-o", changed)
-    with (changed / name).open("a") as file:
-        file.write("\n")
-    for folder, sentence in (
-        (foreign, "there is a file of this name that rbdyn codegen has not written"),
-        (changed, "it was changed after rbdyn codegen wrote it; move it away"),
-    ):
-        kept = {path: path.read_bytes() for path in folder.iterdir()}
-        told = run("codegen", ARM, "-o", folder, "--functions", "bias")
-        assert told.returncode == 2
-        assert told.stderr == f"rbdyn codegen: '{folder / name}' is not written: {sentence}\n"
-        assert {path: path.read_bytes() for path in folder.iterdir()} == kept
-
-
-def test_a_folder_is_for_one_prefix(tmp_path):
-    assert run("codegen", ARM, "-o", tmp_path).returncode == 0
-    told = run("codegen", PENDULUM, "-o", tmp_path)
-    assert told.returncode == 2
-    sentence = "the folder has code for seven_dof_arm; a folder is for one prefix"
-    assert told.stderr == f"rbdyn codegen: '{tmp_path / NAMES[3]}' is not written: {sentence}\n"
-    assert {path.name for path in tmp_path.iterdir()} == set(NAMES)
-
-
-def test_folders_that_cannot_be(tmp_path):
-    (tmp_path / "file").write_text("")
-    for folder, sentence in (
-        (tmp_path / "no" / "such", "there is no such folder above it"),
-        (tmp_path / "file", "it is a file"),
-    ):
-        told = run("codegen", ARM, "-o", folder)
-        assert told.returncode == 2
-        assert told.stderr == f"rbdyn codegen: '{folder}' is not written: {sentence}\n"
-    assert (tmp_path / "file").read_text() == ""
-
-
-def test_a_link_to_elsewhere_is_not_followed(tmp_path):
-    """Through a symbolic link nothing is written, be there a file at its end or none."""
-    out, target = tmp_path / "out", tmp_path / "target"
-    out.mkdir()
-    (out / NAMES[1]).symlink_to(target)
-    for _ in range(2):
-        told = run("codegen", ARM, "-o", out)
-        assert told.returncode == 2
-        assert str(out / NAMES[1]) in told.stderr
-        target.write_text("precious\n")
-    assert target.read_text() == "precious\n"
-    shutil.rmtree(out)
-
-
 def test_what_would_compile_for_minutes_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("rbdyn_ros.codegen.functions.MAX_OPERATIONS", 300)
+    monkeypatch.setattr("rbdyn_ros.codegen.functions.MAX_C_OPERATIONS", 300)
     told = run("codegen", ARM, "-o", tmp_path / "out")
     assert told.returncode == 1
     assert "for 'seven_dof_arm': inverse has " in told.stderr

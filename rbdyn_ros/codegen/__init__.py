@@ -5,11 +5,12 @@
     language.py   Program -> statements of C; Real: double or float, and how its constants look
     pieces.py     a long Program -> static functions, so that compilers take no minutes
     names.py      names of files, joints and links -> identifiers and comments
-    header.py     CProject, all that is to be written -> the header: sizes, indices, prototypes
+    project.py    CProject: all that is to be written, and what its files share
+    header.py     CProject -> the header: sizes, indices, prototypes
     source.py     CProject -> the functions, and the file for CMake
-    cases.py      CProject -> states, what the engine computes there, what rounding is allowed
-    check.py      CProject, cases -> the test, a program in C
-    project.py    CProject -> a folder, where nothing foreign is overwritten
+    samples.py    CProject -> states, what the engine computes there, what rounding is allowed
+    check.py      CProject, samples -> the test, a program in C
+    folder.py     CProject -> a folder, where nothing foreign is overwritten
 
 `rbdyn codegen` (commands/codegen.py) goes this way from top to bottom.
 """

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.codegen.cases import STATES, Case, cases, least, tolerance
-from rbdyn_ros.codegen.header import length
 from rbdyn_ros.codegen.names import comment
+from rbdyn_ros.codegen.project import length
+from rbdyn_ros.codegen.samples import STATES, Sample, least, samples, tolerance
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import CFunction
-    from rbdyn_ros.codegen.header import CProject
+    from rbdyn_ros.codegen.project import CProject
     from rbdyn_ros.codegen.table import Argument
     from rbdyn_ros.model.rotation import Array
 
@@ -44,10 +44,10 @@ static int report(const char *name, double worst, double allowed)
 
 def check(project: CProject) -> str:
     """Return the text of the test program."""
-    found = cases(project)
+    found = samples(project)
     taken = {a.array: a for f in project.functions for a in f.inputs}
     inputs = [
-        _numbers(project, _given(project, a), a, [case.inputs[a.array] for case in found])
+        _numbers(project, _given(project, a), a, [sample.inputs[a.array] for sample in found])
         for a in taken.values()
     ]
     parts = [
@@ -78,10 +78,12 @@ def _numbers(project: CProject, name: str, argument: Argument, rows: Iterable[Ar
     return [*lines, "};"]
 
 
-def _of_function(project: CProject, function: CFunction, found: list[Case]) -> Iterable[list[str]]:
+def _of_function(
+    project: CProject, function: CFunction, found: list[Sample]
+) -> Iterable[list[str]]:
     """Yield what is expected of a function, and the function that compares."""
     for argument in function.outputs:
-        rows = [case.outputs[function.name][argument.array] for case in found]
+        rows = [sample.outputs[function.name][argument.array] for sample in found]
         yield _numbers(project, _expected(project, function, argument), argument, rows)
     declared = [
         f"    {project.real.name} {a.name}_found[{length(project, a)}];" for a in function.outputs

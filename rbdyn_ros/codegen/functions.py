@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.codegen.names import unique
-from rbdyn_ros.codegen.table import EXTERNAL, GRAVITY, ROWS, Argument, Row, length_of
+from rbdyn_ros.codegen.table import EXTERNAL, GRAVITY, SPECS, Argument, FunctionSpec, length_of
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quoted
 from rbdyn_ros.specialize.functions import traced
 from rbdyn_ros.specialize.program import program
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.specialize.program import Program
 
 #: A step of a humanoid has 20,000; these take GCC half a minute, and other compilers more.
-MAX_OPERATIONS = 200_000
+MAX_C_OPERATIONS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Wanted:
     """What is to be generated.
 
     Attributes:
-        functions: names in ROWS, each once.
+        functions: names in SPECS, each once.
         frames: of the Jacobians, each once.
         gravity_input: gravity is an argument instead of a constant.
         external_forces: they are an argument instead of zero.
@@ -44,7 +44,7 @@ class CFunction:
 
     Attributes:
         name: in C, without the prefix.
-        row: what it is.
+        spec: what it is.
         inputs: arguments that it reads.
         outputs: arguments that it fills.
         program: what it does.
@@ -52,7 +52,7 @@ class CFunction:
     """
 
     name: str
-    row: Row
+    spec: FunctionSpec
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
     program: Program
@@ -63,14 +63,15 @@ def demand_functions(names: Sequence[str]) -> tuple[str, ...]:
     """Return names of functions, each once.
 
     Raises:
-        ParameterError: one is not in ROWS, or there is none.
+        ParameterError: one is not in SPECS, or there is none.
     """
     wanted = tuple(dict.fromkeys(name.strip() for name in names))
     for name in wanted:
-        if name not in ROWS:
-            allowed = ", ".join(ROWS)
-            hint = did_you_mean(name, ROWS)
-            text = f"there is no function {quoted(name)}{hint}; there are {allowed}"
+        if name not in SPECS:
+            allowed = ", ".join(SPECS)
+            hint = did_you_mean(name, SPECS)
+            what = f"there is no function {quoted(name)}{hint}" if name else "a name is missing"
+            text = f"{what}; there are {allowed}"
             raise ParameterError(Finding("unknown-function", text, found=name, allowed=allowed))
     return wanted
 
@@ -102,24 +103,24 @@ def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
 
 
 def _c_function(m: Model, wanted: Wanted, key: str, name: str, frame: int = -1) -> CFunction:
-    row = ROWS[key]
-    with_gravity = wanted.gravity_input and row.heavy
-    pushed = wanted.external_forces and row.pushed
+    spec = SPECS[key]
+    with_gravity = wanted.gravity_input and spec.heavy
+    pushed = wanted.external_forces and spec.pushed
     numbers = () if frame < 0 else (frame, REFERENCES["local_world_aligned"])
     symbolic = (GRAVITY.array,) if with_gravity else ()
-    fields = (*row.inputs, *([EXTERNAL] if pushed else []))
-    trace = traced(m, row.traced, symbolic, numbers, {argument.array for argument in fields})
+    fields = (*spec.inputs, *([EXTERNAL] if pushed else []))
+    trace = traced(m, spec.traced, symbolic, numbers, {argument.array for argument in fields})
     outputs = {
         # behind the entries of dofs may stand those of joints that follow
         argument.array: trace.outputs[argument.array].reshape(-1)[: length_of(argument, m)]
-        for argument in row.outputs
+        for argument in spec.outputs
     }
     straight = program(trace.graph, outputs, fused=False)
-    if len(straight.operations) > MAX_OPERATIONS:
-        why = f"{name} has {len(straight.operations)} operations, more than {MAX_OPERATIONS}"
+    if len(straight.operations) > MAX_C_OPERATIONS:
+        why = f"{name} has {len(straight.operations)} operations, more than {MAX_C_OPERATIONS}"
         raise _refused(m, why)
     inputs = (*fields, GRAVITY) if with_gravity else fields
-    return CFunction(name, row, inputs, row.outputs, straight, frame)
+    return CFunction(name, spec, inputs, spec.outputs, straight, frame)
 
 
 def _refused(m: Model, why: str) -> ModelError:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.specialize.choices import UNARY
 from rbdyn_ros.specialize.program import operands_of
-from rbdyn_ros.specialize.symbols import CONDITIONS, UNARY
+from rbdyn_ros.specialize.symbols import CONDITIONS
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.rotation import Array
@@ -125,11 +126,7 @@ def statements(
     """
     demand_divisors(program, real)
     writer = Writer(program, inputs, real)
-    lines = [
-        f"const {real.name} {writer.names[i]} = {writer.value(i)};"
-        for i in range(len(program.operations))
-        if i in writer.names
-    ]
+    lines = [writer.statement(i) for i in named(program)]
     stores = [
         f"{outputs[array]}[{place}] = {writer.operand(i)};" for array, place, i in program.outputs
     ]
@@ -148,42 +145,59 @@ def demand_divisors(program: Program, real: Real) -> None:
             vanished.add(i)
 
 
+def named(program: Program) -> list[int]:
+    """Return the operations that get a name, in order; others are written where they are used."""
+    stored = {i for _, _, i in program.outputs}
+    uses: Counter[int] = Counter()
+    sums: Counter[int] = Counter()
+    for operation in program.operations:
+        operands = operands_of(operation)
+        uses.update(operands)
+        if operation[0] in ("add", "sub"):
+            sums.update(operands)
+    found = []
+    for i, (name, *_) in enumerate(program.operations):
+        part = name in PARTS_OF_SUMS and uses[i] == sums[i] == 1
+        anywhere = name == "constant" or name in CONDITIONS
+        if not anywhere and (i in stored or not (part or name == "input")):
+            found.append(i)
+    return found
+
+
 class Writer:
-    """Knows which operations have names, and the text of each.
+    """Writes one body of a function: knows which operations have names there.
+
+    Args:
+        program: what is written, or a part of it.
+        inputs: the name in C of each array that it reads.
+        real: the type of all numbers.
+        names: by operation those that there are before the first statement.
 
     Attributes:
         names: by operation; what has none is written where it is used.
         read: arrays that were read by what has been written.
     """
 
-    def __init__(self, program: Program, inputs: Mapping[str, str], real: Real) -> None:
+    def __init__(
+        self,
+        program: Program,
+        inputs: Mapping[str, str],
+        real: Real,
+        names: Mapping[int, str] | None = None,
+    ) -> None:
         self.operations = program.operations
         self.inputs = inputs
         self.real = real
+        self.names = dict(names or {})
         self.read: set[str] = set()
-        self.names: dict[int, str] = {}
-        unnamed = self._unnamed(program)
-        for i in range(len(self.operations)):
-            if i not in unnamed:
-                self.names[i] = f"t{len(self.names)}"
+        self._count = 0
 
-    def _unnamed(self, program: Program) -> set[int]:
-        """Return the operations that are written where they are used."""
-        stored = {i for _, _, i in program.outputs}
-        uses: Counter[int] = Counter()
-        sums: Counter[int] = Counter()
-        for operation in self.operations:
-            operands = operands_of(operation)
-            uses.update(operands)
-            if operation[0] in ("add", "sub"):
-                sums.update(operands)
-        unnamed = set()
-        for i, (name, *_) in enumerate(self.operations):
-            part = name in PARTS_OF_SUMS and uses[i] == sums[i] == 1
-            anywhere = name == "constant" or name in CONDITIONS
-            if anywhere or (i not in stored and (part or name == "input")):
-                unnamed.add(i)
-        return unnamed
+    def statement(self, i: int) -> str:
+        """Return the statement that computes an operation, and call it by its new name."""
+        text = self.value(i)
+        self.names[i] = f"t{self._count}"
+        self._count += 1
+        return f"const {self.real.name} {self.names[i]} = {text};"
 
     def operand(self, i: int) -> str:
         """Return an operation as an operand: a name, or its text in parentheses."""

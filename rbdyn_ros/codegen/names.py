@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from rbdyn_ros.errors import LONGEST_NAME, Finding, ParameterError, quoted
 
 #: Of a name that came from outside this much gets into an identifier [characters].
-LONGEST = 48
+LONGEST_IDENTIFIER = 48
 
 #: Columns of generated text.
 WIDTH = 99
@@ -78,7 +78,7 @@ def identifier(name: str) -> str:
             parts.append("_")
         elif not unicodedata.combining(character):
             parts.append(f"_u{ord(character):x}_")
-    text = re.sub("_+", "_", "".join(parts))[:LONGEST].strip("_")
+    text = re.sub("_+", "_", "".join(parts))[:LONGEST_IDENTIFIER].strip("_")
     return text or "unnamed"
 
 
@@ -109,9 +109,11 @@ def demand_prefix(text: str) -> str:
     Raises:
         ParameterError: no identifier could begin so.
     """
-    if PREFIX.fullmatch(text) and len(text) <= LONGEST:
+    if PREFIX.fullmatch(text) and len(text) <= LONGEST_IDENTIFIER:
         return text
-    allowed = f"up to {LONGEST} ASCII letters, digits, single underscores; a letter first"
+    allowed = (
+        f"up to {LONGEST_IDENTIFIER} ASCII letters, digits, single underscores; a letter first"
+    )
     message = f"prefix {quoted(text)} cannot begin names in C; allowed are {allowed}"
     raise ParameterError(Finding("bad-prefix", message, "error", "prefix", None, text, allowed))
 
@@ -123,6 +125,11 @@ def in_comment(name: str) -> str:
         while harmful in shown:
             shown = shown.replace(harmful, harmless)
     return f"'{shown}'"
+
+
+def shown(value: float) -> str:
+    """Return a number for a comment: all of its digits, and no more."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def comment(text: str) -> list[str]:

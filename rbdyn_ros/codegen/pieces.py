@@ -6,19 +6,19 @@ function that calls them all. That one stores the outputs, after the last input 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.codegen.language import Writer, demand_divisors
+from rbdyn_ros.codegen.language import Writer, demand_divisors, named
 from rbdyn_ros.specialize.parts import TURNS, Line, Turns, cut
-from rbdyn_ros.specialize.program import Program
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.language import Real
+    from rbdyn_ros.specialize.program import Program
 
 #: Operations of a piece. Talos compiles little faster in shorter ones, and they run slower.
-PIECE = 2000
+LONGEST_PIECE = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Pieces:
     """A function in pieces.
 
     Attributes:
-        pieces: in the order in which they are called.
+        pieces: in the order in which they are called; none if there is nothing to compute.
         size: numbers in s.
         stores: statements after the last call.
     """
@@ -54,40 +54,41 @@ def in_pieces(
 ) -> Pieces:
     """Return the statements that compute a Program, in pieces; as language.statements."""
     demand_divisors(program, real)
-    # nothing that a part reads may be written early: so every output waits in s
-    array = program.inputs[0][0]
-    late = tuple((array, place, n) for place, (_, _, n) in enumerate(program.outputs))
-    parts = cut(Program(program.operations, late), 1, PIECE)
-    writer = Writer(program, inputs, real)
-    named = {*writer.names, *parts.slots}
+    # outputs may be the memory of inputs, which a later piece may read: so every one waits in s
+    parts = cut(program, 1, LONGEST_PIECE, early=False)
     waiting = {n: f"s[{slot}]" for n, slot in parts.slots.items()}
+    kept = {*named(program), *waiting}
     pieces = []
     for part in parts.parts:
-        writer.names, writer.read = dict(waiting), set()
-        lines = list(_lines(program, part, writer, named))
+        writer = Writer(program, inputs, real, waiting)
+        if isinstance(part, Turns):
+            lines = list(_turn_lines(program, part, writer))
+        else:
+            lines = list(_line_lines(part, kept, waiting, writer))
         pieces.append(Piece(lines, [c for name, c in inputs.items() if name in writer.read]))
-    writer.names = dict(waiting)
-    given = {n: f"t{k}" for k, n in enumerate(_given(program))}
-    stores = [f"const {real.name} {name} = {writer.value(n)};" for n, name in given.items()]
-    writer.names.update(given)
-    stores += [f"{outputs[to]}[{k}] = {writer.operand(n)};" for to, k, n in program.outputs]
+    last = Writer(program, inputs, real, waiting)
+    stores = [last.statement(n) for n in _given(program)]
+    stores += [f"{outputs[to]}[{k}] = {last.operand(n)};" for to, k, n in program.outputs]
     return Pieces(pieces, parts.size, stores)
 
 
-def _lines(program: Program, part: Turns | Line, writer: Writer, named: set[int]) -> Iterator[str]:
-    """Yield the statements of a part; what has a name in it gets one."""
-    if isinstance(part, Turns):
-        angles = set(part.angles)
-        for n, (name, *operands) in enumerate(program.operations):
-            if name in TURNS and operands[0] in angles:
-                yield f"{writer.names[n]} = {writer.value(n)};"
-        return
-    for place, n in enumerate(n for n in part.operations if n in named):
-        waits = writer.names.get(n)
-        yield f"const {writer.real.name} t{place} = {writer.value(n)};"
-        writer.names[n] = f"t{place}"
-        if waits:
-            yield f"{waits} = t{place};"
+def _turn_lines(program: Program, part: Turns, writer: Writer) -> Iterator[str]:
+    """Yield the statements of sines and cosines, all of which wait."""
+    angles = set(part.angles)
+    for n, (name, *operands) in enumerate(program.operations):
+        if name in TURNS and operands[0] in angles:
+            yield f"{writer.names[n]} = {writer.value(n)};"
+
+
+def _line_lines(
+    part: Line, kept: Collection[int], waiting: Mapping[int, str], writer: Writer
+) -> Iterator[str]:
+    """Yield the statements of other operations: what is kept gets a name, some of it waits."""
+    for n in part.operations:
+        if n in kept:
+            yield writer.statement(n)
+            if n in waiting:
+                yield f"{waiting[n]} = {writer.names[n]};"
 
 
 def _given(program: Program) -> list[int]:

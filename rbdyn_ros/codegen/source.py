@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.codegen.header import CProject, about, signature
 from rbdyn_ros.codegen.language import FLOAT, statements
 from rbdyn_ros.codegen.names import comment
 from rbdyn_ros.codegen.pieces import in_pieces
+from rbdyn_ros.codegen.project import CProject, about, signature
+from rbdyn_ros.specialize.program import LEAVES
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import CFunction
+    from rbdyn_ros.specialize.program import Program
 
 #: Warnings that generated code does not cause.
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic")
 FLOAT_WARNINGS = ("-Wdouble-promotion",)
 
 #: Functions of more operations are written in pieces.
-LONGEST = 5000
+LONGEST_FUNCTION = 5000
 
 _CMAKE = """\
 cmake_minimum_required(VERSION 3.10)
@@ -76,7 +78,7 @@ def _definition(project: CProject, function: CFunction) -> list[str]:
     unused = [f"(void){name};" for array, name in inputs.items() if array not in used]
     told = function.program, inputs, outputs, project.real
     head = signature(project, function)
-    if len(function.program.operations) <= LONGEST:
+    if not _is_long(function.program):
         return _function(head, [*unused, *statements(*told)])
     whole, number, calls = in_pieces(*told), project.real.name, []
     lines = comment(f"Pieces of {project.prefix}_{function.name}; s is where their values wait.")
@@ -87,6 +89,12 @@ def _definition(project: CProject, function: CFunction) -> list[str]:
         calls.append(f"{name}({', '.join([*piece.reads, 's'])});")
     body = [f"{number} s[{whole.size}];", *unused, *calls, *whole.stores]
     return [*lines, *_function(head, body)]
+
+
+def _is_long(program: Program) -> bool:
+    """Whether it is to be cut; constants alone, the inertia of slides, leave nothing to cut."""
+    computes = any(kind not in LEAVES for kind, *_ in program.operations)
+    return computes and len(program.operations) > LONGEST_FUNCTION
 
 
 def _function(head: str, body: list[str]) -> list[str]:

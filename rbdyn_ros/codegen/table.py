@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ class Argument:
         array: the field of Data or Model that it is, "out" if it is none.
         name: in C.
         dims: macros, without their prefix, and numbers whose product is its length.
-        about: meaning, unit and frame.
+        about: meaning, unit and frame; {world} in it is CProject.world.
     """
 
     array: str
@@ -33,21 +34,24 @@ A = Argument("qacc", "a", ("NV",), "accelerations, the rates of v [1/s times the
 TAU = Argument("qfrc_applied", "tau", ("NV",), f"forces in the joints [{FORCE}]")
 EXTERNAL = Argument(
     "xfrc_applied", "external", ("NBODY", "6"),
-    "on each body force [N] and torque [N m] at its centre of mass, world axes, row by row",
+    "on each body force [N] and torque [N m] at its centre of mass, {world} axes, row by row",
 )  # fmt: skip
-GRAVITY = Argument("gravity", "g", ("3",), "gravitational acceleration in the world [m/s^2]")
+GRAVITY = Argument(
+    "gravity", "g", ("3",), "gravitational acceleration in the axes of the {world} [m/s^2]"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FunctionSpec:
     """A function that can be had in C.
 
     Attributes:
         traced: its name in FUNCTIONS.
-        about: what it computes.
+        about: what it computes; {world} in it is CProject.world, {frame} its frame.
         inputs, outputs: its arguments; a Program has arrays of their names.
         heavy: whether gravity acts in it.
         pushed: whether external forces act in it.
+        passive: whether damping, friction, springs and limits of joints act in it.
         inverts: whether it divides by the inertia, and so its rounding grows with cond(M).
     """
 
@@ -57,52 +61,54 @@ class Row:
     outputs: tuple[Argument, ...]
     heavy: bool = True
     pushed: bool = False
+    passive: bool = False
     inverts: bool = False
 
 
-ROWS = {
-    "gravity": Row(
+SPECS = {
+    "gravity": FunctionSpec(
         "gravity_term", "Forces that hold the robot at rest against gravity: g(q).", (Q,),
         (Argument("out", "tau", ("NV",), f"g(q) [{FORCE}]"),),
     ),
-    "bias": Row(
+    "bias": FunctionSpec(
         "bias_term", "Coriolis, centrifugal and gravity forces: C(q, v) v + g(q).", (Q, V),
         (Argument("out", "tau", ("NV",), f"C(q, v) v + g(q) [{FORCE}]"),),
     ),
-    "inverse": Row(
+    "inverse": FunctionSpec(
         "inverse",
         "Inverse dynamics: the forces that cause accelerations, M(q) a + C(q, v) v + g(q) less "
         "what is passive.",
         (Q, V, A),
         (Argument("qfrc_inverse", "tau", ("NV",), f"what has to act in the joints [{FORCE}]"),),
+        passive=True,
     ),
-    "forward": Row(
+    "forward": FunctionSpec(
         "forward_dynamics", "Forward dynamics: the accelerations that forces cause.", (Q, V, TAU),
-        (A,), pushed=True, inverts=True,
+        (A,), pushed=True, passive=True, inverts=True,
     ),
-    "step": Row(
+    "step": FunctionSpec(
         "step", "Simulates one timestep. q_next may be q, and v_next may be v.", (Q, V, TAU),
         (Argument("qpos", "q_next", ("NQ",), "positions after the timestep"),
          Argument("qvel", "v_next", ("NV",), "velocities after the timestep")),
-        pushed=True, inverts=True,
+        pushed=True, passive=True, inverts=True,
     ),
-    "mass_matrix": Row(
+    "mass_matrix": FunctionSpec(
         "mass_matrix", "Joint-space inertia matrix M(q), symmetric.", (Q,),
         (Argument("out", "M", ("NV", "NV"), "M(q), row by row, all entries [kg m^2, kg m, kg]"),),
         heavy=False,
     ),
-    "kinematics": Row(
-        "kinematics", "Poses of all bodies in the world.", (Q,),
+    "kinematics": FunctionSpec(
+        "kinematics", "Poses of all bodies in the {world}.", (Q,),
         (Argument("xpos", "xpos", ("NBODY", "3"), "origins of the bodies, row by row [m]"),
          Argument("xmat", "xmat", ("NBODY", "9"),
-                  "rotation matrices from body to world, each row by row")),
+                  "rotation matrices from body to {world}, each row by row")),
         heavy=False,
     ),
-    "jacobian": Row(
+    "jacobian": FunctionSpec(
         "frame_jacobian", "Jacobian of the frame of {frame}: J(q) v is its velocity.", (Q,),
         (Argument("out", "J", ("6", "NV"),
                   "J(q), row by row: three rows of angular velocity [rad/s], three of the "
-                  "velocity of the frame's origin [m/s], in world axes"),),
+                  "velocity of the frame's origin [m/s], in {world} axes"),),
         heavy=False,
     ),
 }  # fmt: skip
@@ -115,7 +121,5 @@ def sizes_of(m: Model) -> dict[str, int]:
 
 def length_of(argument: Argument, m: Model) -> int:
     """Return how many numbers an argument has."""
-    sizes, total = sizes_of(m), 1
-    for dim in argument.dims:
-        total *= sizes.get(dim) or int(dim)
-    return total
+    sizes = sizes_of(m)
+    return math.prod(sizes[dim] if dim in sizes else int(dim) for dim in argument.dims)

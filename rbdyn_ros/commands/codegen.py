@@ -14,13 +14,16 @@ from rbdyn_ros.commands.common import (
     folder_path,
     load_robot,
     said,
+    standing,
 )
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rbdyn_ros.codegen.functions import Wanted
-    from rbdyn_ros.codegen.header import CProject
+    from rbdyn_ros.codegen.language import Real
+    from rbdyn_ros.codegen.project import CProject
     from rbdyn_ros.commands.common import Commands
     from rbdyn_ros.model.model import Model
 
@@ -30,6 +33,10 @@ Functions:
   bias         C(q, v) v + g(q)                     jacobian     of each --frame
   inverse      forces from q, v, a                  kinematics   poses of all bodies
   forward      accelerations from q, v, forces      step         q and v after a timestep
+
+With --mounting, gravity is turned into the axes of the base link, and poses, Jacobians and forces
+on bodies are in these axes, too. So is g of --gravity-input, unless the base floats: then it is
+in the world's.
 
 Examples:
   rbdyn codegen arm.urdf -o arm_c
@@ -55,7 +62,13 @@ def add_codegen(commands: Commands) -> None:
         metavar="NAMES",
         help="which, separated by commas (%(default)s)",
     )
-    command.add_argument("--lang", choices=("c",), default="c", help="the language: C99 (c)")
+    command.add_argument(
+        "--lang",
+        type=_language,
+        choices=("c",),  # for the completion of shells
+        default="c",
+        help="the language: c, which is C99, is the only one so far",
+    )
     command.add_argument("--float", action="store_true", help="single instead of double precision")
     command.add_argument(
         "--prefix", metavar="NAME", help="what names in the code begin with (the robot's name)"
@@ -90,10 +103,17 @@ def add_codegen(commands: Commands) -> None:
     command.set_defaults(run=_codegen)
 
 
+def _language(text: str) -> str:
+    """Return the one language that there is, for argparse."""
+    if text != "c":
+        sentence = f"it is {quoted(text)}; allowed is c (C99), the only language so far"
+        raise argparse.ArgumentTypeError(sentence)
+    return text
+
+
 def _codegen(options: argparse.Namespace) -> int:
+    from rbdyn_ros.codegen.folder import demand_folder, write
     from rbdyn_ros.codegen.names import demand_prefix, prefix_of
-    from rbdyn_ros.codegen.project import demand_folder, write
-    from rbdyn_ros.errors import ParameterError, RbdynError
 
     try:
         wanted = _wanted(options)
@@ -123,34 +143,71 @@ def _wanted(options: argparse.Namespace) -> Wanted:
     """Return what the words ask for.
 
     Raises:
-        ParameterError: a function is unknown, or an option means nothing for the functions.
+        ParameterError: a function is unknown, an option means nothing for the functions or beside
+            another, or a value is not allowed.
     """
     from rbdyn_ros.codegen.functions import Wanted, demand_functions
 
     functions = demand_functions(options.functions.split(","))
     _demand_use(options, functions)
+    _demand_one_gravity(options)
+    _demand_timestep(options)
+    standing(options)
     frames = tuple(dict.fromkeys(options.frame))
     return Wanted(functions, frames, options.gravity_input, options.external_forces)
 
 
 def _demand_use(options: argparse.Namespace, functions: Sequence[str]) -> None:
     """Raise ParameterError if none of the functions uses an option that is given."""
-    from rbdyn_ros.codegen.table import ROWS
-    from rbdyn_ros.errors import Finding, ParameterError
+    from rbdyn_ros.codegen.table import SPECS
 
-    heavy = [name for name, row in ROWS.items() if row.heavy]
-    pushed = [name for name, row in ROWS.items() if row.pushed]
+    heavy = [name for name, spec in SPECS.items() if spec.heavy]
+    pushed = [name for name, spec in SPECS.items() if spec.pushed]
+    passive = [name for name, spec in SPECS.items() if spec.passive]
     if "jacobian" in functions and not options.frame:
         raise ParameterError(Finding("useless-option", "jacobian needs a --frame"))
     for option, is_given, users in (
         ("frame", options.frame, ["jacobian"]),
         ("timestep", options.timestep is not None, ["step"]),
+        ("gravity", options.gravity is not None, heavy),
+        ("mounting", options.mounting is not None, heavy),
         ("gravity-input", options.gravity_input, heavy),
         ("external-forces", options.external_forces, pushed),
+        ("no-passive", options.no_passive, passive),
     ):
         if is_given and set(users).isdisjoint(functions):
             text = f"--{option} is for {'the function ' if len(users) == 1 else ''}{_and(users)}"
             raise ParameterError(Finding("useless-option", text))
+
+
+def _demand_one_gravity(options: argparse.Namespace) -> None:
+    """Raise ParameterError if gravity is given twice, or is turned although the base floats."""
+    for option in ("gravity", "mounting"):
+        if options.gravity_input and getattr(options, option) is not None:
+            why = "who calls the functions gives it"
+            text = f"--{option} is for a constant gravity; with --gravity-input {why}"
+            raise ParameterError(Finding("useless-option", text))
+    if options.mounting is not None and options.floating_base:
+        text = "--mounting is for a base that is fixed; with --floating-base q says how it stands"
+        raise ParameterError(Finding("useless-option", text))
+
+
+def _demand_timestep(options: argparse.Namespace) -> None:
+    """Raise ParameterError if the timestep is no normal number of the type that is wanted."""
+    from rbdyn_ros.description.arguments import wrong
+
+    real = _real(options)
+    least, largest = real.info.smallest_normal, real.info.max
+    timestep = options.timestep
+    if timestep is not None and not float(least) <= timestep <= float(largest):
+        allowed = f"a normal number of the type {real.name}, {least!s} to {largest!s} seconds"
+        wrong("--timestep", timestep, allowed)
+
+
+def _real(options: argparse.Namespace) -> Real:
+    from rbdyn_ros.codegen.language import DOUBLE, FLOAT
+
+    return FLOAT if options.float else DOUBLE
 
 
 def _and(names: Sequence[str]) -> str:
@@ -166,11 +223,10 @@ def _robot(options: argparse.Namespace) -> Model:
 
 def _project(m: Model, prefix: str, wanted: Wanted, options: argparse.Namespace) -> CProject:
     from rbdyn_ros.codegen.functions import c_functions
-    from rbdyn_ros.codegen.header import CProject
-    from rbdyn_ros.codegen.language import DOUBLE, FLOAT
+    from rbdyn_ros.codegen.project import CProject
 
-    real = FLOAT if options.float else DOUBLE
-    return CProject(m, prefix, real, c_functions(m, wanted))
+    mounting = tuple(options.mounting or ())
+    return CProject(m, prefix, _real(options), c_functions(m, wanted), mounting)
 
 
 def _told(project: CProject, paths: Sequence[str]) -> str:

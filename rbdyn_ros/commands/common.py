@@ -16,6 +16,7 @@ from rbdyn_ros.errors import did_you_mean
 if TYPE_CHECKING:
     from rbdyn_ros.commands.parser import Parser
     from rbdyn_ros.model.model import Model
+    from rbdyn_ros.model.rotation import Array
 
     Commands = argparse._SubParsersAction[Parser]  # noqa: SLF001 - it has no other name
 
@@ -23,6 +24,9 @@ DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 #: What follows it in a command is for ROS 2 to understand.
 ROS_ARGS = "--ros-args"
+
+#: How the base link stands [rad], and gravity [m/s^2], if nobody says otherwise.
+UPRIGHT, GRAVITY = [0.0, 0.0, 0.0], [0.0, 0.0, -9.81]
 
 #: Of gravity [m/s^2], as the nodes have it; and of angles [rad].
 LARGEST_GRAVITY, LARGEST_ANGLE = 1e4, 6.2832
@@ -54,7 +58,6 @@ def add_robot(command: argparse.ArgumentParser) -> None:
         "--mounting",
         nargs=3,
         type=float,
-        default=[0.0, 0.0, 0.0],
         metavar=("R", "P", "Y"),
         help="roll, pitch and yaw of the base link in the world [rad] (0 0 0)",
     )
@@ -62,7 +65,6 @@ def add_robot(command: argparse.ArgumentParser) -> None:
         "--gravity",
         nargs=3,
         type=float,
-        default=[0.0, 0.0, -9.81],
         metavar=("X", "Y", "Z"),
         help="in the world [m/s^2] (0 0 -9.81)",
     )
@@ -166,15 +168,12 @@ def load_robot(
     Raises:
         RbdynError: the robot is refused, or how it stands.
     """
-    from rbdyn_ros.control.arm import mounted_gravity
     from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
     from rbdyn_ros.description.urdf import read_file
     from rbdyn_ros.load import complete
 
-    _demand_at_most("the mounting", options.mounting, LARGEST_ANGLE, "; angles are in rad")
-    _demand_at_most("gravity", options.gravity, LARGEST_GRAVITY, " m/s^2")
-    gravity = mounted_gravity(options.mounting, options.gravity)
-    _demand_folders(options.package_dir)
+    gravity = standing(options)
+    _demand_file(options.robot)
     document = b""
     if options.robot.suffix.lower() in MECHANISM_SUFFIXES:
         described = read(options.robot, package_dirs=options.package_dir)
@@ -185,6 +184,42 @@ def load_robot(
     m = complete(described, floating_base, mimic=mimic)
     m.opt.gravity = tuple(gravity.tolist())
     return m, document
+
+
+def standing(options: argparse.Namespace) -> Array:
+    """Return gravity as the base link sees it (3,) [m/s^2], if the words about a robot can be.
+
+    Args:
+        options: what add_robot has added; --mounting and --gravity are None if not given.
+
+    Raises:
+        ParameterError: the mounting, gravity or a folder of packages is refused.
+    """
+    from rbdyn_ros.control.arm import mounted_gravity
+
+    mounting = UPRIGHT if options.mounting is None else options.mounting
+    gravity = GRAVITY if options.gravity is None else options.gravity
+    _demand_at_most("the mounting", mounting, LARGEST_ANGLE, "; angles are in rad")
+    _demand_at_most("gravity", gravity, LARGEST_GRAVITY, " m/s^2")
+    _demand_folders(options.package_dir)
+    return mounted_gravity(mounting, gravity)
+
+
+def _demand_file(path: Path) -> None:
+    """Raise DescriptionError if a robot is no file; readers know text, too, which is no word."""
+    from rbdyn_ros.description.audit import quote
+    from rbdyn_ros.description.guard import refuse
+
+    try:
+        is_file, is_there = path.is_file(), path.exists()
+    except OSError:
+        return  # its name is too long, or a folder closed: the reader says that
+    if is_file:
+        return
+    name = quote(str(path), 200)
+    what = f"{name} is not a file" if is_there else f"there is no file {name}{nearest_file(path)}"
+    allowed = "the path of a .urdf, .xacro or mechanism .yaml file"
+    refuse("no-such-file", f"{what}; give {allowed}", "", found=str(path), allowed=allowed)
 
 
 def _demand_at_most(what: str, values: list[float], largest: float, more: str) -> None:

@@ -22,8 +22,8 @@ NAMES = {"x": "x"}, {"out": "out"}
 @pytest.fixture(params=[1, 7, 100])
 def short(request, monkeypatch):
     """Cut everything, into pieces of so many operations."""
-    monkeypatch.setattr(source, "LONGEST", 0)
-    monkeypatch.setattr(pieces, "PIECE", request.param)
+    monkeypatch.setattr(source, "LONGEST_FUNCTION", 0)
+    monkeypatch.setattr(pieces, "LONGEST_PIECE", request.param)
 
 
 @needs_gcc
@@ -36,7 +36,7 @@ def test_pieces_compute_what_the_whole_does(monkeypatch, tmp_path):
     cut, whole = tmp_path / "cut", tmp_path / "whole"
     in_parts = Library(code, "gcc", cut, "-O0", "-ffp-contract=off")
     assert "static void piece0_of_robot_gravity(" in (cut / code.files.source).read_text()
-    monkeypatch.setattr(source, "LONGEST", 10**6)
+    monkeypatch.setattr(source, "LONGEST_FUNCTION", 10**6)
     at_once = Library(code, "gcc", whole, "-O0", "-ffp-contract=off")
     assert "static" not in (whole / code.files.source).read_text()
     rng = np.random.default_rng(0)
@@ -47,6 +47,35 @@ def test_pieces_compute_what_the_whole_does(monkeypatch, tmp_path):
             found, expected = in_parts.call(name, given, same), at_once.call(name, given)
             for array, values in expected.items():
                 assert np.array_equal(found[array], values)
+
+
+def gantry(slides):
+    """Return a chain of slides, each along an axis of its own."""
+    made = rb.SystemBuilder("gantry", base="b0")
+    for k in range(slides):
+        box = rb.shapes.box((0.1, 0.2, 0.3), mass=1.0 + k)
+        made.body(f"b{k + 1}", box)
+        made.joint(f"j{k}", "prismatic", f"b{k}", f"b{k + 1}", axis=(1.0, k, 0.5 * k))
+    return rb.build(made)
+
+
+@needs_gcc
+@pytest.mark.usefixtures("short")
+def test_what_reads_nothing_has_nothing_to_cut(tmp_path):
+    """The inertia of slides is constant, and so are their Jacobians and weights."""
+    m = gantry(5)
+    code = code_of(m, "mass_matrix", "jacobian", "gravity", frames=("b5",))
+    assert not any(function.program.inputs for function in code.functions)
+    library, d = Library(code, "gcc", tmp_path, "-O0"), rb.make_data(m)
+    q = {"qpos": np.ones(m.nq)}
+    for name, output, expected in (
+        ("mass_matrix", "M", rb.mass_matrix(m, d)),
+        ("jacobian_b5", "J", rb.frame_jacobian(m, d, "b5")),
+        ("gravity", "tau", rb.gravity_term(m, d)),
+    ):
+        found = library.call(name, q)[output]
+        # the same operations, folded by the trace: a compiled kernel may contract some
+        np.testing.assert_allclose(found, expected.ravel(), rtol=1e-13, atol=1e-13)
 
 
 def straight(make):

@@ -16,8 +16,8 @@ from support.states import randomise
 from support.trees import LIBRARY, auto_tree, build
 
 import rbdyn_ros as rb
+from rbdyn_ros.codegen.folder import files, write
 from rbdyn_ros.codegen.language import DOUBLE, FLOAT
-from rbdyn_ros.codegen.project import files, write
 
 pytestmark = needs_gcc
 
@@ -134,7 +134,7 @@ def test_forces_and_gravity_are_arguments_only_where_they_are_asked_for(ur5):
     with_forces = code_of(ur5.m, *ALL, frames=("tool0",), external_forces=True, gravity_input=True)
     for plain, full in zip(ur5.functions, with_forces.functions, strict=True):
         more = {a.name for a in full.inputs} - {a.name for a in plain.inputs}
-        pushed, heavy = plain.row.pushed, plain.row.heavy
+        pushed, heavy = plain.spec.pushed, plain.spec.heavy
         assert more == {*(["external"] if pushed else []), *(["g"] if heavy else [])}
         more_work = len(full.program.operations) - len(plain.program.operations)
         assert more_work > 20 if pushed else more_work >= 0

@@ -7,6 +7,7 @@ from support.robots import find
 
 import rbdyn_ros as rb
 from rbdyn_ros.codegen.language import DOUBLE, FLOAT, statements
+from rbdyn_ros.codegen.table import EXTERNAL, V, length_of
 from rbdyn_ros.errors import ModelError
 from rbdyn_ros.specialize.program import program
 from rbdyn_ros.specialize.symbols import Graph
@@ -27,6 +28,11 @@ def test_a_function_reads_its_arguments_only():
         for each in code_of(m, *functions, external_forces=more, gravity_input=more).functions:
             read = {array for array, *_ in each.program.inputs}
             assert read == {argument.array for argument in each.inputs}
+
+
+def test_what_cannot_move_has_no_velocities():
+    stone = rb.build(rb.SystemBuilder("stone"))
+    assert (length_of(V, stone), length_of(EXTERNAL, stone)) == (0, 6)
 
 
 @pytest.mark.parametrize("value", [1e-39, -1e-39, 1e-45, -1e-300])

@@ -17,7 +17,7 @@ from rbdyn_ros.toolbox.terms import bias_term, gravity_term
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import CFunction
-    from rbdyn_ros.codegen.header import CProject
+    from rbdyn_ros.codegen.project import CProject
     from rbdyn_ros.codegen.table import Argument
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
@@ -35,7 +35,7 @@ ROUNDING, INVERSION = 1024.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Sample:
     """One state.
 
     Attributes:
@@ -49,16 +49,16 @@ class Case:
     condition: float
 
 
-def cases(project: CProject) -> list[Case]:
+def samples(project: CProject) -> list[Sample]:
     """Return states and what the engine computes in them, the states exact in the code's type."""
     rng = np.random.default_rng(1)
     m = project.m.replaced()
-    return [_case(project, m, rng, last=k == STATES - 1) for k in range(STATES)]
+    return [_sample(project, m, rng, last=k == STATES - 1) for k in range(STATES)]
 
 
-def tolerance(project: CProject, function: CFunction, found: list[Case]) -> float:
+def tolerance(project: CProject, function: CFunction, found: list[Sample]) -> float:
     """Return the largest error that is allowed, relative to the largest entry; at most 1."""
-    inversion = max(case.condition for case in found) * INVERSION if function.row.inverts else 0.0
+    inversion = INVERSION * max(s.condition for s in found) if function.spec.inverts else 0.0
     return min(max(ROUNDING, inversion) * project.real.eps, 1.0)
 
 
@@ -71,7 +71,7 @@ def least(project: CProject, argument: Argument) -> float:
     return 0.01 * weight if argument.name == TAU.name else 0.0
 
 
-def _case(project: CProject, m: Model, rng: np.random.Generator, last: bool) -> Case:
+def _sample(project: CProject, m: Model, rng: np.random.Generator, last: bool) -> Sample:
     taken = {a.array for f in project.functions for a in f.inputs}
     exact = project.real.round  # infinity is refused when it is written
     gravity = exact(project.m.opt.gravity + rng.uniform(-1.0, 1.0, 3))
@@ -90,9 +90,9 @@ def _case(project: CProject, m: Model, rng: np.random.Generator, last: bool) -> 
     names = ("qpos", "qvel", "qfrc_applied", "xfrc_applied")
     inputs = {name: getattr(d, name).ravel().copy() for name in names}
     outputs = {f.name: _outputs(m, inputs, acc, f) for f in project.functions}
-    inverts = any(f.row.inverts for f in project.functions)
+    inverts = any(f.spec.inverts for f in project.functions)
     condition = float(np.linalg.cond(api.mass_matrix(m, d))) if inverts else 0.0
-    return Case({**inputs, "qacc": acc, "gravity": gravity}, outputs, condition)
+    return Sample({**inputs, "qacc": acc, "gravity": gravity}, outputs, condition)
 
 
 def _beyond_limits(m: Model, qpos: Array, distance: float) -> Array:
@@ -111,7 +111,7 @@ def _outputs(
     for name, values in inputs.items():
         getattr(d, name).reshape(-1)[:] = values
     d.qacc = acc
-    out = ENGINE[function.row.traced](m, d, function.frame)
+    out = ENGINE[function.spec.traced](m, d, function.frame)
     given = {argument.array for argument in function.outputs}
     found = {"out": out} if out is not None else {name: getattr(d, name) for name in given}
     return {name: np.array(found[name], np.float64).ravel() for name in given}

@@ -1,0 +1,74 @@
+"""Generated files lie in their folder all or not at all, and stay ours whatever git does."""
+
+import resource
+
+import pytest
+from support.c_code import code_of
+
+from rbdyn_ros import load_urdf
+from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.codegen.folder import files, write
+from rbdyn_ros.errors import ParameterError
+
+#: Of a file [bytes]: a header is smaller, the source of this robot is not.
+LARGEST = 8192
+
+
+@pytest.fixture(scope="module")
+def m():
+    return load_urdf(bundled_robot("seven_dof_arm"))
+
+
+@pytest.fixture
+def _nearly_full(m):
+    """No file may be larger than LARGEST, as on a disk that is nearly full."""
+    sizes = [len(text) for text in files(code_of(m, "inverse")).values()]  # compiles, too
+    assert sizes[0] < LARGEST < sizes[1]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.fixture
+def old(m, tmp_path):
+    """Return a folder with code of one small function."""
+    folder = tmp_path / "old"
+    write(code_of(m, "gravity"), folder)
+    return folder
+
+
+@pytest.mark.usefixtures("_nearly_full")
+def test_what_was_there_stays_if_one_file_cannot_be_written(m, old):
+    before = {path.name: path.read_bytes() for path in old.iterdir()}
+    with pytest.raises(ParameterError, match=r"dynamics\.c' cannot be written: File too large"):
+        write(code_of(m, "inverse"), old)
+    assert {path.name: path.read_bytes() for path in old.iterdir()} == before
+
+
+@pytest.mark.usefixtures("_nearly_full")
+def test_a_new_folder_that_cannot_be_filled_is_removed(m, tmp_path):
+    with pytest.raises(ParameterError, match="File too large"):
+        write(code_of(m, "inverse"), tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_interrupt_leaves_nothing_behind(m, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pathlib.Path.replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write(code_of(m, "gravity"), tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_line_ends_of_other_systems_are_no_change(m, old):
+    """Git turns them round if it is told to; a changed file is a changed one all the same."""
+    for path in old.iterdir():
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    paths = write(code_of(m, "gravity"), old)
+    assert [path.read_bytes() for path in paths] == list(files(code_of(m, "gravity")).values())
+    paths[1].write_bytes(paths[1].read_bytes().replace(b"\n", b"\r\n") + b"int x;\r\n")
+    with pytest.raises(ParameterError, match="it was changed after rbdyn codegen wrote it"):
+        write(code_of(m, "gravity"), old)
