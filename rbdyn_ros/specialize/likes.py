@@ -78,7 +78,9 @@ class Likes:
                 for lane, x in enumerate(likes)]  # fmt: skip
         for k, x in enumerate(own):
             others = [row[k] for row in rows]
-            if self.operations[x][0] not in LEAVES and x not in self._taken and x not in others:
+            new = self.operations[x][0] not in LEAVES and x not in self._taken and x not in others
+            # what was noted of the operands before may have made another pair of these two
+            if new and all(self._alike(x, other, lane) for lane, other in enumerate(others)):
                 self._note(x, others)
                 if x in self.partners:
                     self._note_operands(x, others)

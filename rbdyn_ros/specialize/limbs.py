@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rbdyn_ros.model.data import DATA_FIELDS
 from rbdyn_ros.model.model import Model
@@ -18,6 +19,12 @@ from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.specialize.likes import Likes, Places
 from rbdyn_ros.specialize.packing import Packing
 from rbdyn_ros.specialize.program import LEAVES, Program
+
+#: Limbs of a kind that are computed side by side.
+LANES = (2, 4, 8)
+
+#: Numbers for each body that may make a difference between limbs that are taken for alike.
+FEW = 2
 
 Limbs = tuple[tuple[int, ...], ...]  # by lane the bodies of all limbs in it, in one order
 
@@ -31,7 +38,7 @@ def side_by_side(m: Model, program: Program, width: int) -> Program:
         width: numbers in a vector register.
     """
     best = program
-    for lanes in (2, 4, 8):
+    for lanes in LANES:
         limbs = alike(m, lanes) if lanes <= width else ()
         if limbs:
             likes = Likes(program, _places(m, limbs), lanes - 1)
@@ -42,6 +49,42 @@ def side_by_side(m: Model, program: Program, width: int) -> Program:
 
 def _instructions(program: Program) -> int:
     return sum(operation[0] not in LEAVES for operation in program.operations)
+
+
+def uneven(m: Model) -> dict[str, set[int]]:
+    """Return by array of a Model the places of numbers that a trace must not take for known.
+
+    A zero, a one or a minus one leaves no operation behind, another number does; so where limbs
+    differ in one of these, as where a URDF has 1e-11 on the right and 0 on the left, nothing that
+    comes of it is alike. Where such numbers are few it costs little to keep the operations.
+    """
+    found: dict[str, set[int]] = {}
+    for lanes in LANES:
+        limbs = alike(m, lanes)
+        kept = _uneven(m, limbs) if limbs else {}
+        if sum(map(len, kept.values())) <= FEW * lanes * len(limbs[0] if limbs else ()):
+            for name, places in kept.items():
+                found.setdefault(name, set()).update(places)
+    return found
+
+
+def _uneven(m: Model, limbs: Limbs) -> dict[str, set[int]]:
+    places = _places(m, limbs)
+    found: dict[str, set[int]] = {}
+    for field in MODEL_FIELDS:
+        if field.kind == "float" and field.name in places:
+            flat = getattr(m, field.name).reshape(-1)
+            rows = [[first, *others] for first, others in places[field.name].items()]
+            # joints that follow have their entries behind, not in every array
+            kept = [row for row in rows if max(row) < flat.size and _parts(flat[row])]
+            if kept:
+                found[field.name] = {k for row in kept for k in row}
+    return found
+
+
+def _parts(numbers: NDArray[np.float64]) -> bool:
+    """Whether some of these numbers leave an operation behind and others do not, or another."""
+    return bool(np.isin(numbers, (0.0, 1.0, -1.0)).any() and (numbers != numbers[0]).any())
 
 
 def alike(m: Model, lanes: int) -> Limbs:

@@ -20,6 +20,7 @@ from rbdyn_ros.model.model_fields import (
     SIZES,
     STAGES,
 )
+from rbdyn_ros.specialize.limbs import uneven
 from rbdyn_ros.specialize.symbols import Graph, not_traceable
 
 Objects = NDArray[Any]  # of symbols and Python's numbers
@@ -81,6 +82,10 @@ class SymbolicModel:
             keep.update({stage: stage for stage in CONSTRAINT_STAGES if stage != "report_stage"})
         elif m.nmimic > 0:
             keep.update({stage: stage for stage in COUPLING_STAGES})
+        for name, places in uneven(m).items():
+            flat = keep[name].reshape(-1)
+            for k in places:
+                flat[k] = graph.constant(flat[k])
         keep["opt"] = SymbolicOptions(m, graph, symbolic)
         for name, entries in symbolic.items():
             if name not in SYMBOLIC_OPTIONS:

@@ -9,6 +9,7 @@ it multiplies.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -19,6 +20,12 @@ from rbdyn_ros.specialize.choices import UNARY, SymbolArray, apply
 
 #: Conditions, false where a number is NaN; but "ne", which is true there.
 CONDITIONS = ("lt", "le", "eq", "ne")
+
+#: What is computed at once if all operands are constants.
+KNOWN: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
+    "lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne,
+}  # fmt: skip
 
 #: What may be done with numbers that are not known, in words.
 ALLOWED = (
@@ -47,10 +54,12 @@ class Graph:
         self.decide: Callable[[Symbol], bool] = _cannot_decide
         self._known: dict[Operation, Symbol] = {}
 
-    def enter(self, operation: Operation) -> Symbol:
+    def enter(self, operation: Operation) -> Any:
         """Return the symbol of an operation, the earlier one if it is not new."""
         symbol = self._known.get(operation)
         if symbol is None:
+            if operation[0] in KNOWN and self._constants(operation[1:]):
+                return self._computed(operation)
             if len(self.operations) >= MAX_OPERATIONS:
                 raise NotTraceableError(f"it takes more than {MAX_OPERATIONS} operations")
             kind = Condition if operation[0] in CONDITIONS else Symbol
@@ -58,6 +67,19 @@ class Graph:
             self._known[operation] = symbol
             self.operations.append(operation)
         return symbol
+
+    def constant(self, value: float) -> Symbol:
+        """Return a symbol for a known number: a zero that is not left out, nor a one."""
+        return Symbol(self, self.number(value))
+
+    def _constants(self, operands: tuple[int, ...]) -> bool:
+        return all(self.operations[x][0] == "constant" for x in operands)
+
+    def _computed(self, operation: Operation) -> Any:
+        """Return what comes of constants: whether something holds, or another constant."""
+        name, *operands = operation
+        found = KNOWN[name](*(self.operations[x][1] for x in operands))
+        return found if name in CONDITIONS else self.constant(found)
 
     def number(self, value: Any) -> int:
         """Return the number of the operation that gives a value, which may be known."""

@@ -199,7 +199,7 @@ def test_cmake_makes_a_library_and_runs_the_test(ur5, tmp_path):
     run("cmake", "-S", tmp_path, "-B", build, "-DCMAKE_BUILD_TYPE=Debug")
     run("cmake", "--build", build)
     assert (build / "libur5_dynamics.a").is_file()
-    assert "100% tests passed, 0 tests failed out of 1" in run("ctest", "--test-dir", build)
+    assert "100% tests passed" in run("ctest", "--test-dir", build)
 
 
 def test_the_same_robot_makes_the_same_text(ur5):

@@ -75,7 +75,7 @@ def from_model(m, names, count):
 
 def evaluate(program, arrays):
     """Return by name the outputs (S, length) of a Program, from arrays (S, length)."""
-    values = []
+    values, rows = [], (len(next(iter(arrays.values()))),)
     with np.errstate(all="ignore"):
         for kind, *operands in program.operations:
             if kind == "input":
@@ -83,13 +83,18 @@ def evaluate(program, arrays):
                 values.append(arrays[array][:, place])
             elif kind == "constant":
                 values.append(np.float64(operands[0]))
+            elif kind == "constants":
+                values.append(np.array(operands))
+            elif kind == "pack":
+                values.append(np.stack([np.broadcast_to(values[x], rows) for x in operands], -1))
+            elif kind == "lane":
+                values.append(values[operands[0]][..., operands[1]])
             else:
                 values.append(_NUMPY[kind](*[values[x] for x in operands]))
-    count = len(next(iter(arrays.values())))
     lengths = {}
     for array, place, _ in program.outputs:
         lengths[array] = max(lengths.get(array, 0), place + 1)
-    out = {array: np.full((count, length), np.nan) for array, length in lengths.items()}
+    out = {array: np.full((*rows, length), np.nan) for array, length in lengths.items()}
     for array, place, n in program.outputs:
         out[array][:, place] = values[n]
     return out
