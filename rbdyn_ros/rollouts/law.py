@@ -89,7 +89,7 @@ class Law:
         except ZeroDivisionError as error:
             raise _refused("the policy divides by an exact zero") from error
         except IndexError as error:
-            told = f"IndexError: {error}"
+            told = f"IndexError: {error}; by conditions np.where chooses"
             text = f"the policy fails, given a reference of {self.width} numbers: {told}"
             raise _refused(text) from error
         needed = f"needed are the {self.m.nv} forces (nv,) of the joints"

@@ -18,6 +18,18 @@ from rbdyn_ros.engine.jit import is_known, select
 UNARY = ("sqrt", "sin", "cos", "tan", "exp", "log", "tanh", "floor", "fabs")
 
 
+#: NumPy's functions of arrays that move numbers or apply functions of theirs that are fine; other
+#: ones might pass over what is no number yet.
+FUNCTIONS = (
+    "zeros_like", "ones_like", "full_like", "empty_like", "copy", "copyto", "concatenate", "stack",
+    "hstack",
+    "vstack", "append", "reshape", "ravel", "transpose", "squeeze", "expand_dims", "broadcast_to",
+    "flip", "roll", "tile", "repeat", "split", "take", "ndim", "shape", "size", "diag", "trace",
+    "sum", "prod", "mean", "cumsum", "diff", "dot", "inner", "outer", "cross", "vdot", "einsum",
+    "tensordot", "norm", "max", "min", "amax", "amin", "any", "all", "clip",
+)  # fmt: skip
+
+
 class SymbolArray(np.ndarray[Any, Any]):
     """An array of objects, symbols and numbers, whose comparisons are no branches."""
 
@@ -26,11 +38,16 @@ class SymbolArray(np.ndarray[Any, Any]):
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         if function is np.where and len(args) == 3:
-            return np.frompyfunc(_chosen, 3, 1)(*args)
-        return super().__array_function__(function, types, args, options)
+            found = np.frompyfunc(_chosen, 3, 1)(*map(_as_array, args))
+        elif function.__name__ in FUNCTIONS:
+            found = super().__array_function__(function, types, args, options)
+        else:
+            raise TypeError(f"NumPy's {function.__name__} knows no numbers that are not known yet")
+        objects = isinstance(found, np.ndarray) and found.dtype == object
+        return found.view(SymbolArray) if objects else found
 
     def __setitem__(self, at: Any, value: Any) -> None:
-        if isinstance(at, SymbolArray) and at.shape == self.shape:  # a mask
+        if isinstance(at, SymbolArray) and at.shape == self.shape and all(map(_is_truth, at.flat)):
             if np.ndim(value) > 0:
                 raise TypeError("where a mask holds only one number can be put; use np.where")
             at, value = ..., np.where(at, value, self)
@@ -47,9 +64,13 @@ def apply(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str
         options: by name; all as NumPy hands them to `__array_ufunc__`.
     """
     given = [_as_array(x) for x in inputs]
+    if np.asarray(options.get("where", True)).dtype == object:
+        raise TypeError("where= takes no conditions that are not known yet; use np.where")
     out = options.get("out", ())
     if out:
         options = {**options, "out": tuple(map(_as_array, out))}
+    if method == "reduce":
+        given, options = _reduced(ufunc.__name__, given, dict(options))
     found = getattr(CHOICES.get(ufunc.__name__, ufunc), method)(*given, **options)
     if out:
         return out[0]
@@ -58,7 +79,7 @@ def apply(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str
 
 
 def _as_array(x: Any) -> Any:
-    """Return an array of objects that leaves everything to NumPy."""
+    """Return what NumPy takes for itself: arrays of objects, and what is known as it is."""
     if isinstance(x, SymbolArray):
         return x.view(np.ndarray)
     if is_known(x):  # type: ignore[no-untyped-call]
@@ -66,6 +87,22 @@ def _as_array(x: Any) -> Any:
     alone = np.empty((), object)
     alone[()] = x
     return alone
+
+
+def _reduced(
+    name: str, given: list[Any], options: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return what to reduce and how: along one axis, and for any and all truths."""
+    if name in ("logical_and", "logical_or"):
+        given = [np.frompyfunc(lambda x: x != 0.0, 1, 1)(given[0])]
+    if options.get("axis", 0) is None and not options.get("keepdims"):
+        given, options["axis"] = [np.ravel(given[0])], 0
+    return given, options
+
+
+def _is_truth(x: Any) -> bool:
+    """Whether something is a condition, or known to be true or false."""
+    return hasattr(x, "as_number") or isinstance(x, bool | np.bool_)
 
 
 def _chosen(condition: Any, yes: Any, no: Any) -> Any:
@@ -91,6 +128,11 @@ def _nearer(second: Any, first: Any, a: Any, b: Any) -> Any:
     return _chosen(second, b, _chosen(first, a, a + b))
 
 
+def _but_nan(first: Any, a: Any, b: Any) -> Any:
+    """Return a or b, whichever is no NaN where one is; NaN does not equal itself."""
+    return _chosen(first, a, _chosen(b != b, a, b))  # noqa: PLR0124
+
+
 def _within(x: Any, least: Any, most: Any) -> Any:
     return _least(_most(x, least), most)
 
@@ -101,6 +143,10 @@ def _sign(x: Any) -> Any:
 
 def _truth(x: Any) -> Any:
     return _chosen(x, 1.0, 0.0)
+
+
+def _not(x: Any) -> Any:
+    return not x if isinstance(x, bool | np.bool_) else ~x
 
 
 def _angle(y: Any, x: Any) -> Any:
@@ -122,11 +168,14 @@ CHOICES: dict[str, Any] = {
     "greater_equal": np.frompyfunc(operator.ge, 2, 1),
     "equal": np.frompyfunc(operator.eq, 2, 1),
     "not_equal": np.frompyfunc(operator.ne, 2, 1),
+    "invert": np.frompyfunc(_not, 1, 1),
     "logical_and": np.frompyfunc(lambda a, b: _truth(a) + _truth(b) > 1.0, 2, 1),
     "logical_or": np.frompyfunc(lambda a, b: _truth(a) + _truth(b) > 0.0, 2, 1),
     "logical_not": np.frompyfunc(lambda a: _truth(a) < 1.0, 1, 1),
     "minimum": np.frompyfunc(_least, 2, 1),
     "maximum": np.frompyfunc(_most, 2, 1),
+    "fmin": np.frompyfunc(lambda a, b: _but_nan(a <= b, a, b), 2, 1),
+    "fmax": np.frompyfunc(lambda a, b: _but_nan(a >= b, a, b), 2, 1),
     "clip": np.frompyfunc(_within, 3, 1),
     "sign": np.frompyfunc(_sign, 1, 1),
     "arctan2": np.frompyfunc(_angle, 2, 1),

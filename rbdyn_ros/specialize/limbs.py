@@ -57,6 +57,7 @@ def uneven(m: Model) -> dict[str, set[int]]:
     A zero, a one or a minus one leaves no operation behind, another number does; so where limbs
     differ in one of these, as where a URDF has 1e-11 on the right and 0 on the left, nothing that
     comes of it is alike. Where such numbers are few it costs little to keep the operations.
+    Kernels see symbols in these places, so they may not look at the numbers.
     """
     found: dict[str, set[int]] = {}
     for lanes in LANES:
@@ -72,7 +73,8 @@ def _uneven(m: Model, limbs: Limbs) -> dict[str, set[int]]:
     places = _places(m, limbs)
     found: dict[str, set[int]] = {}
     for field in MODEL_FIELDS:
-        if field.kind == "float" and field.name in places:
+        # parameters of joints go to functions of users, which may look at known numbers
+        if field.kind == "float" and field.name in places and field.name != "jnt_param":
             flat = getattr(m, field.name).reshape(-1)
             rows = [[first, *others] for first, others in places[field.name].items()]
             # joints that follow have their entries behind, not in every array

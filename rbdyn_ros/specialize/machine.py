@@ -186,5 +186,5 @@ def _prune(folder: Path) -> None:
         total = 0
         for _, file in reversed(used):
             total += file.stat().st_size
-            if total > MOST_ON_DISK:
+            if total > MOST_ON_DISK and file != used[-1][1]:  # which was written now
                 file.unlink()

@@ -2,9 +2,9 @@
 
 A Graph is a list of operations in the order in which they were asked for, so operands always
 stand before what uses them. Equal operations are one entry; what is known is computed at once, and
-what adds zero or multiplies by one or zero leaves no trace. Nothing is rearranged: results differ
-from those of numbers by rounding alone, but for a product by an exact zero, which is zero whatever
-it multiplies.
+what adds zero or multiplies by one or zero leaves no trace, unless the zero or one was entered as
+a constant. Nothing is rearranged: results differ from those of numbers by rounding alone, but for
+a product by an exact zero, which is zero whatever it multiplies.
 """
 
 from __future__ import annotations
@@ -55,7 +55,11 @@ class Graph:
         self._known: dict[Operation, Symbol] = {}
 
     def enter(self, operation: Operation) -> Any:
-        """Return the symbol of an operation, the earlier one if it is not new."""
+        """Return the symbol of an operation, the earlier one if it is not new.
+
+        What is in KNOWN is computed at once if its operands are constants: then the symbol is
+        another constant, or the answer true or false.
+        """
         symbol = self._known.get(operation)
         if symbol is None:
             if operation[0] in KNOWN and self._constants(operation[1:]):
@@ -69,7 +73,7 @@ class Graph:
         return symbol
 
     def constant(self, value: float) -> Symbol:
-        """Return a symbol for a known number: a zero that is not left out, nor a one."""
+        """Return a symbol for a known number: arithmetic with it is written down all the same."""
         return Symbol(self, self.number(value))
 
     def _constants(self, operands: tuple[int, ...]) -> bool:
@@ -258,7 +262,7 @@ class Symbol:
 
     def clip(self, least: Any, most: Any, **_: Any) -> Any:
         """Return the number of an interval that is nearest; np.clip asks for it."""
-        return np.clip(np.array([self], object).view(SymbolArray), least, most)[0]
+        return np.clip(np.array(self, object).view(SymbolArray), least, most)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return apply(ufunc, method, inputs, options)
@@ -317,18 +321,37 @@ class Condition(Symbol):
         return self.graph.decide(self)
 
     def __and__(self, other: Any) -> Any:
-        return self.as_number() * other > 0.0
+        return self.as_number() * _number(other) > 0.0
 
     def __or__(self, other: Any) -> Any:
-        return self.as_number() + other > 0.0
+        return self.as_number() + _number(other) > 0.0
+
+    __rand__, __ror__ = __and__, __or__
 
     def __invert__(self) -> Any:
         return self.as_number() <= 0.0
 
 
+def _number(x: Any) -> Any:
+    """Return a condition as a number, and all else as it is."""
+    return x.as_number() if isinstance(x, Condition) else x
+
+
 def _through_number(name: str) -> Callable[..., Any]:
     method = getattr(Symbol, name)
-    return lambda self, *others: method(self.as_number(), *others)
+
+    def operate(self: Condition, *others: Any) -> Any:
+        truths = any(isinstance(x, Condition | bool | np.bool_) for x in others)
+        if truths and name == "__mul__":
+            return self & others[0]
+        if truths and name in ("__add__", "__radd__", "__sub__", "__rsub__"):
+            raise NotTraceableError(
+                "conditions are added or subtracted, which NumPy does not do as with numbers; "
+                "multiply them by 1.0, or use np.logical_or"
+            )
+        return method(self.as_number(), *others)
+
+    return operate
 
 
 for _name in (*BINARY, "__neg__", "__pos__", "__abs__", "__floor__", "__pow__", *UNARY):

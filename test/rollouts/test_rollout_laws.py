@@ -33,6 +33,12 @@ def _masked(_, q, v, r):
     return tau
 
 
+def _partly_known(_, q, v, __):
+    mask = q > 0.0
+    mask[0] = True
+    return np.where(~mask, 1.0, v)
+
+
 LAWS = {
     "clip": lambda t, q, v, r: np.clip(-50.0 * q - 3.0 * v, -2.0, 2.0),
     "clip by arrays": lambda t, q, v, r: np.clip(-50.0 * q, -BOUND, BOUND),
@@ -64,6 +70,15 @@ LAWS = {
     "all": lambda t, q, v, r: -q if np.all(q < 0.5) else q,
     "zeros_like": _zeros_like,
     "a mask": _masked,
+    "a mask that is known in part": _partly_known,
+    "known numbers compared": lambda t, q, v, r: np.where(~(np.ones_like(q) > 0.5), 10.0, q),
+    "one number clipped by arrays": lambda t, q, v, r: np.clip(9.0 * q[0], -BOUND, BOUND) - v,
+    "any of one": lambda t, q, v, r: q + 3.0 * np.any(q[:1]) + np.all(v[:1]),
+    "stacked": lambda t, q, v, r: np.maximum(np.stack([q, v]), 0.0)[1] + np.outer(q, v).max(),
+    "of a matrix": lambda t, q, v, r: np.max(q[:, None] * v, axis=1) - np.min(q[:, None] * v),
+    "known and not": lambda t, q, v, r: np.where((BOUND > 0.3) & (q > 0.0), q, v),
+    "how many": lambda t, q, v, r: q * np.sum(1.0 * (v > 0.0)),
+    "but for NaN": lambda t, q, v, r: np.fmax(1.0, np.sqrt(q)) + np.fmin(np.sqrt(q), 1.0),
     "put together": lambda t, q, v, r: np.concatenate([-q[:3], np.tanh(v[3:])]) + np.stack([*r]),
     "matrices": lambda t, q, v, r: -np.diag(BOUND) @ q + np.outer(q, v) @ q,
     "powers": lambda t, q, v, r: -(q**3) + np.square(v) + np.float64(2.0) * q[0] * t,
@@ -120,6 +135,13 @@ def _mask_of_arrays(_, q, v, __):
     return tau
 
 
+def _places(_, q, v, __):
+    tau = v.copy()
+    tau[np.zeros_like(q, dtype=int) + 2] = 7.0 * q[0]
+    tau[np.where(q > 0.0, 1, 0)] = 7.0
+    return tau
+
+
 REFUSED = {
     "keeps": (_keeping(lambda q: -5.0 * q), "a number is kept from one call to the next"),
     "keeps it as it is": (_keeping(lambda q: q), "a number is kept from one call to the next"),
@@ -129,6 +151,18 @@ REFUSED = {
         "np.where, np.clip, np.minimum and np.maximum choose without a branch; it is called with",
     ),
     "fills an array of numbers": (_into_numbers, "made by np.zeros_like(qpos), not by np.zeros"),
+    "a mask to read by": (lambda t, q, v, r: q[q > 0.0], "; by conditions np.where chooses"),
+    "places for a mask": (_places, "arrays used as indices must be of integer"),
+    "where=": (lambda t, q, v, r: q + np.sum(q, where=q > 0.0), "where= takes no conditions that"),
+    "a sum of conditions": (
+        lambda t, q, v, r: 5.0 * ((q > 0.0) + (v > 0.0)),
+        "multiply them by 1.0, or use np.logical_or",
+    ),
+    "a sum of all": (lambda t, q, v, r: q * np.sum(v > 0.0), "conditions are added or subtracted"),
+    "a function that passes over": (
+        lambda t, q, v, r: np.nan_to_num(np.sqrt(q)),
+        "NumPy's nan_to_num knows no numbers that are not known yet",
+    ),
     "a mask for arrays": (_mask_of_arrays, "only one number can be put; use np.where"),
     "a remainder": (lambda t, q, v, r: q % 1.0, "no machine code for %, // and powers other than"),
     "another function": (lambda t, q, v, r: np.expm1(q), "which has no callable expm1 method"),

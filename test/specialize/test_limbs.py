@@ -88,6 +88,31 @@ def test_few_numbers_do_not_part_limbs():
     assert uneven(rb.load_urdf(robots.find("ur5_robot.urdf"))) == {}
 
 
+def test_users_look_at_known_parameters():
+    """What limbs differ in may be a parameter of a user's joint, which branches on it."""
+    known = specialised_models.register()
+    try:
+
+        @rb.register_joint("geared", parameters=("teeth",))
+        def geared(q, qd, p, E, r, S, S_dot):
+            pitch = 2.0 if p[0] > 1.5 and int(p[0]) % 2 == 0 else 3.0
+            r[2] = pitch * q[0]
+            S[5, 0] = pitch
+
+        builder = rb.SystemBuilder("two")
+        for name, teeth in (("left", 1.0), ("right", 2.0)):
+            builder.body(name, specialised_models.BODY)
+            builder.joint(f"{name}_screw", "geared", "base", name, teeth=teeth)
+        m = rb.build(builder)
+        d, e = rb.make_data(m), rb.make_data(m)
+        rb.step(m.specialize(), d, 5)
+        rb.step(m, e, 5)
+        np.testing.assert_allclose(d.qpos, e.qpos, rtol=1e-13)
+        assert d.qpos[0] != d.qpos[1]
+    finally:
+        specialised_models.forget(known)
+
+
 def test_a_narrow_register_takes_fewer_lanes():
     m = load("go2.urdf")
     packed = side_by_side(m, specialised.program_of(m, "step"), 2)

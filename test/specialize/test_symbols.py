@@ -126,7 +126,7 @@ def test_values(x, y):
         (np.cos(a), math.cos(x)), (np.square(a), x * x), (np.negative(a), -x),
         ((a < b).select(a, b), min(x, y)), ((a > b).select(a, 1.0), x if x > y else 1.0),
         ((a <= b) * 2.0, 2.0 * (x <= y)), (1.0 - (a >= b), 1.0 - (x >= y)),
-        ((a == a) + (a != a), 1.0), ((a < b) & (a < 0.0), float(x < y and x < 0.0)),
+        (1.0 * (a == a) + (a != a), 1.0), ((a < b) & (a < 0.0), float(x < y and x < 0.0)),
         ((a < b) | (a < 0.0), float(x < y or x < 0.0)), (~(a < b), float(not x < y)),
     ):  # fmt: skip
         assert value_of(ours, a=x, b=y) == pytest.approx(float(theirs), rel=1e-15), ours
