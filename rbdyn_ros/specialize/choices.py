@@ -17,16 +17,14 @@ from rbdyn_ros.engine.jit import is_known, select
 #: Functions of one number, by their names in NumPy; a symbol has methods of these names.
 UNARY = ("sqrt", "sin", "cos", "tan", "exp", "log", "tanh", "floor", "fabs")
 
-
-#: NumPy's functions of arrays that move numbers or apply functions of theirs that are fine; other
-#: ones might pass over what is no number yet.
+#: NumPy's functions of arrays that move numbers, or apply to them what knows symbols; others may
+#: pass over what is no number yet.
 FUNCTIONS = (
     "zeros_like", "ones_like", "full_like", "empty_like", "copy", "copyto", "concatenate", "stack",
-    "hstack",
-    "vstack", "append", "reshape", "ravel", "transpose", "squeeze", "expand_dims", "broadcast_to",
-    "flip", "roll", "tile", "repeat", "split", "take", "ndim", "shape", "size", "diag", "trace",
-    "sum", "prod", "mean", "cumsum", "diff", "dot", "inner", "outer", "cross", "vdot", "einsum",
-    "tensordot", "norm", "max", "min", "amax", "amin", "any", "all", "clip",
+    "hstack", "vstack", "append", "reshape", "ravel", "transpose", "squeeze", "expand_dims",
+    "broadcast_to", "flip", "roll", "tile", "repeat", "split", "take", "ndim", "shape", "size",
+    "diag", "trace", "sum", "prod", "mean", "cumsum", "diff", "dot", "inner", "outer", "cross",
+    "vdot", "einsum", "tensordot", "norm", "max", "min", "amax", "amin", "any", "all", "clip",
 )  # fmt: skip
 
 
@@ -38,7 +36,7 @@ class SymbolArray(np.ndarray[Any, Any]):
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         if function is np.where and len(args) == 3:
-            found = np.frompyfunc(_chosen, 3, 1)(*map(_as_array, args))
+            found = _WHERE(*map(_as_array, args))
         elif function.__name__ in FUNCTIONS:
             found = super().__array_function__(function, types, args, options)
         else:
@@ -107,6 +105,9 @@ def _is_truth(x: Any) -> bool:
 
 def _chosen(condition: Any, yes: Any, no: Any) -> Any:
     return select(condition, yes, no)  # type: ignore[no-untyped-call]
+
+
+_WHERE = np.frompyfunc(_chosen, 3, 1)
 
 
 def _known(x: Any) -> bool:
