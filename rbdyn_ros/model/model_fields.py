@@ -248,38 +248,28 @@ CALLBACK_FIELDS = (
     Field("jnt_motion", ("njnt",), "address of the function that drives the joint, or 0", "int"),
 )
 
-NAMES = {
-    "body_names": "of the bodies",
-    "jnt_names": "of the joints",
-    "frame_names": "of the frames: the links of the description",
-    "loop_names": "of the joints that close loops",
-    "spring_names": "of the spring-dampers",
-    "jnt_usertype": "by joint, the name of a user-defined type, or empty",
-    "loop_usertype": "the same for joints that close loops",
-    "jnt_motion_name": "by joint, the name of the function that drives it, or empty",
-    "length_names": "of the lines of constant length",
-    "gear_names": "of the gears",
-    "roll_names": "of the rolling constraints",
-    "geom_names": "of the geometries of moving bodies",
-    "obstacle_names": "of those fixed in the world",
-}
+#: The lists of names: each with what it is as long as, and what it names.
+_NAMES = (
+    ("body_names", "nbody", "of the bodies"),
+    ("jnt_names", "njnt", "of the joints"),
+    ("frame_names", "nframe", "of the frames: the links of the description"),
+    ("loop_names", "nloop", "of the joints that close loops"),
+    ("spring_names", "nspring", "of the spring-dampers"),
+    ("jnt_usertype", "njnt", "by joint, the name of a user-defined type, or empty"),
+    ("loop_usertype", "nloop", "the same for joints that close loops"),
+    ("jnt_motion_name", "njnt", "by joint, the name of the function that drives it, or empty"),
+    ("length_names", "nlength", "of the lines of constant length"),
+    ("gear_names", "ngear", "of the gears"),
+    ("roll_names", "nroll", "of the rolling constraints"),
+    ("geom_names", "ngeom", "of the geometries of moving bodies"),
+    ("obstacle_names", "nobstacle", "of those fixed in the world"),
+)
 
-#: What each of them is as long as.
-NAME_DIMS = {
-    "body_names": "nbody",
-    "jnt_names": "njnt",
-    "frame_names": "nframe",
-    "loop_names": "nloop",
-    "spring_names": "nspring",
-    "jnt_usertype": "njnt",
-    "loop_usertype": "nloop",
-    "jnt_motion_name": "njnt",
-    "length_names": "nlength",
-    "gear_names": "ngear",
-    "roll_names": "nroll",
-    "geom_names": "ngeom",
-    "obstacle_names": "nobstacle",
-}
+#: What each list names.
+NAMES = {name: meaning for name, _, meaning in _NAMES}
+
+#: What each list is as long as.
+NAME_DIMS = {name: dim for name, dim, _ in _NAMES}
 
 #: Arrays that nothing else in a Model was computed from.
 REPLACEABLE = (
