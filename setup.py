@@ -102,8 +102,8 @@ setup(
     entry_points={
         "console_scripts": [
             "rbdyn = rbdyn_ros.cli:main",
-            "arm_controller = rbdyn_ros.ros.arm_controller:main",
-            "simulator = rbdyn_ros.ros.simulator:main",
+            "arm_controller = rbdyn_ros.ros.arm.node:main",
+            "simulator = rbdyn_ros.ros.simulator.node:main",
         ],
     },
     zip_safe=False,

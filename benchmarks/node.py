@@ -45,7 +45,7 @@ def main(seconds: float = 10.0, turns: int = 3) -> None:
 def beside_a_busy_thread(seconds: float) -> list[tuple[str, str, str]]:
     """Run the loop, without ROS, beside a busy Python thread."""
     import rbdyn_ros as rb
-    from rbdyn_ros.assets import bundled_robot
+    from rbdyn_ros.loading.assets import bundled_robot
     from rbdyn_ros.runtime.runtime import Runtime, warm
     from rbdyn_ros.runtime.settings import Settings
 

@@ -19,7 +19,7 @@ _NODES = {
         "simulating '",
     ),
     "arm_controller": (
-        "from rbdyn_ros.ros.arm_controller import main; main()",
+        "from rbdyn_ros.ros.arm.node import main; main()",
         "controlling '",
     ),
 }

@@ -27,7 +27,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.identification.csv_files import read_table, write_csv
 from rbdyn_ros.identification.samples import judged
-from rbdyn_ros.output import output_path
+from rbdyn_ros.loading.output import output_path
 
 #: On the way to the start [rad/s or m/s], and at least for so long [s].
 APPROACH_SPEED, APPROACH_TIME = 0.2, 2.0

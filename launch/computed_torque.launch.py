@@ -4,7 +4,7 @@ It begins with a dry run; with sim:=true a simulator is the arm. See docs/real_a
 """
 
 from launch import LaunchDescription
-from rbdyn_ros.ros import arm_launching
+from rbdyn_ros.ros.arm import launching as arm_launching
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -13,8 +13,8 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
 
 from launch import LaunchContext, LaunchDescription
-from rbdyn_ros.assets import share_dir
-from rbdyn_ros.ros import launching
+from rbdyn_ros.loading.assets import share_dir
+from rbdyn_ros.ros.common import launching
 
 
 def generate_launch_description() -> LaunchDescription:

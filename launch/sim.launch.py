@@ -4,7 +4,7 @@ from launch.actions import OpaqueFunction
 from launch_ros.actions import Node
 
 from launch import LaunchContext, LaunchDescription
-from rbdyn_ros.ros import launching
+from rbdyn_ros.ros.common import launching
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -90,7 +90,7 @@ def _mind_process() -> None:
         end_at_once()
     guard_compiling()
     if sys.stderr is not None and sys.stderr.isatty():
-        from rbdyn_ros.progress import show_compiling
+        from rbdyn_ros.report.progress import show_compiling
 
         show_compiling()
 

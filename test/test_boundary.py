@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.assets import bundled_robot
 from rbdyn_ros.description.types import (
     Description,
     Inertial,
@@ -17,6 +16,7 @@ from rbdyn_ros.description.types import (
     Pose,
     Trajectory,
 )
+from rbdyn_ros.loading.assets import bundled_robot
 
 BRICK = (
     '<inertial><mass value="1"/>'

@@ -52,7 +52,7 @@ GROUPS = (
     Group(
         "Loading and saving",
         "From a file to a Model, and back: [simulations.md](../simulations.md).",
-        ("load", "storage", "payload", "report"),
+        ("loading", "dynamics.payload", "report"),
     ),
     Group(
         "Building",
@@ -64,17 +64,24 @@ GROUPS = (
     Group(
         "Stages and ticks",
         "Functions of `(m, d)`, compiled: [architecture.md](../architecture.md).",
-        ("api",),
+        ("dynamics.stages",),
     ),
     Group(
         "Configurations, joints and constraints",
         "[joints.md](../joints.md), [constraints.md](../constraints.md).",
-        ("configuration", "joint_model", "drives", "explicit", "assembly", "engine"),
+        (
+            "dynamics.configuration",
+            "dynamics.joint_model",
+            "dynamics.drives",
+            "dynamics.explicit",
+            "dynamics.assembly",
+            "engine",
+        ),
     ),
     Group(
         "Toolbox",
         "What is asked of a robot beside its motion: [dynamics.md](../dynamics.md).",
-        ("toolbox",),
+        ("dynamics.toolbox",),
     ),
     Group(
         "Specialised code and rollouts",

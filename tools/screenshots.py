@@ -25,10 +25,10 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.looks import read_looks
-from rbdyn_ros.instant import Instant
-from rbdyn_ros.view.stage.coordinates import qpos_text
-from rbdyn_ros.view.stage.stage import GRID
+from rbdyn_ros.description.appearance.looks import read_looks
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.view.scene.coordinates import qpos_text
+from rbdyn_ros.view.scene.scene import GRID
 from rbdyn_ros.view.web.show import Show, address_of, open_server
 
 ROOT = Path(__file__).resolve().parent.parent

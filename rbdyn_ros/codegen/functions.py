@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.codegen.names import unique
 from rbdyn_ros.codegen.table import EXTERNAL, GRAVITY, SPECS, Argument, FunctionSpec, length_of
+from rbdyn_ros.dynamics.toolbox.filling import REFERENCES
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quoted
 from rbdyn_ros.specialize.functions import traced
 from rbdyn_ros.specialize.program import program
-from rbdyn_ros.toolbox.filling import REFERENCES
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model

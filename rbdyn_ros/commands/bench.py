@@ -98,10 +98,10 @@ def _bench(options: argparse.Namespace) -> int:
 
 def _robot(options: argparse.Namespace) -> tuple[Model, str, str]:
     """Return the robot, its URDF, and why other engines cannot have it (or nothing)."""
-    from rbdyn_ros.assets import bundled_robot
     from rbdyn_ros.description.source import URDF_SUFFIXES
-    from rbdyn_ros.description.urdf import read_file
-    from rbdyn_ros.load import complete, load
+    from rbdyn_ros.description.urdf_files.urdf import read_file
+    from rbdyn_ros.loading.assets import bundled_robot
+    from rbdyn_ros.loading.load import complete, load
 
     path = options.robot or bundled_robot("seven_dof_arm")
     where = {"package_dirs": options.package_dir, "contact": options.contact}
@@ -118,7 +118,7 @@ def _timed(
 ) -> dict[str, list[list[float]]]:
     """Return, by what is timed, the rounds of ours and of those that have it [us]."""
     from rbdyn_ros.measuring.turns import ROUNDS, in_turns
-    from rbdyn_ros.progress import bar
+    from rbdyn_ros.report.progress import bar
 
     jobs = {
         name: [ours[name], *(peer.jobs[name] for peer in others if name in peer.jobs)]

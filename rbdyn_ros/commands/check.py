@@ -87,9 +87,9 @@ def _check(options: argparse.Namespace) -> int:
 def _looked_over(options: argparse.Namespace) -> tuple[Model, str]:
     """Return the robot and what is told of it."""
     from rbdyn_ros.description.source import read
-    from rbdyn_ros.load import complete
+    from rbdyn_ros.loading.load import complete
+    from rbdyn_ros.loading.storage import SUFFIX
     from rbdyn_ros.report import report
-    from rbdyn_ros.storage import SUFFIX
 
     if options.file.suffix == SUFFIX:
         return _kept(options)
@@ -104,7 +104,7 @@ def _looked_over(options: argparse.Namespace) -> tuple[Model, str]:
 
 def _kept(options: argparse.Namespace) -> tuple[Model, str]:
     """Return a kept Model, of which there is no description any more, and what is told of it."""
-    from rbdyn_ros.load import load
+    from rbdyn_ros.loading.load import load
     from rbdyn_ros.report import findings_text
     from rbdyn_ros.report.describe import describe
 

@@ -194,7 +194,7 @@ def _demand_one_gravity(options: argparse.Namespace) -> None:
 
 def _demand_timestep(options: argparse.Namespace) -> None:
     """Raise ParameterError if the timestep is no normal number of the type that is wanted."""
-    from rbdyn_ros.description.arguments import wrong
+    from rbdyn_ros.checks.arguments import wrong
 
     real = _real(options)
     least, largest = real.info.smallest_normal, real.info.max

@@ -143,7 +143,7 @@ def nearest_file(path: Path) -> str:
 
 def demand_writable(path: Path, what: str, suffixes: Collection[str]) -> None:
     """Raise ParameterError if a file cannot be written, which is tried beside it."""
-    from rbdyn_ros.output import output_path, unwritable
+    from rbdyn_ros.loading.output import output_path, unwritable
 
     target = output_path(path, what, suffixes)
     if target.is_dir():
@@ -169,8 +169,8 @@ def load_robot(
         RbdynError: the robot is refused, or how it stands.
     """
     from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
-    from rbdyn_ros.description.urdf import read_file
-    from rbdyn_ros.load import complete
+    from rbdyn_ros.description.urdf_files.urdf import read_file
+    from rbdyn_ros.loading.load import complete
 
     gravity = standing(options)
     _demand_file(options.robot)
@@ -207,8 +207,8 @@ def standing(options: argparse.Namespace) -> Array:
 
 def _demand_file(path: Path) -> None:
     """Raise DescriptionError if a robot is no file; readers know text, too, which is no word."""
-    from rbdyn_ros.description.audit import quote
-    from rbdyn_ros.description.guard import refuse
+    from rbdyn_ros.checks.audit import quote
+    from rbdyn_ros.description.urdf_files.guard import refuse
 
     try:
         is_file, is_there = path.is_file(), path.exists()
@@ -223,14 +223,14 @@ def _demand_file(path: Path) -> None:
 
 
 def _demand_at_most(what: str, values: list[float], largest: float, more: str) -> None:
-    from rbdyn_ros.description.arguments import wrong
+    from rbdyn_ros.checks.arguments import wrong
 
     if not all(abs(value) <= largest for value in values):
         wrong(what, values, f"three finite numbers up to {largest:g}{more}")
 
 
 def _demand_folders(folders: list[Path]) -> None:
-    from rbdyn_ros.description.arguments import wrong
+    from rbdyn_ros.checks.arguments import wrong
 
     for folder in folders:
         if not folder.is_dir():

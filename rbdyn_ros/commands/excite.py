@@ -78,7 +78,7 @@ def _excite(options: argparse.Namespace) -> int:
     from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.identification.excitation import demand_rate, demand_telling, excite
     from rbdyn_ros.identification.search import ROUNDS
-    from rbdyn_ros.progress import rounds
+    from rbdyn_ros.report.progress import rounds
 
     try:
         demand_writable(options.output, "a motion", (".csv",))

@@ -132,7 +132,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
     from rbdyn_ros.identification.fit import identify
     from rbdyn_ros.identification.report import report_dict, report_text
     from rbdyn_ros.identification.rounds import ROUNDS
-    from rbdyn_ros.progress import rounds
+    from rbdyn_ros.report.progress import rounds
 
     rest, motion = recorded(m, options, options.recording)
     other = None if options.validate is None else recorded(m, options, options.validate)
@@ -189,7 +189,7 @@ def _identify_payload(m: Model, options: argparse.Namespace) -> int:
 def _patched(document: bytes, found: Identification, path: Path | None) -> int:
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.identification.patch import patched_urdf_bytes
-    from rbdyn_ros.output import write_whole
+    from rbdyn_ros.loading.output import write_whole
 
     if path is None:
         return DONE

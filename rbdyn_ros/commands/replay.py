@@ -87,9 +87,9 @@ def _film(run: Run, options: argparse.Namespace) -> int:
 
 def _play(server: viser.ViserServer, run: Run, options: argparse.Namespace) -> None:
     """Put the robot and its timeline into the view; say what of it cannot be shown."""
-    from rbdyn_ros.description.looks import Looks, read_looks
+    from rbdyn_ros.description.appearance.looks import Looks, read_looks
     from rbdyn_ros.errors import ModelError
-    from rbdyn_ros.storage import SUFFIX
+    from rbdyn_ros.loading.storage import SUFFIX
     from rbdyn_ros.view.web.show import Show
     from rbdyn_ros.view.web.timeline import Timeline
 

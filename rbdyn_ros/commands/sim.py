@@ -84,12 +84,12 @@ def _sim(options: argparse.Namespace) -> int:
         return said("sim --record", error, USAGE)
     run_imports(options.imports)
     try:
-        from rbdyn_ros.ros import simulator
+        from rbdyn_ros.ros.simulator import node as simulator
     except ModuleNotFoundError as error:
         text = "Source a ROS 2 installation, or use `make sim`, which installs ROS 2 from PyPI."
         print(f"rbdyn sim: {error}. {text}", file=sys.stderr)
         return USAGE
-    from rbdyn_ros.assets import bundled_robot
+    from rbdyn_ros.loading.assets import bundled_robot
 
     words = [sys.argv[0], *ros_words(options), *options.ros_args]
     fallback = bundled_robot("seven_dof_arm")

@@ -73,8 +73,8 @@ def _view(options: argparse.Namespace) -> int:
 
 def _loaded(options: argparse.Namespace) -> Model:
     from rbdyn_ros.description.source import read
-    from rbdyn_ros.load import complete, load
-    from rbdyn_ros.storage import SUFFIX
+    from rbdyn_ros.loading.load import complete, load
+    from rbdyn_ros.loading.storage import SUFFIX
 
     if options.file.suffix == SUFFIX:
         return load(options.file, floating_base=options.floating_base, contact=options.contact)
@@ -87,7 +87,7 @@ def _loaded(options: argparse.Namespace) -> Model:
 
 def _fill(server: viser.ViserServer, model: Model, options: argparse.Namespace) -> None:
     """Put the robot and its sliders into the view; say what of it cannot be shown."""
-    from rbdyn_ros.description.looks import read_looks
+    from rbdyn_ros.description.appearance.looks import read_looks
     from rbdyn_ros.view.web.show import Show
     from rbdyn_ros.view.web.sliders import Sliders
 

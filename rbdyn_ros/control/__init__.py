@@ -6,7 +6,7 @@
     law = control.GravityCompensation(arm, damping_rate=2.0)
     effort = law(qpos, qvel, target)
 
-No ROS here: the node is rbdyn_ros/ros/arm_controller.py.
+No ROS here: the node is rbdyn_ros/ros/arm/node.py.
 """
 
 from rbdyn_ros.control.arm import Arm as Arm

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from rbdyn_ros.api import inverse, make_data
+from rbdyn_ros.checks.arguments import vector
 from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.description.arguments import vector
+from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.dynamics.payload import with_payload
+from rbdyn_ros.dynamics.stages import inverse, make_data
 from rbdyn_ros.engine.quantities import terms
-from rbdyn_ros.entry import stage
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.payload import with_payload
 
 if TYPE_CHECKING:
     from rbdyn_ros.control.law_code import LawCode

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbdyn_ros.checks.arrays import not_negative, refused
 from rbdyn_ros.control import frame_stiffness
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.laws import checked_gains
-from rbdyn_ros.description.arrays import not_negative, refused
+from rbdyn_ros.dynamics.entry import Entry, demand_mass_matrix, stage
+from rbdyn_ros.dynamics.toolbox.inertia import frame_mobility
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities.jacobian import frame_pose
-from rbdyn_ros.entry import Entry, demand_mass_matrix, stage
 from rbdyn_ros.errors import quoted
-from rbdyn_ros.toolbox.inertia import frame_mobility
 
 Array = NDArray[np.float64]
 

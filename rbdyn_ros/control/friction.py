@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbdyn_ros.checks.arrays import finite, not_negative, refused, shaped
 from rbdyn_ros.control.kernels import kernel
-from rbdyn_ros.description.arrays import finite, not_negative, refused, shaped
-from rbdyn_ros.entry import is_vector
+from rbdyn_ros.dynamics.entry import is_vector
 from rbdyn_ros.model.model import Model
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.checks.arguments import positive
 from rbdyn_ros.control.gate_kernels import (
     LONGEST,
     MOVED,
@@ -28,7 +29,6 @@ from rbdyn_ros.control.gate_kernels import (
 )
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.measured import NOT_FINITE, Measured
-from rbdyn_ros.description.arguments import positive
 from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rbdyn_ros.control import laws
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.kernels import CACHE_DIRECTORY, kernel
-from rbdyn_ros.entry import Entry
+from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialize import machine

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbdyn_ros.checks.arguments import number
+from rbdyn_ros.checks.arrays import refused, shaped
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.kernels import kernel
 from rbdyn_ros.control.target import Target
-from rbdyn_ros.description.arguments import number
-from rbdyn_ros.description.arrays import refused, shaped
+from rbdyn_ros.dynamics.entry import stage
 from rbdyn_ros.engine.forward import inverse
 from rbdyn_ros.engine.quantities.terms import gravity_term
-from rbdyn_ros.entry import stage
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix

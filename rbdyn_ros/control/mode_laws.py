@@ -19,7 +19,7 @@ from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.sampled import why_frame_shaky, why_shaky
 from rbdyn_ros.control.settings import Settings
 from rbdyn_ros.control.target import Target
-from rbdyn_ros.toolbox.inertia import reflected_inertia
+from rbdyn_ros.dynamics.toolbox.inertia import reflected_inertia
 
 Array = NDArray[np.float64]
 

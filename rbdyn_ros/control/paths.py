@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbdyn_ros.checks.arguments import number, positive
+from rbdyn_ros.checks.arrays import finite, refused
 from rbdyn_ros.control.sampling import sample, write_peaks
-from rbdyn_ros.description.arguments import number, positive
-from rbdyn_ros.description.arrays import finite, refused
 
 Array = NDArray[np.float64]
 

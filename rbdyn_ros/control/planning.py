@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbdyn_ros.checks.arrays import finite, refused, shaped
 from rbdyn_ros.control.paths import Path
-from rbdyn_ros.description.arrays import finite, refused, shaped
 from rbdyn_ros.errors import Finding, ParameterError
 
 Array = NDArray[np.float64]

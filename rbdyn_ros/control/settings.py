@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from rbdyn_ros.description.arrays import not_negative
+from rbdyn_ros.checks.arrays import not_negative
 
 MODES = ("idle", "gravity", "hold", "computed_torque", "impedance")
 #: Modes that follow trajectories.

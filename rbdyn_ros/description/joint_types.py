@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbdyn_ros.description.audit import told
+from rbdyn_ros.checks.audit import told
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 
 #: The six types that URDF knows.

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.api import inverse, make_data
-from rbdyn_ros.description.arguments import numbers, wrong
-from rbdyn_ros.description.arrays import shaped
+from rbdyn_ros.checks.arguments import numbers, wrong
+from rbdyn_ros.checks.arrays import shaped
+from rbdyn_ros.dynamics.stages import inverse, make_data
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.identification.motion import Integers
 from rbdyn_ros.model.data import Data

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.errors import did_you_mean, quoted
 from rbdyn_ros.identification.samples import MOST_SAMPLES, Samples, judged, refusal
-from rbdyn_ros.output import output_path, write_whole
+from rbdyn_ros.loading.output import output_path, write_whole
 
 Array = NDArray[np.float64]
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.api import kinematics, make_data
+from rbdyn_ros.checks.arguments import positive, wrong
 from rbdyn_ros.control.paths import Path
-from rbdyn_ros.description.arguments import positive, wrong
+from rbdyn_ros.dynamics.stages import kinematics, make_data
+from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quoted
 from rbdyn_ros.identification.bounds import Bounds, bounds_of, demand_carried, effort_ratio
 from rbdyn_ros.identification.csv_files import write_table
@@ -31,7 +32,6 @@ from rbdyn_ros.identification.rounds import Progress, silent
 from rbdyn_ros.identification.samples import MOST_SAMPLES
 from rbdyn_ros.identification.search import Search, fine_count, of_robot
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.toolbox.frames import frame_pose
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.identification.residuals import Residuals
-from rbdyn_ros.output import output_path, write_whole
+from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, VERMILLION, new_figure
 
 SUFFIXES = (".svg", ".png", ".pdf")

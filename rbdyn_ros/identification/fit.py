@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbdyn_ros.checks.arguments import positive
 from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.description.arguments import positive
 from rbdyn_ros.identification.base import BaseParameters, base_parameters
 from rbdyn_ros.identification.doubts import grave_doubts, joint_doubts, parameter_doubts
 from rbdyn_ros.identification.equations import Equations, equations

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbdyn_ros.checks.arrays import shaped
 from rbdyn_ros.control.arm import demand_arm
-from rbdyn_ros.description.arrays import shaped
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quoted
 from rbdyn_ros.model.model import Model
 

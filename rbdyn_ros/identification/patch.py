@@ -10,9 +10,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.description import guard, urdf
-from rbdyn_ros.description.inertials import as_six
+from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.description.types import Inertial
+from rbdyn_ros.description.urdf_files import guard, urdf
+from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.identification.encodings import encoding_of
 from rbdyn_ros.identification.inertia import (
@@ -30,10 +31,9 @@ from rbdyn_ros.identification.spans import (
     spans,
     with_attributes,
 )
-from rbdyn_ros.load import load_urdf
+from rbdyn_ros.loading.load import load_urdf
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.toolbox.regressors import inertial_parameters
 
 Array = NDArray[np.float64]
 Edit = tuple[int, int, bytes]

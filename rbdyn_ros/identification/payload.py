@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbdyn_ros.checks.arguments import positive
 from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.description.arguments import positive
-from rbdyn_ros.description.inertials import as_six
+from rbdyn_ros.description.checks.inertials import as_six
+from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.identification.doubts import payload_doubts
 from rbdyn_ros.identification.equations import equations
@@ -21,7 +22,6 @@ from rbdyn_ros.identification.solve import Prior
 from rbdyn_ros.identification.unknowns import Unknowns
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.payload import with_payload
 
 Array = NDArray[np.float64]
 

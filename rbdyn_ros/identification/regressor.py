@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.api import make_data
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.dynamics.toolbox.regressors import joint_torque_regressor
 from rbdyn_ros.identification.motion import Motion, demand_identifiable
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.toolbox.regressors import joint_torque_regressor
 
 Array = NDArray[np.float64]
 

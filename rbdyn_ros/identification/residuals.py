@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.api import inverse, make_data
+from rbdyn_ros.checks.arguments import numbers
 from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.description.arguments import numbers
+from rbdyn_ros.dynamics.stages import inverse, make_data
 from rbdyn_ros.identification.motion import (
     Bools,
     Integers,

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from rbdyn_ros.api import make_data
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
 from rbdyn_ros.identification.base import base_parameters, condition
 from rbdyn_ros.identification.bounds import Bounds, effort_ratio
 from rbdyn_ros.identification.fourier import rest_shapes, tables
 from rbdyn_ros.identification.regressor import torque_regressor
 from rbdyn_ros.identification.rounds import Progress
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.toolbox.regressors import inertial_parameters
 
 Array = NDArray[np.float64]
 

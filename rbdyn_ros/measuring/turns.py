@@ -9,7 +9,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 
-from rbdyn_ros import api
+from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.model.model import Model
 
 Job = Callable[[int], None]  # run so many times

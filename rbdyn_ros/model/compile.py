@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.description.inertials import as_six
+from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Description, Joint, Limit, Pose
 from rbdyn_ros.errors import DescriptionError, Finding, ModelError

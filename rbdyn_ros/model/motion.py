@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.description.audit import quote
+from rbdyn_ros.checks.audit import quote
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Joint, Trajectory
 from rbdyn_ros.errors import DescriptionError, Finding

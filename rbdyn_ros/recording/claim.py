@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rbdyn_ros.errors import Finding, ParameterError, quoted
-from rbdyn_ros.output import unwritable
+from rbdyn_ros.loading.output import unwritable
 
 #: Code of the error for a file that is there already.
 OCCUPIED = "occupied-file"

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.api import kinematics, make_data
-from rbdyn_ros.entry import demand_pair
+from rbdyn_ros.dynamics.entry import demand_pair
+from rbdyn_ros.dynamics.instant import contact_on_bodies
+from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
-from rbdyn_ros.instant import contact_on_bodies
+from rbdyn_ros.loading.storage import save
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording import topics
@@ -21,7 +22,6 @@ from rbdyn_ros.recording.claim import OCCUPIED
 from rbdyn_ros.recording.qos import offered
 from rbdyn_ros.recording.schemas import NANOSECONDS, STATE, Schemas
 from rbdyn_ros.recording.writer import RunFile
-from rbdyn_ros.storage import save
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, RbdynError
-from rbdyn_ros.load import load, load_urdf
+from rbdyn_ros.loading.load import load, load_urdf
+from rbdyn_ros.loading.storage import load_model
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.bags import refusal
 from rbdyn_ros.recording.mcap_file import Attached
-from rbdyn_ros.storage import load_model
 
 #: What a floating base adds to positions and velocities.
 _FREE = 7, 6

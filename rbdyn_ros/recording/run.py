@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.instant import Instant
+from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.series import Series
 

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.output import output_path, unwritable
+from rbdyn_ros.loading.output import output_path, unwritable
 from rbdyn_ros.recording.claim import abandon, locked, occupied, opened
 from rbdyn_ros.recording.qos import offered
 from rbdyn_ros.recording.schemas import Schemas, missing_extra

@@ -8,8 +8,8 @@ import os
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.description.arguments import wrong
-from rbdyn_ros.description.arrays import finite, refused
+from rbdyn_ros.checks.arguments import wrong
+from rbdyn_ros.checks.arrays import finite, refused
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.model import Model
 

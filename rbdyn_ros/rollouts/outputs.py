@@ -6,8 +6,8 @@ import os
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from rbdyn_ros.description.arguments import wrong
-from rbdyn_ros.description.arrays import refused
+from rbdyn_ros.checks.arguments import wrong
+from rbdyn_ros.checks.arrays import refused
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
 from rbdyn_ros.engine.quantities.energy import energy
 from rbdyn_ros.errors import did_you_mean, quoted

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.description.arrays import finite, refused
-from rbdyn_ros.description.inertials import INERTIA_ALLOWED, inertia_faults
+from rbdyn_ros.checks.arrays import finite, refused
+from rbdyn_ros.description.checks.inertials import INERTIA_ALLOWED, inertia_faults
 from rbdyn_ros.errors import ModelError, did_you_mean
 from rbdyn_ros.model.model import Model
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.description.arrays import finite
-from rbdyn_ros.description.inertials import as_matrix, as_six
-from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.payload import (
+from rbdyn_ros.checks.arrays import finite
+from rbdyn_ros.description.checks.inertials import as_matrix, as_six
+from rbdyn_ros.dynamics.payload import (
     demand_calculable,
     demand_rigid_bodies,
     refused_payload,
     with_payload,
 )
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import quat_to_mat
 
 Array = NDArray[np.float64]
 Params = dict[str, dict[str, Array]]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.description.arrays import finite, refused
+from rbdyn_ros.checks.arrays import finite, refused
 from rbdyn_ros.engine import forward, integrate
 from rbdyn_ros.engine.jit import select
 from rbdyn_ros.engine.quantities import terms

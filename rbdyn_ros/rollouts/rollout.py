@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.description.arrays import refused
+from rbdyn_ros.checks.arrays import refused
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts import arguments

@@ -68,7 +68,7 @@ class Sharing:
         self._start.set()
 
     def _bar(self) -> Any:
-        from rbdyn_ros import progress  # its library is slow to import
+        from rbdyn_ros.report import progress  # its library is slow to import
 
         delay = progress.PATIENCE
         return progress.bar(self._total, desc="rollout", unit="step", unit_scale=True, delay=delay)

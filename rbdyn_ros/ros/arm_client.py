@@ -15,8 +15,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.errors import did_you_mean, quoted
-from rbdyn_ros.ros.caller import Caller, said
-from rbdyn_ros.ros.services import own_services
+from rbdyn_ros.ros.common.caller import Caller, said
+from rbdyn_ros.ros.simulator.services import own_services
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 
 if TYPE_CHECKING:

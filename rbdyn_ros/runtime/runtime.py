@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.api import make_data
+from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, RbdynError
 from rbdyn_ros.model.model import Model

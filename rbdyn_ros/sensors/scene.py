@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros import api
 from rbdyn_ros.description.types import Description
+from rbdyn_ros.dynamics import stages as api
+from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.payload import with_payload
 from rbdyn_ros.sensors.division import divide, follow_options
 from rbdyn_ros.sensors.specs import MEASURED, ContactSpec, ForceTorqueSpec, Spec
 

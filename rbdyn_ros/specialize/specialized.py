@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.entry import (
+from rbdyn_ros.dynamics.entry import (
     NOBODY,
     demand_mass_matrix,
     no_mass_matrix,
     not_a_pair,
     step_count,
 )
+from rbdyn_ros.dynamics.toolbox.derivatives import linearise
+from rbdyn_ros.dynamics.toolbox.filling import REFERENCES, unknown_reference
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
@@ -25,8 +27,6 @@ from rbdyn_ros.specialize.program import Program, program
 from rbdyn_ros.specialize.row_code import OTHER_OPTIONS, compiled_row
 from rbdyn_ros.specialize.symbolic import symbolic_entries
 from rbdyn_ros.specialize.symbols import not_traceable
-from rbdyn_ros.toolbox.derivatives import linearise
-from rbdyn_ros.toolbox.filling import REFERENCES, unknown_reference
 
 #: Functions that need M.
 WITH_M = ("mass_matrix", "inverse_derivatives", "forward_derivatives", "step_derivatives")

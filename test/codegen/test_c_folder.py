@@ -6,9 +6,9 @@ import pytest
 from support.c_code import code_of
 
 from rbdyn_ros import load_urdf
-from rbdyn_ros.assets import bundled_robot
 from rbdyn_ros.codegen.folder import files, write
 from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.loading.assets import bundled_robot
 
 #: Of a file [bytes]: a header is smaller, the source of this robot is not.
 LARGEST = 8192

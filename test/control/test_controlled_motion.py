@@ -9,7 +9,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.planning import quintic
-from rbdyn_ros.toolbox.frames import frame_pose
+from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 
 Q = np.array(BENT[FILES[0]])
 #: In its hand, and nobody said so: 2 kg, 0.1 m before the flange.

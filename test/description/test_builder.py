@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.description import shapes
-from rbdyn_ros.description.builder import SystemBuilder
-from rbdyn_ros.description.check import check
+from rbdyn_ros.description.build import shapes
+from rbdyn_ros.description.build.builder import SystemBuilder
+from rbdyn_ros.description.checks.check import check
 from rbdyn_ros.description.poses import pose
 from rbdyn_ros.description.types import (
     Description,

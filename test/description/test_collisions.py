@@ -7,8 +7,6 @@ import pytest
 from support import robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.description import urdf
 from rbdyn_ros.description.geometries import (
     FLOOR,
     Box,
@@ -23,7 +21,9 @@ from rbdyn_ros.description.geometries import (
 )
 from rbdyn_ros.description.poses import pose
 from rbdyn_ros.description.types import Pose
+from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import DescriptionError, ParameterError
+from rbdyn_ros.loading.assets import bundled_robot
 
 MASS = (
     '<inertial><mass value="2"/>'

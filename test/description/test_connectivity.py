@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rbdyn_ros.description.check import check
+from rbdyn_ros.description.checks.check import check
 from rbdyn_ros.description.types import Description, Joint, Limit, Link, Spring
 from rbdyn_ros.errors import DescriptionError
 

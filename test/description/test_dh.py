@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from rbdyn_ros.description.dh import DHRow, distal, proximal
+from rbdyn_ros.description.build.dh import DHRow, distal, proximal
+from rbdyn_ros.description.build.shapes import sphere
 from rbdyn_ros.description.poses import pose
-from rbdyn_ros.description.shapes import sphere
 from rbdyn_ros.description.types import Limit, Pose
 from rbdyn_ros.errors import DescriptionError, ParameterError
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from rbdyn_ros.description.check import check
+from rbdyn_ros.description.checks.check import check
 from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.description.types import Description, Joint, Limit, Link, Mimic, Pose, Trajectory
 from rbdyn_ros.errors import DescriptionError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.check import check
+from rbdyn_ros.description.checks.check import check
 from rbdyn_ros.description.geometries import (
     Box,
     Capsule,

@@ -7,9 +7,10 @@ import pytest
 from support import robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.description import looks, looks_warnings
+from rbdyn_ros.description.appearance import findings as looks_warnings
+from rbdyn_ros.description.appearance import looks
+from rbdyn_ros.description.appearance.looks import Look, Looks, MeshFile, Placeholder, read_looks
 from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Points, Sphere
-from rbdyn_ros.description.looks import Look, Looks, MeshFile, Placeholder, read_looks
 from rbdyn_ros.description.poses import pose
 from rbdyn_ros.errors import DescriptionError, ParameterError
 

@@ -6,7 +6,8 @@ import time
 import pytest
 import yaml
 
-from rbdyn_ros.description import mechanism, shapes
+from rbdyn_ros.description.build import shapes
+from rbdyn_ros.description.mechanism_files import mechanism
 from rbdyn_ros.description.poses import pose
 from rbdyn_ros.description.types import (
     Gear,

@@ -5,7 +5,7 @@ import time
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rbdyn_ros.description.mechanism import read_text
+from rbdyn_ros.description.mechanism_files.mechanism import read_text
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import RbdynError
 

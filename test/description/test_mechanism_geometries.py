@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.description import mechanism
 from rbdyn_ros.description.geometries import (
     FLOOR,
     Box,
@@ -20,6 +19,7 @@ from rbdyn_ros.description.geometries import (
     Sphere,
     Surface,
 )
+from rbdyn_ros.description.mechanism_files import mechanism
 from rbdyn_ros.description.poses import pose
 from rbdyn_ros.errors import DescriptionError
 

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from rbdyn_ros.description.check import check
+from rbdyn_ros.description.checks.check import check
 from rbdyn_ros.description.types import Description, Joint, Limit, Link, Mimic, Trajectory
 from rbdyn_ros.errors import DescriptionError
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from rbdyn_ros.description import shapes
+from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.poses import pose
 from rbdyn_ros.description.types import Inertial
 from rbdyn_ros.errors import ParameterError

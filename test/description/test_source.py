@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rbdyn_ros.description import mechanism, source, urdf
+from rbdyn_ros.description import source
+from rbdyn_ros.description.mechanism_files import mechanism
+from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import DescriptionError, ParameterError
 
 URDF = '<robot name="r"><link name="a"/></robot>'

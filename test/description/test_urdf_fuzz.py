@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.description.urdf import read_text
+from rbdyn_ros.description.urdf_files.urdf import read_text
 from rbdyn_ros.errors import RbdynError
 
 GOOD = b"""<?xml version="1.0" encoding="utf-8"?>

@@ -8,7 +8,7 @@ import pytest
 
 from rbdyn_ros.description.poses import quat_from_rpy
 from rbdyn_ros.description.types import Pose
-from rbdyn_ros.description.urdf import read, read_text
+from rbdyn_ros.description.urdf_files.urdf import read, read_text
 
 LIMIT = '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
 ENDS = '<parent link="a"/><child link="b"/>'
@@ -292,7 +292,7 @@ def test_ten_thousand_links():
 
 def test_heavy_modules_are_imported_when_needed():
     names = "{'xacro', 'urdf_parser_py'}"
-    code = f"import rbdyn_ros.description.urdf, sys; print({names} & {{*sys.modules}})"
+    code = f"import rbdyn_ros.description.urdf_files.urdf, sys; print({names} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

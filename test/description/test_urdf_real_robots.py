@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rbdyn_ros.description.urdf import read
+from rbdyn_ros.description.urdf_files.urdf import read
 from rbdyn_ros.errors import DescriptionError
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rbdyn_ros.description.urdf import read, read_text
+from rbdyn_ros.description.urdf_files.urdf import read, read_text
 from rbdyn_ros.errors import DescriptionError
 
 LIMIT = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'
@@ -567,7 +567,7 @@ def test_depth_is_refused_at_once():
 
 
 def test_size_and_number_of_elements_are_capped(monkeypatch):
-    from rbdyn_ros.description import guard
+    from rbdyn_ros.description.urdf_files import guard
 
     monkeypatch.setattr(guard, "MAX_ELEMENTS", 3)
     with pytest.raises(DescriptionError, match="more than 3 elements") as caught:

@@ -5,8 +5,8 @@ import types
 
 import pytest
 
-from rbdyn_ros.description.urdf import read, read_text
-from rbdyn_ros.description.xacro_files import find_package
+from rbdyn_ros.description.urdf_files.urdf import read, read_text
+from rbdyn_ros.description.urdf_files.xacro_files import find_package
 from rbdyn_ros.errors import DescriptionError
 
 pytest.importorskip("xacro")

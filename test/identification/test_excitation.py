@@ -7,7 +7,6 @@ import pytest
 from support.robots import find
 
 import rbdyn_ros as rb
-from rbdyn_ros.assets import bundled_robot
 from rbdyn_ros.errors import ModelError, ParameterError
 from rbdyn_ros.identification.base import base_parameters, condition
 from rbdyn_ros.identification.csv_files import read_table
@@ -15,6 +14,7 @@ from rbdyn_ros.identification.excitation import demand_telling, excite
 from rbdyn_ros.identification.fourier import rest_shapes, tables
 from rbdyn_ros.identification.motion import dof_names
 from rbdyn_ros.identification.regressor import torque_regressor
+from rbdyn_ros.loading.assets import bundled_robot
 
 GRIPPER = """<robot name="g"><link name="base"/>{links}
 <joint name="arm" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>

@@ -384,7 +384,7 @@ def test_how_the_robot_stands_is_judged(files, urdf, words, sentence):
 
 def test_gravity_may_be_as_large_as_for_nodes():
     from rbdyn_ros.commands import common
-    from rbdyn_ros.ros import unfit
+    from rbdyn_ros.ros.common import unfit
 
     assert common.LARGEST_GRAVITY == unfit.LARGEST_GRAVITY
 

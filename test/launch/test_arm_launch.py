@@ -14,8 +14,8 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 import launch
-from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.ros.arm_params import PARAMETERS
+from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.ros.arm.parameters import PARAMETERS
 
 FOLDER = Path(__file__).parents[2] / "launch"
 MODES = {

@@ -5,7 +5,7 @@ import pytest
 from support import robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.dh import DHRow
+from rbdyn_ros.description.build.dh import DHRow
 
 LUMP = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
 RIGHT = np.pi / 2

@@ -6,7 +6,7 @@ from support.robots import needs_robots
 from support.rollouts import light_forces, looped, robot, starts
 
 import rbdyn_ros as rb
-from rbdyn_ros.payload import with_payload
+from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.rollouts.params import FIELDS, columns
 from rbdyn_ros.rollouts.payloads import payload_params
 from rbdyn_ros.rollouts.rollout import rollout

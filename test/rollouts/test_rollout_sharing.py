@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from rbdyn_ros import progress
+from rbdyn_ros.report import progress
 from rbdyn_ros.rollouts import sharing
 from rbdyn_ros.rollouts.sharing import Sharing
 

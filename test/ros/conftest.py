@@ -27,8 +27,8 @@ class Simulator:
         code = {
             "cli": "import sys; sys.argv[1:1] = ['sim', '--no-view']; "
             "from rbdyn_ros.cli import main; main()",
-            "node": "from rbdyn_ros.ros.simulator import main; main()",  # as `ros2 run` does
-            "arm": "from rbdyn_ros.ros.arm_controller import main; main()",
+            "node": "from rbdyn_ros.ros.simulator.node import main; main()",  # as `ros2 run` does
+            "arm": "from rbdyn_ros.ros.arm.node import main; main()",
         }
         command = [sys.executable, "-c", code[entry]]
         with self.log.open("w") as log:

@@ -20,11 +20,12 @@ from trajectory_msgs.msg import JointTrajectory
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.planning import quintic
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.ros import arm_client, caller
+from rbdyn_ros.ros import arm_client
+from rbdyn_ros.ros.arm.follow_action import FollowAction
+from rbdyn_ros.ros.arm.services import ArmServices
 from rbdyn_ros.ros.arm_client import MODES, ArmClient, path_message
-from rbdyn_ros.ros.arm_services import ArmServices
-from rbdyn_ros.ros.caller import SUCCEEDED
-from rbdyn_ros.ros.follow_action import FollowAction
+from rbdyn_ros.ros.common import caller
+from rbdyn_ros.ros.common.caller import SUCCEEDED
 
 
 class Node:

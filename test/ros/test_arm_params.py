@@ -13,11 +13,11 @@ import yaml
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
-from rbdyn_ros.assets import bundled_robot
 from rbdyn_ros.control.gate import GateSettings
 from rbdyn_ros.control.settings import MODES, Settings
-from rbdyn_ros.ros import arm_params
-from rbdyn_ros.ros.arm_params import PARAMETERS
+from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.ros.arm import parameters as arm_params
+from rbdyn_ros.ros.arm.parameters import PARAMETERS
 
 ROOT = Path(__file__).parents[2]
 

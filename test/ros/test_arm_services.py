@@ -22,9 +22,9 @@ from rbdyn_interfaces.srv import (
     SetPayload,
 )
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.ros import arm_services
-from rbdyn_ros.ros.arm_queries import ArmQueries
-from rbdyn_ros.ros.arm_services import ArmServices
+from rbdyn_ros.ros.arm import services as arm_services
+from rbdyn_ros.ros.arm.queries import ArmQueries
+from rbdyn_ros.ros.arm.services import ArmServices
 
 #: two engines, no inverse mass matrix: rounding only
 CLOSE = {"rtol": 0.0, "atol": 1e-10}

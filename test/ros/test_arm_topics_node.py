@@ -17,7 +17,7 @@ from support.robots import find
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rbdyn_ros as rb
-from rbdyn_ros.toolbox.frames import frame_pose
+from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 
 NAN, INF, HUGE = float("nan"), float("inf"), 1e300
 

@@ -8,11 +8,11 @@ import yaml
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
-from rbdyn_ros.assets import bundled_robot
 from rbdyn_ros.control.limits import Limits
-from rbdyn_ros.ros import arm_params
-from rbdyn_ros.ros.params import INITIAL, PARAMETERS
-from rbdyn_ros.ros.rviz_config import rviz_config
+from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.ros.arm import parameters as arm_params
+from rbdyn_ros.ros.common.rviz_config import rviz_config
+from rbdyn_ros.ros.simulator.parameters import INITIAL, PARAMETERS
 
 CONFIG = Path(__file__).parents[2] / "config"
 TABLES = {

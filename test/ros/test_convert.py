@@ -9,9 +9,9 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
 import rbdyn_ros as rb
-from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.ros import convert
-from rbdyn_ros.ros.convert import Prepared, SingleJoints
+from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.ros.common import convert
+from rbdyn_ros.ros.common.convert import Prepared, SingleJoints
 
 
 def test_quaternions_turn_to_xyzw():

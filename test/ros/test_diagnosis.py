@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rbdyn_ros.ros.diagnosis import Level, Observation, diagnose
+from rbdyn_ros.ros.common.diagnosis import Level, Observation, diagnose
 from rbdyn_ros.runtime.timing import Timing
 
 MS = 1_000_000  # [ns]

@@ -18,9 +18,9 @@ from rclpy.action import ActionClient
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
 
 from rbdyn_ros.control.controller import Progress
-from rbdyn_ros.ros import follow_action
-from rbdyn_ros.ros.follow_action import FollowAction
-from rbdyn_ros.ros.pursuit import AT_REST, GOAL_TIME, Pursuit, Tolerances
+from rbdyn_ros.ros.arm import follow_action
+from rbdyn_ros.ros.arm.follow_action import FollowAction
+from rbdyn_ros.ros.arm.pursuit import AT_REST, GOAL_TIME, Pursuit, Tolerances
 
 RESULT = FollowJointTrajectory.Result
 

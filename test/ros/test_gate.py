@@ -8,9 +8,9 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.commands import make_gate
-from rbdyn_ros.ros.convert import SingleJoints
-from rbdyn_ros.ros.start import start_position
+from rbdyn_ros.ros.common.convert import SingleJoints
+from rbdyn_ros.ros.simulator.commands import make_gate
+from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.runtime.orders import EFFORT, Command
 
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)

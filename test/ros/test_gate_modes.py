@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.commands import Tally, make_gate
-from rbdyn_ros.ros.stamps import judge_stamp, tick_of
+from rbdyn_ros.ros.simulator.commands import Tally, make_gate
+from rbdyn_ros.ros.simulator.stamps import judge_stamp, tick_of
 from rbdyn_ros.runtime.orders import (
     EFFORT,
     IMPEDANCE,

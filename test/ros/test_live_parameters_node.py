@@ -11,7 +11,7 @@ from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter, parameter_value_to_python
 from sensor_msgs.msg import JointState
 
-from rbdyn_ros.ros.params import PARAMETERS
+from rbdyn_ros.ros.simulator.parameters import PARAMETERS
 
 
 def nanoseconds(stamp):

@@ -10,8 +10,8 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 import yaml
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.parameters import Parameter
-from rbdyn_ros.ros.params import PARAMETERS
+from rbdyn_ros.ros.common.parameters import Parameter
+from rbdyn_ros.ros.simulator.parameters import PARAMETERS
 
 FILE = Path(__file__).parents[2] / "config" / "simulator.yaml"
 

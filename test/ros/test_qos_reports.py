@@ -9,7 +9,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
-from rbdyn_ros.ros.qos_reports import for_publisher, for_subscription, sentence
+from rbdyn_ros.ros.common.qos_reports import for_publisher, for_subscription, sentence
 
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -20,7 +20,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.recording.schemas import STATE, Schemas
 from rbdyn_ros.recording.topics import Messages
-from rbdyn_ros.ros.record import Recording, definition, type_name
+from rbdyn_ros.ros.common.record import Recording, definition, type_name
 
 SENSORS = """
 rbdyn_sensors: 1

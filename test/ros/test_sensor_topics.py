@@ -14,9 +14,9 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Imu
 from std_msgs.msg import Bool
 
-from rbdyn_ros.payload import with_payload
-from rbdyn_ros.ros.convert import Prepared
-from rbdyn_ros.ros.sensors import SensorTopics, imu_message
+from rbdyn_ros.dynamics.payload import with_payload
+from rbdyn_ros.ros.common.convert import Prepared
+from rbdyn_ros.ros.simulator.sensors import SensorTopics, imu_message
 from rbdyn_ros.sensors import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Suite
 
 ARM = "config/robots/seven_dof_arm.urdf"

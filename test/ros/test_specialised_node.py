@@ -16,7 +16,7 @@ from support.robots import find
 
 import rbdyn_ros as rb
 from rbdyn_interfaces.srv import SetGravity, SetPayload
-from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.loading.assets import bundled_robot
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SPECIAL = ("--ros-args", "-p", "specialize:=true")

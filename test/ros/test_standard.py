@@ -26,7 +26,7 @@ from simulation_interfaces.srv import (
     StepSimulation,
 )
 
-from rbdyn_ros.ros.standard import open_standard
+from rbdyn_ros.ros.simulator.standard import open_standard
 
 UNSUPPORTED, OK, NOT_FOUND, INCORRECT_STATE, FAILED = range(5)
 STOPPED, PLAYING, PAUSED, QUITTING = range(4)

@@ -16,9 +16,9 @@ from std_srvs.srv import SetBool
 
 import rbdyn_ros as rb
 from rbdyn_interfaces.msg import Statistics as StatisticsMessage
-from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.ros import statistics
-from rbdyn_ros.ros.statistics import Statistics
+from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.ros.common import statistics
+from rbdyn_ros.ros.common.statistics import Statistics
 from rbdyn_ros.runtime.settings import Settings
 from rbdyn_ros.runtime.timing import Timing
 

@@ -10,11 +10,11 @@ import yaml
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.audit import Audit
-from rbdyn_ros.description.xacro_files import expand
-from rbdyn_ros.ros.commands import make_gate
-from rbdyn_ros.ros.convert import SingleJoints
-from rbdyn_ros.ros.topic_based import TOPIC, TopicBasedGate
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.urdf_files.xacro_files import expand
+from rbdyn_ros.ros.common.convert import SingleJoints
+from rbdyn_ros.ros.simulator.commands import make_gate
+from rbdyn_ros.ros.simulator.topic_based import TOPIC, TopicBasedGate
 from rbdyn_ros.runtime.orders import EFFORT, NUMBERS, POSITION, VELOCITY, Command
 
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)

@@ -14,8 +14,8 @@ from support.splines import sample
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.commands import make_gate
-from rbdyn_ros.ros.trajectory import MOST_POINTS, TrajectoryGate
+from rbdyn_ros.ros.common.trajectory import MOST_POINTS, TrajectoryGate
+from rbdyn_ros.ros.simulator.commands import make_gate
 from rbdyn_ros.runtime.orders import Trajectory
 
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)

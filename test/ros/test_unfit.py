@@ -6,10 +6,10 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.commands import make_gate
-from rbdyn_ros.ros.placement import placed
-from rbdyn_ros.ros.plant import Plant
-from rbdyn_ros.ros.unfit import LARGEST_STATE, unfit
+from rbdyn_ros.ros.common.unfit import LARGEST_STATE, unfit
+from rbdyn_ros.ros.simulator.commands import make_gate
+from rbdyn_ros.ros.simulator.placement import placed
+from rbdyn_ros.ros.simulator.plant import Plant
 from rbdyn_ros.runtime.loop import HUGE
 
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.description import urdf
-from rbdyn_ros.ros.commands import make_gate
-from rbdyn_ros.ros.view_link import RosSimulated
+from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.ros.simulator.commands import make_gate
+from rbdyn_ros.ros.simulator.view_link import RosSimulated
 from rbdyn_ros.runtime.runtime import Runtime
 from rbdyn_ros.runtime.settings import Settings
 

@@ -12,7 +12,7 @@ pytest.importorskip("rclpy")
 from geometry_msgs.msg import Point, WrenchStamped
 from geometry_msgs.msg import Wrench as WrenchMessage
 
-from rbdyn_ros.ros.wrenches import (
+from rbdyn_ros.ros.simulator.wrenches import (
     WrenchMarkers,
     arrow,
     wrench_of_message,

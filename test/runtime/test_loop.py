@@ -14,8 +14,8 @@ from running import (
 )
 
 import rbdyn_ros as rb
-from rbdyn_ros.assets import bundled_robot
 from rbdyn_ros.engine import jit
+from rbdyn_ros.loading.assets import bundled_robot
 
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)

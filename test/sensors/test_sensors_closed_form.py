@@ -6,9 +6,9 @@ from snapshot import snapshot
 from support.mechanisms import four_bar
 
 import rbdyn_ros as rb
-from rbdyn_ros.description import urdf
 from rbdyn_ros.description.source import read
-from rbdyn_ros.payload import with_payload
+from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.sensors import ContactSpec, ForceTorqueSpec, ImuSpec, Suite
 
 G = 9.81

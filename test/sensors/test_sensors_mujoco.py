@@ -11,7 +11,7 @@ from support.states import randomise
 from support.trees import auto_tree
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.check import check
+from rbdyn_ros.description.checks.check import check
 from rbdyn_ros.sensors import ForceTorqueSpec, ImuSpec, Suite
 
 KINDS = ("revolute", "fixed", "prismatic", "fixed", "continuous", "fixed", "revolute", "fixed")

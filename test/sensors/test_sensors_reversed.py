@@ -8,8 +8,8 @@ from support.states import random_qpos
 from support.trees import auto_tree
 
 import rbdyn_ros as rb
-from rbdyn_ros.description import urdf
-from rbdyn_ros.description.check import check
+from rbdyn_ros.description.checks.check import check
+from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.sensors import ForceTorqueSpec, Suite
 
 KINDS = ("revolute", "fixed", "prismatic", "fixed", "helical", "spherical", "fixed")

@@ -14,7 +14,7 @@ from support.compare import EPS, Comparison
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.types import Mimic
-from rbdyn_ros.explicit import ExplicitConstraint
+from rbdyn_ros.dynamics.explicit import ExplicitConstraint
 from rbdyn_ros.textbook import constraints
 from rbdyn_ros.textbook.loops import loop_constraints
 from rbdyn_ros.textbook.maximal import maximal

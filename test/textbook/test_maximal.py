@@ -11,7 +11,7 @@ from support import states, trees
 from support.compare import EPS, Comparison
 
 import rbdyn_ros as rb
-from rbdyn_ros.description import shapes
+from rbdyn_ros.description.build import shapes
 from rbdyn_ros.textbook import constraints
 from rbdyn_ros.textbook.aba import aba
 from rbdyn_ros.textbook.kinematics import kinematics

@@ -8,7 +8,7 @@ import scipy.linalg
 from support import states, trees
 
 import rbdyn_ros as rb
-from rbdyn_ros.description import shapes
+from rbdyn_ros.description.build import shapes
 from rbdyn_ros.textbook.euler_equation import euler_dynamics, turning
 from rbdyn_ros.textbook.exponential import rodrigues, se3_exp
 from rbdyn_ros.textbook.momentum import Body, State, momentum, motion, se3_dynamics

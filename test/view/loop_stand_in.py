@@ -3,8 +3,8 @@
 import threading
 from pathlib import Path
 
-from rbdyn_ros.description import urdf
-from rbdyn_ros.load import complete
+from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.loading.load import complete
 from rbdyn_ros.runtime.orders import Command, Wrench
 from rbdyn_ros.runtime.runtime import Runtime
 from rbdyn_ros.runtime.settings import Settings

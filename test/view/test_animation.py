@@ -9,9 +9,9 @@ from support import trees
 from support.systems import everything, register
 
 import rbdyn_ros as rb
-from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.description import shapes
+from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.types import Description, Joint, Link
+from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.pictures import animation
 from rbdyn_ros.view.pictures.animation import animate
 from rbdyn_ros.view.pictures.scene import Scene, equivalent_box

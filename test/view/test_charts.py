@@ -10,8 +10,8 @@ import pytest
 from support.systems import everything, register
 
 import rbdyn_ros as rb
-from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.instant import Instant
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.web import charts
 from rbdyn_ros.view.web.charts import Charts, History, Quantities
 

@@ -9,7 +9,7 @@ from support.systems import everything, register
 from view_arm import ARM
 
 import rbdyn_ros as rb
-from rbdyn_ros.view.stage.coordinates import (
+from rbdyn_ros.view.scene.coordinates import (
     coordinates_of,
     parse_qpos,
     qpos_text,

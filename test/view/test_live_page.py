@@ -9,7 +9,7 @@ from loop_stand_in import Loop
 from plain_client import PlainClient
 from web_page import open_browser, open_page, press, require_browser, wait_until
 
-from rbdyn_ros.assets import bundled_robot
+from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.live.process import start_view
 
 pytest.importorskip("viser", reason="viser is not installed")

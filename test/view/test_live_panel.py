@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.instant import Instant
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.live.clock import Clock, state_line
 from rbdyn_ros.view.live.forces import AMPLE, Pushes, Torques, effort_range
 from rbdyn_ros.view.live.link import Cast

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.description.shapes import box
+from rbdyn_ros.description.build.shapes import box
 from rbdyn_ros.description.types import Description, Link
-from rbdyn_ros.instant import Instant
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.live.pull import GRAVITY, MOST_WEIGHTS, RATE, Spring
 
 LATE = 0.033  # [s] between two renewals, and the age of what each is computed from

@@ -8,7 +8,7 @@ pytest.importorskip("viser", reason="viser is not installed")
 from web_page import open_browser, open_page, press, slider, wait_until
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.looks import read_looks
+from rbdyn_ros.description.appearance.looks import read_looks
 from rbdyn_ros.recording.run import Run
 from rbdyn_ros.view.web.charts import Quantities
 from rbdyn_ros.view.web.playing import Player

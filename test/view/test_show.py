@@ -15,9 +15,9 @@ from support import robots, touching
 from view_arm import ARM
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.looks import Look, Looks
-from rbdyn_ros.instant import Instant
-from rbdyn_ros.view.stage.stage import BOXES, FORCES, LAYERS, LINES, MASSES, VISUALS
+from rbdyn_ros.description.appearance.looks import Look, Looks
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.view.scene.scene import BOXES, FORCES, LAYERS, LINES, MASSES, VISUALS
 from rbdyn_ros.view.web.server import PORTS_TRIED, is_local, refusal
 
 pytest.importorskip("viser")
@@ -333,7 +333,7 @@ def test_sliders_of_a_loop_keep_it_closed_or_go_back(server):
     event = _Event(sliders._handles[0])
     _slide(sliders, event, one, -0.3)
     assert sliders.qpos[one.entry] == pytest.approx(-0.3)
-    from rbdyn_ros.assembly import position_errors
+    from rbdyn_ros.dynamics.assembly import position_errors
 
     assert np.abs(position_errors(m, sliders.qpos)).max() < 1e-9
     before = sliders.qpos

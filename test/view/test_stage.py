@@ -8,12 +8,12 @@ from support.systems import everything, register
 from view_arm import ARM
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.looks import Look, Looks, Placeholder, read_looks
-from rbdyn_ros.instant import Instant, contact_on_bodies
+from rbdyn_ros.description.appearance.looks import Look, Looks, Placeholder, read_looks
+from rbdyn_ros.dynamics.instant import Instant, contact_on_bodies
 from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.view.stage.lines import lines_of
-from rbdyn_ros.view.stage.stage import BOXES, COLLISIONS, ELLIPSOIDS, MASSES, VISUALS, Stage
-from rbdyn_ros.view.stage.wrench_lines import couple_arrows, weight_of, wrench_arrows
+from rbdyn_ros.view.scene.lines import lines_of
+from rbdyn_ros.view.scene.scene import BOXES, COLLISIONS, ELLIPSOIDS, MASSES, VISUALS, Stage
+from rbdyn_ros.view.scene.wrench_lines import couple_arrows, weight_of, wrench_arrows
 
 NONE = Looks()
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from support import robots
 
+from rbdyn_ros.description.appearance.looks import MeshFile, Placeholder, read_looks
 from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Points, Sphere
-from rbdyn_ros.description.looks import MeshFile, Placeholder, read_looks
-from rbdyn_ros.description.mesh_files import UnusableMeshError
-from rbdyn_ros.view.stage import surfaces
-from rbdyn_ros.view.stage.creases import creased
-from rbdyn_ros.view.stage.surfaces import MARKER_COLOR, surfaces_of, surfaces_or_marker
+from rbdyn_ros.description.meshes.files import UnusableMeshError
+from rbdyn_ros.view.scene import surfaces
+from rbdyn_ros.view.scene.creases import creased
+from rbdyn_ros.view.scene.surfaces import MARKER_COLOR, surfaces_of, surfaces_or_marker
 
 trimesh = pytest.importorskip("trimesh")
 

@@ -21,8 +21,8 @@ from loop_stand_in import Loop
 from web_page import wait_until
 
 import rbdyn_ros as rb
-from rbdyn_ros.assets import bundled_robot
-from rbdyn_ros.payload import with_payload
+from rbdyn_ros.dynamics.payload import with_payload
+from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.runtime.runtime import Runtime
 from rbdyn_ros.runtime.settings import Settings
 from rbdyn_ros.view.live import process

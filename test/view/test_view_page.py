@@ -20,9 +20,9 @@ from web_page import (
 )
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.looks import Looks
-from rbdyn_ros.view.stage.coordinates import qpos_text
-from rbdyn_ros.view.stage.stage import ELLIPSOIDS
+from rbdyn_ros.description.appearance.looks import Looks
+from rbdyn_ros.view.scene.coordinates import qpos_text
+from rbdyn_ros.view.scene.scene import ELLIPSOIDS
 
 #: Pictures are drawn by the processor: small ones sooner.
 SMALL = {"width": 760, "height": 420}

@@ -15,7 +15,7 @@ from numba import carray
 from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
-from rbdyn_ros.description.builder import SystemBuilder
+from rbdyn_ros.description.build.builder import SystemBuilder
 from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.description.types import Joint
 from rbdyn_ros.engine.jit import DISABLED, OPTIONS

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.instant import Instant
+from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.view.live.link import Simulated
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.instant import Instant
+from rbdyn_ros.dynamics.instant import Instant
 
 Numbers = Sequence[float]
 

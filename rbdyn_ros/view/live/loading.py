@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rbdyn_ros.description.looks import Looks, read_looks
+from rbdyn_ros.description.appearance.looks import Looks, read_looks
 from rbdyn_ros.errors import Finding, RbdynError, quoted
-from rbdyn_ros.load import complete
+from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.live.link import Cast
 

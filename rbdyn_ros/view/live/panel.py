@@ -13,8 +13,8 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.instant import Instant
 from rbdyn_ros.view.live.clock import Clock
 from rbdyn_ros.view.live.forces import Pushes, Torques
 from rbdyn_ros.view.live.link import FAILED, SERVING, WARNED, Cast, Remote, Simulated

@@ -7,10 +7,10 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.api import make_data, mass_matrix
-from rbdyn_ros.instant import Instant
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.dynamics.stages import make_data, mass_matrix
+from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.toolbox.frames import frame_jacobian, frame_pose
 
 Floats = NDArray[np.float64]
 

@@ -7,12 +7,12 @@ import time
 from collections import deque
 from dataclasses import replace
 
-from rbdyn_ros.api import make_data
-from rbdyn_ros.instant import Instant
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.runtime import Runtime
 from rbdyn_ros.runtime.state import State
-from rbdyn_ros.toolbox.terms import kinetic_energy, potential_energy
 
 #: The factor is of about the last second [s].
 SPAN = 1.0

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbdyn_ros.api import kinematics, step
-from rbdyn_ros.entry import demand_pair
+from rbdyn_ros.dynamics.entry import demand_pair
+from rbdyn_ros.dynamics.stages import kinematics, step
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.loading.output import output_path
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.output import output_path
 from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, SKY, VERMILLION, new_figure
 from rbdyn_ros.view.pictures.film import demand_writer, write_film
 from rbdyn_ros.view.pictures.scene import Floats, Poses, Scene

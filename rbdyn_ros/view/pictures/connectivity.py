@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.output import output_path, write_whole
 from rbdyn_ros.report.describe import joint_type, loop_type
 from rbdyn_ros.report.tree import base_link
 from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, VERMILLION, new_figure

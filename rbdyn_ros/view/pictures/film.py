@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ParameterError
-from rbdyn_ros.output import unwritable, write_whole
+from rbdyn_ros.loading.output import unwritable, write_whole
 from rbdyn_ros.view.pictures.canvas import missing_extra
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from rbdyn_ros.api import make_data
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quoted
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.run import Run
 from rbdyn_ros.recording.series import Series
-from rbdyn_ros.toolbox.terms import kinetic_energy, potential_energy
 
 Array = NDArray[np.float64]
 

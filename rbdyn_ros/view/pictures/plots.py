@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quoted
-from rbdyn_ros.output import output_path, write_whole
+from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.recording.run import Run
 from rbdyn_ros.view.pictures.canvas import BLUE, INK, VERMILLION, new_figure
 from rbdyn_ros.view.pictures.plot_curves import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.instant import Instant
+from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.model.model import Model
 
 if TYPE_CHECKING:

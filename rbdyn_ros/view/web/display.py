@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.view.pictures.connectivity import draw_connectivity
-from rbdyn_ros.view.stage.stage import (
+from rbdyn_ros.view.scene.scene import (
     BOXES,
     COLLISIONS,
     ELLIPSOIDS,

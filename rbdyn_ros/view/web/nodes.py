@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.instant import Instant
-from rbdyn_ros.view.stage.parts import MASS, Part
-from rbdyn_ros.view.stage.stage import (
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.view.scene.parts import MASS, Part
+from rbdyn_ros.view.scene.scene import (
     FORCES,
     FRAMES,
     GRID,

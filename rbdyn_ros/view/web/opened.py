@@ -7,9 +7,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.description.looks import Looks, read_looks
+from rbdyn_ros.description.appearance.looks import Looks, read_looks
+from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import Finding, ModelError
-from rbdyn_ros.instant import Instant
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.web.server import ADDRESS, PORT, address_of, open_server

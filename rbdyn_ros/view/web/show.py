@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.description.looks import Looks
-from rbdyn_ros.instant import Instant
+from rbdyn_ros.description.appearance.looks import Looks
+from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.describe import joint_type
-from rbdyn_ros.view.stage.stage import Stage
+from rbdyn_ros.view.scene.scene import Stage
 from rbdyn_ros.view.web.display import Display
 from rbdyn_ros.view.web.nodes import Nodes
 from rbdyn_ros.view.web.server import address_of, open_server

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.assembly import assemble
-from rbdyn_ros.configuration import random_qpos
+from rbdyn_ros.dynamics.assembly import assemble
+from rbdyn_ros.dynamics.configuration import random_qpos
+from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import ModelError
-from rbdyn_ros.instant import Instant
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.view.stage.coordinates import (
+from rbdyn_ros.view.scene.coordinates import (
     Coordinate,
     coordinates_of,
     parse_qpos,

@@ -1,0 +1,75 @@
+"""The colours that a URDF gives to its `<visual>` elements; pictures are not looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.description.urdf_files.guard import Element
+
+Color = tuple[float, float, float, float]
+
+
+class Colors:
+    """The materials of a robot by their names, as in RViz and Pinocchio.
+
+    Those of the robot itself come first, then those that a `<visual>` defines where it uses them,
+    which others may name too. Of one name the first counts, also where another colour stands.
+    """
+
+    def __init__(self, robot: Element, audit: Audit) -> None:
+        self._audit = audit
+        self._named: dict[str, Color] = {}
+        for material in _materials(robot):
+            name, color = material.get("name", "").strip(), _rgba(material)
+            if name and color is not None:
+                self._named.setdefault(name, color)
+
+    def of(self, visual: Element, owner: str) -> Color | None:
+        """Return the colour of a `<visual>`.
+
+        Args:
+            visual: not pruned yet.
+            owner: the link, for warnings.
+        """
+        material = visual.find("material")
+        if not isinstance(material, Element):
+            return None
+        self._judge(material, owner)
+        return self._named.get(material.get("name", "").strip(), _rgba(material))
+
+    def _judge(self, material: Element, owner: str) -> None:
+        """Warn of a colour that is none."""
+        color = material.find("color")
+        if isinstance(color, Element) and _rgba(material) is None:
+            found = color.get("rgba", "")
+            message = f"<color rgba> is {quote(found)}, not four numbers; it is not looked at"
+            self._audit.add(
+                "warning", "bad-color", owner, color.line, message, found=found[:100],
+                allowed="four numbers from 0 to 1",
+            )  # fmt: skip
+
+
+def _materials(robot: Element) -> Iterator[Element]:
+    """Return those of the robot, then those of its visuals."""
+    links = (part for part in robot if part.tag == "link")
+    visuals = (part for link in links for part in link if part.tag == "visual")
+    for parent in (robot, *visuals):
+        for part in parent:
+            if part.tag == "material" and isinstance(part, Element):
+                yield part
+
+
+def _rgba(material: Element) -> Color | None:
+    """Return the colour that stands in a material, each number brought into 0 to 1."""
+    color = material.find("color")
+    words = "" if color is None else color.get("rgba", "")
+    try:
+        numbers = [float(word) for word in words.split(maxsplit=4)]
+    except ValueError:
+        return None
+    if len(numbers) != 4 or not all(map(math.isfinite, numbers)):
+        return None
+    red, green, blue, alpha = (min(max(number, 0.0), 1.0) for number in numbers)
+    return red, green, blue, alpha

@@ -1,0 +1,1 @@
+"""Robots built in Python: SystemBuilder, Denavit-Hartenberg chains, homogeneous bodies."""

@@ -1,0 +1,325 @@
+"""Builds systems of bodies and joints in Python, one sentence a part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from rbdyn_ros.checks.arguments import frame, name, number, vector, wrong
+from rbdyn_ros.checks.audit import Audit, listing, quote
+from rbdyn_ros.description.build.constraints import ConstraintBuilder
+from rbdyn_ros.description.build.fields import FIELDS
+from rbdyn_ros.description.build.geometries import GeometryBuilder
+from rbdyn_ros.description.checks.check import judge_built
+from rbdyn_ros.description.poses import ZERO, pose
+from rbdyn_ros.description.types import (
+    IN_PLACE,
+    Description,
+    Inertial,
+    Joint,
+    Link,
+    Mimic,
+    Pose,
+    Spring,
+    Trajectory,
+    Vec3,
+)
+
+
+class SystemBuilder(ConstraintBuilder, GeometryBuilder):
+    """A system of bodies that joints connect, part by part.
+
+        swing = (
+            SystemBuilder("swing", base="ground")
+            .body("arm", shapes.box((1.0, 0.1, 0.1), mass=2.0, at=pose((0.5, 0.0, 0.0))))
+            .joint("pivot", "revolute", "ground", "arm", axis=(0.0, 1.0, 0.0), damping=0.1)
+            .description()
+        )
+
+    Parts may come in any order and may name parts that come later; what does not fit together
+    is told by `description`, all of it at once. Joints may run either way: the parent of a joint
+    may be the body that is farther from the base.
+    """
+
+    def __init__(self, system: str, base: str = "base") -> None:
+        """Begin a system.
+
+        Args:
+            system: its name.
+            base: the body that stands on the ground (or floats); it needs no call of `body`.
+
+        Raises:
+            ParameterError: a name is empty.
+        """
+        super().__init__()
+        self._name = name("the name of the system", system)
+        self._base = Link(name("the name of the base", base))
+        self._links: list[Link] = []
+        self._joints: list[Joint] = []
+        self._springs: list[Spring] = []
+        self._couplings: list[tuple[str, Mimic]] = []
+        self._drives: list[tuple[str, Trajectory | str]] = []
+
+    def body(self, body: str, inertial: Inertial | None = None) -> SystemBuilder:
+        """Add a body, or give the base its inertial.
+
+        Args:
+            body: its name.
+            inertial: its mass distribution, for example from shapes.py; None: it has no mass.
+
+        Raises:
+            ParameterError: the name is empty or the inertial is none.
+        """
+        if inertial is not None and not isinstance(inertial, Inertial):
+            wrong(f"the inertial of {body!r}", inertial, "an Inertial or None")
+        link = Link(name("the name of a body", body), inertial)
+        if body == self._base.name and self._base.inertial is None:
+            self._base = link
+        else:
+            self._links.append(link)
+        return self
+
+    def joint(
+        self,
+        joint: str,
+        joint_type: str,
+        parent: str,
+        child: str,
+        *,
+        xyz: Vec3 | None = None,
+        rpy: Vec3 | None = None,
+        origin: Pose | None = None,
+        child_origin: Pose = IN_PLACE,
+        **properties: Any,
+    ) -> SystemBuilder:
+        """Add a joint from a parent (predecessor) to a child (successor).
+
+        Args:
+            joint: its name.
+            joint_type: a name in joint_types.JOINT_SPECS.
+            parent: body that is its predecessor.
+            child: body that is its successor.
+            xyz: origin of the joint frame in the frame of the parent [m].
+            rpy: its roll, pitch and yaw there [rad].
+            origin: both in one, instead of them; X_P.
+            child_origin: joint frame in the frame of the child; X_S.
+            **properties: further fields of types.Joint: `axis`, `axis2`, `limit` (a Limit or a
+                pair (lower, upper)), `limits` (one such for each coordinate), `damping`,
+                `friction`, `armature`, `stiffness`, `rest` (a number, or one a coordinate),
+                `motion`, `actuated`, `transmission` (a spatial force for each degree of
+                freedom); and the parameters of the type, such as `pitch` and `radius`.
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        if origin is None:
+            origin = pose(ZERO if xyz is None else xyz, ZERO if rpy is None else rpy)
+        elif xyz is not None or rpy is not None:
+            wrong("origin", origin, "None where xyz or rpy is given")
+        return self._add(joint, joint_type, parent, child, origin, child_origin, properties)
+
+    def loop(
+        self,
+        joint: str,
+        joint_type: str,
+        predecessor: str,
+        successor: str,
+        *,
+        X_P: Pose = IN_PLACE,
+        X_S: Pose = IN_PLACE,
+        **properties: Any,
+    ) -> SystemBuilder:
+        """Add a joint that closes a loop: it is never part of the spanning tree.
+
+        Args:
+            joint: its name.
+            joint_type: a name in joint_types.JOINT_SPECS; `fixed` welds.
+            predecessor: body that is its predecessor.
+            successor: body that is its successor.
+            X_P: joint frame in the frame of the predecessor.
+            X_S: joint frame in the frame of the successor.
+            **properties: as for `joint`.
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        properties["closes_loop"] = True
+        return self._add(joint, joint_type, predecessor, successor, X_P, X_S, properties)
+
+    def point(
+        self,
+        joint: str,
+        predecessor: str,
+        successor: str,
+        X_P: Pose = IN_PLACE,
+        X_S: Pose = IN_PLACE,
+    ) -> SystemBuilder:
+        """Let a point of a body stay at a point of another: a spherical loop joint.
+
+        Arguments are those of `loop`; how its frames are turned means nothing.
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        return self.loop(joint, "spherical", predecessor, successor, X_P=X_P, X_S=X_S)
+
+    def weld(
+        self,
+        joint: str,
+        predecessor: str,
+        successor: str,
+        X_P: Pose = IN_PLACE,
+        X_S: Pose = IN_PLACE,
+    ) -> SystemBuilder:
+        """Let a frame of a body stay in a frame of another: a fixed loop joint.
+
+        Unlike a fixed joint of the tree it is held by a constraint force. Arguments are those of
+        `loop`.
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        return self.loop(joint, "fixed", predecessor, successor, X_P=X_P, X_S=X_S)
+
+    def couple(
+        self, joint: str, follows: str, ratio: float = 1.0, offset: float = 0.0
+    ) -> SystemBuilder:
+        """Let a joint follow another: q = ratio * q_follows + offset.
+
+        It has no freedom of its own any more. A `gear` between joints leaves them theirs.
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        mimic = Mimic(
+            name("the name of the joint to follow", follows),
+            number("the ratio", ratio),
+            number("the offset", offset),
+        )
+        self._couplings.append((name("the name of the joint that follows", joint), mimic))
+        return self
+
+    def spring(
+        self,
+        spring: str,
+        link1: str,
+        link2: str,
+        *,
+        point1: Vec3 = ZERO,
+        point2: Vec3 = ZERO,
+        stiffness: float = 0.0,
+        damping: float = 0.0,
+        length: float = 0.0,
+    ) -> SystemBuilder:
+        """Add a spring and damper between two points; arguments are the fields of types.Spring.
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        self._springs.append(
+            Spring(
+                name("the name of a spring", spring),
+                name("the body of a spring", link1),
+                name("the body of a spring", link2),
+                vector("point1", point1),
+                vector("point2", point2),
+                number("the stiffness", stiffness),
+                number("the damping", damping),
+                number("the length", length),
+            )
+        )
+        return self
+
+    def drive(self, joint: str, motion: Trajectory | str) -> SystemBuilder:
+        """Let a joint move as a Trajectory says, or a function registered under a name.
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        if not isinstance(motion, Trajectory | str):
+            wrong("the motion", motion, "a Trajectory or the name of a function")
+        self._drives.append((name("the name of a joint to drive", joint), motion))
+        return self
+
+    def description(self, *, strict: bool = True) -> Description:
+        """Return what was built, checked; the builder can go on being used.
+
+        Args:
+            strict: refuse what could be repaired; otherwise repair it and add a warning.
+
+        Raises:
+            DescriptionError: with everything that is wrong.
+        """
+        audit = Audit(strict=strict)
+        joints = {joint.name: joint for joint in reversed(self._joints)}  # of duplicates the first
+        changes: dict[str, dict[str, Any]] = {}
+        for joint, mimic in self._couplings:
+            _change("coupling", joint, "mimic", mimic, joints, changes, audit)
+        for joint, motion in self._drives:
+            _change("drive", joint, "motion", motion, joints, changes, audit)
+        built = Description(
+            name=self._name,
+            links=(self._base, *self._links),
+            joints=tuple(replace(joint, **changes.get(joint.name, {})) for joint in self._joints),
+            source=self._name,
+            base=self._base.name,
+            springs=tuple(self._springs),
+            constraints=tuple(self._constraints),
+            geometries=tuple(self._geometries),
+            obstacles=tuple(self._obstacles),
+        )
+        checked = judge_built(built, audit)
+        audit.raise_errors(self._name)
+        return replace(checked, findings=audit.sorted())
+
+    def _add(
+        self,
+        joint: str,
+        joint_type: str,
+        parent: str,
+        child: str,
+        origin: Pose,
+        child_origin: Pose,
+        properties: dict[str, Any],
+    ) -> SystemBuilder:
+        owner = f"joint {name('the name of a joint', joint)!r}"
+        fields = {
+            key: read(f"the {key} of {owner}", properties.pop(key))
+            for key, read in FIELDS.items()
+            if key in properties
+        }
+        self._joints.append(
+            Joint(
+                joint,
+                name(f"the type of {owner}", joint_type),
+                name(f"the parent of {owner}", parent),
+                name(f"the child of {owner}", child),
+                frame(f"the origin of {owner}", origin),
+                child_origin=frame(f"the child origin of {owner}", child_origin),
+                parameters=properties,
+                **fields,
+            )
+        )
+        return self
+
+
+def _change(
+    kind: str,
+    joint: str,
+    field: str,
+    value: object,
+    joints: Mapping[str, Joint],
+    changes: dict[str, dict[str, Any]],
+    audit: Audit,
+) -> None:
+    """Note what a coupling or a drive changes in a joint; add an error if there is none."""
+    owner = f"{kind} of {quote(joint)}"
+    if joint not in joints:
+        hint = audit.hint(joint, joints)
+        message = f"there is no such joint{hint}"
+        audit.error("unknown-joint", owner, None, message, found=joint, allowed=listing(joints))
+    elif field in changes.setdefault(joint, {}) or getattr(joints[joint], field) is not None:
+        audit.error("duplicate", owner, None, "is given more than once", found=joint)
+    else:
+        changes[joint][field] = value

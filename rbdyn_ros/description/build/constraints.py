@@ -1,0 +1,169 @@
+"""The sentences of a SystemBuilder about what holds between bodies beside their joints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rbdyn_ros.checks.arguments import name, number, vector, wrong
+from rbdyn_ros.description.build.bands import centre_line
+from rbdyn_ros.description.poses import ZERO
+from rbdyn_ros.description.types import Constraint, Gear, GearTerm, Length, Roll, Vec3
+
+if TYPE_CHECKING:  # in typing from Python 3.11 on
+    from typing_extensions import Self
+
+Z_AXIS = (0.0, 0.0, 1.0)
+
+
+class ConstraintBuilder:
+    """Constraints, one sentence each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._constraints: list[Constraint] = []
+
+    def rod(
+        self,
+        rod: str,
+        link1: str,
+        link2: str,
+        length: float,
+        point1: Vec3 = ZERO,
+        point2: Vec3 = ZERO,
+    ) -> Self:
+        """Keep two points at a distance, as a rod without mass would that has a ball at each end.
+
+        Args:
+            rod: its name.
+            link1: body that the first point belongs to.
+            link2: body that the second one belongs to.
+            length: of the rod [m], above 0; two points that coincide are a `point`.
+            point1: in the frame of link1 [m].
+            point2: in the frame of link2 [m].
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        ends = ((link1, point1), (link2, point2))
+        return self._length("rod", rod, ends, number("the length", length), closed=False)
+
+    def band(
+        self,
+        band: str,
+        points: Iterable[tuple[str, Vec3]],
+        length: float,
+        *,
+        closed: bool = True,
+        radius: float = 0.0,
+    ) -> Self:
+        """Keep the length of a line through points of bodies: a band that is always taut.
+
+        Args:
+            band: its name.
+            points: in their order along the band, each a body and a point in its frame [m].
+            length: of the whole band [m].
+            closed: it goes back to the first point.
+            radius: of disks of one size with these centres that a closed band goes round [m].
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        allowed = "a sequence of pairs (body, point)"
+        if not isinstance(points, Iterable) or isinstance(points, str | Mapping):
+            wrong(f"the points of the band {band!r}", points, allowed)
+        corners = list(points)
+        for corner in corners:
+            if not isinstance(corner, tuple | list) or len(corner) != 2:
+                wrong(f"a point of the band {band!r}", corner, "a pair (body, point)")
+        if not isinstance(closed, bool):
+            wrong("closed", closed, "True or False")
+        total = centre_line(number("the length", length), number("the radius", radius), closed)
+        return self._length("band", band, corners, total, closed)
+
+    def gear(
+        self,
+        gear: str,
+        terms: Mapping[str, float] | Iterable[tuple[str, int, float]],
+        offset: float = 0.0,
+    ) -> Self:
+        """Let joint positions, each times its factor, always add up to an offset.
+
+        Args:
+            gear: its name.
+            terms: a factor for each joint, such as {"sun": 1.0, "planet": 2.5}; or triples
+                (joint, coordinate, factor) where joints have several coordinates.
+            offset: what they add up to.
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        allowed = "a mapping of joints to factors, or triples (joint, coordinate, factor)"
+        triples: Any = terms
+        if isinstance(terms, Mapping):
+            triples = [(joint, 0, factor) for joint, factor in terms.items()]
+        elif not isinstance(terms, Iterable):
+            wrong(f"the terms of the gear {gear!r}", terms, allowed)
+        shares = tuple(_term(gear, term) for term in triples)
+        called = name("the name of a gear", gear)
+        self._constraints.append(Gear(called, shares, number("the offset", offset)))
+        return self
+
+    def roll(
+        self,
+        roll: str,
+        link: str,
+        on: str,
+        radius: float,
+        *,
+        centre: Vec3 = ZERO,
+        axis: Vec3 | None = None,
+        point: Vec3 = ZERO,
+        normal: Vec3 = Z_AXIS,
+    ) -> Self:
+        """Let a sphere, or a thin disk if it has an axis, roll on a plane without slipping.
+
+        Arguments are the fields of types.Roll, `roll` its name.
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        self._constraints.append(
+            Roll(
+                name("the name of what rolls", roll),
+                name("the body that rolls", link),
+                name("the body it rolls on", on),
+                number("the radius", radius),
+                vector("the centre", centre),
+                None if axis is None else vector("the axis", axis),
+                vector("the point", point),
+                vector("the normal", normal),
+            )
+        )
+        return self
+
+    def _length(
+        self,
+        kind: str,
+        called: str,
+        corners: Iterable[tuple[str, Vec3]],
+        length: float,
+        closed: bool,
+    ) -> Self:
+        owner = name(f"the name of a {kind}", called)
+        links, points = [], []
+        for place, (link, point) in enumerate(corners, start=1):
+            links.append(name(f"the body of a {kind}", link))
+            points.append(vector(f"point {place} of the {kind} {owner!r}", point))
+        self._constraints.append(Length(owner, tuple(links), tuple(points), length, closed))
+        return self
+
+
+def _term(gear: str, term: Any) -> GearTerm:
+    if not isinstance(term, tuple | list) or len(term) != 3:
+        wrong(f"a term of the gear {gear!r}", term, "a triple (joint, coordinate, factor)")
+    joint, coordinate, factor = term
+    if not isinstance(coordinate, int) or isinstance(coordinate, bool):
+        wrong(f"a coordinate of the gear {gear!r}", coordinate, "a whole number")
+    what = f"a factor of the gear {gear!r}"
+    return GearTerm(name(f"a joint of the gear {gear!r}", joint), number(what, factor), coordinate)

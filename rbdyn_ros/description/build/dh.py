@@ -1,0 +1,163 @@
+"""Chains from Denavit-Hartenberg tables.
+
+A row of four numbers places one joint and its link. Two conventions are in use; in both `theta`
+turns about the joint axis, `d` runs along it, and for the joint's own coordinate the number in the
+row is its offset: the value at q = 0.
+
+* `proximal` (modified; Khalil, Craig, Springer Handbook; RBDA 4.3): link i has its frame on the
+  axis of joint i, and a_i, alpha_i run along x_(i-1): Rx(alpha_i) Tx(a_i) Rz(theta_i) Tz(d_i).
+* `distal` (classic; Denavit and Hartenberg, Paul): link i has its frame on the axis of joint i+1,
+  and a_i, alpha_i run along x_i: Rz(theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from rbdyn_ros.checks.arguments import frame, number
+from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.description.checks.check import judge
+from rbdyn_ros.description.poses import compose, inverse, pose
+from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link, Pose
+from rbdyn_ros.errors import ParameterError
+
+TYPES = ("revolute", "continuous", "prismatic")
+Z_AXIS = (0.0, 0.0, 1.0)
+IN_PLACE = Pose()
+
+
+@dataclass(frozen=True, slots=True)
+class DHRow:
+    """One row of a Denavit-Hartenberg table.
+
+    Attributes:
+        a: distance of two neighbouring joint axes along their common normal [m].
+        alpha: angle between them [rad].
+        d: distance of two neighbouring normals along the joint axis [m].
+        theta: angle between them [rad].
+        type: `revolute`, `continuous` or `prismatic`.
+        inertial: of the link, in its frame.
+        limit: of the joint; without one it is unlimited.
+        name: of the joint; without one it is called joint<i>. Its link is called link<i>.
+    """
+
+    a: float
+    alpha: float
+    d: float
+    theta: float
+    type: str = "revolute"
+    inertial: Inertial | None = None
+    limit: Limit | None = None
+    name: str | None = None
+
+
+def proximal(
+    rows: Iterable[DHRow], *, name: str = "dh", base: Pose = IN_PLACE, tool: Pose | None = None
+) -> Description:
+    """Make a chain by the modified convention.
+
+    Args:
+        rows: from base to tip.
+        name: of the robot.
+        base: frame 0 of the table in the link `base`, which the robot stands on.
+        tool: frame of a link `tool` in the last link, fixed to it by the joint `tool_joint`.
+
+    Returns:
+        The checked Description. Its links are `base`, `link1` ... and `tool` if there is one;
+        the frame of link<i> is frame i of the table.
+
+    Raises:
+        DescriptionError: with everything that is wrong with the rows.
+    """
+    table = _judged(rows, name)
+    base = frame("base", base)
+    joints = []
+    for i, row in enumerate(table, start=1):
+        origin = compose(_along_x(row), _along_z(row))
+        joints.append(_joint(i, row, compose(base, origin) if i == 1 else origin, Pose()))
+    return _chain(table, joints, name, tool)
+
+
+def distal(
+    rows: Iterable[DHRow], *, name: str = "dh", base: Pose = IN_PLACE, tool: Pose | None = None
+) -> Description:
+    """Make a chain by the classic convention; arguments and result as for `proximal`.
+
+    The axis of joint i is z_(i-1), so the joint frame is not that of its link: `child_origin`
+    tells where it is in frame i.
+    """
+    table = _judged(rows, name)
+    base = frame("base", base)
+    joints = []
+    for i, row in enumerate(table, start=1):
+        origin = _along_z(row)
+        joints.append(
+            _joint(i, row, compose(base, origin) if i == 1 else origin, inverse(_along_x(row)))
+        )
+    return _chain(table, joints, name, tool)
+
+
+def _along_x(row: DHRow) -> Pose:
+    """Return Rx(alpha) Tx(a), which is Tx(a) Rx(alpha) too."""
+    return pose((row.a, 0.0, 0.0), (row.alpha, 0.0, 0.0))
+
+
+def _along_z(row: DHRow) -> Pose:
+    """Return Rz(theta) Tz(d), which is Tz(d) Rz(theta) too."""
+    return pose((0.0, 0.0, row.d), (0.0, 0.0, row.theta))
+
+
+def _judged(rows: Iterable[DHRow], name: str) -> list[DHRow]:
+    table, audit = list(rows), Audit()
+    if not table:
+        audit.error("no-rows", "", None, "the table has no rows; a chain has one joint at least")
+    for i, row in enumerate(table, start=1):
+        _judge_row(row, f"row {i}", audit)
+    audit.raise_errors(name)
+    return table
+
+
+def _judge_row(row: object, owner: str, audit: Audit) -> None:
+    if not isinstance(row, DHRow):
+        audit.error("not-a-row", owner, None, f"is {row!r}, not a DHRow", allowed="a DHRow")
+        return
+    for what in ("a", "alpha", "d", "theta"):
+        _judge_entry(what, getattr(row, what), owner, audit)
+    if row.type not in TYPES:
+        allowed = ", ".join(TYPES)
+        message = f"the type {quote(str(row.type))} has no place in a table; allowed are {allowed}"
+        audit.error("dh-type", owner, None, message, found=str(row.type), allowed=allowed)
+
+
+def _judge_entry(what: str, value: object, owner: str, audit: Audit) -> None:
+    try:
+        number(what, value)
+    except ParameterError as error:
+        audit.error("not-finite", owner, None, error.findings[0].message, found=error.found)
+
+
+def _joint(i: int, row: DHRow, origin: Pose, child_origin: Pose) -> Joint:
+    return Joint(
+        name=row.name if row.name is not None else f"joint{i}",
+        type=row.type,
+        parent=f"link{i - 1}" if i > 1 else "base",
+        child=f"link{i}",
+        origin=origin,
+        axis=Z_AXIS,
+        limit=row.limit,
+        child_origin=child_origin,
+    )
+
+
+def _chain(rows: list[DHRow], joints: list[Joint], name: str, tool: Pose | None) -> Description:
+    links = [Link("base")]
+    links += [Link(f"link{i}", row.inertial) for i, row in enumerate(rows, start=1)]
+    if tool is not None:
+        joints.append(Joint("tool_joint", "fixed", links[-1].name, "tool", frame("tool", tool)))
+        links.append(Link("tool"))
+    description = Description(name, tuple(links), tuple(joints), source=name, base="base")
+    audit = Audit()
+    checked = judge(description, audit)
+    audit.raise_errors(name)
+    return replace(checked, findings=audit.sorted())

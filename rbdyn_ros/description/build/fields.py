@@ -1,0 +1,61 @@
+"""How a SystemBuilder reads the properties of a joint that are fields of types.Joint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rbdyn_ros.checks.arguments import number, numbers, vector, wrong
+from rbdyn_ros.description.types import Limit
+
+Forces = tuple[tuple[float, ...], ...]
+
+
+def _limit(what: str, value: object) -> Limit | None:
+    if value is None or isinstance(value, Limit):
+        return value
+    allowed = "a Limit or a pair (lower, upper)"
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
+        wrong(what, value, allowed)
+    if not all(isinstance(bound, int | float) for bound in value):
+        wrong(what, value, allowed)
+    return Limit(float(value[0]), float(value[1]))
+
+
+def _limits(what: str, value: object) -> tuple[Limit, ...]:
+    if not isinstance(value, Iterable) or isinstance(value, str):
+        wrong(what, value, "a Limit or a pair (lower, upper) for each coordinate")
+    limits = (_limit(what, bounds) for bounds in value)
+    return tuple(Limit() if limit is None else limit for limit in limits)
+
+
+def _rest(what: str, value: object) -> tuple[float, ...]:
+    return numbers(what, (value,) if isinstance(value, int | float) else value)
+
+
+def _transmission(what: str, value: object) -> Forces:
+    if not isinstance(value, Iterable) or isinstance(value, str):
+        wrong(what, value, "a spatial force of 6 numbers for each degree of freedom")
+    return tuple(numbers(f"a force of {what}", force, 6) for force in value)
+
+
+def _as_it_is(_what: str, value: Any) -> Any:
+    return value
+
+
+#: By the name of the property; all others are parameters of the joint's type.
+FIELDS: dict[str, Any] = {
+    "axis": vector,
+    "axis2": vector,
+    "limit": _limit,
+    "limits": _limits,
+    "damping": number,
+    "friction": number,
+    "armature": number,
+    "stiffness": number,
+    "rest": _rest,
+    "motion": _as_it_is,
+    "closes_loop": _as_it_is,
+    "actuated": _as_it_is,
+    "transmission": _transmission,
+}

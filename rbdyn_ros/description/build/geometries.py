@@ -1,0 +1,105 @@
+"""The sentences of a SystemBuilder about what touches: geometries of bodies, obstacles."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.checks.arguments import frame, name, number, wrong
+from rbdyn_ros.description.geometries import (
+    FLOOR,
+    Geometry,
+    Obstacle,
+    Plane,
+    Shape,
+    Surface,
+    WorldShape,
+)
+from rbdyn_ros.description.types import IN_PLACE, Pose
+
+if TYPE_CHECKING:  # in typing from Python 3.11 on
+    from typing_extensions import Self
+
+SHAPES = "a Sphere, Box, Cylinder, Capsule or Points"
+WORLD_SHAPES = "a Plane, Sphere or Box"
+
+
+class GeometryBuilder:
+    """Geometries and obstacles, one sentence each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._geometries: list[Geometry] = []
+        self._obstacles: list[Obstacle] = []
+
+    def geometry(
+        self,
+        geometry: str,
+        body: str,
+        shape: Shape,
+        *,
+        origin: Pose = IN_PLACE,
+        surface: Surface | None = None,
+    ) -> Self:
+        """Let a body touch obstacles with a shape.
+
+        Args:
+            geometry: its name.
+            body: what it is fixed to.
+            shape: a Sphere, Box, Cylinder, Capsule or Points.
+            origin: frame of the shape in the frame of the body.
+            surface: how it presses and rubs; None: as a Surface does by default.
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        owner = f"geometry {name('the name of a geometry', geometry)!r}"
+        if not isinstance(shape, Shape):
+            wrong(f"the shape of {owner}", shape, SHAPES)
+        if surface is not None and not isinstance(surface, Surface):
+            wrong(f"the surface of {owner}", surface, "a Surface or None")
+        at = frame(f"the origin of {owner}", origin)
+        link = name(f"the body of {owner}", body)
+        self._geometries.append(Geometry(geometry, link, shape, at, surface or Surface()))
+        return self
+
+    def floor(self, height: float = 0.0, friction: float = math.inf) -> Self:
+        """Put a level floor into the world.
+
+        Args:
+            height: of its surface [m].
+            friction: of what touches it the smaller of this and its own holds.
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        at = Pose((0.0, 0.0, number("the height of the floor", height)))
+        return self.obstacle(FLOOR.name, Plane(), origin=at, friction=friction)
+
+    def obstacle(
+        self,
+        obstacle: str,
+        shape: WorldShape,
+        *,
+        origin: Pose = IN_PLACE,
+        friction: float = math.inf,
+    ) -> Self:
+        """Put an obstacle into the world.
+
+        Args:
+            obstacle: its name.
+            shape: a Plane, Sphere or Box.
+            origin: frame of the shape in the world; of a plane z points away from what is solid.
+            friction: of what touches it the smaller of this and its own holds.
+
+        Raises:
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        owner = f"obstacle {name('the name of an obstacle', obstacle)!r}"
+        if not isinstance(shape, WorldShape):
+            wrong(f"the shape of {owner}", shape, WORLD_SHAPES)
+        if friction != math.inf:
+            friction = number(f"the friction of {owner}", friction, "a number")
+        at = frame(f"the origin of {owner}", origin)
+        self._obstacles.append(Obstacle(obstacle, shape, at, friction))
+        return self

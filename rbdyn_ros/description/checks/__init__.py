@@ -1,0 +1,1 @@
+"""Checks of a Description, whichever reader or builder it comes from."""

@@ -1,0 +1,103 @@
+"""Judges whether links and joints form one connected graph on a base, and what is rigid in it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+
+from rbdyn_ros.checks.audit import Audit, listing, quote, robot_element
+from rbdyn_ros.description.types import Description, Joint
+
+
+class RigidBodies:
+    """Links that fixed joints make one rigid body: a union-find forest over their names."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._above = {name: name for name in names}
+
+    def find(self, name: str) -> str:
+        """Return the link that stands for the rigid body of a link."""
+        above = self._above
+        while (parent := above.setdefault(name, name)) != name:
+            above[name] = name = above[parent]
+        return name
+
+    def merge(self, joint: Joint) -> bool:
+        """Make the ends of a fixed joint one body; return False if they are one already."""
+        one, other = self.find(joint.parent), self.find(joint.child)
+        self._above[other] = one
+        return one != other
+
+    def join_one(self, joint: Joint) -> bool:
+        """Return whether both ends of a joint are on one rigid body."""
+        return self.find(joint.parent) == self.find(joint.child)
+
+
+def judge_links(
+    names: Iterable[str], known: Collection[str], owner: str, line: int | None, audit: Audit
+) -> bool:
+    """Return whether all links of these names are known; if not, add errors."""
+    unknown = [name for name in names if name not in known]
+    for name in unknown:
+        allowed = sorted(known)
+        message = f"the link {quote(name)} does not exist{audit.hint(name, allowed)}"
+        audit.error("unknown-link", owner, line, message, found=name, allowed=listing(allowed))
+    return not unknown
+
+
+def judge_rigid(joints: Sequence[Joint], bodies: RigidBodies, audit: Audit) -> None:
+    """Add an error for every joint whose ends are two links of one rigid body."""
+    for joint in joints:
+        if joint.parent != joint.child and bodies.join_one(joint):
+            cure = "delete one of these joints" if joint.type == "fixed" else "it could not move"
+            message = (
+                f"joins the links {quote(joint.parent)} and {quote(joint.child)}, which fixed "
+                f"joints make one rigid body; {cure}"
+            )
+            owner = f"joint {quote(joint.name)}"
+            audit.error("one-body", owner, joint.line, message, found=bodies.find(joint.child))
+
+
+def judge_base(description: Description, joints: Sequence[Joint], audit: Audit) -> None:
+    """Add an error if there is no base, or links that no joints connect with it.
+
+    Args:
+        description: for its links, its name and its base.
+        joints: those of its joints that can be judged.
+        audit: receives the errors; unreached links are only reported if no joint is missing.
+    """
+    owner, base = robot_element(description.name), str(description.base)
+    names = list(dict.fromkeys(link.name for link in description.links))
+    if base not in names:
+        if audit.partial:  # it may be one of those that could not be read
+            return
+        hint = audit.hint(base, names)
+        message = f"its base link {quote(base)} does not exist{hint}"
+        audit.error("unknown-base", owner, None, message, found=base, allowed=listing(names))
+        return
+    reached = _reached(base, joints)
+    missed = [name for name in names if name not in reached]
+    if not missed or audit.partial:
+        return
+    links = "the links {} are" if len(missed) > 1 else "the link {} is"
+    message = f"{links.format(listing(missed))} not connected to the base {quote(base)} by joints"
+    loop = next((j for j in joints if (j.parent in reached) != (j.child in reached)), None)
+    if loop is not None:
+        message += f"; the joint {quote(loop.name)} reaches it, but loop joints carry nothing"
+    line = next(link.line for link in description.links if link.name == missed[0])
+    audit.error("disconnected", owner, line, message, found=listing(missed))
+
+
+def _reached(base: str, joints: Sequence[Joint]) -> set[str]:
+    """Return the links that joints which close no loop connect with the base, either way."""
+    neighbours: dict[str, list[str]] = defaultdict(list)
+    for joint in joints:
+        if not joint.closes_loop:
+            neighbours[joint.parent].append(joint.child)
+            neighbours[joint.child].append(joint.parent)
+    reached, waiting = {base}, [base]
+    while waiting:
+        fresh = [name for name in neighbours[waiting.pop()] if name not in reached]
+        reached.update(fresh)
+        waiting.extend(fresh)
+    return reached

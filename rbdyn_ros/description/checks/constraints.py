@@ -1,0 +1,172 @@
+"""Judges the constraints of a Description: lengths, gears, rolling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from rbdyn_ros.checks.audit import Audit, listing, quote, told
+from rbdyn_ros.description.checks.axes import unit_vector
+from rbdyn_ros.description.checks.connectivity import judge_links
+from rbdyn_ros.description.checks.values import judge_finite, judge_positive
+from rbdyn_ros.description.joint_types import JOINT_SPECS
+from rbdyn_ros.description.types import (
+    Constraint,
+    Description,
+    Gear,
+    GearTerm,
+    Joint,
+    Length,
+    Roll,
+)
+
+
+def judge_constraints(
+    description: Description, joints: Sequence[Joint], bodies: Mapping[str, str], audit: Audit
+) -> tuple[Constraint, ...]:
+    """Judge what holds between bodies beside their joints; return it in normal form.
+
+    Args:
+        description: for its constraints.
+        joints: those of its joints that can be judged.
+        bodies: for each link the name of the rigid body it belongs to, as judge_topology says.
+        audit: receives the findings.
+    """
+    for constraint in description.constraints:
+        if isinstance(constraint, Length):
+            _judge_length(constraint, bodies, audit)
+    judge_beside_joints(description.constraints, joints, audit)
+    return tuple(
+        _judge_roll(constraint, bodies, audit) if isinstance(constraint, Roll) else constraint
+        for constraint in description.constraints
+    )
+
+
+def judge_beside_joints(
+    constraints: Sequence[Constraint], joints: Sequence[Joint], audit: Audit
+) -> None:
+    """Judge what depends on which joints close loops: the names of constraints, and gears.
+
+    Args:
+        constraints: passed by kinds.py.
+        joints: those of the description that can be judged.
+        audit: receives the errors.
+    """
+    by_name = {joint.name: joint for joint in reversed(joints)}  # of duplicates the first
+    for constraint in constraints:
+        joint = by_name.get(constraint.name)
+        if joint is not None and joint.closes_loop:
+            message = "a joint that closes a loop has the same name; names must be unique"
+            owner, name = _owner(constraint), constraint.name
+            audit.error("duplicate-name", owner, constraint.line, message, found=name)
+        if isinstance(constraint, Gear):
+            _judge_gear(constraint, by_name, audit)
+
+
+def _owner(constraint: Constraint) -> str:
+    return f"constraint {quote(constraint.name)}"
+
+
+def _judge_length(line: Length, bodies: Mapping[str, str], audit: Audit) -> None:
+    owner, count = _owner(line), len(line.links)
+    sound = judge_links(line.links, bodies, owner, line.line, audit)
+    for number, point in enumerate(line.points, start=1):
+        judge_finite(f"point {number}", point, 3, owner, line.line, audit)
+    judge_positive("length", line.length, owner, line.line, audit)
+    least, kind = (3, "closed") if line.closed else (2, "open")
+    if len(line.points) != count:
+        message = f"has {count} links and {len(line.points)} points; it needs one point a link"
+        audit.error("bad-points", owner, line.line, message, allowed="one point a link")
+    elif count < least:
+        points = f"{count} point{'s' if count != 1 else ''}"
+        message = f"has {points}; a line that is {kind} needs {least} at least"
+        audit.error("bad-points", owner, line.line, message, allowed=f"{least} points or more")
+    elif sound:
+        _judge_corners(line, bodies, owner, audit)
+
+
+def _judge_corners(line: Length, bodies: Mapping[str, str], owner: str, audit: Audit) -> None:
+    """Add an error for every two neighbours whose distance could never change."""
+    count = len(line.links)
+    for k in range(count if line.closed else count - 1):
+        number, other = k, (k + 1) % count
+        one, two = line.links[number], line.links[other]
+        if bodies[one] == bodies[two]:
+            where = f"both on the link {quote(one)}"
+            if one != two:
+                where = f"on the links {quote(one)} and {quote(two)}, which are one rigid body"
+            points = f"points {number + 1} and {other + 1}"
+            message = f"{points} are {where}; their distance cannot change"
+            audit.error("one-body", owner, line.line, message, found=points)
+
+
+def _judge_gear(gear: Gear, joints: Mapping[str, Joint], audit: Audit) -> None:
+    owner, count = _owner(gear), len(gear.terms)
+    judge_finite("offset", (gear.offset,), 1, owner, gear.line, audit)
+    if count < 2:
+        terms = f"{count} term{'s' if count != 1 else ''}"
+        message = f"has {terms}; a gear needs 2 at least"
+        audit.error("bad-terms", owner, gear.line, message, found=terms, allowed="2 or more")
+    said: set[tuple[str, int]] = set()
+    for term in gear.terms:
+        _judge_term(term, joints, owner, gear.line, audit)
+        place = (term.joint, int(term.coordinate))
+        if place in said:
+            coordinate = f"coordinate {told(place[1])} of the joint {quote(place[0])}"
+            message = f"{coordinate} stands in more than one term; add up their factors"
+            audit.error("bad-terms", owner, gear.line, message, found=place[0])
+        said.add(place)
+
+
+def _judge_term(
+    term: GearTerm, joints: Mapping[str, Joint], owner: str, line: int | None, audit: Audit
+) -> None:
+    named = quote(term.joint)
+    finite = judge_finite(f"factor of {named}", (term.factor,), 1, owner, line, audit)
+    if finite and term.factor == 0.0:
+        message = f"the factor of {named} is 0; it must not be zero"
+        audit.error("zero-factor", owner, line, message, found="0")
+    joint = joints.get(term.joint)
+    if joint is None:
+        if not audit.partial:  # else it may be one of those that could not be read
+            names = sorted(joints)
+            message = f"there is no joint {named}{audit.hint(term.joint, names)}"
+            known = listing(names)
+            audit.error("unknown-joint", owner, line, message, found=term.joint, allowed=known)
+        return
+    count = len(JOINT_SPECS[joint.type].coordinates)
+    if joint.closes_loop:
+        message = f"the joint {named} closes a loop and has no coordinate of its own"
+    elif joint.type == "fixed":
+        message = f"the joint {named} is fixed and does not move"
+    elif count == 0:
+        message = f"the joint {named} is {joint.type} and has no coordinates that add up"
+    elif not 0 <= term.coordinate < count:
+        has = f"{count}, numbered 0 to {count - 1}" if count > 1 else "one, number 0"
+        message = f"the joint {named} has no coordinate {told(term.coordinate)}; it has {has}"
+    else:
+        return
+    audit.error("bad-terms", owner, line, message, found=term.joint)
+
+
+def _judge_roll(roll: Roll, bodies: Mapping[str, str], audit: Audit) -> Roll:
+    """Return it with unit vectors."""
+    owner, line = _owner(roll), roll.line
+    known = judge_links((roll.link, roll.on), bodies, owner, line, audit)
+    if known and bodies[roll.link] == bodies[roll.on]:
+        ends = f"the links {quote(roll.link)} and {quote(roll.on)}"
+        message = f"{ends} are one rigid body, so it could not roll"
+        if roll.link == roll.on:
+            message = f"the link {quote(roll.link)} cannot roll on itself"
+        audit.error("one-body", owner, line, message, found=roll.link)
+    judge_positive("radius", roll.radius, owner, line, audit)
+    judge_finite("centre", roll.centre, 3, owner, line, audit)
+    judge_finite("point", roll.point, 3, owner, line, audit)
+    axis, normal = roll.axis, roll.normal
+    if axis is not None and judge_finite("axis", axis, 3, owner, line, audit):
+        axis = unit_vector("axis", axis, "a disk", owner, line, audit)
+    if judge_finite("normal", normal, 3, owner, line, audit):
+        normal = unit_vector("normal", normal, "a plane", owner, line, audit) or normal
+    if axis is roll.axis and normal is roll.normal:
+        return roll
+    return replace(roll, axis=axis, normal=normal)

@@ -1,0 +1,134 @@
+"""Judges what touches: geometries of links, obstacles of the world, and their surfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from rbdyn_ros.checks.audit import Audit, quote, told
+from rbdyn_ros.description.checks.connectivity import judge_links
+from rbdyn_ros.description.checks.values import (
+    are_finite,
+    are_numbers,
+    judge_finite,
+    judge_pose,
+    judge_positive,
+    judge_sign,
+)
+from rbdyn_ros.description.geometries import (
+    MAX_LENGTH,
+    Box,
+    Capsule,
+    Cylinder,
+    Obstacle,
+    Points,
+    Shape,
+    Sphere,
+    Surface,
+    WorldShape,
+)
+from rbdyn_ros.description.types import Description, Pose
+
+#: Corners that a geometry made in Python may have; meshes are reduced to far fewer (hulls.py).
+MOST_POINTS = 10_000
+
+
+def judge_geometries(description: Description, links: Collection[str], audit: Audit) -> None:
+    """Add an error for every geometry and obstacle with broken numbers or an unknown link.
+
+    Args:
+        description: for its geometries and obstacles; passed by kinds.py.
+        links: names of all links that can be judged.
+        audit: receives the errors.
+    """
+    for geometry in description.geometries:
+        owner, line = f"geometry {quote(geometry.name)}", geometry.line
+        if not audit.partial:  # else its link may be one of those that could not be read
+            judge_links((geometry.link,), links, owner, line, audit)
+        judge_shape(geometry.shape, owner, line, audit)
+        _judge_origin(geometry.origin, owner, line, audit)
+        judge_surface(geometry.surface, owner, line, audit)
+    judge_obstacles(description.obstacles, audit)
+
+
+def judge_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:
+    """Add an error for every obstacle with broken numbers."""
+    for obstacle in obstacles:
+        owner, line = f"obstacle {quote(obstacle.name)}", obstacle.line
+        judge_shape(obstacle.shape, owner, line, audit)
+        _judge_origin(obstacle.origin, owner, line, audit)
+        friction: object = obstacle.friction  # infinity: it leaves friction to what touches it
+        if not are_numbers((friction,)):
+            message = f"the friction is {told(friction)}, not a number"
+            audit.error("bad-friction", owner, line, message, allowed="a number or infinity")
+        else:
+            judge_sign("friction", obstacle.friction, owner, line, audit)
+
+
+def judge_shape(shape: Shape | WorldShape, owner: str, line: int | None, audit: Audit) -> None:
+    """Add an error for every size that is not above 0 and up to MAX_LENGTH; a plane has none."""
+    if isinstance(shape, Box):
+        _judge_edges(shape, owner, line, audit)
+    elif isinstance(shape, Points):
+        _judge_points(shape, owner, line, audit)
+    if isinstance(shape, Sphere | Cylinder | Capsule):
+        _judge_length("radius", shape.radius, owner, line, audit)
+    if isinstance(shape, Cylinder | Capsule):
+        _judge_length("length", shape.length, owner, line, audit)
+
+
+def _judge_length(what: str, length: float, owner: str, line: int | None, audit: Audit) -> None:
+    if judge_positive(what, length, owner, line, audit):
+        _judge_reach(what, (length,), owner, line, audit)
+
+
+def _judge_origin(origin: Pose, owner: str, line: int | None, audit: Audit) -> None:
+    if judge_pose("origin", origin, owner, line, audit):
+        _judge_reach("position of the origin", origin.pos, owner, line, audit)
+
+
+def _judge_reach(
+    what: str, lengths: tuple[float, ...], owner: str, line: int | None, audit: Audit
+) -> None:
+    """Add an error if one of these finite numbers is beyond MAX_LENGTH."""
+    if max(map(abs, lengths)) > MAX_LENGTH:
+        found, allowed = " ".join(f"{x:g}" for x in lengths), f"up to {MAX_LENGTH:g} m"
+        message = f"the {what} is {found}; allowed is {allowed}"
+        audit.error("too-long", owner, line, message, found=found, allowed=allowed)
+
+
+def _judge_edges(box: Box, owner: str, line: int | None, audit: Audit) -> None:
+    if not judge_finite("size", box.size, 3, owner, line, audit):
+        return
+    _judge_reach("size", box.size, owner, line, audit)
+    if min(box.size) <= 0.0:
+        found = " ".join(f"{edge:g}" for edge in box.size)
+        message = f"the size is {found}; all three must be above 0"
+        audit.error("non-positive-size", owner, line, message, found=found, allowed="> 0")
+
+
+def _judge_points(points: Points, owner: str, line: int | None, audit: Audit) -> None:
+    count = len(points.points)
+    if not 1 <= count <= MOST_POINTS:
+        message = f"has {count} points; allowed are 1 to {MOST_POINTS}"
+        audit.error("bad-points", owner, line, message, found=str(count))
+        return
+    for number, point in enumerate(points.points, start=1):
+        if not (are_finite(point, 3) and max(map(abs, point)) <= MAX_LENGTH):
+            what = f"point {number}"
+            if judge_finite(what, point, 3, owner, line, audit):
+                _judge_reach(what, point, owner, line, audit)
+            return  # of many one is enough to say
+
+
+def judge_surface(surface: Surface, owner: str, line: int | None, audit: Audit) -> None:
+    """Add an error for every number of a surface that is out of its range."""
+    if judge_finite("friction", (surface.friction,), 1, owner, line, audit):
+        judge_sign("friction", surface.friction, owner, line, audit)
+    judge_positive("time constant", surface.time_constant, owner, line, audit)
+    judge_positive("damping ratio", surface.damping_ratio, owner, line, audit)
+    if surface.stiffness is not None:
+        judge_positive("stiffness", surface.stiffness, owner, line, audit)
+    for what in ("damping", "viscosity"):  # 0 is none of it
+        value = getattr(surface, what)
+        if value is not None and judge_finite(what, (value,), 1, owner, line, audit):
+            judge_sign(what, value, owner, line, audit)

@@ -1,0 +1,107 @@
+"""Judges the mass distributions of links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.description.checks.values import judge_finite, judge_pose
+from rbdyn_ros.description.types import Link
+
+INERTIA_ROUNDING = 1e-6  # of the largest principal moment, for values printed with few digits
+
+#: Where xx yy zz xy xz yz stand in a matrix, row by row; and where the matrix has them.
+_IN_SIX = [0, 3, 4, 3, 1, 5, 4, 5, 2]
+_ROWS, _COLUMNS = [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]
+
+#: What principal moments are allowed.
+INERTIA_ALLOWED = "none below 0, and none above the sum of the other two"
+
+
+def as_matrix(six: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return symmetric matrices (..., 3, 3) of xx yy zz xy xz yz (..., 6)."""
+    return six[..., _IN_SIX].reshape(*six.shape[:-1], 3, 3)
+
+
+def as_six(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return xx yy zz xy xz yz (..., 6) of symmetric matrices (..., 3, 3)."""
+    return matrix[..., _ROWS, _COLUMNS]
+
+
+class InertiaFault(NamedTuple):
+    """An inertia that no rigid body has.
+
+    Attributes:
+        row: of those that were judged.
+        moments: its principal moments [kg m^2], in ascending order, as text.
+        negative: whether one is negative; if none is, the largest is more than the others' sum.
+    """
+
+    row: int
+    moments: str
+    negative: bool
+
+
+def inertia_faults(inertias: NDArray[np.float64]) -> Iterator[InertiaFault]:
+    """Yield those of (n, 6) finite inertias xx yy zz xy xz yz that no distribution of mass has.
+
+    Source: the triangle inequalities of principal moments.
+    """
+    matrices = as_matrix(inertias)
+    scale = np.abs(matrices).max(axis=(1, 2))
+    moments = np.linalg.eigvalsh(matrices / np.where(scale > 0.0, scale, 1.0)[:, None, None])
+    small, middle, large = moments.T
+    slack = INERTIA_ROUNDING * np.abs(large)
+    negative = small < -slack
+    for row in np.flatnonzero(negative | (small + middle < large - slack)).tolist():
+        largest = float(scale[row])  # Python's numbers overflow without a warning
+        told = ", ".join(f"{moment * largest:.3g}" for moment in moments[row].tolist())
+        yield InertiaFault(row, told, bool(negative[row]))
+
+
+def judge_inertials(links: Sequence[Link], audit: Audit) -> None:
+    """Add errors for numbers that are none, and warn of inertias that no body can have."""
+    _judge_inertias([link for link in links if _judge_inertial(link, audit)], audit)
+
+
+def _judge_inertial(link: Link, audit: Audit) -> bool:
+    """Return whether the link has an inertial whose numbers are usable."""
+    inertial = link.inertial
+    if inertial is None:
+        return False
+    owner = f"link {quote(link.name)}"
+    finite = judge_finite("mass", (inertial.mass,), 1, owner, link.line, audit)
+    finite &= judge_finite("inertia", inertial.inertia, 6, owner, link.line, audit)
+    finite &= judge_pose("inertial origin", inertial.origin, owner, link.line, audit)
+    if finite and inertial.mass < 0.0:
+        message = f"the mass is {inertial.mass:g} kg; it must not be negative"
+        audit.error(
+            "negative-mass", owner, link.line, message, found=f"{inertial.mass:g}", allowed=">= 0"
+        )
+    return finite
+
+
+def _judge_inertias(bodies: Sequence[Link], audit: Audit) -> None:
+    """Warn of inertias that no distribution of mass can have."""
+    rows = [link.inertial.inertia for link in bodies if link.inertial is not None]
+    if not rows:
+        return
+    for fault in inertia_faults(np.array(rows, dtype=float)):
+        link = bodies[fault.row]
+        why = (
+            "one is negative"
+            if fault.negative
+            else "the largest is more than the sum of the other two"
+        )
+        message = (
+            "no rigid body has this inertia: its principal moments are "
+            f"{fault.moments} kg m^2, and {why}"
+        )
+        owner = f"link {quote(link.name)}"
+        audit.add(
+            "warning", "non-physical-inertia", owner, link.line, message, found=fault.moments
+        )

@@ -1,0 +1,193 @@
+"""Judges of what kind the parts of a Description are that was built in Python.
+
+Readers and builders make every field of the kind that types.py says; what a person hands over may
+hold anything anywhere. Numbers, vectors, poses, limits and motions are left to those who judge
+their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import UnionType
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.checks.audit import Audit, quote, robot_element, told
+from rbdyn_ros.description.geometries import (
+    Contact,
+    Geometry,
+    Obstacle,
+    Points,
+    Shape,
+    Surface,
+    WorldShape,
+)
+from rbdyn_ros.description.types import (
+    Constraint,
+    Description,
+    Gear,
+    GearTerm,
+    Inertial,
+    Joint,
+    Length,
+    Link,
+    Mimic,
+    Roll,
+    Spring,
+    Trajectory,
+)
+from rbdyn_ros.errors import Finding
+
+Kind = tuple[type | UnionType, str]
+
+_TEXT: Kind = (str, "a text")
+_FLAG: Kind = (bool | np.bool_, "True or False")
+_COUNT: Kind = (int | np.integer, "a whole number")
+_LINE: Kind = (int | None, "a whole number or None")
+_SURFACE: Kind = (Surface, "a Surface")
+
+#: Of what kind a field must be, and how a sentence says so.
+_FIELDS: dict[type, dict[str, Kind]] = {
+    Description: {"name": _TEXT, "source": _TEXT, "base": _TEXT},
+    Link: {"name": _TEXT, "inertial": (Inertial | None, "an Inertial or None"), "line": _LINE},
+    Joint: {
+        "name": _TEXT,
+        "type": _TEXT,
+        "parent": _TEXT,
+        "child": _TEXT,
+        "mimic": (Mimic | None, "a Mimic or None"),
+        "line": _LINE,
+        "rest": (tuple, "a sequence of numbers, one a coordinate"),
+        "closes_loop": _FLAG,
+        "actuated": _FLAG,
+        "transmission": (tuple, "a sequence of spatial forces, one a degree of freedom"),
+    },
+    Mimic: {"joint": _TEXT},
+    Trajectory: {"periodic": _FLAG},
+    Spring: {"name": _TEXT, "link1": _TEXT, "link2": _TEXT, "line": _LINE},
+    Length: {
+        "name": _TEXT,
+        "links": (tuple, "a sequence of names"),
+        "points": (tuple, "a sequence of points, one a link"),
+        "closed": _FLAG,
+        "line": _LINE,
+    },
+    Gear: {"name": _TEXT, "terms": (tuple, "a sequence of GearTerm"), "line": _LINE},
+    GearTerm: {"joint": _TEXT, "coordinate": _COUNT},
+    Roll: {"name": _TEXT, "link": _TEXT, "on": _TEXT, "line": _LINE},
+    Geometry: {
+        "name": _TEXT,
+        "link": _TEXT,
+        "shape": (Shape, "a Sphere, Box, Cylinder, Capsule or Points"),
+        "surface": _SURFACE,
+        "line": _LINE,
+    },
+    Points: {"points": (tuple, "a sequence of points")},
+    Obstacle: {"name": _TEXT, "shape": (WorldShape, "a Plane, Sphere or Box"), "line": _LINE},
+    Contact: {
+        "surface": _SURFACE,
+        "surfaces": (Mapping, "a mapping of names to Surfaces"),
+    },
+    Finding: {"code": _TEXT, "message": _TEXT, "severity": _TEXT, "element": _TEXT, "line": _LINE},
+}
+#: What the sequences of a Description hold, how a sentence calls one of it, and how a finding.
+_PARTS: dict[str, tuple[type | UnionType, str, str]] = {
+    "links": (Link, "Link", "link"),
+    "joints": (Joint, "Joint", "joint"),
+    "springs": (Spring, "Spring", "spring"),
+    "constraints": (Constraint, "Length, Gear or Roll", "constraint"),
+    "geometries": (Geometry, "Geometry", "geometry"),
+    "obstacles": (Obstacle, "Obstacle", "obstacle"),
+    "findings": (Finding, "Finding", "finding"),
+}
+
+
+def judge_kinds(description: Description, audit: Audit) -> bool:
+    """Return whether every part is of the kind that types.py says; add an error for each other."""
+    before = len(audit.findings)
+    name: object = description.name
+    robot = robot_element(name) if isinstance(name, str) else "robot"
+    _judge_fields(description, _FIELDS[Description], "", robot, None, audit)
+    for field in _PARTS:
+        _judge_parts(description, field, robot, audit)
+    return len(audit.findings) == before
+
+
+def judge_contact_kinds(contact: Contact, audit: Audit) -> bool:
+    """Return whether every part of a Contact is of the kind that geometries.py says."""
+    before = len(audit.findings)
+    _judge_fields(contact, _FIELDS[Contact], "", "contact", None, audit)
+    _judge_parts(contact, "obstacles", "contact", audit)
+    if len(audit.findings) > before:
+        return False
+    surfaces: Mapping[Any, Any] = contact.surfaces
+    for name, surface in surfaces.items():
+        if not isinstance(name, str):
+            _wrong("a name in its surfaces", name, "a text", "contact", None, audit)
+        elif not isinstance(surface, Surface):
+            _wrong(f"the surface of {quote(name)}", surface, "a Surface", "contact", None, audit)
+    return len(audit.findings) == before
+
+
+def _judge_parts(whole: object, field: str, owner: str, audit: Audit) -> None:
+    kind, called, element = _PARTS[field]
+    parts: object = getattr(whole, field)
+    if not isinstance(parts, tuple | list):
+        _wrong(field, parts, f"a tuple of {called}", owner, None, audit)
+        return
+    for number, part in enumerate(parts, start=1):
+        if isinstance(part, kind):
+            _judge_part(part, element, number, audit)
+        else:
+            article = "an" if called[0] in "AEIOU" else "a"
+            what = f"number {number} of its {field}"
+            _wrong(what, part, f"{article} {called}", owner, None, audit)
+
+
+def _judge_part(part: Any, element: str, number: int, audit: Audit) -> None:
+    name, line = getattr(part, "name", None), part.line
+    called = quote(name) if isinstance(name, str) else f"number {number}"
+    owner, line = f"{element} {called}", line if isinstance(line, int) else None
+    kinds = next(fields for kind, fields in _FIELDS.items() if isinstance(part, kind))
+    _judge_fields(part, kinds, "", owner, line, audit)
+    for field, below in (("mimic", Mimic), ("motion", Trajectory), ("shape", Points)):
+        value = getattr(part, field, None)
+        if isinstance(value, below):
+            _judge_fields(value, _FIELDS[below], f"{field}.", owner, line, audit)
+    if isinstance(part, Length):
+        _judge_names(part.links, owner, line, audit)
+    elif isinstance(part, Gear):
+        _judge_terms(part.terms, owner, line, audit)
+
+
+def _judge_names(links: object, owner: str, line: int | None, audit: Audit) -> None:
+    for number, name in enumerate(links if isinstance(links, tuple) else (), start=1):
+        if not isinstance(name, str):
+            _wrong(f"number {number} of its links", name, "a text", owner, line, audit)
+
+
+def _judge_terms(terms: object, owner: str, line: int | None, audit: Audit) -> None:
+    for number, term in enumerate(terms if isinstance(terms, tuple) else (), start=1):
+        if isinstance(term, GearTerm):
+            what = f"number {number} of its terms: "
+            _judge_fields(term, _FIELDS[GearTerm], what, owner, line, audit)
+        else:
+            _wrong(f"number {number} of its terms", term, "a GearTerm", owner, line, audit)
+
+
+def _judge_fields(
+    part: object, kinds: Mapping[str, Kind], path: str, owner: str, line: int | None, audit: Audit
+) -> None:
+    for field, (kind, allowed) in kinds.items():
+        value = getattr(part, field)
+        if not isinstance(value, kind):
+            _wrong(f"{path}{field}", value, allowed, owner, line, audit)
+
+
+def _wrong(
+    what: str, value: object, allowed: str, owner: str, line: int | None, audit: Audit
+) -> None:
+    found = told(value)
+    message = f"{what} is {found}; allowed is {allowed}"
+    audit.error("wrong-kind", owner, line, message, found=found, allowed=allowed)

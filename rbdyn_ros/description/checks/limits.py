@@ -1,0 +1,157 @@
+"""Judges the limits of a joint: one, one for each coordinate, or the angle of a spherical one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from rbdyn_ros.checks.audit import Audit, told
+from rbdyn_ros.description.checks.values import are_numbers
+from rbdyn_ros.description.joint_types import JointSpec
+from rbdyn_ros.description.types import Joint, Limit
+
+LIMITED_TYPES = ("revolute", "prismatic")  # those that URDF wants to have a limit
+UNLIMITED_TYPES = ("floating", "planar")  # those whose limit URDF allows and nobody reads
+
+
+def limits_are_numbers(joint: Joint, owner: str, audit: Audit) -> bool:
+    """Return whether every limit is a Limit without NaN; if not, add an error."""
+    several: object = joint.limits
+    if not isinstance(several, tuple | list):
+        message = f"the limits are {told(several)}, not a tuple of one Limit for each coordinate"
+        audit.error("not-a-limit", owner, joint.line, message)
+        return False
+    given = several if joint.limit is None else (joint.limit, *several)
+    return all(_is_number(limit, owner, joint.line, audit) for limit in given)
+
+
+def _is_number(limit: object, owner: str, line: int | None, audit: Audit) -> bool:
+    if not isinstance(limit, Limit):
+        audit.error("not-a-limit", owner, line, f"the limit is {told(limit)}, not a Limit")
+        return False
+    values = (limit.lower, limit.upper, limit.effort, limit.velocity)
+    if are_numbers(values):
+        return True
+    found = told(values)
+    message = f"the limits are {found}; a limit must be a number"
+    audit.error("not-finite", owner, line, message, found=found, allowed="numbers")
+    return False
+
+
+def judge_limits(
+    joint: Joint, spec: JointSpec, bounded: bool, owner: str, audit: Audit
+) -> tuple[Limit | None, tuple[Limit, ...]]:
+    """Judge `limit` and `limits`; return both in normal form.
+
+    Args:
+        joint: a joint that moves.
+        spec: of its type.
+        bounded: whether a joint that URDF wants to have a limit must have one.
+        owner: how findings call the joint.
+        audit: receives the findings.
+    """
+    count = len(spec.coordinates)
+    if joint.limits and (count < 2 or len(joint.limits) != count):
+        given = f"a list of {len(joint.limits)}"
+        _wrong_limits(given, joint, spec, owner, audit)
+        return joint.limit, joint.limits
+    for limit in joint.limits:
+        _judge_strength(limit, joint, owner, audit)
+        _judge_range(limit, joint, owner, audit)
+    if joint.limit is None:
+        return _missing(joint, bounded, owner, audit), joint.limits
+    if count != 1 and not spec.radial and joint.type not in UNLIMITED_TYPES:
+        _wrong_limits("one", joint, spec, owner, audit)
+        return joint.limit, joint.limits
+    return _judge_limit(joint.limit, joint, spec, owner, audit), joint.limits
+
+
+def _wrong_limits(given: str, joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> None:
+    count = len(spec.coordinates)
+    takes = f"a list of {count}, one for each coordinate" if count > 1 else "none"
+    if count == 1 or spec.radial:
+        takes = "one, not a list"
+    message = f"of limits it has {given}; a {joint.type} joint takes {takes}"
+    audit.error("wrong-limits", owner, joint.line, message, found=given, allowed=takes)
+
+
+def _missing(joint: Joint, bounded: bool, owner: str, audit: Audit) -> Limit | None:
+    if not bounded or joint.type not in LIMITED_TYPES:
+        return None
+    message = f"a {joint.type} joint must have a <limit>"
+    if joint.type == "revolute":
+        message += "; one that turns without end is 'continuous'"
+    allowed = "<limit lower=... upper=... effort=... velocity=.../>"
+    repaired = "taken as unlimited"
+    audit.repair("missing-limit", owner, joint.line, message, repaired, allowed=allowed)
+    return Limit()
+
+
+def _judge_limit(
+    limit: Limit, joint: Joint, spec: JointSpec, owner: str, audit: Audit
+) -> Limit | None:
+    _judge_strength(limit, joint, owner, audit)
+    if joint.type in UNLIMITED_TYPES:
+        message = f"the limits mean nothing for a {joint.type} joint and are ignored"
+        audit.add("note", "limit-ignored", owner, joint.line, message)
+        return None
+    if spec.radial:
+        return _judge_angle(limit, joint, owner, audit)
+    if joint.type != "continuous":
+        _judge_range(limit, joint, owner, audit)
+        return limit
+    if limit.lower == -math.inf and limit.upper == math.inf:
+        return limit
+    bounds = f"{limit.lower:g} to {limit.upper:g}"
+    message = f"the position limits {bounds} are ignored: a continuous joint turns without end"
+    audit.add("note", "limit-ignored", owner, joint.line, message, found=bounds)
+    return replace(limit, lower=-math.inf, upper=math.inf)
+
+
+def _judge_strength(limit: Limit, joint: Joint, owner: str, audit: Audit) -> None:
+    for what, value in (("effort", limit.effort), ("velocity", limit.velocity)):
+        found = f"{value:g}"
+        if value < 0.0:
+            message = f"the {what} limit is {found}; it must not be negative"
+            audit.error(
+                f"negative-{what}", owner, joint.line, message, found=found, allowed=">= 0"
+            )
+        elif value == 0.0:
+            message = f"the {what} limit is 0, so a controller cannot move this joint"
+            audit.add("warning", f"zero-{what}", owner, joint.line, message, found=found)
+
+
+def _judge_range(limit: Limit, joint: Joint, owner: str, audit: Audit) -> None:
+    lower, upper = limit.lower, limit.upper
+    found = f"{lower:g} to {upper:g}"
+    if lower > upper or lower == math.inf or upper == -math.inf:
+        message = f"the lower limit {lower:g} is above the upper limit {upper:g}"
+        audit.error(
+            "limit-order", owner, joint.line, message, found=found, allowed="lower <= upper"
+        )
+    elif lower == upper:
+        message = f"the limits {found} leave no room to move"
+        audit.add("warning", "locked-joint", owner, joint.line, message, found=found)
+
+
+def _judge_angle(limit: Limit, joint: Joint, owner: str, audit: Audit) -> Limit:
+    """Judge the bound of the angle from the zero position; it has no lower bound but 0."""
+    upper = limit.upper
+    if limit.lower not in (0.0, -math.inf):
+        message = (
+            f"the lower limit {limit.lower:g} is ignored: the limit of a {joint.type} joint is of "
+            "the angle from its zero position"
+        )
+        audit.add("note", "limit-ignored", owner, joint.line, message, found=f"{limit.lower:g}")
+    if upper != math.inf and not 0.0 <= upper <= math.pi:
+        message = (
+            f"the upper limit is {upper:g}; a {joint.type} joint is limited in the angle from its "
+            "zero position, from 0 to pi"
+        )
+        audit.error(
+            "limit-angle", owner, joint.line, message, found=f"{upper:g}", allowed="0 to pi"
+        )
+    elif upper == 0.0:
+        message = "the limit 0 leaves no room to move"
+        audit.add("warning", "locked-joint", owner, joint.line, message, found="0")
+    return replace(limit, lower=0.0)

@@ -1,0 +1,79 @@
+"""Judges joints that are driven over time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rbdyn_ros.checks.audit import Audit, quote, told
+from rbdyn_ros.description.checks.passive import without_forces
+from rbdyn_ros.description.joint_types import JointSpec
+from rbdyn_ros.description.types import Joint, Trajectory
+
+CLOSURE = 1e-9  # of the largest position: what rounding leaves open at the end of a period
+
+
+def judge_motion(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> Joint:
+    """Judge the motion of a driven joint; return it without what it cannot have beside it."""
+    if not spec.coordinates:
+        message = f"a {joint.type} joint cannot be driven over time"
+        if joint.type != "fixed":
+            message += ": it has no coordinates that a motion could give one by one"
+        audit.error("motion-type", owner, joint.line, message, found=joint.type)
+        return replace(joint, motion=None)
+    motion = joint.motion
+    if isinstance(motion, Trajectory):
+        motion = _judge_trajectory(motion, len(spec.coordinates), owner, joint.line, audit)
+    elif not isinstance(motion, str):
+        message = f"the motion is {told(motion)}, neither a Trajectory nor the name of a function"
+        audit.error("bad-motion", owner, joint.line, message)
+    elif not motion.strip():
+        message = "the name of the function that drives it is empty"
+        audit.error("bad-motion", owner, joint.line, message, allowed="a name")
+    if joint.mimic is not None:
+        message = f"is driven over time and cannot follow {quote(joint.mimic.joint)} too"
+        audit.error("motion-mimic", owner, joint.line, message, found=joint.mimic.joint)
+    # no force changes how it moves
+    joint = replace(joint, motion=motion, mimic=None)
+    return without_forces(joint, owner, audit)
+
+
+def _judge_trajectory(
+    motion: Trajectory, count: int, owner: str, line: int | None, audit: Audit
+) -> Trajectory:
+    """Return the Trajectory, its end equal to its start if it is periodic."""
+
+    def wrong(message: str, allowed: str) -> Trajectory:
+        audit.error("bad-trajectory", owner, line, f"its trajectory {message}", allowed=allowed)
+        return motion
+
+    try:
+        times = [float(time) for time in motion.times]
+        rows = [tuple(float(number) for number in row) for row in motion.positions]
+    except (TypeError, ValueError, OverflowError):
+        return wrong("holds what is not a number", "numbers, one row of positions a time")
+    if len(times) < 2:
+        return wrong(f"needs two samples at least, got {len(times)}", "two samples or more")
+    if len(rows) != len(times):
+        return wrong(f"has {len(times)} times and {len(rows)} positions", "one row a time")
+    for number, row in enumerate(rows, start=1):
+        if len(row) != count:
+            numbers = f"{len(row)} number{'s' if len(row) != 1 else ''}"
+            return wrong(f"has {numbers} in sample {number}, not {count}", f"{count} a sample")
+        if not all(map(math.isfinite, (times[number - 1], *row))):
+            return wrong(f"is not finite in sample {number}", "finite numbers")
+    late = next((i for i in range(1, len(times)) if times[i] <= times[i - 1]), None)
+    if late is not None:
+        before, after = times[late - 1], times[late]
+        return wrong(f"goes from time {before:g} back to {after:g}", "ascending times")
+    if motion.periodic:
+        scale = max(abs(number) for row in rows for number in row)
+        if not _close(rows[0], rows[-1], CLOSURE * scale):
+            return wrong("is periodic, but does not end where it starts", "the first row last")
+        rows[-1] = rows[0]
+    return Trajectory(tuple(times), tuple(rows), bool(motion.periodic))
+
+
+def _close(one: Sequence[float], other: Sequence[float], slack: float) -> bool:
+    return all(abs(a - b) <= slack for a, b in zip(one, other, strict=True))

@@ -1,0 +1,42 @@
+"""Judges whether the parts of a description have names, each its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from rbdyn_ros.checks.audit import Audit, quote
+
+
+class Named(Protocol):
+    """A part of a description."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def line(self) -> int | None: ...
+
+
+def judge_names(kind: str, parts: Iterable[Named], audit: Audit) -> None:
+    """Add an error for every name that is empty or given twice.
+
+    Args:
+        kind: how findings call a part: ``link``.
+        parts: of one kind.
+        audit: receives the errors.
+    """
+    first: dict[str, Named] = {}
+    for part in parts:
+        name, line = part.name, part.line
+        if not name.strip() or "\0" in name:
+            message = f"the name {quote(name)} is empty or holds a NUL character"
+            audit.error("missing-name", f"{kind} {quote(name)}", line, message, found=name)
+        elif name in first:
+            before = first[name].line
+            known = line is not None and before is not None
+            lines = f", on lines {before} and {line}" if known else ""
+            message = f"the name is given to more than one {kind}{lines}; names must be unique"
+            audit.error("duplicate-name", f"{kind} {quote(name)}", line, message, found=name)
+        else:
+            first[name] = part

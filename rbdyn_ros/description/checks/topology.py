@@ -1,0 +1,133 @@
+"""Judges how joints connect links: as one tree, or as a graph if the description names a base."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rbdyn_ros.checks.audit import Audit, listing, quote, robot_element
+from rbdyn_ros.description.checks.connectivity import RigidBodies, judge_base, judge_rigid
+from rbdyn_ros.description.checks.mimics import chain
+from rbdyn_ros.description.types import Description, Joint, Link
+
+
+def judge_references(links: Sequence[Link], joints: Sequence[Joint], audit: Audit) -> None:
+    """Add an error for every joint whose parent or child link does not exist."""
+    known = {link.name for link in links}
+    if all(joint.parent in known and joint.child in known for joint in joints):
+        return
+    names = sorted(known)
+    for joint in joints:
+        for role, name in (("parent", joint.parent), ("child", joint.child)):
+            if name not in known:
+                audit.partial = True
+                hint = audit.hint(name, names)
+                message = f"its {role} link {quote(name)} does not exist{hint}"
+                owner = f"joint {quote(joint.name)}"
+                audit.error(
+                    "unknown-link", owner, joint.line, message, found=name, allowed=listing(names)
+                )
+
+
+def judge_topology(
+    description: Description, joints: Sequence[Joint], audit: Audit
+) -> Mapping[str, str]:
+    """Add errors for what is no tree, or for what is no connected graph on a base.
+
+    Args:
+        description: for its links, its name and its base.
+        joints: those of its joints that can be judged.
+        audit: receives the errors.
+
+    Returns:
+        For each link the one that stands for its rigid body: links that fixed joints join.
+    """
+    _judge_self_loops(joints, audit)
+    carrying = [joint for joint in joints if not joint.closes_loop]
+    moving: list[Joint] = [joint for joint in joints if joint.closes_loop]
+    doubled: list[Joint] = []
+    bodies = RigidBodies(link.name for link in description.links)
+    for joint in carrying:
+        if joint.type != "fixed":
+            moving.append(joint)
+        elif not bodies.merge(joint):
+            doubled.append(joint)
+    if description.base:
+        judge_base(description, joints, audit)
+        judge_rigid([*doubled, *moving], bodies, audit)
+    else:
+        judge_tree(description, carrying, audit)
+        judge_rigid([joint for joint in joints if joint.closes_loop], bodies, audit)
+    return {link.name: bodies.find(link.name) for link in description.links}
+
+
+def _judge_self_loops(joints: Sequence[Joint], audit: Audit) -> None:
+    for joint in joints:
+        if joint.parent == joint.child:
+            message = f"joins the link {quote(joint.child)} to itself"
+            owner = f"joint {quote(joint.name)}"
+            audit.error("self-loop", owner, joint.line, message, found=joint.child)
+
+
+def judge_tree(description: Description, joints: Sequence[Joint], audit: Audit) -> None:
+    """Add an error for every link with two parents, every cycle, and several roots.
+
+    Args:
+        description: for its links and its name.
+        joints: those of its joints that can be judged.
+        audit: receives the errors; several roots are only reported if no joint is missing.
+    """
+    parent_joint: dict[str, Joint] = {}
+    for joint in joints:
+        if joint.parent == joint.child:
+            continue
+        if joint.child in parent_joint:
+            _two_parents(parent_joint[joint.child], joint, audit)
+        else:
+            parent_joint[joint.child] = joint
+    links = list(dict.fromkeys(link.name for link in description.links))
+    _judge_cycles(links, parent_joint, audit)
+    hung = {joint.child for joint in joints}
+    roots = [name for name in links if name not in hung]
+    if len(roots) > 1 and not audit.partial:
+        _several_roots(description, roots, audit)
+
+
+def _two_parents(first: Joint, second: Joint, audit: Audit) -> None:
+    def told(joint: Joint) -> str:
+        at = f", line {joint.line}" if joint.line is not None else ""
+        return f"{quote(joint.parent)} (joint {quote(joint.name)}{at})"
+
+    message = (
+        f"has two parents, {told(first)} and {told(second)}; URDF robots are trees, "
+        "a closed loop needs a mechanism file"
+    )
+    owner = f"link {quote(second.child)}"
+    audit.error("two-parents", owner, second.line, message, found=second.parent)
+
+
+def _judge_cycles(links: Sequence[str], parent_joint: dict[str, Joint], audit: Audit) -> None:
+    done: set[str] = set()
+    for start in links:
+        path: dict[str, int] = {}
+        name = start
+        while name in parent_joint and name not in done and name not in path:
+            path[name] = len(path)
+            name = parent_joint[name].parent
+        if name in path:
+            upwards = list(path)[path[name] :]
+            around = [name, *reversed(upwards)]  # from parent to child
+            joint = parent_joint[name]
+            message = f"lies on a cycle: {chain(around)}; delete one of its joints"
+            owner = f"link {quote(name)}"
+            audit.error("cycle", owner, joint.line, message, found=chain(around))
+        done.update(path)
+
+
+def _several_roots(description: Description, roots: Sequence[str], audit: Audit) -> None:
+    lines = {link.name: link.line for link in description.links}
+    message = (
+        f"the links {listing(roots)} have no parent; a robot has exactly one such root: "
+        "join the others to it"
+    )
+    owner = robot_element(description.name)
+    audit.error("several-roots", owner, lines[roots[1]], message, found=listing(roots))

@@ -1,0 +1,92 @@
+"""Judges single values of a Description: whether they are numbers, and poses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rbdyn_ros.checks.audit import Audit, told
+from rbdyn_ros.description.types import Pose
+
+_FLOAT = frozenset((float,))
+_REAL = (float, int, np.floating, np.integer)
+
+
+def are_numbers(values: tuple[object, ...]) -> bool:
+    """Return whether these are real numbers that a float can hold; NaN is none, infinity is."""
+    if not all(isinstance(value, _REAL) for value in values):
+        return False
+    try:
+        return not any(map(math.isnan, values))  # type: ignore[arg-type]
+    except OverflowError:  # an integer beyond the largest float
+        return False
+
+
+def are_finite(values: object, count: int) -> bool:
+    """Return whether this is a tuple of `count` finite numbers."""
+    if not isinstance(values, tuple) or len(values) != count:
+        return False
+    if _FLOAT.issuperset(map(type, values)):  # quick, and of what was read nearly always so
+        return all(map(math.isfinite, values))
+    return are_numbers(values) and all(map(math.isfinite, values))
+
+
+def judge_finite(
+    what: str,
+    values: object,
+    count: int,
+    owner: str,
+    line: int | None,
+    audit: Audit,
+) -> bool:
+    """Return whether these are `count` finite numbers; if not, add an error."""
+    if are_finite(values, count):
+        return True
+    single = values[0] if count == 1 and isinstance(values, tuple) and values else values
+    shown = told(single)
+    allowed = "a finite number" if count == 1 else f"{count} finite numbers"
+    message = f"the {what} is {shown}, not {allowed}"
+    audit.error("not-finite", owner, line, message, found=shown, allowed=allowed)
+    return False
+
+
+def judge_sign(what: str, value: float, owner: str, line: int | None, audit: Audit) -> None:
+    """Add an error if a number that must not be negative is."""
+    if value < 0.0:
+        found = f"{value:g}"
+        message = f"the {what} is {found}; it must not be negative"
+        audit.error(_code("negative", what), owner, line, message, found=found, allowed=">= 0")
+
+
+def judge_positive(what: str, value: float, owner: str, line: int | None, audit: Audit) -> bool:
+    """Return whether this is a finite number above 0; if not, add an error."""
+    if not judge_finite(what, (value,), 1, owner, line, audit):
+        return False
+    if value > 0.0:
+        return True
+    found = f"{value:g}"
+    message = f"the {what} is {found}; it must be above 0"
+    audit.error(_code("non-positive", what), owner, line, message, found=found, allowed="> 0")
+    return False
+
+
+def judge_pose(what: str, pose: object, owner: str, line: int | None, audit: Audit) -> bool:
+    """Return whether a pose has finite numbers and a unit quaternion; if not, add an error."""
+    if not isinstance(pose, Pose):
+        audit.error("not-a-pose", owner, line, f"the {what} is {told(pose)}, not a Pose")
+        return False
+    if not (are_finite(pose.pos, 3) and are_finite(pose.quat, 4)):
+        judge_finite(f"position of the {what}", pose.pos, 3, owner, line, audit)
+        judge_finite(f"quaternion of the {what}", pose.quat, 4, owner, line, audit)
+        return False
+    length = math.hypot(*pose.quat)
+    if abs(length - 1.0) <= 1e-6:
+        return True
+    message = f"the quaternion of the {what} has length {length:g}; it must be 1"
+    audit.error("bad-quaternion", owner, line, message, found=str(pose.quat), allowed="length 1")
+    return False
+
+
+def _code(wrong: str, what: str) -> str:
+    return f"{wrong}-{what}".replace(" ", "-")

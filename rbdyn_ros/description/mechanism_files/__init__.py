@@ -1,0 +1,1 @@
+"""Mechanism files: robots in YAML, with what URDF cannot describe."""

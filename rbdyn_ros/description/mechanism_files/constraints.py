@@ -1,0 +1,119 @@
+"""The constraints of a mechanism file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rbdyn_ros.checks.audit import listing, quote
+from rbdyn_ros.description.build.bands import centre_line
+from rbdyn_ros.description.mechanism_files.forms import Form
+from rbdyn_ros.description.mechanism_files.yaml_text import Node, Table
+from rbdyn_ros.description.types import Constraint, Gear, GearTerm, Length, Roll, Vec3
+from rbdyn_ros.errors import ParameterError
+
+
+def read_constraints(section: Table, form: Form) -> list[Constraint]:
+    """Return the constraints that the section tells of."""
+    constraints = (
+        _Sentence(name, section.lines[name], form).read(node)
+        for name, node in section.nodes.items()
+    )
+    return [constraint for constraint in constraints if constraint is not None]
+
+
+class _Sentence:
+    """Reads what a file says about one constraint."""
+
+    def __init__(self, name: str, line: int, form: Form) -> None:
+        self.name = name
+        self.line = line
+        self.form = form
+        self.owner = f"constraint {quote(name)}"
+
+    def read(self, node: Node) -> Constraint | None:
+        """Return the constraint, None if it cannot be read."""
+        table = self.form.table(node, "constraint", self.owner, tuple(_READERS))
+        if table is None:
+            return None
+        if len(table.nodes) != 1:
+            kinds, has = listing(tuple(_READERS)), listing(tuple(table.nodes)) or "nothing"
+            message = f"the constraint has {has}; it must have one of {kinds}"
+            self.form.audit.error(
+                "bad-constraint", self.owner, node.line, message, found=has, allowed=kinds
+            )
+            return None
+        kind, below = next(iter(table.nodes.items()))
+        return _READERS[kind](self, below)
+
+    def values(
+        self, node: Node, kind: str, needed: dict[str, Any], others: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """Return what each key of a table holds, as its reader reads it; None: an error."""
+        readers = needed | others
+        table = self.form.table(node, kind, self.owner, tuple(readers), tuple(needed))
+        if table is None:
+            return None
+        said = {key: readers[key](below, key, self.owner) for key, below in table.nodes.items()}
+        return None if any(value is None for value in said.values()) else said
+
+    def rod(self, node: Node) -> Length | None:
+        form = self.form
+        readers = {"from": form.point, "to": form.point, "length": form.number}
+        said = self.values(node, "rod", readers, {})
+        if said is None:
+            return None
+        return self.line_through((said["from"], said["to"]), said["length"], closed=False)
+
+    def band(self, node: Node) -> Length | None:
+        form = self.form
+        others = {"closed": form.flag, "radius": form.number}
+        needed = {"points": self.points, "length": form.number}
+        said = self.values(node, "band", needed, others)
+        if said is None:
+            return None
+        closed = said.get("closed", True)
+        try:
+            length = centre_line(said["length"], said.get("radius", 0.0), closed)
+        except ParameterError as error:
+            form.audit.error(error.code, self.owner, node.line, error.findings[0].message)
+            return None
+        return self.line_through(said["points"], length, closed)
+
+    def gear(self, node: Node) -> Gear | None:
+        said = self.values(node, "gear", {"terms": self.terms}, {"offset": self.form.number})
+        return None if said is None else Gear(self.name, line=self.line, **said)
+
+    def roll(self, node: Node) -> Roll | None:
+        form = self.form
+        needed = {"body": form.name, "on": form.name, "radius": form.number}
+        others = dict.fromkeys(("centre", "axis", "point", "normal"), form.vector)
+        said = self.values(node, "roll", needed, others)
+        return None if said is None else Roll(self.name, said.pop("body"), line=self.line, **said)
+
+    def line_through(
+        self, corners: tuple[tuple[str, Vec3], ...], length: float, closed: bool
+    ) -> Length:
+        links, points = tuple(c[0] for c in corners), tuple(c[1] for c in corners)
+        return Length(self.name, links, points, length, closed, self.line)
+
+    def points(self, node: Node, what: str, owner: str) -> tuple[tuple[str, Vec3], ...] | None:
+        return self.form.items(node, what, "point", owner, self.form.point)
+
+    def terms(self, node: Node, what: str, owner: str) -> tuple[GearTerm, ...] | None:
+        return self.form.items(node, what, "term", owner, self.term)
+
+    def term(self, node: Node, what: str, _owner: str) -> GearTerm | None:
+        form = self.form
+        needed = {"joint": form.name, "factor": form.number}
+        said = self.values(node, what, needed, {"coordinate": form.whole})
+        return None if said is None else GearTerm(**said)
+
+
+#: The kinds of constraints, each with how it is read.
+_READERS: dict[str, Callable[[_Sentence, Node], Constraint | None]] = {
+    "rod": _Sentence.rod,
+    "band": _Sentence.band,
+    "gear": _Sentence.gear,
+    "roll": _Sentence.roll,
+}

@@ -1,0 +1,201 @@
+"""Reads tables, numbers and names out of YAML nodes; what is none of them is an error."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection
+from typing import TypeVar
+
+from rbdyn_ros.checks.audit import Audit, listing, quote
+from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, Scalar, Table
+from rbdyn_ros.description.poses import quat_from_rpy
+from rbdyn_ros.description.types import Pose, Vec3
+
+# The digits are written out: [0-9] is ASCII only. No leading zeros: in YAML 1.1 010 is eight.
+_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_INFINITE = {".inf": math.inf, "+.inf": math.inf, "-.inf": -math.inf}
+_NOT_FINITE = re.compile(r"[+-]?\.?(nan|inf|infinity)", re.IGNORECASE)
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
+_NOTHING = ("", "~", "null")
+_FLAGS = {"true": True, "false": False}
+
+T = TypeVar("T")
+
+
+def is_nothing(node: Node | None) -> bool:
+    """Return whether a key is not there or holds nothing."""
+    return node is None or (isinstance(node, Scalar) and not node.quoted and node.text in _NOTHING)
+
+
+class Form:
+    """Reads nodes of the parts of a document; what it cannot read is None, and an error.
+
+    Every method takes the node, what findings call it, and the element it belongs to.
+    """
+
+    def __init__(self, audit: Audit) -> None:
+        self.audit = audit
+
+    def wrong(self, node: Node, what: str, owner: str, allowed: str, *, verb: str = "is") -> None:
+        """Add the error that a node is not what is allowed."""
+        shown = "a table" if isinstance(node, Table) else "a list"
+        if isinstance(node, Scalar):
+            shown = quote(node.text) if node.text else "empty"
+        advice = _advice(node) if "number" in allowed else ""
+        message = f"the {what} {verb} {shown}, not {allowed}{advice}"
+        self.audit.error("bad-value", owner, node.line, message, found=shown, allowed=allowed)
+
+    def table(
+        self,
+        node: Node,
+        what: str,
+        owner: str,
+        allowed: Collection[str],
+        needed: Collection[str] = (),
+    ) -> Table | None:
+        """Return a table that has only keys that are allowed, and all that are needed."""
+        if not isinstance(node, Table):
+            self.wrong(node, what, owner, "a table of keys")
+            return None
+        sound = True
+        for key, line in node.lines.items():
+            if key not in allowed:
+                sound = False
+                hint = self.audit.hint(key, allowed)
+                known = listing(allowed, most=len(allowed))
+                message = f"the key {quote(key)} of the {what} is unknown{hint}"
+                message += "" if hint else f"; allowed are {known}"
+                self.audit.error("unknown-key", owner, line, message, found=key, allowed=known)
+        for key in needed:
+            if key not in node.nodes:
+                sound = False
+                message = f"the {what} has no key {quote(key)}"
+                self.audit.error("missing-key", owner, node.line, message, allowed=key)
+        return node if sound else None
+
+    def name(self, node: Node, what: str, owner: str) -> str | None:
+        """Return a name; what stands there is the name, whatever YAML takes it for."""
+        if isinstance(node, Scalar) and not is_nothing(node) and node.text.strip():
+            return node.text
+        self.wrong(node, what, owner, "a name")
+        return None
+
+    def flag(self, node: Node, what: str, owner: str) -> bool | None:
+        """Return whether it says true or false."""
+        if isinstance(node, Scalar) and not node.quoted and node.text in _FLAGS:
+            return _FLAGS[node.text]
+        self.wrong(node, what, owner, "true or false")
+        return None
+
+    def number(self, node: Node, what: str, owner: str, *, infinite: bool = False) -> float | None:
+        """Return a finite number; `.inf` where it may be infinite."""
+        value = _value(node, infinite)
+        if value is None:
+            self.wrong(node, what, owner, "a number or .inf" if infinite else "a finite number")
+        return value
+
+    def whole(self, node: Node, what: str, owner: str) -> int | None:
+        """Return a whole number that is not negative."""
+        if isinstance(node, Scalar) and not node.quoted and _WHOLE.fullmatch(node.text):
+            return int(node.text)
+        self.wrong(node, what, owner, "one of 0, 1, 2, ...")
+        return None
+
+    def items(
+        self,
+        node: Node,
+        what: str,
+        each: str,
+        owner: str,
+        read: Callable[[Node, str, str], T | None],
+    ) -> tuple[T, ...] | None:
+        """Return what each item of a list holds, as `read` reads it."""
+        if not isinstance(node, Items):
+            self.wrong(node, what, owner, f"a list of {each}s")
+            return None
+        read_items = [
+            read(item, f"{each} {number}", owner) for number, item in enumerate(node.nodes, 1)
+        ]
+        known = tuple(item for item in read_items if item is not None)
+        return known if len(known) == len(read_items) else None
+
+    def numbers(
+        self, node: Node, what: str, owner: str, count: int | None = None
+    ) -> tuple[float, ...] | None:
+        """Return a list of finite numbers, of a given length if there is one."""
+        if not isinstance(node, Items):
+            wanted = "a list of numbers" if count is None else f"a list of {count} numbers"
+            self.wrong(node, what, owner, wanted)
+            return None
+        if count is not None and len(node.nodes) != count:
+            message = f"the {what} has {len(node.nodes)} numbers, not {count}"
+            self.audit.error("bad-value", owner, node.line, message, allowed=f"{count} numbers")
+            return None
+        known = []
+        for item in node.nodes:
+            value = _value(item)
+            if value is None:
+                self.wrong(item, what, owner, "finite numbers", verb="holds")
+                return None
+            known.append(value)
+        return tuple(known)
+
+    def vector(self, node: Node, what: str, owner: str) -> Vec3 | None:
+        """Return three numbers."""
+        values = self.numbers(node, what, owner, 3)
+        return None if values is None else (values[0], values[1], values[2])
+
+    def point(self, node: Node, what: str, owner: str) -> tuple[str, Vec3] | None:
+        """Return a link and a point in its frame: a table of `link` and `xyz`."""
+        table = self.table(node, what, owner, ("link", "xyz"), ("link",))
+        if table is None:
+            return None
+        link = self.name(table.nodes["link"], "link", owner)
+        at: Vec3 | None = (0.0, 0.0, 0.0)
+        if "xyz" in table.nodes:
+            at = self.vector(table.nodes["xyz"], "xyz", owner)
+        return None if link is None or at is None else (link, at)
+
+    def pose(self, table: Table, owner: str, before: Pose) -> Pose | None:
+        """Return the pose of a table's `xyz` and `rpy`; what is not there is as before."""
+        pos: Vec3 | None = before.pos
+        angles: Vec3 | None = None
+        if "xyz" in table.nodes:
+            pos = self.vector(table.nodes["xyz"], "xyz", owner)
+        if "rpy" in table.nodes:
+            angles = self.vector(table.nodes["rpy"], "rpy", owner)
+            if angles is None:
+                return None
+        if pos is None:
+            return None
+        return Pose(pos, before.quat if angles is None else quat_from_rpy(*angles))
+
+
+def _value(node: Node, infinite: bool = False) -> float | None:
+    """Return the number that a node is, or None."""
+    if not isinstance(node, Scalar) or node.quoted:
+        return None
+    if infinite and node.text.lower() in _INFINITE:
+        return _INFINITE[node.text.lower()]
+    if not _NUMBER.fullmatch(node.text):
+        return None
+    value = float(node.text)
+    return value if math.isfinite(value) else None
+
+
+def _advice(node: Node) -> str:
+    if not isinstance(node, Scalar) or not node.text:
+        return ""
+    text = node.text
+    if node.quoted:
+        return "; write it without quotes"
+    if _NOT_FINITE.fullmatch(text):
+        return ""
+    if "," in text:
+        return "; write a decimal point"
+    if "_" in text:
+        return "; digits cannot be grouped by '_'"
+    if re.fullmatch(r"[+-]?0[0-9]+(\.[0-9]*)?", text):
+        return "; write it without leading zeros"
+    return "; write decimals such as -0.5"

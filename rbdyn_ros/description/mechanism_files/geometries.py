@@ -1,0 +1,172 @@
+"""The geometries, obstacles and floor of a mechanism file."""
+
+from __future__ import annotations
+
+import math
+
+from rbdyn_ros.checks.audit import quote
+from rbdyn_ros.description.geometries import (
+    FLOOR,
+    Box,
+    Capsule,
+    Cylinder,
+    Geometry,
+    Obstacle,
+    Plane,
+    Points,
+    Shape,
+    Sphere,
+    Surface,
+    WorldShape,
+)
+from rbdyn_ros.description.mechanism_files.forms import Form
+from rbdyn_ros.description.mechanism_files.yaml_text import Node, Table
+from rbdyn_ros.description.meshes.meshes import Meshes
+from rbdyn_ros.description.types import Pose
+
+SURFACE = ("friction", "time_constant", "damping_ratio", "stiffness", "damping", "viscosity")
+AT = ("xyz", "rpy")
+#: The keys of shapes.
+SHAPES = ("box", "sphere", "cylinder", "capsule", "points", "mesh")
+WORLD_SHAPES = ("plane", "sphere", "box")
+#: The keys that those need which are told by their sizes.
+SIZES = {
+    "plane": (),
+    "box": ("size",),
+    "sphere": ("radius",),
+    "cylinder": ("radius", "length"),
+    "capsule": ("radius", "length"),
+}
+
+
+def read_geometries(section: Table, meshes: Meshes, form: Form) -> list[Geometry]:
+    """Return the geometries that the section tells of."""
+    geometries = []
+    for name, node in section.nodes.items():
+        owner = f"geometry {quote(name)}"
+        allowed = ("link", *SHAPES, *AT, *SURFACE)
+        table = form.table(node, "geometry", owner, allowed, ("link",))
+        if table is None:
+            form.audit.partial = True
+            continue
+        link = form.name(table.nodes["link"], "link", owner)
+        shape, origin = _shape(table, owner, meshes, form), form.pose(table, owner, Pose())
+        surface = _surface(table, owner, form)
+        if link is not None and shape is not None and origin is not None and surface is not None:
+            line = section.lines[name]
+            geometries.append(Geometry(name, link, shape, origin, surface, line))
+    return geometries
+
+
+def read_obstacles(section: Table, form: Form) -> list[Obstacle]:
+    """Return the obstacles that the section tells of."""
+    obstacles = []
+    for name, node in section.nodes.items():
+        owner = f"obstacle {quote(name)}"
+        table = form.table(node, "obstacle", owner, (*WORLD_SHAPES, *AT, "friction"))
+        if table is None:
+            continue
+        shape, origin = _world_shape(table, owner, form), form.pose(table, owner, Pose())
+        friction = _friction(table, owner, form)
+        if shape is not None and origin is not None and friction is not None:
+            obstacles.append(Obstacle(name, shape, origin, friction, section.lines[name]))
+    return obstacles
+
+
+def read_floor(node: Node, form: Form) -> list[Obstacle]:
+    """Return the floor that the section tells of."""
+    owner = "the floor"
+    table = form.table(node, "floor", owner, ("height", "friction"))
+    if table is None:
+        return []
+    height: float | None = 0.0
+    if "height" in table.nodes:
+        height = form.number(table.nodes["height"], "height", owner)
+    friction = _friction(table, owner, form)
+    if height is None or friction is None:
+        return []
+    return [Obstacle(FLOOR.name, Plane(), Pose((0.0, 0.0, height)), friction, table.line)]
+
+
+def _friction(table: Table, owner: str, form: Form) -> float | None:
+    if "friction" not in table.nodes:
+        return math.inf
+    return form.number(table.nodes["friction"], "friction", owner, infinite=True)
+
+
+def _surface(table: Table, owner: str, form: Form) -> Surface | None:
+    said = {
+        key: form.number(table.nodes[key], key.replace("_", " "), owner)
+        for key in SURFACE
+        if key in table.nodes
+    }
+    known = {key: value for key, value in said.items() if value is not None}
+    return Surface(**known) if len(known) == len(said) else None
+
+
+def _one_of(kinds: tuple[str, ...], table: Table, owner: str, form: Form) -> str | None:
+    """Return the key of the one shape that a table has."""
+    given = [key for key in table.nodes if key in kinds]
+    if len(given) == 1:
+        return given[0]
+    allowed = ", ".join(kinds)
+    found = " and ".join(given) or "none"
+    message = f"has {found} of the shapes {allowed}; it must have one"
+    form.audit.error("bad-shape", owner, table.line, message, found=found, allowed=allowed)
+    return None
+
+
+def _shape(table: Table, owner: str, meshes: Meshes, form: Form) -> Shape | None:
+    kind = _one_of(SHAPES, table, owner, form)
+    if kind is None:
+        return None
+    node = table.nodes[kind]
+    if kind == "points":
+        points = form.items(node, "points", "point", owner, form.vector)
+        return None if points is None else Points(points)
+    if kind == "mesh":
+        return _mesh(node, owner, meshes, form)
+    sizes = _sizes(kind, node, owner, form)
+    if sizes is None:
+        return None
+    maker = {"box": Box, "sphere": Sphere, "cylinder": Cylinder, "capsule": Capsule}[kind]
+    shape: Shape = maker(**sizes)
+    return shape
+
+
+def _world_shape(table: Table, owner: str, form: Form) -> WorldShape | None:
+    kind = _one_of(WORLD_SHAPES, table, owner, form)
+    if kind is None:
+        return None
+    sizes = _sizes(kind, table.nodes[kind], owner, form)
+    if sizes is None:
+        return None
+    maker = {"plane": Plane, "sphere": Sphere, "box": Box}[kind]
+    shape: WorldShape = maker(**sizes)
+    return shape
+
+
+def _sizes(kind: str, node: Node, owner: str, form: Form) -> dict[str, object] | None:
+    table = form.table(node, kind, owner, SIZES[kind], SIZES[kind])
+    if table is None:
+        return None
+    sizes: dict[str, object] = {
+        key: form.vector(below, key, owner)
+        if key == "size"
+        else form.number(below, f"{key} of the {kind}", owner)
+        for key, below in table.nodes.items()
+    }
+    return None if None in sizes.values() else sizes
+
+
+def _mesh(node: Node, owner: str, meshes: Meshes, form: Form) -> Points | None:
+    table = form.table(node, "mesh", owner, ("file", "scale"), ("file",))
+    if table is None:
+        return None
+    name = form.name(table.nodes["file"], "file", owner)
+    scale: tuple[float, float, float] | None = (1.0, 1.0, 1.0)
+    if "scale" in table.nodes:
+        scale = form.vector(table.nodes["scale"], "scale", owner)
+    if name is None or scale is None:
+        return None
+    return meshes.read(name, scale, owner, table.line, form.audit)

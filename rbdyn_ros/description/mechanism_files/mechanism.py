@@ -1,0 +1,340 @@
+"""Reads mechanism files: what URDF cannot say, in YAML.
+
+    rbdyn_mechanism: 1              # the version of this format
+    name: crank_slider              # default: the name of the robot, or of the file
+    robot: robot.urdf               # a .urdf or .xacro file to start from, relative to this file
+    base: ground                    # default: the root link of the robot; it needs no entry below
+
+    links:                          # more links, or new inertials for links of the robot
+      crank: {box: {size: [1, 0.1, 0.1], density: 2700, xyz: [0.5, 0, 0], rpy: [0, 0, 0]}}
+      rod: {mass: 1.0, com: [0, 0, 0], inertia: [ixx, iyy, izz, ixy, ixz, iyz]}
+      dumb_bell: [{sphere: {...}}, {cylinder: {...}}]
+
+    joints:
+      J1: {type: revolute, parent: ground, child: crank, axis: [0, 0, 1], damping: 0.1}
+      lead_screw: {type: helical, pitch: 0.01}       # of the robot: changes only what it names
+
+    loops:                          # joints that are never part of the spanning tree
+      J4: {type: revolute, predecessor: rod, successor: ground, X_P: {xyz: [1, 0, 0]}}
+
+    couplings:                      # joints that follow others: q = ratio * q_thumb + offset
+      finger: {follows: thumb, ratio: 2.0, offset: 0.0}
+
+    constraints:                    # what holds between bodies beside their joints
+      strut: {rod: {from: {link: crank, xyz: [1, 0, 0]}, to: {link: slider}, length: 2}}
+      belt: {band: {points: [{link: a}, {link: b}, {link: c, xyz: [0, 1, 0]}], length: 4,
+                    closed: true, radius: 0.1}}
+      pair: {gear: {terms: [{joint: J1, factor: 2}, {joint: J3, factor: 1, coordinate: 0}],
+                    offset: 0}}
+      wheel: {roll: {body: disk, on: ground, radius: 0.1, centre: [0, 0, 0], axis: [0, 1, 0],
+                     point: [0, 0, 0], normal: [0, 0, 1]}}
+
+    springs:
+      return: {from: {link: crank, xyz: [1, 0, 0]}, to: {link: ground}, stiffness: 10}
+
+    drives:                         # joints whose motion is given over time
+      J1: {times: [0, 1, 2], positions: [0, 1, 0], periodic: true}
+      J2: {function: my_motion}     # registered with register_motion
+
+    contact: true                   # what the robot's <collision> elements say touches too
+    geometries:                     # what links touch obstacles with
+      toe: {link: rod, sphere: {radius: 0.02}, xyz: [1, 0, 0], friction: 0.6}
+      cover: {link: slider, mesh: {file: meshes/cover.stl, scale: [0.001, 0.001, 0.001]}}
+    floor: {height: 0, friction: .inf}              # a level plane; all of it may be left out
+    obstacles:                      # fixed in the world
+      step: {box: {size: [1, 1, 0.1]}, xyz: [1, 0, 0.05], friction: 0.5}
+
+Units are SI. Shapes are those of shapes.py, each with `density` or `mass` and with `xyz`, `rpy`;
+a link may have a list of them, or nothing: then it has no mass. A joint has `type`, `parent`,
+`child`, `origin` and `child_origin` (tables of `xyz` and `rpy`), `axis` (default [1, 0, 0]),
+`axis2`, `limit` (a table of `lower`, `upper`, `effort`, `velocity`, or a list [lower, upper]),
+`limits` (a list of such), `damping`, `friction`, `armature`, `stiffness`, `rest`, `actuated`
+(true or false), `transmission` (a list of spatial forces, six numbers each) and the parameters of
+its type. A loop has `predecessor`, `successor`, `X_P` and `X_S` instead of
+`parent`, `child`, `origin` and `child_origin`. Joints may run either way; those that are no loops
+must connect every link with the base. A constraint is of one kind; of a band `closed` (default
+true) and `radius` (of disks it goes round, default 0) may be left out, of a roll `axis` (then it
+is a sphere), and whatever is 0 or upright by default: types.py says what each means.
+
+A geometry has one of `box`, `sphere`, `cylinder`, `capsule`, `mesh` and `points` (a list of
+corners) and may have what geometries.Surface has; an obstacle one of `plane`, `sphere` and `box`.
+`contact: true` is as the argument `contact=True` of `load`: where no obstacle is named there is a
+floor at height 0. Meshes are looked for as those of a URDF, from the folder of this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.description.build.contacts import demand_contact, with_contact
+from rbdyn_ros.description.checks.check import judge
+from rbdyn_ros.description.files import read_bytes
+from rbdyn_ros.description.geometries import Contact
+from rbdyn_ros.description.mechanism_files.constraints import read_constraints
+from rbdyn_ros.description.mechanism_files.forms import Form, is_nothing
+from rbdyn_ros.description.mechanism_files.geometries import (
+    read_floor,
+    read_geometries,
+    read_obstacles,
+)
+from rbdyn_ros.description.mechanism_files.joints import couple, drive, read_joints, read_loops
+from rbdyn_ros.description.mechanism_files.links import read_links
+from rbdyn_ros.description.mechanism_files.springs import read_springs
+from rbdyn_ros.description.mechanism_files.yaml_text import Node, Table, parse
+from rbdyn_ros.description.meshes.files import MeshFiles
+from rbdyn_ros.description.meshes.meshes import Meshes
+from rbdyn_ros.description.types import Description, Link
+from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.description.urdf_files.guard import refuse
+from rbdyn_ros.errors import DescriptionError, Finding
+
+VERSION = "rbdyn_mechanism"
+SECTIONS = (
+    "links",
+    "joints",
+    "loops",
+    "couplings",
+    "constraints",
+    "springs",
+    "drives",
+    "geometries",
+    "obstacles",
+)
+KEYS = (VERSION, "name", "robot", "base", "contact", "floor", *SECTIONS)
+ROBOT_SUFFIXES = (".urdf", ".xacro")
+
+
+def read(
+    path: str | Path,
+    *,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+    xacro_args: Mapping[str, str] | None = None,
+    contact: bool | Contact = False,
+) -> Description:
+    """Read a mechanism file.
+
+    Args:
+        path: of the file.
+        strict: refuse what could be repaired; otherwise repair it and add a warning.
+        package_dirs: for meshes and for a xacro file it starts from, as for `urdf.read`.
+        xacro_args: for such a xacro file.
+        contact: as for `urdf.read`, of the robot it starts from. Geometries and obstacles of the
+            file itself need none; the obstacles of a Contact are added to its own.
+
+    Returns:
+        The checked Description; links and joints of the robot it starts from come first.
+
+    Raises:
+        DescriptionError: holds every error of the document, each with its line.
+        ParameterError: the contact is none.
+    """
+    path = Path(path)
+    data = read_bytes(path, "a .yaml file", "the path of a mechanism file")
+    return read_text(
+        data,
+        source=str(path),
+        folder=path.parent,
+        strict=strict,
+        package_dirs=package_dirs,
+        xacro_args=xacro_args,
+        contact=contact,
+    )
+
+
+def read_text(
+    text: str | bytes,
+    *,
+    source: str = "<text>",
+    folder: Path | None = None,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+    xacro_args: Mapping[str, str] | None = None,
+    contact: bool | Contact = False,
+) -> Description:
+    """Read a mechanism from text.
+
+    Args:
+        text: the document.
+        source: where it came from, for messages.
+        folder: where the robot it starts from is looked for; without one it cannot name a robot,
+            so that text alone never opens a file.
+        strict: as for `read`, like the others and what is returned.
+        package_dirs: as for `read`.
+        xacro_args: as for `read`.
+        contact: as for `read`.
+
+    Raises:
+        DescriptionError: holds every error of the document, each with its line.
+        ParameterError: the contact is none.
+    """
+    wanted = demand_contact(contact)
+    audit = Audit(strict=strict)
+    top = parse(text, source, audit)
+    _demand_version(top, source)
+    form = Form(audit)
+    form.table(top, "mechanism", "", KEYS)
+    wanted = _contact(top, wanted, form)
+    robot = None
+    if "robot" in top.nodes:
+        touches = wanted is not None
+        robot = _robot(top.nodes["robot"], folder, form, package_dirs, xacro_args, touches)
+        if robot is None:
+            raise DescriptionError(audit.errors, source)
+    described = _described(top, robot, source, form)
+    if described is None:
+        raise DescriptionError(audit.errors, source)
+    described = _touching(described, top, robot, Meshes(MeshFiles(folder, package_dirs)), form)
+    checked = judge(with_contact(described, wanted, audit), audit)
+    audit.raise_errors(source)
+    if robot is not None:
+        _keep(robot, top, audit)
+    return replace(checked, findings=audit.sorted())
+
+
+def _described(
+    top: Table, robot: Description | None, source: str, form: Form
+) -> Description | None:
+    """Return what the file says, over a robot or alone; None if it has no name or no base."""
+    parts = {name: _section(name, top, form) for name in SECTIONS}
+    links = read_links(parts["links"], robot.links if robot else (), form)
+    joints = read_joints(parts["joints"], robot.joints if robot else (), form)
+    joints += read_loops(parts["loops"], form)
+    joints = drive(parts["drives"], couple(parts["couplings"], joints, form), form)
+    springs = read_springs(parts["springs"], form)
+    constraints = read_constraints(parts["constraints"], form)
+    name, base = _name(top, robot, source, form), _base(top, robot, form)
+    if name is None or base is None:
+        return None
+    joined = {end for joint in joints for end in (joint.parent, joint.child)}
+    if base in joined - {link.name for link in links}:
+        links.append(Link(base))
+    return Description(
+        name,
+        tuple(links),
+        tuple(joints),
+        source,
+        base=base,
+        springs=tuple(springs),
+        constraints=tuple(constraints),
+    )
+
+
+def _contact(top: Table, wanted: Contact | None, form: Form) -> Contact | None:
+    """Return the Contact that is wanted by the caller, or else by the file."""
+    if "contact" not in top.nodes:
+        return wanted
+    said = form.flag(top.nodes["contact"], "contact", "")
+    return Contact() if said and wanted is None else wanted
+
+
+def _touching(
+    described: Description, top: Table, robot: Description | None, meshes: Meshes, form: Form
+) -> Description:
+    """Return a description with its geometries, those of the robot first, and its obstacles."""
+    own = read_geometries(_section("geometries", top, form), meshes, form)
+    floor = read_floor(top.nodes["floor"], form) if "floor" in top.nodes else []
+    obstacles = read_obstacles(_section("obstacles", top, form), form)
+    known = robot.geometries if robot is not None else ()
+    return replace(described, geometries=(*known, *own), obstacles=(*floor, *obstacles))
+
+
+def _demand_version(top: Table, source: str) -> None:
+    version = top.nodes.get(VERSION)
+    allowed = f"{VERSION}: 1"
+    if version is None:
+        message = f"this is not a mechanism file, which says '{allowed}' at its top"
+        refuse("not-a-mechanism", message, source, top.line, allowed=allowed)
+    if getattr(version, "text", None) != "1":
+        message = f"the version of the mechanism file is not known; known is '{allowed}'"
+        refuse("bad-version", message, source, top.lines[VERSION], allowed=allowed)
+
+
+def _section(name: str, top: Table, form: Form) -> Table:
+    """Return a section of the file; one that is not there or cannot be read is empty."""
+    node = top.nodes.get(name)
+    if isinstance(node, Table):
+        return node
+    if node is not None and not is_nothing(node):
+        form.audit.partial = True
+        form.wrong(node, f"section {quote(name)}", "", "a table of names")
+    return Table(top.line)
+
+
+def _name(top: Table, robot: Description | None, source: str, form: Form) -> str | None:
+    if "name" in top.nodes:
+        return form.name(top.nodes["name"], "name", "")
+    if robot is not None:
+        return robot.name
+    return Path(source).stem or "mechanism"
+
+
+def _base(top: Table, robot: Description | None, form: Form) -> str | None:
+    if "base" in top.nodes:
+        return form.name(top.nodes["base"], "base", "")
+    if robot is not None:
+        children = {joint.child for joint in robot.joints}
+        return next(link.name for link in robot.links if link.name not in children)
+    message = "has no key 'base'; without a robot it must name the link that stands on the ground"
+    form.audit.error("missing-key", "the mechanism", top.line, message, allowed="base")
+    return None
+
+
+def _robot(
+    node: Node,
+    folder: Path | None,
+    form: Form,
+    package_dirs: Sequence[str | Path],
+    xacro_args: Mapping[str, str] | None,
+    touches: bool,
+) -> Description | None:
+    """Return the robot to start from, without the lines of its own file; None: an error."""
+    name = form.name(node, "robot", "")
+    if name is None:
+        return None
+    path, audit = Path(name), form.audit
+    if path.suffix.lower() not in ROBOT_SUFFIXES:
+        message = f"the robot {quote(name)} is neither a .urdf nor a .xacro file"
+        audit.error("bad-robot", "", node.line, message, found=name, allowed=".urdf or .xacro")
+        return None
+    if folder is None:
+        message = f"the robot {quote(name)} is a file, and a mechanism given as text opens none"
+        audit.error("bad-robot", "", node.line, message, found=name, allowed="a mechanism file")
+        return None
+    try:
+        robot = urdf.read_file(
+            folder / path,
+            strict=audit.strict,
+            package_dirs=package_dirs,
+            xacro_args=xacro_args,
+            contact=touches,
+        )[0]
+    except DescriptionError as error:
+        audit.findings += [_quoted(finding, name, node.line) for finding in error.findings]
+        return None
+    return replace(
+        robot,
+        links=tuple(replace(link, line=None) for link in robot.links),
+        joints=tuple(replace(joint, line=None) for joint in robot.joints),
+        geometries=tuple(replace(geometry, line=None) for geometry in robot.geometries),
+        findings=tuple(_quoted(finding, name, node.line) for finding in robot.findings),
+    )
+
+
+def _quoted(finding: Finding, file: str, line: int) -> Finding:
+    """Return what was found in another file, at the line that names the file."""
+    where = f"{file}, line {finding.line}" if finding.line is not None else file
+    return replace(finding, message=f"{where}: {finding.message}", line=line)
+
+
+def _keep(robot: Description, top: Table, audit: Audit) -> None:
+    """Add what was found in the robot's own file, unless it is said of the mechanism again."""
+    links = top.nodes.get("links")
+    replaced = {f"link {quote(name)}" for name in links.nodes} if isinstance(links, Table) else ()
+    kept = [finding for finding in robot.findings if finding.element not in replaced]
+    said = {(finding.code, finding.element) for finding in kept}
+    new = [f for f in audit.findings if f.line is not None or (f.code, f.element) not in said]
+    audit.findings[:] = [*kept, *new]

@@ -1,0 +1,1 @@
+"""Mesh files: where they are, what they hold, and their convex hulls."""

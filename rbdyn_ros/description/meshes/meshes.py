@@ -1,0 +1,229 @@
+"""Mesh files as parts of a scene, and as convex bodies: the corners of their hulls.
+
+A file may come from anybody: nothing that it refers to is opened, no picture and no material.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.description.geometries import MAX_LENGTH, Points
+from rbdyn_ros.description.meshes.dae import judge_dae, without_materials
+from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.hulls import Array, NoHullError, hull_corners, reduced
+from rbdyn_ros.description.types import Vec3
+
+MAX_BYTES = 64 * 1024 * 1024
+MIN_LENGTH = 1e-6  # links are longer [m]
+LARGEST = 1e100  # of a number that can still be squared
+
+LEFT_OUT = "the geometry is left out"  # how a broken one is repaired
+#: Of a binary STL: what stands before the number of triangles, before them, and of each [bytes].
+_TITLE, _HEAD, _TRIANGLE = 80, 84, 50
+
+
+class Meshes:
+    """The meshes of one robot; a file that is named several times is read once."""
+
+    def __init__(self, files: MeshFiles) -> None:
+        self._files = files
+        self._hulls: dict[Path, Array] = {}
+
+    def points(self, name: str, scale: Vec3) -> Points:
+        """Return the corners of the convex hull of a mesh, at most hulls.MOST_CORNERS.
+
+        Args:
+            name: of the file, as MeshFiles.find takes it.
+            scale: factors along x, y and z; a negative one mirrors, none is 0.
+
+        Raises:
+            UnusableMeshError: there is no such file, or what is in it is no mesh.
+        """
+        path = self._files.find(name)
+        try:
+            if path not in self._hulls:
+                vertices = np.concatenate([part.vertices for part in read_parts(path)])
+                self._hulls[path] = hull_corners(vertices)
+            corners = reduced(scaled(self._hulls[path], scale))
+        except NoHullError as error:
+            raise UnusableMeshError("bad-mesh", "has no convex hull") from error
+        return Points(tuple((x, y, z) for x, y, z in corners.tolist()))
+
+    def read(
+        self, name: str, scale: Vec3, owner: str, line: int | None, audit: Audit
+    ) -> Points | None:
+        """Return `points`, or None where there are none.
+
+        Args:
+            name: as for `points`.
+            scale: as for `points`; numbers that are 0 are an error.
+            owner: the element that names the mesh.
+            line: of it.
+            audit: receives what is wrong; a mesh that cannot be used is left out if not strict.
+        """
+        if not judge_scale(scale, owner, line, audit):
+            return None
+        try:
+            return self.points(name, scale)
+        except UnusableMeshError as error:
+            message = f"the mesh {quote(name, 200)} {error}"
+            audit.repair(
+                error.code, owner, line, message, LEFT_OUT, found=name, allowed=error.allowed
+            )
+            return None
+
+
+def judge_scale(scale: Vec3, owner: str, line: int | None, audit: Audit) -> bool:
+    """Return whether none of the factors is 0; add an error if one is."""
+    if 0.0 not in scale:
+        return True
+    found = " ".join(f"{factor:g}" for factor in scale)
+    message = f"the scale of the mesh is {found}; none of its numbers may be 0"
+    audit.error("zero-scale", owner, line, message, found=found, allowed="not 0")
+    return False
+
+
+def scaled(vertices: Array, scale: Vec3) -> Array:
+    """Return vertices (n, 3) of a mesh [m], multiplied by the factors of each axis.
+
+    Raises:
+        UnusableMeshError: they then are all in one place, or far away.
+    """
+    with np.errstate(all="ignore"):  # what is infinite is far away
+        grown: Array = vertices * np.array(scale)
+        size = float(np.ptp(grown, axis=0).max())
+    if size < MIN_LENGTH:
+        message = f"is only {size:.2g} m long; its scale may be wrong"
+        raise UnusableMeshError("bad-mesh", message)
+    if not np.abs(grown).max() < MAX_LENGTH:
+        message = f"has corners more than {MAX_LENGTH:g} m away; its scale may be wrong"
+        raise UnusableMeshError("bad-mesh", message)
+    return grown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One geometry of a mesh file, where its scene places it.
+
+    Attributes:
+        vertices: (n, 3) [m], finite.
+        geometry: what trimesh makes of it: faces and colours; its own vertices are not placed.
+        mirrored: whether the scene mirrors it, which turns its faces inside out.
+    """
+
+    vertices: Array
+    geometry: Any
+    mirrored: bool
+
+
+def read_parts(path: Path) -> list[Part]:
+    """Read a mesh file; what it holds together has at least one vertex.
+
+    Raises:
+        UnusableMeshError: what is in the file is no mesh, or is far too much.
+    """
+    data, kind = _read(path), path.suffix.lower().removeprefix(".")
+    if kind == "obj" or (kind == "stl" and not _is_binary_stl(data)):
+        data = _in_ascii(data)
+    unit, shown = judge_dae(data) if kind == "dae" else (1.0, 0)
+    trimesh = _package("trimesh", "trimesh")
+    if kind == "dae":
+        _package("collada", "pycollada")
+    try:
+        with np.errstate(all="ignore"):  # what is not finite is told of below
+            scene = _scene(trimesh, data, kind)
+            if len(scene.graph.nodes_geometry) < shown:
+                scene = _more_of(scene, trimesh, data)
+            parts = [_part(scene, node, unit) for node in scene.graph.nodes_geometry]
+    except ImportError as error:
+        raise _lacks((error.name or "trimesh").partition(".")[0]) from error
+    except Exception as error:  # readers of foreign files raise many types
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise UnusableMeshError("bad-mesh", f"cannot be read: {reason}") from error
+    if not any(len(part.vertices) for part in parts):
+        raise UnusableMeshError("bad-mesh", "holds no corners")
+    if not all((np.abs(part.vertices) < LARGEST).all() for part in parts):
+        raise UnusableMeshError("bad-mesh", "has corners that are not finite numbers")
+    return parts
+
+
+def _is_binary_stl(data: bytes) -> bool:
+    """Return whether an STL is binary: then its length follows from its head, else it is text."""
+    if len(data) >= _HEAD:
+        triangles = int.from_bytes(data[_TITLE:_HEAD], "little")
+        if len(data) == _HEAD + _TRIANGLE * triangles:
+            return True
+    if not data[:_HEAD].lstrip().lower().startswith(b"solid"):
+        message = "is no STL: it has not the length that its head says, nor is it text"
+        raise UnusableMeshError("bad-mesh", message)
+    return False
+
+
+def _in_ascii(data: bytes) -> bytes:
+    """Return a text of whatever encoding, whose keywords and numbers are in ASCII."""
+    return data.decode("ascii", "replace").encode("ascii", "replace")
+
+
+def _scene(trimesh: Any, data: bytes, kind: str) -> Any:
+    # from memory, without a resolver: whatever else the file names cannot be found
+    return trimesh.load(
+        io.BytesIO(data), file_type=kind, force="scene", process=False, skip_materials=True
+    )
+
+
+def _more_of(scene: Any, trimesh: Any, data: bytes) -> Any:
+    """Return the scene of a COLLADA document whose geometries were lost with their materials.
+
+    pycollada drops a geometry if it cannot make out one of its materials.
+    """
+    collada = _package("collada", "pycollada")
+    document = collada.Collada(io.BytesIO(data), ignore=[collada.common.DaeError])
+    known = {material.id for material in document.materials}
+    try:
+        other = _scene(trimesh, without_materials(data, known), "dae")
+    except ValueError:
+        return scene
+    more = len(other.graph.nodes_geometry) > len(scene.graph.nodes_geometry)
+    return other if more else scene
+
+
+def _part(scene: Any, node: str, unit: float) -> Part:
+    """Return what one node of a scene shows, in the axes of the scene."""
+    transform, name = scene.graph[node]
+    geometry = scene.geometry[name]
+    vertices: Array = np.asarray(geometry.vertices, np.float64)
+    placed: Array = unit * (vertices @ transform[:3, :3].T + transform[:3, 3])
+    mirrored = bool(np.linalg.det(transform[:3, :3]) < 0.0)
+    return Part(placed, geometry, mirrored)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UnusableMeshError("bad-mesh", f"cannot be read: {error.strerror}") from error
+    if len(data) > MAX_BYTES:
+        message = f"is larger than {MAX_BYTES >> 20} MiB; simplify it"
+        raise UnusableMeshError("mesh-too-large", message, f"up to {MAX_BYTES >> 20} MiB")
+    return data
+
+
+def _package(module: str, name: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise _lacks(name) from error
+
+
+def _lacks(package: str) -> UnusableMeshError:
+    message = f"needs the package {package} to be read: pip install {package}"
+    return UnusableMeshError(f"{package}-missing", message, f"the package {package}")

@@ -1,0 +1,1 @@
+"""URDF and xacro: guard, expand, prune, parse."""

@@ -1,0 +1,179 @@
+"""Reads the `<collision>` elements of a URDF: what links touch with.
+
+urdf_parser_py knows no capsules and raises, so the guarded tree is read here, with prune.py's
+judgement of text and numbers. What is broken is reported and left out. A `<visual>` holds a shape
+in the same way: looks.py reads both with a ShapeReader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+from rbdyn_ros.checks.audit import Audit, listing, quote
+from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Geometry, Sphere
+from rbdyn_ros.description.meshes.meshes import LEFT_OUT, Meshes
+from rbdyn_ros.description.poses import ZERO, pose
+from rbdyn_ros.description.types import Pose, Vec3
+from rbdyn_ros.description.urdf_files.guard import Element
+from rbdyn_ros.description.urdf_files.prune import SCHEMA, Pruner, Tag
+from rbdyn_ros.description.urdf_files.prune import WANTED as WANTED_WITHOUT
+
+Primitive = Box | Sphere | Cylinder | Capsule
+
+_ROUND = Tag(numbers=("radius", "length"), required=("radius", "length"))
+
+SHAPES = {
+    "box": Tag(vectors=("size",), required=("size",)),
+    "sphere": Tag(numbers=("radius",), required=("radius",)),
+    "cylinder": _ROUND,
+    "capsule": _ROUND,
+    "mesh": Tag(names=("filename",), vectors=("scale",)),
+}
+_AROUND = Tag(one=("origin",), ignored=("name", "geometry", "verbose", "material"))
+_SCHEMA = {
+    "origin": SCHEMA["origin"],
+    **SHAPES,
+}
+
+#: What guard.parse goes into where contact is asked for.
+WANTED = {
+    **WANTED_WITHOUT,
+    "link": WANTED_WITHOUT["link"] | {"collision"},
+    "collision": {"geometry"},
+    "geometry": set[str](),
+}
+
+
+def read_collisions(robot: Element, meshes: Meshes, audit: Audit) -> tuple[Geometry, ...]:
+    """Return the geometries of all links, in the order of the text.
+
+    A geometry is called as its element, or else as its link; further ones of a name get a number.
+
+    Args:
+        robot: the root, not pruned yet.
+        meshes: where those are had that it names.
+        audit: receives what is wrong; a mesh that cannot be used is an error if strict, else it
+            is left out.
+    """
+    reader, names = ShapeReader("collision", meshes.read, audit), _Names()
+    geometries = []
+    for link, element in reader.elements(robot):
+        called = element.get("name", "")
+        name = called if called.strip() else link
+        read = reader.read(element, f"link {quote(link)}")
+        if read is not None:
+            shape, origin = read
+            geometries.append(Geometry(names.free(name), link, shape, origin, line=element.line))
+    return tuple(geometries)
+
+
+class _Names:
+    """Gives every name once."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._count: dict[str, int] = {}
+
+    def free(self, wanted: str) -> str:
+        name = wanted
+        while name in self._taken:
+            self._count[wanted] = self._count.get(wanted, 0) + 1
+            name = f"{wanted}_{self._count[wanted]}"
+        self._taken.add(name)
+        return name
+
+
+Mesh = TypeVar("Mesh")
+#: Makes a shape of the name of a mesh, its scale, its owner and its line; None: it is left out.
+MeshReader = Callable[[str, Vec3, str, int | None, Audit], Mesh | None]
+
+
+class ShapeReader(Generic[Mesh]):
+    """Reads what is in the elements of one kind, `collision` or `visual`."""
+
+    def __init__(self, kind: str, mesh: MeshReader[Mesh], audit: Audit) -> None:
+        self.kind = kind
+        self.mesh = mesh
+        self.audit = audit
+        self.pruner = Pruner(audit, {kind: _AROUND, **_SCHEMA})
+
+    def elements(self, robot: Element) -> Iterator[tuple[str, Element]]:
+        """Return the name of the link and the element, of each in the order of the text."""
+        for link in robot:
+            name = link.get("name", "")
+            if link.tag != "link" or not name.strip():
+                continue  # prune.py reports a link without a name
+            for element in link:
+                if element.tag == self.kind:
+                    assert isinstance(element, Element)
+                    yield name, element
+
+    def read(self, element: Element, owner: str) -> tuple[Primitive | Mesh, Pose] | None:
+        """Return shape and origin; None if there is no shape that can be read."""
+        shape = self.shape(element, owner)
+        self.pruner.clean(element, owner)
+        return None if shape is None else (shape, _origin(element))
+
+    def shape(self, element: Element, owner: str) -> Primitive | Mesh | None:
+        """Return the one shape of an element; add an error if there is none, or several."""
+        geometries = [child for child in element if child.tag == "geometry"]
+        shapes = [shape for geometry in geometries for shape in geometry]
+        where = f"in its <{self.kind}>"
+        if len(geometries) > 1 or len(shapes) > 1:
+            parts = shapes if len(shapes) > 1 else geometries
+            tags = " and ".join(f"<{part.tag}>" for part in parts[:2])
+            message = f"has more than one shape {where}, {tags}; give each a <{self.kind}>"
+            line = parts[1].line  # type: ignore[attr-defined]
+            self.audit.error("duplicate-element", owner, line, message, found=tags)
+            return None
+        if not shapes:
+            what = f"no shape in the <geometry> of its <{self.kind}>" if geometries else (
+                f"no <geometry> {where}"
+            )  # fmt: skip
+            allowed = listing(SHAPES)
+            message = f"has {what}; a shape is one of {allowed}"
+            self.audit.error("missing-element", owner, element.line, message, allowed=allowed)
+            return None
+        assert isinstance(shapes[0], Element)
+        return self.known(shapes[0], owner)
+
+    def known(self, shape: Element, owner: str) -> Primitive | Mesh | None:
+        if shape.tag not in SHAPES:
+            allowed = listing(SHAPES)
+            hint = self.audit.hint(shape.tag, SHAPES) or f"; known are {allowed}"
+            name = quote(shape.tag)[1:-1]
+            message = f"the shape <{name}> of its <{self.kind}> is unknown{hint}"
+            self.audit.repair(
+                "unknown-shape", owner, shape.line, message, LEFT_OUT, found=shape.tag,
+                allowed=allowed,
+            )  # fmt: skip
+            return None
+        if not self.pruner.clean(shape, owner):
+            return None
+        if shape.tag == "mesh":
+            scale = _vector(shape, "scale", (1.0, 1.0, 1.0))
+            name = shape.attrib["filename"]
+            return self.mesh(name, scale, owner, shape.line, self.audit)
+        if shape.tag == "box":
+            return Box(_vector(shape, "size", ZERO))
+        radius = float(shape.attrib["radius"])
+        if shape.tag == "sphere":
+            return Sphere(radius)
+        length = float(shape.attrib["length"])
+        return (Cylinder if shape.tag == "cylinder" else Capsule)(radius, length)
+
+
+def _origin(element: Element) -> Pose:
+    origin = element.find("origin")
+    if origin is None:
+        return Pose()
+    return pose(_vector(origin, "xyz", ZERO), _vector(origin, "rpy", ZERO))
+
+
+def _vector(element: object, attribute: str, default: Vec3) -> Vec3:
+    text = element.attrib.get(attribute)  # type: ignore[attr-defined]
+    if text is None:
+        return default
+    x, y, z = map(float, text.split())
+    return x, y, z

@@ -1,0 +1,269 @@
+"""From untrusted bytes or text to a small, safe XML tree with line numbers.
+
+Only expat touches the text. No DOCTYPE, no entity, no more than MAX_BYTES, MAX_DEPTH and
+MAX_ELEMENTS; subtrees that the caller has no use for are not even built.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Collection, Mapping
+from typing import NoReturn
+from xml.etree import ElementTree as ET
+from xml.parsers import expat
+
+from rbdyn_ros.checks.audit import quote
+from rbdyn_ros.errors import DescriptionError, Finding
+
+MAX_BYTES = 32 * 1024 * 1024
+MAX_DEPTH = 64
+MAX_ELEMENTS = 1_000_000
+
+_DECLARED = re.compile(rb"""<\?xml[^>]{1,200}?encoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (b"<\x00", "utf-16-le"),
+    (b"\x00<", "utf-16-be"),
+)
+# Codecs of Python that are no encodings of documents; some are slow on hostile input.
+_NOT_FOR_DOCUMENTS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"}
+_SPACE = "\ufeff \t\r\n"
+
+_OTHER_FORMATS = {
+    "sdf": "this is SDF, the format of Gazebo",
+    "mujoco": "this is MJCF, the format of MuJoCo",
+    "mujocoinclude": "this is MJCF, the format of MuJoCo",
+    "COLLADA": "this is a COLLADA mesh",
+    "launch": "this is a launch file",
+    "package": "this is the package.xml of a ROS package",
+    "html": "this is a web page",
+}
+
+
+class Element(ET.Element):
+    """An XML element that knows its line."""
+
+    __slots__ = ("line",)
+    line: int
+
+    def getchildren(self) -> list[ET.Element]:
+        """Return the children; older urdf_parser_py call this name."""
+        return list(self)
+
+
+def refuse(
+    code: str,
+    message: str,
+    source: str,
+    line: int | None = None,
+    found: str = "",
+    allowed: str = "",
+) -> NoReturn:
+    """Raise a DescriptionError with a single finding about the document as a whole."""
+    raise DescriptionError(Finding(code, message, line=line, found=found, allowed=allowed), source)
+
+
+def parse(
+    data: bytes | str,
+    source: str,
+    root_tag: str,
+    wanted: Mapping[str, Collection[str]],
+) -> Element:
+    """Parse XML that nobody vouches for.
+
+    Args:
+        data: the document; bytes are decoded as they declare, UTF-8 by default.
+        source: name of the document for messages.
+        root_tag: the tag the root must have.
+        wanted: for each tag the tags of the children to go into. Other children are kept
+            as bare elements, with attributes but without content.
+
+    Returns:
+        The root; every element has a ``line``.
+
+    Raises:
+        DescriptionError: the document is empty, too large, too deep, not decodable, not XML,
+            of another format, or holds a DOCTYPE.
+    """
+    if len(data) > MAX_BYTES:
+        refuse("too-large", f"the document is larger than {MAX_BYTES >> 20} MiB", source)
+    text = decode(data, source)
+    body = text.lstrip(_SPACE)
+    if not body:
+        refuse("empty", "the document is empty; a URDF starts with <robot name=...>", source)
+    first_line = 1 + text[: len(text) - len(body)].count("\n")
+    if "\0" in body:
+        line = first_line + body.count("\n", 0, body.index("\0"))
+        refuse("nul-character", "the document holds a NUL character", source, line)
+    if not body.startswith("<"):
+        _refuse_non_xml(body, source, first_line)
+    return _Builder(source, root_tag, wanted, first_line).build(body)
+
+
+def decode(data: bytes | str, source: str) -> str:
+    """Decode a document by its byte order mark, its declaration, or as UTF-8.
+
+    Raises:
+        DescriptionError: the encoding is unknown or the bytes are not in it.
+    """
+    try:
+        if isinstance(data, str):
+            data.encode("utf-8")
+            return data
+        encoding = _encoding(data)
+        known = codecs.lookup(encoding).name not in _NOT_FOR_DOCUMENTS
+        return data.decode(encoding if known else "no such encoding")
+    except LookupError:
+        refuse(
+            "unknown-encoding",
+            f"the document declares the encoding {quote(encoding)}, which is not known; "
+            "save it as UTF-8",
+            source,
+            1,
+            found=encoding,
+            allowed="an encoding that Python knows, such as utf-8 or latin-1",
+        )
+    except UnicodeError as error:
+        at = getattr(error, "start", 0)
+        line = 1 + data[:at].count(b"\n" if isinstance(data, bytes) else "\n")  # type: ignore[arg-type]
+        name = "UTF-8" if isinstance(data, str) else encoding
+        refuse(
+            "bad-encoding",
+            f"the document is not valid {name}; declare its encoding in "
+            '<?xml version="1.0" encoding="..."?> or save it as UTF-8',
+            source,
+            line,
+            found=name,
+        )
+
+
+def _encoding(data: bytes) -> str:
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return encoding
+    declared = _DECLARED.match(data.lstrip()[:400])
+    return declared.group(1).decode("ascii") if declared else "utf-8"
+
+
+def _refuse_non_xml(body: str, source: str, line: int) -> NoReturn:
+    if "\n" not in body.strip() and re.search(r"\.(urdf|xacro|xml|sdf)\s*$", body, re.IGNORECASE):
+        refuse(
+            "file-name-as-text",
+            f"{quote(body.strip())} is a file name where the text of a URDF was expected; "
+            "read the file and pass what is in it",
+            source,
+            line,
+            found=body[:60].strip(),
+            allowed="URDF text that starts with <robot name=...>",
+        )
+    refuse(
+        "not-xml",
+        f"this is not XML: it begins with {quote(body.splitlines()[0], 20)} instead of '<'",
+        source,
+        line,
+        found=body[:20],
+        allowed="URDF text that starts with <robot name=...>",
+    )
+
+
+class _Builder:
+    """Builds the tree from expat's events."""
+
+    def __init__(
+        self, source: str, root_tag: str, wanted: Mapping[str, Collection[str]], first_line: int
+    ) -> None:
+        self.source = source
+        self.root_tag = root_tag
+        self.wanted = wanted
+        self.offset = first_line - 1
+        self.root: Element | None = None
+        self.open: list[Element] = []
+        self.skipping = 0  # levels below an element whose content is not wanted
+        self.count = 0
+
+    def build(self, body: str) -> Element:
+        self.parser = expat.ParserCreate()
+        self.parser.StartDoctypeDeclHandler = self.doctype
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        try:
+            self.parser.Parse(body, True)
+        except expat.ExpatError as error:
+            self.malformed(error)
+        finally:
+            del self.parser  # its handlers refer back to this object
+        assert self.root is not None
+        return self.root
+
+    @property
+    def line(self) -> int:
+        return self.parser.CurrentLineNumber + self.offset
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        self.count += 1
+        if self.skipping:
+            self.skipping += 1
+        elif self.root is None:
+            self.begin(tag, attributes)
+        else:
+            parent = self.open[-1]
+            element = Element(tag, attributes)
+            element.line = self.parser.CurrentLineNumber + self.offset
+            parent.append(element)
+            if tag in self.wanted[parent.tag]:
+                self.open.append(element)
+            else:
+                self.skipping = 1
+        if len(self.open) + self.skipping > MAX_DEPTH:
+            message = f"the elements are nested more than {MAX_DEPTH} deep"
+            refuse("too-deep", message, self.source, self.line)
+        if self.count > MAX_ELEMENTS:
+            message = f"the document has more than {MAX_ELEMENTS} elements"
+            refuse("too-many-elements", message, self.source, self.line)
+
+    def begin(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag != self.root_tag:
+            what = _OTHER_FORMATS.get(tag, f"the root element is <{tag[:60]}>")
+            refuse(
+                "not-urdf",
+                f"{what}, not URDF; export the robot as URDF, whose root element is <robot>",
+                self.source,
+                self.line,
+                found=tag,
+                allowed=self.root_tag,
+            )
+        self.root = Element(tag, attributes)
+        self.root.line = self.line
+        self.open.append(self.root)
+
+    def end(self, _tag: str) -> None:
+        if self.skipping:
+            self.skipping -= 1
+        else:
+            self.open.pop()
+
+    def doctype(self, name: str, *_rest: object) -> None:
+        refuse(
+            "doctype",
+            "the document has a DOCTYPE, which can define entities and is refused; delete it",
+            self.source,
+            self.line,
+            found=f"<!DOCTYPE {name[:60]}",
+        )
+
+    def malformed(self, error: expat.ExpatError) -> NoReturn:
+        reason = expat.ErrorString(error.code) or "syntax error"
+        inside = self.open[-1] if self.open else None
+        where = f" inside the <{inside.tag}> of line {inside.line}" if inside is not None else ""
+        refuse(
+            "malformed-xml",
+            f"the XML is malformed{where}: {reason}",
+            self.source,
+            error.lineno + self.offset,
+            found=reason,
+        )

@@ -1,0 +1,263 @@
+"""Reads robots from URDF and xacro: guard, prune, parse, convert, check."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.description.build.contacts import demand_contact, with_contact
+from rbdyn_ros.description.checks.check import judge
+from rbdyn_ros.description.files import read_bytes
+from rbdyn_ros.description.geometries import Contact
+from rbdyn_ros.description.joint_types import URDF_TYPES
+from rbdyn_ros.description.meshes.files import MeshFiles
+from rbdyn_ros.description.meshes.meshes import Meshes
+from rbdyn_ros.description.poses import quat_from_rpy
+from rbdyn_ros.description.types import (
+    Description,
+    Inertial,
+    Joint,
+    Limit,
+    Link,
+    Mimic,
+    Pose,
+)
+from rbdyn_ros.description.urdf_files import collisions, guard
+from rbdyn_ros.description.urdf_files.prune import WANTED, prune
+from rbdyn_ros.description.urdf_files.xacro_files import expand
+
+_ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
+
+
+def read(
+    source: str | bytes | Path,
+    *,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+    xacro_args: Mapping[str, str] | None = None,
+    contact: bool | Contact = False,
+) -> Description:
+    """Read a robot from a file or from URDF text.
+
+    Args:
+        source: path of a ``.urdf`` or ``.xacro`` file, or the text of a URDF.
+        strict: refuse what could be repaired (an unknown mimic target, a missing limit);
+            otherwise repair it and add a warning to ``findings``.
+        package_dirs: folders where ``$(find package)`` of a xacro file and the packages of meshes
+            are looked for; each may hold the package or be the package.
+        xacro_args: values for the ``$(arg ...)`` of a xacro file.
+        contact: True or a Contact: read the `<collision>` elements and the meshes they name, and
+            put up the obstacles of the Contact; False: nothing of them is looked at.
+
+    Returns:
+        The checked Description, in SI units; links and joints in the order of the text.
+
+    Raises:
+        DescriptionError: holds every error of the document, each with its line. For a xacro
+            file lines are those of what the command ``xacro`` prints.
+        ParameterError: the contact is none.
+    """
+    if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
+        return read_text(source, strict=strict, package_dirs=package_dirs, contact=contact)
+    if isinstance(source, str) and source.startswith(_ADDRESSES):
+        message = f"{quote(source, 200)} is an address, not a path; give the path of the file"
+        guard.refuse("not-a-path", message, "", found=source, allowed="a path or URDF text")
+    return read_file(
+        Path(source),
+        strict=strict,
+        package_dirs=package_dirs,
+        xacro_args=xacro_args,
+        contact=contact,
+    )[0]
+
+
+def read_file(
+    path: Path,
+    *,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+    xacro_args: Mapping[str, str] | None = None,
+    contact: bool | Contact = False,
+) -> tuple[Description, str]:
+    """Read a robot file once; return what it describes and the URDF text that says so.
+
+    Arguments and errors are those of ``read``; the text of a xacro file is the expanded one.
+    """
+    wanted = demand_contact(contact)
+    data = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
+    audit = Audit(strict=strict)
+    touch = None if wanted is None else (wanted, Meshes(MeshFiles(path.parent, package_dirs)))
+    if path.suffix.lower() != ".xacro":
+        return _read(data, str(path), audit, touch), guard.decode(data, str(path))
+    guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro looks at it
+    text = expand(path, audit, package_dirs, xacro_args)
+    return _read(text, f"{path} (as expanded by xacro)", audit, touch), text
+
+
+def read_text(
+    text: str | bytes,
+    *,
+    source: str = "<text>",
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+    contact: bool | Contact = False,
+) -> Description:
+    """Read a robot from the text of a URDF; never runs xacro.
+
+    The only files that are opened are meshes of packages, and these only for a contact.
+
+    Args:
+        text: the document; bytes are decoded as they declare.
+        source: where it came from, for messages.
+        strict: as for ``read``.
+        package_dirs: where the packages of meshes are looked for, as for ``read``.
+        contact: as for ``read``.
+
+    Returns:
+        The checked Description.
+
+    Raises:
+        DescriptionError: holds every error of the document, each with its line.
+        ParameterError: the contact is none.
+    """
+    wanted = demand_contact(contact)
+    touch = None if wanted is None else (wanted, Meshes(MeshFiles(None, package_dirs)))
+    return _read(text, source, Audit(strict=strict), touch)
+
+
+def _read(
+    text: str | bytes, source: str, audit: Audit, touch: tuple[Contact, Meshes] | None
+) -> Description:
+    with _collector_paused():
+        description = judge(_convert(text, source, audit, touch), audit, URDF_TYPES)
+    audit.raise_errors(source)
+    return replace(description, findings=audit.sorted())
+
+
+def _convert(
+    text: str | bytes, source: str, audit: Audit, touch: tuple[Contact, Meshes] | None
+) -> Description:
+    if touch is None:
+        return _described(guard.parse(text, source, "robot", WANTED), source, audit)
+    contact, meshes = touch
+    robot = guard.parse(text, source, "robot", collisions.WANTED)
+    geometries = collisions.read_collisions(robot, meshes, audit)
+    described = replace(_described(robot, source, audit), geometries=geometries)
+    return with_contact(described, contact, audit)
+
+
+def _described(robot: guard.Element, source: str, audit: Audit) -> Description:
+    prune(robot, audit, source)
+    lines = {tag: [part.line for part in robot if part.tag == tag] for tag in ("link", "joint")}  # type: ignore[attr-defined]
+    name = robot.attrib.setdefault("name", "")  # if missing: reported, the rest is still judged
+    parsed = _parse(robot, source)
+    return Description(
+        name=name,
+        links=tuple(map(_link, parsed.links, lines["link"])),
+        joints=tuple(map(_joint, parsed.joints, lines["joint"])),
+        source=source,
+    )
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """A robot is many small objects and no garbage; looking for it costs a fifth of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def is_text(source: str) -> bool:
+    """Return whether this is the text of a document rather than its path."""
+    return "<" in source or "\n" in source or "\0" in source or not source.strip()
+
+
+def _parse(robot: guard.Element, source: str) -> Any:
+    try:
+        parser = importlib.import_module("urdf_parser_py.urdf")
+        core = importlib.import_module("urdf_parser_py.xml_reflection.core")
+    except ImportError:
+        message = "reading URDF needs the package urdf_parser_py: pip install urdf-parser-py"
+        guard.refuse("urdf-parser-missing", message, source)
+    try:
+        if hasattr(core, "Path"):
+            return parser.URDF.from_xml(robot, core.Path("robot"))
+        return parser.URDF.from_xml_string(ET.tostring(robot))  # releases before 2020
+    except Exception as error:  # noqa: BLE001 - it raises many types; nothing may pass unseen
+        reason = " ".join(str(error).split())
+        guard.refuse("urdf-parser", f"urdf_parser_py refuses the document: {reason}", source)
+
+
+def _link(parsed: Any, line: int) -> Link:
+    if parsed.inertial is None:
+        return Link(parsed.name, None, line)
+    inertia = parsed.inertial.inertia
+    return Link(
+        name=parsed.name,
+        inertial=Inertial(
+            mass=parsed.inertial.mass,
+            origin=_pose(parsed.inertial.origin),
+            inertia=(
+                inertia.ixx,
+                inertia.iyy,
+                inertia.izz,
+                inertia.ixy,
+                inertia.ixz,
+                inertia.iyz,
+            ),
+        ),
+        line=line,
+    )
+
+
+def _joint(parsed: Any, line: int) -> Joint:
+    axis = parsed.axis or (1.0, 0.0, 0.0)
+    dynamics = parsed.dynamics
+    mimic = parsed.mimic
+    return Joint(
+        name=parsed.name,
+        type=parsed.type,
+        parent=parsed.parent,
+        child=parsed.child,
+        origin=_pose(parsed.origin),
+        axis=(axis[0], axis[1], axis[2]),
+        limit=_limit(parsed.limit, parsed.type),
+        damping=(dynamics.damping or 0.0) if dynamics else 0.0,
+        friction=(dynamics.friction or 0.0) if dynamics else 0.0,
+        mimic=_mimic(mimic) if mimic else None,
+        line=line,
+    )
+
+
+def _limit(parsed: Any, joint_type: str) -> Limit | None:
+    if parsed is None:
+        return None
+    lower, upper = float(parsed.lower or 0.0), float(parsed.upper or 0.0)
+    if joint_type == "continuous" and lower == 0.0 and upper == 0.0:
+        lower, upper = -math.inf, math.inf  # URDF's defaults: the author gave no bounds
+    return Limit(lower, upper, parsed.effort, parsed.velocity)
+
+
+def _mimic(parsed: Any) -> Mimic:
+    ratio = 1.0 if parsed.multiplier is None else parsed.multiplier
+    return Mimic(parsed.joint, ratio, parsed.offset or 0.0)
+
+
+def _pose(parsed: Any) -> Pose:
+    if parsed is None:
+        return Pose()
+    x, y, z = parsed.xyz or (0.0, 0.0, 0.0)
+    roll, pitch, yaw = parsed.rpy or (0.0, 0.0, 0.0)
+    return Pose((x, y, z), quat_from_rpy(roll, pitch, yaw))

@@ -1,0 +1,1 @@
+"""The public functions of (m, d): stages, configurations, joints, loads, and the toolbox."""

@@ -1,0 +1,215 @@
+"""Finds a configuration in which all loops are closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbdyn_ros.dynamics.configuration import integrate_pos
+from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.engine.constants import survey
+from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.model.constraints import ROLL_ROWS
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.model import Model
+
+Array = NDArray[np.float64]
+
+#: Newton steps of one attempt, and the longest of them [rad or m].
+MAX_STEPS = 100
+LONGEST_STEP = 0.5
+
+#: Attempts: from the given configuration, then from others around it, farther each time.
+ATTEMPTS = 24
+
+#: By how much a position may be beyond its limit [rad or m].
+ROUNDED = 1e-9
+
+_survey = stage(survey)
+
+
+def assemble(
+    m: Model,
+    qpos: ArrayLike | None = None,
+    fixed: Sequence[str] = (),
+    tolerance: float = 1e-12,
+) -> Array:
+    """Return a configuration (nq,) near a rough one in which all position constraints hold.
+
+    Newton's method on efc_pos, each step the shortest that fulfils the linearised equations. If
+    that ends elsewhere it is tried again from configurations around the rough one, the same ones
+    at every call. Among those found one within the limits of the joints is preferred. Where a
+    mechanism can be closed in several ways, start near the one you want.
+
+    Args:
+        m: the Model.
+        qpos: (nq,) where to start; m.qpos0 if left out.
+        fixed: names of joints that stay where they are.
+        tolerance: largest efc_pos of the result [m or rad].
+
+    Raises:
+        ModelError: if m is no Model, has no such joint, or some constraint cannot be fulfilled:
+            the sentence says which, and how far it stays open.
+        ParameterError: if qpos is not (nq,) finite numbers, or the tolerance not positive.
+    """
+    if not isinstance(m, Model):
+        raise ModelError(Finding("not-a-model", f"assemble needs a Model, got {m!r}"))
+    start = _start(m, qpos)
+    if not _is_positive(tolerance):
+        text = f"assemble: the tolerance is {tolerance!r}; allowed is a number above 0"
+        raise ParameterError(Finding("tolerance", text, "error", "tolerance"))
+    free = np.ones(m.nv, bool)
+    if isinstance(fixed, str) or not isinstance(fixed, Iterable):
+        text = f"assemble: fixed is {fixed!r}; allowed is a list of names of joints"
+        raise ParameterError(Finding("fixed", text, "error", "fixed"))
+    for name in fixed:
+        j = m.jnt_id(name)
+        free[m.dof_jntid == (m.jnt_mimic[j] if m.jnt_mimic[j] >= 0 else j)] = False
+    d, rng = Data(m), np.random.default_rng(0)
+    outside: Array | None = None
+    nearest: Array | None = None
+    gap = np.inf
+    for attempt in range(ATTEMPTS):
+        reach = 3.0 * attempt / ATTEMPTS
+        d.qpos[:] = start
+        away = rng.uniform(-reach, reach, m.nv) * free
+        integrate_pos(m, d.qpos, away, 1.0)
+        if attempt > 0:
+            _clip(m, d)
+        error = _close(m, d, free, tolerance)
+        if np.abs(error).max(initial=0.0) <= tolerance:
+            if _within_limits(m, d):
+                return np.array(d.qpos)
+            outside = np.array(d.qpos) if outside is None else outside
+        elif nearest is None or np.abs(error).max() < gap:
+            nearest, gap = error, float(np.abs(error).max())
+    if outside is not None:
+        return outside
+    assert nearest is not None
+    raise ModelError(_open(m, nearest, tolerance))
+
+
+def position_errors(m: Model, qpos: ArrayLike) -> Array:
+    """Return efc_pos (nefc,) at a configuration."""
+    d = Data(m)
+    d.qpos[:] = np.asarray(qpos)
+    _survey(m, d)
+    errors: Array = d.efc_pos.copy()
+    return errors
+
+
+def _is_positive(number: object) -> bool:
+    real = isinstance(number, int | float | np.integer | np.floating)
+    return real and bool(0.0 < number < np.inf)  # type: ignore[operator]
+
+
+def _start(m: Model, qpos: ArrayLike | None) -> Array:
+    try:
+        start = np.array(m.qpos0 if qpos is None else qpos, np.float64)
+    except (TypeError, ValueError):
+        start = np.empty(0)
+    if start.shape != (m.nq,) or not np.isfinite(start).all():
+        text = f"assemble: qpos is {qpos!r}; allowed are {m.nq} finite numbers"
+        raise ParameterError(Finding("qpos", text, "error", "qpos"))
+    return start
+
+
+def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float) -> Array:
+    """Move d.qpos to where the constraints hold; return what is left of their errors."""
+    holonomic = _holonomic(m)
+    _survey(m, d)
+    error: Array = d.efc_pos.copy()
+    for _ in range(MAX_STEPS):
+        size = np.abs(error).max(initial=0.0)
+        if size <= tolerance or not np.isfinite(size):
+            break
+        step = np.zeros(m.nv)
+        K = d.efc_J[holonomic][:, free]
+        # singular values below a thousandth: directions in which nothing can be done from here
+        try:
+            step[free] = -np.linalg.lstsq(K, error[holonomic], rcond=1e-3)[0]
+        except np.linalg.LinAlgError:
+            break
+        step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max(initial=0.0)), 1e-300))
+        before, kept = d.qpos.copy(), error
+        for _ in range(8):  # halve it until it leads nearer
+            integrate_pos(m, d.qpos, step, 1.0)
+            _survey(m, d)
+            error = d.efc_pos.copy()
+            if np.linalg.norm(error) < np.linalg.norm(kept):
+                break
+            d.qpos[:] = before
+            step *= 0.5
+        else:
+            return kept
+    return error
+
+
+def _holonomic(m: Model) -> NDArray[np.bool_]:
+    """Return which equations have a position error: all but the slip of bodies that roll."""
+    holonomic = np.ones(m.nefc, bool)
+    for kind, _, rows in constraint_rows(m):
+        if kind == "rolling":
+            holonomic[rows.start + 1 : rows.stop] = False
+    return holonomic
+
+
+def _limits(m: Model) -> tuple[NDArray[np.int64], Array]:
+    """Return which entries of qpos are limited, and their lower and upper limits."""
+    single = (m.jnt_limited == 1) & (m.jnt_type != JointType.BALL)
+    joints = m.dof_jntid[m.limit_dofid]
+    places = m.jnt_qposadr[joints] + m.limit_dofid - m.jnt_dofadr[joints]
+    ranges = np.concatenate([m.jnt_range[single], m.limit_range])
+    return np.concatenate([m.jnt_qposadr[single], places]), ranges
+
+
+def _clip(m: Model, d: Data) -> None:
+    places, ranges = _limits(m)
+    d.qpos[places] = np.clip(d.qpos[places], *ranges.T)
+
+
+def _within_limits(m: Model, d: Data) -> bool:
+    places, ranges = _limits(m)
+    low, high = ranges.T
+    if not ((low - ROUNDED <= d.qpos[places]) & (d.qpos[places] <= high + ROUNDED)).all():
+        return False
+    for j in np.flatnonzero((m.jnt_limited == 1) & (m.jnt_type == JointType.BALL)):
+        quat = d.qpos[m.jnt_qposadr[j] :][:4] / np.linalg.norm(d.qpos[m.jnt_qposadr[j] :][:4])
+        if 2.0 * np.arccos(min(abs(quat[0]), 1.0)) > m.jnt_range[j, 1] + ROUNDED:
+            return False
+    return True
+
+
+def _open(m: Model, error: Array, tolerance: float) -> list[Finding]:
+    """Return a finding for each constraint that is not fulfilled."""
+    findings = []
+    for kind, name, rows in constraint_rows(m):
+        gap = float(np.abs(error[rows]).max(initial=0.0))
+        if gap > tolerance:
+            text = (
+                f"{kind} '{name}' cannot be closed from here: {gap:.3g} m or rad stay open; start "
+                "from a configuration nearer to the assembled one, or correct the geometry"
+            )
+            findings.append(Finding("cannot-close", text, "error", f"{kind} '{name}'"))
+    return findings
+
+
+def constraint_rows(m: Model) -> list[tuple[str, str, slice]]:
+    """Return kind, name and equations of every constraint, in the order of efc_pos."""
+    rows: list[tuple[str, str, slice]] = []
+    counts = [("loop joint", m.loop_names, m.loop_efcnum.tolist())]
+    for kind, names, number in (
+        ("length", m.length_names, 1),
+        ("gear", m.gear_names, 1),
+        ("rolling", m.roll_names, ROLL_ROWS),
+    ):
+        counts.append((kind, names, [number] * len(names)))
+    at = 0
+    for kind, names, numbers in counts:
+        for name, number in zip(names, numbers, strict=True):
+            rows.append((kind, name, slice(at, at + number)))
+            at += number
+    return rows

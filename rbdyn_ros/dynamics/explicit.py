@@ -1,0 +1,335 @@
+"""Explicit constraints: all positions of a Model as a function q = gamma(y) of a few coordinates.
+
+The equations of motion are projected to what y can move, so the constraint holds exactly and
+cannot drift: H_G ydd + C_G = G^T tau, RBDA eq 3.20 and 3.21. For constraints without such a
+function there are loop joints.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbdyn_ros.dynamics import stages as api
+from rbdyn_ros.dynamics.configuration import differentiate_pos
+from rbdyn_ros.dynamics.entry import demand_pair
+from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+
+Array = NDArray[np.float64]
+Gamma = Callable[[Array, Array, Array, Array, Array], None]
+Ranges = Sequence[tuple[float, float]]
+
+#: Of the differences that G and g are judged by; these are taken over h and h/2 and extrapolated.
+STEP = 1e-5
+#: Relative to a derivative, and of the length of a quaternion: differences are far better.
+TOLERANCE = 1e-6
+#: What rounding leaves of a difference over STEP of numbers of size one, with a wide margin.
+ROUNDING = 1e-8
+STATES = 9
+
+
+class ExplicitConstraint:
+    """A Model that moves in the coordinates y alone: q = gamma(y), qd = G yd.
+
+        def gears(y, yd, q, G, g):
+            q[0], q[1] = y[0], -3.0 * y[0]
+            G[0, 0], G[1, 0] = 1.0, -3.0
+
+        drive = rb.ExplicitConstraint(m, 1, gears)
+        ydd, tau_c = drive.forward(d, y, yd, tau)
+
+    Joints driven over time go on as they are driven, those that follow others as they follow.
+    Other constraints of the Model and d.drive_mode are not looked at: gamma is all there is.
+
+    Attributes:
+        m: the Model.
+        ny: number of coordinates.
+    """
+
+    def __init__(self, m: Model, ny: int, gamma: Gamma, ranges: Ranges | None = None) -> None:
+        """Judge gamma at some random y, and keep it.
+
+        Args:
+            m: a Model.
+            ny: number of coordinates y; yd is dy/dt.
+            gamma: is called as gamma(y, yd, q, G, g) and writes q (nq,), the positions;
+                G (nv, ny), the derivatives of qvel with respect to yd; and g (nv,), dG/dt yd.
+                It finds m.qpos0 in q and zeros in G and g, and may not write to y and yd.
+            ranges: for each coordinate where gamma is judged, (lowest, highest); without it
+                from -1 to 1.
+
+        Raises:
+            ModelError: gamma fails, or its G or g is not the derivative of what it should be.
+            ParameterError: an argument is not of the kind that is wanted.
+        """
+        if not isinstance(m, Model):
+            raise ModelError(Finding("not-a-model", f"a Model is needed, got {m!r}"))
+        if not callable(gamma):
+            raise _parameter("gamma", gamma, "a function gamma(y, yd, q, G, g)")
+        self.m = m
+        self.ny = _whole_number("ny", ny, 1, m.nv)
+        self._gamma = gamma
+        for y, yd in _states(_demand_ranges(ranges, self.ny)):
+            _judge(self, y, yd)
+
+    def evaluate(self, y: ArrayLike, yd: ArrayLike) -> tuple[Array, Array, Array]:
+        """Return q (nq,), G (nv, ny) and g (nv,).
+
+        Raises:
+            ModelError: gamma fails, or y or yd is no vector of ny finite numbers.
+        """
+        y, yd = self._coordinates(y, yd)
+        q, G, g = self.m.qpos0.copy(), np.zeros((self.m.nv, self.ny)), np.zeros(self.m.nv)
+        y.flags.writeable = yd.flags.writeable = False
+        try:
+            self._gamma(y, yd, q, G, g)
+        except Exception as error:  # whatever it is, it is the user's
+            raise wrong(y, f"raises {type(error).__name__}: {error}") from error
+        if not all(np.isfinite(value).all() for value in (q, G, g)):
+            raise wrong(y, "has numbers that are not finite")
+        return q, G, g
+
+    def set_state(self, d: Data, y: ArrayLike, yd: ArrayLike) -> None:
+        """Write qpos = gamma(y) and qvel = G yd.
+
+        Raises:
+            ModelError: as for `evaluate`, or d was not made for m.
+        """
+        self._write_state(d, y, yd)
+
+    def dynamics(self, d: Data, y: ArrayLike, yd: ArrayLike) -> tuple[Array, Array]:
+        """Return H_G (ny, ny) and C_G (ny,): H_G ydd + C_G = G^T tau (RBDA eq 3.21).
+
+        C, the force that is not tau, is qfrc_bias - qfrc_passive: passive forces push, bias
+        forces resist. What d has in qfrc_applied and xfrc_applied is left out. Writes the state
+        and the fields of fwd_position and fwd_velocity.
+
+        Raises:
+            ModelError: as for `set_state`.
+        """
+        H, C, G, g = self._equations(d, y, yd)
+        return G.T @ H @ G, G.T @ (C + H @ g)
+
+    def forward(self, d: Data, y: ArrayLike, yd: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
+        """Return ydd (ny,) and the constraint force tau_c (nv,), with G^T tau_c = 0.
+
+        It is H qacc + C = tau + tau_c (RBDA eq 3.14), C as in `dynamics`. Writes what
+        `dynamics` does, and qacc.
+
+        Args:
+            d: a Data of m.
+            y: (ny,) coordinates.
+            yd: (ny,) their rates.
+            tau: (nv,) applied force [N m or N].
+
+        Raises:
+            ModelError: as for `set_state`; tau is no vector of nv finite numbers; the inertia
+                of a coordinate is zero.
+        """
+        tau = _vector("tau", tau, self.m.nv)
+        H, C, G, g = self._equations(d, y, yd)
+        ydd = self._solve(y, G.T @ H @ G, G.T @ (tau - C - H @ g))
+        d.qacc[:] = G @ ydd + g
+        return ydd, H @ d.qacc + C - tau
+
+    def step(
+        self, d: Data, y: ArrayLike, yd: ArrayLike, tau: ArrayLike, nstep: int = 1
+    ) -> tuple[Array, Array]:
+        """Return y and yd after nstep timesteps of m.opt.timestep; d has that state and time.
+
+        Whatever integrator the options name, this is Runge-Kutta of order 4, in y; other fields
+        of d are those of its last trial state. If it raises, d is as before.
+
+        Raises:
+            ModelError: as for `forward`.
+            ParameterError: nstep is not a whole number above or equal to 0.
+        """
+        tau = _vector("tau", tau, self.m.nv)
+        count = _whole_number("nstep", nstep, 0, 2**62)
+        demand_pair(self.m, d)
+        x, before = np.concatenate(self._coordinates(y, yd)), d.buffer.copy()
+        try:
+            for _ in range(count):
+                x = self._runge_kutta(d, x, tau)
+            self._write_state(d, *np.split(x, 2))
+        except ModelError:
+            d.buffer[:] = before
+            raise
+        y, yd = np.split(x, 2)
+        return y, yd
+
+    def kinetic_energy(self, d: Data, y: ArrayLike, yd: ArrayLike) -> float:
+        """Return yd^T H_G yd / 2 [J] (RBDA eq 3.22).
+
+        Raises:
+            ModelError: as for `set_state`.
+        """
+        H_G, _ = self.dynamics(d, y, yd)
+        yd = np.asarray(yd, np.float64)
+        return 0.5 * float(yd @ H_G @ yd)
+
+    def power(self, y: ArrayLike, yd: ArrayLike, tau: ArrayLike) -> float:
+        """Return (G^T tau) . yd [W], which is tau . qvel (RBDA eq 3.23).
+
+        Raises:
+            ModelError: as for `evaluate`, or tau is no vector of nv finite numbers.
+        """
+        _, G, _ = self.evaluate(y, yd)
+        return float((G.T @ _vector("tau", tau, self.m.nv)) @ np.asarray(yd, np.float64))
+
+    def _write_state(self, d: Data, y: ArrayLike, yd: ArrayLike) -> tuple[Array, Array]:
+        """Write qpos and qvel; return G and g."""
+        demand_pair(self.m, d)
+        q, G, g = self.evaluate(y, yd)
+        d.qpos[:] = q
+        d.qvel[:] = G @ np.asarray(yd, np.float64)
+        return G, g
+
+    def _equations(
+        self, d: Data, y: ArrayLike, yd: ArrayLike
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return H, C, G and g."""
+        G, g = self._write_state(d, y, yd)
+        H = api.mass_matrix(self.m, d)
+        api.fwd_position(self.m, d)
+        api.fwd_velocity(self.m, d)
+        C: Array = d.qfrc_bias - d.qfrc_passive
+        return H, C, G, g
+
+    def _runge_kutta(self, d: Data, x: Array, tau: Array) -> Array:
+        h, start = float(self.m.opt.timestep), d.time
+        slope, weighted = np.zeros_like(x), np.zeros_like(x)
+        for share, weight in ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0)):
+            d.time = start + share * h
+            y, yd = np.split(x + share * h * slope, 2)
+            slope = np.concatenate([yd, self.forward(d, y, yd, tau)[0]])
+            weighted += weight / 6.0 * slope
+        d.time = start + h
+        return x + h * weighted
+
+    def _solve(self, y: ArrayLike, H_G: Array, force: Array) -> Array:
+        try:
+            L = np.linalg.cholesky(H_G)
+        except np.linalg.LinAlgError:
+            raise wrong(np.asarray(y), "leaves H_G without a positive inertia") from None
+        ydd: Array = np.linalg.solve(L.T, np.linalg.solve(L, force))
+        return ydd
+
+    def _coordinates(self, y: ArrayLike, yd: ArrayLike) -> tuple[Array, Array]:
+        return _vector("y", y, self.ny), _vector("yd", yd, self.ny)
+
+
+def wrong(y: Array, why: str) -> ModelError:
+    """Return the error for a gamma that fails at y."""
+    text = f"gamma {why} (at y = {y.tolist()})"
+    return ModelError(Finding("user-function", text, "error", "gamma"))
+
+
+def _judge(constraint: ExplicitConstraint, y: Array, yd: Array) -> None:
+    """Raise ModelError unless G and g are what differences of gamma say, at one y and yd."""
+    m = constraint.m
+    q, G, g = constraint.evaluate(y, yd)
+    _demand_quaternions(m, q, y)
+
+    def turned(direction: Array, h: float) -> Array:
+        """The velocity that leads from gamma(y) to gamma(y + h direction) in one second."""
+        velocity = np.zeros(m.nv)
+        differentiate_pos(m, velocity, 1.0, q, constraint.evaluate(y + h * direction, yd)[0])
+        return velocity
+
+    for k, axis in enumerate(np.eye(constraint.ny)):
+        slope, allowed = _slope(functools.partial(turned, axis))
+        _demand_slope(m, y, f"G[{{}}, {k}]", G[:, k], "q", slope, allowed)
+    slope, allowed = _slope(lambda h: constraint.evaluate(y + h * yd, yd)[1] @ yd)
+    _demand_slope(m, y, "g[{}]", g, "G yd", slope, allowed)
+    rank = int(np.linalg.matrix_rank(G))
+    if rank < constraint.ny:
+        raise wrong(y, f"has a G of rank {rank}; its {constraint.ny} columns must be independent")
+
+
+def _slope(value: Callable[[float], Array]) -> tuple[Array, Array]:
+    """Return the derivative of value at zero, and how far off another one may be."""
+    wide, narrow = ((value(h) - value(-h)) / (2.0 * h) for h in (STEP, 0.5 * STEP))
+    slope = (4.0 * narrow - wide) / 3.0
+    size = max(1.0, float(np.abs(value(0.0)).max()), float(np.abs(slope).max()) * STEP)
+    return slope, TOLERANCE * np.abs(slope) + 4.0 * np.abs(wide - narrow) + ROUNDING * size
+
+
+def _demand_slope(
+    m: Model, y: Array, name: str, given: Array, of: str, slope: Array, allowed: Array
+) -> None:
+    excess = np.abs(given - slope) - allowed
+    if excess.max() > 0.0:
+        dof = int(np.argmax(excess))
+        joint = m.jnt_names[m.dof_jntid[dof]]
+        raise wrong(
+            y,
+            f"has {name.format(dof)} = {given[dof]:.6g} for joint '{joint}', but the derivative "
+            f"of {of} is {slope[dof]:.6g} there",
+        )
+
+
+def _demand_quaternions(m: Model, q: Array, y: Array) -> None:
+    for j in range(m.njnt):
+        first, kind = int(m.jnt_qposadr[j]), m.jnt_kind(j)
+        if kind.quat < 0 or m.jnt_dofadr[j] >= m.nv:
+            continue
+        length = float(np.linalg.norm(q[first + kind.quat : first + kind.quat + 4]))
+        if abs(length - 1.0) > TOLERANCE:
+            text = f"has a quaternion of length {length:.6g} for joint '{m.jnt_names[j]}'"
+            raise wrong(y, f"{text}; it must be 1")
+
+
+def _states(ranges: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield random y and yd: every coordinate is once in each of STATES parts of its range."""
+    rng = np.random.default_rng(1)
+    low, high = ranges.T
+    parts = np.column_stack([rng.permutation(STATES) for _ in low])
+    for share in (parts + rng.uniform(size=parts.shape)) / STATES:
+        yield low * (1.0 - share) + high * share, rng.uniform(-1.0, 1.0, len(low))
+
+
+def _demand_ranges(ranges: object, ny: int) -> Array:
+    if ranges is None:
+        return np.tile([-1.0, 1.0], (ny, 1))
+    try:
+        pairs = np.array(ranges, np.float64)
+    except (TypeError, ValueError):
+        pairs = np.zeros(0)
+    if pairs.shape != (ny, 2) or not np.isfinite(pairs).all() or (pairs[:, 0] > pairs[:, 1]).any():
+        raise _parameter("ranges", ranges, f"{ny} pairs (lowest, highest) of finite numbers")
+    return pairs
+
+
+def _vector(name: str, value: ArrayLike, length: int) -> Array:
+    """Return a copy of a vector of finite numbers; raises ModelError if it is none."""
+    try:
+        vector = np.array(value, np.float64)
+    except (TypeError, ValueError):
+        vector = np.zeros((0, 0))
+    if vector.shape != (length,) or not np.isfinite(vector).all():
+        text = f"{name}: {length} finite numbers are needed, got {value!r}"
+        raise ModelError(Finding("vector-shape", text, "error", name))
+    return vector
+
+
+def _whole_number(name: str, value: object, lowest: int, highest: int) -> int:
+    allowed = f"a whole number from {lowest} to {highest}"
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise _parameter(name, value, allowed) from None
+    if not lowest <= number <= highest:
+        raise _parameter(name, value, allowed)
+    return number
+
+
+def _parameter(name: str, value: object, allowed: str) -> ParameterError:
+    text = f"{name} is {value!r}; allowed is {allowed}"
+    return ParameterError(Finding(name, text, "error", name, None, repr(value), allowed))

@@ -1,0 +1,159 @@
+"""The model of one joint at one state, as RBDA table 4.1 writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.engine.constants import isolated_joint
+from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import cross_matrix
+
+Array = NDArray[np.float64]
+
+_isolated_joint = stage(isolated_joint)
+
+
+@dataclass(frozen=True, slots=True)
+class JointModel:
+    """What jcalc returns; vectors are [angular; linear] in the frame of the body it carries.
+
+    Attributes:
+        E: (3, 3) coordinate transform from the joint frame on the parent's side to the body's.
+        r: (3,) origin of the body's frame in the other [m].
+        S: (6, nv) motion subspace.
+        T: (6, 6 - nv) constraint-force subspace: T^T S = 0.
+        S_dot: (6, nv) apparent derivative of S.
+        v_J: (6,) velocity across the joint, S qd.
+        c_J: (6,) velocity-product acceleration, S_dot qd.
+    """
+
+    E: Array
+    r: Array
+    S: Array
+    T: Array
+    S_dot: Array
+    v_J: Array
+    c_J: Array
+
+    @property
+    def X(self) -> Array:
+        """The (6, 6) transform of motion vectors from the parent's side: rot(E) xlt(r)."""
+        lower = -self.E @ cross_matrix(self.r)
+        return np.vstack([np.hstack([self.E, np.zeros((3, 3))]), np.hstack([lower, self.E])])
+
+
+def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None) -> JointModel:
+    """Return the model of a joint at positions q and velocities qd (zero if left out).
+
+    The engine's own kernels compute it; a reversed joint is seen from the body it carries, as
+    RBDA table 4.2 says. Source: RBDA tables 4.1, 4.2.
+
+    Args:
+        m: the Model.
+        joint: number or name.
+        q: positions of this joint alone.
+        qd: its velocities.
+
+    Raises:
+        ModelError: if m is no Model, or has no such joint.
+        ParameterError: if q or qd has the wrong length or is not finite.
+    """
+    j = _number(m, joint)
+    d = Data(m)
+    nv = int(m.jnt_dofnum[j])
+    start, dof = int(m.jnt_qposadr_all[j]), int(m.jnt_dofadr_all[j])
+    nq = m.jnt_kind(j).nq
+    d.qpos_all[start : start + nq] = _vector(m, j, "q", q, nq)
+    dofs = slice(dof, dof + nv)
+    d.qvel_all[dofs] = _vector(m, j, "qd", np.zeros(nv) if qd is None else qd, nv)
+    _isolated_joint(m, d, j)
+    i = j + 1
+    R = d.xmat[i].reshape(3, 3)
+    S = _seen_from(R, d.cdof_all[dofs])
+    S_dot = _apparent(m, d, j, _seen_from(R, d.cdof_dot_all[dofs]), S)
+    rate = d.qvel_all[dofs]
+    r = d.xpos[i].copy()
+    return JointModel(R.T.copy(), r, S, complement(S), S_dot, S @ rate, S_dot @ rate)
+
+
+def _number(m: Model, joint: object) -> int:
+    """Return the number of a joint; raises ModelError if there is none."""
+    if not isinstance(m, Model):
+        raise ModelError(Finding("not-a-model", f"jcalc needs a Model, got {m!r}"))
+    if isinstance(joint, str):
+        return m.jnt_id(joint)
+    whole = isinstance(joint, int | np.integer) and not isinstance(joint, bool)
+    if not whole or not 0 <= joint < m.njnt:  # type: ignore[operator]
+        text = f"there is no joint {joint!r}; allowed are names, and numbers below {m.njnt}"
+        raise ModelError(Finding("unknown-joint", text, "error", repr(joint)))
+    return int(joint)  # type: ignore[call-overload,no-any-return]
+
+
+def complement(S: Array) -> Array:
+    """Return T (6, 6 - n) with T^T S = 0 and independent columns: range(S)'s complement.
+
+    Its columns are the unit vectors, each without its part in range(S); of those that depend on
+    each other the longest are kept. Where S consists of unit vectors T is what RBDA table 4.1
+    prints. Source: RBDA eq 3.36.
+    """
+    Q = np.linalg.qr(S)[0] if S.shape[1] else S
+    rest = np.eye(6) - Q @ Q.T
+    kept: list[int] = []
+    left = rest.copy()
+    for _ in range(6 - S.shape[1]):  # pivoted Gram-Schmidt
+        length = np.linalg.norm(left, axis=0)
+        kept.append(int(np.argmax(length > 0.9 * length.max())))
+        unit = left[:, kept[-1]] / length[kept[-1]]
+        left -= np.outer(unit, unit @ left)
+    T: Array = rest[:, sorted(kept)]
+    return T
+
+
+def _seen_from(R: Array, rows: Array) -> Array:
+    """Turn rows of world vectors into columns in the axes R."""
+    columns: Array = np.vstack([R.T @ rows[:, :3].T, R.T @ rows[:, 3:].T])
+    return columns
+
+
+def _apparent(m: Model, d: Data, j: int, change: Array, S: Array) -> Array:
+    """Return S_dot from the change of S in the parent's frame.
+
+    That change is v x S + S_dot with v the velocity of the body. The engine sums up the axes of
+    dofs that turn as one with another velocity, which gives the same c_J but other columns:
+    theirs stand still in the successor, or change as a user-defined jcalc says.
+    """
+    R, v = d.xmat[j + 1].reshape(3, 3), d.cvel[j + 1]
+    v = np.concatenate([R.T @ v[:3], R.T @ v[3:]])
+    reverse = bool(m.jnt_reversed[j])
+    S_dot: Array = change - _cross(v) @ S
+    first = m.jnt_kind(j).carried
+    S_dot[:, first:] = -_cross(v) @ S[:, first:] if reverse else 0.0
+    if m.jnt_type[j] == JointType.USER:
+        # the engine took cross(carrier, S) with the carrier at rest, or with v if reversed
+        S_dot += change - (_cross(v) @ S if reverse else 0.0)
+    return S_dot
+
+
+def _cross(v: Array) -> Array:
+    """Return the (6, 6) matrix of v x (RBDA eq 2.31)."""
+    w = cross_matrix(v[:3])
+    return np.block([[w, np.zeros((3, 3))], [cross_matrix(v[3:]), w]])
+
+
+def _vector(m: Model, j: int, name: str, value: ArrayLike, length: int) -> Array:
+    try:
+        vector = np.asarray(value, np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        vector = np.empty(0)
+    if vector.shape != (length,) or not np.isfinite(vector).all():
+        joint = f"joint '{m.jnt_names[j]}'"
+        text = f"{joint}: {name} is {value!r}; allowed are {length} finite numbers"
+        raise ParameterError(Finding("joint-vector", text, "error", name))
+    return vector

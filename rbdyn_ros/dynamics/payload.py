@@ -1,0 +1,144 @@
+"""A load in the hand: the Model of a robot to one of whose links a rigid body is fixed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbdyn_ros.checks.arguments import number, numbers, vector
+from rbdyn_ros.description.checks.inertials import as_six, inertia_faults
+from rbdyn_ros.description.types import Inertial, Pose
+from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.model.callbacks import STAGE_MAKERS
+from rbdyn_ros.model.compile import principal
+from rbdyn_ros.model.lumping import Body, Placement, lumped_inertia
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model_fields import MODEL_FIELDS
+from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+
+Array = NDArray[np.float64]
+
+#: What a payload is called in a sentence, from its row.
+Called = Callable[[int], str]
+
+
+def with_payload(
+    m: Model, frame: str | int, mass: float, com: ArrayLike, inertia: ArrayLike = (0.0,) * 6
+) -> Model:
+    """Return the Model of the robot with a rigid body fixed to one of its links.
+
+    Sizes, names and the layout of a Data are those of m, and so are the options, which are the
+    new Model's own, and the functions of the user. What m derived from the inertia at qpos0 to
+    size the springs of limits and contacts stays (dof_inertia0, geom_mass0), so these are as
+    stiff as before. For several payloads call it once for each, always on the last result.
+
+    Args:
+        m: the Model; it stays as it is.
+        frame: name or number of the link the payload is fixed to.
+        mass: of the payload [kg]; with 0 the Model is equal to m.
+        com: (3,) its centre of mass in the frame [m].
+        inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass, in the axes of the frame
+            [kg m^2].
+
+    Raises:
+        ModelError: for an unknown frame.
+        ParameterError: for numbers that no rigid body has, or a link that is fixed to the world.
+    """
+    f = m.frame_id(frame)
+    body = int(m.frame_bodyid[f])
+    load = _demand_rigid_body(mass, com, inertia)
+    if body == 0:
+        text = (
+            f"link '{m.frame_names[f]}' is fixed to the world, so a payload there changes nothing"
+            "; allowed are links that move"
+        )
+        raise ParameterError(Finding("payload", text, "error", m.frame_names[f]))
+    arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
+    if load.mass > 0.0:
+        place = Placement(body, m.frame_pos[f], quat_to_mat(m.frame_quat[f]))
+        arrays |= _loaded(m, body, load, place)
+    loaded = Model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+    loaded.enable_stages(*(name for name in STAGE_MAKERS if getattr(m, name)))
+    return loaded
+
+
+def _demand_rigid_body(mass: object, com: object, inertia: object) -> Inertial:
+    """Return the payload as an inertial of a link; raises ParameterError if no body is like it."""
+    kilograms = number("the mass of the payload", mass, "a finite number of kg, 0 or more")
+    centre = vector("the centre of mass of the payload", com)
+    xx, yy, zz, xy, xz, yz = numbers("the inertia of the payload", inertia, 6)
+    six = (xx, yy, zz, xy, xz, yz)
+    demand_rigid_bodies(np.array([kilograms]), np.array([six]), _alone)
+    return Inertial(kilograms, Pose(centre), six)
+
+
+def demand_rigid_bodies(masses: Array, inertias: Array, called: Called) -> None:
+    """Raise ParameterError for the first payload that no rigid body is like.
+
+    Args:
+        masses: (n,) [kg].
+        inertias: (n, 6) xx yy zz xy xz yz [kg m^2].
+        called: returns the name of a row.
+    """
+    for row in np.flatnonzero(masses < 0.0).tolist():
+        text = f"the mass of {called(row)} is {masses[row]:g} kg; it must not be negative"
+        raise refused_payload(text)
+    for row in np.flatnonzero((masses == 0.0) & inertias.any(axis=1)).tolist():
+        text = f"{called(row)} has no mass, so it cannot have an inertia; allowed are zeros"
+        raise refused_payload(text)
+    for fault in inertia_faults(inertias):
+        name = called(fault.row)
+        told = f"the inertia of {name} has the principal moments {fault.moments} kg m^2"
+        if fault.negative:
+            raise refused_payload(f"{told}; none may be negative")
+        raise refused_payload(f"{told}; the largest may not be more than the sum of the other two")
+
+
+def demand_calculable(called: Called, *results: Array) -> None:
+    """Raise ParameterError for the first row of which a result, (n, ...), is not finite."""
+    finite = [np.isfinite(x).reshape(len(x), -1).all(axis=1) for x in results]
+    for row in np.flatnonzero(~np.logical_and.reduce(finite)).tolist():
+        text = f"mass, place and inertia of {called(row)} are too large to calculate with"
+        raise refused_payload(text)
+
+
+def refused_payload(text: str) -> ParameterError:
+    """Return the error of a payload."""
+    return ParameterError(Finding("payload", text, "error", "payload"))
+
+
+def _alone(row: int) -> str:  # noqa: ARG001
+    return "the payload"
+
+
+def _loaded(m: Model, body: int, load: Inertial, place: Placement) -> dict[str, np.ndarray]:
+    """Return the arrays that change when a load is fixed to a body, at a place in it."""
+    own = Inertial(
+        float(m.body_mass[body]), Pose(m.body_ipos[body]), tuple(m.body_fullinertia[body])
+    )
+    at_body = Placement(body, np.zeros(3), np.eye(3))
+    both = Body(m.body_names[body], at_body, None, parts=[(own, at_body), (load, place)])
+    with np.errstate(all="ignore"):  # what overflows is refused below
+        mass, com, matrix = lumped_inertia(both)
+    demand_calculable(_alone, np.array([mass]), com[None], matrix[None])
+    moments, axes = principal(matrix[None])
+    rows = {
+        "body_mass": mass,
+        "body_ipos": com,
+        "body_iquat": mat_to_quat(axes[0]),
+        "body_imat": axes[0].reshape(9),
+        "body_inertia": moments[0],
+        "body_fullinertia": as_six(matrix),
+    }
+    arrays = {name: getattr(m, name).copy() for name in (*rows, "body_subtreemass")}
+    for name, row in rows.items():
+        arrays[name][body] = row
+    above = body
+    while above > 0:
+        arrays["body_subtreemass"][above] += load.mass
+        above = int(m.body_parentid[above])
+    arrays["body_subtreemass"][0] += load.mass
+    return arrays

@@ -1,0 +1,169 @@
+"""The functions of (m, d): engine kernels behind the checks a Python user deserves."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.dynamics.entry import (
+    MAX_STEPS,
+    NOBODY,
+    Entry,
+    demand_mass_matrix,
+    demand_pair,
+    is_vector,
+    on_specialized,
+    stage,
+    step_count,
+)
+from rbdyn_ros.engine import crb as _crb
+from rbdyn_ros.engine import forward as _forward
+from rbdyn_ros.engine import kinematics as _kinematics
+from rbdyn_ros.engine import passive as _passive
+from rbdyn_ros.engine import rne as _rne
+from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.engine.quantities import energy as _energy
+from rbdyn_ros.engine.quantities import joint_forces as _joint_forces
+from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+
+Array = NDArray[np.float64]
+
+kinematics = stage(_kinematics.kinematics)
+com_pos = stage(_kinematics.com_pos)
+com_vel = stage(_kinematics.com_vel)
+passive = stage(_passive.passive)
+bias_force = stage(_rne.bias_force)
+rne = stage(_rne.rne)
+aba = stage(_forward.aba)
+energy = stage(_energy.energy)
+fwd_position = stage(_forward.fwd_position)
+fwd_velocity = stage(_forward.fwd_velocity)
+fwd_acceleration = stage(_forward.fwd_acceleration)
+forward = stage(_forward.forward)
+make_constraint = stage(_forward.make_constraint)
+joint_forces = stage(_joint_forces.joint_forces)
+forward_dynamics = stage(_forward.forward_dynamics)
+inverse = stage(_forward.inverse)
+
+_advance = stage(_forward.advance)
+_mass_matrix = Entry(_forward.mass_matrix)
+_crb_stage = stage(_crb.crb)
+_factor_m = stage(_crb.factor_m)
+_solve_ltdl = stage(_crb.solve_ltdl)
+_mul_m = stage(_crb.mul_m)
+
+
+def make_data(m: Model) -> Data:
+    """Return a Data in its initial state: qpos0, everything else zero.
+
+    Raises:
+        ModelError: if m is no Model.
+    """
+    if not isinstance(m, Model):
+        raise ModelError(Finding("not-a-model", f"make_data needs a Model, got {m!r}."))
+    return Data(m)
+
+
+def reset_data(m: Model, d: Data) -> None:
+    """Put a Data back into its initial state: qpos0, everything else zero, time included."""
+    demand_pair(m, d)
+    d.buffer[:] = 0.0
+    d.qpos[:] = m.qpos0
+
+
+def step(m: Model, d: Data, nstep: int = 1) -> None:
+    """Advance d by nstep timesteps of m.opt.timestep; the loop is compiled.
+
+    Afterwards qpos, qvel and time are new; derived fields and qacc are those at the start of
+    the last timestep, as in MuJoCo. n steps at once and n single ones leave equal bits.
+
+    Raises:
+        ParameterError: if nstep is not a whole number from 0 to 2^62.
+        ModelError: if d was not made for m.
+    """
+    if type(nstep) is not int or not 0 <= nstep < MAX_STEPS:
+        nstep = step_count(nstep)
+    _advance(m, d, nstep)
+
+
+def mass_matrix(m: Model, d: Data) -> Array:
+    """Return the joint-space inertia matrix at qpos, dense (nv, nv).
+
+    Like every field of a Data, the array belongs to d and the next call overwrites it; take a
+    copy to keep it.
+
+    Raises:
+        ModelError: if the matrix of this Model would be too large.
+    """
+    if getattr(d, "model", NOBODY) is not m or d.dense_M is None:
+        if hasattr(m, "specialized_functions"):
+            return on_specialized(m, "mass_matrix", d)  # type: ignore[no-any-return]
+        _make_dense(m, d)
+    dense: Array = d.dense_M
+    if DISABLED:
+        _forward.mass_matrix(m, d, dense)
+    else:
+        _mass_matrix.call(d.model_address, d.address, dense)
+    return dense
+
+
+def _make_dense(m: Model, d: Data) -> None:
+    """Make the array once; entries off the tree's paths are and stay zero."""
+    demand_mass_matrix(m, d, "mass_matrix")
+    vars(d)["dense_M"] = np.zeros((m.nv, m.nv))
+
+
+def crb(m: Model, d: Data) -> None:
+    """Write crb and M by the composite-rigid-body algorithm; needs com_pos.
+
+    Raises:
+        ModelError: if the matrix of this Model would be too large.
+    """
+    demand_mass_matrix(m, d, "crb")
+    _crb_stage(m, d)
+
+
+def factor_m(m: Model, d: Data) -> None:
+    """Write qLD and qLDiagInv, the L^T D L factors of M; needs crb.
+
+    Raises:
+        ModelError: if the matrix of this Model would be too large.
+    """
+    demand_mass_matrix(m, d, "factor_m")
+    _factor_m(m, d)
+
+
+def solve_m(m: Model, d: Data, x: Array, y: Array) -> None:
+    """Write x = M^-1 y, both (nv,); needs factor_m.
+
+    Raises:
+        ModelError: for arrays of another shape or type, or if M is too large.
+    """
+    demand_mass_matrix(m, d, "solve_m")
+    _demand_vectors(m, y, x)
+    x[:] = y
+    _solve_ltdl(m, d, x)
+
+
+def mul_m(m: Model, d: Data, y: Array, x: Array) -> None:
+    """Write y = M x, both (nv,); needs crb.
+
+    Raises:
+        ModelError: for arrays of another shape or type or that overlap, or if M is too large.
+    """
+    demand_mass_matrix(m, d, "mul_m")
+    _demand_vectors(m, x, y)
+    if np.may_share_memory(x, y):
+        raise ModelError(Finding("shared-vectors", "mul_m: x and y must not share memory"))
+    _mul_m(m, d, x, y)
+
+
+def _demand_vectors(m: Model, source: object, target: object) -> None:
+    """Raise ModelError unless a kernel may read the one and write the other."""
+    for vector, written in ((source, False), (target, True)):
+        if not is_vector(vector, m.nv, written):
+            kind = "writable, " if written else ""
+            text = f"a {kind}contiguous float64 array of shape ({m.nv},) is needed, got {vector!r}"
+            raise ModelError(Finding("vector-shape", text))

@@ -1,0 +1,133 @@
+"""Analytic derivatives of inverse and forward dynamics, and the linear system they make.
+
+Positions are differentiated along the coordinates of qvel, which integrate_pos adds to them: turns
+of a free body or a ball in the axes they have there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.checks.arguments import positive
+from rbdyn_ros.dynamics.entry import NOBODY, demand_mass_matrix, on_specialized, stage
+from rbdyn_ros.engine.quantities import derivatives as _derivatives
+from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import Array, cross_matrix
+
+_inverse = stage(_derivatives.inverse_derivatives)
+_forward = stage(_derivatives.forward_derivatives)
+
+
+def inverse_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
+    """Return the derivatives of qfrc_inverse by qpos, qvel and qacc, each (nv, nv).
+
+    The last one is M. Written are also the fields that inverse writes.
+
+    Raises:
+        ModelError: if d was not made for m; or if there is no derivative of that kind: with
+            constraints, contact, rack-and-pinion or user-defined joints, reversed joints of
+            several dofs, and, where opt.passive is on, springs between points, springs in joints
+            with quaternions or limits of balls.
+
+    Source: Singh, Russo, Wensing, Efficient analytical derivatives of rigid-body dynamics using
+    spatial vector algebra, 2022.
+    """
+    if getattr(d, "model", NOBODY) is not m:
+        return on_specialized(m, "inverse_derivatives", d)  # type: ignore[no-any-return]
+    _demand(m, "inverse_derivatives")
+    out = np.empty((3, m.nv, m.nv))
+    _inverse(m, d, out)
+    return out[0], out[1], out[2]
+
+
+def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
+    """Return the derivatives of qacc by qpos, qvel and qfrc_applied, each (nv, nv).
+
+    The last one is M^-1. Forces on bodies (xfrc_applied) keep their direction in the world.
+    Written are also the fields that forward_dynamics writes.
+
+    Raises:
+        ModelError: as inverse_derivatives; or if M is too large, or a joint is moved by more than
+            forces (set_drive).
+
+    Source: Carpentier, Mansard, Analytical derivatives of rigid body dynamics algorithms, 2018.
+    """
+    if getattr(d, "model", NOBODY) is not m:
+        return on_specialized(m, "forward_derivatives", d)  # type: ignore[no-any-return]
+    _demand(m, "forward_derivatives")
+    demand_mass_matrix(m, d, "forward_derivatives")
+    if m.accelerate_stage and d.drive_mode.any():
+        raise _none("forward_derivatives", m, "joints that set_drive moves")
+    out = np.empty((3, m.nv, m.nv))
+    _forward(m, d, out)
+    return out[0], out[1], out[2]
+
+
+def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, Array]:
+    """Return A (2 nv, 2 nv) and B (2 nv, nv) of x' = A x + B u around the state and forces in d.
+
+    x are small changes of position, along qvel's coordinates, and of qvel; u of qfrc_applied.
+    What remains at x = u = 0 (qvel, qacc) is not in it.
+
+    Args:
+        m: the Model.
+        d: its Data.
+        timestep: if given [s], the discrete system x+ = A x + B u with u held for so long (exact,
+            by the matrix exponential); otherwise the continuous one.
+
+    Raises:
+        ModelError: as forward_derivatives.
+        ParameterError: if the timestep is not a finite number greater than 0.
+    """
+    if timestep is not None:
+        timestep = positive("the timestep", timestep)
+    dq, dv, dtau = forward_derivatives(m, d)
+    m = d.model  # in the place of which a specialised one may stand
+    nv = m.nv
+    A, B = np.zeros((2 * nv, 2 * nv)), np.zeros((2 * nv, nv))
+    A[:nv, :nv] = _carried_along(m, d)
+    A[:nv, nv:] = np.eye(nv)
+    A[nv:, :nv], A[nv:, nv:], B[nv:] = dq, dv, dtau
+    if timestep is None:
+        return A, B
+    from scipy.linalg import expm  # slow to import
+
+    whole = np.zeros((3 * nv, 3 * nv))
+    whole[: 2 * nv, : 2 * nv], whole[: 2 * nv, 2 * nv :] = A, B
+    whole = expm(whole * timestep)
+    return whole[: 2 * nv, : 2 * nv], whole[: 2 * nv, 2 * nv :]
+
+
+def _carried_along(m: Model, d: Data) -> Array:
+    """Return how a change of position changes by qvel alone: -v x, where axes turn along."""
+    G = np.zeros((m.nv, m.nv))
+    for j in range(m.njnt):
+        kind, v = JointType(m.jnt_type[j]), int(m.jnt_dofadr[j])
+        if m.jnt_dofadr_all[j] >= m.nv:
+            continue
+        if kind in (JointType.FREE, JointType.BALL):
+            turn = v + 3 if kind == JointType.FREE else v
+            G[turn : turn + 3, turn : turn + 3] = -cross_matrix(d.qvel[turn : turn + 3])
+        elif kind in (JointType.SIXDOF_FP, JointType.SIXDOF_FS):
+            w, u = cross_matrix(d.qvel[v : v + 3]), cross_matrix(d.qvel[v + 3 : v + 6])
+            G[v : v + 6, v : v + 6] = -np.block([[w, np.zeros((3, 3))], [u, w]])
+        elif kind in (JointType.PLANAR_FP, JointType.PLANAR_FS):
+            w, x, y = d.qvel[v : v + 3]
+            G[v : v + 3, v : v + 3] = [[0.0, 0.0, 0.0], [-y, 0.0, w], [x, -w, 0.0]]
+    return G
+
+
+def _demand(m: Model, function: str) -> None:
+    """Raise ModelError if the motion of m has no derivative that this file knows."""
+    motion, passive = m.not_differentiable
+    reason = motion or (passive if m.opt.passive else "")
+    if reason:
+        raise _none(function, m, reason)
+
+
+def _none(function: str, m: Model, reason: str) -> ModelError:
+    text = f"{function}: '{m.name}' has {reason}, of which there is no analytic derivative here"
+    return ModelError(Finding("no-derivative", text, "error", function))

@@ -1,0 +1,91 @@
+"""Pose, velocity and acceleration of a frame, its Jacobian and the derivative of that.
+
+Velocities are [angular; linear]. `reference` says where and in which axes:
+
+- "world": the spatial velocity, that of the point of the body which is at the world's origin;
+- "local": that of the frame's origin, in the axes of the frame;
+- "local_world_aligned": that of the frame's origin, in world axes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.dynamics.entry import NOBODY, on_specialized, stage
+from rbdyn_ros.dynamics.toolbox.filling import fills
+from rbdyn_ros.engine.quantities import jacobian as _jacobian
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import Array
+
+_frame_pose = stage(_jacobian.frame_pose)
+
+
+def frame_pose(m: Model, d: Data, frame: str | int) -> tuple[Array, Array]:
+    """Return position (3,) and rotation (3, 3) of a frame in the world at qpos.
+
+    Args:
+        m: the Model.
+        d: its Data.
+        frame: name or number of a frame, see m.frame_names.
+
+    Raises:
+        ModelError: for an unknown frame, or if d was not made for m.
+    """
+    if getattr(d, "model", NOBODY) is not m:
+        posed: tuple[Array, Array] = on_specialized(m, "frame_pose", d, frame)
+        return posed
+    out = np.empty((4, 3))
+    _frame_pose(m, d, m.frame_id(frame), out)
+    return out[3], out[:3]
+
+
+@fills(_jacobian.frame_jacobian, lambda m: (6, m.nv)).of_frame
+def frame_jacobian(
+    m: Model, d: Data, frame: str | int, reference: str = "local_world_aligned"
+) -> Array:
+    """Return J(qpos), (6, nv): frame_velocity is J qvel, and what is driven over time.
+
+    Args:
+        m: the Model.
+        d: its Data.
+        frame: name or number of a frame.
+        reference: "world", "local" or "local_world_aligned".
+
+    Raises:
+        ModelError: for an unknown frame, or if d was not made for m.
+        ParameterError: for an unknown reference.
+
+    Source: RBDA eq 4.6 (geometric Jacobian).
+    """
+
+
+@fills(_jacobian.frame_jacobian_dot, lambda m: (6, m.nv)).of_frame
+def frame_jacobian_dot(
+    m: Model, d: Data, frame: str | int, reference: str = "local_world_aligned"
+) -> Array:
+    """Return dJ/dt of frame_jacobian at qpos and qvel, (6, nv). Arguments and errors as there."""
+
+
+@fills(_jacobian.frame_velocity, lambda _: 6).of_frame
+def frame_velocity(
+    m: Model, d: Data, frame: str | int, reference: str = "local_world_aligned"
+) -> Array:
+    """Return the velocity of a frame, (6,) [rad/s; m/s]. Arguments and errors as frame_jacobian.
+
+    Source: RBDA eq 2.27.
+    """
+
+
+@fills(_jacobian.frame_acceleration, lambda _: 6).of_frame
+def frame_acceleration(
+    m: Model, d: Data, frame: str | int, reference: str = "local_world_aligned"
+) -> Array:
+    """Return the acceleration of a frame at qpos, qvel and qacc, (6,) [rad/s^2; m/s^2].
+
+    It is the derivative of the six numbers of frame_velocity: J qacc + dJ/dt qvel. So it is the
+    classical acceleration of the frame's origin for "local_world_aligned", and the spatial
+    acceleration for the two others. Gravity is not in it. Arguments and errors as frame_jacobian.
+
+    Source: RBDA eq 2.45, 2.48.
+    """

@@ -1,0 +1,65 @@
+"""Centre of mass and momentum of a whole robot, or of the subtree of a body."""
+
+from __future__ import annotations
+
+from rbdyn_ros.dynamics.toolbox.filling import fills
+from rbdyn_ros.engine.quantities import momentum as _momentum
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import Array
+
+
+@fills(_momentum.com, lambda _: 3).of_body
+def com(m: Model, d: Data, body: str | int = 0) -> Array:
+    """Return the centre of mass of a body and all below it in the world, (3,) [m], at qpos.
+
+    Args:
+        m: the Model.
+        d: its Data.
+        body: name or number of a body; the world, body 0, stands for the whole robot.
+
+    Raises:
+        ModelError: for an unknown body, or if d was not made for m.
+
+    Source: MuJoCo mj_comPos, subtree_com.
+    """
+
+
+@fills(_momentum.com_velocity, lambda _: 3).of_body
+def com_velocity(m: Model, d: Data, body: str | int = 0) -> Array:
+    """Return its velocity, (3,) [m/s], at qpos and qvel. Arguments and errors as com."""
+
+
+@fills(_momentum.com_jacobian, lambda m: (3, m.nv)).of_body
+def com_jacobian(m: Model, d: Data, body: str | int = 0) -> Array:
+    """Return J (3, nv), com_velocity = J qvel, at qpos. Arguments and errors as com.
+
+    Source: MuJoCo mj_jacSubtreeCom.
+    """
+
+
+@fills(_momentum.centroidal_momentum_matrix, lambda m: (6, m.nv))
+def centroidal_momentum_matrix(m: Model, d: Data) -> Array:
+    """Return A(qpos), (6, nv): centroidal_momentum is A qvel. [angular; linear].
+
+    Raises:
+        ModelError: if d was not made for m.
+
+    Source: Orin, Goswami, Lee, Centroidal dynamics of a humanoid robot, 2013.
+    """
+
+
+@fills(_momentum.centroidal_momentum, lambda _: 6)
+def centroidal_momentum(m: Model, d: Data) -> Array:
+    """Return the momentum about the centre of mass, world axes, (6,) [N m s; N s].
+
+    Errors as centroidal_momentum_matrix.
+    """
+
+
+@fills(_momentum.centroidal_momentum_bias, lambda _: 6)
+def centroidal_momentum_bias(m: Model, d: Data) -> Array:
+    """Return dA/dt qvel, (6,) [N m; N]: how the momentum changes were qacc zero.
+
+    Errors as centroidal_momentum_matrix.
+    """

@@ -1,0 +1,62 @@
+"""The equation of motion M qacc + C qvel + g = tau, term by term; its energies."""
+
+from __future__ import annotations
+
+from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.dynamics.toolbox.filling import fills
+from rbdyn_ros.engine.quantities import coriolis as _coriolis
+from rbdyn_ros.engine.quantities import energy as _energy
+from rbdyn_ros.engine.quantities import terms as _terms
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import Array
+
+_kinetic_energy = stage(_energy.kinetic_energy)
+_potential_energy = stage(_energy.potential_energy)
+
+
+@fills(_terms.gravity_term, lambda m: m.nv)
+def gravity_term(m: Model, d: Data) -> Array:
+    """Return g(qpos), (nv,): the forces that hold the robot against gravity [N m or N].
+
+    Source: RBDA section 5.3.
+
+    Raises:
+        ModelError: if d was not made for m.
+    """
+
+
+@fills(_terms.coriolis_term, lambda m: m.nv)
+def coriolis_term(m: Model, d: Data) -> Array:
+    """Return C(qpos, qvel) qvel, (nv,): Coriolis and centrifugal forces. Errors as gravity_term.
+
+    Source: RBDA section 5.3.
+    """
+
+
+@fills(_terms.bias_term, lambda m: m.nv)
+def bias_term(m: Model, d: Data) -> Array:
+    """Return C qvel + g, (nv,): qfrc_bias at qpos and qvel. Errors as gravity_term."""
+
+
+@fills(_coriolis.coriolis_matrix, lambda m: (m.nv, m.nv))
+def coriolis_matrix(m: Model, d: Data) -> Array:
+    """Return C(qpos, qvel), (nv, nv), with dM/dt = C + C^T. Errors as gravity_term.
+
+    Source: Echeandia, Wensing, 2021. Of joints that are driven over time C qvel has no part.
+    """
+
+
+def kinetic_energy(m: Model, d: Data) -> float:
+    """Return the kinetic energy [J], that of rotors (armature) included. Errors as gravity_term.
+
+    Source: RBDA eq 3.2.
+    """
+    total: float = _kinetic_energy(m, d)
+    return total
+
+
+def potential_energy(m: Model, d: Data) -> float:
+    """Return the potential energy [J] of gravity and of springs. Errors as gravity_term."""
+    total: float = _potential_energy(m, d)
+    return total

@@ -1,1 +1,0 @@
-"""Whether a Model can be simulated: what the engine would otherwise have to trust."""

@@ -1,0 +1,1 @@
+"""From a file to a Model that can be simulated, and from a Model to a file."""

@@ -1,0 +1,261 @@
+"""Whether the arrays of a Model belong together, so that kernels may trust them.
+
+Kernels do not look whether an index is within an array. A Model that was compiled here is right by
+construction; one that was read from a file is judged: every index that nothing else decides must
+be within its range, and what the numbering and the types of the joints decide is computed again
+and must be equal (numbering.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.loading.geom_arrays import GEOM_TYPES, judge_geom_arrays
+from rbdyn_ros.loading.numbering import joint_kinds, numbering, pair_number
+from rbdyn_ros.model.callbacks import registered_motion
+from rbdyn_ros.model.couplings import DRIVEN, FOLLOWING, FREE, joint_classes
+from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS, UNLIMITED
+
+Arrays = Mapping[str, NDArray[Any]]
+Names = Mapping[str, Sequence[str]]
+Sizes = Mapping[str, int]
+Ints = NDArray[np.int64]
+
+FLAGS = ("jnt_reversed", "jnt_limited", "jnt_actuated", "length_closed")
+
+#: Numbers of something of which there are so many.
+INDICES = {
+    "body_parentid": "nbody",
+    "limit_dofid": "nv",
+    "frame_bodyid": "nbody",
+    "loop_bodyid": "nbody",
+    "spring_bodyid": "nbody",
+    "point_bodyid": "nbody",
+    "roll_bodyid": "nbody",
+    "term_jntid": "njnt",
+    "term_coord": "nv",
+    "geom_bodyid": "nbody",
+}
+
+#: Shares of something, and the least there may be of it.
+SHARES = {
+    "drive_knotnum": ("nknot", 0),
+    "length_pointnum": ("npoint", 2),
+    "gear_termnum": ("nterm", 1),
+    "geom_vertnum": ("nvert", 1),
+}
+
+_CARRYING = [kind for kind, row in JOINT_KINDS.items() if row.nv > 0]
+TYPES = {"jnt_type": [*_CARRYING, JointType.USER], "loop_type": list(JointType)}
+
+#: Fields with indices and flags that nothing else decides.
+FREE_FIELDS = (*FLAGS, *INDICES, *SHARES, *TYPES, *GEOM_TYPES, "jnt_mimic")
+
+
+def judge_arrays(arrays: Arrays, names: Names, audit: Audit) -> None:
+    """Add an error for everything that would let a kernel leave its arrays, or that is no number.
+
+    Args:
+        arrays: all of MODEL_FIELDS, of the right element types.
+        names: all of NAMES, lists of texts.
+        audit: receives the errors; the later judgements need what the earlier ones demand.
+
+    Raises:
+        ModelError: if a function of the user that is named is not registered.
+    """
+    sizes = _judge_shapes(arrays, names, audit)
+    if audit.errors:
+        return
+    _judge_numbers(arrays, audit)
+    _judge_ranges(arrays, sizes, audit)
+    _judge_types(arrays, names, audit)
+    judge_geom_arrays(arrays, audit)
+    if audit.errors:
+        return
+    kinds = joint_kinds(arrays, names["jnt_usertype"])
+    classes = _judge_couplings(arrays, kinds, sizes, audit)
+    if audit.errors:
+        return
+    _judge_coordinates(arrays, kinds, classes, sizes, audit)
+    if audit.errors:
+        return
+    for name, value in numbering(arrays, kinds, classes, names["loop_usertype"]).items():
+        if not np.array_equal(arrays[name], value):
+            _wrong(audit, name, "does not follow from the bodies and the types of the joints")
+    _judge_drives(arrays, names, kinds, classes, audit)
+    if audit.errors:
+        return
+    _judge_limits(arrays, kinds, classes, audit)
+    _judge_terms(arrays, kinds, audit)
+
+
+def _judge_shapes(arrays: Arrays, names: Names, audit: Audit) -> dict[str, int]:
+    """Return the sizes; add an error for each array whose shape contradicts one before it."""
+    sizes: dict[str, int] = {}
+    for field in MODEL_FIELDS:
+        shape = arrays[field.name].shape
+        if len(shape) == len(field.dims):
+            for dim, extent in zip(field.dims, shape, strict=True):
+                if isinstance(dim, str):
+                    sizes.setdefault(dim, extent)
+        _judge_shape(field, shape, sizes, audit)
+    if audit.errors:
+        return sizes
+    coordinates = sizes["nv"] + sizes["ndrive"] + sizes["nmimic"]
+    if sizes["nbody"] != sizes["njnt"] + 1 or sizes["nvall"] != coordinates:
+        audit.error("bad-shape", "the sizes", None, "every body but the world has one joint")
+    for name, size in NAME_DIMS.items():
+        if len(names[name]) != sizes[size]:
+            message = f"has {len(names[name])} names, not {sizes[size]}"
+            audit.error("bad-shape", name, None, message)
+    return sizes
+
+
+def _judge_shape(field: Field, shape: tuple[int, ...], sizes: Sizes, audit: Audit) -> None:
+    expected = tuple(sizes.get(dim, "?") if isinstance(dim, str) else dim for dim in field.dims)
+    if shape != expected:
+        message = f"has the shape {shape}, not ({', '.join(map(str, expected))})"
+        audit.error("bad-shape", field.name, None, message, found=str(shape))
+
+
+def _judge_numbers(arrays: Arrays, audit: Audit) -> None:
+    for field in MODEL_FIELDS:
+        array = arrays[field.name]
+        if field.kind == "int":
+            continue
+        if np.isnan(array).any():
+            _wrong(audit, field.name, "holds NaN")
+        elif field.name not in UNLIMITED and not np.isfinite(array).all():
+            _wrong(audit, field.name, "holds an infinite number")
+
+
+def _judge_ranges(arrays: Arrays, sizes: Sizes, audit: Audit) -> None:
+    _judge_range(arrays, "jnt_mimic", -1, sizes["njnt"] - 1, audit)
+    for name in FLAGS:
+        _judge_range(arrays, name, 0, 1, audit)
+    for name, size in INDICES.items():
+        _judge_range(arrays, name, 0, sizes[size] - 1, audit)
+    for name, (size, least) in SHARES.items():
+        if not _judge_range(arrays, name, least, sizes[size], audit):
+            continue
+        if (total := arrays[name].sum()) != sizes[size]:
+            _wrong(audit, name, f"adds up to {total}, not to {size}, which is {sizes[size]}")
+    parent, ends = arrays["body_parentid"], arrays["loop_bodyid"]
+    if (parent[1:] >= np.arange(1, sizes["nbody"])).any() or parent[0] != 0:
+        _wrong(audit, "body_parentid", "has a parent that is not before its child")
+    if (ends[:, 0] == ends[:, 1]).any():
+        _wrong(audit, "loop_bodyid", "has a loop that begins and ends at one body")
+
+
+def _judge_range(arrays: Arrays, name: str, least: int, most: int, audit: Audit) -> bool:
+    array = arrays[name]
+    if ((array >= least) & (array <= most)).all():
+        return True
+    _wrong(audit, name, f"has an entry that is not from {least} to {most}")
+    return False
+
+
+def _judge_types(arrays: Arrays, names: Names, audit: Audit) -> None:
+    for field, types in TYPES.items():
+        if not np.isin(arrays[field], types).all():
+            _wrong(audit, field, "has an entry that is no type of a joint there")
+        user = arrays[field] == JointType.USER
+        list_name = field.replace("_type", "_usertype")
+        if user.tolist() != [bool(name) for name in names[list_name]]:
+            message = "names a type of the user where there is none, or none where there is one"
+            _wrong(audit, list_name, message)
+
+
+def _judge_couplings(
+    arrays: Arrays, kinds: Sequence[JointKind], sizes: Sizes, audit: Audit
+) -> Ints:
+    """Return FREE, DRIVEN or FOLLOWING by joint; what a joint follows must not follow another.
+
+    A joint is driven if its velocity is said to be behind qvel; numbering.py tells whether it is.
+    """
+    followed = arrays["jnt_mimic"]
+    follows = followed >= 0
+    leaders = followed[follows]
+    driven = (arrays["jnt_dofadr_all"] >= sizes["nv"]) & ~follows
+    classes = joint_classes(followed, driven)
+    single = np.array([kind.nv == 1 for kind in kinds], bool)
+    if follows[leaders].any() or not (single[follows].all() and single[leaders].all()):
+        _wrong(audit, "jnt_mimic", "couples joints of more than one coordinate, or in a chain")
+    return classes
+
+
+def _judge_coordinates(
+    arrays: Arrays, kinds: Sequence[JointKind], classes: Ints, sizes: Sizes, audit: Audit
+) -> None:
+    """Whether there are as many coordinates as the joints have, and as many meetings in M."""
+    nq, nv = (np.array([getattr(kind, n) for kind in kinds], np.int64) for n in ("nq", "nv"))
+    counts = {
+        ("qpos0", "nq"): nq[classes == FREE].sum(),
+        ("dof_bodyid", "nv"): nv[classes == FREE].sum(),
+        ("drive_knotnum", "ndrive"): nv[classes == DRIVEN].sum(),
+        ("mimic_jntid", "nmimic"): np.count_nonzero(classes == FOLLOWING),
+    }
+    if sizes["nM"] > 0:
+        counts["pair_entry", "npair"] = pair_number(arrays, kinds, classes)
+    for (name, size), count in counts.items():
+        if sizes[size] != count:
+            _wrong(audit, name, f"has {sizes[size]} entries; the joints make it {count}")
+
+
+def _judge_drives(
+    arrays: Arrays,
+    names: Names,
+    kinds: Sequence[JointKind],
+    classes: Ints,
+    audit: Audit,
+) -> None:
+    """Whether every driven coordinate has knots, or its joint a function of the right size."""
+    number, at = arrays["drive_knotnum"], 0
+    for j, name in enumerate(names["jnt_motion_name"]):
+        if classes[j] != DRIVEN:
+            if name:
+                _wrong(audit, "jnt_motion_name", f"drives joint {j}, which is not driven")
+            continue
+        shares, at = number[at : at + kinds[j].nv], at + kinds[j].nv
+        if arrays["jnt_mimic"][j] >= 0:  # it moves as the driven joint it follows
+            if name or shares.any():
+                _wrong(audit, "drive_knotnum", f"drives joint {j}, which follows another")
+            continue
+        if not kinds[j].flat or (shares.any() if name else not shares.all()):
+            _wrong(audit, "drive_knotnum", f"does not say how joint {j} moves")
+        if name and registered_motion(name).nv != kinds[j].nv:
+            message = (
+                f"gives joint {j} the motion {quote(name)}, which is registered for "
+                f"{registered_motion(name).nv} coordinates, not {kinds[j].nv}"
+            )
+            _wrong(audit, "jnt_motion_name", message)
+
+
+def _judge_limits(arrays: Arrays, kinds: Sequence[JointKind], classes: Ints, audit: Audit) -> None:
+    """Whether limits and springs belong to joints that a force moves, and that have them."""
+    bound = classes != FREE
+    one = np.array([kind.nv == 1 for kind in kinds], bool) | (arrays["jnt_type"] == JointType.BALL)
+    if (arrays["jnt_limited"].astype(bool) & (bound | ~one)).any():
+        _wrong(audit, "jnt_limited", "limits a joint that has no limit of its own")
+    if arrays["jnt_stiffness"][bound].any():
+        _wrong(audit, "jnt_stiffness", "gives a spring to a joint that has no freedom")
+    if not all(kinds[j].flat for j in arrays["dof_jntid"][arrays["limit_dofid"]]):
+        _wrong(audit, "limit_dofid", "limits a coordinate that is no position")
+
+
+def _judge_terms(arrays: Arrays, kinds: Sequence[JointKind], audit: Audit) -> None:
+    """Whether gears connect positions of joints."""
+    for j, coordinate in zip(arrays["term_jntid"], arrays["term_coord"], strict=True):
+        if not (kinds[j].flat and coordinate < kinds[j].nv):
+            _wrong(audit, "term_coord", f"has {coordinate}, which is no position of joint {j}")
+
+
+def _wrong(audit: Audit, name: str, message: str) -> None:
+    audit.error("bad-array", name, None, message)

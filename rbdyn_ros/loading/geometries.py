@@ -1,0 +1,140 @@
+"""What touches: the mass behind each geometry, and what is worth a word."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.description.types import Description
+from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
+from rbdyn_ros.errors import Finding
+from rbdyn_ros.loading.mobility import LOCKED, mobility
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.model import Model
+
+Floats = NDArray[np.float64]
+
+#: Of a Model with more dofs than this, or without M, bodies are taken as if they were alone.
+MOST_DOFS = 1000
+
+_kinematics = stage(kinematics)
+_com_pos = stage(com_pos)
+_com_vel = stage(com_vel)
+
+
+def with_masses(m: Model) -> Model:
+    """Return the Model with geom_mass0 filled in: the mass that a corner moves, at qpos0.
+
+    With the Jacobian J of a corner, J M_c^-1 J^T is its mobility [1/kg]; of that the mean is
+    taken over three perpendicular directions and all corners of a geometry, and 1 over it is
+    the mass. A geometry that cannot move at qpos0 has the mass of its body, and so have all
+    of a Model that is too large: a body alone is moved more easily than one that others hang
+    on, so that what is made of its mass is soft rather than unstable.
+    """
+    if m.ngeom == 0:
+        return m
+    masses = _own_masses(m)
+    if 0 < m.nv <= MOST_DOFS and m.nM > 0:
+        free, held = (_corner_mobility(m, inverse) for inverse in mobility(m))
+        moves = held > LOCKED * free
+        masses = np.where(moves, 1.0 / np.where(moves, held, 1.0), masses)
+    return m.replaced(geom_mass0=masses)
+
+
+def _own_masses(m: Model) -> Floats:
+    """Return by geometry the mass of its body; of a body without mass that of all below it."""
+    mass = np.where(m.body_mass > 0.0, m.body_mass, m.body_subtreemass)
+    masses: Floats = mass[m.geom_bodyid]
+    return masses
+
+
+def _corner_mobility(m: Model, inverse: Floats) -> Floats:
+    """Return by geometry the mean mobility of its corners; `inverse` is M^-1 or M_c^-1."""
+    d = Data(m)
+    _kinematics(m, d)
+    _com_pos(m, d)
+    touching, which = np.unique(m.geom_bodyid, return_inverse=True)
+    S = _jacobians(m, d, touching)
+    L = S @ inverse @ S.transpose(0, 2, 1)
+    geometry = np.repeat(np.arange(m.ngeom), m.geom_vertnum)
+    body = m.geom_bodyid[geometry]
+    at = np.einsum("nij,nj->ni", d.xmat[body].reshape(-1, 3, 3), m.vert_pos) + d.xpos[body]
+    corners = _traces(L[which[geometry]], at - d.subtree_com[m.body_rootid[body]]) / 3.0
+    mean: Floats = np.bincount(geometry, corners, m.ngeom) / m.geom_vertnum
+    return mean
+
+
+def _jacobians(m: Model, d: Data, bodies: NDArray[np.int64]) -> Floats:
+    """Return S (n, 6, nv) with cvel = S qvel, for some bodies.
+
+    Column by column it is the velocity that a dof alone makes, with all that follows it.
+    """
+    S = np.zeros((len(bodies), 6, m.nv))
+    _com_vel(m, d)
+    driven = d.cvel[bodies]  # by joints that move over time
+    for k in range(m.nv):
+        d.qvel[:] = 0.0
+        d.qvel[k] = 1.0
+        _com_vel(m, d)
+        S[:, :, k] = d.cvel[bodies] - driven
+    return S
+
+
+def _traces(L: Floats, r: Floats) -> Floats:
+    """Return trace(A L A^T) with A = [-r x, 1], which maps a velocity to that of the point r.
+
+    Args:
+        L: (n, 6, 6), in terms of [angular; linear].
+        r: (n, 3).
+    """
+    turn, mixed, shift = L[:, :3, :3], L[:, :3, 3:], L[:, 3:, 3:]
+    # tr(rx W rx^T) = r^2 tr W - r^T W r;  tr(rx C) = r . (C_yz - C_zy, C_zx - C_xz, C_xy - C_yx)
+    axial = np.stack(
+        [mixed[:, 1, 2] - mixed[:, 2, 1],
+         mixed[:, 2, 0] - mixed[:, 0, 2],
+         mixed[:, 0, 1] - mixed[:, 1, 0]], axis=1)  # fmt: skip
+    square = np.einsum("ni,ni->n", r, r) * np.trace(turn, axis1=1, axis2=2)
+    square -= np.einsum("ni,nij,nj->n", r, turn, r)
+    traces: Floats = square - 2.0 * np.einsum("ni,ni->n", r, axial)
+    traces += np.trace(shift, axis1=1, axis2=2)
+    return traces
+
+
+def geometry_findings(m: Model, description: Description) -> list[Finding]:
+    """Return what is worth a word of the geometries of a Model, compiled from a description."""
+    total = len(description.geometries)
+    if total == 0 and not description.obstacles:
+        return []
+    if total == 0:
+        text = "there are obstacles, but no link has a geometry: nothing touches them"
+        return [Finding("no-geometries", text, "warning")]
+    if not description.obstacles:
+        text = f"of {_count(total)} none touches anything: there is no obstacle; add a floor"
+        return [Finding("no-obstacles", text, "warning")]
+    if m.ngeom == 0:
+        text = f"of {_count(total)} none touches anything: their links are fixed to the world"
+        return [Finding("no-geometries", text, "warning")]
+    text = f"{_count(m.ngeom)} can touch {len(description.obstacles)} obstacles"
+    if len(description.obstacles) == 1:
+        text = f"{_count(m.ngeom)} can touch the obstacle '{description.obstacles[0].name}'"
+    if m.ngeom < total:
+        text += f"; {total - m.ngeom} more are left out, on links that are fixed to the world"
+    return [Finding("geometries", text, "note"), *_corners_only(m)]
+
+
+def _corners_only(m: Model) -> list[Finding]:
+    """Return a warning if a mesh can meet what is not flat, or not endless."""
+    small = np.isin(m.obstacle_type, (GeomType.SPHERE, GeomType.BOX)).any()
+    if not (small and (m.geom_type == GeomType.MESH).any()):
+        return []
+    text = (
+        "meshes touch boxes and spheres with their corners only: what is smaller than a facet "
+        "slips between them"
+    )
+    return [Finding("corners-only", text, "warning")]
+
+
+def _count(number: int) -> str:
+    return f"{number} geometries" if number > 1 else "1 geometry"

@@ -1,0 +1,180 @@
+"""Whether every joint of a Model moves enough inertia to be simulated.
+
+Bodies may be massless; what must be positive is the inertia each dof sees (the D of the
+articulated-body algorithm), or its acceleration would be infinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.description.types import Description
+from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.engine.constants import move, survey
+from rbdyn_ros.errors import DescriptionError, Finding, Severity
+from rbdyn_ros.loading.mobility import LOCKED, mobility
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Lines = dict[str, int | None]
+
+#: Below this part of the rigid subtree's inertia, D is a rounding error.
+RELATIVE_ZERO = 1e-12
+
+#: What strict=False gives a joint that moves no inertia [kg m^2 or kg].
+REPAIR_ARMATURE = 1e-6
+
+#: Rounds of looking for dofs without inertia; more than the robots in the field need.
+MAX_ROUNDS = 50
+
+#: Part of the heaviest joint's inertia below which a joint's own is worth a warning.
+TINY_INERTIA = 1e-11
+
+_survey = stage(survey)
+_move = stage(move)
+
+
+def with_inertias(
+    model: Model, description: Description, findings: Sequence[Finding], strict: bool
+) -> Model:
+    """Return the Model with dof_inertia0 filled in, and with an armature where that is needed.
+
+    Args:
+        model: compiled from the description.
+        description: where its joints are found, by line.
+        findings: what is known so far; the Model gets them and what is found here.
+        strict: refuse a joint without inertia; otherwise repair it.
+
+    Raises:
+        DescriptionError: if a joint sees a negative inertia, or none and strict is set.
+    """
+    repaired, inertia, missing, wrong = _repair(model)
+    lines = {joint.name: joint.line for joint in description.joints}
+    errors = [_wrong(repaired, dof, inertia[dof], lines) for dof in wrong]
+    missed = [_missing(repaired, j, lines, strict) for j in _joints_of(model, missing)]
+    if errors or (strict and missed):
+        raise DescriptionError([*errors, *missed], description.source)
+    told = [*findings, *missed, *_tiny(repaired, inertia, lines)]
+    return repaired.replaced(findings=told, dof_inertia0=_constrained(repaired, inertia))
+
+
+def _constrained(m: Model, inertia: Floats) -> Floats:
+    """Return the inertia each dof sees when loops and other constraints hold: 1 / (M_c^-1)_kk.
+
+    A dof that cannot move at qpos0 keeps the inertia of the open tree.
+    """
+    if m.nefc == 0 or m.nv == 0:
+        return inertia
+    free, held = map(np.diagonal, mobility(m))
+    moves = held > LOCKED * free
+    return np.where(moves, 1.0 / np.where(moves, held, 1.0), inertia)
+
+
+def _repair(model: Model) -> tuple[Model, Floats, Mask, list[int]]:
+    """Give an armature to each dof that sees no inertia, from the tips to the root.
+
+    A dof that sees nothing makes nonsense of what all dofs above it see, so only those with no
+    such dof below are judged, and then it is measured again.
+
+    Returns:
+        The Model with armatures, the inertia its dofs see, which dofs got an armature, and those
+        whose inertia is not positive but not zero either.
+    """
+    armature = model.dof_armature.copy()
+    missing = np.zeros(model.nv, bool)
+    inertia, rigid = _measure(model)
+    for _ in range(MAX_ROUNDS):
+        zero = RELATIVE_ZERO * np.abs(rigid)
+        absent = ~(inertia > zero) & ~missing
+        if not absent.any():
+            break
+        lowest = absent & ~_above_any(model, absent)
+        wrong = np.flatnonzero(lowest & ~(inertia >= -zero))
+        if len(wrong):
+            return model, inertia, missing, wrong.tolist()
+        # no need to ask one by one where there is no mass at all
+        lowest |= absent & (rigid == 0.0)
+        missing |= lowest
+        armature[lowest] = REPAIR_ARMATURE
+        model = model.replaced(dof_armature=armature)
+        inertia, rigid = _measure(model)
+    return model, inertia, missing, []
+
+
+def _measure(m: Model) -> tuple[Floats, Floats]:
+    """Return the inertia each dof sees at qpos0, and the same with all joints below held rigid.
+
+    Where that is zero, as it may be by accident, it is taken at an arbitrary configuration.
+    """
+    d = Data(m)
+    _survey(m, d)
+    inertia, rigid = d.D.copy(), d.Dinv_u.copy()
+    absent = ~(inertia > RELATIVE_ZERO * np.abs(rigid))
+    if absent.any():
+        d.qvel[:] = np.random.default_rng(1).uniform(-2.0, 2.0, m.nv)
+        _move(m, d, 1.0)
+        d.qvel[:] = 0.0
+        _survey(m, d)
+        inertia[absent], rigid[absent] = d.D[absent], d.Dinv_u[absent]
+    return inertia, rigid
+
+
+def _above_any(m: Model, chosen: Mask) -> Mask:
+    """Return which dofs are on the way from a chosen one to the root."""
+    above = np.zeros(m.nv, bool)
+    for k in range(m.nv - 1, -1, -1):
+        parent = m.dof_parentid[k]
+        if parent >= 0:
+            above[parent] |= above[k] | chosen[k]
+    return above
+
+
+def _joints_of(m: Model, dofs: Mask) -> list[int]:
+    return list(dict.fromkeys(m.dof_jntid[dofs].tolist()))
+
+
+def _missing(m: Model, j: int, lines: Lines, strict: bool) -> Finding:
+    name = m.jnt_names[j]
+    outcome = (
+        "give a link below it mass and inertia, or load with strict=False (rbdyn check --repair, "
+        f"node parameter strict) to add an armature of {REPAIR_ARMATURE:g}"
+        if strict
+        else f"repaired with an armature of {REPAIR_ARMATURE:g}"
+    )
+    text = f"moves no inertia, its acceleration would be infinite; {outcome}"
+    severity: Severity = "error" if strict else "warning"
+    return _finding("no-inertia", text, severity, name, lines)
+
+
+def _wrong(m: Model, dof: int, inertia: float, lines: Lines) -> Finding:
+    name = m.jnt_names[m.dof_jntid[dof]]
+    text = f"sees an inertia of {inertia:.3g}; correct the inertias of the links below it"
+    return _finding("negative-inertia", text, "error", name, lines)
+
+
+def _finding(code: str, text: str, severity: Severity, name: str, lines: Lines) -> Finding:
+    element = f"joint '{name}'"
+    allowed = "a positive inertia below every moving joint"
+    message = f"{element}: {text}"
+    return Finding(code, message, severity, element, lines.get(name), allowed=allowed)
+
+
+def _tiny(m: Model, inertia: Floats, lines: Lines) -> list[Finding]:
+    """Warn of joints so light beside the heaviest that rounding errors decide how they move."""
+    largest = inertia.max(initial=0.0)
+    return [
+        _finding(
+            "tiny-inertia",
+            f"moves an inertia of only {inertia[k]:.2g}, the heaviest joint moves {largest:.2g}; "
+            "accelerations of it and of the joints beside it are lost in rounding",
+            "warning",
+            m.jnt_names[m.dof_jntid[k]],
+            lines,
+        )
+        for k in np.flatnonzero(inertia < TINY_INERTIA * largest)
+    ]

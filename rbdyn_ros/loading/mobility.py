@@ -1,0 +1,41 @@
+"""How easily the dofs of a Model are accelerated: M^-1, free and with constraints."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.engine.constants import survey
+from rbdyn_ros.engine.crb import crb
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+
+Floats = NDArray[np.float64]
+
+#: Below this part of what it would be without constraints a mobility is a rounding error.
+LOCKED = 1e-9
+
+_survey = stage(survey)
+_crb = stage(crb)
+
+
+def mobility(m: Model) -> tuple[Floats, Floats]:
+    """Return M^-1 at qpos0, and M_c^-1, the same with loops and other constraints; both (nv, nv).
+
+    M_c^-1 = M^-1 - M^-1 K^T (K M^-1 K^T)^+ K M^-1 maps forces to accelerations (RBDA eq 3.17).
+    The Model must have a mass matrix, and every dof must move some inertia.
+    """
+    d = Data(m)
+    _survey(m, d)
+    if m.accelerate_stage == 0:  # else it needs M, and has it
+        _crb(m, d)
+    M = np.zeros((m.nv, m.nv))
+    rows = np.repeat(np.arange(m.nv), m.M_rownnz)
+    M[rows, m.M_colind] = M[m.M_colind, rows] = d.M
+    free = np.linalg.inv(M)
+    if m.nefc == 0:
+        return free, free
+    Y = d.efc_J @ free
+    held = free - Y.T @ np.linalg.pinv(d.efc_J @ Y.T, rcond=1e-6, hermitian=True) @ Y
+    return free, held

@@ -1,0 +1,272 @@
+"""Keeps a Model in a file: every array, bit by bit, its names, options and findings.
+
+The file is a zip of .npy files, as numpy.load reads it: one a field of MODEL_FIELDS, and `header`,
+which is JSON in UTF-8. It holds no code: functions of the user are named, and looked up when the
+Model is loaded. What is read may come from anybody: nothing is unpickled, nothing is allocated
+that the size of the file does not justify, and no index is believed (judge/arrays.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import math
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from rbdyn_ros.checks.audit import Audit, listing, quote
+from rbdyn_ros.description.urdf_files.guard import refuse
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError, did_you_mean
+from rbdyn_ros.loading.arrays import judge_arrays
+from rbdyn_ros.loading.output import output_path, write_whole
+from rbdyn_ros.loading.user_joints import demand_consistent
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES
+from rbdyn_ros.model.options import Options
+
+SUFFIX = ".npz"
+FORMAT = "rbdyn_ros model"
+VERSION = 3
+HEADER = "header"
+MAX_BYTES = 1 << 30  # what a file may unpack to: a robot of a million bodies
+MAX_HEADER = 1 << 26  # what its names and findings may take
+
+_DTYPES = {"int": np.dtype("<i8"), "float": np.dtype("<f8")}
+_SEVERITIES = ("error", "warning", "note")
+#: What zipfile and numpy raise for what is no archive of arrays.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    MemoryError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RecursionError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    tokenize.TokenError,
+)
+
+
+def save(m: Model, path: str | Path) -> None:
+    """Write a Model to a .npz file, whole or not at all.
+
+    Args:
+        m: the Model, with its options as they are now.
+        path: of the file; what is there is replaced.
+
+    Raises:
+        ModelError: if m is no Model.
+        ParameterError: for another suffix, or if the file cannot be written.
+    """
+    if not isinstance(m, Model):
+        raise ModelError(Finding("not-a-model", f"save needs a Model, got {m!r}"))
+    target = output_path(path, "a Model", (SUFFIX,))
+    header = np.frombuffer(json.dumps(_header(m)).encode(), np.uint8)
+    arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
+
+    def write(file: BinaryIO) -> None:
+        np.savez_compressed(file, allow_pickle=False, **{HEADER: header, **arrays})
+
+    write_whole(target, write)
+
+
+def load_model(path: str | Path) -> Model:
+    """Read a Model that `save` wrote; it equals the one that was saved, sha256 included.
+
+    Joint types and motions of the user must have been registered before.
+
+    Raises:
+        DescriptionError: there is no such file, it is none of `save`, or of another version, or
+            what it holds is no Model; with everything that is wrong.
+        ModelError: if a function of the user that it names is not registered, or is wrong.
+    """
+    if not isinstance(path, str | Path):
+        raise ParameterError(
+            Finding("not-a-path", f"a Model is loaded from a path, not from {path!r}")
+        )
+    source = str(path)
+    header, arrays = _read(Path(path), source)
+    audit = Audit()
+    name, names = _text(header.get("name"), "the name", audit), _names(header, audit)
+    options, findings = _options(header, audit), _findings(header, audit)
+    audit.raise_errors(source)
+    judge_arrays(arrays, names, audit)
+    audit.raise_errors(source)
+    model = Model(name, arrays, names, options, findings)
+    demand_consistent(model)
+    return model
+
+
+def _header(m: Model) -> dict[str, Any]:
+    opt = m.opt
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": m.name,
+        "names": m.names,
+        "options": {
+            "timestep": opt.timestep,
+            "gravity": opt.gravity.tolist(),
+            "integrator": opt.integrator,
+            "passive": opt.passive,
+        },
+        "findings": [dataclasses.asdict(finding) for finding in m.findings],
+    }
+
+
+def _read(path: Path, source: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the header and all arrays, each of the element type of its field."""
+    try:
+        if not path.is_file():
+            kind = "is not a file" if path.exists() else "does not exist"
+            refuse("no-such-file", f"the file {quote(source, 200)} {kind}", "", found=source)
+        with zipfile.ZipFile(path) as archive:
+            return _read_archive(archive, source)
+    except PermissionError as error:
+        refuse("unreadable-file", f"the file cannot be read: {error.strerror}", source)
+    except _DAMAGED as error:
+        reason = str(error) or type(error).__name__
+        refuse("damaged-file", f"this is no .npz file, or it is damaged: {reason}", source)
+
+
+def _read_archive(
+    archive: zipfile.ZipFile, source: str
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    parts = archive.infolist()
+    if sum(part.file_size for part in parts) > MAX_BYTES:
+        refuse("too-large", f"the file unpacks to more than {MAX_BYTES >> 20} MiB", source)
+    names = [part.filename.removesuffix(".npy") for part in parts]
+    if HEADER not in names:
+        refuse("not-a-model-file", f"this file holds no Model: it has no {quote(HEADER)}", source)
+    first = parts[names.index(HEADER)]
+    if first.file_size > MAX_HEADER:
+        refuse("too-large", f"its header unpacks to more than {MAX_HEADER >> 20} MiB", source)
+    text = _array(archive, first, np.dtype("u1")).tobytes()
+    header = _demand_version(json.loads(text), source)
+    _demand_fields(names, source)
+    fields = {field.name: field for field in MODEL_FIELDS}
+    arrays = {
+        name: _array(archive, part, _DTYPES[fields[name].kind])
+        for name, part in zip(names, parts, strict=True)
+        if name != HEADER
+    }
+    return header, arrays
+
+
+def _array(archive: zipfile.ZipFile, part: zipfile.ZipInfo, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return one array of the archive; raises ValueError if it is of another type."""
+    if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{quote(part.filename)} is compressed in a way that save never takes")
+    file = io.BytesIO(archive.read(part))
+    if npy.read_magic(file) != (1, 0):
+        raise ValueError(f"{quote(part.filename)} is of another version of .npy")
+    shape, fortran_order, found = npy.read_array_header_1_0(file)
+    if found != dtype or fortran_order:
+        raise ValueError(f"{quote(part.filename)} has elements of type {found}, not {dtype}")
+    content = file.read()
+    if len(content) != math.prod(shape) * dtype.itemsize:
+        raise ValueError(f"{quote(part.filename)} is not as long as it says")
+    return np.frombuffer(content, dtype).reshape(shape)
+
+
+def _demand_version(header: object, source: str) -> dict[str, Any]:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        refuse("not-a-model-file", "this file holds no Model of rbdyn_ros", source)
+    version = header.get("version")
+    if version != VERSION:
+        message = (
+            f"the file is of version {quote(str(version))} of the format; this release reads "
+            f"version {VERSION}. Build the Model again from its robot, and save that"
+        )
+        refuse("other-version", message, source, found=str(version), allowed=str(VERSION))
+    return header
+
+
+def _demand_fields(names: Sequence[str], source: str) -> None:
+    """Raise DescriptionError unless the file has every field once, and nothing else."""
+    audit = Audit()
+    known = dict.fromkeys([HEADER, *(field.name for field in MODEL_FIELDS)])
+    given = Counter(names)
+    missing = [name for name in known if name not in given]
+    unknown = [name for name in given if name not in known]
+    twice = [name for name, count in given.items() if count > 1]
+    if missing:
+        audit.error("missing-field", "", None, f"the file lacks {listing(missing)}")
+    if unknown:
+        hint = did_you_mean(unknown[0], known)
+        message = f"the file holds {listing(unknown)}, which no Model has{hint}"
+        audit.error("unknown-field", "", None, message)
+    if twice:
+        audit.error("duplicate-field", "", None, f"the file holds {listing(twice)} more than once")
+    audit.raise_errors(source)
+
+
+def _text(value: object, what: str, audit: Audit) -> str:
+    """Return a text that can be printed; add an error if it is none."""
+    try:
+        if isinstance(value, str):
+            value.encode()  # half a surrogate pair has no encoding
+            return value
+    except UnicodeEncodeError:
+        value = "a text that has no encoding"
+    audit.error("bad-header", HEADER, None, f"{what} is {quote(str(value))}, not a text")
+    return ""
+
+
+def _names(header: Mapping[str, Any], audit: Audit) -> dict[str, list[str]]:
+    """Return every list in NAMES, empty where there is an error."""
+    given = header.get("names")
+    if not isinstance(given, dict) or set(given) != set(NAMES):
+        audit.error("bad-header", HEADER, None, f"'names' does not hold {', '.join(NAMES)}")
+        return {}
+    lists = {kind: value if isinstance(value, list) else [None] for kind, value in given.items()}
+    return {kind: [_text(x, f"one of {kind}", audit) for x in lists[kind]] for kind in NAMES}
+
+
+def _options(header: Mapping[str, Any], audit: Audit) -> Options | None:
+    given = header.get("options")
+    try:
+        return Options(**given)  # type: ignore[arg-type]
+    except RbdynError as error:
+        audit.error("bad-header", HEADER, None, str(error))
+    except (TypeError, ValueError, OverflowError):
+        message = "'options' does not hold timestep, gravity, integrator and passive"
+        audit.error("bad-header", HEADER, None, message)
+    return None
+
+
+def _findings(header: Mapping[str, Any], audit: Audit) -> list[Finding]:
+    given = header.get("findings")
+    try:
+        findings = [Finding(**entry) for entry in given]  # type: ignore[union-attr]
+    except TypeError:
+        findings = [Finding("", "", "none")]  # type: ignore[arg-type]
+    if not all(map(_is_sound, findings)):
+        audit.error("bad-header", HEADER, None, "'findings' is no list of findings")
+    return findings
+
+
+def _is_sound(finding: Finding) -> bool:
+    texts = (finding.code, finding.message, finding.element, finding.found, finding.allowed)
+    line = finding.line
+    return (
+        all(isinstance(text, str) for text in texts)
+        and finding.severity in _SEVERITIES
+        and (line is None or (isinstance(line, int) and not isinstance(line, bool)))
+    )

@@ -1,0 +1,1 @@
+"""The node arm_controller."""

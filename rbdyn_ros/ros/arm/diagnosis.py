@@ -1,0 +1,86 @@
+"""Judges how a controlled arm is doing: numbers in, levels and sentences out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.control.controller import Controller
+from rbdyn_ros.ros.common.diagnosis import Level, Status
+
+#: Answers that are remembered.
+REMEMBERED = 4096
+
+
+class AnswerTimes:
+    """The newest times from a state to its efforts [us]; one thread adds, others look."""
+
+    def __init__(self) -> None:
+        self._ring = np.full(REMEMBERED, np.nan)
+        self._count = 0
+
+    def add(self, microseconds: float) -> None:
+        """Remember one more."""
+        self._ring[self._count % REMEMBERED] = microseconds
+        self._count += 1
+
+    def percentiles(self) -> tuple[float, float, float]:
+        """Return the median, the 99th percentile and the largest; NaN if there are none."""
+        known = self._ring[~np.isnan(self._ring)]
+        if not len(known):
+            return (np.nan,) * 3
+        p50, p99, worst = np.percentile(known, (50.0, 99.0, 100.0)).tolist()
+        return p50, p99, worst
+
+
+def diagnose_arm(
+    controller: Controller, times: AnswerTimes, now: int, fresh: int, rivals: str = ""
+) -> Status:
+    """Return the status of an arm.
+
+    Args:
+        controller: of it.
+        times: how fast it answers.
+        now: on the steady clock [ns].
+        fresh: states taken since the last report.
+        rivals: a sentence about who else commands the arm; empty: nobody.
+    """
+    gate, limits = controller.gate, controller.gate.limits
+    p50, p99, worst = times.percentiles()
+    values = {
+        "mode": controller.mode,
+        "armed": controller.armed,
+        "dry_run": controller.settings.dry_run,
+        "fault": gate.fault.code if gate.fault else "",
+        "states": controller.states,
+        "refused_states": controller.refused,
+        "saturated_joints": " ".join(
+            name for name, is_ in zip(limits.names, gate.saturated, strict=True) if is_
+        ),
+        "answer_p50_us": p50,
+        "answer_p99_us": p99,
+        "answer_max_us": worst,
+        "effort_scale": limits.effort_scale,
+        "velocity_scale": limits.velocity_scale,
+        "position_inset": limits.inset,
+        "payloads": " ".join(f"{link}:{p[0]:g}kg" for link, p in controller.arm.payloads.items()),
+        "model_sha256": controller.arm.sha256,
+    }
+    texts = {k: f"{v:.6g}" if isinstance(v, float) else str(v) for k, v in values.items()}
+    level, message = _judged(controller, now, fresh, rivals)
+    return Status("arm", level, message, texts)
+
+
+def _judged(controller: Controller, now: int, fresh: int, rivals: str) -> tuple[Level, str]:
+    gate = controller.gate
+    if gate.fault is not None:
+        return Level.ERROR, controller.status()
+    if rivals:
+        return Level.WARN, f"{controller.status()}; {rivals}"
+    late = gate.watch(now)
+    if late is not None:
+        return Level.WARN, f"{controller.status()}; {late.text}"
+    if not fresh:
+        return Level.WARN, f"{controller.status()}; states stand still"
+    if controller.armed and gate.saturated.any():
+        return Level.WARN, f"{controller.status()}; efforts are at their limits"
+    return Level.OK, controller.status()

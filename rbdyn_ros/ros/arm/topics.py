@@ -1,0 +1,180 @@
+"""The control loop's topics: states come in, each is answered with efforts, at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from rbdyn_ros.control.controller import Controller
+from rbdyn_ros.ros.arm.diagnosis import AnswerTimes
+from rbdyn_ros.ros.common import convert
+from rbdyn_ros.ros.common.action_thread import hidden_node
+from rbdyn_ros.ros.common.convert import Prepared
+from rbdyn_ros.ros.common.process import make_executor
+from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.runtime.compiled import NANOSECONDS
+from rbdyn_ros.runtime.realtime import Grant, Mode, obtain
+
+Array = NDArray[np.float64]
+
+#: It is looked this often whether states still come [s].
+WATCH = 0.01
+#: Of SCHED_FIFO: below that of a simulator's loop on the same machine.
+PRIORITY = 70
+EFFORTS = {"joint_commands": JointState, "effort_commands": Float64MultiArray}
+
+
+class ArmTopics:
+    """Answers every state from a thread of its own, which nothing else holds up.
+
+    The topics hang on a node of their own: of one node, no executor serves a part only.
+
+    Args:
+        node: under whose name and namespace they are.
+        controller: answers.
+        output: joint_commands, effort_commands or both.
+        reliability: of the subscription to joint_states.
+        realtime: how strongly the thread asks for priority.
+
+    Attributes:
+        failure: what ended the thread before its time.
+        grant: what the thread was given, once it runs.
+        times: from the arrival of a state to its efforts on their way.
+    """
+
+    def __init__(
+        self, node: Node, controller: Controller, output: str, reliability: str, realtime: Mode
+    ) -> None:
+        self._mode = realtime
+        self.grant, self._begun = Grant(), threading.Event()
+        self.failure: BaseException | None = None
+        self.times = AnswerTimes()
+        self._controller = controller
+        self._node = hidden_node(node, "io")
+        # a dry run has none: others see that it commands nothing
+        self._efforts = {
+            name: self._publisher(node, kind, name)
+            for name, kind in EFFORTS.items()
+            if output in (name, "both") and not controller.settings.dry_run
+        }
+        self._shown = self._publisher(node, JointState, "~/efforts")
+        self._message = _prepared(controller.names)
+        self._node.create_subscription(
+            JointState, node.resolve_topic_name("joint_states"), self._on_state, _qos(reliability)
+        )
+        self._executor = make_executor()
+        self._executor.add_node(self._node)
+        self._stopping = threading.Event()
+        self._watched = self._arrival = time.monotonic_ns()
+        self._stamp = 0  # of the newest state [ns]
+        self.active = False
+        self._thread = threading.Thread(target=self._run, name="rbdyn-control")
+
+    def _publisher(self, node: Node, kind: Any, name: str) -> Any:
+        topic = node.resolve_topic_name(name)
+        return self._node.create_publisher(kind, topic, reliable(10))
+
+    def rivals(self) -> list[str]:
+        """Return the nodes that publish efforts where we do."""
+        me = self._node.get_fully_qualified_name()
+        return sorted(
+            {
+                f"{end.node_namespace.rstrip('/')}/{end.node_name}"
+                for publisher in self._efforts.values()
+                for end in self._node.get_publishers_info_by_topic(publisher.topic_name)
+            }
+            - {me}
+        )
+
+    def start(self) -> None:
+        """Answer from now on."""
+        self.active = True
+        if not self._thread.is_alive():
+            self._thread.start()
+            self._begun.wait()
+
+    def stop(self) -> None:
+        """Answer nothing more; returns when the thread has ended."""
+        self.active = False
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._executor.shutdown()
+        self._node.destroy_node()
+
+    def _run(self) -> None:
+        try:
+            self.grant = obtain(self._mode, PRIORITY, bind=False)
+            self._begun.set()
+            while not self._stopping.is_set():
+                self._executor.spin_once(timeout_sec=WATCH)
+                self._watch()
+        except ExternalShutdownException:
+            return
+        except BaseException as error:  # noqa: BLE001 - the main thread raises it
+            self.failure = error
+        finally:
+            self._begun.set()
+
+    def _watch(self) -> None:
+        now = time.monotonic_ns()
+        dt = (now - self._watched) / NANOSECONDS
+        if dt < WATCH:
+            return
+        self._watched = now
+        efforts = self._controller.on_watch(now, dt) if self.active else None
+        if efforts is not None:
+            self._publish(efforts, self._stamp + now - self._arrival)
+
+    def _on_state(self, message: JointState) -> None:
+        if not self.active:
+            return
+        arrival = time.monotonic_ns()
+        stamp = message.header.stamp.sec * NANOSECONDS + message.header.stamp.nanosec
+        self._stamp, self._arrival = stamp, arrival
+        efforts = self._controller.on_state(
+            message.name,
+            np.asarray(message.position),
+            np.asarray(message.velocity),
+            np.asarray(message.effort),
+            stamp,
+            arrival,
+        )
+        if efforts is not None:
+            self._publish(efforts, stamp)
+            self.times.add((time.monotonic_ns() - arrival) * 1e-3)
+
+    def _publish(self, efforts: Array, stamp: int) -> None:
+        message = self._message.filled(stamp, efforts)
+        # asked again: it may have been disarmed meanwhile
+        if self._controller.sending and self._controller.armed:
+            for name, publisher in self._efforts.items():
+                if name == "joint_commands":
+                    publisher.publish(message)
+                else:
+                    publisher.publish(Float64MultiArray(data=efforts.tolist()))
+        if self._shown.get_subscription_count():
+            self._shown.publish(message)
+
+
+def _prepared(names: tuple[str, ...]) -> Prepared:
+    """Return the message of efforts by name, without its numbers."""
+    message = JointState(name=list(names), effort=convert.marks(0, len(names)))
+    message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+    return Prepared(message, len(names))
+
+
+def _qos(reliability: str) -> QoSProfile:
+    """Return the QoS for states: only the newest counts."""
+    if reliability == "reliable":
+        return reliable(1)
+    return QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)

@@ -1,0 +1,1 @@
+"""Shared by both nodes: life cycle, parameters, messages, recording."""

@@ -1,0 +1,217 @@
+"""Publishes how every robot's loop is doing: ~/stats for programs, /diagnostics for people."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from rclpy.node import Node
+
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common.convert import time_message
+from rbdyn_ros.ros.common.diagnosis import Observation, Status, diagnose
+from rbdyn_ros.ros.common.qos_reports import for_publisher
+from rbdyn_ros.runtime.settings import Settings
+from rbdyn_ros.runtime.timing import Timing, Window
+
+
+class LoopState(Protocol):
+    """What is read of a state."""
+
+    @property
+    def tick(self) -> int: ...
+    @property
+    def fault(self) -> int: ...
+    @property
+    def stale(self) -> int: ...
+
+
+class Loop(Protocol):
+    """What is read of a Runtime that runs; all may be called from any thread."""
+
+    @property
+    def m(self) -> Model: ...
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def period_ns(self) -> int: ...
+    @property
+    def paused(self) -> bool: ...
+    @property
+    def waiting(self) -> bool: ...
+    @property
+    def real_time_factor(self) -> float: ...  # that was asked for
+    @property
+    def saturated_ticks(self) -> int: ...
+    @property
+    def lockstep_timeouts(self) -> int: ...
+    def timing(self) -> Timing: ...
+    def command_age(self) -> float: ...
+    def latest(self) -> LoopState: ...
+
+
+class Robot(Protocol):
+    """What is read of a robot behind its topics."""
+
+    @property
+    def node(self) -> Node: ...  # has its topics
+    @property
+    def runtime(self) -> Loop: ...
+    @property
+    def time_base(self) -> int: ...  # stamp of tick 0 [ns]
+    @property
+    def accepted(self) -> int: ...
+    @property
+    def rejected(self) -> int: ...
+
+
+class Statistics:
+    """Reports on all robots of a node.
+
+    Args:
+        node: publishes /diagnostics of all; ~/stats is of the node of each robot.
+        robots: to report on; their loops run.
+        rate: of the reports [Hz].
+    """
+
+    def __init__(self, node: Node, robots: Sequence[Robot], rate: float) -> None:
+        self._interval, self._due = 1.0 / rate, -math.inf
+        statistics = _message_class(node, "rbdyn_interfaces", "Statistics", "~/stats")
+        self._watches = [_Watch(robot, statistics) for robot in robots]
+        self._diagnostics = Diagnostics(node)
+
+    def publish_if_due(self, now: float) -> None:
+        """Publish a report if it is time to; `now` is of the steady clock [s]."""
+        if now < self._due:
+            return
+        # a report that is a little late does not delay the next; one that is very late does
+        self._due += self._interval
+        if self._due < now:
+            self._due = now + self._interval
+        observed = [(watch, watch.observe()) for watch in self._watches]
+        for watch, observation in observed:
+            watch.publish(observation)
+        self._diagnostics.publish([row for w, o in observed for row in w.statuses(o)])
+
+
+class _Watch:
+    """One robot: what it was like at the last report, and its topic."""
+
+    def __init__(self, robot: Robot, message_class: Any) -> None:
+        self._robot, self._class = robot, message_class
+        self._sha256 = robot.runtime.m.sha256()
+        self._window = Window()
+        self._counts = (0, 0, 0)
+        self._factor = robot.runtime.real_time_factor
+        self._publisher: Any = None
+        if message_class is not None:
+            self._publisher = robot.node.create_publisher(
+                message_class, "~/stats", 10, event_callbacks=for_publisher(robot.node, "~/stats")
+            )
+
+    def observe(self) -> Observation:
+        """Look at the robot; what is new is counted from the last look."""
+        robot, runtime = self._robot, self._robot.runtime
+        total, state, settings = runtime.timing(), runtime.latest(), runtime.settings
+        before, self._counts = (
+            self._counts,
+            (robot.rejected, runtime.saturated_ticks, runtime.lockstep_timeouts),
+        )
+        new = [max(now - then, 0) for now, then in zip(self._counts, before, strict=True)]
+        steady = self._factor == runtime.real_time_factor
+        self._factor = runtime.real_time_factor
+        return Observation(
+            total=total,
+            window=self._window.next(total),
+            period_ns=runtime.period_ns,
+            time_mode=settings.time_mode,
+            factor=self._factor if steady else None,
+            tick=state.tick,
+            paused=runtime.paused,
+            waiting=runtime.waiting,
+            fault=runtime.m.jnt_names[state.fault] if state.fault >= 0 else "",
+            stale=state.stale,
+            command_age=runtime.command_age(),
+            command_timeout=settings.command_timeout,
+            on_timeout=settings.on_timeout,
+            accepted=robot.accepted,
+            rejected=self._counts[0],
+            newly_rejected=new[0],
+            saturated=self._counts[1],
+            newly_saturated=new[1],
+            given_up=self._counts[2],
+            newly_given_up=new[2],
+            model_sha256=self._sha256,
+        )
+
+    def publish(self, o: Observation) -> None:
+        """Publish an observation on the topic of the robot."""
+        if self._publisher is None:
+            return
+        message, w = self._class(), o.window
+        message.header.stamp = time_message(self._robot.time_base + o.tick * o.period_ns)
+        message.ticks, message.overruns = o.total.ticks, o.total.overruns
+        message.real_time_factor = w.real_time_factor
+        message.lateness_p50, message.lateness_p99, message.lateness_max = w.p50, w.p99, w.worst
+        message.step_time_p50, message.step_time_p99 = w.step_p50, w.step_p99
+        message.step_time_max = w.step_worst
+        message.command_age = o.command_age
+        message.accepted, message.rejected = o.accepted, o.rejected
+        message.stale_joints, message.saturated_ticks = o.stale, o.saturated
+        message.paused, message.waiting, message.fault = o.paused, o.waiting, bool(o.fault)
+        message.model_sha256 = o.model_sha256
+        self._publisher.publish(message)
+
+    def statuses(self, o: Observation) -> list[tuple[Node, str, Status]]:
+        """Return an observation as Diagnostics takes it."""
+        node, hardware = self._robot.node, self._robot.runtime.m.name
+        return [(node, hardware, status) for status in diagnose(o)]
+
+
+class Diagnostics:
+    """Publishes /diagnostics where diagnostic_msgs is installed, else warns that it does not.
+
+    Args:
+        node: publishes.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._array = _message_class(node, "diagnostic_msgs", "DiagnosticArray", "/diagnostics")
+        if self._array is not None:
+            self._publisher = node.create_publisher(
+                self._array,
+                "/diagnostics",
+                10,
+                event_callbacks=for_publisher(node, "/diagnostics"),
+            )
+
+    def publish(self, rows: Sequence[tuple[Node, str, Status]]) -> None:
+        """Publish statuses, each with the node it is of and the name of the hardware."""
+        if self._array is None:
+            return
+        message = self._array(status=[_status_message(*row) for row in rows])
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(message)
+
+
+def _status_message(node: Node, hardware: str, status: Status) -> Any:
+    messages = importlib.import_module("diagnostic_msgs.msg")
+    return messages.DiagnosticStatus(
+        level=bytes([status.level]),
+        name=f"{node.get_fully_qualified_name().lstrip('/')}: {status.name}",
+        message=status.message,
+        hardware_id=hardware,
+        values=[messages.KeyValue(key=key, value=text) for key, text in status.values.items()],
+    )
+
+
+def _message_class(node: Node, package: str, name: str, topic: str) -> Any:
+    """Return a message class, or None after a warning."""
+    try:
+        return getattr(importlib.import_module(f"{package}.msg"), name)
+    except (ImportError, AttributeError):  # a folder of its sources passes for a package
+        node.get_logger().warning(f"{package} is not installed: no {topic}")
+        return None

@@ -1,0 +1,106 @@
+"""Who publishes /clock: exactly one in a graph."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from typing import Any
+
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+
+from rbdyn_ros.ros.common.listener import Listener
+from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.simulator.outputs import HEARTBEAT
+from rbdyn_ros.runtime.compiled import NANOSECONDS
+
+#: A DDS participant announces itself every 3 s. One that starts learns of the others from that
+#: if their answers to its own announcement are lost, which happens every other time [s].
+DISCOVERY = 3.5
+#: Who publishes is heard in this time after it was discovered, even if it is paused [s].
+AUDIBLE = HEARTBEAT + 0.5
+#: Other claims that last longer are not those of a simulator that starts [s].
+CROWDED = 2 * (DISCOVERY + AUDIBLE)
+
+
+class ClockClaim:
+    """A publisher of /clock, silent until it is certain that nobody else publishes.
+
+    Who hears the time gives way. Of several that start together, and so are all silent, the
+    first by name goes on. Every claim is visible from its start, so no two can miss each other.
+
+    Args:
+        node: publishes.
+        publish: False: only hear the time.
+    """
+
+    def __init__(self, node: Node, publish: bool = True) -> None:
+        self._node = node
+        self._me = node.get_fully_qualified_name()
+        self._created = self._alone = time.monotonic()
+        self._heard: int | None = None
+        self.publisher: Any = None
+        if publish:
+            self.publisher = node.create_publisher(Clock, "/clock", reliable(1))
+
+    def _hear(self, tick: Clock) -> None:
+        self._heard = tick.clock.sec * NANOSECONDS + tick.clock.nanosec
+
+    def settle(self, stop: threading.Event) -> int:
+        """Keep the publisher or give it up; return the stamp to begin with [ns].
+
+        Raises:
+            KeyboardInterrupt: stop was set.
+        """
+        with Listener(self._node, stop) as listener:
+            listener.hear(Clock, "/clock", self._hear, reliable(1))
+            if self.publisher is not None:
+                self._decide(listener)
+            if self.publisher is None:
+                self._listen(listener)
+        self._alone = time.monotonic()
+        return self._heard or 0
+
+    def _decide(self, listener: Listener) -> None:
+        logger = self._node.get_logger()
+        if time.monotonic() < self._created + DISCOVERY:
+            logger.info("looking for another publisher of /clock ...")
+        settled = max(self._created + DISCOVERY, time.monotonic())
+        while True:
+            others = self._others()
+            heard = bool(others) and self._heard is not None
+            if heard or time.monotonic() >= settled + (AUDIBLE if others else 0.0):
+                break
+            listener.spin(0.1)
+        if not heard and not any(other < self._me for other in others):
+            self._heard = None  # what was heard came from one that has ended
+            return
+        self._node.destroy_publisher(self.publisher)
+        self.publisher = None
+        logger.warning("/clock has a publisher already: this one does not publish it")
+
+    def _others(self) -> list[str]:
+        claims = self._node.get_publishers_info_by_topic("/clock")
+        names = [f"{c.node_namespace.rstrip('/')}/{c.node_name}" for c in claims]
+        if self._me in names:
+            names.remove(self._me)  # once: another may have the same name
+        return sorted(names)
+
+    def _listen(self, listener: Listener) -> None:
+        """Wait for the time; who publishes may have started as late as to be just discovered."""
+        give_up = time.monotonic() + DISCOVERY + AUDIBLE
+        while self._heard is None and time.monotonic() < give_up:
+            listener.spin(0.1)
+        if self._heard is None:
+            self._node.get_logger().warning("nothing was heard on /clock: stamps begin at 0")
+
+    def watch(self) -> None:
+        """Warn if another publisher has come to stay: it did not look who is there."""
+        now = time.monotonic()
+        if self.publisher is None or self._node.count_publishers("/clock") < 2:
+            self._alone = now
+        elif now - self._alone > CROWDED:
+            self._alone = math.inf
+            text = "/clock has another publisher; set publish_clock to false on all but one"
+            self._node.get_logger().warning(text)

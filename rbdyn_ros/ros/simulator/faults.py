@@ -1,0 +1,76 @@
+"""Parameters of faults, by joint, to what the loop takes, by dof."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quoted
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common.convert import SingleJoints
+from rbdyn_ros.ros.simulator.parameters import FAULTS
+from rbdyn_ros.runtime.orders import PER_DOF, Faults
+
+_SCALARS = (
+    *("command_delay", "command_jitter", "command_drop"),
+    *("state_delay", "state_jitter", "state_drop"),
+)
+
+
+def make_faults(m: Model, values: Mapping[str, Any]) -> Faults:
+    """Return the faults that the parameters `faults.` describe.
+
+    Args:
+        m: the robot.
+        values: every parameter, checked one by one.
+
+    Raises:
+        ParameterError: lists of another length than there are joints, or unknown joints.
+    """
+    joints, findings = SingleJoints.actuated(m), []
+    arrays: dict[str, Any] = {}
+    for name in PER_DOF:
+        given = values[FAULTS + name]
+        n = len(joints.names)
+        if len(given) not in (1, n):
+            text = (
+                f"parameter '{FAULTS}{name}' has {len(given)} numbers; allowed are one for all "
+                f"joints, or {n}: {', '.join(joints.names)}."
+            )
+            findings.append(_refused(name, text))
+            continue
+        array = np.zeros(m.nv)
+        if len(given) == 1:
+            array[SingleJoints.free(m).dofadr] = given[0]
+        else:
+            array[joints.dofadr] = given
+        arrays[name] = array
+    stuck = _stuck(m, values[f"{FAULTS}stuck_joints"], findings)
+    if findings:
+        raise ParameterError(findings)
+    scalars = {name: values[FAULTS + name] for name in _SCALARS}
+    return Faults(**scalars, link_loss=values[f"{FAULTS}link_loss"], stuck=stuck, **arrays)
+
+
+def _stuck(m: Model, names: Sequence[str], findings: list[Finding]) -> NDArray[np.bool_]:
+    free = SingleJoints.free(m)
+    dofs = dict(zip(free.names, free.dofadr.tolist(), strict=True))
+    stuck = np.zeros(m.nv, np.bool_)
+    for name in names:
+        if name in dofs:
+            stuck[dofs[name]] = True
+            continue
+        hint = did_you_mean(name, dofs)
+        text = (
+            f"parameter '{FAULTS}stuck_joints': no joint {quoted(name)} can be stuck{hint}; "
+            f"allowed are {', '.join(dofs)}."
+        )
+        findings.append(_refused("stuck_joints", text))
+    return stuck
+
+
+def _refused(name: str, text: str) -> Finding:
+    return Finding("fault", text, "error", f"{FAULTS}{name}")

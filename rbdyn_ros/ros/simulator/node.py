@@ -1,0 +1,288 @@
+"""The simulator's process: parameters in, robots loaded, loops started, time under control."""
+
+from __future__ import annotations
+
+import gc
+import re
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.parameter import Parameter
+
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+from rbdyn_ros.recording.writer import demand_recordable
+from rbdyn_ros.ros.common import parameters, process
+from rbdyn_ros.ros.common.record import NodeRecorder, RecordedTopics, Recording, RobotNode
+from rbdyn_ros.ros.common.statistics import Statistics
+from rbdyn_ros.ros.simulator import parameters as params
+from rbdyn_ros.ros.simulator.clock import ClockClaim
+from rbdyn_ros.ros.simulator.publisher import Publisher
+from rbdyn_ros.ros.simulator.robot import Robot
+from rbdyn_ros.ros.simulator.simulation import Simulation
+from rbdyn_ros.ros.simulator.standard import StandardInterfaces, open_standard
+from rbdyn_ros.ros.simulator.time_services import TimeServices
+from rbdyn_ros.ros.simulator.view_link import open_view
+from rbdyn_ros.runtime.bell import Bell
+from rbdyn_ros.view.live.process import ViewProcess
+
+#: Of several robots in one process these are the same: parameters of time.
+COMMON = (
+    *("time_mode", "real_time_factor", "start_paused", "realtime", "publish_clock", "clock_rate"),
+    *("stats_rate", "autostart"),
+)
+
+
+class Simulator(RecordedTopics, process.ManagedNode):
+    """Simulates one robot, or several, behind ROS 2 topics.
+
+    Args:
+        stop: set when a signal asks for the end.
+        urdf: path of a robot file, stronger than every parameter; None: see the parameters.
+        fallback: robot to take if the parameters name none; None: wait for the topic.
+        imports: files of the user that were run before; the view runs them too.
+    """
+
+    def __init__(
+        self,
+        stop: threading.Event,
+        urdf: Path | None = None,
+        fallback: Path | None = None,
+        imports: Sequence[Path] = (),
+    ) -> None:
+        super().__init__("simulator", stop, [Parameter("urdf", value=str(urdf))] if urdf else [])
+        self._urdf, self._fallback, self._imports = urdf, fallback, imports
+        self._claim: ClockClaim | None = None
+        self._bell = Bell()
+        self._robots: list[Robot] = []
+        self._publisher: Publisher | None = None
+        self._statistics: Statistics | None = None
+        self._standard: StandardInterfaces | None = None
+        self._view: ViewProcess | None = None
+        self._recording: Recording | None = None
+        self._started = False
+
+    def declare(self) -> SimpleNamespace:
+        """Declare the parameters and return their values."""
+        values = parameters.declare(self, params.PARAMETERS)
+        self.values = values
+        self.add_on_set_parameters_callback(self._on_parameters)
+        return values
+
+    def configure(self) -> None:
+        """Load the robots and open everything."""
+        values = self.values
+        self._prepare_recording(values.record)
+        claim = None
+        if values.publish_clock or self.get_parameter("use_sim_time").value:
+            claim = ClockClaim(self, values.publish_clock)
+        robots = self._make_robots()
+        self.loading = True
+        for robot in robots:
+            robot.load(self.stop, self._fallback)
+        self.loading = False
+        clock = None
+        base = int(self.get_clock().now().nanoseconds)
+        if claim is not None:
+            base = claim.settle(self.stop)
+            clock = claim.publisher
+        self._claim = claim
+        if self._recording is not None:
+            self._recording.open(self)
+        for k, robot in enumerate(robots):
+            robot.open(self._bell, base, clock if k == 0 else None)
+            if robot.node is not self:
+                change = partial(self._change, robot)
+                robot.node.add_on_set_parameters_callback(change)
+        self._robots = robots
+        self._simulation = Simulation(robots, self.stop)
+        self._time_services = TimeServices(self, self._simulation)
+        self._standard = open_standard(self, self._simulation)
+        self._statistics = Statistics(self, robots, values.stats_rate)
+        outputs = [(robot.runtime, robot.outputs) for robot in robots]
+        self._publisher = Publisher(self._bell, outputs)
+        self._view = open_view(self, self._simulation, values, self._imports)
+
+    def _prepare_recording(self, path: str) -> None:
+        """Let the topics be recorded that are made from now on."""
+        if path:
+            demand_recordable(path)
+            self._recording = Recording(Path(path))
+            self.recorder = NodeRecorder(self._recording)
+
+    def _make_robots(self) -> list[Robot]:
+        names = self.values.robots
+        if not names:
+            return [Robot(self, "", self.values, "", self.recorder)]
+        _demand_names(names)
+        if self.values.time_mode != "realtime" and len(names) > 1:
+            text = (
+                f"time_mode is '{self.values.time_mode}' and there are {len(names)} robots; "
+                "several robots in one process run in mode realtime only."
+            )
+            raise ParameterError(Finding("time-mode", text, "error", "time_mode"))
+        return [self._make_robot(name) for name in names]
+
+    def _make_robot(self, name: str) -> Robot:
+        """Make a node for a robot, in a namespace of its name."""
+        space = f"{self.get_namespace().rstrip('/')}/{name}"
+        common = [Parameter(key, value=getattr(self.values, key)) for key in COMMON]
+        if self._urdf is not None:
+            common.append(Parameter("urdf", value=str(self._urdf)))
+        recorder = NodeRecorder(self._recording) if self._recording else None
+        node = RobotNode(
+            recorder,
+            self.get_name(),
+            context=self.context,
+            # stronger than what this process was given for all its nodes
+            cli_args=["--ros-args", "-r", f"__ns:={space}", "-r", f"__node:={self.get_name()}"],
+            parameter_overrides=[*common, Parameter("robots", value=[""])],
+        )
+        self.spinner.add_node(node)
+        values = parameters.declare(node, params.PARAMETERS, {"frame_prefix": f"{name}/"})
+        return Robot(node, name, values, self.get_fully_qualified_name(), recorder)
+
+    def activate(self) -> None:
+        """Start time, or let it go on."""
+        assert self._publisher is not None
+        if self._started:
+            self._simulation.active = True
+            self._simulation.pause(False)
+            return
+        # everything there is lives as long as the node: the collector need not look at it
+        gc.collect()
+        gc.freeze()
+        try:
+            for robot in self._robots:
+                robot.runtime.start()
+        except RbdynError:
+            for robot in self._robots:
+                robot.runtime.stop()
+            raise
+        self._publisher.start()
+        self._started = self._simulation.active = True
+        for robot in self._robots:
+            where = f"{robot.name}: " if robot.name else ""
+            joints = ", ".join(robot.gate.joints.names)
+            self.get_logger().info(f"{where}simulating '{robot.m.name}': {joints}")
+        period = self._robots[0].runtime.period_ns * 1e-9
+        self.get_logger().info(f"period {period:g} s; {self._robots[0].runtime.grant}")
+
+    def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
+        """Take changes of live parameters of this node, all or none."""
+        several = bool(self.values.robots)
+        for change in changes:
+            if several and change.name.startswith(params.FAULTS):
+                text = f"each robot has its own '{change.name}': set it on the robot's node"
+                return SetParametersResult(successful=False, reason=text)
+        return self._change(self._robots[0] if self._robots else None, changes)
+
+    def _change(self, robot: Robot | None, changes: list[Any]) -> SetParametersResult:
+        """Take changes of live parameters of a robot; None: there is none yet."""
+        try:
+            new = parameters.live(
+                {change.name: change.value for change in changes}, params.PARAMETERS
+            )
+            if robot is not None and any(name.startswith(params.FAULTS) for name in new):
+                robot.set_faults(vars(robot.values) | new)
+            if "real_time_factor" in new:
+                for each in self._robots:
+                    each.runtime.set_real_time_factor(new["real_time_factor"])
+        except RbdynError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        vars(robot.values if robot is not None else self.values).update(new)
+        return SetParametersResult(successful=True)
+
+    def deactivate(self) -> bool:
+        """Let time stand."""
+        self._simulation.active = False
+        return self._simulation.pause(True)
+
+    # the process
+
+    @property
+    def nap(self) -> float:
+        """Time between two looks [s]."""
+        return min(0.2, 1.0 / float(self.values.stats_rate))
+
+    def look(self) -> None:
+        """Mind the clock, report, and end if publishing failed."""
+        if self._claim is not None:
+            self._claim.watch()
+        if self._started and self._statistics is not None:
+            self._statistics.publish_if_due(time.monotonic())
+        if self._publisher is not None and self._publisher.failure is not None:
+            raise self._publisher.failure
+
+    def end(self) -> None:
+        """Stop the loops and say how punctual they were."""
+        if self._standard is not None:
+            self._standard.close()
+        for robot in self._robots:
+            robot.runtime.stop()
+        if self._publisher is not None:
+            self._publisher.stop()
+        if self._view is not None:
+            self._view.close()
+        if self._recording is not None:
+            said = self._recording.close()
+            if said:
+                print(f"rbdyn: {said}", file=sys.stderr)
+        for robot in self._robots:
+            timing = robot.runtime.timing()
+            if timing.ticks:
+                where = f"{robot.name}: " if robot.name else ""
+                print(f"rbdyn: {where}{timing}", file=sys.stderr)
+
+    def leave_graph(self) -> None:
+        """Destroy the nodes of the robots."""
+        for robot in self._robots:
+            if robot.node is not self:
+                robot.node.destroy_node()
+
+
+def _demand_names(names: Sequence[str]) -> None:
+    """Raise ParameterError if these cannot be names of robots."""
+    findings = [
+        Finding(
+            "robots",
+            f"parameter 'robots' names '{name}'; allowed are letters, digits and underscores, "
+            "not a digit first, each name once.",
+            "error",
+            "robots",
+            None,
+            name,
+        )
+        for k, name in enumerate(names)
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in names[:k]
+    ]
+    if findings:
+        raise ParameterError(findings)
+
+
+def run(
+    args: Sequence[str] | None = None,
+    urdf: Path | None = None,
+    fallback: Path | None = None,
+    imports: Sequence[Path] = (),
+) -> int:
+    """Run the node until Ctrl-C or SIGTERM; return the exit status.
+
+    Args:
+        args: command line with the arguments of ROS; None for that of this process.
+        urdf: path of a robot file, stronger than every parameter.
+        fallback: robot to take if the parameters name none; None: wait for the topic.
+        imports: files of the user that were run before.
+    """
+    return process.run(lambda stop: Simulator(stop, urdf, fallback, imports), args)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Entry point of `ros2 run rbdyn_ros simulator`."""
+    sys.exit(run(args))

@@ -1,0 +1,335 @@
+"""What a robot publishes of its states."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from rbdyn_ros.description.types import Description
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.engine.kinematics import poses
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common import convert
+from rbdyn_ros.ros.common.convert import Prepared, SingleJoints
+from rbdyn_ros.ros.common.qos import LATCHED, reliable
+from rbdyn_ros.ros.common.qos_reports import for_publisher
+from rbdyn_ros.ros.common.source import Source
+from rbdyn_ros.ros.simulator.commands import Throttle
+from rbdyn_ros.runtime.compiled import NANOSECONDS
+from rbdyn_ros.runtime.runtime import Runtime
+from rbdyn_ros.runtime.state import State
+
+HEARTBEAT = 1.0  # [s] between two repetitions while time stands
+#: States kept for a reader that stalls: with 10 it loses what it has not taken, for 0.2 s or more.
+HISTORY = 1000
+
+
+class JointStates:
+    """Publishes joint_states: what encoders see, once it has arrived."""
+
+    def __init__(self, node: Node, m: Model) -> None:
+        joints = SingleJoints.all(m)
+        n = len(joints.names)
+        qpos, qvel, effort = np.zeros(m.nqall), np.zeros(m.nvall), np.zeros(m.nvall)
+        qpos[joints.qposadr] = convert.marks(0, n)
+        qvel[joints.dofadr] = convert.marks(n, n)
+        effort[joints.dofadr] = convert.marks(2 * n, n)
+        marked = convert.joint_state(joints, Prepared.MARK_STAMP, qpos, qvel, effort)
+        self._prepared = Prepared(marked, 3 * n)
+        # where the message's numbers lie among the measured ones
+        self._pick = np.concatenate([k * m.nvall + joints.dofadr for k in range(3)])
+        self._publisher = node.create_publisher(
+            JointState,
+            "joint_states",
+            reliable(HISTORY),
+            event_callbacks=for_publisher(node, "joint_states"),
+        )
+
+    def publish(self, stamp_ns: int, state: State) -> None:
+        self._publisher.publish(self._prepared.filled(stamp_ns, state.measured[self._pick]))
+
+
+class Transforms:
+    """Publishes /tf and, once, /tf_static."""
+
+    def __init__(
+        self, node: Node, m: Model, description: Description, world: str, prefix: str
+    ) -> None:
+        tf_message = importlib.import_module("tf2_msgs.msg").TFMessage
+        moving, fixed = convert.tf_tree(m, description, world, prefix)
+        self._m, self._d = m, make_data(m)
+        poses(m, self._d)
+        self._static = node.create_publisher(tf_message, "/tf_static", LATCHED)
+        rows = convert.Poses(m, fixed).at(self._d.xpos, self._d.xmat)
+        stamp = node.get_clock().now().nanoseconds
+        self._static.publish(tf_message(transforms=convert.transforms(fixed, stamp, rows)))
+        self._poses = convert.Poses(m, moving)
+        numbers = np.array(convert.marks(0, 7 * len(moving))).reshape(-1, 7)
+        marked = convert.transforms(moving, Prepared.MARK_STAMP, numbers)
+        self._prepared = (
+            Prepared(tf_message(transforms=marked), 7 * len(moving)) if moving else None
+        )
+        self._publisher = node.create_publisher(tf_message, "/tf", reliable(100))
+        self._listeners = 0
+
+    def publish(self, stamp_ns: int, state: State) -> None:
+        if self._prepared is None:
+            return
+        # poses of the state itself, so no transform is a tick late
+        self._d.qpos, self._d.time = state.qpos, state.time
+        poses(self._m, self._d)
+        rows = self._poses.at(self._d.xpos, self._d.xmat)
+        self._publisher.publish(self._prepared.filled(stamp_ns, rows.reshape(-1)))
+
+    def repeat(self, stamp_ns: int, state: State) -> None:
+        """Publish again if somebody new listens: tf2 warns of transforms it already has."""
+        listeners = self._publisher.get_subscription_count()
+        if listeners > self._listeners:
+            self.publish(stamp_ns, state)
+        self._listeners = listeners
+
+
+class Odometry:
+    """Publishes odom: pose and twist of the root link on a floating base.
+
+    nav_msgs wants the twist in the child frame; qvel has only its angular part there.
+    """
+
+    def __init__(self, node: Node, m: Model, world: str, prefix: str) -> None:
+        odometry = importlib.import_module("nav_msgs.msg").Odometry
+        # the pose needs a frame even if TF has none above the root link
+        message = convert.odometry(odometry(), world or "world", prefix + m.body_names[1])
+        self._prepared = Prepared(message, 13)
+        self._publisher = node.create_publisher(odometry, "odom", reliable(10))
+
+    def publish(self, stamp_ns: int, state: State) -> None:
+        numbers = convert.odometry_numbers(state.qpos[:7], state.qvel[:6])
+        self._publisher.publish(self._prepared.filled(stamp_ns, numbers))
+
+
+class Also(Protocol):
+    """What else is published of every state that is handed over."""
+
+    def publish(self, stamp_ns: int, state: State) -> None:
+        """Publish what is due."""
+
+
+class Taker(Protocol):
+    """Takes every state that is handed over."""
+
+    def take(self, stamp: int, state: State) -> None:
+        """Take a state and its stamp [ns]."""
+
+
+class Ticker:
+    """Says when something that happens every so many ticks is due."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self._last = (-1, -1)
+
+    def due(self, state: State) -> bool:
+        turn = (state.epoch, state.tick // self.every)
+        if turn == self._last:
+            return False
+        self._last = turn
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    """Every how many ticks something is published.
+
+    Attributes:
+        states, transforms, clock: of these topics.
+        hand_over: every how many ticks the loop hands a state over, so that none misses its own.
+    """
+
+    states: int
+    transforms: int
+    clock: int
+    hand_over: int
+
+    @staticmethod
+    def of(values: SimpleNamespace, period_ns: int, others: Iterable[int] = ()) -> Cadence:
+        """Return the cadence that the parameters ask for; `others` are of sensors."""
+        rates = values.publish_rate, values.tf_rate, values.clock_rate
+        every = [max(1, round(NANOSECONDS / (rate * period_ns))) for rate in rates]
+        if values.time_mode == "lockstep":  # every tick is answered
+            every[0] = every[2] = 1
+        states, transforms, clock = every
+        return Cadence(states, transforms, clock, math.gcd(*every, *others))
+
+
+@dataclass(slots=True)
+class Alarms:
+    """What went wrong and must be said, but not a thousand times a second."""
+
+    saturated: Throttle
+    missed: Throttle
+    singular: Throttle
+    fault: int = -1
+    bad: int = 0
+    near: int = 0
+
+
+class Outputs:
+    """Everything that is published of a robot's states; `publish` and `beat` by one thread.
+
+    Args:
+        node: publishes.
+        runtime: whose states.
+        source: the robot as it was given.
+        values: the parameters.
+        cadence: of the topics.
+        time_base: stamp of tick 0 [ns].
+        clock: publishes /clock; None: somebody else does.
+        others: what else is published of states.
+        recorder: takes every state before it is published, or None.
+        reset_name: of the service that mends a state that diverged.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        runtime: Runtime,
+        source: Source,
+        values: SimpleNamespace,
+        cadence: Cadence,
+        time_base: int,
+        clock: Any,
+        others: Iterable[Also] = (),
+        reset_name: str = "",
+        recorder: Taker | None = None,
+    ) -> None:
+        self._node, self._runtime, self._time_base = node, runtime, time_base
+        m = runtime.m
+        self._joint_states = JointStates(node, m)
+        self._transforms = self._make_transforms(source.description, values)
+        self._odometry = self._make_odometry(values)
+        self._others, self._recorder = tuple(others), recorder
+        self._clock = clock
+        marked = Clock(clock=convert.time_message(Prepared.MARK_STAMP))
+        self._clock_bytes = Prepared(marked, 0)
+        if source.text and not source.received:
+            self._description = node.create_publisher(String, "robot_description", LATCHED)
+            self._description.publish(String(data=source.text))
+        self._reset_name = reset_name
+        self._state_tick = Ticker(cadence.states)
+        self._tf_tick = Ticker(cadence.transforms)
+        self._clock_tick = Ticker(cadence.clock)
+        self._alarms = Alarms(Throttle(), Throttle(), Throttle())
+        self._last_state: State | None = None
+        self._delivered: State | None = None
+        self._spoken = 0.0  # when something was published, steady clock [s]
+
+    def _make_transforms(self, description: Description, values: SimpleNamespace) -> Any:
+        if not values.publish_tf:
+            return None
+        m, world, prefix = self._runtime.m, values.world_frame, values.frame_prefix
+        try:
+            return Transforms(self._node, m, description, world, prefix)
+        except ImportError:
+            self._node.get_logger().warning("tf2_msgs is not installed: no /tf and no /tf_static")
+            return None
+
+    def _make_odometry(self, values: SimpleNamespace) -> Any:
+        if not values.floating_base:
+            return None
+        m, world, prefix = self._runtime.m, values.world_frame, values.frame_prefix
+        try:
+            return Odometry(self._node, m, world, prefix)
+        except ImportError:
+            self._node.get_logger().info("nav_msgs is not installed: no odom")
+            return None
+
+    def publish(self, state: State) -> None:
+        """Publish what is due of a state, /clock last: who acts on the tick finds the rest."""
+        self._report(state)
+        last, self._last_state = self._last_state, state
+        if last is not None and (state.epoch, state.tick) == (last.epoch, last.tick):
+            return
+        self._spoken = time.monotonic()
+        stamp = self._stamp(state.tick)
+        if self._recorder is not None:
+            self._recorder.take(stamp, state)
+        if self._state_tick.due(state):
+            if state.measured_tick >= 0:
+                self._delivered = state
+                self._joint_states.publish(self._stamp(state.measured_tick), state)
+            if self._odometry is not None:
+                self._odometry.publish(stamp, state)
+        if self._transforms is not None and self._tf_tick.due(state):
+            self._transforms.publish(stamp, state)
+        for other in self._others:
+            other.publish(stamp, state)
+        if self._clock is not None and self._clock_tick.due(state):
+            self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
+
+    def beat(self, now: float) -> None:
+        """Repeat the last state if time stands: those who came late know nothing yet."""
+        runtime, state = self._runtime, self._last_state
+        stands = runtime.paused or runtime.faulty or runtime.waiting
+        if state is None or not stands or now < self._spoken + HEARTBEAT:
+            return
+        self._spoken = now
+        stamp = self._stamp(state.tick)
+        if self._delivered is not None and not runtime.faults.link_loss:
+            measured = self._stamp(self._delivered.measured_tick)
+            self._joint_states.publish(measured, self._delivered)
+        if self._odometry is not None:
+            self._odometry.publish(stamp, state)
+        if self._transforms is not None:
+            self._transforms.repeat(stamp, state)
+        if self._clock is not None:
+            self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
+
+    def _stamp(self, tick: int) -> int:
+        stamp: int = self._time_base + tick * self._runtime.period_ns
+        return stamp
+
+    def _report(self, state: State) -> None:
+        m, alarms, logger = self._runtime.m, self._alarms, self._node.get_logger()
+        if state.fault != alarms.fault:
+            alarms.fault = state.fault
+            if state.fault >= 0:
+                text = (
+                    f"the state of joint '{m.jnt_names[state.fault]}' diverged; the simulation "
+                    f"stands at its last good state. Call {self._reset_name}"
+                )
+                logger.error(text)
+        if state.saturated >= 0 and alarms.saturated.due(time.monotonic()):
+            limit = abs(state.effort[state.saturated])
+            text = f"effort of joint '{_owner(m, state.saturated)}' is clamped to {limit:g}"
+            logger.warning(text)
+        if state.bad > alarms.bad:
+            alarms.bad = state.bad
+            logger.error("an inertia is not positive: the motion is wrong; see rbdyn check")
+        if state.singular > alarms.near and alarms.singular.due(time.monotonic()):
+            logger.warning(
+                "a yaw-pitch-roll joint is close to its singularity: its motion is inexact there"
+            )
+        alarms.near = max(alarms.near, state.singular)
+        if state.missed and alarms.missed.due(time.monotonic()):
+            text = f"publishing is too slow: {state.missed} states were left out"
+            logger.warning(text)
+
+
+_NO_NUMBERS: NDArray[np.float64] = np.empty(0)
+
+
+def _owner(m: Model, dof: int) -> str:
+    name: str = m.jnt_names[int(m.dof_jntid[dof])]
+    return name

@@ -1,0 +1,206 @@
+"""Publishes what the robot's sensors show.
+
+IMU            <name>/data      sensor_msgs/Imu; <name>/data_raw without orientation (REP 145)
+force/torque   <name>/wrench    geometry_msgs/WrenchStamped, as ros2_control's broadcaster
+contact        <name>/contact   std_msgs/Bool, and <name>/wrench
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from numpy.typing import NDArray
+from rclpy.node import Node
+from sensor_msgs.msg import Imu
+from std_msgs.msg import Bool
+
+from rbdyn_ros.description.types import Description
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common import convert
+from rbdyn_ros.ros.common.convert import Prepared
+from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.simulator.commands import Throttle
+from rbdyn_ros.sensors.noise import variance
+from rbdyn_ros.sensors.reader import read_sensors
+from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Spec
+from rbdyn_ros.sensors.suite import (
+    ContactReading,
+    ImuReading,
+    Payload,
+    Reading,
+    StateLike,
+    Suite,
+    WrenchReading,
+)
+
+Array = NDArray[np.float64]
+
+#: Whoever wants only the latest message subscribes with best effort, which matches too.
+QOS = reliable(10)
+
+NOT_MEASURED = -1.0  # first element of a covariance: the quantity is not in the message
+
+
+class SensorTopics:
+    """The topics of all sensors of a robot.
+
+    `publish` is called by the publishing thread, the rest by any.
+
+    Args:
+        node: publishes.
+        m: the robot as it was loaded.
+        description: what it was made of.
+        sensors: path of a sensors file, or its specs.
+        period_ns: of a tick [ns].
+        frame_prefix: put before the name of every frame.
+        seed: of the noise.
+
+    Raises:
+        DescriptionError: the file is refused.
+        ModelError: m was not made of the description.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        m: Model,
+        description: Description,
+        sensors: str | Path | Sequence[Spec],
+        period_ns: int,
+        frame_prefix: str = "",
+        seed: int = 0,
+    ) -> None:
+        if isinstance(sensors, str | Path):
+            specs: Sequence[Spec] = read_sensors(sensors, m, description)
+        else:
+            specs = sensors
+        self._suite = Suite(m, description, specs, period_ns, seed)
+        self._logger, self._unfinite = node.get_logger(), Throttle()
+        for note in self._suite.notes:
+            self._logger.warning(note)
+        self._topics = [_topic(node, spec, frame_prefix) for spec in self._suite.specs]
+
+    def publish(self, stamp_ns: int, state: StateLike) -> None:
+        """Publish what is due in a state and somebody listens to.
+
+        Noise depends on the tick alone, so nobody's numbers change if others come or go. What is
+        not finite is not published: a message says what was measured, or there is none.
+        """
+        heard = [k for k in self._suite.due(state) if self._topics[k].is_heard()]
+        for k, reading in self._suite.measure(heard, state):
+            if _is_finite(reading):
+                self._topics[k].publish(stamp_ns, reading)
+            elif self._unfinite.due(time.monotonic()):
+                why = (
+                    f"sensor '{self._suite.specs[k].name}' is not published: its reading is not "
+                    "finite, the forces or motions there are too large (left out so far: "
+                    f"{self._unfinite.count})"
+                )
+                self._logger.warning(why)
+
+    @property
+    def every(self) -> tuple[int, ...]:
+        """Every how many ticks each sensor reads."""
+        return self._suite.every
+
+    def use(self, plant: Model, payloads: Sequence[Payload] = ()) -> None:
+        """Measure on a robot whose gravity or payloads have changed, see Suite.use."""
+        self._suite.use(plant, payloads)
+
+    def reseed(self, seed: int, tick: int = 0) -> None:
+        """Let the noise begin anew at a tick, as it did at tick 0, with this seed."""
+        self._suite.reseed(seed, tick)
+
+
+def _is_finite(reading: Reading) -> bool:
+    numbers = (getattr(reading, field.name) for field in fields(reading))
+    return all(n is None or bool(np.isfinite(n).all()) for n in numbers)
+
+
+class _ImuTopic:
+    def __init__(self, node: Node, spec: ImuSpec, prefix: str) -> None:
+        message = imu_message(spec, prefix + spec.link)
+        self._prepared = Prepared(message, 10 if spec.orientation else 6)
+        topic = f"{spec.name}/data" if spec.orientation else f"{spec.name}/data_raw"
+        self._publisher = node.create_publisher(Imu, topic, QOS)
+
+    def is_heard(self) -> bool:
+        return self._publisher.get_subscription_count() > 0
+
+    def publish(self, stamp_ns: int, reading: Reading) -> None:
+        assert isinstance(reading, ImuReading)
+        numbers = [reading.angular_velocity, reading.linear_acceleration]
+        if reading.orientation is not None:
+            numbers.append(convert.xyzw(reading.orientation))
+        self._publisher.publish(self._prepared.filled(stamp_ns, np.concatenate(numbers)))
+
+
+class _WrenchTopic:
+    def __init__(self, node: Node, name: str, frame: str) -> None:
+        message = WrenchStamped()
+        message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+        message.header.frame_id = frame
+        f, n = message.wrench.force, message.wrench.torque
+        f.x, f.y, f.z, n.x, n.y, n.z = convert.marks(0, 6)
+        self._prepared = Prepared(message, 6)
+        self._publisher = node.create_publisher(WrenchStamped, f"{name}/wrench", QOS)
+
+    def is_heard(self) -> bool:
+        return self._publisher.get_subscription_count() > 0
+
+    def publish(self, stamp_ns: int, reading: Reading) -> None:
+        assert isinstance(reading, WrenchReading)
+        numbers = np.concatenate([reading.force, reading.torque])
+        self._publisher.publish(self._prepared.filled(stamp_ns, numbers))
+
+
+class _ContactTopics:
+    def __init__(self, node: Node, name: str, frame: str) -> None:
+        self._wrench = _WrenchTopic(node, name, frame)
+        self._publisher = node.create_publisher(Bool, f"{name}/contact", QOS)
+
+    def is_heard(self) -> bool:
+        return self._wrench.is_heard() or self._publisher.get_subscription_count() > 0
+
+    def publish(self, stamp_ns: int, reading: Reading) -> None:
+        assert isinstance(reading, ContactReading)
+        self._publisher.publish(Bool(data=reading.touching))
+        self._wrench.publish(stamp_ns, reading)
+
+
+def _topic(node: Node, spec: Spec, prefix: str) -> _ImuTopic | _WrenchTopic | _ContactTopics:
+    if isinstance(spec, ImuSpec):
+        return _ImuTopic(node, spec, prefix)
+    if isinstance(spec, ForceTorqueSpec):
+        return _WrenchTopic(node, spec.name, prefix + spec.frame)
+    assert isinstance(spec, ContactSpec)
+    return _ContactTopics(node, spec.name, prefix + spec.link)
+
+
+def imu_message(spec: ImuSpec, frame: str) -> Imu:
+    """Return an Imu with marks for `Prepared`: angular velocity, acceleration, quaternion xyzw.
+
+    A covariance is the variances of the noise on its diagonal; all zero: not known.
+    """
+    message = Imu()
+    message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+    message.header.frame_id = frame
+    w, a, q = message.angular_velocity, message.linear_acceleration, message.orientation
+    w.x, w.y, w.z, a.x, a.y, a.z = convert.marks(0, 6)
+    message.angular_velocity_covariance = _covariance(spec, "angular_velocity")
+    message.linear_acceleration_covariance = _covariance(spec, "linear_acceleration")
+    if spec.orientation:
+        q.x, q.y, q.z, q.w = convert.marks(6, 4)
+        message.orientation_covariance = _covariance(spec, "orientation")
+    else:
+        message.orientation_covariance = np.array([NOT_MEASURED, *[0.0] * 8])
+    return message
+
+
+def _covariance(spec: ImuSpec, quantity: str) -> Array:
+    return np.diag(variance(spec.noise.get(quantity, NoiseSpec()))).reshape(9)

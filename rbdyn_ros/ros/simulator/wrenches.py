@@ -1,0 +1,243 @@
+"""Wrenches from outside: from what a message says to what the loop takes, and arrows for RViz."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from rclpy.node import Node
+
+from rbdyn_ros.dynamics.stages import kinematics, make_data
+from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.ros.common.convert import time_message
+from rbdyn_ros.runtime.orders import Wrench
+from rbdyn_ros.sensors.suite import StateLike
+
+Array = NDArray[np.float64]
+
+AXES = ("link", "world")
+MAX_DURATION = 3600.0  # [s]
+MAX_SIZE = 1e6  # [N, N m]; far beyond what a robot stands, so it is a slip
+MAX_REACH = 1e3  # [m] from the origin of the link
+
+MARKER_PERIOD = 1.0 / 30.0  # [s]
+METRES_PER_NEWTON = 0.005  # also per newton metre
+SHORTEST, LONGEST = 0.05, 1.0  # of an arrow [m]
+SHAFT, HEAD = 0.015, 0.03  # diameters [m]
+COLOURS = {"force": (0.9, 0.2, 0.1, 0.9), "torque": (0.1, 0.4, 0.9, 0.9)}
+
+
+def wrench_on(
+    m: Model,
+    link: str,
+    point: ArrayLike,
+    force: ArrayLike,
+    torque: ArrayLike,
+    axes: str,
+    duration: float,
+) -> Wrench | str:
+    """Return a wrench on a link as the loop takes it, or a sentence why it is refused.
+
+    Args:
+        m: the robot.
+        link: name of the link.
+        point: (3,) where the force acts, in the frame of the link [m].
+        force: (3,) [N].
+        torque: (3,) about the point [N m].
+        axes: of force and torque: those of the "link" or of the "world".
+        duration: how long it acts [s].
+    """
+    p, f, n = (np.asarray(vector, np.float64) for vector in (point, force, torque))
+    for what, vector in (("point", p), ("force", f), ("torque", n)):
+        if not np.isfinite(vector).all():
+            return f"the {what} is {_told(vector)}; allowed are finite numbers"
+    if not math.isfinite(duration):
+        return f"the duration is {duration}; allowed is a finite number of seconds"
+    k = m.frame_numbers.get(link) if isinstance(link, str) else None
+    if k is None:
+        return f"there is no link {quoted(link)}{did_you_mean(link, m.frame_names)}"
+    if axes not in AXES:
+        return f"the axes are {quoted(axes)}{did_you_mean(axes, AXES)}; allowed is link or world"
+    body = int(m.frame_bodyid[k])
+    if body == 0:
+        return f"link '{link}' is fixed to the world, so a wrench on it changes nothing"
+    if not 0.0 < duration <= MAX_DURATION:
+        return f"the duration is {duration:g} s; allowed is above 0, at most {MAX_DURATION:g} s"
+    for what, vector, most, unit in (
+        ("point", p, MAX_REACH, "m"),
+        ("force", f, MAX_SIZE, "N"),
+        ("torque", n, MAX_SIZE, "N m"),
+    ):
+        if np.abs(vector).max() > most:
+            return f"the {what} is {_told(vector)} {unit}; allowed is at most {most:g} an axis"
+    R = quat_to_mat(m.frame_quat[k])
+    in_body = axes == "link"
+    return Wrench(
+        body=body,
+        point=m.frame_pos[k] + R @ p,
+        force=R @ f if in_body else f,
+        torque=R @ n if in_body else n,
+        in_body=in_body,
+        duration=float(duration),
+    )
+
+
+def wrench_of_request(m: Model, request: Any) -> Wrench | str:
+    """Return the wrench of an rbdyn_interfaces/ApplyWrench request, or why it is refused."""
+    p, f, n = request.point, request.wrench.force, request.wrench.torque
+    return wrench_on(
+        m,
+        request.link,
+        (p.x, p.y, p.z),
+        (f.x, f.y, f.z),
+        (n.x, n.y, n.z),
+        request.axes,
+        request.duration.sec + 1e-9 * request.duration.nanosec,
+    )
+
+
+def wrench_of_message(m: Model, message: Any, duration: float, prefix: str = "") -> Wrench | str:
+    """Return the wrench of a geometry_msgs/WrenchStamped, or a sentence why it is refused.
+
+    It acts at the origin of the link that is its frame, in the axes of that link.
+
+    Args:
+        m: the robot.
+        message: the message.
+        duration: how long it acts [s].
+        prefix: what stands before the names of links in TF.
+    """
+    frame, f, n = message.header.frame_id, message.wrench.force, message.wrench.torque
+    if not frame.startswith(prefix):
+        return (
+            f"the frame {quoted(frame)} is not of this robot, whose frames begin with '{prefix}'"
+        )
+    link = frame[len(prefix) :]
+    return wrench_on(m, link, np.zeros(3), (f.x, f.y, f.z), (n.x, n.y, n.z), "link", duration)
+
+
+def _told(vector: Array) -> str:
+    return "[" + ", ".join(f"{value:g}" for value in vector.reshape(-1).tolist()) + "]"
+
+
+class HasWrenches(Protocol):
+    """What markers need of a runtime."""
+
+    @property
+    def period_ns(self) -> int:
+        """Return the length of a tick [ns]."""
+
+    def wrenches(self) -> Sequence[Wrench]:
+        """Return those that act still."""
+
+
+class WrenchMarkers:
+    """Publishes an arrow for each wrench that acts, on ~/wrench_markers; red forces, blue torques.
+
+    Arrows are in the frames of links, so that they move with them, and go when the wrench ends.
+
+    Args:
+        node: publishes.
+        m: the robot.
+        runtime: whose wrenches are shown.
+        frame_prefix: put before the name of every frame.
+
+    Raises:
+        ImportError: visualization_msgs is not installed.
+    """
+
+    def __init__(self, node: Node, m: Model, runtime: HasWrenches, frame_prefix: str = "") -> None:
+        messages = importlib.import_module("visualization_msgs.msg")
+        self._marker, self._array = messages.Marker, messages.MarkerArray
+        self._point = importlib.import_module("geometry_msgs.msg").Point
+        self._m, self._d, self._prefix = m, make_data(m), frame_prefix
+        self._wrenches: Callable[[], Sequence[Wrench]] = runtime.wrenches
+        self._every = max(1, round(MARKER_PERIOD * 1e9 / runtime.period_ns))
+        self._last = (-1, -1)
+        self._shown: set[tuple[str, int]] = set()
+        self._publisher = node.create_publisher(self._array, "~/wrench_markers", 10)
+
+    def publish(self, stamp_ns: int, state: StateLike) -> None:
+        """Publish the arrows of a state, thirty times a second, while there are any."""
+        now = (state.epoch, state.tick // self._every)
+        if now == self._last:
+            return
+        self._last = now
+        wrenches = self._wrenches()
+        if not wrenches and not self._shown:
+            return
+        self._d.qpos, self._d.time = state.qpos[: self._m.nq], state.time
+        kinematics(self._m, self._d)
+        found = {
+            (what, k): self._arrow(what, k, wrench, stamp_ns)
+            for k, wrench in enumerate(wrenches)
+            for what in COLOURS
+            if getattr(wrench, what).any()
+        }
+        gone = [self._gone(*key, stamp_ns) for key in sorted(self._shown - found.keys())]
+        self._shown = set(found)
+        self._publisher.publish(self._array(markers=[*found.values(), *gone]))
+
+    def _arrow(self, what: str, k: int, wrench: Wrench, stamp_ns: int) -> Any:
+        name, tail, along = arrow(self._m, self._d.xmat, wrench, getattr(wrench, what))
+        marker = self._named(what, k, stamp_ns)
+        marker.header.frame_id = self._prefix + name
+        marker.type, marker.action = self._marker.ARROW, self._marker.ADD
+        marker.points = [self._at(tail), self._at(tail + along)]
+        marker.scale.x, marker.scale.y = SHAFT, HEAD
+        colour = marker.color
+        colour.r, colour.g, colour.b, colour.a = COLOURS[what]
+        marker.frame_locked = True
+        return marker
+
+    def _gone(self, what: str, k: int, stamp_ns: int) -> Any:
+        marker = self._named(what, k, stamp_ns)
+        marker.action = self._marker.DELETE
+        return marker
+
+    def _named(self, what: str, k: int, stamp_ns: int) -> Any:
+        marker = self._marker(ns=what, id=k)
+        marker.header.stamp = time_message(stamp_ns)
+        return marker
+
+    def _at(self, vector: Array) -> Any:
+        x, y, z = vector.tolist()
+        return self._point(x=x, y=y, z=z)
+
+
+def arrow(m: Model, xmat: Array, wrench: Wrench, vector: Array) -> tuple[str, Array, Array]:
+    """Return the arrow of a vector of a wrench: the link it is drawn in, its tail, and from there.
+
+    Args:
+        m: the robot.
+        xmat: (nbody, 9) rotation matrices of the bodies.
+        wrench: the wrench.
+        vector: (3,) its force or its torque, not zero.
+    """
+    body = wrench.body
+    k = int(np.flatnonzero(m.frame_bodyid == body)[0])
+    R = quat_to_mat(m.frame_quat[k])
+    in_body = vector if wrench.in_body else xmat[body].reshape(3, 3).T @ vector
+    size = float(np.linalg.norm(vector))
+    length = min(max(size * METRES_PER_NEWTON, SHORTEST), LONGEST)
+    tail = R.T @ (wrench.point - m.frame_pos[k])
+    return m.frame_names[k], tail, R.T @ in_body * (length / size)
+
+
+def open_markers(
+    node: Node, m: Model, runtime: HasWrenches, frame_prefix: str = ""
+) -> WrenchMarkers | None:
+    """Return WrenchMarkers, or None, with a warning, if visualization_msgs is not installed."""
+    try:
+        return WrenchMarkers(node, m, runtime, frame_prefix)
+    except ImportError:
+        node.get_logger().warning(
+            "visualization_msgs is not installed: wrenches are not shown on ~/wrench_markers"
+        )
+        return None

@@ -1,0 +1,159 @@
+"""What of a robot has a surface, by body: looks, what stands for inertia, obstacles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.description.appearance.looks import Look, Placeholder
+from rbdyn_ros.description.geometries import Box, Sphere
+from rbdyn_ros.errors import Finding
+from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.view.pictures.scene import equivalent_box
+from rbdyn_ros.view.scene.surfaces import Surface, surfaces_of, surfaces_or_marker
+
+Floats = NDArray[np.float64]
+Color = tuple[float, float, float, float]
+
+LIGHT_GREY: Color = (0.80, 0.81, 0.83, 1.0)
+COLLISION: Color = (0.34, 0.71, 0.91, 0.45)
+INERTIA: Color = (0.0, 0.45, 0.70, 0.35)
+ELLIPSOID: Color = (0.84, 0.37, 0.0, 0.45)
+MASS: Color = (0.84, 0.37, 0.0, 1.0)
+OBSTACLE: Color = (0.62, 0.60, 0.56, 1.0)
+
+#: Share of the robot's size that something without thickness gets, and the largest ball that
+#: stands for a mass.
+THINNEST, LARGEST_BALL = 1e-3, 0.02
+
+_PICKS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A surface fixed to a body.
+
+    Attributes:
+        body: number of the body; 0 is the world.
+        surface: its triangles, in its own frame.
+        pos: origin of that frame in the body [m].
+        quat: orientation in the body, wxyz.
+        color: red, green, blue and opacity, 0 to 1.
+        scale: along the axes of its own frame.
+    """
+
+    body: int
+    surface: Surface
+    pos: Floats
+    quat: Floats
+    color: Color
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+    def corners(self) -> Floats:
+        """Return the corners (8, 3) of a box round it, in the body."""
+        points = np.asarray(self.surface.vertices, np.float64) * self.scale
+        box: Floats = np.where(_PICKS, points.max(axis=0), points.min(axis=0))
+        placed: Floats = box @ quat_to_mat(self.quat).T + self.pos
+        return placed
+
+
+def can_be_drawn(looks: tuple[Look, ...]) -> bool:
+    """Whether most of these, and one at least, are more than placeholders."""
+    missing = sum(isinstance(look.shape, Placeholder) for look in looks)
+    return 2 * missing < len(looks)
+
+
+def parts_of_looks(
+    m: Model, looks: tuple[Look, ...], color: Color | None = None
+) -> tuple[list[Part], list[Finding]]:
+    """Return the parts of visuals or collisions, and a warning for each mesh that is broken.
+
+    Args:
+        m: the robot.
+        looks: of its links.
+        color: of all of them; None: that of a mesh's file, else that of its link, else light
+            grey.
+
+    Raises:
+        ModelError: one belongs to a link that the robot does not have.
+    """
+    parts: list[Part] = []
+    findings: dict[str, Finding] = {}
+    for look in looks:
+        frame = m.frame_id(look.link)
+        R = quat_to_mat(m.frame_quat[frame])
+        pos = m.frame_pos[frame] + R @ np.array(look.origin.pos)
+        quat = mat_to_quat(R @ quat_to_mat(look.origin.quat))
+        surfaces, broken = surfaces_or_marker(look.shape)
+        if broken is not None:
+            findings.setdefault(broken.message, broken)
+        for surface in surfaces:
+            shown = color or surface.color or look.color or LIGHT_GREY
+            parts.append(Part(int(m.frame_bodyid[frame]), surface, pos, quat, shown))
+    return parts, list(findings.values())
+
+
+def inertia_boxes(m: Model, size: float) -> list[Part]:
+    """Return homogeneous boxes of the mass and inertia of each body."""
+    (box,) = surfaces_of(Box((1.0, 1.0, 1.0)))
+    return _for_inertia(m, box, 1.0, INERTIA, size)
+
+
+def inertia_ellipsoids(m: Model, size: float) -> list[Part]:
+    """Return homogeneous ellipsoids of the mass and inertia of each body.
+
+    Semi-axes are sqrt(5 / 12) of the edges of the box: I_x = m (b^2 + c^2) / 5 against / 12.
+    """
+    (ball,) = surfaces_of(Sphere(1.0))
+    return _for_inertia(m, ball, float(np.sqrt(5.0 / 12.0)), ELLIPSOID, size)
+
+
+def _for_inertia(
+    m: Model, surface: Surface, factor: float, color: Color, size: float
+) -> list[Part]:
+    bodies = massive_bodies(m)
+    edges = factor * equivalent_box(m.body_mass[bodies], m.body_inertia[bodies])
+    parts = []
+    for body, edge in zip(bodies.tolist(), np.maximum(edges, THINNEST * size), strict=True):
+        x, y, z = edge.tolist()
+        pos, quat = m.body_ipos[body], m.body_iquat[body]
+        parts.append(Part(body, surface, pos, quat, color, (x, y, z)))
+    return parts
+
+
+def mass_balls(m: Model, size: float) -> list[Part]:
+    """Return a ball at the centre of mass of each body, its volume as its mass."""
+    (ball,) = surfaces_of(Sphere(1.0))
+    bodies = massive_bodies(m)
+    heaviest = m.body_mass[bodies].max(initial=0.0)
+    parts = []
+    for body in bodies.tolist():
+        share = float(np.cbrt(m.body_mass[body] / heaviest))
+        radius = LARGEST_BALL * size * max(share, 0.25)
+        scale = (radius, radius, radius)
+        parts.append(Part(body, ball, m.body_ipos[body], np.array([1.0, 0, 0, 0]), MASS, scale))
+    return parts
+
+
+def obstacle_parts(m: Model) -> list[Part]:
+    """Return the boxes and balls that stand in the world; planes are the grid's."""
+    parts = []
+    for kind, pos, mat, half in zip(
+        m.obstacle_type, m.obstacle_pos, m.obstacle_mat, m.obstacle_size, strict=True
+    ):
+        if kind == GeomType.PLANE:
+            continue
+        is_box = kind == GeomType.BOX
+        shape = Box(tuple(2.0 * half)) if is_box else Sphere(float(half[0]))
+        quat = mat_to_quat(mat)
+        parts += [Part(0, surface, pos, quat, OBSTACLE) for surface in surfaces_of(shape)]
+    return parts
+
+
+def massive_bodies(m: Model) -> NDArray[np.int64]:
+    """Return the numbers of the bodies that have mass."""
+    return np.flatnonzero(m.body_mass > 0.0)

@@ -1,0 +1,208 @@
+"""Everything of a robot that is shown, and where it is at an instant; no browser needed."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.description.appearance.looks import Looks
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.dynamics.stages import kinematics
+from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.view.scene.joint_marks import Mark, joint_marks
+from rbdyn_ros.view.scene.lines import Lines, lines_of
+from rbdyn_ros.view.scene.parts import (
+    COLLISION,
+    Part,
+    can_be_drawn,
+    inertia_boxes,
+    inertia_ellipsoids,
+    mass_balls,
+    massive_bodies,
+    obstacle_parts,
+    parts_of_looks,
+)
+from rbdyn_ros.view.scene.wrench_lines import couple_arrows, weight_of, wrench_arrows
+
+Floats = NDArray[np.float64]
+
+VISUALS, COLLISIONS, BOXES = "visuals", "collisions", "inertia boxes"
+ELLIPSOIDS, MASSES, FRAMES = "inertia ellipsoids", "centre of mass", "frames"
+JOINTS, FORCES, LINES, GRID = "joint axes and limits", "forces", "lines", "grid"
+
+#: What can be shown, each on its own.
+LAYERS = (VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES, FRAMES, JOINTS, FORCES, LINES, GRID)
+
+#: Layers of surfaces, see Stage.parts.
+SURFACES = (VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES)
+
+#: A robot of nothing is this large [m].
+SMALLEST = 1e-3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """Where everything is at an instant, in the world.
+
+    Attributes:
+        xpos, xquat: of bodies (nbody, 3) [m], (nbody, 4) wxyz.
+        com: centre of mass of the whole (3,) [m].
+        lines: springs, rods, loops (n, 2, 3) [m], in the order of Stage.lines.
+        contacts, pushes, couples: arrows (k, 2, 3) [m]: forces of the surroundings, other forces
+            from outside, torques without a force.
+    """
+
+    xpos: Floats
+    xquat: Floats
+    com: Floats
+    lines: Floats
+    contacts: Floats
+    pushes: Floats
+    couples: Floats
+
+
+class Stage:
+    """A robot and its surroundings, ready to be shown.
+
+    Args:
+        m: the robot.
+        looks: of its links.
+
+    Attributes:
+        low, high: corners (3,) of what encloses it at qpos0 [m].
+        size: its length across [m]; all marks are in proportion to it.
+        shown: the layers of surfaces that show what it looks like.
+        lines: between its bodies.
+        floor: height of the grid [m].
+        findings: warnings of meshes that turned out to be broken, of layers made so far.
+
+    Raises:
+        ModelError: the looks are another robot's.
+    """
+
+    def __init__(self, m: Model, looks: Looks) -> None:
+        self.m, self.looks = m, looks
+        self._d, self._lock = Data(m), threading.Lock()
+        self._parts: dict[str, list[Part]] = {}
+        self.findings: list[Finding] = []
+        self.size = 1.0
+        self.shown = _layers_shown(looks)
+        self.lines: Lines = lines_of(m, skeleton=self.shown != (VISUALS,))
+        at = self.place(Instant.still(m, m.qpos0))
+        self.low, self.high = self._extent(at)
+        self.size = max(float(np.linalg.norm(self.high - self.low)), SMALLEST)
+        self._parts.pop(BOXES, None)  # flat ones are as thick as the size tells
+        self.floor = _floor(m, float(self.low[2]), self.size)
+
+    def parts(self, layer: str) -> list[Part]:
+        """Return the surfaces of one of SURFACES, made at the first call."""
+        if layer not in self._parts:
+            self._parts[layer] = self._make_parts(layer)
+        return self._parts[layer]
+
+    def _make_parts(self, layer: str) -> list[Part]:
+        if layer in (VISUALS, COLLISIONS):
+            looks, color = self.looks.visuals, None
+            if layer == COLLISIONS:
+                looks, color = self.looks.collisions, COLLISION
+            parts, findings = parts_of_looks(self.m, looks, color)
+            self.findings += (one for one in findings if one not in self.findings)
+            return parts
+        make = {BOXES: inertia_boxes, ELLIPSOIDS: inertia_ellipsoids, MASSES: mass_balls}[layer]
+        return make(self.m, self.size)
+
+    @functools.cached_property
+    def obstacles(self) -> list[Part]:
+        """Boxes and balls of the world; its planes are shown by the grid."""
+        return obstacle_parts(self.m)
+
+    @functools.cached_property
+    def marks(self) -> list[Mark]:
+        """What shows joints: axes, limits and positions."""
+        return joint_marks(self.m, self.size)
+
+    def place(self, instant: Instant) -> Placement:
+        """Return where everything is.
+
+        Raises:
+            ModelError: the positions of the instant are not (nq,) finite numbers.
+        """
+        m, d = self.m, self._d
+        qpos = np.asarray(instant.qpos, np.float64)
+        if qpos.shape != (m.nq,) or not np.isfinite(qpos).all():
+            text = f"'{m.name}' is shown at {m.nq} finite positions, these are {qpos.shape}"
+            raise ModelError(Finding("bad-instant", text, "error", "qpos"))
+        with self._lock:
+            d.qpos[:] = qpos
+            d.time = instant.time if np.isfinite(instant.time) else 0.0
+            kinematics(m, d)
+            xpos, xipos = d.xpos.copy(), d.xipos.copy()
+            xmat = d.xmat.reshape(-1, 3, 3).copy()
+        contact, pushed = _rows(instant.contact, m.nbody), _rows(instant.xfrc, m.nbody)
+        weight, size = weight_of(m), self.size
+        both = np.concatenate([contact, pushed]), np.concatenate([xipos, xipos])
+        return Placement(
+            xpos,
+            quats_of(xmat),
+            _centre(m, xipos),
+            self.lines.place(xpos, xmat),
+            wrench_arrows(contact, xipos, weight, size),
+            wrench_arrows(pushed, xipos, weight, size),
+            couple_arrows(*both, weight, size),
+        )
+
+    def _extent(self, at: Placement) -> tuple[Floats, Floats]:
+        points = [at.xpos[1:], at.lines.reshape(-1, 3)]
+        for layer in self.shown:
+            for part in self.parts(layer):
+                R = quat_to_mat(at.xquat[part.body])
+                points.append(part.corners() @ R.T + at.xpos[part.body])
+        every = np.concatenate(points) if any(map(len, points)) else np.zeros((1, 3))
+        return every.min(axis=0), every.max(axis=0)
+
+
+def _layers_shown(looks: Looks) -> tuple[str, ...]:
+    """Return the layers that let a robot be seen, whatever its file has."""
+    if can_be_drawn(looks.visuals):
+        return (VISUALS,)
+    beside = (VISUALS,) if looks.visuals else ()
+    if can_be_drawn(looks.collisions):
+        return (*beside, COLLISIONS)
+    return (*beside, BOXES)
+
+
+def _floor(m: Model, lowest: float, size: float) -> float:
+    """Return the height of the grid: of a level floor, else 0, else below all of the robot."""
+    level = (m.obstacle_type == GeomType.PLANE) & (m.obstacle_mat[:, 8] > 1.0 - 1e-9)
+    if level.any():
+        return float(m.obstacle_pos[level, 2].max())
+    return 0.0 if lowest > -0.02 * size else lowest
+
+
+def _rows(wrench: Floats | None, nbody: int) -> Floats:
+    return np.zeros((nbody, 6)) if wrench is None else np.asarray(wrench, np.float64)
+
+
+def _centre(m: Model, xipos: Floats) -> Floats:
+    bodies = massive_bodies(m)
+    mass = m.body_mass[bodies]
+    if not len(bodies):
+        return np.zeros(3)
+    centre: Floats = mass @ xipos[bodies] / mass.sum()
+    return centre
+
+
+def quats_of(xmat: Floats) -> Floats:
+    """Return unit quaternions wxyz (n, 4) of rotation matrices (n, 3, 3)."""
+    from scipy.spatial.transform import Rotation  # slow to import
+
+    quats: Floats = Rotation.from_matrix(xmat).as_quat()[:, [3, 0, 1, 2]]
+    return quats

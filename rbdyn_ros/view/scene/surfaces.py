@@ -1,0 +1,212 @@
+"""Shapes as triangles, fit for a browser: what looks.py names, in the axes of the shape.
+
+Their corners are shared as creases.py says: round sides look round and edges sharp.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.checks.audit import quote
+from rbdyn_ros.description.appearance.colors import Color
+from rbdyn_ros.description.appearance.looks import LookShape, MeshFile, Placeholder
+from rbdyn_ros.description.geometries import Box, Cylinder, Points, Sphere
+from rbdyn_ros.description.meshes.files import UnusableMeshError
+from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners
+from rbdyn_ros.description.meshes.meshes import Part, read_parts, scaled
+from rbdyn_ros.errors import Finding
+from rbdyn_ros.view.scene.creases import Array, Faces, creased
+
+MOST_TRIANGLES = 2_000_000  # of a mesh
+MOST_COLORS = 32  # of a mesh; of those beyond no colour is told
+LEAST_OPACITY = 0.05  # below it a file means the opposite, as some that write it do
+
+MARKER_COLOR = (1.0, 0.0, 1.0, 1.0)
+MARKER_SIZE = 0.04  # from corner to corner [m]
+THIN = 1e-3  # so thick is shown what has no volume [m]
+
+ROUND = 48  # edges of a circle
+_BALL = 3  # subdivisions of an icosahedron: 1280 triangles
+
+#: Vertices [m], faces and colour of each colour of a file.
+Colored = tuple[tuple[Array, Faces, Color | None], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surface:
+    """Triangles of one colour.
+
+    Attributes:
+        vertices: (n, 3), float32, in the axes of the shape [m].
+        faces: (k, 3), int32, of vertices; seen from outside they run counter-clockwise.
+        color: red, green, blue and opacity, 0 to 1; None if the shape says nothing.
+    """
+
+    vertices: NDArray[np.float32]
+    faces: Faces
+    color: Color | None = None
+
+
+def surfaces_of(shape: LookShape) -> tuple[Surface, ...]:
+    """Return a shape as triangles.
+
+    A mesh file is read with the unit of its document and the transforms of its scene; as in RViz
+    its up axis says nothing. It has a Surface for each of its colours, of a picture none. It is
+    read once, until it changes. A scale that mirrors leaves the faces turned outward.
+
+    Raises:
+        UnusableMeshError: the file is no mesh, has more than MOST_TRIANGLES triangles or none, is
+            too small or too large after scaling, or needs a package that is not installed.
+    """
+    if isinstance(shape, MeshFile):
+        return _of_file(shape)
+    if isinstance(shape, Placeholder):
+        return (_marker(),)
+    if isinstance(shape, Points):
+        return (_hull(np.array(shape.points, float)),)
+    creation = importlib.import_module("trimesh.creation")
+    if isinstance(shape, Box):
+        mesh = creation.box(shape.size)
+    elif isinstance(shape, Sphere):
+        mesh = creation.icosphere(_BALL, shape.radius)
+    elif isinstance(shape, Cylinder):
+        mesh = creation.cylinder(shape.radius, shape.length, sections=ROUND)
+    else:
+        mesh = creation.capsule(shape.length, shape.radius, count=[ROUND // 2, ROUND])
+    centred = mesh.vertices - mesh.bounds.mean(axis=0)  # as not every release has a capsule
+    return (_surface(centred, mesh.faces, None),)
+
+
+def surfaces_or_marker(shape: LookShape) -> tuple[tuple[Surface, ...], Finding | None]:
+    """Return `surfaces_of`, or a marker and a warning where there are none."""
+    try:
+        return surfaces_of(shape), None
+    except UnusableMeshError as error:
+        name = str(shape.path) if isinstance(shape, MeshFile) else ""
+        text = f"the mesh {quote(name, 200)} {error}; a marker stands for it"
+        found = Finding(error.code, text, "warning", "", None, name, error.allowed)
+        return (_marker(),), found
+
+
+def _marker() -> Surface:
+    """Return an octahedron in a colour that no robot has."""
+    corners = MARKER_SIZE / 2 * np.concatenate([np.eye(3), -np.eye(3)])
+    return replace(_hull(corners), color=MARKER_COLOR)
+
+
+def _hull(points: Array) -> Surface:
+    """Return the convex hull of points (n, 3); what has no volume gets a little."""
+    spatial = importlib.import_module("scipy.spatial")
+    try:
+        corners = hull_corners(points)
+        hull = spatial.ConvexHull(corners)
+    except (NoHullError, spatial.QhullError, ValueError):
+        cube = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+        corners = (points[:, None] + THIN / 2 * cube).reshape(-1, 3)
+        hull = spatial.ConvexHull(corners)
+    a, b, c = (corners[hull.simplices[:, k]] for k in range(3))
+    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
+    faces = np.where(inward[:, None], hull.simplices[:, ::-1], hull.simplices)
+    return _surface(corners, faces, None)
+
+
+def _of_file(shape: MeshFile) -> tuple[Surface, ...]:
+    try:
+        status = shape.path.stat()
+    except OSError as error:
+        raise UnusableMeshError("bad-mesh", f"cannot be read: {error.strerror}") from error
+    parts = _kept(shape.path, status.st_mtime_ns, status.st_size)
+    if isinstance(parts, UnusableMeshError):
+        raise UnusableMeshError(parts.code, str(parts), parts.allowed)
+    corners = [corner for v, _, _ in parts for corner in (v.min(axis=0), v.max(axis=0))]
+    scaled(np.array(corners), shape.scale)
+    turned = math.prod(shape.scale) < 0.0
+    return tuple(
+        Surface(
+            np.ascontiguousarray(vertices * shape.scale, np.float32),
+            np.ascontiguousarray(faces[:, ::-1] if turned else faces, np.int32),
+            color,
+        )
+        for vertices, faces, color in parts
+    )
+
+
+@lru_cache(maxsize=256)
+def _kept(path: Path, _changed: int, _size: int) -> Colored | UnusableMeshError:
+    """Return what is in a file, or why nothing is: a refused one may have taken long to read."""
+    try:
+        return _read(path)
+    except UnusableMeshError as error:
+        return UnusableMeshError(error.code, str(error), error.allowed)  # with no frames to keep
+
+
+def _read(path: Path) -> Colored:
+    groups: dict[Color | None, list[tuple[Array, Faces]]] = {}
+    for part in read_parts(path):
+        faces = _faces(part)
+        if len(faces):
+            color = _color(part.geometry)
+            if color not in groups and len(groups) >= MOST_COLORS:
+                color = None
+            groups.setdefault(color, []).append((part.vertices, faces))
+    count = sum(len(faces) for pieces in groups.values() for _, faces in pieces)
+    if count > MOST_TRIANGLES:
+        message = f"has {count} triangles; allowed are up to {MOST_TRIANGLES}, simplify it"
+        raise UnusableMeshError("mesh-too-large", message, f"up to {MOST_TRIANGLES}")
+    parts = [(*creased(*_joined(pieces)), color) for color, pieces in groups.items()]
+    parts = [part for part in parts if len(part[1])]
+    if not parts:
+        raise UnusableMeshError("bad-mesh", "holds no triangles")
+    return tuple(parts)
+
+
+def _faces(part: Part) -> Faces:
+    """Return the faces of a part, turned outward; points and lines have none."""
+    faces = np.asarray(getattr(part.geometry, "faces", ()), np.int64).reshape(-1, 3)
+    if len(faces) and (faces.min() < 0 or faces.max() >= len(part.vertices)):
+        raise UnusableMeshError("bad-mesh", "has faces of corners that it does not have")
+    turned: Faces = (faces[:, ::-1] if part.mirrored else faces).astype(np.int32)
+    return turned
+
+
+def _color(geometry: Any) -> Color | None:
+    """Return the one colour that a geometry of trimesh has, or the mean of its many."""
+    visual = geometry.visual
+    if visual.kind == "texture":
+        rgba = getattr(visual.material, "main_color", None)
+    elif visual.kind in ("vertex", "face"):
+        colors = visual.vertex_colors if visual.kind == "vertex" else visual.face_colors
+        rgba = np.asarray(colors, float).mean(axis=0)
+    else:
+        return None
+    numbers = np.asarray(rgba, float).ravel() / 255.0 if rgba is not None else np.zeros(0)
+    if len(numbers) != 4 or not np.isfinite(numbers).all():
+        return None
+    red, green, blue, alpha = np.clip(numbers, 0.0, 1.0).round(4).tolist()
+    return red, green, blue, alpha if alpha >= LEAST_OPACITY else 1.0
+
+
+def _joined(pieces: Iterable[tuple[Array, Faces]]) -> tuple[Array, Faces]:
+    """Return vertices and faces of all pieces together."""
+    all_vertices, all_faces, count = [], [], 0
+    for vertices, faces in pieces:
+        all_vertices.append(vertices)
+        all_faces.append(faces + count)
+        count += len(vertices)
+    return np.concatenate(all_vertices), np.concatenate(all_faces).astype(np.int32)
+
+
+def _surface(vertices: Array, faces: Faces, color: Color | None) -> Surface:
+    corners, turned = creased(np.asarray(vertices, float), np.asarray(faces, np.int32))
+    return Surface(
+        np.ascontiguousarray(corners, np.float32), np.ascontiguousarray(turned, np.int32), color
+    )

@@ -1,0 +1,87 @@
+"""The command `rbdyn bench`."""
+
+import json
+
+import pytest
+from support.commands import run
+from support.robots import find, needs_robots
+
+from rbdyn_ros.loading.assets import bundled_robot
+
+ARM = bundled_robot("seven_dof_arm")
+QUICK = ("--seconds", "0.05")
+
+
+def test_a_table_for_people():
+    told = run("bench", *QUICK)
+    assert (told.returncode, told.stderr) == (0, "")
+    head, _, columns, *rows = told.stdout.splitlines()
+    assert head.startswith("robot 'seven_dof_arm', nq 7, nv 7; ")
+    assert "rbdyn_ros" in columns
+    named = [row.split("  ")[0] for row in rows[:7]]
+    assert named == [
+        *("step(m, d, n)", "step(m, d)", "forward", "forward_dynamics", "inverse"),
+        *("mass_matrix", "kinematics"),
+    ]
+    assert all(float(row[30:].split()[0]) > 0.0 for row in rows[:7])
+
+
+def test_json_with_others_and_their_ratios():
+    pytest.importorskip("mujoco")
+    pytest.importorskip("pinocchio")
+    told = json.loads(run("bench", ARM, "--json", *QUICK).stdout)
+    assert (told["robot"], told["nq"], told["nv"]) == ("seven_dof_arm", 7, 7)
+    assert told["cores"] >= 1
+    assert [peer["refusal"] for peer in told["peers"]] == [None, None]
+    times = {row["name"]: row for row in told["times"]}
+    assert times["inverse"]["peers"].keys() == {peer["name"] for peer in told["peers"]}
+    assert not any("Pinocchio" in name for name in times["step(m, d)"]["peers"])
+    for row in times.values():
+        for other in row["peers"].values():
+            # medians of rounds and the median of their ratios: alike, on a busy machine roughly
+            assert 0.1 < other["ratio"] / (other["us"] / row["us"]) < 10.0
+
+
+def test_what_others_cannot_have_is_said(tmp_path):
+    mechanism = tmp_path / "one.yaml"
+    mechanism.write_text(
+        "rbdyn_mechanism: 1\nbase: floor\nlinks: {car: {mass: 1, inertia: [1, 1, 1, 0, 0, 0]}}\n"
+        "joints: {rail: {type: prismatic, parent: floor, child: car}}\n"
+    )
+    told = run("bench", mechanism, *QUICK)
+    assert told.returncode == 0
+    assert told.stdout.count("is not timed: ") == 2
+    assert "above 1 we are faster" not in told.stdout
+    told = json.loads(run("bench", ARM, "--contact", "--json", *QUICK).stdout)
+    assert all(row["peers"] == {} for row in told["times"])
+    assert {peer["refusal"] is None for peer in told["peers"]} == {False}
+
+
+@needs_robots
+def test_a_robot_that_others_have_otherwise():
+    pytest.importorskip("mujoco")
+    told = run("bench", find("panda.urdf"), *QUICK).stdout
+    assert "nv 8; " in told
+    assert "has nv 9: joints that follow others are free there." in told
+
+
+def test_a_robot_that_is_refused(tmp_path):
+    told = run("bench", tmp_path / "none.urdf")
+    assert told.returncode == 1
+    assert told.stderr.startswith("rbdyn bench: there is no file '")
+    assert told.stderr.count("\n") == 1
+    assert told.stdout == ""
+
+
+def test_plain_python_is_not_timed(monkeypatch):
+    monkeypatch.setattr("rbdyn_ros.engine.jit.DISABLED", True)
+    told = run("bench")
+    assert told.returncode == 2
+    assert told.stderr.startswith("rbdyn bench: NUMBA_DISABLE_JIT is set")
+
+
+def test_a_bar_for_people():
+    told = run("bench", *QUICK, screen=True)
+    assert "timing: " in told.stderr
+    assert "/105 [" in told.stderr
+    assert told.stderr.endswith("\r")

@@ -1,0 +1,112 @@
+"""Ctrl-C: status 130 and no traceback, whatever a command does just then."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from support.commands import AS_A_PROCESS, run_process
+
+from rbdyn_ros.commands import interrupts
+from rbdyn_ros.loading.assets import bundled_robot
+
+ARM = str(bundled_robot("seven_dof_arm"))
+
+
+def ended(words, is_there, env=None):
+    """Start a command, interrupt it once a condition holds; return its status and stderr."""
+    process = subprocess.Popen(
+        [*AS_A_PROCESS, *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **(env or {})},
+    )
+    try:
+        deadline = time.monotonic() + 60.0
+        while not is_there() and process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60.0)
+    finally:
+        process.kill()
+    return process.returncode, stderr
+
+
+def test_while_it_works(tmp_path):
+    """Files of the user run where commands do their work."""
+    file, mark = tmp_path / "slow.py", tmp_path / "mark"
+    file.write_text(f"import time\nopen({str(mark)!r}, 'w').close()\ntime.sleep(60.0)\n")
+    assert ended(["check", ARM, "--import", str(file)], mark.exists) == (130, "")
+
+
+def test_while_it_compiles(tmp_path):
+    """An exception that is raised while LLVM calls Python has crashed it."""
+
+    def has_begun():
+        return any(tmp_path.rglob("*.nbi"))
+
+    env = {"XDG_CACHE_HOME": str(tmp_path)}
+    assert ended(["bench", ARM], has_begun, env) == (130, "")
+
+
+def test_the_command_minds_its_signals(tmp_path):
+    """Ask from inside: a file of the user hears of a kernel after the command has."""
+    file = tmp_path / "hears.py"
+    file.write_text(
+        "import signal, numba\nfrom numba.core import event\n"
+        "def tell(): print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
+        "class Hears(event.Listener):\n"
+        "    def on_start(self, event): tell()\n"
+        "    def on_end(self, event): pass\n"
+        "event.register('numba:compile', hears := Hears())\n"
+        "tell()\nnumba.njit(lambda x: x)(1.0)\ntell()\n"
+        "event.unregister('numba:compile', hears)\n"
+    )
+    told = run_process("check", ARM, "--import", file)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.splitlines()[:3] == ["True", "False", "True"]
+
+
+def test_in_the_background_it_stays_ignored(tmp_path):
+    file = tmp_path / "asks.py"
+    file.write_text("import signal\nprint(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)\n")
+    command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *AS_A_PROCESS]
+    done = subprocess.run(
+        [*command, "check", ARM, "--import", str(file)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout.startswith("True\n")
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Return what handles the signal while a kernel is compiled, and afterwards."""
+
+    def look(handler):
+        seen = []
+        listener = interrupts.WhileCompiling()
+        monkeypatch.setattr(interrupts, "end_at_once", lambda: seen.append("at once"))
+        monkeypatch.setattr(interrupts, "end_by_exception", lambda: seen.append("by exception"))
+        monkeypatch.setattr(signal, "getsignal", lambda _: handler)
+        for change in (listener.on_start, listener.on_start, listener.on_end):
+            change(None)
+        during = list(seen)
+        listener.on_end(None)
+        return during, seen[len(during) :]
+
+    return look
+
+
+def test_only_the_outermost_kernel_counts(compiled):
+    assert compiled(signal.default_int_handler) == (["at once"], ["by exception"])
+
+
+def test_a_handler_of_somebody_else_stays(compiled):
+    """Nodes end in their own way while they load."""
+    assert compiled(lambda *_: None) == ([], [])

@@ -1,0 +1,143 @@
+"""What `rbdyn sim` hands to the node; the node itself is tested in test/ros."""
+
+import importlib.util
+import json
+import sys
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from support.commands import run
+
+from rbdyn_ros.commands import interrupts
+from rbdyn_ros.loading.assets import bundled_robot
+
+
+@pytest.fixture
+def node(monkeypatch):
+    """Return what a stand-in for the node is called with; this process keeps its signals."""
+    called = {}
+
+    def stand_in(words, urdf, fallback, imports):
+        called.update(words=words, urdf=urdf, fallback=fallback, imports=imports)
+        return 0
+
+    monkeypatch.setattr(interrupts, "end_at_once", lambda status: called.update(status=status))
+    simulator = SimpleNamespace(node=SimpleNamespace(run=stand_in))
+    monkeypatch.setitem(sys.modules, "rbdyn_ros.ros.simulator", simulator)
+    return called
+
+
+@pytest.fixture
+def viser(monkeypatch):
+    """Let the viewer be installed, or not."""
+
+    def installed(there):
+        spec = object() if there else None
+        monkeypatch.setattr(importlib.util, "find_spec", lambda _: spec)
+
+    installed(True)
+    return installed
+
+
+def parameters(words):
+    """Return the parameters of ROS in words, of which the last of a name holds."""
+    pairs = [word.split(":=", 1) for flag, word in pairwise(words) if flag == "-p"]
+    return dict(pairs)
+
+
+def test_a_robot_is_shown(node, viser):
+    assert run("sim", "robot.urdf").returncode == 0
+    assert node["urdf"] == Path("robot.urdf")
+    assert node["fallback"] == bundled_robot("seven_dof_arm")
+    assert node["words"][1] == "--ros-args"
+    assert parameters(node["words"]) == {"view": "true"}
+    assert node["status"] == 0  # Ctrl-C ends a simulation as it should be ended
+
+
+def test_options_are_parameters(node, viser, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ("--port", "9000", "--record", "run.mcap", "--floating-base", "--contact", "--paused")
+    assert run("sim", *words).returncode == 0
+    assert node["urdf"] is None
+    assert parameters(node["words"]) == {
+        "view": "true",
+        "view_port": "9000",
+        "record": json.dumps(str(tmp_path / "run.mcap")),
+        "floating_base": "true",
+        "contact": "true",
+        "start_paused": "true",
+    }
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_parameters_of_the_user_are_stronger(node, viser):
+    run("sim", "--contact", "--ros-args", "-p", "contact:=false", "-p", "view:=false")
+    assert parameters(node["words"]) == {"view": "false", "contact": "false"}
+    assert node["words"][-4:] == ["-p", "contact:=false", "-p", "view:=false"]
+
+
+def test_a_path_may_hold_anything(node, viser, tmp_path):
+    yaml = pytest.importorskip("yaml")
+    folder = tmp_path / "a: \"b\" 'c' #d, é"
+    folder.mkdir()
+    assert run("sim", "--record", folder / "run.mcap").returncode == 0
+    assert yaml.safe_load(parameters(node["words"])["record"]) == str(folder / "run.mcap")
+
+
+def test_without_view(node, viser):
+    told = run("sim", "--no-view")
+    assert parameters(node["words"]) == {"view": "false"}
+    assert told.stderr == ""
+
+
+def test_without_viser_it_is_simulated_all_the_same(node, viser):
+    viser(False)
+    told = run("sim")
+    assert told.returncode == 0
+    assert parameters(node["words"]) == {"view": "false"}
+    assert 'needs viser (pip install "rbdyn_ros[view]")' in told.stderr
+    assert told.stderr.count("\n") == 1
+    assert run("sim", "--no-view").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--record", "run.bag"), "a recording is written to a file .mcap, not to 'run.bag'"),
+        (("--record", "/no/such/run.mcap"), "cannot be written: there is no such folder"),
+        (("--record", ""), "an empty word is no path"),
+        (("--port", "-1"), "argument --port: it is '-1', allowed are 0 to 65535"),
+        (("--port", "65536"), "it is '65536'"),
+        (("--port", "9" * 99), "it is '99999999999999999999',"),
+        (("--port", "8080", "--no-view"), "--no-view: not allowed with argument --port"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_starts(node, words, sentence):
+    told = run("sim", *words)
+    assert told.returncode == 2
+    assert sentence in told.stderr
+    assert told.stderr.count("\n") == 1
+    assert "words" not in node
+
+
+def test_a_recording_that_is_there_is_not_lost(node, viser, tmp_path):
+    path = tmp_path / "run.mcap"
+    path.write_text("mine")
+    told = run("sim", "--record", path)
+    assert told.returncode == 2
+    assert told.stderr == (
+        f"rbdyn sim --record: the file '{path}' is there already, with 4 bytes, and is not "
+        "overwritten; choose another name, or delete it\n"
+    )
+    assert path.read_text() == "mine"
+    assert "words" not in node
+
+
+def test_without_ros(node, viser, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rbdyn_ros.ros.simulator", None)
+    told = run("sim")
+    assert told.returncode == 2
+    assert "Source a ROS 2 installation" in told.stderr
+    assert told.stderr.count("\n") == 1

@@ -1,0 +1,183 @@
+"""What docs/comparison.md says of the others' Python was run: here it is run again."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rbdyn_ros as rb
+
+mujoco = pytest.importorskip("mujoco", minversion="4.0")
+pin = pytest.importorskip("pinocchio", minversion="4.1")
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "comparison.md").read_text(encoding="ascii")
+LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="10"/>'
+
+
+def link(name, mass="1", inertia="0.01", izz="0.01"):
+    rest = f'ixx="{inertia}" ixy="0" ixz="0" iyy="{inertia}" iyz="0" izz="{izz}"'
+    return (
+        f'<link name="{name}"><inertial><origin xyz="0 0 -0.1"/><mass value="{mass}"/>'
+        f"<inertia {rest}/></inertial></link>"
+    )
+
+
+def joint(name, parent, child, kind="revolute", more=LIMIT):
+    axis = "" if kind == "fixed" else '<axis xyz="0 1 0"/>'
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="0 0 -0.2"/>{axis}{more}</joint>'
+    )
+
+
+def robot(*parts):
+    return f'<robot name="r">{"".join(parts)}</robot>'
+
+
+MIMIC = robot(
+    link("a"),
+    link("b"),
+    link("c"),
+    joint("j1", "a", "b"),
+    joint("j2", "b", "c", more=LIMIT + '<mimic joint="j1" multiplier="-2" offset="0.1"/>'),
+)
+PAIR = joint("j1", "a", "b")
+FLAWED = {
+    "mass `nan`": robot(link("a"), link("b", mass="nan"), PAIR),
+    "mass -1 kg": robot(link("a"), link("b", mass="-1"), PAIR),
+    "a moving link without inertia": robot(link("a"), '<link name="b"/>', PAIR),
+    "inertia that no body can have": robot(link("a"), link("b", izz="0.05"), PAIR),
+    "two joints of one name": robot(link("a"), link("b"), link("c"), PAIR, joint("j1", "b", "c")),
+    "a revolute joint without `<limit>`": robot(
+        link("a"), link("b"), joint("j1", "a", "b", more="")
+    ),
+    "`<limits>` for `<limit>` beside a right one": robot(
+        link("a"), link("b"), joint("j1", "a", "b", more='<limits lower="-1"/>' + LIMIT)
+    ),
+}
+LOADERS = (rb.load_urdf, mujoco.MjModel.from_xml_string, pin.buildModelFromXML)
+
+
+def row(first):
+    """Return the cells of a row of the page after the first one."""
+    (found,) = re.findall(rf"^\| {re.escape(first)} \| (.*) \|$", PAGE, re.MULTILINE)
+    return found.split(" | ")
+
+
+@pytest.mark.parametrize("flaw", FLAWED)
+def test_who_refuses_what(flaw):
+    for load, said in zip(LOADERS, row(flaw), strict=True):
+        if said.startswith("refused"):
+            with pytest.raises((rb.RbdynError, ValueError)):
+                load(FLAWED[flaw])
+        else:
+            assert said.startswith("loads")
+            load(FLAWED[flaw])
+
+
+@pytest.mark.parametrize("flaw", FLAWED)
+def test_where_we_warn(flaw):
+    said = row(flaw)[0]
+    if "warns" in said:
+        (finding,) = rb.load_urdf(FLAWED[flaw]).findings
+        assert "did you mean 'limit'?" in finding.message or "no rigid body" in finding.message
+
+
+def test_masses_that_pinocchio_loads():
+    assert pin.buildModelFromXML(FLAWED["mass `nan`"]).inertias[1].mass == 0.0
+    assert pin.buildModelFromXML(FLAWED["mass -1 kg"]).inertias[1].mass == -1.0
+    assert pin.buildModelFromXML(FLAWED["a moving link without inertia"]).inertias[1].mass == 0.0
+
+
+def test_mimic_in_mujoco_is_soft():
+    m = mujoco.MjModel.from_xml_string(MIMIC)
+    assert (m.nv, m.neq) == (2, 1)
+    m.opt.timestep = 0.001
+    m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+    d = mujoco.MjData(m)
+    d.qpos[:] = 0.3, -0.5
+    worst = 0.0
+    for _ in range(1000):
+        d.qfrc_applied[1] = 3.0
+        mujoco.mj_step(m, d)
+        worst = max(worst, abs(d.qpos[1] + 2.0 * d.qpos[0] - 0.1))
+    assert worst == pytest.approx(0.013, abs=0.001)
+
+
+def test_mimic_in_pinocchio_is_ignored_or_exact_for_some():
+    assert pin.buildModelFromXML(MIMIC).nv == 2
+    theirs, ours = pin.buildModelFromXML(MIMIC, mimic=True), rb.load_urdf(MIMIC)
+    assert theirs.nv == ours.nv == 1
+    data, d = theirs.createData(), rb.make_data(ours)
+    q, v, a = np.array([0.3]), np.array([0.2]), np.array([0.5])
+    d.qpos, d.qvel, d.qacc = q, v, a
+    rb.inverse(ours, d)
+    assert d.qfrc_inverse == pytest.approx(pin.rnea(theirs, data, q, v, a), abs=1e-12)
+    for refused in (pin.aba, pin.computeRNEADerivatives):
+        with pytest.raises(RuntimeError, match="Mimic"):
+            refused(theirs, data, q, v, a)
+    rb.step(ours, d, 1000)
+    assert d.qpos_all[1] == pytest.approx(0.1 - 2.0 * d.qpos_all[0], abs=1e-15)
+
+
+def test_fixed_links_and_continuous_joints():
+    text = robot(
+        link("a"),
+        link("b"),
+        link("tool"),
+        joint("j1", "a", "b", "continuous", ""),
+        joint("f", "b", "tool", "fixed", ""),
+    )
+    ours, theirs = rb.load_urdf(text), pin.buildModelFromXML(text)
+    m = mujoco.MjModel.from_xml_string(text)
+    assert (ours.nq, m.nq, theirs.nq) == (1, 1, 2)
+    assert "tool" in ours.frame_names
+    assert theirs.existFrame("tool")
+    assert "tool" not in [m.body(i).name for i in range(m.nbody)]
+
+
+def test_joint_types_and_what_advances_time():
+    assert [name for name in dir(mujoco.mjtJoint) if name.startswith("mjJNT")] == [
+        "mjJNT_BALL",
+        "mjJNT_FREE",
+        "mjJNT_HINGE",
+        "mjJNT_SLIDE",
+    ]
+    for name in ("JointModelHX", "JointModelUniversal", "JointModelComposite"):
+        assert hasattr(pin, name)
+    assert not [name for name in dir(pin) if "rack" in name.lower() or "pinion" in name.lower()]
+    assert hasattr(pin, "constraintDynamics")
+    assert not hasattr(pin, "step")
+
+
+def test_a_state_that_became_nan():
+    m = mujoco.MjModel.from_xml_string(MIMIC)
+    d = mujoco.MjData(m)
+    d.qpos[0] = np.nan
+    mujoco.mj_step(m, d)
+    assert np.isfinite(d.qpos).all()
+    assert d.warning[mujoco.mjtWarning.mjWARN_BADQPOS].number == 1
+    ours = rb.load_urdf(MIMIC)
+    e = rb.make_data(ours)
+    e.qpos = np.nan
+    rb.step(ours, e)
+    assert np.isnan(e.qpos).all()
+    assert e.nbad > 0
+
+
+def test_all_flaws_are_told_at_once():
+    text = robot(link("a", mass="-1"), link("b", mass="nan"), joint("j1", "a", "b", "screw"))
+    with pytest.raises(rb.DescriptionError) as error:
+        rb.load_urdf(text)
+    assert len(error.value.findings) == 3
+
+
+def test_figures_are_those_of_the_page_of_performance():
+    performance = (ROOT / "docs" / "performance.md").read_text(encoding="ascii")
+    speed = PAGE[PAGE.index("## Speed") : PAGE.index("## What a robot file means")]
+    figures = set(re.findall(r"\b\d+\.\d\d\b", speed))
+    assert len(figures) >= 12
+    for figure in figures | {"7.3e-08", "1.7e-13", "1.8e-04", "1.9e-05"}:
+        assert figure in performance

@@ -1,0 +1,236 @@
+"""Commands in the documentation: those that can run do; of the others it is said why they do not.
+
+A block marked `bash` runs in a folder that looks like the root of the repository. A command that
+serves until Ctrl-C stays in the background while the blocks after it run, until the text says "End
+it with Ctrl-C", a block starts another one, or the page ends; then Ctrl-C must end it well. If a
+block of output follows at once, its lines must be said, whatever the numbers in them. A block with
+the name of a file is saved. A block marked `console` does not run; it has to be in NOT_RUN.
+"""
+
+import itertools
+import re
+import shlex
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import test_examples
+import yaml
+from support.documents import ROOT, blocks, commands, of_language, page_names, text_of
+from support.sessions import Session, alike, free_domain
+
+WORKSPACE = "needs a ROS 2 installation that is sourced, with the tools of its command line"
+INSTALLS = "installs packages, or is what runs these tests"
+REAL = "is about a robot of the reader's own; tests do the same with others"
+SECURED = "needs a DDS with security, which the wheels of PyPI have not"
+
+FLOAT = "ros2 launch rbdyn_ros gravity_compensation.launch.py"
+SEVERAL = "ros2 launch rbdyn_ros multi_robot.launch.py"
+
+#: Blocks that do not run, by page and the beginning of their first line.
+NOT_RUN = {
+    ("README.md", "ros2 launch rbdyn_ros gravity_compensation"): WORKSPACE,
+    ("README.md", "cd ~/ws/src && git clone"): WORKSPACE,
+    ("CONTRIBUTING.md", "make setup"): INSTALLS,
+    ("docs/command_line.md", "rbdyn excite arm.urdf"): REAL,
+    ("docs/command_line.md", "rbdyn identify arm.urdf"): REAL,
+    ("docs/command_line.md", "rbdyn completion bash"): "writes where the reader's shell looks",
+    ("docs/commands.md", "ros2 topic pub"): WORKSPACE,
+    ("docs/first_five_minutes.md", "git clone"): "is what got the reader here",
+    ("docs/hil.md", "ros2 launch rbdyn_ros hil.launch.py"): WORKSPACE,
+    ("docs/hil.md", "ros2 param set /simulator real_time_factor"): WORKSPACE,
+    ("docs/hil.md", "ros2 param set /simulator faults"): WORKSPACE,
+    ("docs/hil.md", "ros2 service call /simulator/reset_with"): WORKSPACE,
+    ("docs/hil.md", "ros2 service call /simulator/get_simulator_features"): WORKSPACE,
+    ("docs/identification.md", "rbdyn excite arm.urdf"): REAL,
+    ("docs/identification.md", "python examples/record_motion.py"): REAL,
+    ("docs/identification.md", "rbdyn identify arm.urdf"): REAL,
+    ("docs/interfaces.md", "cd ws"): WORKSPACE,
+    ("docs/interfaces.md", "ros2 service call /simulator/set_simulation_state"): WORKSPACE,
+    ("docs/interfaces.md", "ros2 service call /simulator/get_dynamics"): WORKSPACE,
+    ("docs/interfaces.md", "ros2 service call /arm_controller/get_gravity"): WORKSPACE,
+    ("docs/interfaces.md", "ros2 action send_goal"): WORKSPACE,
+    ("docs/real_arm.md", "rbdyn check my_arm.urdf"): REAL,
+    ("docs/real_arm.md", f"{FLOAT} urdf:=/path/my_arm.urdf \\"): WORKSPACE,
+    ("docs/real_arm.md", f"{FLOAT} sim"): WORKSPACE,
+    ("docs/real_arm.md", f"{FLOAT} urdf:=/path/my_arm.urdf"): WORKSPACE,
+    ("docs/real_arm.md", f"{FLOAT} urdf:=/path/my_arm.urdf dry_run"): WORKSPACE,
+    ("docs/recordings.md", "ros2 launch rbdyn_ros sim.launch.py urdf"): WORKSPACE,
+    ("docs/recordings.md", "ros2 bag info"): WORKSPACE,
+    ("docs/ros2_control.md", "cd config/ros2_control"): WORKSPACE,
+    ("docs/ros_tutorial.md", "mkdir -p ~/ws/src"): WORKSPACE,
+    ("docs/ros_tutorial.md", "ros2 topic list"): WORKSPACE,
+    ("docs/ros_tutorial.md", "ros2 service call"): WORKSPACE,
+    ("docs/ros_tutorial.md", "colcon build"): WORKSPACE,
+    ("docs/ros_tutorial.md", "ros2 launch rbdyn_ros gravity_compensation"): WORKSPACE,
+    ("docs/security.md", "rbdyn sim --ros-args -p required_sha256"): REAL,
+    ("docs/security.md", "export ROS_DOMAIN_ID"): SECURED,
+    ("docs/security.md", "export ROS_SECURITY_ENABLE"): SECURED,
+    ("docs/security.md", "ros2 run rbdyn_ros simulator --ros-args --enclave"): SECURED,
+    ("docs/several_robots.md", f"{SEVERAL}"): WORKSPACE,
+    ("docs/view.md", "ssh"): "needs a second machine",
+    ("docs/several_robots.md", f"{SEVERAL} robots:=left,right one"): WORKSPACE,
+    ("docs/several_robots.md", "ros2 run tf2_ros"): WORKSPACE,
+}  # fmt: skip
+
+#: What a page says where servers end before it does.
+ENDS = re.compile(r"End (?:it|both|them) with Ctrl-C")
+
+#: Three pages at a time: much of it is waiting.
+AT_ONCE = 3
+
+
+def with_bash(page):
+    return bool(of_language(page, "bash"))
+
+
+RUN = list(filter(with_bash, page_names()))
+
+
+@pytest.fixture(scope="module")
+def outcomes(request, tmp_path_factory):
+    """What became of the pages that are asked for; they run side by side."""
+    asked = [
+        item.callspec.params["page"]
+        for item in request.session.items
+        if getattr(item, "originalname", "") == test_commands_of_a_page_run.__name__
+    ]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        count = itertools.count()
+        yield {
+            page: pool.submit(run_page, page, tmp_path_factory.mktemp("page"), next(count))
+            for page in asked
+        }
+
+
+def run_page(page, folder, number):
+    domain, held = free_domain(11 * number)
+    with held, Session(folder, domain) as session:
+        found = blocks(page)
+        for block, following in zip(found, [*found[1:], None], strict=True):
+            if ENDS.search(block.after):
+                session.end_servers()
+            if block.is_saved:
+                session.save(block)
+            if block.language != "bash":
+                continue
+            if not session.terminals and run_as_example(block):
+                continue
+            session.run(block, promised(following))
+
+
+def promised(block):
+    """Return the lines of output that a page shows right after a block."""
+    if block is None or block.language != "text" or block.after.strip():
+        return []
+    return [line for line in block.text.splitlines() if line.strip() not in {"", "..."}]
+
+
+def run_as_example(block):
+    """Run a block that is a single example as the tests of examples do, who remember it."""
+    lines = commands(block.text)
+    found = [re.match(r"\.venv/bin/python examples/(\w+\.py)(.*)", line) for line in lines]
+    if not all(found):
+        return False
+    for example in found:
+        test_examples.run(example[1], *shlex.split(example[2], comments=True))
+    return True
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_commands_of_a_page_run(page, outcomes):
+    outcomes[page].result()
+
+
+def matches(block):
+    """Return the entry of NOT_RUN that is about a block: the longest that its line begins with."""
+    fitting = [key for key in NOT_RUN if key[0] == block.page and block.first.startswith(key[1])]
+    return max(fitting, key=lambda key: len(key[1]), default=None)
+
+
+def test_what_does_not_run_is_listed():
+    listed = {}
+    for page in page_names():
+        for block in of_language(page, "console"):
+            key = matches(block)
+            assert key, f"{block.where}: '{block.first}' is neither bash nor in NOT_RUN"
+            assert key not in listed, f"{block.where} and {listed[key]} are one entry of NOT_RUN"
+            listed[key] = block.where
+    assert listed.keys() == NOT_RUN.keys(), "NOT_RUN has what no page has"
+
+
+REFERENCE = "".join(
+    text_of(f"docs/reference/{node}.md") for node in ("simulator", "arm_controller")
+)
+
+ROS = [
+    (block.where, line)
+    for page in page_names()
+    for block in of_language(page, "console")
+    for line in commands(block.text)
+    if "ros2 " in line
+]
+
+
+@pytest.mark.parametrize(("where", "line"), ROS, ids=lambda text: text[:60])
+def test_a_command_of_ros_names_what_there_is(where, line):
+    words = shlex.split(line[line.index("ros2 ") :], comments=True)[1:]
+    if words[:2] in (["service", "call"], ["topic", "pub"], ["action", "send_goal"]):
+        judge_message(words)
+    elif words[:2] == ["param", "set"]:
+        assert words[2] in {"/simulator", "/arm_controller"}
+        assert f"| `{words[3]}` |" in REFERENCE, f"{where}: {words[3]}"
+        yaml.safe_load(words[4])
+    elif words[:2] == ["launch", "rbdyn_ros"]:
+        judge_launch(words[2], words[3:])
+
+
+def judge_message(words):
+    """The type exists, and what is given fits its fields."""
+    plain = [word for word in words[2:] if not word.startswith("-")]
+    if words[:2] == ["topic", "pub"] and "-r" in words:
+        plain.remove(words[words.index("-r") + 1])
+    name, kind = plain[:2]
+    assert name.startswith("/")
+    package, folder, name = kind.split("/")
+    module = pytest.importorskip(f"{package}.{folder}")
+    message = getattr(module, name)
+    part = {"srv": "Request", "action": "Goal", "msg": ""}[folder]
+    message = getattr(message, part) if part else message
+    fill(message(), yaml.safe_load(plain[2]) if plain[2:] else {})
+
+
+def fill(message, values):
+    """Set the fields of a message from a mapping; a wrong name or type fails."""
+    kinds = message.get_fields_and_field_types()
+    for name, value in values.items():
+        assert name in kinds, f"{type(message).__name__} has no field {name}"
+        if isinstance(value, dict):
+            fill(getattr(message, name), value)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            assert kinds[name].startswith("sequence<"), name
+        else:
+            setattr(message, name, value)
+
+
+def judge_launch(file, arguments):
+    """The launch file exists, and takes these arguments."""
+    launching = "".join(
+        path.read_text() for path in (ROOT / "rbdyn_ros/ros").rglob("*launching.py")
+    )
+    text = (ROOT / "launch" / file).read_text() + launching
+    for argument in arguments:
+        name = argument.split(":=")[0]
+        assert f"`{name}`" in REFERENCE or f'"{name}"' in text, argument
+
+
+@pytest.mark.parametrize(
+    ("promise", "line", "kept"),
+    [
+        ("q = 0.5 rad", "q = -1.25e-3  rad", True),
+        ("http://127.0.0.1:8080", "at http://127.0.0.1:8093", True),
+        ("simulating 'arm': ...", "simulating 'arm': a, b", True),
+        ("q = 0.5 rad", "q = 0.5 m", False),
+    ],
+)
+def test_output_is_compared(promise, line, kept):
+    assert bool(alike(promise).search(line)) == kept

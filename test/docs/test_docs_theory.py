@@ -1,0 +1,139 @@
+"""docs/theory.md: every number of the books is in it once, and every name in it exists."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import rbdyn_ros as rb
+from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, SIZES
+from rbdyn_ros.model.options import Options
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/theory.md").read_text()
+IN_MODEL = {field.name for field in MODEL_FIELDS} | SIZES.keys() | NAMES.keys()
+IN_DATA = {field.name for field in DATA_FIELDS}
+
+#: What the texts number, chapter by chapter, from the texts. Of the last one's equations those
+#: that it refers to: the formulas themselves and their numbers were lost in our copy.
+NUMBERS = {
+    "RBDA chapter 4": [
+        *(f"4.{k}" for k in range(1, 14)),
+        *(f"table 4.{k}" for k in range(1, 4)),
+        *(f"example 4.{k}" for k in range(1, 7)),
+    ],
+    "RBDA chapter 3": [
+        *(f"3.{k}" for k in range(1, 75)), "table 3.1", "example 3.1", "example 3.2",
+    ],
+    "RBDA chapter 5": [*(f"5.{k}" for k in range(1, 21)), "table 5.1", "table 5.2"],
+    "Introduction to Humanoid Robotics": [
+        *(f"6.{k}" for k in (
+            1, 2, 3, 5, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 23, 26, 27, 28, 30, 31, 38, 39,
+            40, 43, 44, 45, 46, 47, 49,
+        )),
+        *(f"figure 6.{k}" for k in (4, 5, 7, 11, 12, 14, 16, 18, 19, 20, 25, 26, 27, 28, 29)),
+    ],
+}  # fmt: skip
+
+#: What mj_comPos reads, writes and calls.
+MUJOCO = [
+    "mass_subtree", "subtree_com", "mjMINVAL", "xipos", "ximat", "body_mass", "body_inertia",
+    "body_parentid", "body_rootid", "cinert", "mju_inertCom", "jnt_dofadr", "jnt_bodyid",
+    "jnt_type", "xanchor", "xaxis", "cdof", "mju_dofCom",
+]  # fmt: skip
+
+
+def section(title):
+    """Return the part of the page below the heading that begins with a title."""
+    parts = re.split(r"^## (.*)\n", PAGE, flags=re.MULTILINE)[1:]
+    found = [text for head, text in zip(parts[::2], parts[1::2], strict=True) if title in head]
+    assert len(found) == 1, f"one section of '{title}' is needed"
+    return found[0]
+
+
+def rows(text):
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+@pytest.mark.parametrize("chapter", NUMBERS)
+def test_every_number_of_a_chapter_has_one_row(chapter):
+    numbered = [row[0] for row in rows(section(chapter)) if len(row) == 4 and row[0] != "number"]
+    assert sorted(numbered) == sorted(NUMBERS[chapter])
+
+
+@pytest.mark.parametrize("chapter", NUMBERS)
+def test_every_row_leads_to_code(chapter):
+    for row in rows(section(chapter)):
+        if len(row) == 4 and row[0] != "number":
+            assert "`" in row[2] + row[3], f"{row[0]} leads nowhere"
+            assert all(re.search(r"`|^-$", cell) for cell in row[2:]), row
+
+
+def test_every_symbol_of_mj_compos_is_there():
+    first = " ".join(row[0] + row[1] for row in rows(section("mj_comPos")))
+    for symbol in MUJOCO:
+        assert f"`{symbol}`" in first, f"the table of mj_comPos lacks {symbol}"
+
+
+def names():
+    """Return what the page says in back quotes that is a name of ours: with a dot or a slash."""
+    quoted = set(re.findall(r"`([^`]+)`", PAGE))
+    ours = r"(?:rb|m|d|(?:engine|textbook|model|description|control)(?:\.\w+)*)\.\w[\w.]*"
+    return sorted(word for word in quoted if re.fullmatch(ours, word) or "/" in word)
+
+
+def test_the_page_has_names_to_check():
+    assert len(names()) > 150
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_name_exists(name):
+    first, _, rest = name.partition(".")
+    if "/" in name:
+        assert (ROOT / name).exists()
+    elif first == "d":
+        assert rest in IN_DATA
+    elif first == "m" and rest.startswith("opt."):
+        assert hasattr(Options(), rest.removeprefix("opt."))
+    elif first == "m":
+        assert rest in IN_MODEL or hasattr(rb.Model, rest) or rest == "loops"
+    elif first == "rb":
+        assert reaches(rb, rest.split("."))
+    else:
+        assert is_code(name)
+
+
+def reaches(thing, path):
+    """Return whether a dotted name leads to something; fields of a dataclass count."""
+    for name in path:
+        if name in getattr(thing, "__dataclass_fields__", {}):
+            return True
+        thing = getattr(thing, name, None)
+        if thing is None:
+            return False
+    return True
+
+
+def is_code(name):
+    """Return whether a dotted name below rbdyn_ros is a module or something in one."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        module = ".".join(["rbdyn_ros", *parts[:count]])
+        try:
+            found = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if not module.startswith(error.name):
+                raise
+            continue
+        return reaches(found, parts[count:])
+    return False
+
+
+@pytest.mark.parametrize(
+    "wrong", ["rb.inverse_dynamicz", "engine.rne.nothing", "engine.nothing.rne", "control.no.law"]
+)
+def test_a_wrong_name_is_noticed(wrong):
+    assert not (reaches(rb, wrong.split(".")[1:]) if wrong.startswith("rb.") else is_code(wrong))

@@ -1,0 +1,105 @@
+"""The notebooks are what tools/notebooks.py writes, and run without a display to their end."""
+
+import ast
+import importlib.util
+from pathlib import Path
+
+import pytest
+from support import robots
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+pytest.importorskip("matplotlib")
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = ROOT / "examples" / "notebooks"
+#: Set after a notebook's own parameters: nothing is left out but films (test_examples.py has one)
+#: and the longest chains, whose exponents nobody asks for here.
+SHORTER = {
+    "cost_of_dynamics": "given.links = 32",
+    "falling_humanoid": "given.film = False",
+    "spinning_top": "given.film = False",
+}
+
+
+def tool():
+    spec = importlib.util.spec_from_file_location("notebooks", ROOT / "tools" / "notebooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+WRITER = tool()
+NAMES = WRITER.names()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_what_the_tool_writes(name):
+    kept = (NOTEBOOKS / f"{name}.ipynb").read_text(encoding="ascii")
+    assert kept == WRITER.notebook(name), "run python tools/notebooks.py"
+
+
+def test_every_notebook_has_its_script():
+    assert sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")) == NAMES
+
+
+def test_scripts_without_a_notebook_are_those_that_need_ros():
+    scripts = {path.stem: path.read_text() for path in (ROOT / "examples").glob("*.py")}
+    without = scripts.keys() - set(NAMES)
+    assert {"lockstep_controller", "push_joint", "record_motion"} <= without
+    for name, text in scripts.items():
+        assert (name in without) == ("rclpy" in text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_keeps_all_code_of_its_script(name):
+    """Every statement of the script, but for command line and main(), is in a cell."""
+    book = nbformat.reads((NOTEBOOKS / f"{name}.ipynb").read_text(), as_version=4)
+    nbformat.validate(book)
+    code = "\n".join(cell.source for cell in book.cells if cell.cell_type == "code")
+    there = {ast.dump(node) for node in ast.walk(ast.parse(code))}
+    script = ast.parse((ROOT / "examples" / f"{name}.py").read_text())
+    missing = [node for node in statements(script) if ast.dump(node) not in there]
+    assert not [ast.unparse(node) for node in missing]
+
+
+def statements(script):
+    """Yield what a notebook has to have: functions and branches by what is in their bodies."""
+    for node in script.body[1:-1]:
+        parts = node.body if isinstance(node, ast.FunctionDef | ast.ClassDef) else [node]
+        for part in parts:
+            if not is_left_out(part):
+                yield from part.body if isinstance(part, ast.If) else [part]
+
+
+def is_left_out(node):
+    text = ast.unparse(node)
+    is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return is_docstring or "argparse" in text or "parser." in text or "__file__" in text
+
+
+RUN = [
+    pytest.param(name, marks=robots.needs_robots if name == "falling_humanoid" else ())
+    for name in NAMES
+]
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_a_notebook_runs(name, monkeypatch):
+    """In a kernel of this very Python; its picture is among the outputs."""
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    book = nbformat.reads((NOTEBOOKS / f"{name}.ipynb").read_text(), as_version=4)
+    for cell in book.cells:
+        if "parameters" in cell.metadata.get("tags", ()):
+            cell.source += "\n" + SHORTER.get(name, "")
+    where = {"metadata": {"path": str(NOTEBOOKS)}}
+    client = nbclient.NotebookClient(book, timeout=120, kernel_name="python3", resources=where)
+    client.execute()
+    outputs = [output for cell in book.cells for output in cell.get("outputs", ())]
+    draws = "def draw(" in (ROOT / "examples" / f"{name}.py").read_text()
+    pictures = [output for output in outputs if "image/png" in output.get("data", {})]
+    assert len(pictures) == draws
+    assert any(output.get("name") == "stdout" for output in outputs)
+    assert not [output for output in outputs if output.get("name") == "stderr"]

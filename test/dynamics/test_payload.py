@@ -1,0 +1,203 @@
+"""with_payload against a robot that is loaded with the load, Pinocchio, and its refusals."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from support.robots import find, needs_robots
+
+import rbdyn_ros as rb
+from rbdyn_ros.dynamics.payload import with_payload
+from rbdyn_ros.model.model_fields import MODEL_FIELDS
+
+MASS, COM = 1.7, (0.03, -0.05, 0.11)
+INERTIA = (0.021, 0.019, 0.008, 0.0011, -0.0007, 0.0023)
+#: Axes of a body with two like moments are any; what they stand for is compared instead.
+AXES = ("body_iquat", "body_imat")
+
+
+def laden(path, link, mass=MASS, com=COM, inertia=INERTIA):
+    """Return the text of a robot with one link more, fixed to a link."""
+    robot = ET.parse(path).getroot()
+    load = ET.SubElement(robot, "link", name="the_load")
+    inertial = ET.SubElement(load, "inertial")
+    ET.SubElement(inertial, "origin", xyz=" ".join(map(repr, com)))
+    ET.SubElement(inertial, "mass", value=repr(mass))
+    names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+    ET.SubElement(inertial, "inertia", dict(zip(names, map(repr, inertia), strict=True)))
+    joint = ET.SubElement(robot, "joint", name="load_mount", type="fixed")
+    ET.SubElement(joint, "parent", link=link)
+    ET.SubElement(joint, "child", link="the_load")
+    return ET.tostring(robot, encoding="unicode")
+
+
+def inertias(m):
+    axes = m.body_imat.reshape(-1, 3, 3)
+    return np.einsum("nij,nj,nkj->nik", axes, m.body_inertia, axes)
+
+
+@needs_robots
+@pytest.mark.parametrize(
+    ("file", "link", "floating"),
+    [
+        ("ur5_robot.urdf", "tool0", False),
+        ("panda.urdf", "panda_hand", False),
+        ("panda.urdf", "panda_leftfinger", False),
+        ("talos_reduced.urdf", "gripper_left_base_link", True),
+    ],
+)
+def test_it_is_the_robot_loaded_with_the_load(file, link, floating):
+    path = find(file)
+    plain = rb.load_urdf(path, floating_base=floating, strict=False)
+    loaded = with_payload(plain, link, MASS, COM, INERTIA)
+    whole = rb.load_urdf(laden(path, link), floating_base=floating, strict=False)
+    for field in MODEL_FIELDS:
+        name = field.name
+        if name.startswith("body_") and name not in AXES:
+            ours, theirs = getattr(loaded, name), getattr(whole, name)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14, err_msg=name)
+        elif not name.startswith(("body_", "frame_", "dof_inertia0")):
+            np.testing.assert_array_equal(getattr(loaded, name), getattr(plain, name), name)
+    np.testing.assert_allclose(inertias(loaded), inertias(whole), rtol=1e-12, atol=1e-14)
+    assert loaded.body_mass.sum() == pytest.approx(plain.body_mass.sum() + MASS, rel=1e-14)
+    _same_motion(loaded, whole)
+
+
+def _same_motion(a, b):
+    rng = np.random.default_rng(5)
+    qpos = rb.random_qpos(a, rng)
+    qvel, tau = rng.normal(size=a.nv), rng.normal(size=a.nv)
+    found = []
+    for m in (a, b):
+        d = rb.make_data(m)
+        d.qpos[:], d.qvel[:], d.qfrc_applied[:] = qpos, qvel, tau
+        rb.forward(m, d)
+        found.append(d.qacc.copy())
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
+
+
+@needs_robots
+def test_two_payloads_against_pinocchio():
+    pin = pytest.importorskip("pinocchio")
+    path = find("ur5_robot.urdf")
+    m = with_payload(rb.load_urdf(path), "tool0", MASS, COM, INERTIA)
+    m = with_payload(m, "forearm_link", 0.6, (0.0, 0.1, 0.0))
+    model = pin.buildModelFromUrdf(str(path))
+    matrix = np.array(
+        [[0.021, 0.0011, -0.0007], [0.0011, 0.019, 0.0023], [-0.0007, 0.0023, 0.008]]
+    )
+    for name, mass, com, inertia in (
+        ("tool0", MASS, COM, matrix),
+        ("forearm_link", 0.6, (0.0, 0.1, 0.0), np.zeros((3, 3))),
+    ):
+        frame = model.frames[model.getFrameId(name)]
+        load = pin.Inertia(mass, np.array(com), inertia)
+        model.appendBodyToJoint(frame.parentJoint, load, frame.placement)
+    rng = np.random.default_rng(1)
+    d, data = rb.make_data(m), model.createData()
+    d.qpos[:], d.qvel[:], d.qacc[:] = rng.normal(size=(3, 6))
+    rb.inverse(m, d)
+    theirs = pin.rnea(model, data, d.qpos, d.qvel, d.qacc)
+    np.testing.assert_allclose(d.qfrc_inverse, theirs, rtol=1e-11, atol=1e-11)
+
+
+@pytest.fixture
+def arm():
+    return rb.load_urdf("config/robots/seven_dof_arm.urdf")
+
+
+def test_no_mass_changes_nothing(arm):
+    same = with_payload(arm, "hand", 0.0, (1.0, 0.0, 0.0))
+    assert same.sha256() == arm.sha256()
+    assert same is not arm
+
+
+def test_the_options_are_copied(arm):
+    arm.opt.gravity = (0.0, 0.0, -1.62)
+    loaded = with_payload(arm, "hand", 1.0, (0.0, 0.0, 0.0))
+    assert loaded.opt.gravity.tolist() == [0.0, 0.0, -1.62]
+    loaded.opt.gravity = (0.0, 0.0, -9.81)
+    assert arm.opt.gravity.tolist() == [0.0, 0.0, -1.62]
+
+
+def test_the_row_of_a_data_is_laid_out_alike(arm):
+    loaded = with_payload(arm, "hand", 1.0, (0.0, 0.0, 0.0))
+    assert loaded.data_offsets == arm.data_offsets
+    assert loaded.data_slots == arm.data_slots
+
+
+def test_stages_that_were_enabled_stay(arm):
+    d = rb.make_data(arm)
+    rb.set_drive(arm, d, "elbow_pitch", "position", 0.3)
+    loaded = with_payload(arm, "hand", 1.0, (0.0, 0.0, 0.0))
+    e = rb.make_data(loaded)
+    e.buffer[:] = d.buffer
+    rb.step(loaded, e)
+    assert e.qpos[loaded.jnt_qposadr[loaded.jnt_id("elbow_pitch")]] == pytest.approx(0.3, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ({"frame": "hnd"}, rb.ModelError, "there is no frame 'hnd' (did you mean 'hand'?)"),
+        (
+            {"frame": "base_link"},
+            rb.ParameterError,
+            (
+                "link 'base_link' is fixed to the world, so a payload there changes nothing; "
+                "allowed are links that move"
+            ),
+        ),
+        (
+            {"mass": float("nan")},
+            rb.ParameterError,
+            "the mass of the payload is nan; allowed is a finite number of kg, 0 or more",
+        ),
+        (
+            {"mass": -1.0},
+            rb.ParameterError,
+            "the mass of the payload is -1 kg; it must not be negative",
+        ),
+        (
+            {"com": (0.0, 0.0)},
+            rb.ParameterError,
+            "the centre of mass of the payload is (0.0, 0.0); allowed is 3 finite numbers",
+        ),
+        (
+            {"com": (0.0, float("inf"), 0.0)},
+            rb.ParameterError,
+            "a number of the centre of mass of the payload is inf; allowed is a finite number",
+        ),
+        (
+            {"inertia": (1.0, 1.0, 2.5, 0.0, 0.0, 0.0)},
+            rb.ParameterError,
+            (
+                "the inertia of the payload has the principal moments 1, 1, 2.5 kg m^2; the "
+                "largest may not be more than the sum of the other two"
+            ),
+        ),
+        (
+            {"inertia": (1.0, 1.0, 1.0, 1.5, 0.0, 0.0)},
+            rb.ParameterError,
+            (
+                "the inertia of the payload has the principal moments -0.5, 1, 2.5 kg m^2; none "
+                "may be negative"
+            ),
+        ),
+        (
+            {"mass": 0.0, "inertia": (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)},
+            rb.ParameterError,
+            "the payload has no mass, so it cannot have an inertia; allowed are zeros",
+        ),
+        (
+            {"mass": 1e300, "com": (1e300, 0.0, 0.0)},
+            rb.ParameterError,
+            "mass, place and inertia of the payload are too large to calculate with",
+        ),
+    ],
+)
+def test_what_no_rigid_body_has_is_refused(arm, given, error, text):
+    arguments = {"frame": "hand", "mass": 1.0, "com": (0.0, 0.0, 0.0)} | given
+    with pytest.raises(error, match=f"^{re.escape(text)}$"):
+        with_payload(arm, **arguments)

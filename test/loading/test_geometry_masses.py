@@ -1,0 +1,134 @@
+"""geom_mass0: the mass that a geometry's corners move."""
+
+import numpy as np
+import pytest
+from support import robots
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.geometries import FLOOR, Box, Geometry, Obstacle, Points, Sphere
+from rbdyn_ros.description.types import Description, Inertial, Joint, Link, Mimic
+from rbdyn_ros.loading import geometries
+from rbdyn_ros.loading.geometries import with_masses
+from rbdyn_ros.loading.mobility import mobility
+
+BRICK = Inertial(2.0, inertia=(0.1, 0.2, 0.3, 0.0, 0.0, 0.0))
+X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
+
+
+def system(links, joints, *geoms, **parts):
+    links = (Link("base"), *(Link(name, BRICK) for name in links))
+    return rb.build(
+        Description("n", links, joints, base="base", geometries=geoms, obstacles=(FLOOR,), **parts)
+    )
+
+
+def dot(name, link, *points):
+    return Geometry(name, link, Points(points or ((0.0, 0.0, 0.0),)))
+
+
+def test_a_free_body_moves_its_mass_at_its_centre_and_less_outside():
+    joint = Joint("j", "floating", "base", "a")
+    m = system(("a",), (joint,), dot("centre", "a"), dot("corner", "a", (0.5, 0.0, 0.0)))
+    assert m.geom_mass0[0] == pytest.approx(2.0, rel=1e-14)
+    # 1/m in three directions, and a^2 / I where the arm turns about y and z
+    mobile = (3 / 2.0 + 0.25 / 0.2 + 0.25 / 0.3) / 3
+    assert m.geom_mass0[1] == pytest.approx(1 / mobile, rel=1e-14)
+
+
+def test_the_mean_is_of_the_mobility_of_corners():
+    joint = Joint("j", "revolute", "base", "a", axis=Z)
+    corners = ((0.1, 0.0, 0.0), (0.0, 0.3, 5.0))
+    m = system(("a",), (joint,), dot("g", "a", *corners))
+    assert m.geom_mass0[0] == pytest.approx(1 / (np.mean([0.01, 0.09]) / 0.3 / 3), rel=1e-13)
+
+
+def test_what_cannot_move_has_its_own_mass():
+    joint = Joint("j", "revolute", "base", "a", axis=Z)
+    m = system(("a",), (joint,), dot("on the axis", "a", (0.0, 0.0, 0.7)))
+    assert m.geom_mass0[0] == 2.0
+
+
+def test_a_joint_that_follows_moves_with_its_leader():
+    lead = Joint("lead", "prismatic", "base", "a", axis=X)
+    follow = Joint("follow", "prismatic", "a", "b", axis=X, mimic=Mimic("lead", 2.0))
+    m = system(("a", "b"), (lead, follow), dot("g", "b"))
+    # b moves by 3 where a moves by 1: M = 2 + 9 * 2, the point's mobility 9 / M in one direction
+    assert m.geom_mass0[0] == pytest.approx(3 * 20 / 9, rel=1e-14)
+
+
+def test_constraints_make_it_heavier():
+    joints = (
+        Joint("j", "prismatic", "base", "a", axis=X),
+        Joint("k", "prismatic", "base", "b", axis=X),
+        Joint("weld", "fixed", "a", "b", closes_loop=True),
+    )
+    m = system(("a", "b"), joints, dot("g", "a"))
+    assert m.geom_mass0[0] == pytest.approx(3 * 4.0, rel=1e-12)
+
+
+def test_a_loop_that_locks_leaves_the_mass_of_the_body():
+    joints = (
+        Joint("j", "prismatic", "base", "a", axis=X),
+        Joint("lock", "fixed", "base", "a", closes_loop=True),
+    )
+    m = system(("a",), joints, dot("g", "a"))
+    assert m.geom_mass0[0] == 2.0
+
+
+@robots.needs_robots
+@pytest.mark.parametrize("name", ["talos_reduced.urdf", "go2.urdf"])
+def test_corner_by_corner_on_a_robot(name):
+    """The same from frame Jacobians by differences of positions, a corner at a time."""
+    m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True)
+    M_inv, _ = mobility(m)
+    d = rb.make_data(m)
+    h = 1e-6
+    for g in (0, m.ngeom // 2, m.ngeom - 1):
+        first = m.geom_vertadr[g]
+        corners = m.vert_pos[first : first + m.geom_vertnum[g]]
+        J = np.zeros((len(corners), 3, m.nv))
+        for k in range(m.nv):
+            for sign in (1, -1):
+                v = np.zeros(m.nv)
+                v[k] = sign
+                d.qpos = m.qpos0
+                rb.integrate_pos(m, d.qpos, v, h)
+                rb.kinematics(m, d)
+                i = m.geom_bodyid[g]
+                place = d.xpos[i] + corners @ d.xmat[i].reshape(3, 3).T
+                J[:, :, k] += sign * place / (2 * h)
+        traces = np.einsum("nik,kl,nil->n", J, M_inv, J)
+        # central differences of coordinates of about 1 m: rounding 1e-16 / 1e-6
+        assert m.geom_mass0[g] == pytest.approx(3 / traces.mean(), rel=1e-6)
+
+
+def test_too_many_dofs_are_bounded(monkeypatch):
+    joints = (Joint("j", "floating", "base", "a"), Joint("k", "floating", "a", "b"))
+    m = system(("a", "b"), joints, dot("g", "b", (1.0, 0.0, 0.0)))
+    assert m.geom_mass0[0] < 2.0
+    monkeypatch.setattr(geometries, "MOST_DOFS", 5)
+    assert with_masses(m).geom_mass0[0] == 2.0
+
+
+def test_a_long_chain_without_a_mass_matrix():
+    names = [f"l{k}" for k in range(2001)]
+    joints = tuple(
+        Joint(f"j{k}", "revolute", "base" if k == 0 else names[k - 1], name, axis=X)
+        for k, name in enumerate(names)
+    )
+    m = system(names, joints, dot("g", names[-1]))
+    assert m.nM == 0
+    assert m.geom_mass0[0] == 2.0
+
+
+def test_ball_and_box_are_found_by_their_corners():
+    joint = Joint("j", "floating", "base", "a")
+    box, ball = Geometry("b", "a", Box((1.0, 1.0, 1.0))), Geometry("s", "a", Sphere(0.5))
+    m = system(("a",), (joint,), box, ball)
+    arm = 0.5 * (1 / 0.1 + 1 / 0.2 + 1 / 0.3)  # a^2 of a corner about each axis is 0.5
+    assert m.geom_mass0 == pytest.approx([1 / ((1.5 + arm) / 3), 2.0], rel=1e-13)
+
+
+def test_no_geometries_no_work():
+    m = rb.build(Description("n", (Link("base"),), (), obstacles=(Obstacle("s", Sphere(1.0)),)))
+    assert with_masses(m) is m

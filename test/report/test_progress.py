@@ -1,0 +1,170 @@
+"""Bars: counted right, on a terminal, gone at the end; for nobody else, and never in the way."""
+
+import io
+import re
+import subprocess
+import sys
+
+import numba
+import pytest
+from numba.core import event
+from support.commands import Screen
+
+from rbdyn_ros.report import progress
+from rbdyn_ros.report.progress import Compiling, rounds, uncompiled
+
+
+def kernels():
+    """Return a chain of three kernels that nothing has compiled: the first calls the others."""
+
+    @numba.njit
+    def last(x):
+        return x + 1.0
+
+    @numba.njit
+    def middle(x):
+        return last(x) * 2.0
+
+    @numba.njit
+    def first(x):
+        return middle(x) + last(x)
+
+    return first, middle, last
+
+
+@pytest.fixture
+def listening(monkeypatch):
+    """Return a function that listens until the end of the test."""
+    registered = []
+
+    def listen(stream, patience=0.0):
+        monkeypatch.setattr(sys, "stderr", stream)
+        registered.append(Compiling(patience))
+        event.register("numba:compile", registered[-1])
+        return registered[-1]
+
+    yield listen
+    for listener in registered:
+        event.unregister("numba:compile", listener)
+
+
+def test_uncompiled_kernels_are_counted_before():
+    first, middle, last = kernels()
+    assert set(uncompiled(first)) == set(map(id, (first, middle, last)))
+    last(1.0)
+    assert set(uncompiled(first)) == {id(first), id(middle)}
+    first(1.0)
+    assert uncompiled(first) == {}
+
+
+def test_kernels_of_a_module_are_counted():
+    """Most kernels of the engine are named by their modules."""
+    module = type(sys)("kernels_of_this_test")
+    exec("import numba\n@numba.njit\ndef inner(x): return x + 1.0\n", vars(module))
+    namespace = {"numba": numba, "module": module}
+    exec("@numba.njit\ndef outer(x): return module.inner(x)\n", namespace)
+    outer = namespace["outer"]
+    assert set(uncompiled(outer)) == {id(outer), id(module.inner)}
+
+
+def test_a_bar_while_kernels_are_compiled(listening):
+    screen = Screen()
+    listening(screen)
+    first, *_ = kernels()
+    assert first(1.0) == 6.0
+    shown = re.findall(r"(\d+)/(\d+) kernels", screen.getvalue())
+    assert shown[0] == ("0", "3")
+    assert {total for _, total in shown} == {"3"}
+    assert [int(n) for n, _ in shown] == sorted(int(n) for n, _ in shown)
+    assert screen.getvalue().endswith("\r")  # it has vanished
+    before = screen.getvalue()
+    first(2.0)  # it is compiled
+    assert screen.getvalue() == before
+
+
+def test_a_kernel_of_two_types_counts_once(listening, monkeypatch):
+    screen = Screen()
+    listening(screen)
+    _, _, last = kernels()
+    bars, make = [], progress.bar
+    monkeypatch.setattr(progress, "bar", lambda *a, **k: bars.append(make(*a, **k)) or bars[-1])
+
+    @numba.njit
+    def both(k, x):
+        return last(k) + last(x)
+
+    both(1, 1.0)
+    shown = re.findall(r"(\d+)/(\d+) kernels", screen.getvalue())
+    assert {total for _, total in shown} == {"2"}
+    assert bars[0].n == 2  # what is drawn last may be less: it is drawn from time to time
+
+
+def test_a_quick_one_shows_none(listening):
+    screen = Screen()
+    listening(screen, patience=60.0)
+    kernels()[0](1.0)
+    assert "kernels" not in screen.getvalue()
+
+
+def test_no_terminal_no_bar(listening):
+    stream = io.StringIO()
+    listening(stream)
+    kernels()[0](1.0)
+    assert stream.getvalue() == ""
+
+
+def test_a_terminal_that_is_gone_stops_no_compilation(listening):
+    screen = Screen()
+    listening(screen)
+    first, *_ = kernels()
+    screen.close()
+    assert first(1.0) == 6.0
+
+
+def test_what_fails_to_compile_leaves_the_count_right(listening):
+    screen = Screen()
+    listening(screen)
+
+    @numba.njit
+    def wrong(x):
+        return x.nothing_of_this_name
+
+    with pytest.raises(numba.TypingError):
+        wrong(1.0)
+    kernels()[0](1.0)
+    assert re.findall(r"(\d+)/(\d+) kernels", screen.getvalue())[-1][1] == "3"
+
+
+def test_rounds_show_the_last_sentence(monkeypatch):
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with rounds("looking", 3) as tell:
+        for k in range(3):
+            tell(f"round {k}")
+            monkeypatch.setattr(sys, "stderr", io.StringIO())  # the bar keeps its own
+    assert screen.getvalue().startswith("\rlooking: ")
+    for k in range(3):
+        assert re.search(rf" {k + 1}/3 \[[0-9:]+\], round {k}", screen.getvalue())
+
+
+def test_rounds_say_nothing_where_nobody_watches(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with rounds("looking", 3) as tell:
+        tell("round")
+    assert stream.getvalue() == ""
+
+
+def test_no_thread_and_no_import_with_the_library():
+    """Processes with deadlines show bars too."""
+    code = (
+        "import sys, threading, rbdyn_ros\n"
+        "assert 'rbdyn_ros.report.progress' not in sys.modules and 'tqdm' not in sys.modules\n"
+        "from rbdyn_ros.report.progress import bar\n"
+        "sys.stderr.isatty = lambda: True\n"
+        "with bar(3) as shown: print(threading.active_count())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout == "1\n"

@@ -1,0 +1,271 @@
+"""Terms of the equation of motion by joint name, against Pinocchio on real arms."""
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pinocchio", reason="pin is not installed")
+import pinocchio as pin
+from support import robots, states
+
+import rbdyn_ros as rb
+from rbdyn_ros.ros.simulator.dynamics_query import Dynamics, Query, Snapshot, warm
+
+ARMS = {"ur5_robot.urdf": "tool0", "panda.urdf": "panda_hand"}
+#: of the largest entry
+TOLERANCE = 1e-11
+
+pytestmark = robots.needs_robots
+each_arm = pytest.mark.parametrize("file", ARMS)
+
+
+class Case:
+    """An arm somewhere, another state asked about, and Pinocchio's model of it."""
+
+    def __init__(self, file):
+        path = robots.find(file)
+        self.m = robots.load(path)
+        self.m = self.m.replaced(dof_armature=0.0 * self.m.dof_armature)
+        self.model = pin.buildModelFromUrdf(str(path))
+        self.data = self.model.createData()
+        d = rb.make_data(self.m)
+        states.randomise(self.m, d, 4)
+        self.now = Snapshot(self.m, d.qpos.copy(), d.qvel.copy(), 0.0, np.zeros((self.m.nbody, 6)))
+        # the joints asked for: all but one, in another order
+        names = [name for name, n in zip(self.m.jnt_names, self.m.jnt_dofnum, strict=True) if n]
+        self.names = names[:0:-1]
+        rng = np.random.default_rng(7)
+        count = len(self.names)
+        self.position, self.velocity = rng.uniform(-1, 1, (2, count))
+        self.acceleration, self.effort = rng.uniform(-3, 3, (2, count))
+        self.theirs = [self.model.joints[self.model.getJointId(n)].idx_v for n in self.names]
+        self.q, self.v = np.zeros(self.model.nq), np.zeros(self.model.nv)
+        for j, name in enumerate(names):
+            k = self.model.joints[self.model.getJointId(name)].idx_v
+            self.q[k], self.v[k] = self.now.qpos[j], self.now.qvel[j]
+        self.q[self.theirs], self.v[self.theirs] = self.position, self.velocity
+
+    def ask(self, **fields):
+        query = Query(self.names, self.position, self.velocity, **fields)
+        answer = Dynamics().answer(self.now, query)
+        assert not isinstance(answer, str), answer
+        assert list(answer.name) == self.names
+        return answer
+
+    def wide(self, values):
+        """Spread values of the named joints over Pinocchio's; the others are zero."""
+        whole = np.zeros(self.model.nv)
+        whole[self.theirs] = values
+        return whole
+
+
+def close(ours, theirs):
+    assert ours.shape == theirs.shape
+    assert np.abs(ours - theirs).max() <= TOLERANCE * max(1.0, np.abs(theirs).max())
+
+
+@each_arm
+def test_terms(file):
+    case = Case(file)
+    model, data, q, v, k = case.model, case.data, case.q, case.v, case.theirs
+    answer = case.ask(
+        mass_matrix=True, coriolis_matrix=True, gravity_effort=True, bias_effort=True, energy=True
+    )
+    M = pin.crba(model, data, q)
+    M = np.triu(M) + np.triu(M, 1).T
+    close(answer.mass_matrix, M[np.ix_(k, k)])
+    close(answer.coriolis_matrix, pin.computeCoriolisMatrix(model, data, q, v)[np.ix_(k, k)])
+    gravity = pin.computeGeneralizedGravity(model, data, q)[k]
+    close(answer.gravity_effort, gravity)
+    bias = pin.nonLinearEffects(model, data, q, v)[k]
+    close(answer.bias_effort, bias - gravity)
+    assert np.abs(bias - gravity).max() > 0.01
+    close(case.ask(bias_effort=True, include_gravity=True).bias_effort, bias)
+    assert answer.kinetic_energy == pytest.approx(pin.computeKineticEnergy(model, data, q, v))
+    assert answer.potential_energy == pytest.approx(pin.computePotentialEnergy(model, data, q))
+    assert (
+        answer.inverse_dynamics.size == answer.forward_dynamics.size == answer.jacobian.size == 0
+    )
+
+
+@each_arm
+def test_inverse_and_forward_dynamics(file):
+    case = Case(file)
+    model, data, q, v, k = case.model, case.data, case.q, case.v, case.theirs
+    answer = case.ask(
+        inverse_dynamics=True,
+        forward_dynamics=True,
+        acceleration=case.acceleration,
+        effort=case.effort,
+        include_gravity=True,
+    )
+    close(answer.inverse_dynamics, pin.rnea(model, data, q, v, case.wide(case.acceleration))[k])
+    close(answer.forward_dynamics, pin.aba(model, data, q, v, case.wide(case.effort))[k])
+    model.gravity.linear = np.zeros(3)
+    answer = case.ask(inverse_dynamics=True, acceleration=case.acceleration)
+    close(answer.inverse_dynamics, pin.rnea(model, data, q, v, case.wide(case.acceleration))[k])
+
+
+@each_arm
+@pytest.mark.parametrize("reference", ["world", "local", "local_world_aligned", ""])
+def test_jacobian(file, reference):
+    case = Case(file)
+    frame = case.model.getFrameId(ARMS[file])
+    where = getattr(pin, (reference or "local_world_aligned").upper())
+    J = pin.computeFrameJacobian(case.model, case.data, case.q, frame, where)[:, case.theirs]
+    answer = case.ask(jacobian_frame=ARMS[file], jacobian_reference=reference)
+    close(answer.jacobian, np.vstack([J[3:], J[:3]]))
+
+
+@each_arm
+def test_external_wrenches(file):
+    case = Case(file)
+    model, data, q, v, k = case.model, case.data, case.q, case.v, case.theirs
+    # its centre of mass is not where the frame of its first link is
+    body = 3
+    case.now.xfrc[body] = (3.0, -5.0, 7.0, 0.5, 1.5, -0.7)
+    # the same on Pinocchio's joint, about its origin in its axes
+    joint = model.getJointId(case.m.jnt_names[list(case.m.jnt_bodyid).index(body)])
+    pin.forwardKinematics(model, data, q)
+    wrench = pin.Force(case.now.xfrc[body, :3], case.now.xfrc[body, 3:])
+    d = rb.make_data(case.m)
+    for name, value in zip(model.names[1:], q, strict=True):
+        d.qpos[case.m.jnt_names.index(name)] = value
+    rb.kinematics(case.m, d)
+    at_mass = pin.SE3(np.eye(3), d.xipos[body])
+    forces = pin.StdVec_Force()
+    forces.extend([pin.Force.Zero()] * model.njoints)
+    forces[joint] = data.oMi[joint].actInv(at_mass.act(wrench))
+    answer = case.ask(
+        inverse_dynamics=True,
+        forward_dynamics=True,
+        effort=case.effort,
+        include_gravity=True,
+        include_external_wrenches=True,
+    )
+    close(answer.inverse_dynamics, pin.rnea(model, data, q, v, 0 * v, forces)[k])
+    close(answer.forward_dynamics, pin.aba(model, data, q, v, case.wide(case.effort), forces)[k])
+    free = case.ask(inverse_dynamics=True, include_gravity=True)
+    assert np.abs(free.inverse_dynamics - answer.inverse_dynamics).max() > 0.01
+
+
+def test_passive_forces_count_if_asked_for():
+    case = Case("panda.urdf")
+    m = case.m
+    fields = {"inverse_dynamics": True, "include_gravity": True}
+    difference = (
+        case.ask(**fields, include_passive=True).inverse_dynamics
+        - case.ask(**fields).inverse_dynamics
+    )
+    d = rb.make_data(m)
+    d.qpos, d.qvel = case.now.qpos, case.now.qvel
+    where = [m.jnt_names.index(name) for name in case.names]
+    d.qpos[m.jnt_qposadr[where]], d.qvel[m.jnt_dofadr[where]] = case.position, case.velocity
+    rb.forward(m, d)
+    assert np.abs(difference).max() > 1e-3
+    close(difference, -d.qfrc_passive[m.jnt_dofadr[where]])
+
+
+def test_the_current_state_and_all_joints():
+    case = Case("ur5_robot.urdf")
+    answer = Dynamics().answer(case.now, Query(use_current_state=True, gravity_effort=True))
+    d = rb.make_data(case.m)
+    d.qpos = case.now.qpos
+    assert list(answer.name) == [n for n in case.m.jnt_names if n in case.model.names]
+    assert np.array_equal(answer.gravity_effort, rb.gravity_term(case.m, d))
+
+
+def test_the_simulation_is_not_disturbed_and_a_new_plant_is_seen():
+    case = Case("ur5_robot.urdf")
+    dynamics, m = Dynamics(), case.m
+    before = case.now.qpos.copy(), case.now.qvel.copy()
+    warm(m)
+    query = Query(use_current_state=True, gravity_effort=True, inverse_dynamics=True)
+    first = dynamics.answer(case.now, query)
+    assert tuple(m.opt.gravity) == (0.0, 0.0, -9.81)
+    assert m.opt.passive
+    assert all(map(np.array_equal, (case.now.qpos, case.now.qvel), before))
+    assert np.array_equal(dynamics.answer(case.now, query).gravity_effort, first.gravity_effort)
+    half = m.replaced()
+    half.opt.gravity = (0.0, 0.0, -4.905)
+    now = Snapshot(half, case.now.qpos, case.now.qvel, 0.0, case.now.xfrc)
+    close(dynamics.answer(now, query).gravity_effort, 0.5 * first.gravity_effort)
+
+
+def refusal(case, **fields):
+    answer = Dynamics().answer(case.now, Query(**fields))
+    assert isinstance(answer, str)
+    return answer
+
+
+def test_refusals():
+    case = Case("ur5_robot.urdf")
+    pan, lift = "shoulder_pan_joint", "shoulder_lift_joint"
+    known = ", ".join(n for n in case.m.jnt_names if n in case.model.names)
+    assert refusal(case, name=["sholder_pan_joint"]) == (
+        f"there is no joint 'sholder_pan_joint' (did you mean '{pan}'?); there are {known}"
+    )
+    assert refusal(case, name=[pan, lift, pan]) == (
+        f"joint '{pan}' is named twice; each joint may be named once"
+    )
+    assert refusal(case, name=[pan, lift], velocity=[0.0, math.nan]) == (
+        f"the velocity of joint '{lift}' is nan; a finite number is needed"
+    )
+    assert refusal(case, name=[pan, lift], effort=[1.0]) == (
+        f"there are 1 effort values for 2 joints; one each is needed, or none: {pan}, {lift}"
+    )
+    assert refusal(case, name=[pan], position=[1.0], use_current_state=True) == (
+        "there are position values though use_current_state is true; leave one out"
+    )
+    assert refusal(case, jacobian_frame="tool1") == (
+        "there is no link 'tool1' (did you mean 'tool0'?)"
+    )
+    assert refusal(case, jacobian_frame="tool0", jacobian_reference="wolrd") == (
+        "jacobian_reference is 'wolrd' (did you mean 'world'?); allowed are 'world', 'local', "
+        "'local_world_aligned'"
+    )
+    assert refusal(case, name=[pan], velocity=[1e200], bias_effort=True) == (
+        "bias_effort is not finite there: M is singular, or a number is too large"
+    )
+
+
+FOLLOWING = """<robot name="two"><link name="base"/>
+  <joint name="root" type="floating"><parent link="base"/><child link="a"/></joint>
+  <link name="a"><inertial><mass value="1"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <joint name="left" type="continuous"><parent link="a"/><child link="b"/></joint>
+  <link name="b"><inertial><mass value="1"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <joint name="right" type="continuous"><parent link="a"/><child link="c"/>
+    <mimic joint="left"/></joint>
+  <link name="c"><inertial><mass value="1"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+</robot>"""
+
+
+def test_joints_without_one_coordinate_of_their_own_are_refused():
+    m = rb.load_urdf(FOLLOWING)
+    d = rb.make_data(m)
+    now = Snapshot(m, d.qpos, d.qvel, 0.0, np.zeros((m.nbody, 6)))
+
+    def ask(*names):
+        return Dynamics().answer(now, Query(name=names, mass_matrix=True))
+
+    assert ask("right") == "joint 'right' follows 'left'; name that one"
+    assert ask("root") == "joint 'root' has not one coordinate but 6"
+    assert ask("left").mass_matrix == pytest.approx(2.0)
+    assert ask().name == ("left",)
+
+
+def test_energy_is_that_of_gravity_and_springs_whatever_was_asked_before():
+    """A slide of 2 kg on a spring of 50 N/m, up by 0.3 m: 2 9.81 0.3 + 50 0.3^2 / 2."""
+    builder = rb.SystemBuilder("bounce")
+    builder.body("weight", rb.shapes.box((0.1, 0.1, 0.1), mass=2.0))
+    builder.joint("slide", "prismatic", "base", "weight", axis=(0, 0, 1), stiffness=50.0)
+    m = rb.build(builder.description())
+    now = Snapshot(m, np.array([0.3]), np.zeros(1), 0.0, np.zeros((m.nbody, 6)))
+    dynamics = Dynamics()
+    query = Query(use_current_state=True, energy=True, inverse_dynamics=True)
+    found = [dynamics.answer(now, query).potential_energy for _ in range(2)]
+    assert found == pytest.approx([8.136, 8.136], rel=1e-12)

@@ -1,0 +1,133 @@
+"""The message package of the project and those that are generated, before anything is built."""
+
+import importlib.util
+import re
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rbdyn_ros.ros.simulator.dynamics_query import Answer, Query
+
+ROOT = Path(__file__).parents[2]
+OWN = ROOT / "rbdyn_interfaces"
+#: types of rosidl that are of no package
+PLAIN = r"(bool|string|u?int(8|16|32|64)|float(32|64))"
+
+
+def parts(path):
+    """Return the (type, name) pairs of the fields of each part of an interface."""
+    text = re.sub(r"#.*", "", path.read_text())
+    lines = [[line.split() for line in part.splitlines()] for part in text.split("---")]
+    return [[tuple(w) for w in part if len(w) == 2] for part in lines]
+
+
+def interfaces():
+    return sorted(path.relative_to(OWN).as_posix() for path in OWN.glob("*/*.*"))
+
+
+def tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_interface_is_built():
+    named = re.findall(r'^  "(.*)"$', (OWN / "CMakeLists.txt").read_text(), re.MULTILINE)
+    assert named == interfaces()
+    assert len(named) == 12
+
+
+def test_packages_that_fields_are_of_are_depended_on():
+    pairs = [pair for name in interfaces() for part in parts(OWN / name) for pair in part]
+    plain = re.compile(PLAIN + r"(\[\])?")
+    used = {kind.split("/")[0] for kind, _ in pairs if not plain.fullmatch(kind)}
+    declared = {node.text for node in ET.parse(OWN / "package.xml").findall("depend")}
+    cmake = (OWN / "CMakeLists.txt").read_text()
+    depends = set(re.search(r"DEPENDENCIES (.*)", cmake).group(1).split())
+    assert used == declared == depends
+
+
+def test_get_dynamics_asks_and_answers_what_the_library_does():
+    request, response = parts(OWN / "srv" / "GetDynamics.srv")
+    assert [name for _, name in request] == [field.name for field in fields(Query)]
+    answered = {name for _, name in response}
+    assert answered - {field.name for field in fields(Answer)} == {
+        "success",
+        "message",
+        "model_sha256",
+        "stamp",
+    }
+
+
+def test_what_is_asked_of_an_arm_is_answered_with_the_model_and_the_state_it_is_of():
+    for name in ("GetGravityEffort", "GetInverseDynamics", "GetComputedTorque"):
+        _, response = parts(OWN / "srv" / f"{name}.srv")
+        assert [name for _, name in response][:6] == [
+            "success",
+            "message",
+            "model_sha256",
+            "stamp",
+            "name",
+            "effort",
+        ]
+
+
+def test_versions_are_one():
+    versions = {
+        ET.parse(ROOT / folder / "package.xml").findtext("version") for folder in (".", OWN)
+    }
+    assert len(versions) == 1
+
+
+def test_a_build_in_the_repository_finds_both_packages():
+    defaults = yaml.safe_load((ROOT / "colcon_defaults.yaml").read_text())
+    assert set(defaults) == {"list", "graph", "build", "test"}
+    for options in defaults.values():
+        assert options == {"base-paths": [".", "rbdyn_interfaces"]}
+    assert all((ROOT / path / "package.xml").is_file() for path in (".", "rbdyn_interfaces"))
+
+
+@pytest.mark.parametrize("name", ["control_msgs", "simulation_interfaces", "tf2_msgs"])
+def test_field_lists_become_packages(name, tmp_path):
+    build = tool("build_interfaces")
+    source = ROOT / "tools" / "interfaces" / f"{name}.ini"
+    assert build.write_package(source, tmp_path) == name
+    written = {path.relative_to(tmp_path / name).as_posix() for path in tmp_path.rglob("*.*")}
+    sections = re.findall(r"^\[(msg|srv|action)/(\w+)\]$", source.read_text(), re.MULTILINE)
+    expected = {f"{kind}/{title}.{kind}" for kind, title in sections}
+    assert written == expected | {"package.xml", "CMakeLists.txt"}
+    for kind, title in sections:
+        text = (tmp_path / name / kind / f"{title}.{kind}").read_text()
+        assert text.count("---") == {"msg": 0, "srv": 1, "action": 2}[kind]
+
+
+def test_a_changed_interface_is_built_again(monkeypatch, tmp_path):
+    setup = tool("setup_env")
+    (tmp_path / "tools" / "interfaces").mkdir(parents=True)
+    message = tmp_path / "rbdyn_interfaces" / "msg" / "A.msg"
+    message.parent.mkdir(parents=True)
+    for path in ("setup.py", "tools/build_interfaces.py"):
+        (tmp_path / path).write_text("")
+    monkeypatch.setattr(setup, "ROOT", tmp_path)
+    info = {"version": list(sys.version_info[:2]), "base": sys.base_prefix}
+    message.write_text("bool a\n")
+    before = setup.wanted_stamps(info)
+    message.write_text("bool b\n")
+    after = setup.wanted_stamps(info)
+    assert before["packages"] == after["packages"]
+    assert before["interfaces"] != after["interfaces"]
+
+
+def test_what_is_installed_has_these_fields():
+    srv = pytest.importorskip("rbdyn_interfaces.srv")
+    if not hasattr(srv, "GetDynamics"):
+        pytest.skip("rbdyn_interfaces is not built")
+    for path in sorted((OWN / "srv").glob("*.srv")):
+        kind = getattr(srv, path.stem)
+        for side, part in zip((kind.Request, kind.Response), parts(path), strict=True):
+            assert list(side.get_fields_and_field_types()) == [name for _, name in part]
