@@ -1,6 +1,7 @@
 # make sim   simulate a robot behind ROS 2 topics        make sim URDF=my_robot.urdf ARGS="--help"
 # make test  run the tests                               make test ARGS="-k urdf"
 # make setup make .venv; the others do it when needed    make setup PYTHON=python3.12
+# make messages  run the tests and write test/messages.txt, the words of all refusals
 # make lint  check style and types
 # make bench measure against MuJoCo and Pinocchio
 # make docs  build the documentation: site/index.html
@@ -37,6 +38,9 @@ sim:
 test: setup
 	@$(RUN) .venv/bin/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
 
+messages: setup
+	@$(RUN) .venv/bin/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --write-messages
+
 lint: setup
 	@$(RUN) .venv/bin/ruff check .
 	@$(RUN) .venv/bin/ruff format --check .
@@ -54,4 +58,4 @@ clean:
 	rm -rf .venv site build install log dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup sim test lint bench docs clean
+.PHONY: help setup sim test messages lint bench docs clean

@@ -25,8 +25,8 @@ from benchmarks.peak import flops, peak_job
 from benchmarks.six_robots import SIX, Robot
 from rbdyn_ros.measuring import peers
 from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio, repeated
-from rbdyn_ros.specialize.functions import STATE, traced
-from rbdyn_ros.specialize.program import program
+from rbdyn_ros.specialization.functions import STATE, traced
+from rbdyn_ros.specialization.program import program
 
 NBATCH, NSTEP = 1024, 100
 ROUNDS = 9

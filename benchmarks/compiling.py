@@ -14,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import rbdyn_ros as rb
 from benchmarks.six_robots import Robot
 from rbdyn_ros.engine import jit
 
@@ -31,7 +32,7 @@ m = rb.load_urdf(path, floating_base=floats == "True", strict=False)
 found = {}
 for name in names:
     begin = time.perf_counter()
-    m.specialize([name])
+    rb.specialize(m, [name])
     taken = time.perf_counter() - begin
     found[name] = taken, sum(file.stat().st_size for file in Path(cache).rglob("*.o"))
 print(json.dumps(found))
@@ -45,7 +46,7 @@ HEAD = (
 
 def code_rows(robot: Robot) -> list[str]:
     """Return a line for each function of a robot."""
-    s = robot.load().specialize(functions=())
+    s = rb.specialize(robot.load(), functions=())
     cold, warm = compile_seconds(robot)
     rows, before = [], 0
     for name in TRACED:

@@ -24,15 +24,15 @@ import rbdyn_ros as rb
 from benchmarks.robots import ROBOTS, path_of
 from rbdyn_ros.engine import forward
 from rbdyn_ros.measuring.turns import in_turns, median_ratio, repeated
-from rbdyn_ros.specialize import dynamics_derivatives as kernels
-from rbdyn_ros.specialize.derivatives import jacobian
-from rbdyn_ros.specialize.functions import FUNCTIONS
-from rbdyn_ros.specialize.lanes import Lanes, compile_lanes
-from rbdyn_ros.specialize.machine import vector_width
-from rbdyn_ros.specialize.plain import plain
-from rbdyn_ros.specialize.program import Program, program
-from rbdyn_ros.specialize.symbolic import Objects
-from rbdyn_ros.specialize.trace import Tracing
+from rbdyn_ros.specialization import dynamics_derivatives as kernels
+from rbdyn_ros.specialization.derivatives import jacobian
+from rbdyn_ros.specialization.functions import FUNCTIONS
+from rbdyn_ros.specialization.lanes import Lanes, compile_lanes
+from rbdyn_ros.specialization.machine import vector_width
+from rbdyn_ros.specialization.plain import plain
+from rbdyn_ros.specialization.program import Program, program
+from rbdyn_ros.specialization.symbolic import Objects
+from rbdyn_ros.specialization.trace import Tracing
 
 HEAD = (
     "| | operations | differentiated | compile, s | us | vectors, us a robot | toolbox, us "
@@ -82,7 +82,7 @@ def _cases(m: rb.Model, d: rb.Data) -> dict[str, Case]:
 
 
 def _row(label: str, m: rb.Model, d: rb.Data, name: str, case: Case) -> str:
-    slopes = m.specialize(()).program(name)
+    slopes = rb.specialize(m, ()).program(name)
     begin = time.perf_counter()
     one = compile_lanes({"slopes": slopes}, 1)
     seconds = time.perf_counter() - begin

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from rbdyn_ros.measuring.turns import Job
-from rbdyn_ros.specialize import machine
-from rbdyn_ros.specialize.calling import entry
+from rbdyn_ros.specialization import machine
+from rbdyn_ros.specialization.calling import entry
 
 #: Sums that advance side by side: more than a processor needs to hide how long an operation takes,
 #: and few enough for 16 registers.

@@ -1,6 +1,6 @@
 """Code made for one robot: python -m benchmarks.specialize [ROBOT ...].
 
-Six robots, in turns in one process. Steps: rb.step(s, d, n) of the specialised Model,
+Six robots, in turns in one process. Steps: s.step(d, n) of the specialised Model,
 rb.step(m, d, n) of the engine, mujoco.mj_step(m, d, n), each from rest at qpos0. Functions: a call
 from Python, beside Pinocchio's. Batches: batch.py. Passive forces are on with us.
 
@@ -29,7 +29,7 @@ from rbdyn_ros.measuring.turns import (
     repeated,
     stepped,
 )
-from rbdyn_ros.specialize.machine import vector_width
+from rbdyn_ros.specialization.machine import vector_width
 
 STEPS_HEAD = (
     "| dofs | us | generic, us | mj_step, us | to generic | to mj_step | GFLOP/s "
@@ -73,8 +73,8 @@ def _peak() -> str:
 
 def _steps_row(robot: Robot) -> str:
     m = robot.load()
-    s, d = m.specialize(), rb.make_data(m)
-    ours = stepped(lambda n: rb.step(s, d, n), lambda: rb.reset_data(m, d))
+    s, d = rb.specialize(m), rb.make_data(m)
+    ours = stepped(lambda n: s.step(d, n), lambda: rb.reset_data(m, d))
     mujoco, _ = peers(robot.path.read_text(), robot.floats, m.opt.timestep)
     times = in_turns((ours, our_jobs(m)[STEPS], mujoco.jobs[STEPS], peak_job()))
     there = "" if mujoco.nv == m.nv else f", {mujoco.nv} in MuJoCo"
@@ -83,7 +83,7 @@ def _steps_row(robot: Robot) -> str:
 
 def _function_rows(robot: Robot) -> list[str]:
     m = robot.load()
-    s, d = m.specialize(tuple(FUNCTIONS)), rb.make_data(m)
+    s, d = rb.specialize(m, tuple(FUNCTIONS)), rb.make_data(m)
     _, pin = peers(robot.path.read_text(), robot.floats, m.opt.timestep)
     rows = []
     for name, theirs in FUNCTIONS.items():

@@ -122,7 +122,8 @@ from rbdyn_ros.rollouts.policies import PDGravityPolicy as PDGravityPolicy
 from rbdyn_ros.rollouts.policies import PDPolicy as PDPolicy
 from rbdyn_ros.rollouts.result import Rollout as Rollout
 from rbdyn_ros.rollouts.rollout import rollout as rollout
-from rbdyn_ros.specialize.specialized import Specialized as Specialized
+from rbdyn_ros.specialization.specialized import Specialized as Specialized
+from rbdyn_ros.specialization.specialized import specialize as specialize
 from rbdyn_ros.view.pictures.animation import animate as animate
 from rbdyn_ros.view.pictures.connectivity import draw_connectivity as draw_connectivity
 from rbdyn_ros.view.web.opened import open_view as open_view

@@ -25,7 +25,7 @@ from rbdyn_ros.commands.view import add_view
 from rbdyn_ros.errors import did_you_mean, quoted
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.commands.parser import Commands
 
 #: What `rbdyn` lists, in groups.
 GROUPS: dict[str, tuple[Callable[[Commands], None], ...]] = {

@@ -7,6 +7,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from support.compare import WORST
+from support.refusals import CATALOGUE, SEEN, catalogue, write_catalogue
 
 #: Tests that watch clocks: of nodes, loops and browsers. One worker has them, one after the other,
 #: so that none waits for another; it begins with them, for they take longest.
@@ -45,3 +46,28 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(
             f"{kind:24} {field:22} {error:8.1e}  {share:8.1e} of the tolerance  {where}"
         )
+
+
+def pytest_addoption(parser):
+    parser.addoption("--write-messages", action="store_true", help="write test/messages.txt anew")
+
+
+def pytest_configure(config):
+    writing = config.getoption("--write-messages")
+    pytest.known_refusals = catalogue() if CATALOGUE.exists() and not writing else None
+
+
+def pytest_sessionfinish(session):
+    """Let workers hand over their refusals; the first process writes those of all."""
+    config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["refusals"] = sorted(SEEN)
+    elif config.getoption("--write-messages"):
+        write_catalogue(SEEN)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    SEEN.update(
+        tuple(refusal) for refusal in getattr(node, "workeroutput", {}).get("refusals", ())
+    )

@@ -86,7 +86,7 @@ GROUPS = (
     Group(
         "Specialised code and rollouts",
         "[specialisation.md](../specialisation.md), [rollouts.md](../rollouts.md).",
-        ("specialize", "rollouts"),
+        ("specialization", "rollouts"),
     ),
     Group("Recording", "Runs as MCAP files: [recordings.md](../recordings.md).", ("recording",)),
     Group("View", "Films, graphs, the robot in a browser: [view.md](../view.md).", ("view",)),

@@ -10,12 +10,12 @@ from rbdyn_ros.codegen.names import unique
 from rbdyn_ros.codegen.table import EXTERNAL, GRAVITY, SPECS, Argument, FunctionSpec, length_of
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quoted
-from rbdyn_ros.specialize.functions import traced
-from rbdyn_ros.specialize.program import program
+from rbdyn_ros.specialization.functions import traced
+from rbdyn_ros.specialization.program import program
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
-    from rbdyn_ros.specialize.program import Program
+    from rbdyn_ros.specialization.program import Program
 
 #: A step of a humanoid has 20,000; these take GCC half a minute, and other compilers more.
 MAX_C_OPERATIONS = 200_000

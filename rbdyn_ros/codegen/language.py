@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
-from rbdyn_ros.specialize.choices import UNARY
-from rbdyn_ros.specialize.program import operands_of
-from rbdyn_ros.specialize.symbols import CONDITIONS
+from rbdyn_ros.specialization.choices import UNARY
+from rbdyn_ros.specialization.program import operands_of
+from rbdyn_ros.specialization.symbols import CONDITIONS
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.rotation import Array
-    from rbdyn_ros.specialize.program import Program
+    from rbdyn_ros.specialization.program import Program
 
 #: Operators by the names of operations.
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "eq": "==",

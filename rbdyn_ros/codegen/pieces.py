@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.codegen.language import Writer, demand_divisors, named
-from rbdyn_ros.specialize.parts import TURNS, Line, Turns, cut
+from rbdyn_ros.specialization.parts import TURNS, Line, Turns, cut
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.language import Real
-    from rbdyn_ros.specialize.program import Program
+    from rbdyn_ros.specialization.program import Program
 
 #: Operations of a piece. Talos compiles little faster in shorter ones, and they run slower.
 LONGEST_PIECE = 2000

@@ -8,11 +8,11 @@ from rbdyn_ros.codegen.language import FLOAT, statements
 from rbdyn_ros.codegen.names import comment
 from rbdyn_ros.codegen.pieces import in_pieces
 from rbdyn_ros.codegen.project import CProject, about, signature
-from rbdyn_ros.specialize.program import LEAVES
+from rbdyn_ros.specialization.program import LEAVES
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import CFunction
-    from rbdyn_ros.specialize.program import Program
+    from rbdyn_ros.specialization.program import Program
 
 #: Warnings that generated code does not cause.
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic")

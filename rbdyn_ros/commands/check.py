@@ -24,7 +24,7 @@ from rbdyn_ros.commands.common import (
 )
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.commands.parser import Commands
     from rbdyn_ros.model.model import Model
 
 EPILOG = """\

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import Wanted
     from rbdyn_ros.codegen.language import Real
     from rbdyn_ros.codegen.project import CProject
-    from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.commands.parser import Commands
     from rbdyn_ros.model.model import Model
 
 EPILOG = """\

@@ -14,11 +14,8 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.parser import Parser
     from rbdyn_ros.model.model import Model
     from rbdyn_ros.model.rotation import Array
-
-    Commands = argparse._SubParsersAction[Parser]  # noqa: SLF001 - it has no other name
 
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 

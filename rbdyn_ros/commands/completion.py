@@ -11,8 +11,7 @@ from rbdyn_ros.commands.common import DONE, USAGE, FileOf, file_path, folder_pat
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rbdyn_ros.commands.common import Commands
-    from rbdyn_ros.commands.parser import Parser
+    from rbdyn_ros.commands.parser import Commands, Parser
 
 SHELLS = ("bash", "zsh", "tcsh")
 EPILOG = """\

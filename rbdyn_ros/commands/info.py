@@ -11,7 +11,7 @@ from rbdyn_ros.commands.common import DONE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.commands.parser import Commands
 
 #: ROS 2 need not come from PyPI and has a row of its own; the others are for developers.
 _NOT_LISTED = ("ros", "test", "docs")

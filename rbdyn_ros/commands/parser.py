@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from rbdyn_ros.commands.common import USAGE
 from rbdyn_ros.errors import did_you_mean, quoted
@@ -39,3 +39,7 @@ class Parser(argparse.ArgumentParser):
                 return
             if word.startswith("--") and name not in known:
                 self.error(f"there is no option {quoted(name)}{did_you_mean(name, known)}")
+
+
+#: Where a command adds its parser; argparse has no public name for it.
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001

@@ -22,7 +22,7 @@ from rbdyn_ros.commands.common import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.commands.parser import Commands
     from rbdyn_ros.recording.run import Run
 
 RUN_FILE = FileOf((".mcap", ".db3"))

@@ -20,7 +20,7 @@ from rbdyn_ros.commands.plot import add_recording, recorded_run
 if TYPE_CHECKING:
     import viser
 
-    from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.commands.parser import Commands
     from rbdyn_ros.recording.run import Run
 
 FILM_FILE = FileOf((".gif", ".mp4"))

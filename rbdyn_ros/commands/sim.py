@@ -23,7 +23,7 @@ from rbdyn_ros.commands.common import (
 from rbdyn_ros.commands.page import port
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.commands.parser import Commands
 
 EPILOG = f"""\
 Examples:

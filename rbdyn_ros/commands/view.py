@@ -21,7 +21,7 @@ from rbdyn_ros.commands.page import add_page, serve_page, warn
 if TYPE_CHECKING:
     import viser
 
-    from rbdyn_ros.commands.common import Commands
+    from rbdyn_ros.commands.parser import Commands
     from rbdyn_ros.model.model import Model
 
 EPILOG = """\

@@ -13,12 +13,12 @@ from rbdyn_ros.control.kernels import CACHE_DIRECTORY, kernel
 from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.specialize import machine
-from rbdyn_ros.specialize.calling import call_code
-from rbdyn_ros.specialize.plain import plain
-from rbdyn_ros.specialize.program import Program, program
-from rbdyn_ros.specialize.row_code import DONE, compiled_row
-from rbdyn_ros.specialize.trace import Tracing
+from rbdyn_ros.specialization import machine
+from rbdyn_ros.specialization.calling import call_code
+from rbdyn_ros.specialization.plain import plain
+from rbdyn_ros.specialization.program import Program, program
+from rbdyn_ros.specialization.row_code import DONE, compiled_row
+from rbdyn_ros.specialization.trace import Tracing
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix

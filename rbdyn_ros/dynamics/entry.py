@@ -71,22 +71,22 @@ def stage(kernel: Any) -> Callable[..., Any]:
     # address of m is taken from d, where Python finds it faster
     def run(m: Model, d: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            return on_specialized(m, name, d)
+            raise not_a_pair(m, d, name)
         return entry.call(d.model_address, d.address)
 
     def run_with(m: Model, d: Any, x: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            return on_specialized(m, name, d, x)
+            raise not_a_pair(m, d, name)
         return entry.call(d.model_address, d.address, x)
 
     def run_with_two(m: Model, d: Any, x: Any, y: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            return on_specialized(m, name, d, x, y)
+            raise not_a_pair(m, d, name)
         return entry.call(d.model_address, d.address, x, y)
 
     def run_with_three(m: Model, d: Any, x: Any, y: Any, z: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            return on_specialized(m, name, d, x, y, z)
+            raise not_a_pair(m, d, name)
         return entry.call(d.model_address, d.address, x, y, z)
 
     function = kernel.py_func
@@ -98,51 +98,36 @@ def _checked(kernel: Any) -> Callable[..., Any]:
     @functools.wraps(kernel)
     def run(m: Model, d: Any, *more: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            return on_specialized(m, kernel.__name__, d, *more)
+            raise not_a_pair(m, d, kernel.__name__)
         return kernel(m, d, *more)
 
     return run
 
 
-def on_specialized(m: Any, name: str, d: Any, *arguments: Any) -> Any:
-    """Call the function that a specialised Model has of its own.
-
-    It is asked for where m is not the Model of d, so that a plain Model waits for nothing.
-
-    Raises:
-        ModelError: m is no such thing, or has no such function.
-    """
-    offered = getattr(m, "specialized_functions", None)
-    if offered is None:
-        raise not_a_pair(m, d)
-    if name not in offered:
-        raise not_specialised(m, name)
-    return getattr(m, name)(d, *arguments)
-
-
-def demand_pair(m: object, d: object) -> None:
+def demand_pair(m: object, d: object, function: str = "") -> None:
     """Raise ModelError if d was not made for m."""
     if getattr(d, "model", NOBODY) is not m:
-        raise not_a_pair(m, d)
+        raise not_a_pair(m, d, function)
 
 
-def not_a_pair(m: object, d: object) -> ModelError:
-    """Return the error for a Data used with another Model than its own."""
-    if hasattr(m, "specialized_functions"):
-        return not_specialised(m, "this")
-    text = f"{d!r} was not made for {m!r}; use d = rb.make_data(m) with the same m."
-    return ModelError(Finding("data-of-other-model", text))
+def not_a_pair(m: object, d: object, function: str = "") -> ModelError:
+    """Return the error for a Data used with another Model than its own.
 
-
-def not_specialised(m: object, function: str) -> ModelError:
-    """Return the error for a function that a specialised Model has not."""
-    text = f"{function} is not specialised; call it with the Model, {m!r}.model"
+    A specialised Model in the place of m gets the call that is right for it.
+    """
+    if isinstance(m, Model) or not hasattr(m, "step_derivatives"):
+        text = f"{d!r} was not made for {m!r}; use d = rb.make_data(m) with the same m."
+        return ModelError(Finding("data-of-other-model", text))
+    if hasattr(m, function):
+        text = f"rb.{function} takes a Model, got {m!r}; call s.{function}(d) instead"
+    else:
+        text = f"{function or 'this function'} is not specialised; call it with {m!r}.model"
     return ModelError(Finding("not-specialised", text, "error", function))
 
 
 def demand_mass_matrix(m: Model, d: object, function: str) -> None:
     """Raise ModelError if d was not made for m, or if M of this Model would be too large."""
-    demand_pair(m, d)
+    demand_pair(m, d, function)
     if m.nM == 0 and m.nv > 0:
         raise no_mass_matrix(m, function)
 

@@ -12,7 +12,6 @@ from rbdyn_ros.dynamics.entry import (
     demand_mass_matrix,
     demand_pair,
     is_vector,
-    on_specialized,
     stage,
     step_count,
 )
@@ -98,8 +97,6 @@ def mass_matrix(m: Model, d: Data) -> Array:
         ModelError: if the matrix of this Model would be too large.
     """
     if getattr(d, "model", NOBODY) is not m or d.dense_M is None:
-        if hasattr(m, "specialized_functions"):
-            return on_specialized(m, "mass_matrix", d)  # type: ignore[no-any-return]
         _make_dense(m, d)
     dense: Array = d.dense_M
     if DISABLED:

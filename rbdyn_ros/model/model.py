@@ -6,8 +6,8 @@ import copy
 import functools
 import hashlib
 import itertools
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +37,6 @@ from rbdyn_ros.model.model_fields import (
 )
 from rbdyn_ros.model.options import Options
 from rbdyn_ros.model.part_numbers import PartNumbers
-
-if TYPE_CHECKING:
-    from rbdyn_ros.specialize.specialized import Specialized
 
 #: What a part is called by nearly always; a look at the class is faster than isinstance.
 _STAGE_AT = {name: len(SIZES) + k for k, name in enumerate(STAGES)}
@@ -129,23 +126,10 @@ class Model:
         for name in names:
             self.__dict__[name] = self.table[_STAGE_AT[name]] = stage_address(name)
 
-    def specialize(
-        self, functions: Collection[str] = ("step",), symbolic: Collection[str] = ()
-    ) -> Specialized:
-        """Return functions of this Model compiled for it alone, several times as fast.
-
-        Args:
-            functions: what to compile now; others are when they are called first.
-            symbolic: arrays and options that are read at every call instead of built in.
-
-        Raises:
-            ModelError: it has contact or loops, which cannot be specialised.
-            ParameterError: an unknown function.
-        """
-        # the one arrow that points back, so that it is found where a user looks for it
-        from rbdyn_ros.specialize.specialized import Specialized
-
-        return Specialized(self, functions, symbolic)
+    def specialize(self, *_: object, **__: object) -> NoReturn:
+        """Raise ModelError: this was a method until 0.1 and is rb.specialize(m) now."""
+        text = "Model.specialize is now a function: call rb.specialize(m)"
+        raise ModelError(Finding("renamed", text, "error", "specialize"))
 
     def set_step_code(self, address: int) -> None:
         """Let code made for this Model take the timesteps of a loop, see Specialized; 0: none."""

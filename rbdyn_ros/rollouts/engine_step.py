@@ -35,7 +35,7 @@ from rbdyn_ros.rollouts.calls import (
 )
 from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, Law
 from rbdyn_ros.rollouts.outputs import observers
-from rbdyn_ros.specialize.functions import STATE
+from rbdyn_ros.specialization.functions import STATE
 
 Array = NDArray[np.float64]
 

@@ -12,11 +12,11 @@ from rbdyn_ros.engine import forward
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.law import APPLIED, Law
 from rbdyn_ros.rollouts.outputs import observers
-from rbdyn_ros.specialize.functions import STATE
-from rbdyn_ros.specialize.lanes import compile_lanes
-from rbdyn_ros.specialize.plain import plain
-from rbdyn_ros.specialize.program import Program, hoist, program
-from rbdyn_ros.specialize.trace import Tracing
+from rbdyn_ros.specialization.functions import STATE
+from rbdyn_ros.specialization.lanes import compile_lanes
+from rbdyn_ros.specialization.plain import plain
+from rbdyn_ros.specialization.program import Program, hoist, program
+from rbdyn_ros.specialization.trace import Tracing
 
 Array = NDArray[np.float64]
 

@@ -20,13 +20,13 @@ from rbdyn_ros.rollouts.policies import (
     PDPolicy,
     Policy,
 )
-from rbdyn_ros.specialize.choices import SymbolArray
-from rbdyn_ros.specialize.functions import STATE
-from rbdyn_ros.specialize.lanes import Lanes, compile_lanes
-from rbdyn_ros.specialize.program import Program, program
-from rbdyn_ros.specialize.symbolic import Objects, SymbolicData, SymbolicModel
-from rbdyn_ros.specialize.symbols import ALLOWED, Graph, Symbol
-from rbdyn_ros.specialize.trace import Tracing
+from rbdyn_ros.specialization.choices import SymbolArray
+from rbdyn_ros.specialization.functions import STATE
+from rbdyn_ros.specialization.lanes import Lanes, compile_lanes
+from rbdyn_ros.specialization.program import Program, program
+from rbdyn_ros.specialization.symbolic import Objects, SymbolicData, SymbolicModel
+from rbdyn_ros.specialization.symbols import ALLOWED, Graph, Symbol
+from rbdyn_ros.specialization.trace import Tracing
 
 Array = NDArray[np.float64]
 

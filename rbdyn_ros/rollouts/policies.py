@@ -19,8 +19,8 @@ from rbdyn_ros.engine import forward, integrate
 from rbdyn_ros.engine.jit import select
 from rbdyn_ros.engine.quantities import terms
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.specialize.plain import plain
-from rbdyn_ros.specialize.symbolic import Objects
+from rbdyn_ros.specialization.plain import plain
+from rbdyn_ros.specialization.symbolic import Objects
 
 Array = NDArray[np.float64]
 

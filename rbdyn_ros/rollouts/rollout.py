@@ -21,7 +21,7 @@ from rbdyn_ros.rollouts.params import FIELDS, Columns, columns, with_springs
 from rbdyn_ros.rollouts.policies import Policy
 from rbdyn_ros.rollouts.result import Rollout
 from rbdyn_ros.rollouts.sharing import Sharing
-from rbdyn_ros.specialize.machine import demand_compiler
+from rbdyn_ros.specialization.machine import demand_compiler
 
 Array = NDArray[np.float64]
 

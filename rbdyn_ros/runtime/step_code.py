@@ -7,7 +7,7 @@ import numpy as np
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
-from rbdyn_ros.specialize.specialized import Specialized
+from rbdyn_ros.specialization.specialized import Specialized
 
 #: What is exchanged while a robot moves: the code reads it in every step, and gravity as well.
 READ = ("body_mass", "body_ipos", "body_fullinertia", "dof_armature")

@@ -11,8 +11,8 @@ from support.c_compilers import COMPILERS, compiled
 from rbdyn_ros.codegen.language import DOUBLE, FLOAT, statements
 from rbdyn_ros.engine.jit import select
 from rbdyn_ros.errors import ModelError
-from rbdyn_ros.specialize.program import program
-from rbdyn_ros.specialize.symbols import Graph
+from rbdyn_ros.specialization.program import program
+from rbdyn_ros.specialization.symbols import Graph
 
 REALS = (DOUBLE, FLOAT)
 C_TYPES = {DOUBLE: ctypes.c_double, FLOAT: ctypes.c_float}

@@ -13,8 +13,8 @@ from rbdyn_ros.codegen import pieces, source
 from rbdyn_ros.codegen.language import DOUBLE, FLOAT
 from rbdyn_ros.codegen.pieces import in_pieces
 from rbdyn_ros.errors import ModelError
-from rbdyn_ros.specialize.program import program
-from rbdyn_ros.specialize.symbols import Graph
+from rbdyn_ros.specialization.program import program
+from rbdyn_ros.specialization.symbols import Graph
 
 NAMES = {"x": "x"}, {"out": "out"}
 

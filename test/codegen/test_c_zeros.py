@@ -9,8 +9,8 @@ import rbdyn_ros as rb
 from rbdyn_ros.codegen.language import DOUBLE, FLOAT, statements
 from rbdyn_ros.codegen.table import EXTERNAL, V, length_of
 from rbdyn_ros.errors import ModelError
-from rbdyn_ros.specialize.program import program
-from rbdyn_ros.specialize.symbols import Graph
+from rbdyn_ros.specialization.program import program
+from rbdyn_ros.specialization.symbols import Graph
 
 
 def written(make, real):

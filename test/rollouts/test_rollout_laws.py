@@ -205,4 +205,4 @@ def test_a_joint_of_the_user_that_loops():
     with pytest.raises(
         rb.ModelError, match="'winch' cannot be specialised: its branches on numbers"
     ):
-        m.specialize()
+        rb.specialize(m)

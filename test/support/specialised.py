@@ -7,9 +7,9 @@ import numpy as np
 import rbdyn_ros as rb
 from rbdyn_ros.engine import forward
 from rbdyn_ros.model.data import DATA_FIELDS
-from rbdyn_ros.specialize.functions import COUNTS, FUNCTIONS, WHOLE, traced
-from rbdyn_ros.specialize.lanes import compile_lanes
-from rbdyn_ros.specialize.program import program
+from rbdyn_ros.specialization.functions import COUNTS, FUNCTIONS, WHOLE, traced
+from rbdyn_ros.specialization.lanes import compile_lanes
+from rbdyn_ros.specialization.program import program
 from support import states
 from support.compare import Comparison, with_inverse
 

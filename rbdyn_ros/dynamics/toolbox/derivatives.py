@@ -6,10 +6,12 @@ of a free body or a ball in the axes they have there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rbdyn_ros.checks.arguments import positive
-from rbdyn_ros.dynamics.entry import NOBODY, demand_mass_matrix, on_specialized, stage
+from rbdyn_ros.dynamics.entry import demand_mass_matrix, demand_pair, stage
 from rbdyn_ros.engine.quantities import derivatives as _derivatives
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
@@ -35,8 +37,7 @@ def inverse_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     Source: Singh, Russo, Wensing, Efficient analytical derivatives of rigid-body dynamics using
     spatial vector algebra, 2022.
     """
-    if getattr(d, "model", NOBODY) is not m:
-        return on_specialized(m, "inverse_derivatives", d)  # type: ignore[no-any-return]
+    demand_pair(m, d, "inverse_derivatives")
     _demand(m, "inverse_derivatives")
     out = np.empty((3, m.nv, m.nv))
     _inverse(m, d, out)
@@ -55,8 +56,7 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
 
     Source: Carpentier, Mansard, Analytical derivatives of rigid body dynamics algorithms, 2018.
     """
-    if getattr(d, "model", NOBODY) is not m:
-        return on_specialized(m, "forward_derivatives", d)  # type: ignore[no-any-return]
+    demand_pair(m, d, "forward_derivatives")
     _demand(m, "forward_derivatives")
     demand_mass_matrix(m, d, "forward_derivatives")
     if m.accelerate_stage and d.drive_mode.any():
@@ -82,10 +82,20 @@ def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, 
         ModelError: as forward_derivatives.
         ParameterError: if the timestep is not a finite number greater than 0.
     """
+    demand_pair(m, d, "linearise")
+    return linear_system(m, d, timestep, forward_derivatives)
+
+
+def linear_system(
+    m: Model,
+    d: Data,
+    timestep: float | None,
+    derivatives: Callable[[Model, Data], tuple[Array, Array, Array]],
+) -> tuple[Array, Array]:
+    """Return A and B as linearise does, from the derivatives of qacc by qpos, qvel and forces."""
     if timestep is not None:
         timestep = positive("the timestep", timestep)
-    dq, dv, dtau = forward_derivatives(m, d)
-    m = d.model  # in the place of which a specialised one may stand
+    dq, dv, dtau = derivatives(m, d)
     nv = m.nv
     A, B = np.zeros((2 * nv, 2 * nv)), np.zeros((2 * nv, nv))
     A[:nv, :nv] = _carried_along(m, d)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from rbdyn_ros.dynamics.entry import NOBODY, Entry, on_specialized
+from rbdyn_ros.dynamics.entry import NOBODY, Entry, not_a_pair
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities.jacobian import LOCAL, LOCAL_WORLD_ALIGNED, WORLD
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
@@ -43,7 +43,7 @@ class fills:  # noqa: N801  a decorator
 
         def run(m: Model, d: Any) -> Any:
             if getattr(d, "model", NOBODY) is not m:
-                return on_specialized(m, stub.__name__, d)
+                raise not_a_pair(m, d, stub.__name__)
             out = empty(shape(m))
             if DISABLED:
                 kernel(m, d, out)
@@ -59,7 +59,7 @@ class fills:  # noqa: N801  a decorator
 
         def run(m: Model, d: Any, body: str | int = 0) -> Any:
             if getattr(d, "model", NOBODY) is not m:
-                return on_specialized(m, stub.__name__, d, body)
+                raise not_a_pair(m, d, stub.__name__)
             number = m.body_numbers[body] if type(body) in PLAIN else m.body_id(body)
             out = empty(shape(m))
             if DISABLED:
@@ -76,7 +76,7 @@ class fills:  # noqa: N801  a decorator
 
         def run(m: Model, d: Any, frame: str | int, reference: str = "local_world_aligned") -> Any:
             if getattr(d, "model", NOBODY) is not m:
-                return on_specialized(m, stub.__name__, d, frame, reference)
+                raise not_a_pair(m, d, stub.__name__)
             number = m.frame_numbers[frame] if type(frame) in PLAIN else m.frame_id(frame)
             try:
                 where = REFERENCES[reference]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.dynamics.entry import NOBODY, on_specialized, stage
+from rbdyn_ros.dynamics.entry import demand_pair, stage
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import jacobian as _jacobian
 from rbdyn_ros.model.data import Data
@@ -32,9 +32,7 @@ def frame_pose(m: Model, d: Data, frame: str | int) -> tuple[Array, Array]:
     Raises:
         ModelError: for an unknown frame, or if d was not made for m.
     """
-    if getattr(d, "model", NOBODY) is not m:
-        posed: tuple[Array, Array] = on_specialized(m, "frame_pose", d, frame)
-        return posed
+    demand_pair(m, d, "frame_pose")
     out = np.empty((4, 3))
     _frame_pose(m, d, m.frame_id(frame), out)
     return out[3], out[:3]

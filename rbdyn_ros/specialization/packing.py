@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rbdyn_ros.specialize.likes import Likes
-from rbdyn_ros.specialize.program import LEAVES, Program, operands_of
-from rbdyn_ros.specialize.symbols import CONDITIONS, Operation
+from rbdyn_ros.specialization.likes import Likes
+from rbdyn_ros.specialization.program import LEAVES, Program, operands_of
+from rbdyn_ros.specialization.symbols import CONDITIONS, Operation
 
 #: What there are instructions on vectors for.
 PACKED = (

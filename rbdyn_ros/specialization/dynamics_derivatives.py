@@ -20,9 +20,9 @@ from rbdyn_ros.engine.crb import crb, fill_dense
 from rbdyn_ros.engine.joints.manifold import joint_qvel
 from rbdyn_ros.engine.quantities import derivatives as analytic
 from rbdyn_ros.model.options import RK4
-from rbdyn_ros.specialize.derivatives import Slopes, jacobian
-from rbdyn_ros.specialize.plain import plain
-from rbdyn_ros.specialize.symbolic import Objects
+from rbdyn_ros.specialization.derivatives import Slopes, jacobian
+from rbdyn_ros.specialization.plain import plain
+from rbdyn_ros.specialization.symbolic import Objects
 
 
 def inverse_derivatives(m: Any, d: Any, out: Objects) -> None:

@@ -7,14 +7,14 @@ import pytest
 from support import robots, specialised, specialised_models, trees
 
 import rbdyn_ros as rb
-from rbdyn_ros.specialize import machine
-from rbdyn_ros.specialize.calling import entry
-from rbdyn_ros.specialize.functions import FUNCTIONS
-from rbdyn_ros.specialize.limbs import alike, side_by_side, uneven
-from rbdyn_ros.specialize.parts import PART, TURNS, Turns, cut, sources, widths
-from rbdyn_ros.specialize.program import LEAVES, operands_of, program
-from rbdyn_ros.specialize.row_code import row_code
-from rbdyn_ros.specialize.symbols import Graph
+from rbdyn_ros.specialization import machine
+from rbdyn_ros.specialization.calling import entry
+from rbdyn_ros.specialization.functions import FUNCTIONS
+from rbdyn_ros.specialization.limbs import alike, side_by_side, uneven
+from rbdyn_ros.specialization.parts import PART, TURNS, Turns, cut, sources, widths
+from rbdyn_ros.specialization.program import LEAVES, operands_of, program
+from rbdyn_ros.specialization.row_code import row_code
+from rbdyn_ros.specialization.symbols import Graph
 
 #: Robot, lanes that suit it, and which share of the instructions must be gone at least.
 ROBOTS = {"go2.urdf": (4, 0.5), "talos_reduced.urdf": (2, 0.35)}
@@ -105,7 +105,7 @@ def test_users_look_at_known_parameters():
             builder.joint(f"{name}_screw", "geared", "base", name, teeth=teeth)
         m = rb.build(builder)
         d, e = rb.make_data(m), rb.make_data(m)
-        rb.step(m.specialize(), d, 5)
+        rb.specialize(m).step(d, 5)
         rb.step(m, e, 5)
         np.testing.assert_allclose(d.qpos, e.qpos, rtol=1e-13)
         assert d.qpos[0] != d.qpos[1]
@@ -235,7 +235,7 @@ def test_joints_of_users_on_one_body():
         m = specialised_models.mixed_user_joints()
         assert alike(m, 2) == ()
         d, e = rb.make_data(m), rb.make_data(m)
-        rb.step(m.specialize(), d, 5)
+        rb.specialize(m).step(d, 5)
         rb.step(m, e, 5)
         assert np.allclose(d.qpos, e.qpos, rtol=0, atol=1e-13)
     finally:

@@ -19,12 +19,12 @@ from support.differences import by_entry, by_position, derivative
 import rbdyn_ros as rb
 from rbdyn_ros.description.types import Description, Link, Spring
 from rbdyn_ros.engine.jit import select
-from rbdyn_ros.specialize import dynamics_derivatives as traced
-from rbdyn_ros.specialize.derivatives import jacobian
-from rbdyn_ros.specialize.plain import plain
-from rbdyn_ros.specialize.program import program
-from rbdyn_ros.specialize.symbols import Graph
-from rbdyn_ros.specialize.trace import Tracing
+from rbdyn_ros.specialization import dynamics_derivatives as traced
+from rbdyn_ros.specialization.derivatives import jacobian
+from rbdyn_ros.specialization.plain import plain
+from rbdyn_ros.specialization.program import program
+from rbdyn_ros.specialization.symbols import Graph
+from rbdyn_ros.specialization.trace import Tracing
 
 EXACT, DIFFERENCE = 1e-13, 1e-11
 STATE = ("time", "qpos", "qvel")

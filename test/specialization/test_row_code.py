@@ -10,7 +10,7 @@ from support import specialised, specialised_models
 from support.compare import Comparison
 
 import rbdyn_ros as rb
-from rbdyn_ros.specialize.functions import FUNCTIONS
+from rbdyn_ros.specialization.functions import FUNCTIONS
 
 #: Integrators by Model.
 STEPS = {
@@ -69,7 +69,7 @@ def demand(s, rows, name, where):
 @pytest.mark.parametrize("name", STEPS)
 def test_step(name):
     m = specialised_models.model(name)
-    s = m.specialize(functions=())
+    s = rb.specialize(m, functions=())
     rows = specialised.random_data(m, 3, seed=5)
     if name == "yaw_pitch_roll":
         specialised_models.put_near_singularity(m, rows[0], 0.001)
@@ -82,7 +82,7 @@ def test_step(name):
 @pytest.mark.parametrize("name", ALL_FUNCTIONS)
 def test_functions(name):
     m = specialised_models.model(name)
-    s = m.specialize(functions=())
+    s = rb.specialize(m, functions=())
     rows = specialised.random_data(m, 2, seed=6)
     for function in specialised.NAMES:
         if function != "step":
@@ -92,19 +92,19 @@ def test_functions(name):
 def test_ten_steps_are_ten_times_one():
     """Bit for bit, by either way in; and a thousand are those of the engine, up to rounding."""
     m = specialised_models.model("panda.urdf")
-    s = m.specialize()
+    s = rb.specialize(m)
     d = specialised.random_data(m, 1, seed=7)[0]
     at_once, one_by_one, method = d.copy(), d.copy(), d.copy()
-    rb.step(s, at_once, 10)
+    s.step(at_once, 10)
     for _ in range(10):
-        rb.step(s, one_by_one)
+        s.step(one_by_one)
     s.step(method, np.int64(10))
     assert at_once.buffer.tobytes() == one_by_one.buffer.tobytes() == method.buffer.tobytes()
     assert at_once.time == pytest.approx(d.time + 10 * m.opt.timestep, rel=1e-14)
-    rb.step(s, at_once, 0)
+    s.step(at_once, 0)
     assert at_once.buffer.tobytes() == one_by_one.buffer.tobytes()
     ours, theirs = d.copy(), d.copy()
-    rb.step(s, ours, 1000)
+    s.step(ours, 1000)
     rb.step(m, theirs, 1000)
     assert np.abs(theirs.qpos - d.qpos).max() > 0.5
     assert ours.qpos == pytest.approx(theirs.qpos, abs=1e-11)
@@ -118,43 +118,52 @@ def test_long_motion_is_that_of_the_engine():
     builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0))
     builder.joint("second", "revolute", "a", "b", axis=(0, 1, 0), xyz=(0.5, 0, 0))
     m = rb.build(builder)
-    s = m.specialize()
+    s = rb.specialize(m)
     d, e = rb.make_data(m), rb.make_data(m)
-    rb.step(s, d, 2000)
+    s.step(d, 2000)
     rb.step(m, e, 2000)
     assert np.abs(d.qpos).max() > 0.5
     assert d.qpos == pytest.approx(e.qpos, abs=1e-9)
     assert d.time == e.time
 
 
-def test_by_the_functions_of_the_package():
-    """rb.f(s, d) does what s.f(d) does, and what rb.f(m, d) does up to rounding."""
+def test_methods_agree_with_the_functions_of_the_package():
     m = specialised_models.model("panda.urdf")
-    s = m.specialize(functions=())
+    s = rb.specialize(m, functions=())
     d = specialised.random_data(m, 1, seed=8)[0]
     frame = m.nframe - 1
     for name in ("gravity_term", "bias_term", "mass_matrix"):
-        own = getattr(rb, name)(s, d).copy()  # M belongs to d
-        assert own.tobytes() == getattr(s, name)(d).tobytes(), name
+        own = getattr(s, name)(d).copy()  # M belongs to d
         assert own == pytest.approx(getattr(rb, name)(m, d), rel=1e-11, abs=1e-11), name
-    one, other = rb.frame_pose(s, d, frame), rb.frame_pose(m, d, m.frame_names[frame])
+    one, other = s.frame_pose(d, frame), rb.frame_pose(m, d, m.frame_names[frame])
     assert one[0] == pytest.approx(other[0], abs=1e-14)
     assert one[1] == pytest.approx(other[1], abs=1e-14)
     for reference in ("world", "local", "local_world_aligned"):
-        ours, theirs = (rb.frame_jacobian(x, d, frame, reference) for x in (s, m))
-        assert ours == pytest.approx(theirs, abs=1e-13)
-    for name in ("forward_dynamics", "inverse", "kinematics"):
-        one, other = d.copy(), d.copy()
-        getattr(rb, name)(s, one)
-        getattr(s, name)(other)
-        assert one.buffer.tobytes() == other.buffer.tobytes(), name
-        assert one.buffer.tobytes() != d.buffer.tobytes(), name
+        ours = s.frame_jacobian(d, frame, reference)
+        assert ours == pytest.approx(rb.frame_jacobian(m, d, frame, reference), abs=1e-13)
+
+
+def test_old_ways_in_name_the_new_ones():
+    m = specialised_models.model("panda.urdf")
+    s = rb.specialize(m, functions=())
+    d = rb.make_data(m)
+    before = d.buffer.tobytes()
+    calls = {name: getattr(rb, name) for name in ("step", "inverse", "gravity_term", "linearise")}
+    for name, function in calls.items():
+        with pytest.raises(rb.ModelError, match=rf"call s\.{name}\(d\)") as caught:
+            function(s, d)
+        assert caught.value.code == "not-specialised"
+    with pytest.raises(rb.ModelError, match=r"call s\.frame_pose\(d\)"):
+        rb.frame_pose(s, d, 0)
+    with pytest.raises(rb.ModelError, match=r"rb\.specialize\(m\)"):
+        m.specialize(functions=("step",))
+    assert d.buffer.tobytes() == before
 
 
 def test_whose_arrays_are_returned():
     """M belongs to d, as in the engine; all others are new each time."""
     m = specialised_models.model("panda.urdf")
-    s = m.specialize(functions=())
+    s = rb.specialize(m, functions=())
     d = rb.make_data(m)
     first, forces = s.mass_matrix(d), s.gravity_term(d)
     kept, forces_kept = first.copy(), forces.copy()
@@ -172,7 +181,7 @@ def test_without_any_freedom():
     m = rb.build(rb.SystemBuilder("rock").body("a", specialised_models.BODY).joint(
         "glue", "fixed", "base", "a"))  # fmt: skip
     assert m.nv == 0
-    s = m.specialize()
+    s = rb.specialize(m)
     d = rb.make_data(m)
     s.step(d, 3)
     assert d.time == pytest.approx(3 * m.opt.timestep)
@@ -186,7 +195,7 @@ def test_copies_in_threads():
     from concurrent.futures import ThreadPoolExecutor
 
     m = specialised_models.model("panda.urdf")
-    s = m.specialize()
+    s = rb.specialize(m)
     rows = specialised.random_data(m, 8, seed=9, speed=0.1)
     alone = [d.copy() for d in rows]
     for d in alone:

@@ -12,10 +12,10 @@ import pytest
 from support import specialised_models
 
 import rbdyn_ros as rb
-from rbdyn_ros.specialize import machine
-from rbdyn_ros.specialize.lanes import compile_lanes
-from rbdyn_ros.specialize.program import program
-from rbdyn_ros.specialize.symbols import Graph
+from rbdyn_ros.specialization import machine
+from rbdyn_ros.specialization.lanes import compile_lanes
+from rbdyn_ros.specialization.program import program
+from rbdyn_ros.specialization.symbols import Graph
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -54,7 +54,7 @@ def pendulum(length=0.5):
 
 def swing(m, s=None):
     """Return what a step leaves, by new code."""
-    s = s or m.specialize()
+    s = s or rb.specialize(m)
     d = rb.make_data(m)
     d.qpos = 0.4
     s.step(d, 5)
@@ -83,7 +83,7 @@ def test_without_making_its_text(compiler, tmp_path, monkeypatch):
     swing(pendulum())
     forget(monkeypatch)
     m = pendulum()
-    s = m.specialize(functions=())
+    s = rb.specialize(m, functions=())
     monkeypatch.setattr(type(s), "program", lambda *_: pytest.fail("traced"))
     swing(m, s)
     assert compiler.count == 1
@@ -92,7 +92,7 @@ def test_without_making_its_text(compiler, tmp_path, monkeypatch):
 def test_other_models_options_and_processors(compiler, tmp_path, monkeypatch):
     """Whatever decides what the code does makes another file; going back finds the old one."""
     m = pendulum()
-    s = m.specialize()
+    s = rb.specialize(m)
     expected = 1
     for change in (
         lambda: setattr(m.opt, "timestep", 0.002),
@@ -107,16 +107,16 @@ def test_other_models_options_and_processors(compiler, tmp_path, monkeypatch):
     m.opt.gravity = (0.0, 1.0, 2.0)
     swing(m, s)
     assert compiler.count == expected
-    pendulum(0.6).specialize()
-    m.replaced(dof_damping=np.array([0.2])).specialize()
-    m.specialize(symbolic=("timestep",))
-    m.specialize(symbolic=("dof_damping",))
-    m.specialize(functions=("inverse",))
+    rb.specialize(pendulum(0.6))
+    rb.specialize(m.replaced(dof_damping=np.array([0.2])))
+    rb.specialize(m, symbolic=("timestep",))
+    rb.specialize(m, symbolic=("dof_damping",))
+    rb.specialize(m, functions=("inverse",))
     expected += 5
     assert compiler.count == len(files(tmp_path)) == expected
     own = machine._processor()
     monkeypatch.setattr(machine, "_processor", lambda: (*own[:-1], own[-1] + ",+none"))
-    m.specialize()
+    rb.specialize(m)
     assert compiler.count == len(files(tmp_path)) == expected + 1
 
 
@@ -124,7 +124,7 @@ def test_frames_have_code_of_their_own(compiler):
     m = pendulum()
     d = rb.make_data(m)
     d.qpos = 0.4
-    s = m.specialize(functions=())
+    s = rb.specialize(m, functions=())
     poses = [s.frame_pose(d, frame)[0] for frame in range(m.nframe)]
     for frame, position in enumerate(poses):
         assert position == pytest.approx(rb.frame_pose(m, d, frame)[0], abs=1e-15)
@@ -150,7 +150,7 @@ def test_functions_of_a_user_are_part_of_the_key(compiler, tmp_path):
             m = rb.build(builder.joint("j", "cached_slide", "base", "a"))
             d = rb.make_data(m)
             d.qpos = 0.3
-            s = m.specialize(functions=("kinematics",))
+            s = rb.specialize(m, functions=("kinematics",))
             s.kinematics(d)
             results.append(d.xpos[1, 0])
         assert results == pytest.approx([0.3, 0.6])
@@ -285,7 +285,7 @@ import sys
 sys.path[:0] = [{repository!r}, {tests!r}]
 from pathlib import Path
 import rbdyn_ros as rb
-from rbdyn_ros.specialize import machine
+from rbdyn_ros.specialization import machine
 from support import specialised_models
 machine._directory = lambda: Path({folder!r})
 compiled, count = machine._compiled, []
@@ -293,7 +293,7 @@ machine._compiled = lambda text: count.append(1) or compiled(text)
 m = specialised_models.springs()
 d = rb.make_data(m)
 d.qpos[1] = 0.4
-m.specialize().step(d, 5)
+rb.specialize(m).step(d, 5)
 print(len(count), d.qpos.tobytes().hex())
 """
 

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 from llvmlite import ir
 
-from rbdyn_ros.specialize.parts import Line, Parts, Turns, cut, widths
-from rbdyn_ros.specialize.program import Program
-from rbdyn_ros.specialize.sincos import declarations, sincos_text
-from rbdyn_ros.specialize.symbols import CONDITIONS
+from rbdyn_ros.specialization.parts import Line, Parts, Turns, cut, widths
+from rbdyn_ros.specialization.program import Program
+from rbdyn_ros.specialization.sincos import declarations, sincos_text
+from rbdyn_ros.specialization.symbols import CONDITIONS
 
 DOUBLE, INT64, INT32 = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 POINTER = DOUBLE.as_pointer()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.specialize.symbols import CONDITIONS, Graph, Operation
+from rbdyn_ros.specialization.symbols import CONDITIONS, Graph, Operation
 
 #: Operations without operands.
 LEAVES = ("input", "constant", "constants")

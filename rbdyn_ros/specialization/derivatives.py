@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rbdyn_ros.specialize.program import needed, operands_of
-from rbdyn_ros.specialize.symbolic import Objects
-from rbdyn_ros.specialize.symbols import CONDITIONS, Condition, Graph, Symbol
+from rbdyn_ros.specialization.program import needed, operands_of
+from rbdyn_ros.specialization.symbolic import Objects
+from rbdyn_ros.specialization.symbols import CONDITIONS, Condition, Graph, Symbol
 
 Slopes: TypeAlias = dict[int, Any]  # by number of an operation: a symbol, or a known number
 

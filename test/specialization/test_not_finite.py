@@ -114,7 +114,7 @@ def test_an_exact_zero_hides_what_it_multiplies():
     """A slide along z: a force along x is not read, in the engine 0 NaN is NaN."""
     builder = rb.SystemBuilder("slide").body("a", specialised_models.BODY)
     m = rb.build(builder.joint("j", "prismatic", "base", "a", axis=(0, 0, 1)))
-    s = m.specialize()
+    s = rb.specialize(m)
     d = rb.make_data(m)
     d.xfrc_applied[1, 0] = math.nan
     ours, theirs = d.copy(), d.copy()
@@ -130,7 +130,7 @@ def test_an_exact_zero_hides_what_it_multiplies():
 
 def test_machine_code_spoils_the_same():
     m = specialised_models.model("coupled")
-    s = m.specialize()
+    s = rb.specialize(m)
     cases = spoiled(m)
     arrays = specialised.given(m, [d for *_, d in cases])
     found = specialised.evaluate(s.program("step"), arrays)
@@ -148,7 +148,7 @@ def test_inertia_that_is_not_positive_is_counted():
     builder = rb.SystemBuilder("light").body("a", specialised_models.BODY)
     builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0), armature=0.1)
     m = rb.build(builder)
-    wrong = m.specialize(symbolic=("dof_armature",)).program("step")
+    wrong = rb.specialize(m, symbolic=("dof_armature",)).program("step")
     arrays = specialised.given(m, [rb.make_data(m)] * 4)
     arrays["dof_armature"] = np.array([[0.1], [-5.0], [math.nan], [-math.inf]])
     assert specialised.evaluate(wrong, arrays)["nbad"][:, 0].tolist() == [0.0, 1.0, 1.0, 1.0]

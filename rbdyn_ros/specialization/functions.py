@@ -15,11 +15,11 @@ from rbdyn_ros.engine.kinematics import kinematics
 from rbdyn_ros.engine.quantities import jacobian, terms
 from rbdyn_ros.model.data import DATA_FIELDS
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.specialize import dynamics_derivatives
-from rbdyn_ros.specialize.plain import plain
-from rbdyn_ros.specialize.symbolic import Objects
-from rbdyn_ros.specialize.symbols import Graph
-from rbdyn_ros.specialize.trace import Tracing
+from rbdyn_ros.specialization import dynamics_derivatives
+from rbdyn_ros.specialization.plain import plain
+from rbdyn_ros.specialization.symbolic import Objects
+from rbdyn_ros.specialization.symbols import Graph
+from rbdyn_ros.specialization.trace import Tracing
 
 STATE = ("time", "qpos", "qvel")
 FORCES = ("qfrc_applied", "xfrc_applied")

@@ -11,9 +11,9 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from rbdyn_ros.specialize import machine
-from rbdyn_ros.specialize.llvm_code import POINTER, Module, load, store
-from rbdyn_ros.specialize.program import Program
+from rbdyn_ros.specialization import machine
+from rbdyn_ros.specialization.llvm_code import POINTER, Module, load, store
+from rbdyn_ros.specialization.program import Program
 
 
 @dataclass(frozen=True, slots=True)

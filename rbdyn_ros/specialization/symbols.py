@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
-from rbdyn_ros.specialize.choices import UNARY, SymbolArray, apply
+from rbdyn_ros.specialization.choices import UNARY, SymbolArray, apply
 
 #: Conditions, false where a number is NaN; but "ne", which is true there.
 CONDITIONS = ("lt", "le", "eq", "ne")

@@ -11,7 +11,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from rbdyn_ros.engine import jit
-from rbdyn_ros.specialize.machine import CACHE_DIRECTORY
+from rbdyn_ros.specialization.machine import CACHE_DIRECTORY
 
 INT64 = ir.IntType(64)
 

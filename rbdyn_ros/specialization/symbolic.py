@@ -20,8 +20,8 @@ from rbdyn_ros.model.model_fields import (
     SIZES,
     STAGES,
 )
-from rbdyn_ros.specialize.limbs import uneven
-from rbdyn_ros.specialize.symbols import Graph, not_traceable
+from rbdyn_ros.specialization.limbs import uneven
+from rbdyn_ros.specialization.symbols import Graph, not_traceable
 
 Objects = NDArray[Any]  # of symbols and Python's numbers
 

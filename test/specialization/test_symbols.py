@@ -11,11 +11,11 @@ from support import specialised, specialised_models
 import rbdyn_ros as rb
 from rbdyn_ros.engine.jit import is_known, is_zero, select
 from rbdyn_ros.errors import ModelError
-from rbdyn_ros.specialize import symbols, trace
-from rbdyn_ros.specialize.choices import UNARY
-from rbdyn_ros.specialize.program import program
-from rbdyn_ros.specialize.symbols import CONDITIONS, Graph, NotTraceableError, Symbol
-from rbdyn_ros.specialize.trace import Tracing
+from rbdyn_ros.specialization import symbols, trace
+from rbdyn_ros.specialization.choices import UNARY
+from rbdyn_ros.specialization.program import program
+from rbdyn_ros.specialization.symbols import CONDITIONS, Graph, NotTraceableError, Symbol
+from rbdyn_ros.specialization.trace import Tracing
 
 
 @pytest.fixture
@@ -388,7 +388,7 @@ def test_a_joint_of_a_user_that_cannot_be_traced():
     )):  # fmt: skip
         m = user_joint(f"untraceable_{k}", offset)
         with pytest.raises(ModelError) as caught:
-            m.specialize()
+            rb.specialize(m)
         assert str(caught.value).startswith("'own' cannot be specialised: ")
         assert word in str(caught.value)
         d = rb.make_data(m)
@@ -399,10 +399,10 @@ def test_a_joint_of_a_user_that_cannot_be_traced():
 def test_a_joint_that_calls_compiled_functions():
     inner = numba.njit(lambda x: np.exp(0.1 * x))
     m = user_joint("calling", numba.njit(lambda x: inner(x) if x < 100.0 else inner(-x)))
-    s = m.specialize()
+    s = rb.specialize(m)
     d, e = rb.make_data(m), rb.make_data(m)
     d.qpos = e.qpos = 0.4
-    rb.step(s, d)
+    s.step(d)
     rb.step(m, e)
     assert d.qpos == pytest.approx(e.qpos, rel=1e-14)
 

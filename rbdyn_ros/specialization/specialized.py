@@ -1,4 +1,4 @@
-"""What Model.specialize returns: functions of one robot, compiled for it alone."""
+"""rb.specialize: functions of one robot, compiled for this robot alone."""
 
 from __future__ import annotations
 
@@ -14,19 +14,37 @@ from rbdyn_ros.dynamics.entry import (
     not_a_pair,
     step_count,
 )
-from rbdyn_ros.dynamics.toolbox.derivatives import linearise
+from rbdyn_ros.dynamics.toolbox.derivatives import linear_system
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES, unknown_reference
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import Array
-from rbdyn_ros.specialize import machine
-from rbdyn_ros.specialize.calling import entry, filling_entry
-from rbdyn_ros.specialize.functions import FUNCTIONS, Function, traced
-from rbdyn_ros.specialize.program import Program, program
-from rbdyn_ros.specialize.row_code import OTHER_OPTIONS, compiled_row
-from rbdyn_ros.specialize.symbolic import symbolic_entries
-from rbdyn_ros.specialize.symbols import not_traceable
+from rbdyn_ros.specialization import machine
+from rbdyn_ros.specialization.calling import entry, filling_entry
+from rbdyn_ros.specialization.functions import FUNCTIONS, Function, traced
+from rbdyn_ros.specialization.program import Program, program
+from rbdyn_ros.specialization.row_code import OTHER_OPTIONS, compiled_row
+from rbdyn_ros.specialization.symbolic import symbolic_entries
+from rbdyn_ros.specialization.symbols import not_traceable
+
+
+def specialize(
+    m: Model, functions: Collection[str] = ("step",), symbolic: Collection[str] = ()
+) -> Specialized:
+    """Return functions of a Model compiled for it alone, several times as fast.
+
+    Args:
+        m: the Model.
+        functions: what to compile now; the others are compiled when they are first called.
+        symbolic: arrays and options that are read at every call instead of built in.
+
+    Raises:
+        ModelError: the Model has contact or loops, which cannot be specialised.
+        ParameterError: an unknown function.
+    """
+    return Specialized(m, functions, symbolic)
+
 
 #: Functions that need M.
 WITH_M = ("mass_matrix", "inverse_derivatives", "forward_derivatives", "step_derivatives")
@@ -37,7 +55,7 @@ class Specialized:
 
     They take a Data of the Model and leave in it what the functions of the same names leave, up
     to rounding, and nothing else: step writes qpos, qvel, time, qacc_step and the counts of
-    trouble, forward_dynamics qacc. rb.step(s, d, n), rb.inverse(s, d) and so on do the same.
+    trouble, forward_dynamics qacc.
 
     Each is compiled when it is first called, or found on disk. Timestep, integrator and passive
     are built in: when m.opt changes, code for the new options is made at the next call.
@@ -56,9 +74,6 @@ class Specialized:
             gears), something is named that cannot be read at every call, or nothing is compiled.
         ParameterError: an unknown function.
     """
-
-    #: of (m, d, ...) that may be called with this in the place of m.
-    specialized_functions = frozenset(("advance", "linearise", *FUNCTIONS))
 
     def __init__(
         self,
@@ -93,12 +108,9 @@ class Specialized:
             ParameterError: if nstep is not a whole number from 0 to 2^62.
             ModelError: if d was not made for this Model, or has driven dofs (set_drive).
         """
-        self.advance(d, step_count(nstep))
-
-    def advance(self, d: Data, nstep: int) -> None:
-        """Do so without a look at nstep: rb.step has looked, and its kernel has this name."""
+        times = step_count(nstep)
         self._demand_forces(d)
-        self._run("step", d, times=nstep)
+        self._run("step", d, times)
 
     def forward_dynamics(self, d: Data) -> None:
         """Write qacc, as rb.forward_dynamics; errors as step."""
@@ -155,7 +167,7 @@ class Specialized:
 
     def linearise(self, d: Data, timestep: float | None = None) -> tuple[Array, Array]:
         """Return what rb.linearise returns."""
-        return linearise(self, d, timestep)  # type: ignore[arg-type]
+        return linear_system(self.model, d, timestep, lambda _, d: self.forward_derivatives(d))
 
     def step_derivatives(self, d: Data) -> tuple[Array, Array]:
         """Return A (2 nv, 2 nv) and B (2 nv, nv) of one timestep as the integrator takes it.

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from rbdyn_ros.model.data import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
-from rbdyn_ros.specialize.likes import Likes, Places
-from rbdyn_ros.specialize.packing import Packing
-from rbdyn_ros.specialize.program import LEAVES, Program
+from rbdyn_ros.specialization.likes import Likes, Places
+from rbdyn_ros.specialization.packing import Packing
+from rbdyn_ros.specialization.program import LEAVES, Program
 
 #: Limbs of a kind that are computed side by side.
 LANES = (2, 4, 8)

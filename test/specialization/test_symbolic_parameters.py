@@ -11,9 +11,9 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.types import Mimic
 from rbdyn_ros.engine.forward import substep
 from rbdyn_ros.errors import ModelError
-from rbdyn_ros.specialize.program import hoist
-from rbdyn_ros.specialize.symbolic import SYMBOLIC_FIELDS, SYMBOLIC_OPTIONS
-from rbdyn_ros.specialize.trace import Tracing
+from rbdyn_ros.specialization.program import hoist
+from rbdyn_ros.specialization.symbolic import SYMBOLIC_FIELDS, SYMBOLIC_OPTIONS
+from rbdyn_ros.specialization.trace import Tracing
 
 PAYLOAD = ("body_mass", "body_ipos", "body_fullinertia")
 INERTIA = (0.02, 0.03, 0.025, 0.001, -0.002, 0.003)
@@ -186,7 +186,7 @@ def test_machine_code_reads_the_model_it_is_given():
     m = small()
     other = loaded(m)
     other.opt.gravity = (1.0, 2.0, -3.0)
-    s = m.specialize(symbolic=(*PAYLOAD, "timestep"))
+    s = rb.specialize(m, symbolic=(*PAYLOAD, "timestep"))
     s.install()
     assert m.step_stage != 0
     assert other.step_stage == 0
@@ -211,7 +211,7 @@ def test_machine_code_reads_the_model_it_is_given():
 def test_what_is_made_from_a_model_has_no_code():
     """Its numbers may be others; the code is not for them."""
     m = small()
-    m.specialize().install()
+    rb.specialize(m).install()
     assert m.step_stage != 0
     assert m.replaced().step_stage == loaded(m).step_stage == 0
     d = rb.make_data(m)
@@ -226,7 +226,7 @@ def test_what_is_made_from_a_model_has_no_code():
 def test_what_cannot_be_an_input(name, hint):
     m = small()
     allowed = ", ".join((*SYMBOLIC_OPTIONS, *SYMBOLIC_FIELDS))
-    for call in (lambda: Tracing(m, (name,)), lambda: m.specialize(symbolic=[name])):
+    for call in (lambda: Tracing(m, (name,)), lambda: rb.specialize(m, symbolic=[name])):
         with pytest.raises(ModelError) as caught:
             call()
         assert str(caught.value) == (

@@ -9,13 +9,13 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.specialize.symbolic import (
+from rbdyn_ros.specialization.symbolic import (
     Objects,
     SymbolicData,
     SymbolicModel,
     symbolic_entries,
 )
-from rbdyn_ros.specialize.symbols import Graph, NotTraceableError, Symbol, not_traceable
+from rbdyn_ros.specialization.symbols import Graph, NotTraceableError, Symbol, not_traceable
 
 #: Branches of Python that depend on numbers double the runs; more than this many runs are too
 #: many for code without branches.

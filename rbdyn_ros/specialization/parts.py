@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rbdyn_ros.specialize.program import LEAVES, Program, operands_of
-from rbdyn_ros.specialize.symbols import CONDITIONS
+from rbdyn_ros.specialization.program import LEAVES, Program, operands_of
+from rbdyn_ros.specialization.symbols import CONDITIONS
 
 #: Operations of one part. Shorter ones compile no faster, longer ones run no faster.
 PART = 500

@@ -11,10 +11,10 @@ from llvmlite import ir
 from rbdyn_ros.engine.views import MODEL, OPTIONS
 from rbdyn_ros.model.data import DATA_FIELDS
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.specialize import machine
-from rbdyn_ros.specialize.limbs import side_by_side
-from rbdyn_ros.specialize.llvm_code import DOUBLE, INT64, POINTER, Module
-from rbdyn_ros.specialize.program import Program
+from rbdyn_ros.specialization import machine
+from rbdyn_ros.specialization.limbs import side_by_side
+from rbdyn_ros.specialization.llvm_code import DOUBLE, INT64, POINTER, Module
+from rbdyn_ros.specialization.program import Program
 
 TABLE = INT64.as_pointer()
 INTEGERS = {field.name for field in DATA_FIELDS if field.kind == "int"}

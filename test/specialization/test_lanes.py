@@ -8,11 +8,12 @@ import pytest
 from support import specialised, specialised_models
 from support.specialised import LaneRunner, same_bits
 
-from rbdyn_ros.specialize.choices import UNARY
-from rbdyn_ros.specialize.functions import FUNCTIONS
-from rbdyn_ros.specialize.lanes import compile_lanes
-from rbdyn_ros.specialize.program import program
-from rbdyn_ros.specialize.symbols import CONDITIONS, Graph
+import rbdyn_ros as rb
+from rbdyn_ros.specialization.choices import UNARY
+from rbdyn_ros.specialization.functions import FUNCTIONS
+from rbdyn_ros.specialization.lanes import compile_lanes
+from rbdyn_ros.specialization.program import program
+from rbdyn_ros.specialization.symbols import CONDITIONS, Graph
 
 WIDTHS = (1, 2, 4, 8)
 #: Models and integrators: couplings, springs, selects between two ways to step, a large robot.
@@ -35,7 +36,7 @@ def robots(request):
     if m.nypr:
         specialised_models.put_near_singularity(m, rows[1], 0.002)
         specialised_models.put_near_singularity(m, rows[6], -0.002)
-    s = m.specialize()
+    s = rb.specialize(m)
     alone = []
     for d in rows:
         after = d.copy()

@@ -14,8 +14,8 @@ from support import specialised, specialised_models
 import rbdyn_ros as rb
 from rbdyn_ros.engine import forward, jit
 from rbdyn_ros.engine.forward import substep
-from rbdyn_ros.specialize.functions import FUNCTIONS
-from rbdyn_ros.specialize.plain import plain
+from rbdyn_ros.specialization.functions import FUNCTIONS
+from rbdyn_ros.specialization.plain import plain
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled here")
 
@@ -133,7 +133,7 @@ def test_threads_find_whole_functions():
 import sys, threading
 sys.setswitchinterval(1e-5)
 import rbdyn_ros as rb
-from rbdyn_ros.specialize.functions import traced
+from rbdyn_ros.specialization.functions import traced
 m = rb.load_urdf("config/robots/pendulum.urdf")
 failed = []
 def trace():
