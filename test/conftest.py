@@ -1,6 +1,7 @@
 """What every test session shares: which tests stay together, and the table of worst errors."""
 
 import os
+from pathlib import Path
 
 # before NumPy is there: its threads gain nothing on small matrices and wait for each other
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -18,7 +19,8 @@ SHARED = ("test_docs_commands", "test_examples")
 
 
 def _group(path):
-    if path.parent.name in ON_TIME_FOLDERS or path.stem in ON_TIME_FILES:
+    folder = path.relative_to(Path(__file__).parent).parts[0]
+    if folder in ON_TIME_FOLDERS or path.stem in ON_TIME_FILES:
         return "on time"
     if path.stem.endswith("_page"):
         return "on time"

@@ -13,7 +13,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.ros.common.parameters import Parameter
 from rbdyn_ros.ros.simulator.parameters import PARAMETERS
 
-FILE = Path(__file__).parents[2] / "config" / "simulator.yaml"
+FILE = Path(__file__).parents[3] / "config" / "simulator.yaml"
 
 
 def test_the_example_file_holds_every_default():

@@ -14,7 +14,7 @@ from support.robots import find
 import rbdyn_ros as rb
 from rbdyn_ros.runtime.runtime import warm
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 LEFT, RIGHT = "panda_finger_joint1", "panda_finger_joint2"
 
 

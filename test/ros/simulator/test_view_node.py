@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.runtime import Runtime
 from rbdyn_ros.runtime.settings import Settings
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
-sys.path.insert(0, str(Path(__file__).parents[1] / "view"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "view"))
 
 from sensor_msgs.msg import JointState
 from test_view_link import children, gone

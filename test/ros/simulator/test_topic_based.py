@@ -161,7 +161,7 @@ def test_a_configuration_that_cannot_be_is_refused(make):
     ]
 
 
-SAMPLE = Path(__file__).parents[2] / "config" / "ros2_control"
+SAMPLE = Path(__file__).parents[3] / "config" / "ros2_control"
 
 
 @pytest.fixture(scope="module")

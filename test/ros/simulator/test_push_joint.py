@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
-FILE = Path(__file__).parents[2] / "examples" / "push_joint.py"
+FILE = Path(__file__).parents[3] / "examples" / "push_joint.py"
 
 
 def push(domain, *arguments):

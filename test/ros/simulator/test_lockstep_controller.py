@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LOCKSTEP = ("-p", "time_mode:=lockstep", "-p", "start_paused:=true")
 
 

@@ -18,7 +18,7 @@ import rbdyn_ros as rb
 from rbdyn_interfaces.srv import SetGravity, SetPayload
 from rbdyn_ros.loading.assets import bundled_robot
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 SPECIAL = ("--ros-args", "-p", "specialize:=true")
 TICKS = 25
 

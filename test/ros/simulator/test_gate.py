@@ -14,7 +14,7 @@ from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.runtime.orders import EFFORT, Command
 
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
-CRANK_SLIDER = Path(__file__).parents[2] / "examples" / "crank_slider.yaml"
+CRANK_SLIDER = Path(__file__).parents[3] / "examples" / "crank_slider.yaml"
 
 
 def system():
