@@ -18,7 +18,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.signals import SignalHandlerOptions
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
-from rbdyn_ros.ros.simulator.commands import Throttle
+from rbdyn_ros.ros.common.throttle import Throttle
 
 #: A busy callback holds other threads up no longer than this [s].
 SWITCH_INTERVAL = 1e-4

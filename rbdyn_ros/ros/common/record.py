@@ -29,7 +29,7 @@ from rbdyn_ros.recording.qos import offered
 from rbdyn_ros.recording.recorder import model_bytes
 from rbdyn_ros.recording.schemas import STATE, Schemas
 from rbdyn_ros.recording.writer import RunFile
-from rbdyn_ros.ros.simulator.commands import Throttle
+from rbdyn_ros.ros.common.throttle import Throttle
 from rbdyn_ros.runtime.state import State
 
 #: Heard by every node, and no command.

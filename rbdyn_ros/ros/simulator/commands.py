@@ -13,6 +13,7 @@ from rbdyn_ros.errors import did_you_mean, quoted
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.common.goals import MODES, Goal, finite, goals_of, judge_modes, lengths
+from rbdyn_ros.ros.common.throttle import Throttle
 from rbdyn_ros.runtime.orders import EFFORT, NUMBERS, POSITION, VELOCITY, Command
 
 
@@ -228,27 +229,6 @@ def _why_not(m: Model, j: int) -> str:
     if m.jnt_mimic[j] < 0:
         return "is driven over time"
     return f"follows joint '{m.jnt_names[m.jnt_mimic[j]]}', which is driven over time,"
-
-
-class Throttle:
-    """Lets one of many equal reports through in a while, and counts the others.
-
-    Args:
-        interval: between two reports [s].
-    """
-
-    def __init__(self, interval: float = 1.0) -> None:
-        self.interval = interval
-        self.count = 0
-        self._next = -math.inf
-
-    def due(self, now: float) -> bool:
-        """Count a report; say whether it shall be made. `now` is of the steady clock [s]."""
-        self.count += 1
-        if now < self._next:
-            return False
-        self._next = now + self.interval
-        return True
 
 
 class Tally:

@@ -26,7 +26,7 @@ from rbdyn_ros.ros.common.convert import Prepared, SingleJoints
 from rbdyn_ros.ros.common.qos import LATCHED, reliable
 from rbdyn_ros.ros.common.qos_reports import for_publisher
 from rbdyn_ros.ros.common.source import Source
-from rbdyn_ros.ros.simulator.commands import Throttle
+from rbdyn_ros.ros.common.throttle import Throttle
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.runtime import Runtime
 from rbdyn_ros.runtime.state import State

@@ -24,7 +24,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared
 from rbdyn_ros.ros.common.qos import reliable
-from rbdyn_ros.ros.simulator.commands import Throttle
+from rbdyn_ros.ros.common.throttle import Throttle
 from rbdyn_ros.sensors.noise import variance
 from rbdyn_ros.sensors.reader import read_sensors
 from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Spec

@@ -19,7 +19,7 @@ from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.parameters import PARAMETERS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def defaults(**others):

@@ -12,7 +12,7 @@ import yaml
 
 from rbdyn_ros.ros.simulator.dynamics_query import Answer, Query
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 OWN = ROOT / "rbdyn_interfaces"
 #: types of rosidl that are of no package
 PLAIN = r"(bool|string|u?int(8|16|32|64)|float(32|64))"

@@ -236,7 +236,7 @@ def test_state(changes, level, message):
 
 
 def test_the_documentation_has_every_field_and_every_key():
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     message = (root / "rbdyn_interfaces/msg/Statistics.msg").read_text()
     fields = re.findall(r"^[a-z0-9]+ +(\w+)", message, re.MULTILINE)
     assert len(fields) == 18

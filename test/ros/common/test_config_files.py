@@ -14,7 +14,7 @@ from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.common.rviz_config import rviz_config
 from rbdyn_ros.ros.simulator.parameters import INITIAL, PARAMETERS
 
-CONFIG = Path(__file__).parents[2] / "config"
+CONFIG = Path(__file__).parents[3] / "config"
 TABLES = {
     "simulator.yaml": PARAMETERS,
     "hil.yaml": PARAMETERS,

@@ -11,7 +11,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from rclpy.action import get_action_server_names_and_types_by_node
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RIGHTS = {"topics": ("publish", "subscribe"), "services": ("reply", "request")}
 RIGHTS["actions"] = ("execute", "call")
 #: What every node of ROS 2 has.

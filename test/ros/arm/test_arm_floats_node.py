@@ -11,7 +11,7 @@ pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not instal
 from arm_pair import PANDA_START, SEVEN_START, UR5_START, start_pair
 from support.robots import find
 
-SEVEN = Path(__file__).parents[2] / "config/robots/seven_dof_arm.urdf"
+SEVEN = Path(__file__).parents[3] / "config/robots/seven_dof_arm.urdf"
 
 #: robot: where it starts, rate of its states [Hz], link that is pushed, force on it [N], how long
 #: it floats [s]. Forces are so large that a joint turns by half a radian or so.
