@@ -20,7 +20,7 @@ def share_dir() -> Path:
         ParameterError: the package was installed without its data files.
     """
     here = Path(__file__).resolve()
-    checkout = here.parent.parent
+    checkout = here.parents[2]
     installed = (folder / "share" / _PACKAGE for folder in here.parents)
     for folder in (checkout, *installed):
         if (folder / _ROBOTS).is_dir():
