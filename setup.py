@@ -65,7 +65,7 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.10",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
-    package_data={NAME: ["py.typed"]},
+    package_data={NAME: ["py.typed", "__init__.pyi"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (SHARE, ["package.xml"]),
@@ -101,7 +101,7 @@ setup(
     },
     entry_points={
         "console_scripts": [
-            "rbdyn = rbdyn_ros.cli:main",
+            "rbdyn = rbdyn_ros.__main__:main",
             "arm_controller = rbdyn_ros.ros.arm.node:main",
             "simulator = rbdyn_ros.ros.simulator.node:main",
         ],

@@ -1,4 +1,4 @@
-"""From process start to the first step: with an empty cache, and with a full one."""
+"""Imports, and process start to first step: with an empty cache, and with a full one."""
 
 from __future__ import annotations
 
@@ -32,12 +32,26 @@ def main() -> None:
         cold = _seconds(environment, EVERYTHING, urdf)
         warm = [_seconds(environment, FIRST_STEP, urdf) for _ in range(5)]
         numba = [_seconds(environment, "import numba", urdf) for _ in range(5)]
+        ours, numpy = _imports("import rbdyn_ros"), _imports("import numpy")
         ratio = statistics.median(a / b for a, b in zip(warm, numba, strict=True))
     print("| | s |\n|---|---|")
     print(f"| empty cache: start to step, forward, inverse, mass_matrix | {cold:.1f} |")
     print(f"| full cache: start to first step | {statistics.median(warm):.2f} |")
     print(f"| import numba alone | {statistics.median(numba):.2f} |")
+    print(f"| import rbdyn_ros | {ours:.3f} |")
+    print(f"| import numpy | {numpy:.3f} |")
     print(f"\nfull cache against import numba: {ratio:.2f}")
+
+
+def _imports(statement: str) -> float:
+    """Return the median seconds that a statement takes in a new process, start-up excluded."""
+    program = (
+        f"import time\nstart = time.perf_counter()\n{statement}\n"
+        "print(time.perf_counter() - start)"
+    )
+    command = [sys.executable, "-c", program]
+    runs = [subprocess.run(command, capture_output=True, check=True).stdout for _ in range(11)]
+    return statistics.median(map(float, runs))
 
 
 def _seconds(environment: dict[str, str], program: str, urdf: str) -> float:

@@ -52,14 +52,12 @@ environment will not do, 130 ended by Ctrl-C (0 where that is the end: sim, view
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Entry point of `rbdyn`.
+    """Run a command of `rbdyn` and exit with its status.
 
     Args:
-        args: words of the command; None: those of this process, which is then the command's own:
-            its signals and its terminal are minded too.
+        args: the arguments; None: the arguments of this process, whose signals and terminal the
+            command then handles too.
     """
-    if args is None:
-        _mind_process()
     words = list(sys.argv[1:] if args is None else args)
     status: int | str | None
     try:
@@ -83,12 +81,13 @@ def main(args: Sequence[str] | None = None) -> None:
     sys.exit(status)
 
 
-def _mind_process() -> None:
-    from rbdyn_ros.commands.interrupts import end_at_once, guard_compiling, is_ignored
+def _prepare_process() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt, except while kernels are compiled; show their bar."""
+    from rbdyn_ros.commands.interrupts import end_by_exception, guard_compiling, is_ignored
 
-    if not is_ignored():
-        end_at_once()
     guard_compiling()
+    if not is_ignored():
+        end_by_exception()
     if sys.stderr is not None and sys.stderr.isatty():
         from rbdyn_ros.report.progress import show_compiling
 
@@ -124,10 +123,7 @@ def _run(words: list[str], own_process: bool) -> int:
     options = parser.parse_args(words[:cut])
     options.ros_args = words[cut:]
     if own_process:
-        from rbdyn_ros.commands.interrupts import end_by_exception, is_ignored
-
-        if not is_ignored():
-            end_by_exception()
+        _prepare_process()
     status: int = options.run(options)
     return status
 

@@ -102,7 +102,9 @@ PACKAGES = (
 
 def public_names(module: ModuleType) -> list[str]:
     """Return what a package offers: `from x import y as y`, wherever in its file that stands."""
-    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    source = Path(str(module.__file__))
+    stub = source.with_suffix(".pyi")
+    tree = ast.parse((stub if stub.exists() else source).read_text(encoding="utf-8"))
     return sorted(
         alias.name
         for node in ast.walk(tree)

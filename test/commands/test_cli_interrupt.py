@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -40,6 +41,24 @@ def test_while_it_works(tmp_path):
     file, mark = tmp_path / "slow.py", tmp_path / "mark"
     file.write_text(f"import time\nopen({str(mark)!r}, 'w').close()\ntime.sleep(60.0)\n")
     assert ended(["check", ARM, "--import", str(file)], mark.exists) == (130, "")
+
+
+@pytest.mark.parametrize("module", ["rbdyn_ros.cli", "argparse", "rbdyn_ros.commands.bench"])
+def test_during_the_imports_of_the_command(module):
+    """Interrupt a process from its own import of a module."""
+    code = (
+        "import os, runpy, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "sys.argv = ['rbdyn', '--version']\n"
+        "runpy.run_module('rbdyn_ros', run_name='__main__')\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_while_it_compiles(tmp_path):

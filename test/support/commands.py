@@ -7,7 +7,7 @@ import sys
 
 from rbdyn_ros.cli import main
 
-AS_A_PROCESS = (sys.executable, "-c", "from rbdyn_ros.cli import main; main()")
+AS_A_PROCESS = (sys.executable, "-m", "rbdyn_ros")
 
 
 class Screen(io.StringIO):

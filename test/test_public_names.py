@@ -1,0 +1,58 @@
+"""The public names of the package: each is imported when it is first used."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rbdyn_ros as rb
+
+STUB = Path(rb.__file__).with_suffix(".pyi")
+
+#: Loading one of these takes longer than the rest of `import rbdyn_ros`.
+SLOW = ("numpy", "numba", "llvmlite", "scipy", "viser", "matplotlib", "mcap", "yaml", "lxml")
+
+
+def listed():
+    nodes = ast.parse(STUB.read_text()).body
+    return {alias.name: node.module for node in nodes if isinstance(node, ast.ImportFrom)
+            for alias in node.names}  # fmt: skip
+
+
+def loaded_by(program):
+    """Return the modules of SLOW that a program loads, and what it prints besides."""
+    code = f"import sys\n{program}\nprint(*[name for name in {SLOW!r} if name in sys.modules])"
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_import_loads_no_slow_module():
+    assert loaded_by("import rbdyn_ros") == []
+    assert loaded_by("import rbdyn_ros as rb; dir(rb); rb.errors = rb.RbdynError") == []
+    assert loaded_by("from rbdyn_ros.commands.parser import Parser") == []
+
+
+def test_what_a_name_needs_is_loaded_with_it():
+    loaded = loaded_by("import rbdyn_ros as rb; rb.load_urdf")
+    assert "numba" in loaded
+    assert not {"viser", "matplotlib", "mcap"} & set(loaded)
+
+
+def test_every_listed_name_exists_and_comes_from_its_module():
+    assert len(listed()) > 90
+    for name, module in listed().items():
+        assert getattr(rb, name) is getattr(sys.modules[module], name)
+    assert set(listed()) <= set(dir(rb))
+    assert set(rb.__all__) == set(listed())
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="'rbdyn_ros' has no attribute 'stepp'"):
+        _ = rb.stepp
+
+
+def test_a_name_is_looked_up_once():
+    _ = rb.step
+    assert vars(rb)["step"] is rb.step
