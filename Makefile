@@ -45,6 +45,7 @@ lint: setup
 	@$(RUN) .venv/bin/ruff check .
 	@$(RUN) .venv/bin/ruff format --check .
 	@$(RUN) .venv/bin/mypy
+	@$(RUN) .venv/bin/lint-imports --no-cache
 
 bench: setup
 	@$(RUN) .venv/bin/python -m benchmarks $(ARGS)

@@ -50,6 +50,7 @@ TEST = [
     "nbclient>=0.10",
     "nbformat>=5.10",
     "ipykernel>=6.29",
+    "import-linter>=2.1",
     "mypy>=1.10",
     "ruff>=0.9",
 ]

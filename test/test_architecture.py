@@ -1,0 +1,56 @@
+"""The picture of docs/explanation/architecture.md holds: imports run one way, without circles."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+grimp = pytest.importorskip("grimp")
+
+
+def circles(graph):
+    """Return the strongly connected components of more than one module (Tarjan, 1972)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(module):
+        index[module] = low[module] = len(index)
+        stack.append(module)
+        for imported in graph.find_modules_directly_imported_by(module):
+            if imported not in index:
+                visit(imported)
+                low[module] = min(low[module], low[imported])
+            elif imported in stack:
+                low[module] = min(low[module], index[imported])
+        if low[module] == index[module]:
+            cut = stack.index(module)
+            if len(stack) - cut > 1:
+                found.append(sorted(stack[cut:]))
+            del stack[cut:]
+
+    for module in sorted(graph.modules):
+        if module not in index:
+            visit(module)
+    return found
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    """Imports that only type checkers see count too."""
+    graph = grimp.build_graph("rbdyn_ros", cache_dir=None)
+    assert len(graph.modules) > 300
+    assert circles(graph) == []
+
+
+def test_a_circle_is_found():
+    graph = grimp.ImportGraph()
+    for importer, imported in (("a", "b"), ("b", "c"), ("c", "b")):
+        graph.add_import(importer=importer, imported=imported)
+    assert circles(graph) == [["b", "c"]]
+
+
+def test_folders_import_from_lower_layers_only():
+    command = [Path(sys.executable).with_name("lint-imports"), "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
