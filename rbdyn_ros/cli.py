@@ -22,7 +22,7 @@ from rbdyn_ros.commands.plot import add_plot
 from rbdyn_ros.commands.replay import add_replay
 from rbdyn_ros.commands.sim import add_sim
 from rbdyn_ros.commands.view import add_view
-from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.errors import did_you_mean, quote
 
 if TYPE_CHECKING:
     from rbdyn_ros.commands.parser import Commands
@@ -153,7 +153,7 @@ def _demand_command(parser: Parser, known: dict[str, Parser], words: list[str]) 
         parser.demand_options(words[:1])
     else:
         there = ", ".join(known)
-        wrong = f"there is no command {quoted(name)}{did_you_mean(name, known)}"
+        wrong = f"there is no command {quote(name)}{did_you_mean(name, known)}"
         parser.error(f"{wrong}; there are {there}")
 
 

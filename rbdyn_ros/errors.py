@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
 
-#: Of a name that came from outside this much is shown [characters].
+#: Messages show names from outside up to this length [characters].
 LONGEST_NAME = 100
 
 
@@ -91,15 +91,42 @@ class ParameterError(RbdynError):
     """An option, argument or ROS parameter has a value that is not allowed."""
 
 
-def quoted(name: str) -> str:
-    """Return a name that came from outside in quotes, fit for one line of a log.
+def not_allowed(name: str, value: object, allowed: str, element: str = "") -> ParameterError:
+    """Return the error of an argument whose value is not one of the allowed ones."""
+    found = shown(value)
+    message = f"{name} is {found}; allowed is {allowed}"
+    return ParameterError(Finding("bad-argument", message, "error", element, None, found, allowed))
 
-    It is cut to LONGEST_NAME characters, and what cannot be printed is escaped as in Python.
+
+def bad_argument(element: str, message: str) -> ParameterError:
+    """Return the error of an argument in words of its own."""
+    return ParameterError(Finding("bad-argument", message, "error", element))
+
+
+def quote(text: str, longest: int = LONGEST_NAME) -> str:
+    """Quote a text from outside for one line of a message or a log.
+
+    Unprintable characters are escaped as in Python; a long text is cut and ends with "...".
     """
-    shown = name[:LONGEST_NAME]
-    if not shown.isprintable():
-        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
-    return f"'{shown}'"
+    cut = text if len(text) <= longest else f"{text[:longest]}..."
+    if not cut.isprintable():
+        cut = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
+    return f"'{cut}'"
+
+
+def shown(value: object, longest: int = 80) -> str:
+    """Return a value as Python writes it, cut to `longest` characters."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer with more digits than Python prints
+        text = "a number of very many digits"
+    return text if len(text) <= longest else f"{text[:longest]}..."
+
+
+def listing(names: Collection[str], most: int = 8) -> str:
+    """Quote and join names; of a long list only the first `most` and the length."""
+    text = ", ".join(quote(name) for name in list(names)[:most])
+    return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

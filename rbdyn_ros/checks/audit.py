@@ -1,38 +1,17 @@
-"""Collects what a reader and a check have to say, so that all of it is shown together."""
+"""Collect the findings of readers and checks, so that a user sees all of them at once."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from rbdyn_ros.errors import DescriptionError, Finding, Severity, did_you_mean
+from rbdyn_ros.errors import DescriptionError, Finding, Severity, did_you_mean, quote
 
-# Comparing names is slow; past this many comparisons a document gets no more hints.
+#: Comparing names is slow: after this many comparisons a document gets no more hints.
 HINT_BUDGET = 20_000
 
 
-def quote(text: str, longest: int = 60) -> str:
-    """Quote ``text`` for a message: printable, cut after ``longest`` characters."""
-    shown = text if len(text) <= longest else text[:longest] + "..."
-    return "'" + "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in shown) + "'"
-
-
-def told(value: object, longest: int = 80) -> str:
-    """Return how a message shows what is no text: cut after ``longest`` characters."""
-    try:
-        shown = repr(value)
-    except ValueError:  # an integer of more digits than Python writes
-        shown = "a number of very many digits"
-    return shown if len(shown) <= longest else f"{shown[:longest]}..."
-
-
-def listing(names: Collection[str], most: int = 8) -> str:
-    """Quote and join names; a long list is cut and its length told."""
-    shown = ", ".join(quote(name) for name in list(names)[:most])
-    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
-
-
 def robot_element(name: str) -> str:
-    """Return how findings call a robot."""
+    """Return the element of findings about a whole robot."""
     return f"robot {quote(name)}" if name.strip() else "robot without a name"
 
 
@@ -40,9 +19,9 @@ class Audit:
     """The findings about one document.
 
     Attributes:
-        strict: whether what could be repaired is refused instead.
-        partial: whether elements were left out because of an error, so that what refers to
-            them is not reported once more.
+        strict: whether faults that could be repaired are errors instead.
+        partial: whether elements were left out because of an error; references to them are
+            then not reported again.
     """
 
     def __init__(self, *, strict: bool = True) -> None:
@@ -62,7 +41,7 @@ class Audit:
         found: str = "",
         allowed: str = "",
     ) -> None:
-        """Record one finding; the element's name is put in front of the message."""
+        """Record one finding; the message starts with the element."""
         sentence = f"{element}: {message}" if element else message
         self.findings.append(Finding(code, sentence, severity, element, line, found, allowed))
 
@@ -76,7 +55,7 @@ class Audit:
         found: str = "",
         allowed: str = "",
     ) -> None:
-        """Record why the document is refused."""
+        """Record an error: the document is refused."""
         self.add("error", code, element, line, message, found=found, allowed=allowed)
 
     def repair(
@@ -90,12 +69,12 @@ class Audit:
         found: str = "",
         allowed: str = "",
     ) -> None:
-        """Record an error if strict, else a warning that tells how it was repaired."""
+        """Record an error if strict, else a warning with the repair."""
         if self.strict:
             self.add("error", code, element, line, message, found=found, allowed=allowed)
         else:
-            told = f"{message}; {repaired}"
-            self.add("warning", code, element, line, told, found=found, allowed=allowed)
+            message = f"{message}; {repaired}"
+            self.add("warning", code, element, line, message, found=found, allowed=allowed)
 
     def hint(self, name: str, known: Collection[str]) -> str:
         """Return `` (did you mean 'x'?)`` for the nearest known name, or an empty string."""
@@ -104,14 +83,14 @@ class Audit:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """The errors, in the order of the text."""
+        """The errors in the order of their lines."""
         return tuple(finding for finding in self.sorted() if finding.severity == "error")
 
     def sorted(self) -> tuple[Finding, ...]:
-        """All findings in the order of the text; those without a line come last."""
+        """All findings in the order of their lines; findings without a line come last."""
         return tuple(sorted(self.findings, key=lambda f: (f.line is None, f.line or 0)))
 
     def raise_errors(self, source: str) -> None:
-        """Raise one DescriptionError that holds every error, if there is any."""
+        """Raise one DescriptionError with all errors, if there are any."""
         if self.errors:
             raise DescriptionError(self.errors, source)

@@ -8,12 +8,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from rbdyn_ros.checks.audit import quote
 from rbdyn_ros.codegen.check import check
 from rbdyn_ros.codegen.header import header
 from rbdyn_ros.codegen.names import FileNames
 from rbdyn_ros.codegen.source import cmake, source
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.loading.output import unwritable, write_together
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.codegen.names import unique
 from rbdyn_ros.codegen.table import EXTERNAL, GRAVITY, SPECS, Argument, FunctionSpec, length_of
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES
-from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quoted
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quote
 from rbdyn_ros.specialization.functions import traced
 from rbdyn_ros.specialization.program import program
 
@@ -70,7 +70,7 @@ def demand_functions(names: Sequence[str]) -> tuple[str, ...]:
         if name not in SPECS:
             allowed = ", ".join(SPECS)
             hint = did_you_mean(name, SPECS)
-            what = f"there is no function {quoted(name)}{hint}" if name else "a name is missing"
+            what = f"there is no function {quote(name)}{hint}" if name else "a name is missing"
             text = f"{what}; there are {allowed}"
             raise ParameterError(Finding("unknown-function", text, found=name, allowed=allowed))
     return wanted
@@ -124,4 +124,4 @@ def _c_function(m: Model, wanted: Wanted, key: str, name: str, frame: int = -1) 
 
 
 def _refused(m: Model, why: str) -> ModelError:
-    return ModelError(Finding("no-code", f"no C can be generated for {quoted(m.name)}: {why}"))
+    return ModelError(Finding("no-code", f"no C can be generated for {quote(m.name)}: {why}"))

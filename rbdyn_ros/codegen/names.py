@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rbdyn_ros.errors import LONGEST_NAME, Finding, ParameterError, quoted
+from rbdyn_ros.errors import LONGEST_NAME, Finding, ParameterError, quote
 
 #: Of a name that came from outside this much gets into an identifier [characters].
 LONGEST_IDENTIFIER = 48
@@ -114,7 +114,7 @@ def demand_prefix(text: str) -> str:
     allowed = (
         f"up to {LONGEST_IDENTIFIER} ASCII letters, digits, single underscores; a letter first"
     )
-    message = f"prefix {quoted(text)} cannot begin names in C; allowed are {allowed}"
+    message = f"prefix {quote(text)} cannot begin names in C; allowed are {allowed}"
     raise ParameterError(Finding("bad-prefix", message, "error", "prefix", None, text, allowed))
 
 

@@ -16,7 +16,7 @@ from rbdyn_ros.commands.common import (
     said,
     standing,
 )
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quoted
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,7 +106,7 @@ def add_codegen(commands: Commands) -> None:
 def _language(text: str) -> str:
     """Return the one language that there is, for argparse."""
     if text != "c":
-        sentence = f"it is {quoted(text)}; allowed is c (C99), the only language so far"
+        sentence = f"it is {quote(text)}; allowed is c (C99), the only language so far"
         raise argparse.ArgumentTypeError(sentence)
     return text
 
@@ -194,14 +194,14 @@ def _demand_one_gravity(options: argparse.Namespace) -> None:
 
 def _demand_timestep(options: argparse.Namespace) -> None:
     """Raise ParameterError if the timestep is no normal number of the type that is wanted."""
-    from rbdyn_ros.checks.arguments import wrong
+    from rbdyn_ros.errors import not_allowed
 
     real = _real(options)
     least, largest = real.info.smallest_normal, real.info.max
     timestep = options.timestep
     if timestep is not None and not float(least) <= timestep <= float(largest):
         allowed = f"a normal number of the type {real.name}, {least!s} to {largest!s} seconds"
-        wrong("--timestep", timestep, allowed)
+        raise not_allowed("--timestep", timestep, allowed)
 
 
 def _real(options: argparse.Namespace) -> Real:

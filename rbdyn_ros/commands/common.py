@@ -204,8 +204,8 @@ def standing(options: argparse.Namespace) -> Array:
 
 def _demand_file(path: Path) -> None:
     """Raise DescriptionError if a robot is no file; readers know text, too, which is no word."""
-    from rbdyn_ros.checks.audit import quote
     from rbdyn_ros.description.urdf_files.guard import refuse
+    from rbdyn_ros.errors import quote
 
     try:
         is_file, is_there = path.is_file(), path.exists()
@@ -220,18 +220,18 @@ def _demand_file(path: Path) -> None:
 
 
 def _demand_at_most(what: str, values: list[float], largest: float, more: str) -> None:
-    from rbdyn_ros.checks.arguments import wrong
+    from rbdyn_ros.errors import not_allowed
 
     if not all(abs(value) <= largest for value in values):
-        wrong(what, values, f"three finite numbers up to {largest:g}{more}")
+        raise not_allowed(what, values, f"three finite numbers up to {largest:g}{more}")
 
 
 def _demand_folders(folders: list[Path]) -> None:
-    from rbdyn_ros.checks.arguments import wrong
+    from rbdyn_ros.errors import not_allowed
 
     for folder in folders:
         if not folder.is_dir():
-            wrong("--package-dir", str(folder), "a folder that exists")
+            raise not_allowed("--package-dir", str(folder), "a folder that exists")
 
 
 def said(command: str, error: object, status: int) -> int:

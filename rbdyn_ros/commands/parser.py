@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from rbdyn_ros.commands.common import USAGE
-from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.errors import did_you_mean, quote
 
 
 class Parser(argparse.ArgumentParser):
@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
             if word == "--":
                 return
             if word.startswith("--") and name not in known:
-                self.error(f"there is no option {quoted(name)}{did_you_mean(name, known)}")
+                self.error(f"there is no option {quote(name)}{did_you_mean(name, known)}")
 
 
 #: Where a command adds its parser; argparse has no public name for it.

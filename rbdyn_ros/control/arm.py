@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from rbdyn_ros.checks.arguments import vector
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.dynamics.entry import stage
 from rbdyn_ros.dynamics.payload import with_payload
@@ -39,8 +39,8 @@ def mounted_gravity(mounting: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81))
     Raises:
         ParameterError: if either is not three finite numbers.
     """
-    turn = Rotation.from_euler("xyz", vector("the mounting", mounting))
-    base: Array = turn.inv().apply(vector("gravity", gravity))
+    turn = Rotation.from_euler("xyz", finite("the mounting", mounting, (3,), element=""))
+    base: Array = turn.inv().apply(finite("gravity", gravity, (3,), element=""))
     return base
 
 

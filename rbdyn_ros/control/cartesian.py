@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arrays import not_negative, refused
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control import frame_stiffness
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.laws import checked_gains
@@ -15,7 +15,7 @@ from rbdyn_ros.dynamics.entry import Entry, demand_mass_matrix, stage
 from rbdyn_ros.dynamics.toolbox.inertia import frame_mobility
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities.jacobian import frame_pose
-from rbdyn_ros.errors import quoted
+from rbdyn_ros.errors import bad_argument, quote
 
 Array = NDArray[np.float64]
 
@@ -70,10 +70,10 @@ class CartesianImpedance:
         demand_mass_matrix(m, arm.d, "CartesianImpedance")
         self._frame = m.frame_id(frame)
         if m.frame_bodyid[self._frame] == 0:
-            name = quoted(m.frame_names[self._frame])
+            name = quote(m.frame_names[self._frame])
             text = f"link {name} is fixed to the world; allowed are links that move"
-            raise refused("frame", text)
-        self._ratio = not_negative("damping_ratio", damping_ratio)
+            raise bad_argument("frame", text)
+        self._ratio = finite("damping_ratio", damping_ratio, low=0.0, element="")
         self._poses, self._task = np.zeros((2, 4, 3)), np.zeros((frame_stiffness.FORCE + 13, 6))
         self._task[frame_stiffness.ROOT] = np.sqrt(checked_gains("stiffness", stiffness, 6))
         self._B, self._rows = np.zeros((2, 6, m.nv)), np.zeros((6, m.nv))
@@ -122,7 +122,7 @@ class CartesianImpedance:
                 f"pose and posture have the shapes {np.shape(pose)} and {np.shape(posture)}; "
                 f"allowed are (4, 3) and {self.effort.shape}"
             )
-            raise refused("pose", text)
+            raise bad_argument("pose", text)
         m, d = self.arm.m, self.arm.d
         d.qpos[:], d.qvel[:] = qpos, qvel
         self._poses[0], self._rows[frame_stiffness.POSTURE] = pose, posture

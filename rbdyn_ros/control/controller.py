@@ -23,7 +23,7 @@ from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.mode_laws import ModeLaws
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.settings import FOLLOWING, MODES, Settings
-from rbdyn_ros.errors import RbdynError, did_you_mean, quoted
+from rbdyn_ros.errors import RbdynError, did_you_mean, quote
 
 Array = NDArray[np.float64]
 
@@ -259,7 +259,7 @@ class Controller:
             return f"the mode is idle; choose one of {', '.join(MODES[1:])} first"
         wrong = self.gate.watch(now) or self._wrong
         if wrong is not None:
-            others = ", ".join(map(quoted, self._strangers[:5]))
+            others = ", ".join(map(quote, self._strangers[:5]))
             first = self.gate.measured.arrival is None and others
             return f"{wrong.text}; there are states of {others}" if first else wrong.text
         why = self._check.why_not() or self._why_shaky(self.mode)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arrays import finite, not_negative, refused, shaped
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.kernels import kernel
 from rbdyn_ros.dynamics.entry import is_vector
+from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.model.model import Model
 
 if TYPE_CHECKING:
@@ -84,7 +85,9 @@ class Friction:
     def demand(self, nv: int) -> Friction:
         """Return this friction; raises ParameterError unless it is that of nv joints."""
         if len(self.viscous) != nv:
-            raise refused("friction", f"friction is of {len(self.viscous)} joints, not of {nv}")
+            raise bad_argument(
+                "friction", f"friction is of {len(self.viscous)} joints, not of {nv}"
+            )
         return self
 
     def scaled(self, share: float) -> Friction:
@@ -93,7 +96,7 @@ class Friction:
         Raises:
             ParameterError: the share is not a finite number of 0 or more.
         """
-        part = not_negative("the share of friction", share)
+        part = finite("the share of friction", share, low=0.0, element="")
         return dataclasses.replace(
             self,
             viscous=part * self.viscous,
@@ -110,7 +113,7 @@ class Friction:
         n = len(self.viscous)
         if not (is_vector(qvel, n, False) and is_vector(out, n, True)):
             text = f"qvel and out must be contiguous float64 arrays of {n} entries"
-            raise refused("qvel", text)
+            raise bad_argument("qvel", text)
         _write_effort(
             qvel,
             self.viscous,
@@ -142,19 +145,19 @@ def _write_effort(
 
 def _spread(name: str, value: ArrayLike, nv: int) -> Array:
     """Return a value for each joint; their signs are not yet checked."""
-    return shaped(f"{name} of friction", value, (nv,))
+    return finite(f"{name} of friction", value, (nv,), fill=True)
 
 
 def _checked(name: str, value: ArrayLike, count: int | None) -> Array:
     """Return a copy that cannot be written, of `count` values if that is known."""
-    values = finite(f"{name} of friction", value)
+    values = finite(f"{name} of friction", value, None)
     if values.ndim != 1 or (count is not None and len(values) != count):
         allowed = "(nv,)" if count is None else f"({count},)"
-        raise refused(name, f"{name} of friction has the shape {values.shape}, not {allowed}")
+        raise bad_argument(name, f"{name} of friction has the shape {values.shape}, not {allowed}")
     wrong = values <= 0.0 if name in _SPEEDS else values < 0.0
     if wrong.any():
         k = int(wrong.argmax())
         allowed = "a finite number above 0" if name in _SPEEDS else "a finite number, 0 or more"
         text = f"{name} of friction of dof {k} is {float(values[k])!r}; allowed is {allowed}"
-        raise refused(name, text)
+        raise bad_argument(name, text)
     return values

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.checks.arguments import positive
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.gate_kernels import (
     LONGEST,
     MOVED,
@@ -74,7 +74,7 @@ class GateSettings:
 
     def __post_init__(self) -> None:
         for name in ("state_timeout", "effort_rate", "blend_time"):
-            positive(name, getattr(self, name))
+            finite(name, getattr(self, name), above=0.0, element="")
 
 
 class SafetyGate:

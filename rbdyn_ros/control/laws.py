@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arguments import number
-from rbdyn_ros.checks.arrays import refused, shaped
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.kernels import kernel
 from rbdyn_ros.control.target import Target
@@ -95,10 +94,7 @@ class Law:
 
 def checked_gains(name: str, gains: ArrayLike, n: int) -> Array:
     """Return gains (n,); raises ParameterError unless they are finite and not negative."""
-    values = shaped(name, gains, (n,))
-    if (values < 0.0).any():
-        raise refused(name, f"{name} is {gains!r}; allowed are numbers of 0 or more")
-    return values
+    return finite(name, gains, (n,), low=0.0, fill=True)
 
 
 class GravityCompensation(Law):
@@ -122,7 +118,9 @@ class GravityCompensation(Law):
     follows = False
 
     def __init__(self, arm: Arm, damping_rate: float = 0.0) -> None:
-        rate = number("damping_rate", damping_rate)  # of all joints: else energy might grow
+        rate = finite(
+            "damping_rate", damping_rate, element=""
+        )  # of all joints: else energy might grow
         super().__init__(arm, 0.0, rate, ("stiffness", "damping_rate"))
 
     def _compute(self, m: Model, d: Data, target: Array) -> None:  # noqa: ARG002

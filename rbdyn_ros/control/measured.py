@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
@@ -86,10 +86,10 @@ class Measured:
             return ""
         if len(set(names)) < len(names):
             twice = Counter(names).most_common(1)[0][0]
-            return f"joint {quoted(twice)} is named twice"
+            return f"joint {quote(twice)} is named twice"
         for name in self._demanded:
             if name not in names:
-                found = ", ".join(map(quoted, names[:20])) or "none"
+                found = ", ".join(map(quote, names[:20])) or "none"
                 strangers = [other for other in names if other not in self._places]
                 hint = did_you_mean(name, strangers)
                 return f"joint '{name}' is missing; it names {found}{hint}"
@@ -111,7 +111,7 @@ def _finite(names: Sequence[str], position: Array, velocity: Array, effort: Arra
             fine |= np.isnan(values)
         if not fine.all():
             k = int(fine.argmin())
-            owner = f"joint {quoted(names[k])}" if k < len(names) else f"value {k}"
+            owner = f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
             return f"the {kind} of {owner} is {values[k]}; {NOT_FINITE}"
     return ""
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arguments import number, positive
-from rbdyn_ros.checks.arrays import finite, refused
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.sampling import sample, write_peaks
+from rbdyn_ros.errors import bad_argument
 
 Array = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ class Path:
                 "between points of the path velocities or accelerations are not finite; allowed "
                 "are points at such places and times that they are"
             )
-            raise refused("path", text)
+            raise bad_argument("path", text)
 
     @property
     def duration(self) -> float:
@@ -81,7 +81,7 @@ class Path:
             ParameterError: the time is not finite, or rows is no such array.
         """
         if not math.isfinite(t):
-            raise refused("t", f"the time is {t!r}; allowed is a finite number")
+            raise bad_argument("t", f"the time is {t!r}; allowed is a finite number")
         _demand_rows(rows, self.positions.shape[1])
         sample(self.times, self._nodes, self.order, t, rows)
         return rows
@@ -101,8 +101,8 @@ class Path:
             ParameterError: the duration is not a finite number above 0; or this path is one point.
         """
         if self.duration == 0.0:
-            raise refused("duration", "a path of one point cannot be stretched in time")
-        ratio = positive("the duration of a path", duration) / self.duration
+            raise bad_argument("duration", "a path of one point cannot be stretched in time")
+        ratio = finite("the duration of a path", duration, above=0.0, element="") / self.duration
         start = self.times[0]
         with np.errstate(all="ignore"):  # what overflows is refused as every path is
             rates = self.velocities / ratio, self.accelerations / ratio**2
@@ -110,33 +110,33 @@ class Path:
 
 
 def _checked_times(times: ArrayLike) -> Array:
-    values = finite("times of a path", times)
+    values = finite("times of a path", times, None)
     if values.ndim != 1 or len(values) == 0:
         text = f"times of a path have the shape {values.shape}; allowed is (p,), p points"
-        raise refused("times", text)
+        raise bad_argument("times", text)
     late = np.flatnonzero(~(values[1:] > values[:-1]))
     if late.size:
         i = int(late[0]) + 1
         text = f"point {i} of the path is at {values[i]:g} s, not after the one before it"
-        raise refused("times", text)
+        raise bad_argument("times", text)
     return values
 
 
 def _nodes(p: int, places: ArrayLike, rates: dict[str, ArrayLike | None]) -> Array:
     """Return positions, velocities and accelerations of the points, (3, p, n)."""
-    positions = finite("positions of a path", places)
+    positions = finite("positions of a path", places, None)
     if positions.ndim != 2 or len(positions) != p or positions.shape[1] == 0:
         text = f"positions of a path of {p} times have the shape {positions.shape}, not ({p}, n)"
-        raise refused("positions", text)
+        raise bad_argument("positions", text)
     nodes = np.zeros((3, *positions.shape))
     nodes[0] = positions
     for row, (name, value) in zip(nodes[1:], rates.items(), strict=True):
         if value is None:
             continue
-        values = finite(f"{name} of a path", value)
+        values = finite(f"{name} of a path", value, None)
         if values.shape != positions.shape:
             text = f"{name} of a path have the shape {values.shape}, positions {positions.shape}"
-            raise refused(name, text)
+            raise bad_argument(name, text)
         row[:] = values
     nodes.flags.writeable = False
     return nodes
@@ -144,19 +144,19 @@ def _nodes(p: int, places: ArrayLike, rates: dict[str, ArrayLike | None]) -> Arr
 
 def _checked_order(order: object, velocities: bool, accelerations: bool) -> int:
     if accelerations and not velocities:
-        raise refused("velocities", "a path with accelerations needs velocities too")
+        raise bad_argument("velocities", "a path with accelerations needs velocities too")
     highest = 5 if accelerations else 3 if velocities else 1
     if order is None:
         return highest
-    degree = int(number("the order of a path", order, "1, 3 or 5"))
+    degree = int(finite("the order of a path", order, allowed="1, 3 or 5", element=""))
     if degree != order or degree not in ORDERS or degree > highest:
         allowed = ", ".join(str(known) for known in ORDERS if known <= highest)
         text = f"the order of a path is {order!r}; allowed with the derivatives given is {allowed}"
-        raise refused("order", text)
+        raise bad_argument("order", text)
     return degree
 
 
 def _demand_rows(rows: object, n: int) -> None:
     fits = isinstance(rows, np.ndarray) and rows.shape == (3, n) and rows.dtype == np.float64
     if not (fits and rows.flags.c_contiguous and rows.flags.writeable):  # type: ignore[attr-defined]
-        raise refused("rows", f"rows must be a contiguous float64 array (3, {n}) to write in")
+        raise bad_argument("rows", f"rows must be a contiguous float64 array (3, {n}) to write in")

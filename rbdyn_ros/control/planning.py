@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arrays import finite, refused, shaped
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.paths import Path
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ParameterError, bad_argument
 
 Array = NDArray[np.float64]
 
@@ -42,13 +42,13 @@ def quintic(
     """
     plain = Path(times, points)
     if len(plain.times) < 2:
-        raise refused("points", "a quintic path needs two points or more, got 1")
+        raise bad_argument("points", "a quintic path needs two points or more, got 1")
     if velocities is not None:
         if accelerations is None:
             accelerations = np.zeros(plain.positions.shape)
         return Path(times, points, velocities, accelerations)
     if accelerations is not None:
-        raise refused("velocities", "a path with accelerations needs velocities too")
+        raise bad_argument("velocities", "a path with accelerations needs velocities too")
     return Path(times, points, *_least_jerk(plain))
 
 
@@ -65,7 +65,7 @@ def _least_jerk(plain: Path) -> tuple[Array, Array]:
         spline = make_interp_spline(parts, plain.positions, k=5, bc_type=(at_rest, at_rest))
     except (ValueError, np.linalg.LinAlgError):
         text = "the times of the path are too uneven for a spline through its points"
-        raise refused("times", text) from None
+        raise bad_argument("times", text) from None
     found = [spline(parts, k) / duration**k for k in (1, 2)]
     for rates in found:
         rates[[0, -1]] = 0.0
@@ -98,9 +98,9 @@ def time_optimal(
     Source: Berscheid, Kroeger, Jerk-limited real-time trajectory generation with arbitrary target
     states, 2021.
     """
-    places = finite("points of a path", points)
+    places = finite("points of a path", points, None)
     if places.ndim != 2 or 0 in places.shape:
-        raise refused("points", f"points have the shape {places.shape}; allowed is (p, n)")
+        raise bad_argument("points", f"points have the shape {places.shape}; allowed is (p, n)")
     n = places.shape[1]
     limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
     checked = [_limit(name, limit, n) for name, limit in limits.items()]
@@ -155,14 +155,17 @@ def _trajectory(start: Array, goal: Array, limits: list[Array], i: int) -> Any:
             f"ruckig finds no trajectory from point {i} to point {i + 1} of the path; allowed are "
             "points and limits of the size that robots have"
         )
-        raise refused("points", text)
+        raise bad_argument("points", text)
     return trajectory
 
 
 def _limit(name: str, limit: ArrayLike | None, n: int) -> Array:
     if limit is None and name == "jerk":
         return np.full(n, np.inf)
-    values = shaped(f"{name} limit", np.nan if limit is None else limit, (n,))
+    found = np.nan if limit is None else limit
+    values = finite(f"{name} limit", found, (n,), fill=True)
     if not (values > 0.0).all():
-        raise refused(name, f"{name} limit has {values.min():g} in it; allowed is more than 0")
+        raise bad_argument(
+            name, f"{name} limit has {values.min():g} in it; allowed is more than 0"
+        )
     return values

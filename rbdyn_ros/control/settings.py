@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from rbdyn_ros.checks.arrays import not_negative
+from rbdyn_ros.checks.numbers import finite
 
 MODES = ("idle", "gravity", "hold", "computed_torque", "impedance")
 #: Modes that follow trajectories.
@@ -66,7 +66,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name in _NOT_NEGATIVE:
-            not_negative(name, getattr(self, name))
+            finite(name, getattr(self, name), low=0.0, element="")
 
 
 #: Where a NaN would switch off what it limits; gains are judged by the laws.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NoReturn
 
-from rbdyn_ros.checks.audit import quote
 from rbdyn_ros.description.urdf_files.guard import MAX_BYTES, refuse
-from rbdyn_ros.errors import did_you_mean
+from rbdyn_ros.errors import did_you_mean, quote
 
 
 def read_bytes(path: Path, wanted: str, instead: str) -> bytes:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbdyn_ros.checks.audit import told
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, shown
 
 #: The six types that URDF knows.
 URDF_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
@@ -84,7 +83,7 @@ def demand_floating(floating_base: object) -> str:
         return floating_base
     allowed = f"True, False, {', '.join(map(repr, FLOATING_TYPES))}"
     known = FLOATING_TYPES if isinstance(floating_base, str) else ()
-    message = f"floating_base is {told(floating_base)}; allowed are {allowed}"
+    message = f"floating_base is {shown(floating_base)}; allowed are {allowed}"
     hint = did_you_mean(str(floating_base), known) if known else ""
-    found = told(floating_base)
+    found = shown(floating_base)
     raise ParameterError(Finding("bad-argument", message + hint, found=found, allowed=allowed))

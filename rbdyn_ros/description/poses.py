@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from rbdyn_ros.checks.arguments import vector
+from rbdyn_ros.description.arguments import vector
 from rbdyn_ros.description.types import Pose, Quat, Vec3
 
 ZERO: Vec3 = (0.0, 0.0, 0.0)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rbdyn_ros.checks.audit import quote
 from rbdyn_ros.description.geometries import Contact
 from rbdyn_ros.description.mechanism_files import mechanism
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.guard import refuse
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ParameterError, quote
 
 MECHANISM_SUFFIXES = (".yaml", ".yml")
 URDF_SUFFIXES = (".urdf", ".xacro", ".xml", "")  # "": it says itself that it is no URDF

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arguments import number, numbers, vector
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.checks.inertials import as_six, inertia_faults
 from rbdyn_ros.description.types import Inertial, Pose
 from rbdyn_ros.errors import Finding, ParameterError
@@ -67,12 +67,15 @@ def with_payload(
 
 def _demand_rigid_body(mass: object, com: object, inertia: object) -> Inertial:
     """Return the payload as an inertial of a link; raises ParameterError if no body is like it."""
-    kilograms = number("the mass of the payload", mass, "a finite number of kg, 0 or more")
-    centre = vector("the centre of mass of the payload", com)
-    xx, yy, zz, xy, xz, yz = numbers("the inertia of the payload", inertia, 6)
+    kilograms = finite(
+        "the mass of the payload", mass, allowed="a finite number of kg, 0 or more", element=""
+    )
+    x, y, z = finite("the centre of mass of the payload", com, (3,), element="").tolist()
+    moments = finite("the inertia of the payload", inertia, (6,), element="").tolist()
+    xx, yy, zz, xy, xz, yz = moments
     six = (xx, yy, zz, xy, xz, yz)
     demand_rigid_bodies(np.array([kilograms]), np.array([six]), _alone)
-    return Inertial(kilograms, Pose(centre), six)
+    return Inertial(kilograms, Pose((x, y, z)), six)
 
 
 def demand_rigid_bodies(masses: Array, inertias: Array, called: Called) -> None:

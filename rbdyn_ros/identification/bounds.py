@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arguments import numbers, wrong
-from rbdyn_ros.checks.arrays import shaped
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.stages import inverse, make_data
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ParameterError, not_allowed
 from rbdyn_ros.identification.motion import Integers
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
@@ -155,20 +154,20 @@ def _limits(m: Model) -> tuple[Array, Array, Array, Array]:
 
 def _centre(m: Model, centre: ArrayLike | None, lower: Array, upper: Array) -> Array:
     if centre is not None:
-        return np.array(numbers("centre", centre, m.nv))
+        return finite("centre", centre, (m.nv,), element="")
     with np.errstate(invalid="ignore"):
         middle = 0.5 * (lower + upper)
     return np.where(np.isfinite(middle), middle, m.qpos0)
 
 
 def _positive(what: str, value: ArrayLike, count: int, zero: bool = False) -> Array:
-    array, least = shaped(what, value, (count,)), 0.0 if zero else LEAST
+    array, least = finite(what, value, (count,), fill=True), 0.0 if zero else LEAST
     if (array < least).any():
-        wrong(what, value, f"a number from {least:g} on, or {count} of them")
+        raise not_allowed(what, value, f"a number from {least:g} on, or {count} of them")
     return array
 
 
 def _share(what: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value <= 1.0:
-        wrong(what, value, "a number over 0 and up to 1")
+        raise not_allowed(what, value, "a number over 0 and up to 1")
     return float(value)

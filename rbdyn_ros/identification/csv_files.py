@@ -16,7 +16,7 @@ from typing import BinaryIO, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.identification.samples import MOST_SAMPLES, Samples, judged, refusal
 from rbdyn_ros.loading.output import output_path, write_whole
 
@@ -135,7 +135,7 @@ def _header(path: Path) -> list[str]:
 
 
 def _first_row(file: TextIO) -> tuple[list[str], str]:
-    """Return the columns of the header, and its text; a quoted name may go on in the next line."""
+    """Return the columns of the header, and its text; a quote name may go on in the next line."""
     read: list[str] = []
 
     def lines() -> Iterator[str]:
@@ -200,8 +200,8 @@ def _columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> Array:
 
 def _not_once(path: Path, header: Sequence[str], column: str) -> Exception:
     if column in header:
-        return refusal("two-columns", str(path), f"two columns are called {quoted(column)}")
-    shown = ", ".join(quoted(name) for name in header[:SHOWN])
+        return refusal("two-columns", str(path), f"two columns are called {quote(column)}")
+    shown = ", ".join(quote(name) for name in header[:SHOWN])
     more = ", ..." if len(header) > SHOWN else ""
-    text = f"it has no column {quoted(column)}{did_you_mean(column, header)}; it has {shown}{more}"
+    text = f"it has no column {quote(column)}{did_you_mean(column, header)}; it has {shown}{more}"
     return refusal("no-column", str(path), text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import quoted
+from rbdyn_ros.errors import quote
 from rbdyn_ros.identification.base import BaseParameters
 from rbdyn_ros.identification.motion import dof_names
 from rbdyn_ros.identification.regressor import extra_columns
@@ -61,7 +61,7 @@ def joint_doubts(unknowns: Unknowns, changed: Sequence[str] = ()) -> list[str]:
         if lost:
             stays = ", so that its friction stays as it was"
             found.append(
-                f"{lost} of {len(motion.time)} samples of {quoted(name)} are at the effort limit "
+                f"{lost} of {len(motion.time)} samples of {quote(name)} are at the effort limit "
                 f"or in a gap and left out{stays if unknowns.lost[i] > MOST_LOST else ''}"
             )
     if changed:
@@ -142,7 +142,7 @@ def too_poor(condition: float) -> str:
 def saturated(unknowns: Unknowns) -> str:
     """Return which joints lost most of their samples to the limits of their drives."""
     names, lost = unknowns.motion.names, unknowns.lost
-    most = [f"{quoted(names[i])} {lost[i]:.0%}" for i in np.flatnonzero(lost > MOST_LOST)]
+    most = [f"{quote(names[i])} {lost[i]:.0%}" for i in np.flatnonzero(lost > MOST_LOST)]
     if not most:
         return ""
     return (
@@ -162,7 +162,7 @@ def along_velocity(unknowns: Unknowns, rest: Array) -> str:
         share = _explained(slides, left)
         loud = np.sqrt(np.mean(left**2)) > SEEN * unknowns.largest[i]
         if loud and share > ALONG:
-            told.append(f"{quoted(motion.names[i])} {share:.0%}")
+            told.append(f"{quote(motion.names[i])} {share:.0%}")
     if not told:
         return ""
     return (

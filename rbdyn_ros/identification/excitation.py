@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arguments import positive, wrong
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quoted
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, not_allowed, quote
 from rbdyn_ros.identification.bounds import Bounds, bounds_of, demand_carried, effort_ratio
 from rbdyn_ros.identification.csv_files import write_table
 from rbdyn_ros.identification.doubts import TOO_POOR
@@ -162,9 +162,9 @@ def excite(
     """
     demand_identifiable(m)
     dofs = dofs_of_joints(m, joints)
-    period = positive("duration", duration)
+    period = finite("duration", duration, above=0.0, element="")
     if not SHORTEST <= period <= LONGEST:
-        wrong("duration", duration, f"from {SHORTEST:g} to {LONGEST:g} s")
+        raise not_allowed("duration", duration, f"from {SHORTEST:g} to {LONGEST:g} s")
     _demand_whole("harmonics", harmonics, FEWEST_HARMONICS, MOST_HARMONICS)
     _demand_whole("seed", seed, 0, 2**63)
     bounds = bounds_of(
@@ -181,10 +181,10 @@ def excite(
 
 def demand_rate(rate: float, duration: float, harmonics: int) -> None:
     """Raise ParameterError unless so many points a second [Hz] make a motion, and not too many."""
-    period = positive("duration", duration)
+    period = finite("duration", duration, above=0.0, element="")
     least, most = FEWEST_POINTS * harmonics / period, MOST_SAMPLES / period
-    if not least <= positive("rate", rate) <= most:
-        wrong("rate", rate, f"from {least:.4g} to {most:.4g} Hz for this motion")
+    if not least <= finite("rate", rate, above=0.0, element="") <= most:
+        raise not_allowed("rate", rate, f"from {least:.4g} to {most:.4g} Hz for this motion")
 
 
 def demand_telling(motion: Excitation) -> None:
@@ -242,20 +242,20 @@ def dofs_of_joints(m: Model, joints: Sequence[str] | None) -> Integers:
     if joints is None:
         return np.arange(m.nv)
     if isinstance(joints, str) or not isinstance(joints, Sequence) or not joints:
-        wrong("joints", joints, "a list of names")
+        raise not_allowed("joints", joints, "a list of names")
     for name in joints:
         if name not in names:
             given = name if isinstance(name, str) else repr(name)
             text = (
-                f"{quoted(given)} is no joint that moves on its own{did_you_mean(given, names)}; "
+                f"{quote(given)} is no joint that moves on its own{did_you_mean(given, names)}; "
                 f"allowed are {', '.join(names[:20])}"
             )
             raise ParameterError(Finding("unknown-joint", text, "error", "joints"))
     if len(set(joints)) != len(joints):
-        wrong("joints", list(joints), "each joint once")
+        raise not_allowed("joints", list(joints), "each joint once")
     return np.array(sorted(names.index(name) for name in joints), np.int64)
 
 
 def _demand_whole(what: str, value: int, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        wrong(what, value, f"a whole number from {least} to {most}")
+        raise not_allowed(what, value, f"a whole number from {least} to {most}")

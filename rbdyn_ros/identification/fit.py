@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arguments import positive
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.identification.base import BaseParameters, base_parameters
 from rbdyn_ros.identification.doubts import grave_doubts, joint_doubts, parameter_doubts
@@ -95,7 +95,8 @@ def identify(
             too large to calculate with, or an argument is not allowed.
     """
     dofs, tell = dofs_of(m, motion), progress or silent
-    smooth, weight = positive("the smoothing", smoothing), positive("the strength", strength)
+    smooth = finite("the smoothing", smoothing, above=0.0, element="")
+    weight = finite("the strength", strength, above=0.0, element="")
     start = friction or Friction.of(m.nv, m.dof_damping, m.dof_frictionloss, smoothing=smooth)
     kinds = ["viscous", "coulomb"] * (friction is None) + ["armature"] * armature
     kinds += ["offset"] * offset

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arrays import shaped
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.arm import demand_arm
-from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quoted
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
@@ -129,7 +129,7 @@ def dofs_of(m: Model, motion: Motion) -> Integers:
         if name not in numbers:
             why = "follows another one" if name in m.jnt_names else "is not one of the robot's"
             raise _refused(
-                f"joint {quoted(name)} of the motion {why}{did_you_mean(name, numbers)}; "
+                f"joint {quote(name)} of the motion {why}{did_you_mean(name, numbers)}; "
                 f"allowed are {', '.join(list(numbers)[:20])}"
             )
     return np.array([numbers[name] for name in motion.names], np.int64)
@@ -162,7 +162,7 @@ def resting(m: Model, rest: ArrayLike | None) -> Array:
         return np.asarray(m.qpos0, np.float64)
     if np.ndim(rest) != 1:
         raise _refused(f"rest is {rest!r:.80}; allowed are {m.nv} positions, one of each joint")
-    return shaped("rest", rest, (m.nv,))
+    return finite("rest", rest, (m.nv,))
 
 
 def beyond_calculation() -> ParameterError:
@@ -179,7 +179,7 @@ def _names(names: Sequence[str]) -> tuple[str, ...]:
         if not isinstance(name, str) or not name.strip():
             raise _refused(f"a joint of a motion is called {name!r:.80}; a name is needed")
         if name in seen:
-            raise _refused(f"joint {quoted(name)} is named twice in a motion")
+            raise _refused(f"joint {quote(name)} is named twice in a motion")
         seen.add(name)
     return tuple(names)
 
@@ -195,7 +195,7 @@ def _finite(kind: str, values: object, names: tuple[str, ...]) -> Array:
         raise _refused(f"{kind} of a motion has shape {rows.shape}; allowed is {shape}")
     bad = np.argwhere(~np.isfinite(rows))
     if len(bad):
-        of = f" of joint {quoted(names[bad[0][1]])}" if names else ""
+        of = f" of joint {quote(names[bad[0][1]])}" if names else ""
         value = rows[tuple(bad[0])]
         raise _refused(f"{kind}{of} is {value} in sample {bad[0][0]}; a finite number is needed")
     rows.flags.writeable = False

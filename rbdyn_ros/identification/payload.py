@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arguments import positive
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.dynamics.payload import with_payload
@@ -88,7 +88,8 @@ def identify_payload(
             to calculate with, or an argument is not allowed.
     """
     dofs, f = dofs_of(m, motion), m.frame_id(link)
-    smooth, weight = positive("the smoothing", smoothing), positive("the strength", strength)
+    smooth = finite("the smoothing", smoothing, above=0.0, element="")
+    weight = finite("the strength", strength, above=0.0, element="")
     start = friction or Friction.of(m.nv, m.dof_damping, m.dof_frictionloss, smoothing=smooth)
     kinds = ["viscous", "coulomb"] * (friction is None)
     unknowns = Unknowns(m, motion, dofs, start.demand(m.nv), kinds, rest)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import Finding, ParameterError, quoted
+from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.identification.motion import Integers, dof_names
 from rbdyn_ros.identification.samples import Samples
 from rbdyn_ros.identification.signals import regular_period
@@ -76,7 +76,7 @@ def at_rest(m: Model, samples: Samples) -> Array:
         # single samples may be wrong
         if np.quantile(away, 0.99) > STILL:
             text = (
-                f"the joint {quoted(name)} is to be at rest, but moves from "
+                f"the joint {quote(name)} is to be at rest, but moves from "
                 f"{column.min():.4g} to {column.max():.4g}; name it among the joints too"
             )
             raise _refused("moving-joint", text)
@@ -113,7 +113,7 @@ def _demand_efforts(samples: Samples) -> None:
     wrong = _first(samples.names, constant & moved)
     if wrong:
         text = (
-            f"the joint {quoted(wrong)} moves, but its effort is the same in all samples: the "
+            f"the joint {quote(wrong)} moves, but its effort is the same in all samples: the "
             "driver does not report it"
         )
         raise _refused("no-efforts", text)
@@ -136,7 +136,7 @@ def _demand_positions(m: Model, dofs: Integers, samples: Samples) -> None:
     if wrong:
         i = samples.names.index(wrong)
         text = (
-            f"the joint {quoted(wrong)} is from {least[i]:.4g} to {most[i]:.4g}; its limits are "
+            f"the joint {quote(wrong)} is from {least[i]:.4g} to {most[i]:.4g}; its limits are "
             f"{low[i]:.4g} and {high[i]:.4g}. Are positions in rad, and is it this robot?"
         )
         raise _refused("far-outside", text)
@@ -155,7 +155,7 @@ def _demand_steady(samples: Samples, speed: Array) -> None:
     if len(jumps):
         k, j = jumps[0]
         text = (
-            f"the position of the joint {quoted(samples.names[j])} jumps by {steps[k, j]:.4g} at "
+            f"the position of the joint {quote(samples.names[j])} jumps by {steps[k, j]:.4g} at "
             f"{samples.time[k]:.3f} s"
         )
         raise _refused("position-jumps", text)
@@ -172,7 +172,7 @@ def _demand_speeds(samples: Samples, limits: Array) -> None:
     if wrong:
         i = samples.names.index(wrong)
         text = (
-            f"the joint {quoted(wrong)} moves at {fastest[i]:.4g} a second; its velocity limit is "
+            f"the joint {quote(wrong)} moves at {fastest[i]:.4g} a second; its velocity limit is "
             f"{limits[i]:.4g}. Are positions in rad, and time in seconds?"
         )
         raise _refused("too-fast", text)

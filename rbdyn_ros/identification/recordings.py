@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import RbdynError, did_you_mean, quoted
+from rbdyn_ros.errors import RbdynError, did_you_mean, quote
 from rbdyn_ros.identification.csv_files import SHOWN, read_csv
 from rbdyn_ros.identification.samples import MOST_SAMPLES, Samples, judged, refusal
 from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, damaged, existing
@@ -152,9 +152,9 @@ def _no_samples(path: Path, names: Sequence[str], topic: str, strangers: set[str
     if not strangers:
         return refusal("empty-recording", str(path), f"it has no messages of '{topic}'")
     first = next(iter(names), "")
-    shown = ", ".join(quoted(name) for name in sorted(strangers)[:SHOWN])
+    shown = ", ".join(quote(name) for name in sorted(strangers)[:SHOWN])
     text = (
-        f"no message of '{topic}' names a joint of the robot, such as {quoted(first)}"
+        f"no message of '{topic}' names a joint of the robot, such as {quote(first)}"
         f"{did_you_mean(first, sorted(strangers))}; they name {shown}"
     )
     return refusal("other-joints", str(path), text)
@@ -190,12 +190,12 @@ def _demand_topic(topics: Mapping[str, Topic], wanted: str, source: str) -> None
     kinds = {name: topic.typename for name, topic in topics.items()}
     if wanted not in kinds:
         states = sorted(name for name, kind in kinds.items() if kind == STATE)
-        shown = ", ".join(quoted(name) for name in states[:SHOWN]) or "none"
+        shown = ", ".join(quote(name) for name in states[:SHOWN]) or "none"
         text = (
-            f"there is no topic {quoted(wanted)}{did_you_mean(wanted, kinds)}; topics of "
+            f"there is no topic {quote(wanted)}{did_you_mean(wanted, kinds)}; topics of "
             f"{STATE} in it: {shown}"
         )
         raise refusal("no-topic", source, text)
     if kinds[wanted] != STATE:
-        text = f"the topic '{wanted}' is of {quoted(kinds[wanted])}; needed is {STATE}"
+        text = f"the topic '{wanted}' is of {quote(kinds[wanted])}; needed is {STATE}"
         raise refusal("wrong-type", source, text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arguments import numbers
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.dynamics.stages import inverse, make_data
 from rbdyn_ros.identification.motion import (
@@ -87,7 +87,8 @@ def validate(
     """
     dofs, where = dofs_of(m, motion), resting(m, rest)
     friction.demand(m.nv)
-    constant = np.zeros(m.nv) if offset is None else np.array(numbers("the offset", offset, m.nv))
+    given = np.zeros(m.nv) if offset is None else offset
+    constant = finite("the offset", given, (m.nv,), element="")
     bare = m.replaced()
     bare.opt.passive = False
     d = make_data(bare)

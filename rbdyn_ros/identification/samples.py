@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import Finding, ParameterError, quoted
+from rbdyn_ros.errors import Finding, ParameterError, quote
 
 Array = NDArray[np.float64]
 
@@ -98,7 +98,7 @@ def _demand_ordinary(source: str, names: Sequence[str], qpos: Array, effort: Arr
         if len(large):
             k, j = large[0]
             text = (
-                f"the {kind} of the joint {quoted(names[j])} in sample {k + 1} is {rows[k, j]:g}; "
+                f"the {kind} of the joint {quote(names[j])} in sample {k + 1} is {rows[k, j]:g}; "
                 f"at most {LARGEST:g} is possible"
             )
             raise refusal("large-number", source, text)
@@ -120,7 +120,7 @@ def _demand_mostly(
     for kind, values in (("position", qpos), ("effort", effort)):
         bad = np.flatnonzero(~np.isfinite(values[first]))
         if np.isfinite(time[first]) and len(bad):
-            what, where = kind, f" of the joint {quoted(names[bad[0]])}"
+            what, where = kind, f" of the joint {quote(names[bad[0]])}"
             break
     text = (
         f"{lacking} of {len(whole)} samples lack something or have a number that is not finite, "

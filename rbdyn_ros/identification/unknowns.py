@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.errors import Finding, ParameterError, quoted
+from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.identification.motion import Bools, Integers, Motion, kept_samples, resting
 from rbdyn_ros.identification.regressor import Extra
 from rbdyn_ros.identification.residuals import friction_effort
@@ -137,7 +137,7 @@ def _demand_samples(motion: Motion, kept: Bools) -> None:
     if short:
         name = motion.names[short[0]]
         text = (
-            f"joint {quoted(name)} has {counts[short[0]]} samples below its effort limit; at "
+            f"joint {quote(name)} has {counts[short[0]]} samples below its effort limit; at "
             f"least {LEAST_KEPT} are needed, some seconds of motion are good"
         )
         raise ParameterError(Finding("too-few-samples", text, "error", name))

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.errors import quote
 from rbdyn_ros.loading.geom_arrays import GEOM_TYPES, judge_geom_arrays
 from rbdyn_ros.loading.numbering import joint_kinds, numbering, pair_number
 from rbdyn_ros.model.callbacks import registered_motion

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from rbdyn_ros.checks.audit import quote
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ParameterError, quote
 
 
 def output_path(path: object, what: str, suffixes: Collection[str]) -> Path:

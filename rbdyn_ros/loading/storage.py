@@ -25,9 +25,17 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from rbdyn_ros.checks.audit import Audit, listing, quote
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.urdf_files.guard import refuse
-from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError, did_you_mean
+from rbdyn_ros.errors import (
+    Finding,
+    ModelError,
+    ParameterError,
+    RbdynError,
+    did_you_mean,
+    listing,
+    quote,
+)
 from rbdyn_ros.loading.arrays import judge_arrays
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.loading.user_joints import demand_consistent

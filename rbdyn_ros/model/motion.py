@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.checks.audit import quote
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Joint, Trajectory
-from rbdyn_ros.errors import DescriptionError, Finding
+from rbdyn_ros.errors import DescriptionError, Finding, quote
 
 DEGREE = 5
 # Between samples a spline may swing out: some tenths of the range of the samples where these are

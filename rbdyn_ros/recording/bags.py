@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quoted
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 from rbdyn_ros.recording.mcap_file import Attached, McapFile, Message, Topic
 from rbdyn_ros.recording.schemas import missing_extra
 
@@ -38,7 +38,7 @@ def existing(path: object) -> Path:
     except (OSError, ValueError):  # a NUL, or a name too long
         found = False
     if not found:
-        raise refusal("no-recording", quoted(str(source)), "there is no such file or folder")
+        raise refusal("no-recording", quote(str(source)), "there is no such file or folder")
     return source
 
 

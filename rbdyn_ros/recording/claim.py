@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from rbdyn_ros.errors import Finding, ParameterError, quoted
+from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.loading.output import unwritable
 
 #: Code of the error for a file that is there already.
@@ -68,7 +68,7 @@ def locked(path: Path) -> BinaryIO:
 def occupied(path: Path, size: int) -> ParameterError:
     """Return the error for a file that is not to be lost."""
     text = (
-        f"the file {quoted(str(path))} is there already, with {size} bytes, and is not "
+        f"the file {quote(str(path))} is there already, with {size} bytes, and is not "
         "overwritten; choose another name, or delete it"
     )
     return ParameterError(Finding(OCCUPIED, text, "error", "path", None, str(path)))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.recording.collect import OfRobot
@@ -102,18 +102,18 @@ def _matched(
     columns = [k for k, name in enumerate(names) if name in own]
     if own and not columns:
         first = next(iter(own))
-        shown = ", ".join(quoted(name) for name in names[:SHOWN]) or "none"
+        shown = ", ".join(quote(name) for name in names[:SHOWN]) or "none"
         raise ValueError(
-            f"its joint_states name no joint of '{m.name}', such as {quoted(first)}"
+            f"its joint_states name no joint of '{m.name}', such as {quote(first)}"
             f"{did_you_mean(first, names)}; they name {shown}"
         )
     strangers = [name for name in names if name not in m.jnt_names]
     if strangers:
-        shown = ", ".join(quoted(name) for name in strangers[:SHOWN])
+        shown = ", ".join(quote(name) for name in strangers[:SHOWN])
         notes.append(f"joints in it that '{m.name}' does not have are left out: {shown}")
     missing = [name for name in own if name not in names]
     if missing:
-        shown = ", ".join(quoted(name) for name in missing[:SHOWN])
+        shown = ", ".join(quote(name) for name in missing[:SHOWN])
         notes.append(f"it does not say where these joints are, taken to be at rest: {shown}")
     chosen = np.array([own[names[k]] for k in columns], np.int64)
     return columns, m.jnt_qposadr_all[chosen], m.jnt_dofadr_all[chosen]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.errors import ParameterError, RbdynError, did_you_mean, quoted
+from rbdyn_ros.errors import ParameterError, RbdynError, did_you_mean, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, existing, refusal
@@ -81,7 +81,7 @@ def _take(take: Callable[[Message], None], message: Message, source: Path) -> No
     except Exception as error:  # of rosbags, for bytes that are another type
         reason = str(error).split("\n")[0][:200] or type(error).__name__
         text = (
-            f"a message of {quoted(message.topic.name)} is no {quoted(message.topic.typename)}: "
+            f"a message of {quote(message.topic.name)} is no {quote(message.topic.typename)}: "
             f"{reason}"
         )
         raise refusal("wrong-message", str(source), text) from error
@@ -100,7 +100,7 @@ def _chosen(collected: Collected, recording: Recording, source: Path, name: str 
     space = "/" + name.strip("/") if name.strip("/") else ""
     if space not in spaces:
         there = f"there {'is' if len(spaces) == 1 else 'are'} {_named(spaces)}"
-        text = f"there is no robot {quoted(name)}{did_you_mean(space, spaces)}; {there}"
+        text = f"there is no robot {quote(name)}{did_you_mean(space, spaces)}; {there}"
         raise refusal("no-robot", str(source), text)
     return space
 
@@ -109,7 +109,7 @@ def _named(spaces: list[str]) -> str:
     """Return namespaces as a part of a sentence."""
     if spaces == [""]:
         return "one robot, without a namespace"
-    names = (quoted(space) if space else "'/' without a namespace" for space in spaces[:SHOWN])
+    names = (quote(space) if space else "'/' without a namespace" for space in spaces[:SHOWN])
     return ", ".join(names)
 
 
@@ -122,11 +122,11 @@ def _nothing(recording: Recording, collected: Collected, source: Path) -> Parame
     kinds = {topics.JOINT_STATE, *collected.kinds}
     there = [one.name for one in recording.topics.values() if one.typename in kinds]
     if there:
-        shown = ", ".join(quoted(one) for one in sorted(there)[:SHOWN])
+        shown = ", ".join(quote(one) for one in sorted(there)[:SHOWN])
         text = f"it has no states: no message of joint_states or of a simulator's state; {shown}"
         text += " of the right types are there, without a message that is of use"
         return refusal("no-states", str(source), text)
-    shown = ", ".join(quoted(one) for one in sorted(recording.topics)[:SHOWN]) or "none"
+    shown = ", ".join(quote(one) for one in sorted(recording.topics)[:SHOWN]) or "none"
     text = f"it has no states of a robot: no joint_states; its topics: {shown}"
     return refusal("no-states", str(source), text)
 

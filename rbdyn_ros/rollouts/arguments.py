@@ -8,9 +8,8 @@ import os
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arguments import wrong
-from rbdyn_ros.checks.arrays import finite, refused
-from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.errors import Finding, ModelError, bad_argument, not_allowed
 from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
@@ -22,12 +21,12 @@ MAX_THREADS = 1024
 
 def state(name: str, given: ArrayLike, n: int) -> Array:
     """Return rows (nbatch, n), or (1, n), of what every robot starts with."""
-    values = finite(name, given)
+    values = finite(name, given, None)
     if values.shape == (n,):
         return values.reshape(1, n)
     if values.ndim != 2 or values.shape[1] != n or len(values) == 0:
         text = f"{name} has the shape {values.shape}; allowed are ({n},) and (nbatch, {n})"
-        raise refused(name, text)
+        raise bad_argument(name, text)
     return values
 
 
@@ -52,9 +51,11 @@ def control(given: ArrayLike | None, nstep: int, width: int | None) -> Array:
     if not fits or len(rows) == 0 or (values.ndim == 2 and len(values) != nstep):
         allowed = f"({n},), ({nstep}, {n}), (nbatch, {nstep}, {n}) and (nbatch, 1, {n})"
         text = f"ctrl has the shape {values.shape}; for {nstep} steps allowed are {allowed}"
-        raise refused("ctrl", text)
+        raise bad_argument("ctrl", text)
     if not all(np.isfinite(robot).all() for robot in rows):
-        raise refused("ctrl", "ctrl holds numbers that are not finite; allowed are finite ones")
+        raise bad_argument(
+            "ctrl", "ctrl holds numbers that are not finite; allowed are finite ones"
+        )
     return np.broadcast_to(rows, (len(rows), nstep, rows.shape[2]))
 
 
@@ -63,7 +64,7 @@ def _numbers(name: str, given: ArrayLike) -> Array:
     masked = isinstance(given, np.ma.MaskedArray)
     if isinstance(given, np.ndarray) and given.dtype == np.float64 and not masked:
         return given
-    return finite(name, given)
+    return finite(name, given, None)
 
 
 def batch_size(counts: dict[str, int]) -> int:
@@ -76,7 +77,7 @@ def batch_size(counts: dict[str, int]) -> int:
     for other, count in counts.items():
         if count not in (1, counts[name]):
             text = f"{name} is for {counts[name]} robots and {other} for {count}"
-            raise refused("nbatch", f"{text}; allowed is the same number, or one for all")
+            raise bad_argument("nbatch", f"{text}; allowed is the same number, or one for all")
     return counts[name]
 
 
@@ -86,7 +87,7 @@ def steps(nstep: object, every: object) -> tuple[int, int]:
     apart = _whole("every", every, count)
     if count % apart:
         text = f"nstep is {count} and every is {apart}; allowed is an nstep that every divides"
-        raise refused("every", text)
+        raise bad_argument("every", text)
     return count, apart
 
 
@@ -112,5 +113,5 @@ def _whole(name: str, value: object, most: int) -> int:
     except TypeError:
         count = 0
     if isinstance(value, bool) or not 1 <= count <= most:
-        wrong(name, value, f"a whole number from 1 to {most}")
+        raise not_allowed(name, value, f"a whole number from 1 to {most}")
     return count

@@ -6,11 +6,9 @@ import os
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from rbdyn_ros.checks.arguments import wrong
-from rbdyn_ros.checks.arrays import refused
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
 from rbdyn_ros.engine.quantities.energy import energy
-from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.errors import bad_argument, did_you_mean, not_allowed, quote
 from rbdyn_ros.model.data import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 
@@ -44,15 +42,15 @@ def output_shapes(m: Model, outputs: object) -> dict[str, tuple[int, ...]]:
         ParameterError: it is no list of names of OUTPUTS, or names one twice.
     """
     if not isinstance(outputs, Sequence) or isinstance(outputs, str) or not outputs:
-        wrong("outputs", outputs, f"a list of names of {', '.join(OUTPUTS)}")
+        raise not_allowed("outputs", outputs, f"a list of names of {', '.join(OUTPUTS)}")
     for name in outputs:
         if name not in OUTPUTS:
             hint = did_you_mean(str(name), OUTPUTS)
-            told = quoted(name) if isinstance(name, str) else repr(name)
+            told = quote(name) if isinstance(name, str) else repr(name)
             text = f"outputs names {told}{hint}; allowed are {', '.join(OUTPUTS)}"
-            raise refused("outputs", text)
+            raise bad_argument("outputs", text)
     if len(set(outputs)) < len(outputs):
-        wrong("outputs", outputs, "every name once")
+        raise not_allowed("outputs", outputs, "every name once")
     sizes = vars(m)
     return {name: _FIELD[name].shape(sizes) for name in outputs}
 
@@ -66,4 +64,4 @@ def demand_room(nbatch: int, rows: int, width: int) -> None:
             f"the outputs, {nbatch} x {rows} x {width} numbers, would take {needed} bytes; this "
             f"machine has {there}; allowed are fewer robots, or a larger `every`, or fewer outputs"
         )
-        raise refused("outputs", text)
+        raise bad_argument("outputs", text)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arrays import finite, refused
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.checks.inertials import INERTIA_ALLOWED, inertia_faults
-from rbdyn_ros.errors import ModelError, did_you_mean
+from rbdyn_ros.errors import ModelError, bad_argument, did_you_mean
 from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
@@ -62,13 +62,13 @@ def columns(m: Model, params: object) -> list[Columns]:
     if params is None:
         return []
     if not isinstance(params, Mapping):
-        raise refused("params", f"params is {params!r:.80}; allowed is a mapping by field")
+        raise bad_argument("params", f"params is {params!r:.80}; allowed is a mapping by field")
     found = []
     for name, given in params.items():
         if name not in FIELDS:
             hint = did_you_mean(str(name), FIELDS)
             text = f"params has no {str(name)!r:.80}{hint}; allowed are {', '.join(FIELDS)}"
-            raise refused("params", text)
+            raise bad_argument("params", text)
         parts = _parts(m, name, given) if isinstance(given, Mapping) else [_whole(m, name, given)]
         if parts:
             found.append(_joined(name, parts))
@@ -89,13 +89,13 @@ def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
         world = own[0].size
         if not (values[:, :world] == own[0].reshape(-1)).all():
             text = f"params[{name!r}] changes the world, body 0; allowed is what the Model has"
-            raise refused("params", text)
+            raise bad_argument("params", text)
         values, places, names = values[:, world:], places[world:], names[world:]
     if name == "jnt_stiffness":
         moved = m.jnt_moved
         if values[:, ~moved].any():
             told = m.jnt_names[int(np.flatnonzero(values.any(axis=0) & ~moved)[0])]
-            raise refused("params", _no_spring(name, told))
+            raise bad_argument("params", _no_spring(name, told))
         values, places, names = values[:, moved], places[moved], [names[k] for k in places[moved]]
     return Columns(name, places, values, tuple(names))
 
@@ -104,7 +104,9 @@ def _parts(m: Model, name: str, given: Mapping[Any, ArrayLike]) -> list[Columns]
     """Return the entries of the bodies or joints that are named."""
     kind = FIELDS[name]
     if not kind:
-        raise refused("params", f"params[{name!r}] takes an array (3,) or (nbatch, 3), no names")
+        raise bad_argument(
+            "params", f"params[{name!r}] takes an array (3,) or (nbatch, 3), no names"
+        )
     found = []
     for part, values in given.items():
         rows, label = _place(m, name, kind, part)
@@ -122,19 +124,19 @@ def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
     try:
         number = m.body_id(part) if kind == "body" else m.jnt_id(part)
     except ModelError as error:
-        raise refused("params", f"params[{name!r}]: {error}") from None
+        raise bad_argument("params", f"params[{name!r}]: {error}") from None
     if kind == "body":
         if number == 0:
-            raise refused("params", f"params[{name!r}]: the world has no inertia")
+            raise bad_argument("params", f"params[{name!r}]: the world has no inertia")
         return np.array([number]), m.body_names[number]
     if not name.startswith("dof_"):
         if not m.jnt_moved[number]:
-            raise refused("params", _no_spring(name, m.jnt_names[number]))
+            raise bad_argument("params", _no_spring(name, m.jnt_names[number]))
         return np.array([number]), m.jnt_names[number]
     rows = np.flatnonzero(m.dof_jntid == number)
     if not rows.size:
         text = f"params[{name!r}]: joint '{m.jnt_names[number]}' has no degree of freedom"
-        raise refused("params", text)
+        raise bad_argument("params", text)
     return rows, m.jnt_names[number]
 
 
@@ -150,7 +152,7 @@ def _owner(m: Model, name: str, k: int) -> str:
 
 def _rows(told: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Return rows (nbatch, n) of an array (nbatch, *shape), or one row of an array of shape."""
-    values = finite(told, given)
+    values = finite(told, given, None)
     size = int(np.prod(shape, dtype=int))
     if values.shape == shape:
         return values.reshape(1, size)
@@ -159,7 +161,7 @@ def _rows(told: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
         text = (
             f"{told} has the shape {values.shape}; allowed are {shape or 'one number'} or {batch}"
         )
-        raise refused("params", text)
+        raise bad_argument("params", text)
     return values.reshape(len(values), size)
 
 
@@ -168,7 +170,7 @@ def _joined(name: str, parts: list[Columns]) -> Columns:
     places = np.concatenate([part.places for part in parts])
     names = tuple(label for part in parts for label in part.names)
     if len(np.unique(places)) < len(places):
-        raise refused("params", f"params[{name!r}] names a part twice")
+        raise bad_argument("params", f"params[{name!r}] names a part twice")
     count = max(len(part.values) for part in parts)
     for part in parts:
         if len(part.values) not in (1, count):
@@ -176,7 +178,7 @@ def _joined(name: str, parts: list[Columns]) -> Columns:
                 f"params[{name!r}] is of {len(part.values)} robots for '{part.names[0]}' and of "
                 f"{count} for another; allowed is one number of robots"
             )
-            raise refused("params", text)
+            raise bad_argument("params", text)
     rows = [np.broadcast_to(part.values, (count, part.places.size)) for part in parts]
     return Columns(name, places, np.concatenate(rows, axis=1), names)
 
@@ -203,7 +205,7 @@ def _demand_inertia(given: Columns) -> None:
 
 def _not_so(given: Columns, row: int, column: int, found: str, allowed: str) -> None:
     where = f"params[{given.array!r}]: robot {row}, '{given.names[column]}' is {found}"
-    raise refused("params", f"{where}; allowed are {allowed}")
+    raise bad_argument("params", f"{where}; allowed are {allowed}")
 
 
 def with_springs(m: Model, given: Collection[Columns]) -> Model:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arrays import finite
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.checks.inertials import as_matrix, as_six
 from rbdyn_ros.dynamics.payload import (
     demand_calculable,
@@ -90,7 +90,7 @@ def _checked(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> tuple[Array
 
 def _rows(what: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Return rows of numbers, one for each robot, or one for all."""
-    values = finite(f"the {what} of the payload", given)
+    values = finite(f"the {what} of the payload", given, None)
     if values.shape == shape:
         return values.reshape(1, *shape)
     if values.ndim != len(shape) + 1 or values.shape[1:] != shape or len(values) == 0:

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arrays import finite, refused
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.engine import forward, integrate
 from rbdyn_ros.engine.jit import select
 from rbdyn_ros.engine.quantities import terms
+from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.plain import plain
 from rbdyn_ros.specialization.symbolic import Objects
@@ -141,13 +142,13 @@ class ComputedTorquePolicy(Policy):
 
 
 def _checked(name: str, gain: ArrayLike) -> Array:
-    values = finite(name, gain)
+    values = finite(name, gain, None)
     if values.ndim > 2 or values.size == 0 or (values < 0.0).any():
         text = (
             f"{name} is {np.array2string(values, threshold=8)}; allowed are numbers of 0 or more: "
             "one, (nv,), (nbatch, nv) or (nbatch, 1)"
         )
-        raise refused(name, text)
+        raise bad_argument(name, text)
     return values
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.checks.arrays import refused
-from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.errors import Finding, ModelError, bad_argument
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts import arguments
 from rbdyn_ros.rollouts.engine_step import EngineStep
@@ -112,7 +111,7 @@ def _gains(m: Model, law: Law) -> list[Columns]:
                 f"{name} of the policy has the shape {values.shape}; allowed are one number, "
                 f"({m.nv},), (nbatch, {m.nv}) and (nbatch, 1)"
             )
-            raise refused(name, text)
+            raise bad_argument(name, text)
         rows = np.atleast_2d(values)
         full = np.broadcast_to(rows, (len(rows), m.nv))
         found.append(Columns(name, np.arange(m.nv), full))

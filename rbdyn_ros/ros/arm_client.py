@@ -14,7 +14,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rbdyn_ros.control.paths import Path
-from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.ros.common.caller import Caller, said
 from rbdyn_ros.ros.simulator.services import own_services
 from rbdyn_ros.runtime.compiled import NANOSECONDS
@@ -103,7 +103,7 @@ class ArmClient:
         """Change to one of MODES."""
         if mode not in MODES:
             hint = did_you_mean(str(mode), MODES)
-            raise said(f"there is no mode {quoted(str(mode))}{hint}; there are {', '.join(MODES)}")
+            raise said(f"there is no mode {quote(str(mode))}{hint}; there are {', '.join(MODES)}")
         return self._trigger(mode)
 
     def gravity_effort(
@@ -269,7 +269,7 @@ class ArmClient:
         kind = _kind(title)
         for flag, value in flags.items():
             if not isinstance(value, (bool, np.bool_)):
-                raise said(f"{flag} is {quoted(str(value))}; True or False is needed")
+                raise said(f"{flag} is {quote(str(value))}; True or False is needed")
         request = kind.Request(**{flag: bool(value) for flag, value in flags.items()})
         names: list[str] = []
         for field, given in rows.items():
@@ -335,7 +335,7 @@ def _numbers(what: str, given: Sequence[float], count: int) -> list[float]:
     try:
         values = list(given)
     except TypeError:
-        raise said(f"{what} is {quoted(str(given))}; {count} numbers are needed") from None
+        raise said(f"{what} is {quote(str(given))}; {count} numbers are needed") from None
     if len(values) != count:
         raise said(f"{what} has {len(values)} numbers; {count} are needed")
     return [_number(f"a number of {what}", value) for value in values]
@@ -345,11 +345,11 @@ def _number(what: str, given: float) -> float:
     try:
         return float(given)
     except (TypeError, ValueError, OverflowError):
-        raise said(f"{what} is {quoted(str(given))}; a number is needed") from None
+        raise said(f"{what} is {quote(str(given))}; a number is needed") from None
 
 
 def _word(what: str, given: str) -> str:
     """Return a text that a message can hold."""
     if not isinstance(given, str) or "\0" in given:
-        raise said(f"{what} is {quoted(str(given))}; a text is needed")
+        raise said(f"{what} is {quote(str(given))}; a text is needed")
     return given

@@ -34,12 +34,13 @@ import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, Table, parse
 from rbdyn_ros.description.types import Description, Joint
 from rbdyn_ros.description.urdf_files.guard import refuse
+from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.sensors.specs import (
     MEASURED,

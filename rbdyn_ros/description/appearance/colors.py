@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.urdf_files.guard import Element
+from rbdyn_ros.errors import quote
 
 Color = tuple[float, float, float, float]
 

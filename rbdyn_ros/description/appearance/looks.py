@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rbdyn_ros.checks.audit import Audit, listing, quote
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.appearance.colors import Color, Colors
 from rbdyn_ros.description.appearance.findings import LONGEST_NAME, OnlyWarnings
 from rbdyn_ros.description.checks.geometries import judge_shape
@@ -36,7 +36,7 @@ from rbdyn_ros.description.urdf_files import guard, urdf
 from rbdyn_ros.description.urdf_files.collisions import ShapeReader
 from rbdyn_ros.description.urdf_files.guard import Element
 from rbdyn_ros.description.urdf_files.xacro_files import expand
-from rbdyn_ros.errors import Finding
+from rbdyn_ros.errors import Finding, listing, quote
 
 #: Visuals of a robot that are read, and collisions; no browser shows more.
 MOST_LOOKS = 10_000

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from rbdyn_ros.checks.arguments import number, wrong
+from rbdyn_ros.description.arguments import number
+from rbdyn_ros.errors import not_allowed
 
 
 def centre_line(length: float, radius: float, closed: bool) -> float:
@@ -22,10 +23,10 @@ def centre_line(length: float, radius: float, closed: bool) -> float:
         ParameterError: there can be no such band.
     """
     if number("the radius", radius) < 0.0:
-        wrong("the radius", radius, "a number that is not negative")
+        raise not_allowed("the radius", radius, "a number that is not negative")
     if radius > 0.0 and not closed:
-        wrong("the radius", radius, "0, for a band with ends does not go round disks")
+        raise not_allowed("the radius", radius, "0, for a band with ends does not go round disks")
     around = 2.0 * math.pi * radius
     if radius > 0.0 and length <= around:
-        wrong("the length", length, f"more than once round a disk, {around:.6g}")
+        raise not_allowed("the length", length, f"more than once round a disk, {around:.6g}")
     return length - around

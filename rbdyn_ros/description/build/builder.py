@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rbdyn_ros.checks.arguments import frame, name, number, vector, wrong
-from rbdyn_ros.checks.audit import Audit, listing, quote
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.arguments import frame, name, number, vector
 from rbdyn_ros.description.build.constraints import ConstraintBuilder
 from rbdyn_ros.description.build.fields import FIELDS
 from rbdyn_ros.description.build.geometries import GeometryBuilder
@@ -25,6 +25,7 @@ from rbdyn_ros.description.types import (
     Trajectory,
     Vec3,
 )
+from rbdyn_ros.errors import listing, not_allowed, quote
 
 
 class SystemBuilder(ConstraintBuilder, GeometryBuilder):
@@ -72,7 +73,7 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
             ParameterError: the name is empty or the inertial is none.
         """
         if inertial is not None and not isinstance(inertial, Inertial):
-            wrong(f"the inertial of {body!r}", inertial, "an Inertial or None")
+            raise not_allowed(f"the inertial of {body!r}", inertial, "an Inertial or None")
         link = Link(name("the name of a body", body), inertial)
         if body == self._base.name and self._base.inertial is None:
             self._base = link
@@ -116,7 +117,7 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         if origin is None:
             origin = pose(ZERO if xyz is None else xyz, ZERO if rpy is None else rpy)
         elif xyz is not None or rpy is not None:
-            wrong("origin", origin, "None where xyz or rpy is given")
+            raise not_allowed("origin", origin, "None where xyz or rpy is given")
         return self._add(joint, joint_type, parent, child, origin, child_origin, properties)
 
     def loop(
@@ -238,7 +239,7 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
             ParameterError: an argument is not of the kind that is wanted.
         """
         if not isinstance(motion, Trajectory | str):
-            wrong("the motion", motion, "a Trajectory or the name of a function")
+            raise not_allowed("the motion", motion, "a Trajectory or the name of a function")
         self._drives.append((name("the name of a joint to drive", joint), motion))
         return self
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.checks.arguments import name, number, vector, wrong
+from rbdyn_ros.description.arguments import name, number, vector
 from rbdyn_ros.description.build.bands import centre_line
 from rbdyn_ros.description.poses import ZERO
 from rbdyn_ros.description.types import Constraint, Gear, GearTerm, Length, Roll, Vec3
+from rbdyn_ros.errors import not_allowed
 
 if TYPE_CHECKING:  # in typing from Python 3.11 on
     from typing_extensions import Self
@@ -71,13 +72,13 @@ class ConstraintBuilder:
         """
         allowed = "a sequence of pairs (body, point)"
         if not isinstance(points, Iterable) or isinstance(points, str | Mapping):
-            wrong(f"the points of the band {band!r}", points, allowed)
+            raise not_allowed(f"the points of the band {band!r}", points, allowed)
         corners = list(points)
         for corner in corners:
             if not isinstance(corner, tuple | list) or len(corner) != 2:
-                wrong(f"a point of the band {band!r}", corner, "a pair (body, point)")
+                raise not_allowed(f"a point of the band {band!r}", corner, "a pair (body, point)")
         if not isinstance(closed, bool):
-            wrong("closed", closed, "True or False")
+            raise not_allowed("closed", closed, "True or False")
         total = centre_line(number("the length", length), number("the radius", radius), closed)
         return self._length("band", band, corners, total, closed)
 
@@ -103,7 +104,7 @@ class ConstraintBuilder:
         if isinstance(terms, Mapping):
             triples = [(joint, 0, factor) for joint, factor in terms.items()]
         elif not isinstance(terms, Iterable):
-            wrong(f"the terms of the gear {gear!r}", terms, allowed)
+            raise not_allowed(f"the terms of the gear {gear!r}", terms, allowed)
         shares = tuple(_term(gear, term) for term in triples)
         called = name("the name of a gear", gear)
         self._constraints.append(Gear(called, shares, number("the offset", offset)))
@@ -161,9 +162,11 @@ class ConstraintBuilder:
 
 def _term(gear: str, term: Any) -> GearTerm:
     if not isinstance(term, tuple | list) or len(term) != 3:
-        wrong(f"a term of the gear {gear!r}", term, "a triple (joint, coordinate, factor)")
+        raise not_allowed(
+            f"a term of the gear {gear!r}", term, "a triple (joint, coordinate, factor)"
+        )
     joint, coordinate, factor = term
     if not isinstance(coordinate, int) or isinstance(coordinate, bool):
-        wrong(f"a coordinate of the gear {gear!r}", coordinate, "a whole number")
+        raise not_allowed(f"a coordinate of the gear {gear!r}", coordinate, "a whole number")
     what = f"a factor of the gear {gear!r}"
     return GearTerm(name(f"a joint of the gear {gear!r}", joint), number(what, factor), coordinate)

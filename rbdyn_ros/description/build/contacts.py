@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from rbdyn_ros.checks.audit import Audit, listing, quote, told
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.geometries import judge_obstacles, judge_surface
 from rbdyn_ros.description.checks.kinds import judge_contact_kinds
 from rbdyn_ros.description.checks.names import judge_names
 from rbdyn_ros.description.geometries import FLOOR, Contact, Geometry, Obstacle, Surface
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ParameterError, listing, quote, shown
 
 _WHAT = "contact"
 
@@ -28,8 +28,8 @@ def demand_contact(contact: object) -> Contact | None:
     if isinstance(contact, bool | np.bool_):
         return Contact() if contact else None
     if not isinstance(contact, Contact):
-        text = f"contact is {told(contact)}; allowed is True, False or a Contact"
-        raise ParameterError(Finding("bad-contact", text, found=told(contact)))
+        text = f"contact is {shown(contact)}; allowed is True, False or a Contact"
+        raise ParameterError(Finding("bad-contact", text, found=shown(contact)))
     audit = Audit()
     if judge_contact_kinds(contact, audit):
         judge_names("obstacle", contact.obstacles, audit)

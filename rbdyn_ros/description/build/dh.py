@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from rbdyn_ros.checks.arguments import frame, number
-from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.arguments import frame, number
 from rbdyn_ros.description.checks.check import judge
 from rbdyn_ros.description.poses import compose, inverse, pose
 from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link, Pose
-from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.errors import ParameterError, quote
 
 TYPES = ("revolute", "continuous", "prismatic")
 Z_AXIS = (0.0, 0.0, 1.0)

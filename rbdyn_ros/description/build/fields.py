@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rbdyn_ros.checks.arguments import number, numbers, vector, wrong
+from rbdyn_ros.description.arguments import number, numbers, vector
 from rbdyn_ros.description.types import Limit
+from rbdyn_ros.errors import not_allowed
 
 Forces = tuple[tuple[float, ...], ...]
 
@@ -16,15 +17,15 @@ def _limit(what: str, value: object) -> Limit | None:
         return value
     allowed = "a Limit or a pair (lower, upper)"
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
-        wrong(what, value, allowed)
+        raise not_allowed(what, value, allowed)
     if not all(isinstance(bound, int | float) for bound in value):
-        wrong(what, value, allowed)
+        raise not_allowed(what, value, allowed)
     return Limit(float(value[0]), float(value[1]))
 
 
 def _limits(what: str, value: object) -> tuple[Limit, ...]:
     if not isinstance(value, Iterable) or isinstance(value, str):
-        wrong(what, value, "a Limit or a pair (lower, upper) for each coordinate")
+        raise not_allowed(what, value, "a Limit or a pair (lower, upper) for each coordinate")
     limits = (_limit(what, bounds) for bounds in value)
     return tuple(Limit() if limit is None else limit for limit in limits)
 
@@ -35,7 +36,7 @@ def _rest(what: str, value: object) -> tuple[float, ...]:
 
 def _transmission(what: str, value: object) -> Forces:
     if not isinstance(value, Iterable) or isinstance(value, str):
-        wrong(what, value, "a spatial force of 6 numbers for each degree of freedom")
+        raise not_allowed(what, value, "a spatial force of 6 numbers for each degree of freedom")
     return tuple(numbers(f"a force of {what}", force, 6) for force in value)
 
 

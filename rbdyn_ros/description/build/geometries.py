@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.checks.arguments import frame, name, number, wrong
+from rbdyn_ros.description.arguments import frame, name, number
 from rbdyn_ros.description.geometries import (
     FLOOR,
     Geometry,
@@ -16,6 +16,7 @@ from rbdyn_ros.description.geometries import (
     WorldShape,
 )
 from rbdyn_ros.description.types import IN_PLACE, Pose
+from rbdyn_ros.errors import not_allowed
 
 if TYPE_CHECKING:  # in typing from Python 3.11 on
     from typing_extensions import Self
@@ -55,9 +56,9 @@ class GeometryBuilder:
         """
         owner = f"geometry {name('the name of a geometry', geometry)!r}"
         if not isinstance(shape, Shape):
-            wrong(f"the shape of {owner}", shape, SHAPES)
+            raise not_allowed(f"the shape of {owner}", shape, SHAPES)
         if surface is not None and not isinstance(surface, Surface):
-            wrong(f"the surface of {owner}", surface, "a Surface or None")
+            raise not_allowed(f"the surface of {owner}", surface, "a Surface or None")
         at = frame(f"the origin of {owner}", origin)
         link = name(f"the body of {owner}", body)
         self._geometries.append(Geometry(geometry, link, shape, at, surface or Surface()))
@@ -97,9 +98,9 @@ class GeometryBuilder:
         """
         owner = f"obstacle {name('the name of an obstacle', obstacle)!r}"
         if not isinstance(shape, WorldShape):
-            wrong(f"the shape of {owner}", shape, WORLD_SHAPES)
+            raise not_allowed(f"the shape of {owner}", shape, WORLD_SHAPES)
         if friction != math.inf:
-            friction = number(f"the friction of {owner}", friction, "a number")
+            friction = number(f"the friction of {owner}", friction)
         at = frame(f"the origin of {owner}", origin)
         self._obstacles.append(Obstacle(obstacle, shape, at, friction))
         return self

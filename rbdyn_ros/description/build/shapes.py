@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 
-from rbdyn_ros.checks.arguments import frame, positive, vector, wrong
+from rbdyn_ros.description.arguments import frame, positive, vector
 from rbdyn_ros.description.poses import compose, rotate
 from rbdyn_ros.description.types import Inertial, Pose, Vec3
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ParameterError, not_allowed
 
 ALUMINIUM = 2.7e3  # [kg/m^3]
 IN_PLACE = Pose()
@@ -129,7 +129,7 @@ def combine(*inertials: Inertial) -> Inertial:
         ParameterError: there is nothing to combine.
     """
     if not inertials:
-        wrong("what combine gets", inertials, "one Inertial or more")
+        raise not_allowed("what combine gets", inertials, "one Inertial or more")
     if len(inertials) == 1:
         return inertials[0]
     mass = sum(part.mass for part in inertials)

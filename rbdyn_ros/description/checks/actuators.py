@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.checks.audit import Audit, told
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.values import judge_finite
 from rbdyn_ros.description.joint_types import JointSpec
 from rbdyn_ros.description.types import Joint
+from rbdyn_ros.errors import shown
 
 
 def forces_are_numbers(joint: Joint, owner: str, audit: Audit) -> bool:
@@ -13,7 +14,7 @@ def forces_are_numbers(joint: Joint, owner: str, audit: Audit) -> bool:
     forces: tuple[object, ...] = joint.transmission
     if not all(isinstance(force, tuple) for force in forces):
         allowed = "a spatial force of 6 numbers for each degree of freedom"
-        message = f"the transmission is {told(forces)}, not {allowed}"
+        message = f"the transmission is {shown(forces)}, not {allowed}"
         audit.error("bad-transmission", owner, joint.line, message, allowed=allowed)
         return False
     sound = True

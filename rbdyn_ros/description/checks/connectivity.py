@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
-from rbdyn_ros.checks.audit import Audit, listing, quote, robot_element
+from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.description.types import Description, Joint
+from rbdyn_ros.errors import listing, quote
 
 
 class RigidBodies:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rbdyn_ros.checks.audit import Audit, listing, quote, told
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.axes import unit_vector
 from rbdyn_ros.description.checks.connectivity import judge_links
 from rbdyn_ros.description.checks.values import judge_finite, judge_positive
@@ -19,6 +19,7 @@ from rbdyn_ros.description.types import (
     Length,
     Roll,
 )
+from rbdyn_ros.errors import listing, quote, shown
 
 
 def judge_constraints(
@@ -112,7 +113,7 @@ def _judge_gear(gear: Gear, joints: Mapping[str, Joint], audit: Audit) -> None:
         _judge_term(term, joints, owner, gear.line, audit)
         place = (term.joint, int(term.coordinate))
         if place in said:
-            coordinate = f"coordinate {told(place[1])} of the joint {quote(place[0])}"
+            coordinate = f"coordinate {shown(place[1])} of the joint {quote(place[0])}"
             message = f"{coordinate} stands in more than one term; add up their factors"
             audit.error("bad-terms", owner, gear.line, message, found=place[0])
         said.add(place)
@@ -143,7 +144,7 @@ def _judge_term(
         message = f"the joint {named} is {joint.type} and has no coordinates that add up"
     elif not 0 <= term.coordinate < count:
         has = f"{count}, numbered 0 to {count - 1}" if count > 1 else "one, number 0"
-        message = f"the joint {named} has no coordinate {told(term.coordinate)}; it has {has}"
+        message = f"the joint {named} has no coordinate {shown(term.coordinate)}; it has {has}"
     else:
         return
     audit.error("bad-terms", owner, line, message, found=term.joint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from rbdyn_ros.checks.audit import Audit, quote, told
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.connectivity import judge_links
 from rbdyn_ros.description.checks.values import (
     are_finite,
@@ -27,6 +27,7 @@ from rbdyn_ros.description.geometries import (
     WorldShape,
 )
 from rbdyn_ros.description.types import Description, Pose
+from rbdyn_ros.errors import quote, shown
 
 #: Corners that a geometry made in Python may have; meshes are reduced to far fewer (hulls.py).
 MOST_POINTS = 10_000
@@ -58,7 +59,7 @@ def judge_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:
         _judge_origin(obstacle.origin, owner, line, audit)
         friction: object = obstacle.friction  # infinity: it leaves friction to what touches it
         if not are_numbers((friction,)):
-            message = f"the friction is {told(friction)}, not a number"
+            message = f"the friction is {shown(friction)}, not a number"
             audit.error("bad-friction", owner, line, message, allowed="a number or infinity")
         else:
             judge_sign("friction", obstacle.friction, owner, line, audit)

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.values import judge_finite, judge_pose
 from rbdyn_ros.description.types import Link
+from rbdyn_ros.errors import quote
 
 INERTIA_ROUNDING = 1e-6  # of the largest principal moment, for values printed with few digits
 

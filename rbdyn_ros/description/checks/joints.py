@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from rbdyn_ros.checks.audit import Audit, quote, told
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.actuators import forces_are_numbers, judge_actuator
 from rbdyn_ros.description.checks.axes import DEFAULT_AXIS, judge_axes
 from rbdyn_ros.description.checks.limits import judge_limits, limits_are_numbers
@@ -19,6 +19,7 @@ from rbdyn_ros.description.checks.passive import judge_loop_joint
 from rbdyn_ros.description.checks.values import are_finite, judge_finite, judge_pose, judge_sign
 from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.description.types import IN_PLACE, Joint
+from rbdyn_ros.errors import quote, shown
 
 _FORCES = ("damping", "friction", "stiffness", "armature")
 _JOINT_FIELDS = tuple(field.name for field in fields(Joint))
@@ -60,7 +61,7 @@ def judge_numbers(joint: Joint, types: Collection[str], audit: Audit) -> bool:
         sound &= judge_finite("mimic ratio and offset", factors, 2, owner, line, audit)
     parameters: object = joint.parameters
     if not isinstance(parameters, Mapping):
-        message = f"the parameters are {told(parameters)}, not a mapping of names to numbers"
+        message = f"the parameters are {shown(parameters)}, not a mapping of names to numbers"
         audit.error("bad-parameters", owner, line, message)
         sound = False
     sound &= forces_are_numbers(joint, owner, audit)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.checks.audit import Audit, quote, robot_element, told
+from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.description.geometries import (
     Contact,
     Geometry,
@@ -37,7 +37,7 @@ from rbdyn_ros.description.types import (
     Spring,
     Trajectory,
 )
-from rbdyn_ros.errors import Finding
+from rbdyn_ros.errors import Finding, quote, shown
 
 Kind = tuple[type | UnionType, str]
 
@@ -188,6 +188,6 @@ def _judge_fields(
 def _wrong(
     what: str, value: object, allowed: str, owner: str, line: int | None, audit: Audit
 ) -> None:
-    found = told(value)
+    found = shown(value)
     message = f"{what} is {found}; allowed is {allowed}"
     audit.error("wrong-kind", owner, line, message, found=found, allowed=allowed)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from rbdyn_ros.checks.audit import Audit, told
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.values import are_numbers
 from rbdyn_ros.description.joint_types import JointSpec
 from rbdyn_ros.description.types import Joint, Limit
+from rbdyn_ros.errors import shown
 
 LIMITED_TYPES = ("revolute", "prismatic")  # those that URDF wants to have a limit
 UNLIMITED_TYPES = ("floating", "planar")  # those whose limit URDF allows and nobody reads
@@ -18,7 +19,7 @@ def limits_are_numbers(joint: Joint, owner: str, audit: Audit) -> bool:
     """Return whether every limit is a Limit without NaN; if not, add an error."""
     several: object = joint.limits
     if not isinstance(several, tuple | list):
-        message = f"the limits are {told(several)}, not a tuple of one Limit for each coordinate"
+        message = f"the limits are {shown(several)}, not a tuple of one Limit for each coordinate"
         audit.error("not-a-limit", owner, joint.line, message)
         return False
     given = several if joint.limit is None else (joint.limit, *several)
@@ -27,12 +28,12 @@ def limits_are_numbers(joint: Joint, owner: str, audit: Audit) -> bool:
 
 def _is_number(limit: object, owner: str, line: int | None, audit: Audit) -> bool:
     if not isinstance(limit, Limit):
-        audit.error("not-a-limit", owner, line, f"the limit is {told(limit)}, not a Limit")
+        audit.error("not-a-limit", owner, line, f"the limit is {shown(limit)}, not a Limit")
         return False
     values = (limit.lower, limit.upper, limit.effort, limit.velocity)
     if are_numbers(values):
         return True
-    found = told(values)
+    found = shown(values)
     message = f"the limits are {found}; a limit must be a number"
     audit.error("not-finite", owner, line, message, found=found, allowed="numbers")
     return False

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rbdyn_ros.checks.audit import Audit, quote, told
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.passive import without_forces
 from rbdyn_ros.description.joint_types import JointSpec
 from rbdyn_ros.description.types import Joint, Trajectory
+from rbdyn_ros.errors import quote, shown
 
 CLOSURE = 1e-9  # of the largest position: what rounding leaves open at the end of a period
 
@@ -26,7 +27,7 @@ def judge_motion(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> Joi
     if isinstance(motion, Trajectory):
         motion = _judge_trajectory(motion, len(spec.coordinates), owner, joint.line, audit)
     elif not isinstance(motion, str):
-        message = f"the motion is {told(motion)}, neither a Trajectory nor the name of a function"
+        message = f"the motion is {shown(motion)}, neither a Trajectory nor the name of a function"
         audit.error("bad-motion", owner, joint.line, message)
     elif not motion.strip():
         message = "the name of the function that drives it is empty"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.errors import quote
 
 
 class Named(Protocol):

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.types import Joint
+from rbdyn_ros.errors import quote
 
 #: Fields of Joint, and what stands in them where they say nothing.
 _UNSAID: dict[str, Any] = {

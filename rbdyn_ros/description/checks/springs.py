@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.connectivity import judge_links
 from rbdyn_ros.description.checks.values import judge_finite, judge_sign
 from rbdyn_ros.description.types import Description, Spring
+from rbdyn_ros.errors import quote
 
 _NUMBERS = ("stiffness", "damping", "length")
 

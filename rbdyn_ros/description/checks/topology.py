@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rbdyn_ros.checks.audit import Audit, listing, quote, robot_element
+from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.description.checks.connectivity import RigidBodies, judge_base, judge_rigid
 from rbdyn_ros.description.checks.mimics import chain
 from rbdyn_ros.description.types import Description, Joint, Link
+from rbdyn_ros.errors import listing, quote
 
 
 def judge_references(links: Sequence[Link], joints: Sequence[Joint], audit: Audit) -> None:

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from rbdyn_ros.checks.audit import Audit, told
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.types import Pose
+from rbdyn_ros.errors import shown
 
 _FLOAT = frozenset((float,))
 _REAL = (float, int, np.floating, np.integer)
@@ -44,10 +45,10 @@ def judge_finite(
     if are_finite(values, count):
         return True
     single = values[0] if count == 1 and isinstance(values, tuple) and values else values
-    shown = told(single)
+    found = shown(single)
     allowed = "a finite number" if count == 1 else f"{count} finite numbers"
-    message = f"the {what} is {shown}, not {allowed}"
-    audit.error("not-finite", owner, line, message, found=shown, allowed=allowed)
+    message = f"the {what} is {found}, not {allowed}"
+    audit.error("not-finite", owner, line, message, found=found, allowed=allowed)
     return False
 
 
@@ -74,7 +75,7 @@ def judge_positive(what: str, value: float, owner: str, line: int | None, audit:
 def judge_pose(what: str, pose: object, owner: str, line: int | None, audit: Audit) -> bool:
     """Return whether a pose has finite numbers and a unit quaternion; if not, add an error."""
     if not isinstance(pose, Pose):
-        audit.error("not-a-pose", owner, line, f"the {what} is {told(pose)}, not a Pose")
+        audit.error("not-a-pose", owner, line, f"the {what} is {shown(pose)}, not a Pose")
         return False
     if not (are_finite(pose.pos, 3) and are_finite(pose.quat, 4)):
         judge_finite(f"position of the {what}", pose.pos, 3, owner, line, audit)

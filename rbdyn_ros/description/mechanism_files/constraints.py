@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rbdyn_ros.checks.audit import listing, quote
 from rbdyn_ros.description.build.bands import centre_line
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, Table
 from rbdyn_ros.description.types import Constraint, Gear, GearTerm, Length, Roll, Vec3
-from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.errors import ParameterError, listing, quote
 
 
 def read_constraints(section: Table, form: Form) -> list[Constraint]:

@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
-from rbdyn_ros.checks.audit import Audit, listing, quote
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, Scalar, Table
 from rbdyn_ros.description.poses import quat_from_rpy
 from rbdyn_ros.description.types import Pose, Vec3
+from rbdyn_ros.errors import listing, quote
 
 # The digits are written out: [0-9] is ASCII only. No leading zeros: in YAML 1.1 010 is eight.
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

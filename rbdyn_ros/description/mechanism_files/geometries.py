@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from rbdyn_ros.checks.audit import quote
 from rbdyn_ros.description.geometries import (
     FLOOR,
     Box,
@@ -23,6 +22,7 @@ from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, Table
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.types import Pose
+from rbdyn_ros.errors import quote
 
 SURFACE = ("friction", "time_constant", "damping_ratio", "stiffness", "damping", "viscosity")
 AT = ("xyz", "rpy")

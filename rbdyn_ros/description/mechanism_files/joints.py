@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rbdyn_ros.checks.audit import listing, quote
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, Table
 from rbdyn_ros.description.types import Joint, Limit, Mimic, Pose, Trajectory
+from rbdyn_ros.errors import listing, quote
 
 #: What a joint calls its two ends and the poses of its frame there; and what a loop does.
 JOINT_ENDS = ("parent", "child", "origin", "child_origin")

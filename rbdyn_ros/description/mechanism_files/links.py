@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rbdyn_ros.checks.audit import quote
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.mechanism_files.forms import Form, is_nothing
 from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, Table
 from rbdyn_ros.description.types import Inertial, Link, Pose
-from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.errors import ParameterError, quote
 
 #: The makers of shapes, and what each one needs.
 SHAPES: dict[str, tuple[Callable[..., Inertial], tuple[str, ...]]] = {

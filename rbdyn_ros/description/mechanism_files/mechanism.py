@@ -68,7 +68,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.contacts import demand_contact, with_contact
 from rbdyn_ros.description.checks.check import judge
 from rbdyn_ros.description.files import read_bytes
@@ -89,7 +89,7 @@ from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.types import Description, Link
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.guard import refuse
-from rbdyn_ros.errors import DescriptionError, Finding
+from rbdyn_ros.errors import DescriptionError, Finding, quote
 
 VERSION = "rbdyn_mechanism"
 SECTIONS = (

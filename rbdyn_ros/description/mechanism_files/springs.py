@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.checks.audit import quote
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Table
 from rbdyn_ros.description.types import Spring
+from rbdyn_ros.errors import quote
 
 ENDS = ("from", "to")
 _NUMBERS = ("stiffness", "damping", "length")

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from rbdyn_ros.checks.audit import quote
 from rbdyn_ros.description.urdf_files.xacro_files import PACKAGE_NAME, find_package
+from rbdyn_ros.errors import quote
 
 SUFFIXES = (".stl", ".dae", ".obj")
 

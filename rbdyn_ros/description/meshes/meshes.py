@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.geometries import MAX_LENGTH, Points
 from rbdyn_ros.description.meshes.dae import judge_dae, without_materials
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import Array, NoHullError, hull_corners, reduced
 from rbdyn_ros.description.types import Vec3
+from rbdyn_ros.errors import quote
 
 MAX_BYTES = 64 * 1024 * 1024
 MIN_LENGTH = 1e-6  # links are longer [m]

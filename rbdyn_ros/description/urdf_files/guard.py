@@ -13,8 +13,7 @@ from typing import NoReturn
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
-from rbdyn_ros.checks.audit import quote
-from rbdyn_ros.errors import DescriptionError, Finding
+from rbdyn_ros.errors import DescriptionError, Finding, quote
 
 MAX_BYTES = 32 * 1024 * 1024
 MAX_DEPTH = 64

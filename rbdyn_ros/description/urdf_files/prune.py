@@ -11,10 +11,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rbdyn_ros.checks.audit import Audit, listing, quote
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.joints import judge_type
 from rbdyn_ros.description.joint_types import URDF_TYPES
 from rbdyn_ros.description.urdf_files.guard import Element, refuse
+from rbdyn_ros.errors import listing, quote
 
 # The digits are written out: [0-9] is ASCII only, and no two parts can match the same text.
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.contacts import demand_contact, with_contact
 from rbdyn_ros.description.checks.check import judge
 from rbdyn_ros.description.files import read_bytes
@@ -33,6 +33,7 @@ from rbdyn_ros.description.types import (
 from rbdyn_ros.description.urdf_files import collisions, guard
 from rbdyn_ros.description.urdf_files.prune import WANTED, prune
 from rbdyn_ros.description.urdf_files.xacro_files import expand
+from rbdyn_ros.errors import quote
 
 _ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
-from rbdyn_ros.checks.audit import Audit, quote
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.urdf_files.guard import refuse
+from rbdyn_ros.errors import quote
 
 PACKAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _XACRO_FIND = "_eval_find"  # what xacro calls for $(find ...); it has no public hook

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rbdyn_ros.checks.arguments import positive
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.entry import demand_mass_matrix, demand_pair, stage
 from rbdyn_ros.engine.quantities import derivatives as _derivatives
 from rbdyn_ros.errors import Finding, ModelError
@@ -94,7 +94,7 @@ def linear_system(
 ) -> tuple[Array, Array]:
     """Return A and B as linearise does, from the derivatives of qacc by qpos, qvel and forces."""
     if timestep is not None:
-        timestep = positive("the timestep", timestep)
+        timestep = finite("the timestep", timestep, above=0.0, element="")
     dq, dv, dtau = derivatives(m, d)
     nv = m.nv
     A, B = np.zeros((2 * nv, 2 * nv)), np.zeros((2 * nv, nv))

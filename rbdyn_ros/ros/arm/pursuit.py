@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.control.controller import Progress
-from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 
 Array = NDArray[np.float64]
@@ -82,7 +82,7 @@ def _tolerances(field: str, request: Any, names: Sequence[str], defaults: Array)
     for entry in getattr(request, field):
         if entry.name not in numbers:
             return (
-                f"its {field} names joint {quoted(entry.name)}, which is not controlled"
+                f"its {field} names joint {quote(entry.name)}, which is not controlled"
                 f"{did_you_mean(entry.name, names)}; there are {', '.join(names)}"
             )
         if entry.name in seen:

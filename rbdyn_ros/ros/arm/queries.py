@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quoted
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
 from rbdyn_ros.ros.arm.controlled_arm import QueriedArm
 
 Array = NDArray[np.float64]
@@ -199,7 +199,7 @@ def _why_not(arm: Arm, name: str) -> str:
         return f"joint '{name}' follows '{arm.m.jnt_names[leader]}'; name that one"
     count = len(arm.names)
     known = ", ".join(arm.names) if count <= MOST_NAMES else f"{count} joints"
-    return f"there is no joint {quoted(name)}{did_you_mean(name, arm.names)}; there are {known}"
+    return f"there is no joint {quote(name)}{did_you_mean(name, arm.names)}; there are {known}"
 
 
 def _numbers(joints: _Joints, kind: str, values: Sequence[float]) -> Array | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.errors import RbdynError, quoted
+from rbdyn_ros.errors import RbdynError, quote
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
@@ -91,7 +91,7 @@ class DrivenArm(Controller):
         """Move the pose that mode impedance controls to a geometry_msgs/PoseStamped."""
         frame = message.header.frame_id
         if frame not in ("", self._base):
-            return f"the pose is in frame {quoted(frame)}; only '{self._base}' is taken"
+            return f"the pose is in frame {quote(frame)}; only '{self._base}' is taken"
         at, q = message.pose.position, message.pose.orientation
         quat = np.array([q.w, q.x, q.y, q.z])
         place = np.array([at.x, at.y, at.z])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from rbdyn_ros.errors import quoted
+from rbdyn_ros.errors import quote
 from rbdyn_ros.runtime.orders import EFFORT, IMPEDANCE, POSITION, VELOCITY
 
 #: Modes of a joint in words, by their number.
@@ -60,7 +60,7 @@ def finite(arrays: Arrays, names: Sequence[str]) -> str:
         for k, value in enumerate(values):
             if math.isfinite(value) and abs(value) <= largest:
                 continue
-            owner = f"joint {quoted(names[k])}" if k < len(names) else f"value {k}"
+            owner = f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
             if not math.isfinite(value):
                 return f"the {kind} of {owner} is {value}; a finite number is needed"
             return f"the {kind} of {owner} is {value:g}; at most {largest:g} is possible"

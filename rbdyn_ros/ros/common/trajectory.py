@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import quoted
+from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.goals import LARGEST
 from rbdyn_ros.ros.simulator.commands import Gate
@@ -177,7 +177,7 @@ def _not_finite(points: list[Any], names: list[str]) -> str:
             ends = np.cumsum([len(row) for row in rows])
             at = int(np.searchsorted(ends, wrong[0], side="right"))
             k = int(wrong[0] - ends[at] + len(rows[at]))
-            owner = f"joint {quoted(names[k])}" if k < len(names) else f"value {k}"
+            owner = f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
             allowed = (
                 f"at most {LARGEST:g} is possible"
                 if np.isfinite(flat[wrong[0]])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.common.goals import MODES, Goal, finite, goals_of, judge_modes, lengths
@@ -138,7 +138,7 @@ class Gate:
 
     def unknown(self, name: str) -> str:
         """Say that there is no such joint."""
-        return f"there is no joint {quoted(name)}{did_you_mean(name, self.names)}"
+        return f"there is no joint {quote(name)}{did_you_mean(name, self.names)}"
 
     def only_efforts(self, name: str, wanted: str) -> str:
         """Return why the joint takes no such command as it follows another, or nothing.

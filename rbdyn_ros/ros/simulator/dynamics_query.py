@@ -19,7 +19,7 @@ from rbdyn_ros.dynamics.toolbox.terms import (
     kinetic_energy,
     potential_energy,
 )
-from rbdyn_ros.errors import RbdynError, did_you_mean, quoted
+from rbdyn_ros.errors import RbdynError, did_you_mean, quote
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
@@ -225,7 +225,7 @@ def _chosen(m: Model, names: Sequence[str]) -> _Joints | str:
 def _why_not(m: Model, name: str, numbers: dict[str, int]) -> str:
     if name not in m.jnt_names:
         known = ", ".join(numbers) if len(numbers) <= 20 else f"{len(numbers)} joints"
-        return f"there is no joint {quoted(name)}{did_you_mean(name, numbers)}; there are {known}"
+        return f"there is no joint {quote(name)}{did_you_mean(name, numbers)}; there are {known}"
     j = m.jnt_names.index(name)
     if m.jnt_dofnum[j] != 1:
         return f"joint '{name}' has not one coordinate but {m.jnt_dofnum[j]}"
@@ -262,11 +262,11 @@ def _judge_request(m: Model, query: Query) -> str:
         return f"the robot has {m.nv} degrees of freedom; up to {MOST_DOFS} a matrix is answered"
     frame, reference = query.jacobian_frame, query.jacobian_reference
     if frame and frame not in m.frame_numbers:
-        return f"there is no link {quoted(frame)}{did_you_mean(frame, m.frame_names)}"
+        return f"there is no link {quote(frame)}{did_you_mean(frame, m.frame_names)}"
     if reference and reference not in REFERENCES:
         allowed = ", ".join(f"'{name}'" for name in REFERENCES)
         return (
-            f"jacobian_reference is {quoted(reference)}{did_you_mean(reference, REFERENCES)}; "
+            f"jacobian_reference is {quote(reference)}{did_you_mean(reference, REFERENCES)}; "
             f"allowed are {allowed}"
         )
     return ""

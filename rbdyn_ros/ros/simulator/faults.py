@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quoted
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.simulator.parameters import FAULTS
@@ -65,7 +65,7 @@ def _stuck(m: Model, names: Sequence[str], findings: list[Finding]) -> NDArray[n
             continue
         hint = did_you_mean(name, dofs)
         text = (
-            f"parameter '{FAULTS}stuck_joints': no joint {quoted(name)} can be stuck{hint}; "
+            f"parameter '{FAULTS}stuck_joints': no joint {quote(name)} can be stuck{hint}; "
             f"allowed are {', '.join(dofs)}."
         )
         findings.append(_refused("stuck_joints", text))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rbdyn_ros.errors import quoted
+from rbdyn_ros.errors import quote
 
 #: A longer pattern is refused [characters].
 LONGEST = 256
@@ -224,7 +224,7 @@ class _Parser:
         if self._take("[:"):
             name, closed, _ = self.pattern[self.at :].partition(":]")
             if not closed or name not in CLASSES:
-                found, known = quoted("[:" + name[:20]), ", ".join(CLASSES)
+                found, known = quote("[:" + name[:20]), ", ".join(CLASSES)
                 raise PatternError(f"{found} in the pattern is no class; known are {known}")
             self.at += len(name) + 2
             return CLASSES[name]
@@ -235,7 +235,7 @@ class _Parser:
         high = self.pattern[self.at + 1]
         self.at += 2
         if high < low:
-            found = quoted(f"{low}-{high}")
+            found = quote(f"{low}-{high}")
             raise PatternError(f"the range {found} in the pattern runs backwards")
         return lambda c: low <= c <= high
 

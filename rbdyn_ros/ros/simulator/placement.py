@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.dynamics.assembly import assemble
-from rbdyn_ros.errors import RbdynError, did_you_mean, quoted
+from rbdyn_ros.errors import RbdynError, did_you_mean, quote
 from rbdyn_ros.loading.load import CLOSED
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import SingleJoints
@@ -67,7 +67,7 @@ def _judge_numbers(
             plural = {"position": "positions", "velocity": "velocities"}[kind]
             return f"there are {len(numbers)} {plural} for {len(names)} names"
         for name, number in zip(names, numbers, strict=False):
-            why = unfit(f"the {kind} of joint {quoted(name)}", number, LARGEST_STATE)
+            why = unfit(f"the {kind} of joint {quote(name)}", number, LARGEST_STATE)
             if why:
                 return why
     if not names:
@@ -87,7 +87,7 @@ def _judge_names(m: Model, names: Sequence[str]) -> str:
         if name in (*m.jnt_names, *m.loop_names):
             why = f"joint '{name}' has no single coordinate of its own to set"
         else:
-            why = f"there is no joint {quoted(name)}{did_you_mean(name, known)}"
+            why = f"there is no joint {quote(name)}{did_you_mean(name, known)}"
         return f"{why}; there are {', '.join(known)}"
     return ""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from rbdyn_ros.dynamics.payload import with_payload
-from rbdyn_ros.errors import RbdynError, did_you_mean, quoted
+from rbdyn_ros.errors import RbdynError, did_you_mean, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.unfit import LARGEST_GRAVITY, LARGEST_STATE, unfit
 from rbdyn_ros.runtime.runtime import SILENT, Runtime
@@ -55,7 +55,7 @@ class Plant:
         """
         if link not in self.m.frame_numbers:
             hint = did_you_mean(link, self.m.frame_names)
-            return f"there is no frame {quoted(link)}{hint}"
+            return f"there is no frame {quote(link)}{hint}"
         refusal = unfit("the payload", [mass, *com, *inertia], LARGEST_STATE)
         if refusal:
             return refusal

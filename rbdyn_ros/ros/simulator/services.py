@@ -11,7 +11,7 @@ from geometry_msgs.msg import InertiaStamped, Vector3Stamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from rbdyn_ros.errors import quoted
+from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.qos import reliable
@@ -113,7 +113,7 @@ class ChangeTopics:
         frame = message.header.frame_id
         if not frame.startswith(self._prefix):
             return (
-                f"the frame {quoted(frame)} is not of this robot, whose frames begin with "
+                f"the frame {quote(frame)} is not of this robot, whose frames begin with "
                 f"'{self._prefix}'"
             )
         return self._robot.set_payload(
@@ -124,7 +124,7 @@ class ChangeTopics:
         frame = message.header.frame_id
         if frame not in ("", self._world):
             return (
-                f"gravity is given in frame {quoted(frame)}; only '{self._world}' or an empty "
+                f"gravity is given in frame {quote(frame)}; only '{self._world}' or an empty "
                 "frame_id is taken"
             )
         return self._robot.set_gravity(_vector(message.vector))

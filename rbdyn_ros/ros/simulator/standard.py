@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from rclpy.node import Node
 
-from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.unfit import LARGEST_STATE, unfit
 from rbdyn_ros.ros.simulator.name_filter import NameFilter, PatternError
@@ -258,7 +258,7 @@ class StandardInterfaces:
         if name in known:
             return ""
         hint = did_you_mean(name, known)
-        return f"there is no entity {quoted(name)}{hint}; there are {_listed(known)}"
+        return f"there is no entity {quote(name)}{hint}; there are {_listed(known)}"
 
     def _get_entity_info(self, request: Any, response: Any) -> Any:
         why = self._unknown(request.entity)
@@ -296,7 +296,7 @@ class StandardInterfaces:
             return self._answer(response, result.RESULT_NOT_FOUND, why)
         if state.header.frame_id not in ("", self._simulation.world_frame):
             why = (
-                f"the state is in frame {quoted(state.header.frame_id)}; only "
+                f"the state is in frame {quote(state.header.frame_id)}; only "
                 f"'{self._simulation.world_frame}' or an empty frame_id is taken"
             )
             return self._answer(response, result.RESULT_FEATURE_UNSUPPORTED, why)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from rbdyn_ros.errors import Finding, ParameterError, quoted
+from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.ros.common.goals import LARGEST, PLURALS, Arrays, Goal
 from rbdyn_ros.ros.simulator.commands import Gate
 from rbdyn_ros.runtime.orders import EFFORT, POSITION, VELOCITY, Command
@@ -101,7 +101,7 @@ class TopicBasedGate:
             for k, value in enumerate(values):
                 if math.isnan(value) or abs(value) <= LARGEST:
                     continue
-                owner = f"joint {quoted(owners[k])}" if k < len(owners) else f"value {k}"
+                owner = f"joint {quote(owners[k])}" if k < len(owners) else f"value {k}"
                 allowed = f"a number up to {LARGEST:g}, or NaN for no command, is needed"
                 return f"the {kind} of {owner} is {value:g}; {allowed}"
         return ""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rclpy.node import Node
 
 from rbdyn_ros.dynamics.stages import kinematics, make_data
-from rbdyn_ros.errors import did_you_mean, quoted
+from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import time_message
@@ -61,9 +61,9 @@ def wrench_on(
         return f"the duration is {duration}; allowed is a finite number of seconds"
     k = m.frame_numbers.get(link) if isinstance(link, str) else None
     if k is None:
-        return f"there is no link {quoted(link)}{did_you_mean(link, m.frame_names)}"
+        return f"there is no link {quote(link)}{did_you_mean(link, m.frame_names)}"
     if axes not in AXES:
-        return f"the axes are {quoted(axes)}{did_you_mean(axes, AXES)}; allowed is link or world"
+        return f"the axes are {quote(axes)}{did_you_mean(axes, AXES)}; allowed is link or world"
     body = int(m.frame_bodyid[k])
     if body == 0:
         return f"link '{link}' is fixed to the world, so a wrench on it changes nothing"
@@ -115,9 +115,7 @@ def wrench_of_message(m: Model, message: Any, duration: float, prefix: str = "")
     """
     frame, f, n = message.header.frame_id, message.wrench.force, message.wrench.torque
     if not frame.startswith(prefix):
-        return (
-            f"the frame {quoted(frame)} is not of this robot, whose frames begin with '{prefix}'"
-        )
+        return f"the frame {quote(frame)} is not of this robot, whose frames begin with '{prefix}'"
     link = frame[len(prefix) :]
     return wrench_on(m, link, np.zeros(3), (f.x, f.y, f.z), (n.x, n.y, n.z), "link", duration)
 

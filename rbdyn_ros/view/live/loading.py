@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rbdyn_ros.description.appearance.looks import Looks, read_looks
-from rbdyn_ros.errors import Finding, RbdynError, quoted
+from rbdyn_ros.errors import Finding, RbdynError, quote
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.live.link import Cast
@@ -40,7 +40,7 @@ def warning_of(findings: Mapping[str, Sequence[Finding]]) -> str:
     lines = []
     for name, found in findings.items():
         if found:
-            lines.append(f"looks of {quoted(name)}:")
+            lines.append(f"looks of {quote(name)}:")
             lines += [f"  {finding}" for finding in found[:MOST_TOLD]]
         if len(found) > MOST_TOLD:
             lines.append(f"  and {len(found) - MOST_TOLD} more")

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quoted
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.run import Run
@@ -65,9 +65,9 @@ def joint_rows(run: Run, patterns: Sequence[str]) -> list[Row]:
     for pattern in patterns:
         names = dict.fromkeys(one.joint for one in coordinates)
         if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
-            shown = ", ".join(quoted(name) for name in list(names)[:SHOWN])
+            shown = ", ".join(quote(name) for name in list(names)[:SHOWN])
             text = (
-                f"no joint is called {quoted(pattern)}{did_you_mean(pattern, names)}; there are "
+                f"no joint is called {quote(pattern)}{did_you_mean(pattern, names)}; there are "
                 f"{shown}{', ...' if len(names) > SHOWN else ''}"
             )
             raise ParameterError(Finding("no-joint", text, "error", "joints", None, pattern))

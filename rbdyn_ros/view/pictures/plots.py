@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quoted
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.recording.run import Run
 from rbdyn_ros.view.pictures.canvas import BLUE, INK, VERMILLION, new_figure
@@ -117,7 +117,7 @@ def _chosen(
     for name in quantities:
         if name not in QUANTITIES:
             text = (
-                f"there is no quantity {quoted(name)}{did_you_mean(name, QUANTITIES)}; there are "
+                f"there is no quantity {quote(name)}{did_you_mean(name, QUANTITIES)}; there are "
                 f"{', '.join(QUANTITIES)}"
             )
             raise ParameterError(Finding("no-quantity", text, "error", "quantities", None, name))

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.checks.audit import quote
 from rbdyn_ros.description.appearance.colors import Color
 from rbdyn_ros.description.appearance.looks import LookShape, MeshFile, Placeholder
 from rbdyn_ros.description.geometries import Box, Cylinder, Points, Sphere
 from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners
 from rbdyn_ros.description.meshes.meshes import Part, read_parts, scaled
-from rbdyn_ros.errors import Finding
+from rbdyn_ros.errors import Finding, quote
 from rbdyn_ros.view.scene.creases import Array, Faces, creased
 
 MOST_TRIANGLES = 2_000_000  # of a mesh

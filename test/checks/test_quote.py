@@ -2,7 +2,7 @@
 
 import pytest
 
-from rbdyn_ros.errors import quoted
+from rbdyn_ros.errors import quote
 
 
 @pytest.mark.parametrize(
@@ -17,8 +17,8 @@ from rbdyn_ros.errors import quoted
         ("\x1b[31m\0", "'\\x1b[31m\\x00'"),
         ("\u2028\u202e\ud800", "'\\u2028\\u202e\\ud800'"),
         ("x" * 100, "'" + "x" * 100 + "'"),
-        ("x" * 2_000_000, "'" + "x" * 100 + "'"),
+        ("x" * 2_000_000, "'" + "x" * 100 + "...'"),
     ],
 )
 def test_a_name_is_cut_and_what_cannot_be_printed_is_escaped(name, shown):
-    assert quoted(name) == shown
+    assert quote(name) == shown

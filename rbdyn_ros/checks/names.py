@@ -1,0 +1,113 @@
+"""Check names from outside: known ones, each named once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from rbdyn_ros.errors import (
+    Finding,
+    ParameterError,
+    RbdynError,
+    did_you_mean,
+    quote,
+    shown,
+)
+
+#: Messages list this many of the known names.
+MOST_LISTED = 20
+
+
+def name_faults(
+    names: Sequence[object],
+    known: Collection[str],
+    what: str,
+    why_not: Callable[[str], str] | None = None,
+) -> Iterator[tuple[str, str]]:
+    """Yield every refused name and the reason: unknown, named twice, or why_not.
+
+    Args:
+        names: names from outside, in whatever type they came.
+        known: all names there are.
+        what: kind of thing that is named, such as "joint".
+        why_not: why a known name cannot be taken, such as "has no actuator"; empty if it can.
+    """
+    seen: set[object] = set()
+    for name in names:
+        if not isinstance(name, str):
+            yield str(name), f"the name of a {what} must be a string, got {shown(name)}"
+        elif name not in known:
+            yield name, f"there is no {what} {quote(name)}{did_you_mean(name, known)}"
+        elif name in seen:
+            yield name, f"{what} {quote(name)} is named twice"
+        elif why_not is not None and (reason := why_not(name)):
+            yield name, f"{what} {quote(name)} {reason}"
+        if isinstance(name, str):
+            seen.add(name)
+
+
+def chosen(
+    names: object,
+    known: Collection[str],
+    what: str,
+    why_not: Callable[[str], str] | None = None,
+    error: type[RbdynError] = ParameterError,
+    code: str = "bad-argument",
+    *,
+    element: str | None = None,
+    prefix: str = "",
+) -> tuple[str, ...]:
+    """Return a list of names, all of them known and each named once.
+
+    Args:
+        names: a list of strings from outside.
+        known: all names there are.
+        what: kind of thing that is named, such as "joint".
+        why_not: why a known name cannot be taken; empty if it can.
+        error: class of the error.
+        code: code of the finding.
+        element: element of the finding; None: the refused name.
+        prefix: beginning of the message, such as "outputs: ".
+
+    Raises:
+        RbdynError: of the class `error`, about the first refused name.
+    """
+    if isinstance(names, str | bytes) or not isinstance(names, Sequence):
+        message = f"{prefix}expected a list of names of {what}s, got {shown(names)}"
+        raise error(Finding(code, message, "error", element or "", None, shown(names)))
+    for name, reason in name_faults(names, known, what, why_not):
+        where = name if element is None else element
+        raise error(Finding(code, f"{prefix}{reason}", "error", where, None, name))
+    return tuple(names)
+
+
+def one_of(
+    name: str,
+    value: object,
+    known: Collection[str],
+    error: type[RbdynError] = ParameterError,
+    code: str = "bad-argument",
+    *,
+    element: str | None = None,
+) -> str:
+    """Return a string that is one of the known ones.
+
+    Args:
+        name: how messages call the value, such as "integrator".
+        value: the value from outside.
+        known: the allowed strings.
+        error: class of the error.
+        code: code of the finding.
+        element: element of the finding; None: the name.
+
+    Raises:
+        RbdynError: of the class `error`, if it is anything else.
+    """
+    if isinstance(value, str) and value in known:
+        return value
+    hint = did_you_mean(value, known) if isinstance(value, str) else ""
+    found = quote(value) if isinstance(value, str) else shown(value)
+    listed = list(known)[:MOST_LISTED]
+    allowed = f"one of {', '.join(listed)}{', ...' if len(known) > len(listed) else ''}"
+    message = f"{name} is {found}{hint}; allowed is {allowed}"
+    where = name if element is None else element
+    raise error(Finding(code, message, "error", where, None, found, allowed))

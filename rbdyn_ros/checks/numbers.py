@@ -1,0 +1,235 @@
+"""Check numbers from outside: their kind, shape and range."""
+
+from __future__ import annotations
+
+import math
+import operator
+from numbers import Real
+from typing import Any, NoReturn, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, shown
+
+Array = NDArray[np.float64]
+#: The lengths of the axes of an array; None where an axis may have any length.
+Shape = tuple[int | None, ...]
+
+
+@overload
+def finite(  # type: ignore[overload-overlap]
+    name: str,
+    value: object,
+    shape: tuple[()] = (),
+    low: float | None = None,
+    high: float | None = None,
+    error: type[RbdynError] = ParameterError,
+    code: str = "bad-argument",
+    *,
+    above: float | None = None,
+    allowed: str = "",
+    element: str | None = None,
+) -> float: ...
+
+
+@overload
+def finite(
+    name: str,
+    value: object,
+    shape: Shape | None,
+    low: float | None = None,
+    high: float | None = None,
+    error: type[RbdynError] = ParameterError,
+    code: str = "bad-argument",
+    *,
+    above: float | None = None,
+    allowed: str = "",
+    element: str | None = None,
+    fill: bool = False,
+) -> Array: ...
+
+
+def finite(
+    name: str,
+    value: object,
+    shape: Shape | None = (),
+    low: float | None = None,
+    high: float | None = None,
+    error: type[RbdynError] = ParameterError,
+    code: str = "bad-argument",
+    *,
+    above: float | None = None,
+    allowed: str = "",
+    element: str | None = None,
+    fill: bool = False,
+) -> float | Array:
+    """Return one finite number as a float, or an array of them as a read-only copy.
+
+    Strings, booleans and masked numbers are refused.
+
+    Args:
+        name: how messages call the value.
+        value: a number, or whatever NumPy takes as an array of numbers.
+        shape: of the array; (): one number; None: an array of any shape.
+        low: smallest allowed number.
+        high: largest allowed number.
+        error: class of the error.
+        code: code of the finding.
+        above: every number must be greater.
+        allowed: what the message allows; empty: derived from shape and range.
+        element: element of the finding; None: the name.
+        fill: whether one number may stand for all of the array.
+
+    Raises:
+        RbdynError: of the class `error`, if the value is anything else.
+    """
+
+    def refuse(message: str, found: object, wanted: str) -> NoReturn:
+        where = name if element is None else element
+        raise error(Finding(code, message, "error", where, None, shown(found), wanted))
+
+    wanted = allowed or _allowed(shape, low, high, above)
+    verb = "is" if wanted.startswith(("a ", "one ")) else "are"
+    if shape == ():
+        number = as_number(value)
+        if not (math.isfinite(number) and _inside(number, low, high, above)):
+            refuse(f"{name} is {shown(value)}; allowed {verb} {wanted}", value, wanted)
+        return number
+    values = _as_array(value)
+    if values is None:
+        refuse(f"{name} is {shown(value)}; allowed {verb} {wanted}", value, wanted)
+    if not _fits(values.shape, shape) and not (fill and values.shape == ()):
+        sizes = f"{_written(shape or ())}{' or one number' if fill else ''}"
+        refuse(f"{name} has the shape {values.shape}; allowed is {sizes}", value, wanted)
+    fine = np.isfinite(values) & _inside(values, low, high, above)
+    if not fine.all():
+        place = np.argwhere(~fine)[0].tolist()
+        at = f"[{', '.join(map(str, place))}]" if place else ""
+        bad = values[tuple(place)].item()
+        refuse(f"{name}{at} is {bad}; allowed {verb} {wanted}", bad, wanted)
+    if fill and values.shape == () and shape:
+        values = np.full(tuple(n or 1 for n in shape), values)
+    values.flags.writeable = False
+    return values
+
+
+def count(
+    name: str,
+    value: object,
+    low: int = 0,
+    high: int | None = None,
+    error: type[RbdynError] = ParameterError,
+    code: str = "bad-argument",
+    *,
+    element: str | None = None,
+) -> int:
+    """Return a whole number from low to high.
+
+    Raises:
+        RbdynError: of the class `error`, if it is anything else; booleans are refused.
+    """
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = low - 1
+    if isinstance(value, bool | np.bool_) or number < low or (high is not None and number > high):
+        allowed = (
+            f"a whole number from {low} to {high}"
+            if high is not None
+            else _least("a whole number", low)
+        )
+        message = f"{name} is {shown(value)}; allowed is {allowed}"
+        where = name if element is None else element
+        raise error(Finding(code, message, "error", where, None, shown(value), allowed))
+    return number
+
+
+def flag(
+    name: str,
+    value: object,
+    error: type[RbdynError] = ParameterError,
+    code: str = "bad-argument",
+    *,
+    element: str | None = None,
+) -> bool:
+    """Return True or False.
+
+    Raises:
+        RbdynError: of the class `error`, if it is anything else, for example 0 or 1.
+    """
+    if not isinstance(value, bool | np.bool_):
+        message = f"{name} is {shown(value)}; allowed is True or False"
+        where = name if element is None else element
+        raise error(Finding(code, message, "error", where, None, shown(value), "True or False"))
+    return bool(value)
+
+
+def as_number(value: object) -> float:
+    """Return a number as a float; NaN for everything else, booleans and strings too."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond the largest float
+        return math.inf
+
+
+def _as_array(value: object) -> Array | None:
+    """Return a contiguous copy as floats; None if a part is not a number."""
+    try:
+        found = np.asarray(value)
+        parts = np.asarray(value, object) if isinstance(value, list | tuple) else found
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if np.ma.is_masked(value) or found.dtype.kind not in "iufO":
+        return None
+    if parts.dtype.kind == "O" and any(isinstance(part, bool | np.bool_) for part in parts.flat):
+        return None
+    if found.dtype.kind == "O":  # for example integers beyond 64 bits, or fractions
+        if not all(isinstance(part, Real) for part in found.flat):
+            return None
+        return np.array([as_number(part) for part in found.flat]).reshape(found.shape)
+    return np.array(found, np.float64, order="C")
+
+
+def _fits(found: tuple[int, ...], shape: Shape | None) -> bool:
+    if shape is None:
+        return True
+    return len(found) == len(shape) and all(
+        n is None or n == k for k, n in zip(found, shape, strict=True)
+    )
+
+
+def _inside(x: Any, low: float | None, high: float | None, above: float | None) -> Any:
+    inside: Any = True
+    if low is not None:
+        inside = x >= low
+    if high is not None:
+        inside = inside & (x <= high)
+    return inside & (x > above) if above is not None else inside
+
+
+def _allowed(
+    shape: Shape | None, low: float | None, high: float | None, above: float | None
+) -> str:
+    if shape == ():
+        numbers = "a finite number"
+    elif shape is None or len(shape) != 1 or shape[0] is None:
+        numbers = "finite numbers"
+    else:
+        numbers = f"{shape[0]} finite numbers"
+    if above is not None:
+        return f"{numbers} above {above:g}" + (f", at most {high:g}" if high is not None else "")
+    if low is not None:
+        return f"{numbers} from {low:g} to {high:g}" if high is not None else _least(numbers, low)
+    return f"{numbers} up to {high:g}" if high is not None else numbers
+
+
+def _least(numbers: str, low: float) -> str:
+    return f"{numbers}, {low:g} or more"
+
+
+def _written(shape: Shape) -> str:
+    sizes = ", ".join("n" if n is None else str(n) for n in shape)
+    return f"({sizes},)" if len(shape) == 1 else f"({sizes})"

@@ -1,0 +1,48 @@
+"""The validators of names that every part of the package uses."""
+
+import pytest
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.checks.names import chosen, name_faults, one_of
+
+JOINTS = ("hip", "knee", "ankle")
+
+
+def broken(name):
+    return "is broken" if name == "ankle" else ""
+
+
+def test_known_names_are_returned_in_the_order_given():
+    assert chosen(["knee", "hip"], JOINTS, "joint") == ("knee", "hip")
+    assert chosen([], JOINTS, "joint") == ()
+
+
+@pytest.mark.parametrize(
+    ("names", "element"),
+    [
+        ("hip", ""),
+        (None, ""),
+        (["hip", "kne"], "kne"),
+        (["hip", "hip"], "hip"),
+        (["hip", 5], "5"),
+        (["hip", ["knee"]], "['knee']"),
+        (["knee", "ankle"], "ankle"),
+    ],
+)
+def test_other_lists_are_refused(names, element):
+    with refused(rb.ParameterError, "joints", element):
+        chosen(names, JOINTS, "joint", broken, code="joints")
+
+
+def test_all_faults_of_a_list_can_be_collected():
+    faults = dict(name_faults(["hip", "hip", "toe", "ankle"], JOINTS, "joint", broken))
+    assert list(faults) == ["hip", "toe", "ankle"]
+
+
+def test_an_unknown_name_comes_with_the_nearest_one():
+    with refused(rb.ModelError, "choice", "integrator", found="'eulr'") as caught:
+        one_of("integrator", "eulr", ["euler", "rk4"], rb.ModelError, "choice")
+    assert "did you mean 'euler'?" in str(caught.value)
+    with refused(rb.ParameterError, "bad-argument", "integrator"):
+        one_of("integrator", 5, ["euler", "rk4"])
