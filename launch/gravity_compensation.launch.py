@@ -1,6 +1,6 @@
 """Let an arm float: ros2 launch rbdyn_ros gravity_compensation.launch.py urdf:=/path/arm.urdf .
 
-It begins with a dry run; with sim:=true a simulator is the arm. See docs/real_arm.md.
+It begins with a dry run; with sim:=true a simulator is the arm. See docs/guides/real_arm.md.
 """
 
 from launch import LaunchDescription

@@ -23,7 +23,7 @@ HEAD = """\
 Written by `tools/docs.py` from the docstrings; do not edit. `rb` is `import rbdyn_ros as rb`.
 None of it needs ROS. Arrays of the Model `m` and the Data `d` are in [fields.md](fields.md);
 `Array` is a NumPy array of floats. What asks an arm's controller over ROS is in
-[interfaces.md](../interfaces.md).
+[interfaces.md](interfaces.md).
 """
 
 
@@ -51,24 +51,24 @@ GROUPS = (
     ),
     Group(
         "Loading and saving",
-        "From a file to a Model, and back: [simulations.md](../simulations.md).",
+        "From a file to a Model, and back: [simulations.md](../guides/simulations.md).",
         ("loading", "dynamics.payload", "report"),
     ),
     Group(
         "Building",
-        "Systems that no file describes: [mechanisms.md](../mechanisms.md), "
-        "[contact.md](../contact.md).",
+        "Systems that no file describes: [mechanisms.md](../guides/mechanisms.md), "
+        "[contact.md](../guides/contact.md).",
         ("description",),
     ),
     Group("Model and Data", "What is simulated, and its state.", ("model",)),
     Group(
         "Stages and ticks",
-        "Functions of `(m, d)`, compiled: [architecture.md](../architecture.md).",
+        "Functions of `(m, d)`, compiled: [architecture.md](../explanation/architecture.md).",
         ("dynamics.stages",),
     ),
     Group(
         "Configurations, joints and constraints",
-        "[joints.md](../joints.md), [constraints.md](../constraints.md).",
+        "[joints.md](joints.md), [constraints.md](../explanation/constraints.md).",
         (
             "dynamics.configuration",
             "dynamics.joint_model",
@@ -80,23 +80,32 @@ GROUPS = (
     ),
     Group(
         "Toolbox",
-        "What is asked of a robot beside its motion: [dynamics.md](../dynamics.md).",
+        "What is asked of a robot beside its motion: [dynamics.md](../guides/dynamics.md).",
         ("dynamics.toolbox",),
     ),
     Group(
         "Specialised code and rollouts",
-        "[specialisation.md](../specialisation.md), [rollouts.md](../rollouts.md).",
+        "[specialisation.md](../guides/specialisation.md), [rollouts.md](../guides/rollouts.md).",
         ("specialization", "rollouts"),
     ),
-    Group("Recording", "Runs as MCAP files: [recordings.md](../recordings.md).", ("recording",)),
-    Group("View", "Films, graphs, the robot in a browser: [view.md](../view.md).", ("view",)),
+    Group(
+        "Recording",
+        "Runs as MCAP files: [recordings.md](../guides/recordings.md).",
+        ("recording",),
+    ),
+    Group(
+        "View", "Films, graphs, the robot in a browser: [view.md](../guides/view.md).", ("view",)
+    ),
 )
 
 #: Packages of their own, with what they are about.
 PACKAGES = (
-    ("control", "Control of arms: [control_laws.md](../control_laws.md)."),
-    ("identification", "From a motion to parameters: [identification.md](../identification.md)."),
-    ("sensors", "What sensors show: [sensors.md](../sensors.md)."),
+    ("control", "Control of arms: [control_laws.md](../guides/control_laws.md)."),
+    (
+        "identification",
+        "From a motion to parameters: [identification.md](../guides/identification.md).",
+    ),
+    ("sensors", "What sensors show: [sensors.md](../guides/sensors.md)."),
 )
 
 

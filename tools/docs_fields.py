@@ -19,7 +19,8 @@ HEAD = """\
 Written by `tools/docs.py` from the declarations in `rbdyn_ros/model/`; do not edit.
 
 A Model is static, a Data is the state of one robot and what was computed from it:
-[architecture.md](../architecture.md). Arrays are NumPy arrays of 64-bit numbers, float or int.
+[architecture.md](../explanation/architecture.md). Arrays are NumPy arrays of 64-bit numbers,
+float or int.
 Units are SI, angles in rad; quaternions are wxyz; spatial 6-vectors are `[angular; linear]` in
 world axes about the `subtree_com` of their tree, but for `xfrc_applied`, which is force, then
 torque. "MuJoCo" says whether MuJoCo has an array of this name; meaning, layout and frame are the

@@ -1,4 +1,4 @@
-"""What docs/comparison.md says of the others' Python was run: here it is run again."""
+"""Run what docs/explanation/comparison.md says of the Python of other projects."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ mujoco = pytest.importorskip("mujoco", minversion="4.0")
 pin = pytest.importorskip("pinocchio", minversion="4.1")
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "comparison.md").read_text(encoding="ascii")
+PAGE = (ROOT / "docs/explanation/comparison.md").read_text(encoding="ascii")
 LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="10"/>'
 
 
@@ -175,7 +175,7 @@ def test_all_flaws_are_told_at_once():
 
 
 def test_figures_are_those_of_the_page_of_performance():
-    performance = (ROOT / "docs" / "performance.md").read_text(encoding="ascii")
+    performance = (ROOT / "docs/explanation/performance.md").read_text(encoding="ascii")
     speed = PAGE[PAGE.index("## Speed") : PAGE.index("## What a robot file means")]
     figures = set(re.findall(r"\b\d+\.\d\d\b", speed))
     assert len(figures) >= 12

@@ -1,4 +1,4 @@
-"""docs/command_line.md knows every command of `rbdyn` and every option."""
+"""docs/reference/command_line.md knows every command of `rbdyn` and every option."""
 
 import re
 
@@ -7,7 +7,7 @@ from support.documents import text_of
 
 from rbdyn_ros.cli import main
 
-PAGE = text_of("docs/command_line.md")
+PAGE = text_of("docs/reference/command_line.md")
 SECTIONS = dict(re.findall(r"^## rbdyn (\w+)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
 
 

@@ -118,8 +118,8 @@ def test_no_page_loads_anything_from_the_network(site):
 
 def test_what_is_shown_as_a_link_is_in_the_site(site):
     """Links to files of the repository lead to copies."""
-    text = (site / "sensors.html").read_text()
-    assert 'href="files/config/sensors.yaml"' in text
+    text = (site / "guides/sensors.html").read_text()
+    assert 'href="../files/config/sensors.yaml"' in text
     copied = (site / "files/config/sensors.yaml").read_text()
     assert copied == (ROOT / "config/sensors.yaml").read_text()
 

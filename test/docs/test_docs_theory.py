@@ -1,4 +1,4 @@
-"""docs/theory.md: every number of the books is in it once, and every name in it exists."""
+"""docs/explanation/theory.md lists each equation number once, and only names that exist."""
 
 import importlib
 import re
@@ -12,7 +12,7 @@ from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, SIZES
 from rbdyn_ros.model.options import Options
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/theory.md").read_text()
+PAGE = (ROOT / "docs/explanation/theory.md").read_text()
 IN_MODEL = {field.name for field in MODEL_FIELDS} | SIZES.keys() | NAMES.keys()
 IN_DATA = {field.name for field in DATA_FIELDS}
 

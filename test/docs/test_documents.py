@@ -98,7 +98,7 @@ def parameters(content):
 
 
 def arm_of(content):
-    """Return the robot that the mechanism in docs/mechanisms.md changes: a chain of links."""
+    """Return the chain of links that the mechanism in docs/guides/mechanisms.md changes."""
     links = ["base", "link_a", "link_b", "link_c", "tool", "carriage", "table"]
     joints = ["joint_1", "joint_3", "joint_4", "joint_5", "lead_screw", "turntable"]
     assert content["robot"] == "arm.urdf"

@@ -15,12 +15,12 @@ from rbdyn_ros.textbook import joint_models
 pytest.importorskip("matplotlib")
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "gallery.md").read_text(encoding="ascii")
+PAGE = (ROOT / "docs/reference/gallery.md").read_text(encoding="ascii")
 PICTURES = ROOT / "docs" / "pictures" / "joints"
 ROWS = {
     name: [cell.strip() for cell in rest.split("|")]
     for name, rest in re.findall(
-        r"^\| !\[(\w+)\]\(pictures/joints/\1\.png\) \| (.*) \|$", PAGE, re.MULTILINE
+        r"^\| !\[(\w+)\]\(\.\./pictures/joints/\1\.png\) \| (.*) \|$", PAGE, re.MULTILINE
     )
 }
 CONSTANTS = {"pitch": 0.3, "radius": 0.4, "lift": 0.2, "lobes": 2.0}
@@ -129,6 +129,6 @@ def test_what_ties_bodies_has_so_many_equations(name, gallery):
 
 def test_every_example_is_on_the_page():
     for path in (ROOT / "examples").glob("*.py"):
-        assert f"](../examples/{path.name})" in PAGE
-        book = f"](../examples/notebooks/{path.stem}.ipynb)"
+        assert f"](../../examples/{path.name})" in PAGE
+        book = f"](../../examples/notebooks/{path.stem}.ipynb)"
         assert (book in PAGE) == (ROOT / f"examples/notebooks/{path.stem}.ipynb").exists()

@@ -15,7 +15,7 @@ pytest.importorskip("mcap")
 pytest.importorskip("viser")
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "python_tutorial.md"
+PAGE = ROOT / "docs" / "tutorials" / "python_tutorial.md"
 NUMBER = r"-?\d+(?:\.\d*)?(?:e[-+]\d+)?"
 
 

@@ -241,5 +241,5 @@ def test_the_documentation_has_every_field_and_every_key():
     fields = re.findall(r"^[a-z0-9]+ +(\w+)", message, re.MULTILINE)
     assert len(fields) == 18
     keys = [key for status in diagnose(WELL) for key in status.values]
-    text = (root / "docs/observability.md").read_text()
+    text = (root / "docs/guides/observability.md").read_text()
     assert [name for name in [*fields, *keys] if f"`{name}`" not in text] == []
