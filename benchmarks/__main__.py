@@ -11,18 +11,19 @@ BENCHMARKS = {
     "engine": "one robot from Python, against MuJoCo and Pinocchio in turns",
     "constraints": "closed loops and a coupled joint, against MuJoCo in turns",
     "contact": "a robot and a box on the floor, against MuJoCo in turns",
+    "creep": "a box at rest on a slope, against MuJoCo with several contact settings",
     "toolbox": "Jacobians, momentum, regressors, derivatives, against Pinocchio in turns",
     "specialize": "code made for one robot, alone and in batches, against MuJoCo and Pinocchio",
     "derivatives": "derivatives made for one robot, against the toolbox in turns",
-    "scaling": "cost against the number of bodies, 10 to 10,000",
+    "scaling": "cost against the number of bodies, from 10 to 10,000",
     "startup": "from process start to the first step, cold and warm",
     "node": "the simulator node at 1 kHz: lateness, real-time factor, load, latency",
-    "fleet": "several robots in one process, each at 1 kHz: how many it holds",
+    "fleet": "number of robots that one process simulates at 1 kHz",
     "arm": "a controlled arm over DDS, two processes: drift, pushes, tracking, latencies",
-    "view": "the simulator node without a view, with one, and with a browser that shows it",
-    "soak": "ten minutes of the node: states that are missing, memory, lateness as a picture",
+    "view": "the simulator node without a view, with a view, and with a browser",
+    "soak": "ten minutes of the node: lost states, memory, lateness",
 }
-#: These run only if they are named.
+#: These run only when named.
 LONG = ("arm", "view", "soak")
 
 
@@ -37,7 +38,9 @@ def main() -> None:
         epilog=f"benchmarks:\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", nargs="*", metavar="NAME", help="default: all but the long ones")
+    parser.add_argument(
+        "name", nargs="*", metavar="NAME", help="default: all except the long ones"
+    )
     names = parser.parse_args().name or [name for name in BENCHMARKS if name not in LONG]
     unknown = set(names) - set(BENCHMARKS)
     if unknown:

@@ -1,10 +1,14 @@
-"""A controlled arm, simulator and controller two processes: python -m benchmarks.arm [--plot F].
+"""A controlled arm, with simulator and controller in two processes.
 
-For every robot at 500 Hz and at 1 kHz: how far it drifts in ten seconds of gravity compensation
-with the exact model; how far a push of 0.3 s moves it, how long it goes on, how much it returns;
-how closely it tracks a fast path with computed torque and with PD and the same gains (PD's are
-those times the diagonal of M at the start). Then, as another process sees it, the time from a
-state to the torque that answers it, the round trip of a service, and what the controller takes.
+    python -m benchmarks.arm [--plot FILE]
+
+For each robot, at 500 Hz and at 1 kHz, it measures
+- the drift in ten seconds of gravity compensation with the exact model,
+- how far a push of 0.3 s moves the arm, when it comes to rest and how far it returns,
+- the tracking error on a fast path, with computed torque and with PD control. The PD gains are
+  the computed-torque gains times the diagonal of M at the start.
+Then it measures, from a third process, the time from a state to the torque that answers it, the
+round trip of a service call, and the controller's share of a core.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ import numpy as np
 from benchmarks.processes import NodeProcess, running_node
 from benchmarks.robots import folder
 
-#: File of each robot and where its joints start [rad or m].
+#: URDF of each robot and the start positions of its joints [rad or m].
 ARMS = {
     "UR5": ("ur_description/urdf/ur5_robot.urdf", (0.3, -1.2, 1.4, -0.5, 0.7, 0.2)),
     "Panda": (
@@ -33,15 +37,15 @@ ARMS = {
     "UR5 with gripper": ("ur_description/urdf/ur5_gripper.urdf", (0.3, -1.2, 1.4, -0.5, 0.7, 0.2)),
 }
 RATES = (500, 1000)
-SWING = 0.4  # of every joint that turns, to both sides [rad]
-SPEED = 0.5  # share of the velocity limits that the path reaches
+SWING = 0.4  # amplitude of every revolute joint [rad]
+SPEED = 0.5  # peak velocity as a fraction of the limits
 STIFFNESS, DAMPING = 400.0, 40.0
 AT_REST = 1e-3  # [rad/s]
-SETTLED = 0.5  # after the start of a path its errors count [s]
+SETTLED = 0.5  # errors count from here on [s]
 
 
 def main(plot: File | None = None) -> None:
-    """Print the tables; draw the errors of the first robot."""
+    """Print the tables, and draw the errors of the first robot if asked."""
     print("| robot | rate | drift in 10 s | pushed by | at rest after | returns by |", end="")
     print(" RMS error computed torque | PD, same gains | ratio |")
     print("|---|---|---|---|---|---|---|---|---|")
@@ -57,7 +61,7 @@ def main(plot: File | None = None) -> None:
 
 
 class User:
-    """Listens and asks, in this process.
+    """A user of the arm: subscribes to its states and calls its services.
 
     Args:
         controller: process of the arm controller.
@@ -80,7 +84,7 @@ class User:
         self._executor.add_node(self.node)
 
     def listen(self, seconds: float) -> tuple[Any, Any, Any]:
-        """Return times [s], positions and velocities of what comes meanwhile."""
+        """Return times [s], positions and velocities of the states received in the given time."""
         self.states.clear()
         end = time.monotonic() + seconds
         while time.monotonic() < end or not self.states:
@@ -97,7 +101,7 @@ class User:
         return future.result()
 
     def arm(self, mode: str) -> None:
-        """Arm as soon as the controller has heard of the arm."""
+        """Arm as soon as the controller has received states."""
         self.client.set_mode(mode)
         for _ in range(20):
             self.listen(0.5)
@@ -205,7 +209,7 @@ def _measured(robot: str, rate: int, drawn: dict[str, Any]) -> str:
 
 
 def _float(user: User, m: Any) -> list[str]:
-    """Let it float, then push it."""
+    """Measure the drift in gravity compensation, then the reaction to a push."""
     from geometry_msgs.msg import Point, Vector3, Wrench
 
     from rbdyn_interfaces.srv import ApplyWrench
@@ -234,7 +238,7 @@ def _float(user: User, m: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class Tracked:
-    """Times on the path and errors of all joints, (p,) and (p, n)."""
+    """Times on the path (p,) [s] and tracking errors of all joints (p, n) [rad or m]."""
 
     time: Any
     error: Any
@@ -245,7 +249,7 @@ class Tracked:
 
 
 def _track(user: User, m: Any) -> Tracked:
-    """Follow a fast path; return the errors."""
+    """Follow a fast path and return its tracking errors."""
     from rbdyn_ros.control.planning import quintic
     from rbdyn_ros.ros.arm_client import path_message
 
@@ -276,7 +280,7 @@ def _track(user: User, m: Any) -> Tracked:
 
 
 def _latencies() -> None:
-    """Print what another process sees of the answers at 1 kHz."""
+    """Print latencies at 1 kHz as a third process sees them."""
     robot = "bundled 7-dof arm"
     with _simulated(robot, 1000), _controlled(robot) as user:
         user.arm("gravity")
@@ -298,7 +302,7 @@ def _latencies() -> None:
 
 
 def _answer_times(user: User) -> Any:
-    """Return the times from the arrival of a state here to that of its answer [s]."""
+    """Return the times between a state's arrival and its answer's arrival [s]."""
     from sensor_msgs.msg import JointState
 
     from benchmarks.processes import Listener

@@ -1,14 +1,17 @@
-"""Many robots at once, rb.rollout beside mujoco.rollout, in turns.
+"""Batches of robots: rb.rollout against mujoco.rollout and mujoco.batch, in turns in one process.
 
-Robots begin at qpos0, each with joint velocities of its own, and fall. Both return positions and
-velocities of every step in arrays that they make.
+    python -m benchmarks.batch [ROBOT ...]   time one step of one robot in a batch
+    python -m benchmarks.batch --payloads    time 100,000 UR5s, each with its own payload
 
-python -m benchmarks.batch: a larger batch alone, of robots that begin anywhere, each with a load
-of its own in its hand, and of which the state at the end is asked for.
+In the first table every robot starts at qpos0 with its own joint velocities and falls. Every
+engine allocates and returns positions and velocities of all steps. mujoco.batch is new in
+MuJoCo 3.17; an older MuJoCo leaves its columns empty.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib.util
 import resource
 import statistics
 import subprocess
@@ -22,65 +25,83 @@ from mujoco import rollout
 
 import rbdyn_ros as rb
 from benchmarks.peak import flops, peak_job
-from benchmarks.six_robots import SIX, Robot
+from benchmarks.six_robots import SIX, Robot, chosen
 from rbdyn_ros.measuring import peers
+from rbdyn_ros.measuring.machine import machine
 from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio, repeated
 from rbdyn_ros.specialization.functions import STATE, traced
 from rbdyn_ros.specialization.program import program
 
 NBATCH, NSTEP = 1024, 100
 ROUNDS = 9
+THREADS = 2
 
-#: The batch with payloads: of UR5, one second.
+#: Size of the batch with payloads, and its steps (one second).
 LADEN, SECOND = 100_000, 1000
-LADEN_THREADS, LADEN_ROUNDS = 2, 3
+LADEN_ROUNDS = 3
 
 HEAD = (
-    "| | 1 thread, us | 2 threads, us | generic, 2 threads, us | mujoco.rollout, 2 threads, us "
-    "| to mujoco.rollout | to generic | GFLOP/s, 1 and 2 threads | of the peak |\n"
-    f"{'|---' * 9}|"
+    "| | 1 thread, us | 2 threads, us | generic, us | mujoco.rollout, us | mujoco.batch, us "
+    "| to generic | to mujoco.rollout | to mujoco.batch | GFLOP/s, 1 and 2 threads "
+    "| of the peak |\n"
+    f"{'|---' * 11}|"
 )
+SKIPPED = f"mujoco.batch: skipped, MuJoCo {mujoco.__version__} does not have it (new in 3.17)"
 
 
 def batch_row(robot: Robot) -> str:
-    """Return the line of a robot; times are those of one step of one robot."""
+    """Return the table row of a robot: the times of one step of one robot."""
     m = robot.load()
-    jobs = (
+    model = peers.mujoco_model(robot.path.read_text(), robot.floats, m.opt.timestep)
+    jobs = [
         _ours(m, threads=1, specialize=True),
-        _ours(m, threads=2, specialize=True),
-        _ours(m, threads=2, specialize=False),
-        _theirs(robot, m.opt.timestep),
+        _ours(m, threads=THREADS, specialize=True),
+        _ours(m, threads=THREADS, specialize=False),
         peak_job(1),
-        peak_job(2),
-    )
+        peak_job(THREADS),
+        _mujoco_rollout(model),
+    ]
+    if has_mujoco_batch():
+        jobs.append(_mujoco_batch(model))
     times = in_turns(jobs, rounds=ROUNDS)
-    each = [[us / (NBATCH * NSTEP) for us in row] for row in times[:4]]
-    one, two, generic, theirs = (statistics.median(row) for row in each)
+    one, two, generic, peak_one, peak_two, *peers_times = times
+    cells = [_us(one), _us(two), _us(generic), *map(_us, peers_times)]
+    ratios = [f"{median_ratio(row, two):.1f}" for row in (generic, *peers_times)]
+    if not has_mujoco_batch():
+        cells.append("-")
+        ratios.append("-")
     work = step_flops(m)
-    fractions = [median_ratio(times[4 + k], each[k]) * work / flops() / (k + 1) for k in range(2)]
+    rates = [work / _each(row) / 1e3 for row in (one, two)]
+    fractions = [
+        _fraction(work, one, peak_one),
+        _fraction(work, two, peak_two) / THREADS,
+    ]
     return (
-        f"| {robot.name} | {one:.3f} | {two:.3f} | {generic:.3f} | {theirs:.3f} "
-        f"| {median_ratio(each[3], each[1]):.1f} | {median_ratio(each[2], each[1]):.1f} "
-        f"| {work / one / 1e3:.1f}, {work / two / 1e3:.1f} "
-        f"| {100 * fractions[0]:.0f} %, {100 * fractions[1]:.0f} % |"
+        f"| {robot.name} | {' | '.join(cells)} | {' | '.join(ratios)} "
+        f"| {rates[0]:.1f}, {rates[1]:.1f} | {fractions[0]:.0f} %, {fractions[1]:.0f} % |"
     )
+
+
+def has_mujoco_batch() -> bool:
+    """Return whether the installed MuJoCo has mujoco.batch."""
+    return importlib.util.find_spec("mujoco.batch") is not None
 
 
 def step_flops(m: rb.Model) -> int:
-    """Return the operations of a step without forces from outside and with gravity built in."""
+    """Return the operations of a step without external forces and with constant gravity."""
     trace = traced(m, "step", inputs=(*STATE, "nbad"))
     return program(trace.graph, trace.outputs).flops()
 
 
 def payload_section() -> str:
-    """Return the line of payload_line, of a process of its own: so its memory is that alone."""
-    command = [sys.executable, "-m", "benchmarks.batch"]
+    """Return payload_line() of a fresh process, so that its peak memory is the batch's alone."""
+    command = [sys.executable, "-m", "benchmarks.batch", "--payloads"]
     line = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     return f"{LADEN:,} rollouts of one second with payloads:\n\n{line.strip()}"
 
 
 def payload_line() -> str:
-    """Return seconds, robot-steps a second and peak memory of the batch with payloads."""
+    """Return time, robot-steps per second and peak memory of the batch with payloads."""
     m = SIX[0].load()
     rng = np.random.default_rng(0)
     qpos = rng.uniform(-1.0, 1.0, (LADEN, m.nq))
@@ -90,7 +111,7 @@ def payload_line() -> str:
         load = rb.payload_params(m, "tool0", mass[:n], com[:n])
         rb.rollout(
             m, qpos[:n], np.zeros(m.nv), nstep=SECOND, every=SECOND, params=load,
-            threads=LADEN_THREADS, progress=False,
+            threads=THREADS, progress=False,
         )  # fmt: skip
 
     run(1)  # compiles
@@ -102,14 +123,28 @@ def payload_line() -> str:
     taken = statistics.median(seconds)
     return (
         f"{LADEN:,} {SIX[0].name} of {SECOND * m.opt.timestep:g} s, {SECOND} steps, a payload "
-        f"each, {LADEN_THREADS} threads: {taken:.2f} s, {LADEN * SECOND / taken / 1e6:.1f} "
+        f"each, {THREADS} threads: {taken:.2f} s, {LADEN * SECOND / taken / 1e6:.1f} "
         f"million robot-steps a second, peak memory {_peak_memory()} MB, {before} MB before."
     )
 
 
 def _peak_memory() -> int:
-    """Return the most memory that this process has had so far [MB]."""
+    """Return the peak memory of this process so far [MB]."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 // 10**6
+
+
+def _each(times: list[float]) -> float:
+    """Return the median time of one step of one robot [us]."""
+    return statistics.median(times) / (NBATCH * NSTEP)
+
+
+def _us(times: list[float]) -> str:
+    return f"{_each(times):.3f}"
+
+
+def _fraction(work: int, times: list[float], peak: list[float]) -> float:
+    """Return the operations per second as a percentage of one thread's peak."""
+    return 100 * median_ratio(peak, times) * work * NBATCH * NSTEP / flops()
 
 
 def _velocities(nv: int) -> Any:
@@ -125,15 +160,42 @@ def _ours(m: rb.Model, threads: int, specialize: bool) -> Job:
     )
 
 
-def _theirs(robot: Robot, timestep: float) -> Job:
-    model = peers.mujoco_model(robot.path.read_text(), robot.floats, timestep)
-    datas = [mujoco.MjData(model) for _ in range(2)]
+def _mujoco_rollout(model: Any) -> Job:
+    datas = [mujoco.MjData(model) for _ in range(THREADS)]
     state = np.zeros((NBATCH, mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
     state[:, 1 : 1 + model.nq] = model.qpos0
     state[:, 1 + model.nq : 1 + model.nq + model.nv] = _velocities(model.nv)
-    pool = rollout.Rollout(nthread=2)
+    pool = rollout.Rollout(nthread=THREADS)
     return repeated(lambda: pool.rollout(model, datas, state, nstep=NSTEP))
 
 
+def _mujoco_batch(model: Any) -> Job:
+    from mujoco.batch import Batch
+
+    batch, qvel = Batch(model, NBATCH, nthread=THREADS), _velocities(model.nv)
+
+    def run() -> None:
+        batch.qpos, batch.qvel = model.qpos0, qvel
+        batch.rollout(NSTEP, record=("qpos", "qvel"))
+
+    return repeated(run)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Batches of robots, against MuJoCo in turns.")
+    parser.add_argument("robot", nargs="*", metavar="ROBOT", help="part of a name; default: all")
+    parser.add_argument("--payloads", action="store_true", help="time the batch with payloads")
+    options = parser.parse_args()
+    if options.payloads:
+        print(payload_line())
+        return
+    print(f"{machine()}\n")
+    if not has_mujoco_batch():
+        print(f"{SKIPPED}\n")
+    print(HEAD)
+    for robot in chosen(options.robot):
+        print(batch_row(robot), flush=True)
+
+
 if __name__ == "__main__":
-    print(payload_line())
+    main()

@@ -1,7 +1,7 @@
-"""How long code for one robot takes to be made, and to be found on disk by the next process.
+"""Compilation time of code made for one robot, and loading time in the next process.
 
-Each is a process of its own. The first works in a cache that holds the engine's own code, as any
-process leaves it, and none made for a robot.
+Each measurement is a process of its own. The first one starts with the engine's own code in the
+cache, as any process leaves it, and no code for a robot.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import rbdyn_ros as rb
 from benchmarks.six_robots import Robot
 from rbdyn_ros.engine import jit
 
-#: What is timed of each robot, in this order.
+#: Functions of each robot, in the order of measurement.
 TRACED = ("step", "forward_dynamics", "inverse", "mass_matrix")
 
-#: Seconds of m.specialize and bytes of machine code on disk then, by function. The first imports
-#: what is needed for it, too.
+#: Prints the seconds of rb.specialize and the total size of machine code on disk, by function. The
+#: first function includes the imports.
 _CHILD = """
 import json, sys, time
 from pathlib import Path
@@ -45,7 +45,7 @@ HEAD = (
 
 
 def code_rows(robot: Robot) -> list[str]:
-    """Return a line for each function of a robot."""
+    """Return a table row for each function of a robot."""
     s = rb.specialize(robot.load(), functions=())
     cold, warm = compile_seconds(robot)
     rows, before = [], 0
@@ -66,7 +66,7 @@ def code_rows(robot: Robot) -> list[str]:
 def compile_seconds(
     robot: Robot,
 ) -> tuple[dict[str, tuple[float, int]], dict[str, tuple[float, int]]]:
-    """Return seconds and bytes by function: with nothing on disk, and the next time."""
+    """Return seconds and bytes by function, with an empty and with a full cache."""
     with tempfile.TemporaryDirectory() as cache:
         theirs = Path(jit.CACHE_DIRECTORY)
         ours = Path(cache, theirs.parent.name, theirs.name)

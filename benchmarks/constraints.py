@@ -1,14 +1,14 @@
 """Closed loops and a coupled joint, against MuJoCo's equality constraints in turns.
 
-Both take the same bodies, joints and loops through the same motion, contact switched off. A point
-that closes a loop is a connect in MuJoCo (three equations in both); the hinge of the four-bar is
-two of them there (six equations) and one joint here (five). MuJoCo's solver is the one it has by
-default; its constraints are springs, and `stiff` are the stiffest it allows at 1 ms. Their cost is
-the same, so that only the errors show them apart: after one second of motion the largest distance
-by which a loop is open, and how far the total energy, which nothing takes away, has moved.
+Both engines take the same bodies, joints and loops through the same motion, without contact. A
+loop closed at a point is one `connect` in MuJoCo (three equations in both). The closing hinge of
+the four-bar is two of them in MuJoCo (six equations) and one joint here (five equations).
+MuJoCo runs its default solver. Its constraints are springs: `stiff` has the stiffest ones that it
+allows at 1 ms. Stiffness does not change the cost, only the errors after one second: the largest
+gap of a loop and the change of the total energy of the undamped system.
 
-Panda is measured with its second finger coupled to the first (8 freedoms), against MuJoCo without
-that (9 freedoms, nothing to solve) and with it (9 freedoms and an equality of joints).
+Panda is measured with its second finger coupled to the first (8 dofs), against MuJoCo without the
+coupling (9 dofs, no constraint) and with it (9 dofs and one joint equality).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _loops() -> Iterator[str]:
 
 
 def _started(system: rb.Description) -> tuple[rb.Model, Start]:
-    """Return the Model, closed at what its motors say, at rest."""
+    """Return the Model and an assembled configuration at rest."""
     m = rb.build(system)
     motors = [name for name in m.jnt_names if name == "A" or name.startswith("motor")]
     qpos = m.qpos0.copy()
@@ -112,17 +112,17 @@ def _panda() -> Iterator[str]:
 
 
 def _their_panda(coupled: bool, integrator: Integrator) -> Job:
-    m = mujoco_robot(path_of("Panda"))  # has an equality for <mimic>, but constraints are off
+    m = mujoco_robot(path_of("Panda"))  # its <mimic> is an equality, but constraints are disabled
     if coupled:
         off = mujoco.mjtDisableBit
         m.opt.disableflags = int(
             off.mjDSBL_CONTACT | off.mjDSBL_LIMIT | off.mjDSBL_FRICTIONLOSS
-        )  # what is left are equalities
+        )  # only equalities remain
     return _theirs(m, (m.qpos0, np.zeros(m.nv)), integrator)
 
 
 def _errors(system: rb.Description, integrator: Integrator) -> list[float]:
-    """Return how far loops are open, for the three, and how far the energy is off."""
+    """Return the largest loop gap and the energy error, for us, MuJoCo and stiff MuJoCo."""
     m, start = _started(system)
     runs = [
         _our_errors(m, start, integrator[0]),

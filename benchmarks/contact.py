@@ -1,9 +1,9 @@
-"""What lies on the floor: a step with contact, against MuJoCo in turns, and without contact.
+"""A step of a robot lying on the floor, against MuJoCo and against a step without contact.
 
-MuJoCo gets our geometries: the same boxes, spheres, cylinders and capsules, and of meshes the
-corners of our hulls. Geometries of the robot touch the floor only, in both. Each engine lets the
-robot fall for ten seconds by itself; then steps are timed, from there on. MuJoCo has its default
-solver; its contacts are balanced by iterations, ours are springs that the step takes implicitly.
+MuJoCo gets our geometries: the same boxes, spheres, cylinders and capsules, and the vertices of
+our hulls for meshes. In both engines the robot touches only the floor. Each engine lets the robot
+fall for ten seconds, then its steps are timed from that state, in turns. MuJoCo runs its default
+solver, which iterates; our contacts are springs that the step takes implicitly.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _theirs(m: Any, d: Any) -> Job:
 
 
 def _with_geometries(m: rb.Model, urdf: str) -> Any:
-    """Return MuJoCo's model of a robot that is free to move, with our geometries and a floor."""
+    """Return MuJoCo's model of a free robot with our geometries and a floor."""
     tree = ET.fromstring(urdf)
     for link in tree.iter("link"):
         for tag in ("visual", "collision"):
@@ -99,7 +99,7 @@ def _with_geometries(m: rb.Model, urdf: str) -> Any:
 
 
 def _free_root(tree: ET.Element) -> None:
-    """Put a joint that is free above the root link; MuJoCo takes a URDF's root for the world."""
+    """Put a free joint above the root link, which MuJoCo would fix to the world."""
     links = [str(link.get("name")) for link in tree.findall("link")]
     children = {child.get("link") for child in tree.iterfind("joint/child")}
     (root,) = [name for name in links if name not in children]

@@ -1,12 +1,12 @@
-"""Derivatives made for one robot, beside the toolbox: python -m benchmarks.derivatives.
+"""Derivatives made for one robot, against the toolbox: python -m benchmarks.derivatives.
 
-A call of the machine code of one robot, and the same for as many robots as a vector register
-holds, per robot; beside a call of the toolbox, in turns. "differentiated" is how many operations
-there would be if the line of the dynamics were differentiated operation by operation: what the
-kernels of the toolbox, traced, are measured by. Passive forces are on.
+One call of a robot's machine code, and the same code for as many robots as a vector register
+holds (time per robot), against one call of the toolbox, in turns. "differentiated" is the number
+of operations if the traced dynamics were differentiated operation by operation; it is the
+reference for the toolbox's kernels, traced. Passive forces are on.
 
-A step has no counterpart in the toolbox; it stands beside linearise with a timestep, which holds
-the continuous system still for so long.
+The toolbox has no derivative of a step. Its counterpart here is linearise with a timestep, the
+matrix exponential of the continuous system over that time.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ HEAD = (
     "| | operations | differentiated | compile, s | us | vectors, us a robot | toolbox, us "
     f"| ratio |\n{'|---' * 8}|"
 )
-#: Differentiating takes minutes beyond so many dofs.
+#: Differentiating operation by operation takes minutes beyond this many dofs.
 MOST_DOFS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a function of FUNCTIONS is timed beside.
+    """The counterpart of a specialised function.
 
     Attributes:
-        line: what gives the values whose derivatives these are, (m, d).
-        values: where it leaves them.
-        toolbox: the call beside it.
+        line: function of (m, d) that computes the differentiated values.
+        values: field of Data that it writes.
+        toolbox: the toolbox call to compare with.
     """
 
     line: Any
@@ -98,7 +98,7 @@ def _row(label: str, m: rb.Model, d: rb.Data, name: str, case: Case) -> str:
 
 
 def _differentiated(m: rb.Model, name: str, case: Case) -> Program:
-    """Return what differentiating operation by operation gives, for the same derivatives."""
+    """Return the same derivatives, obtained by differentiating every operation."""
     tracing = Tracing(m, ("gravity",))
 
     def run() -> dict[str, Objects]:
@@ -117,14 +117,14 @@ def _is_input(array: Objects) -> bool:
 
 
 def _call(m: rb.Model, d: rb.Data, lanes: Lanes) -> Callable[[], object]:
-    """Return a call of a program on the state of d, the same for every robot."""
+    """Return a call of a program on the state of d, the same state for every robot."""
     address, slots = lanes.memory()
     for name, (first, length) in lanes.slots.items():
         if name != "out":
             values = m.opt.gravity if name == "gravity" else np.ravel(getattr(d, name))
             slots[first : first + length] = values[:length, None]
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lanes.address("slopes"))
-    return lambda: (function(address), slots)  # which lives as long as the call
+    return lambda: (function(address), slots)  # keeps the memory alive
 
 
 if __name__ == "__main__":

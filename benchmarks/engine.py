@@ -1,8 +1,8 @@
 """Our engine, MuJoCo and Pinocchio, each called from Python, in turns in one process.
 
-It is what `rbdyn bench` does, a pair at a time. Every run starts from the same state at rest. The
-inner step is rb.step(m, d, n) with our defaults (passive forces on) against
-mujoco.mj_step(m, d, n); the full tick is one call a step.
+This is `rbdyn bench`, one pair at a time. Every run starts from the same state at rest. The inner
+step is rb.step(m, d, n) with our defaults (passive forces on) against mujoco.mj_step(m, d, n). The
+full tick is one step a call.
 """
 
 from __future__ import annotations

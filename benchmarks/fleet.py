@@ -1,8 +1,10 @@
-"""How many robots one process holds at 1 kHz: python -m benchmarks.fleet [--seconds 10].
+"""Number of robots that one process simulates at 1 kHz.
 
-Each is the bundled arm with joint_states at 1 kHz, TF at 50 Hz. A listener takes every message of
-every robot. A number is held if every robot keeps pace (real-time factor at least 0.999, from the
-stamps against the clock of the computer) and none of its states is missing (no gap in its stamps).
+    python -m benchmarks.fleet [--seconds 10]
+
+Each robot is the bundled arm with joint_states at 1 kHz and TF at 50 Hz. A subscriber takes every
+message of every robot. The process keeps up if every robot has a real-time factor of at least
+0.999 (its stamps against the computer's clock) and no state is missing (no gap in its stamps).
 """
 
 from __future__ import annotations
@@ -23,16 +25,16 @@ PACE = 0.999
 
 @dataclass(frozen=True)
 class Fleet:
-    """What so many robots gave.
+    """Measurements of a number of robots.
 
     Attributes:
-        robots: their number.
-        factors: real-time factor of each.
-        received: states a second of each.
-        missed: states missing of each.
-        share: of a core.
-        overruns: ticks of all robots that ended too late; -1: the node did not say.
-        seconds: that were measured.
+        robots: number of robots.
+        factors: real-time factor of each robot.
+        received: received states per second of each robot.
+        missed: missing states of each robot.
+        share: share of a core.
+        overruns: overruns of all robots; -1 if the node logged none.
+        seconds: measured time.
     """
 
     robots: int
@@ -45,7 +47,7 @@ class Fleet:
 
     @property
     def held(self) -> bool:
-        """Whether all kept pace and nothing is missing."""
+        """Return whether all robots kept pace without a missing state."""
         return min(self.factors) >= PACE and not any(self.missed)
 
     def __str__(self) -> str:
@@ -57,7 +59,7 @@ class Fleet:
 
 
 def main(seconds: float = 10.0, numbers: Sequence[int] = (1, 2, 5, 10)) -> None:
-    """Print a row for each number, then search the largest that is held."""
+    """Print a row for each number, then search for the largest one that the process holds."""
     print(f"{os.cpu_count()} processors; {seconds:g} s each; the worst robot of each number\n")
     print(
         "| robots | real-time factor | states a second | missing | overruns | of a core | held |"
@@ -86,7 +88,7 @@ def _holds(number: int, seconds: float) -> bool:
 
 
 def measure(number: int, seconds: float) -> Fleet:
-    """Run so many robots in one process and listen to all of them."""
+    """Run a number of robots in one process and listen to all of them."""
     import rclpy
     from sensor_msgs.msg import JointState
 
@@ -119,21 +121,25 @@ def measure(number: int, seconds: float) -> Fleet:
 
 
 def _factor(stamps: Sequence[int], arrivals: Sequence[int]) -> float:
-    """Return the slope of simulated time: a fit, so that one late message at an end is nothing."""
+    """Return simulated over real time, by a fit that one late message does not disturb."""
     return float(
         np.polyfit(np.subtract(arrivals, arrivals[0]), np.subtract(stamps, stamps[0]), 1)[0]
     )
 
 
 def missing(stamps: Sequence[int], period: int) -> int:
-    """Return how many stamps are missing in a sequence that has one a period [ns]."""
+    """Return the number of missing stamps in a sequence with one stamp per period [ns]."""
     steps = np.diff(np.array(stamps, np.int64)) // period
     return int(np.maximum(steps - 1, 0).sum())
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="How many robots one process holds at 1 kHz.")
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each number")
+    parser = argparse.ArgumentParser(
+        description="Number of robots that one process simulates at 1 kHz."
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, help="duration of each measurement [s]"
+    )
     parser.add_argument("--robots", type=int, nargs="+", default=[1, 2, 5, 10])
     given = parser.parse_args()
     main(given.seconds, given.robots)

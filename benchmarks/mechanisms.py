@@ -1,4 +1,4 @@
-"""The mechanisms of the tables, for us and for MuJoCo: the same bodies, joints and loops."""
+"""The mechanisms of the tables, built from the same bodies, joints and loops in both engines."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.poses import compose, inverse
 from rbdyn_ros.description.types import Joint, Link
 
-#: As stiff as MuJoCo's constraints get at a timestep of 1 ms: solref at its lower bound, twice the
-#: timestep, and solimp at its upper one.
+#: The stiffest constraints that MuJoCo allows at a timestep of 1 ms: solref at its lower bound,
+#: which is two timesteps, and solimp at its upper bound.
 STIFF = {"solref": (0.002, 1.0), "solimp": (0.9999, 0.9999, 0.001, 0.5, 2.0)}
 
-HINGE = {"axis": (0.0, -1.0, 0.0)}  # turns x upwards
+HINGE = {"axis": (0.0, -1.0, 0.0)}  # rotates x upwards
 
 
 def four_bar(closing: str) -> rb.Description:
-    """Bars of 0.1, 0.25 and 0.2 m on a ground of 0.3 m: the crank can turn round."""
+    """Return a four-bar with bars of 0.1, 0.25 and 0.2 m on a ground of 0.3 m."""
     ends = {"X_P": rb.pose((0.25, 0, 0)), "X_S": rb.pose((0.2, 0, 0))}
     s = rb.SystemBuilder("four_bar", base="ground")
     for name, length in (("crank", 0.1), ("coupler", 0.25), ("rocker", 0.2)):
@@ -35,7 +35,7 @@ def four_bar(closing: str) -> rb.Description:
 
 
 def delta() -> rb.Description:
-    """Three arms on springs, and two parallel rods from each to a platform that cannot turn."""
+    """Return a delta robot: three arms on springs, each with two parallel rods to the platform."""
     s = rb.SystemBuilder("delta", base="ceiling")
     s.body("platform", rb.shapes.cylinder(0.06, 0.02, mass=0.3))
     for i in range(3):
@@ -62,11 +62,11 @@ def delta() -> rb.Description:
 
 
 def mujoco_model(system: rb.Description, **equality: tuple[float, ...]) -> mujoco.MjModel:
-    """Build a system in MuJoCo: a point is a connect, a hinge that closes a loop is two of them.
+    """Build a system in MuJoCo: a point becomes one connect, a closing hinge becomes two.
 
     Args:
-        system: of revolute, universal and spherical joints, parents before children.
-        **equality: solref and solimp of what closes loops; MuJoCo's own if left out.
+        system: revolute, universal and spherical joints, parents before children.
+        **equality: solref and solimp of the closing constraints; MuJoCo's defaults if left out.
     """
     spec = mujoco.MjSpec()
     links = {link.name: link for link in system.links}
@@ -103,7 +103,7 @@ def _add_body(parent: Any, link: Link, joint: Joint) -> Any:
 def _close(
     spec: Any, bodies: dict[str, Any], joint: Joint, equality: dict[str, tuple[float, ...]]
 ) -> None:
-    """Connect a point of two bodies, and a second one on the axis of a hinge."""
+    """Connect one point of two bodies, and a second point on the axis of a hinge."""
     axis = np.array(joint.axis)
     for n in range(2 if joint.type == "revolute" else 1):
         sites = f"{joint.name}{n}-from", f"{joint.name}{n}-to"
@@ -116,5 +116,5 @@ def _close(
 
 
 def _bar(length: float) -> rb.Inertial:
-    """A bar of 1 kg/m from the origin along x."""
+    """Return a bar of 1 kg/m along x, starting at the origin."""
     return rb.shapes.box((length, 0.02, 0.02), mass=length, at=rb.pose((length / 2, 0, 0)))

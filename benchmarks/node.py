@@ -1,10 +1,12 @@
-"""How punctual the simulator is: python -m benchmarks.node [--seconds 10] [--turns 3].
+"""Punctuality of the simulator node.
 
-First the loop alone in this process, beside a Python thread that never rests: lateness of its
-wake-ups and real-time factor. Then the node in a process of its own with joint_states at 1 kHz, TF
-at 50 Hz and /clock at 100 Hz, in turns without and with a process beside it that never rests: its
-share of a core, its lateness, and the time from publishing a torque to receiving the joint state
-that holds it.
+    python -m benchmarks.node [--seconds 10] [--turns 3]
+
+First the loop runs alone in this process beside a busy Python thread, and its lateness and
+real-time factor are measured. Then the node runs in its own process with joint_states at 1 kHz,
+TF at 50 Hz and /clock at 100 Hz, in turns without and with a busy process beside it. This
+measures its share of a core, its lateness, and the time from publishing a torque to receiving the
+joint state that contains it.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ def main(seconds: float = 10.0, turns: int = 3) -> None:
 
 
 def beside_a_busy_thread(seconds: float) -> list[tuple[str, str, str]]:
-    """Run the loop, without ROS, beside a busy Python thread."""
+    """Run the loop without ROS beside a busy Python thread."""
     import rbdyn_ros as rb
     from rbdyn_ros.loading.assets import bundled_robot
     from rbdyn_ros.runtime.runtime import Runtime, warm
@@ -78,14 +80,14 @@ def beside_a_busy_thread(seconds: float) -> list[tuple[str, str, str]]:
 
 @dataclass(frozen=True)
 class Turn:
-    """What one run of the node gave.
+    """Measurements of one run of the node.
 
     Attributes:
-        share: of a core.
+        share: share of a core.
         factor: real-time factor.
-        lateness: p50, p99, worst [us].
-        latencies: from command to state [ms].
-        rates: messages of joint_states, /tf and /clock that arrived [1/s].
+        lateness: p50, p99 and worst lateness [us].
+        latencies: times from command to state [ms].
+        rates: received messages of joint_states, /tf and /clock [1/s].
     """
 
     share: float
@@ -96,7 +98,7 @@ class Turn:
 
 
 def node(seconds: float, *, busy: bool) -> Turn:
-    """Start the node as a user does, and be its controller."""
+    """Start the node as a user does and act as its controller."""
     with running_node(*RATES) as process:
         controller = Controller()
         with busy_process() if busy else contextlib.nullcontext():
@@ -108,16 +110,16 @@ def node(seconds: float, *, busy: bool) -> Turn:
         said,
     )
     if found is None:
-        raise RuntimeError(f"the node does not say how punctual it was:\n{said}")
+        raise RuntimeError(f"the node logged no lateness:\n{said}")
     factor, *lateness = (float(number) for number in found.groups())
     return Turn(share, factor, tuple(lateness), controller.latencies, rates)
 
 
 class Controller:
-    """Sends a torque, waits for the state that holds it, and so on; counts what arrives.
+    """Sends a torque, waits for the state that contains it, and repeats; counts messages.
 
     Args:
-        joint: that gets the torques, the first of joint_states.
+        joint: joint that gets the torques, the first one of joint_states.
     """
 
     def __init__(self, joint: str = "shoulder_yaw") -> None:
@@ -150,7 +152,7 @@ class Controller:
         self._counts[k] += 1
 
     def talk(self, process: NodeProcess, seconds: float) -> tuple[float, list[float]]:
-        """Return the node's share of a core, and how many messages came [1/s]."""
+        """Return the node's share of a core and the rates of received messages [1/s]."""
         wait_for(self._heard_all, 30.0, "hearing joint_states, /tf and /clock")
         self._spin(1.0)
         self._counts[:] = 0
@@ -160,7 +162,7 @@ class Controller:
         while time.monotonic() < began + seconds:
             if not self._waiting:
                 sent += 1
-                time.sleep(0.005 * rng.random())  # at no fixed place within the node's period
+                time.sleep(0.005 * rng.random())  # not in phase with the node's period
                 effort = float(sent % 97) / 97.0
                 self._waiting.append((effort, time.perf_counter()))
                 self._publisher.publish(self._message(name=[self._joint], effort=[effort]))
@@ -186,7 +188,7 @@ class Controller:
 
 
 def _summary(turns: list[Turn]) -> list[tuple[str, str]]:
-    """Return the figures of a table's column."""
+    """Return the figures of a table column."""
     middle = statistics.median
     p50, p99 = (middle(turn.lateness[k] for turn in turns) for k in (0, 1))
     worst = max(turn.lateness[2] for turn in turns)
@@ -202,8 +204,10 @@ def _summary(turns: list[Turn]) -> list[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="How punctual the simulator is.")
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each measurement")
+    parser = argparse.ArgumentParser(description="Punctuality of the simulator node.")
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, help="duration of each measurement [s]"
+    )
     parser.add_argument("--turns", type=int, default=3)
     given = parser.parse_args()
     main(given.seconds, given.turns)

@@ -1,4 +1,4 @@
-"""What the processor can do at most: multiply-adds on full vectors that wait for nothing."""
+"""Peak of the processor: independent multiply-adds on full vectors."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from rbdyn_ros.measuring.turns import Job
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.calling import entry
 
-#: Sums that advance side by side: more than a processor needs to hide how long an operation takes,
-#: and few enough for 16 registers.
+#: Number of independent sums: enough to hide the latency of an operation, few enough for 16
+#: registers.
 SUMS = 12
 
-#: Multiply-adds of each sum in a run.
+#: Multiply-adds of each sum in one run.
 LENGTH = 1000
 
 
 def flops() -> int:
-    """Return the floating-point operations of a run, a multiply-add counted as two."""
+    """Return the floating-point operations of one run; a multiply-add counts as two."""
     return 2 * SUMS * LENGTH * machine.vector_width()
 
 
 def peak_job(threads: int = 1) -> Job:
-    """Return the job that does runs on so many threads, each of them as often as told."""
+    """Return a job that runs the multiply-adds on the given number of threads."""
     address = machine.code(["peak", _text()], ("peak",), _text).addresses["peak"]
     enter = entry()
     if threads == 1:
@@ -42,9 +42,9 @@ def _all(pool: ThreadPoolExecutor, threads: int, run: Callable[[], None]) -> Non
 
 
 def _text() -> str:
-    """Return LLVM code that multiplies and adds; it returns whether a sum is not a number.
+    """Return LLVM code that multiplies and adds and returns whether a sum is NaN.
 
-    All sums begin at values that the compiler does not know to be equal, and all are used.
+    The sums start at values that the compiler cannot know to be equal, and all of them are used.
     """
     width = machine.vector_width()
     kind = f"<{width} x double>"
@@ -75,7 +75,7 @@ def _text() -> str:
 
 
 def _loop(kind: str, width: int) -> list[str]:
-    """Return the lines that multiply and add: sum k is %b<k> before, %t<k> behind."""
+    """Return the lines of the loop: sum k is %b<k> before it and %t<k> after it."""
     sums = range(SUMS)
     factor, term = _every(0.5, width), _every(1.0, width)
     starts = [f"%s{k} = phi {kind} [%b{k}, %entry], [%t{k}, %loop]" for k in sums]

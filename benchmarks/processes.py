@@ -1,4 +1,4 @@
-"""What benchmarks of the node share: the node in a process of its own, and a quick listener."""
+"""Helpers for benchmarks of the nodes: a node in its own process, and a fast subscriber."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-#: By node: how a user starts it, and what it says of each robot then.
+#: By node: the code that starts it as a user does, and what it logs for each robot.
 _NODES = {
     "simulator": (
         "import sys; sys.argv[1:1] = ['sim', '--no-view']; from rbdyn_ros.cli import main; main()",
@@ -26,10 +26,10 @@ _NODES = {
 
 
 class NodeProcess:
-    """A node as a user starts it, in the domain of this process; see running_node.
+    """A node in its own process, in this process's ROS domain; see running_node.
 
     Args:
-        parameters: `name:=value`, of ROS.
+        parameters: ROS parameters as `name:=value`.
         node: simulator or arm_controller.
     """
 
@@ -44,7 +44,7 @@ class NodeProcess:
         self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log)
 
     def wait(self, robots: int, timeout: float = 180.0) -> None:
-        """Return when so many robots are simulated."""
+        """Return when the node has started the given number of robots."""
         give_up = time.monotonic() + timeout
         while self.said().count(self._started) < robots:
             if self._process.poll() is not None or time.monotonic() > give_up:
@@ -52,24 +52,24 @@ class NodeProcess:
             time.sleep(0.1)
 
     def end(self) -> str:
-        """End the node; return all it said."""
+        """Stop the node and return its whole output."""
         if self._process.poll() is None:
             self._process.terminate()
             self._process.wait(30.0)
         return self.said()
 
     def said(self) -> str:
-        """Return what the node has said until now."""
+        """Return the node's output so far."""
         self._log.seek(0)
         return self._log.read()
 
     def cpu_seconds(self) -> float:
-        """Return the time of processors it has used [s]."""
+        """Return the CPU time that the node has used [s]."""
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident_mib(self) -> float:
-        """Return the memory it occupies [MiB]."""
+        """Return the node's resident memory [MiB]."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
         return int(line.split()[1]) / 1024
@@ -79,7 +79,7 @@ class NodeProcess:
 def running_node(
     *parameters: str, robots: int = 1, node: str = "simulator"
 ) -> Iterator[NodeProcess]:
-    """Start a node, wait for its robots, and end it; parameters as for NodeProcess."""
+    """Start a node, wait for its robots, and stop it at the end; parameters as for NodeProcess."""
     process = NodeProcess(*parameters, node=node)
     try:
         process.wait(robots)
@@ -90,7 +90,7 @@ def running_node(
 
 @contextlib.contextmanager
 def busy_process() -> Iterator[None]:
-    """Have a process that never rests."""
+    """Run a busy process beside the measurement."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         yield
@@ -100,12 +100,12 @@ def busy_process() -> Iterator[None]:
 
 
 class Listener:
-    """Reads the stamps of messages without an executor, so that it keeps up with ten robots.
+    """Reads the stamps of messages without an executor, fast enough for ten robots.
 
     Args:
-        node: subscribes.
-        kind: of the messages; they begin with a header.
-        topics: by number from here on.
+        node: node that subscribes.
+        kind: message type, which starts with a header.
+        topics: topics, referred to by their index.
     """
 
     def __init__(self, node: Any, kind: Any, topics: Sequence[str]) -> None:
@@ -115,7 +115,7 @@ class Listener:
         self.arrivals: list[list[int]] = [[] for _ in topics]  # system clock [ns]
 
     def listen(self, seconds: float, meanwhile: Callable[[], object] | None = None) -> None:
-        """Take what comes in the next seconds; do something else between."""
+        """Collect stamps for the given time, calling a function in between."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(0.004)
@@ -130,7 +130,7 @@ class Listener:
         with subscription.handle:
             while (taken := subscription.handle.take_message(self._kind, True)) is not None:
                 message, info = taken
-                # CDR: four bytes that tell the encoding, then the stamp of the header
+                # CDR: four bytes of encoding, then the stamp of the header
                 seconds, nanoseconds = (
                     int.from_bytes(message[k : k + 4], "little") for k in (4, 8)
                 )
@@ -138,21 +138,21 @@ class Listener:
                 arrivals.append(info["received_timestamp"])
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Discard everything collected."""
         for rows in (*self.stamps, *self.arrivals):
             rows.clear()
 
     def heard(self) -> bool:
-        """Whether every topic has been heard."""
+        """Return whether every topic has sent a message."""
         return all(self.stamps)
 
 
 def _ignore(_message: object) -> None:
-    """Nobody calls it: no executor has the node."""
+    """Do nothing: without an executor this callback is never called."""
 
 
 def wait_for(condition: Callable[[], object], timeout: float, what: str) -> None:
-    """Return when a condition holds; it must within the time [s]."""
+    """Return when a condition holds; raise RuntimeError after the timeout [s]."""
     give_up = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > give_up:

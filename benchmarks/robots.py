@@ -1,4 +1,4 @@
-"""The robots of the tables, for us and for MuJoCo."""
+"""Three robots of example-robot-data, for our engine and for MuJoCo."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ ROBOTS = {
 
 
 def path_of(robot: str) -> Path:
-    """Return the URDF of a robot in the package example-robot-data."""
+    """Return the path of a robot's URDF."""
     return folder() / ROBOTS[robot]
 
 
 def folder() -> Path:
-    """Return where that package has its robots."""
+    """Return the robots folder of the package example-robot-data."""
     prefix = Path(pinocchio.__file__).parents[4]  # <prefix>/lib/pythonX.Y/site-packages/pinocchio
     return prefix / "share/example-robot-data/robots"
 
 
 def mujoco_model(path: Path) -> mujoco.MjModel:
-    """Load a URDF as MuJoCo runs it fastest: fixed links fused, no contact, no constraint."""
+    """Load a URDF in MuJoCo's fastest setting: fixed links fused, no contact, no constraints."""
     return peers.mujoco_model(path.read_text())

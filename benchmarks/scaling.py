@@ -1,4 +1,4 @@
-"""Cost of loading, of one inner substep and of forward_dynamics against the number of bodies."""
+"""Cost of loading, of one substep and of forward_dynamics against the number of bodies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _row(n: int) -> tuple[int, float, float, float]:
     m = rb.load_urdf(text)
     load = time.perf_counter() - start
     d = rb.make_data(m)
-    # a run of many steps less a run of few: the full tick at the end of each drops out
+    # subtracting a short run from a long one leaves out the full tick at the end of each
     few, many, dynamics = in_turns(
         [
             _repeated(lambda: _run(m, d, FEW)),
@@ -58,7 +58,7 @@ def _repeated(call: Callable[[], None]) -> Job:
 
 
 def chain_urdf(n: int) -> str:
-    """Return a chain of n links whose joint axes alternate."""
+    """Return a chain of n links with alternating joint axes."""
     parts = ['<robot name="chain"><link name="link0"/>']
     for i in range(1, n + 1):
         axis = ("1 0 0", "0 1 0", "0 0 1")[i % 3]

@@ -1,4 +1,4 @@
-"""Six robots from 6 to about 50 degrees of freedom, for us and for the peers."""
+"""Six robots from 6 to about 50 degrees of freedom."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Robot:
     """A robot of example-robot-data.
 
     Attributes:
-        name: in our tables.
-        file: its URDF.
-        floats: whether its root link moves freely.
+        name: name in the tables.
+        file: path of its URDF below the package's robots folder.
+        floats: whether its base is free.
     """
 
     name: str
@@ -25,11 +25,11 @@ class Robot:
 
     @property
     def path(self) -> Path:
-        """Where its URDF is."""
+        """Path of its URDF."""
         return folder() / self.file
 
     def load(self) -> rb.Model:
-        """Return it as a Model, with our defaults."""
+        """Load it as a Model with our defaults."""
         return rb.load_urdf(self.path, floating_base=self.floats, strict=False)
 
 
@@ -48,6 +48,6 @@ SIX = (
 
 
 def chosen(words: list[str]) -> list[Robot]:
-    """Return the robots whose names contain one of some words; all, if there are none."""
+    """Return the robots whose names contain one of the words, or all robots if there are none."""
     found = [r for r in SIX if any(word.lower() in r.name.lower() for word in words)]
     return found if words else list(SIX)

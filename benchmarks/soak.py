@@ -1,8 +1,10 @@
-"""Whether the node lasts: python -m benchmarks.soak [--seconds 600] [--picture FILE].
+"""Endurance of the node: lost states, memory and lateness over ten minutes.
 
-The node with joint_states at 1 kHz, TF at 50 Hz and /clock at 100 Hz, and commands at 100 Hz. No
-state may be missing among those a listener receives, memory may not grow; the lateness of all
-wake-ups, as /diagnostics counts them, becomes a picture.
+    python -m benchmarks.soak [--seconds 600] [--picture FILE]
+
+The node publishes joint_states at 1 kHz, TF at 50 Hz and /clock at 100 Hz, and gets commands at
+100 Hz. A subscriber must receive every state and memory must not grow. The lateness histogram of
+/diagnostics, over all wake-ups, becomes a picture.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from rbdyn_ros.runtime.timing import coarse
 
 PICTURE = Path(__file__).parents[1] / "docs/pictures/lateness.png"
 RATES = ("publish_rate:=1000.0", "tf_rate:=50.0", "clock_rate:=100.0", "stats_rate:=1.0")
-NBIN = 10_001  # as the loop counts [us]
-LAST_EDGE = 12_589.0  # where the bin that holds all above is drawn to end
+NBIN = 10_001  # bins of the loop's histogram, 1 us each
+LAST_EDGE = 12_589.0  # drawn right edge of the overflow bin [us]
 WARM_UP = 10.0  # [s]
-EVERY = 0.01  # [s] between two commands
+EVERY = 0.01  # period of the commands [s]
 
 
 def main(seconds: float = 600.0, picture: Path = PICTURE) -> None:
@@ -55,22 +57,22 @@ def main(seconds: float = 600.0, picture: Path = PICTURE) -> None:
         print(line)
     for line in said.splitlines():
         if "p99" in line or "[WARN]" in line or "[ERROR]" in line:
-            print(f"| the node says | {line} |")
+            print(f"| log of the node | {line} |")
     if "lateness_histogram" not in values:
         raise RuntimeError("/diagnostics gave no histogram: there is no picture")
     draw(values["lateness_histogram"], values["step_time_histogram"], picture)
 
 
 class Watcher:
-    """Commands the robot, notes the node's memory, keeps the newest values of /diagnostics.
+    """Commands the robot, records the node's memory, keeps the latest values of /diagnostics.
 
     Args:
-        node: subscribes and publishes.
-        process: whose memory.
+        node: node that subscribes and publishes.
+        process: process of the simulator.
 
     Attributes:
-        memory: time of the steady clock [s] and memory [MiB].
-        values: of the status of the loop, by key.
+        memory: steady-clock times [s] and memory [MiB].
+        values: latest values of the loop's diagnostic status, by key.
     """
 
     def __init__(self, node: Any, process: NodeProcess) -> None:
@@ -88,7 +90,7 @@ class Watcher:
         self._next_look = self._next_command = 0.0
 
     def look(self) -> None:
-        """Do what is due."""
+        """Send the next command and record memory and diagnostics when they are due."""
         now = time.monotonic()
         if now >= self._next_command:
             self._next_command = now + EVERY
@@ -107,7 +109,7 @@ class Watcher:
 
 def _memory_rows(memory: list[tuple[float, float]]) -> list[str]:
     times, sizes = (np.array(column) for column in zip(*memory, strict=True))
-    # the second half: by then everything that is made once has been made
+    # fitted on the second half, when all one-time allocations are done
     half = len(times) // 2
     slope = np.polyfit(times[half:] - times[half], sizes[half:], 1)[0]
     return [
@@ -117,7 +119,7 @@ def _memory_rows(memory: list[tuple[float, float]]) -> list[str]:
 
 
 def draw(lateness: str, step_time: str, path: Path) -> None:
-    """Draw both histograms, as /diagnostics gives them, into a picture."""
+    """Draw both histograms, given in the text form of /diagnostics."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -143,7 +145,7 @@ def draw(lateness: str, step_time: str, path: Path) -> None:
 
 
 def unpacked(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the edges and counts of all bins of a histogram in the text of /diagnostics."""
+    """Return the bin edges and counts of a histogram in the text form of /diagnostics."""
     bounds = list(coarse(np.ones(NBIN, np.int64)))
     given = dict(entry.split(":") for entry in text.split())
     counts = [float(given.get(str(bound), 0)) for bound in bounds]
@@ -151,7 +153,7 @@ def unpacked(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Whether the node lasts.")
+    parser = argparse.ArgumentParser(description="Endurance of the simulator node.")
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--picture", type=Path, default=PICTURE)
     given = parser.parse_args()

@@ -1,12 +1,14 @@
 """Code made for one robot: python -m benchmarks.specialize [ROBOT ...].
 
-Six robots, in turns in one process. Steps: s.step(d, n) of the specialised Model,
-rb.step(m, d, n) of the engine, mujoco.mj_step(m, d, n), each from rest at qpos0. Functions: a call
-from Python, beside Pinocchio's. Batches: batch.py. Passive forces are on with us.
+Six robots, in turns in one process, with passive forces on.
+- Steps: s.step(d, n) of the specialised Model, rb.step(m, d, n) of the engine and
+  mujoco.mj_step(m, d, n), each from rest at qpos0.
+- Batches: see batch.py.
+- Functions: one call from Python each, against Pinocchio.
 
-Operations are those of the straight line. Of floating point they are counted with a multiply-add
-as two, and with a sine or cosine, which takes some twenty, as one. The peak is that of
-multiply-adds on full vectors (peak.py), measured in the same turns.
+Operations are counted in the straight-line code: a multiply-add counts as two floating-point
+operations, a sine or cosine as one although it takes about twenty. The peak is measured in the
+same turns by peak.py.
 """
 
 from __future__ import annotations
@@ -39,18 +41,19 @@ FUNCTIONS_HEAD = (
     "| | us | generic, us | pin, us | to generic | to pin | GFLOP/s | of the peak |\n"
     f"{'|---' * 8}|"
 )
-#: Our functions and Pinocchio's.
+#: Our functions and Pinocchio's counterparts.
 FUNCTIONS = {"forward_dynamics": "aba", "inverse": "rnea", "mass_matrix": "crba"}
 
 
 def main(words: list[str] | None = None) -> None:
-    """Print the tables of robots whose names contain one of some words."""
+    """Print the tables of the robots whose names contain one of the words."""
     robots = chosen(words or [])
     print(_peak())
     print(f"\n{STEPS_HEAD}")
     for robot in robots:
         print(_steps_row(robot), flush=True)
-    print(f"\n{batch.NBATCH} robots, {batch.NSTEP} steps; times of a step of one:\n\n{batch.HEAD}")
+    print(f"\n{batch.NBATCH} robots, {batch.NSTEP} steps; times of one step of one robot:")
+    print(f"\n{batch.HEAD}")
     for robot in robots:
         print(batch.batch_row(robot), flush=True)
     print(f"\n{batch.payload_section()}", flush=True)
@@ -98,7 +101,7 @@ def _call(function: Callable[[rb.Data], object], d: rb.Data) -> Callable[[], obj
 
 
 def _row(label: str, times: list[list[float]], work: int) -> str:
-    """Return a line from the times of ours, the engine's, the peer's, and of the peak."""
+    """Return a row from the times of our code, the engine, the peer and the peak."""
     ours, generic, theirs, peak = times
     us = [f"{statistics.median(each):.3f}" for each in times[:3]]
     fraction = 100 * work / flops() * median_ratio(peak, ours)
@@ -110,7 +113,7 @@ def _row(label: str, times: list[list[float]], work: int) -> str:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Code made for one robot, beside the peers.")
+    parser = argparse.ArgumentParser(description="Code made for one robot, against its peers.")
     parser.add_argument("robot", nargs="*", metavar="ROBOT", help="part of a name; default: six")
     given = parser.parse_args().robot
     print(machine())

@@ -1,4 +1,4 @@
-"""Imports, and process start to first step: with an empty cache, and with a full one."""
+"""Time of the imports, and from process start to the first step with an empty and a full cache."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The dynamics toolbox beside Pinocchio: one call from Python against one call, in turns.
+"""The dynamics toolbox against Pinocchio: one call from Python each, in turns.
 
-Both get the same state, which moves, and by its number the frame with the most joints before it.
-Where Pinocchio needs more than one call, what a user has to write is timed. Panda's second finger
-follows the first in our Model, which has one dof less for it; in Pinocchio's it is free.
+Both get the same moving state and the frame with the most joints between it and the base. Where
+Pinocchio needs more than one call, all the calls that a user has to write are timed. Panda's
+second finger is a mimic joint: our Model has one dof less, in Pinocchio the finger is free.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def _pairs(robot: str) -> dict[str, tuple[Call, Call]]:
-    """Return, by label, our call and Pinocchio's."""
+    """Return our call and Pinocchio's by label."""
     path = path_of(robot)
     m = rb.load_urdf(path)
     d = rb.make_data(m)
@@ -118,7 +118,7 @@ def _frames(m: Any, d: Any, model: Any, data: Any, q: Any, v: Any) -> dict[str, 
 
 
 def _farthest(m: Any) -> str:
-    """Return the frame with the most joints before it."""
+    """Return the frame with the most joints between it and the base."""
     depth = [0] * m.nbody
     for i in range(1, m.nbody):
         depth[i] = depth[m.body_parentid[i]] + 1

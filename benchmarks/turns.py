@@ -1,4 +1,4 @@
-"""The lines of our tables; rbdyn_ros.measuring.turns does the timing."""
+"""Table rows of the benchmarks; rbdyn_ros.measuring.turns does the timing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from rbdyn_ros.measuring.turns import median_ratio
 
 
 def row(label: str, ours: Sequence[float], theirs: Sequence[float]) -> str:
-    """Return a line of a Markdown table."""
+    """Return a row of a Markdown table."""
     a, b = statistics.median(ours), statistics.median(theirs)
     return f"| {label} | {a:.2f} | {b:.2f} | {median_ratio(theirs, ours):.2f} |"

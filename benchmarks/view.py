@@ -1,14 +1,20 @@
-"""What a view costs the simulation: python -m benchmarks.view [--seconds 10] [--turns 3].
+"""Cost of a view for the simulation.
 
-The node simulates a UR5 at 1 kHz with joint_states at 1 kHz, in turns without a view, with one
-that nobody looks at, with one whose only client reads what it is sent and draws nothing, and with
-one in a Chromium that draws in software. Both clients run only when a processor has nothing else
-to do (SCHED_IDLE); a low niceness would not do, since a Chromium of root gives the process that
-draws a higher priority than the node's. Last comes a Chromium with the priorities it takes, to
-see what drawing beside the node costs.
+    python -m benchmarks.view [--seconds 10] [--turns 3]
 
-Each time: lateness of the loop, time from publishing a torque to receiving the joint state that
-holds it, and the node's share of a core. Then what answering the view takes, in this process.
+The node simulates a UR5 at 1 kHz with joint_states at 1 kHz, in turns
+- without a view,
+- with a view but no client,
+- with a client that reads everything and draws nothing,
+- with a Chromium that draws in software.
+Both clients run at the priority SCHED_IDLE, that is only when a processor is otherwise idle. A
+high niceness is not enough: a Chromium started by root gives its drawing process a higher
+priority than the node's. The last turn has a Chromium with the priorities that it chooses, to
+show the cost of drawing beside the node.
+
+Each turn measures the loop's lateness, the time from publishing a torque to receiving the joint
+state that contains it, and the node's share of a core. Last comes the time to answer the view's
+request, measured in this process.
 """
 
 from __future__ import annotations
@@ -36,7 +42,7 @@ WAYS = {
 }
 VIEW = ("view:=true", "view_port:=0")
 SERVES = "view: http://"
-#: The UR5's first joint.
+#: First joint of the UR5.
 JOINT = "shoulder_pan_joint"
 
 
@@ -56,12 +62,12 @@ def main(seconds: float = 10.0, turns: int = 3) -> None:
 
 @dataclass(frozen=True)
 class Turn:
-    """What one run of the node gave.
+    """Measurements of one run of the node.
 
     Attributes:
-        share: of a core.
-        p50, p99, worst: lateness of the loop, one of each second [us].
-        latencies: from command to state [ms].
+        share: share of a core.
+        p50, p99, worst: lateness of the loop in each second [us].
+        latencies: times from command to state [ms].
     """
 
     share: float
@@ -72,7 +78,7 @@ class Turn:
 
 
 class Watcher(Controller):
-    """A controller that also notes how punctual the node says it was in each second."""
+    """A controller that also collects the node's statistics of each second."""
 
     def __init__(self) -> None:
         from rbdyn_interfaces.msg import Statistics
@@ -83,7 +89,7 @@ class Watcher(Controller):
 
 
 def node(seconds: float, way: str) -> Turn:
-    """Start the node and be its controller, with a view or without."""
+    """Start the node, with or without a view, and act as its controller."""
     view = VIEW if way != next(iter(WAYS)) else ("view:=false",)
     urdf = f"urdf:={path_of('UR5')}"
     with running_node(urdf, "stats_rate:=1.0", *RATES, *view) as process:
@@ -107,7 +113,7 @@ def node(seconds: float, way: str) -> Turn:
 
 
 def address_in(process: NodeProcess) -> str:
-    """Return where the view serves."""
+    """Return the view's address from the node's log."""
     line = next(line for line in process.said().splitlines() if SERVES in line)
     return line.split("view: ")[1].strip()
 
@@ -131,13 +137,13 @@ def _rows(columns: list[list[Turn]]) -> list[tuple[str, list[str]]]:
 
 
 def answering(count: int = 2000) -> None:
-    """Print what the node's thread does for a view thirty times a second."""
+    """Measure what the node's thread does for a view thirty times a second."""
     import rbdyn_ros as rb
     from rbdyn_ros.runtime.runtime import Runtime
     from rbdyn_ros.runtime.settings import Settings
     from rbdyn_ros.view.live.watched import Watched
 
-    print("| answering a look | p50, us | p99, us | bytes |\n|---|---|---|---|")
+    print("| answering the view | p50, us | p99, us | bytes |\n|---|---|---|---|")
     for robot in ("UR5", "Talos reduced"):
         runtime = Runtime(rb.load_urdf(path_of(robot)), Settings(realtime="off"))
         watched = Watched(runtime)
@@ -156,8 +162,10 @@ def answering(count: int = 2000) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="What a view costs the simulation.")
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each measurement")
+    parser = argparse.ArgumentParser(description="Cost of a view for the simulation.")
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, help="duration of each measurement [s]"
+    )
     parser.add_argument("--turns", type=int, default=3)
     given = parser.parse_args()
     main(given.seconds, given.turns)

@@ -1,4 +1,4 @@
-"""Clients of a view for benchmarks.view, each in a process of its own: one reads, others draw."""
+"""View clients for benchmarks.view, each in its own process: one only reads, the others draw."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHROMIUM = (
     "--enable-unsafe-swiftshader",
 )
 CONNECTED = "connected"
-#: What a browser says first: from where it looks.
+#: First message of a browser: its camera.
 CAMERA = {
     "wxyz": (1.0, 0.0, 0.0, 0.0),
     **dict.fromkeys(("position", "look_at", "up_direction"), (0.0, 0.0, 1.0)),
@@ -30,12 +30,12 @@ CAMERA = {
 
 @contextlib.contextmanager
 def client(kind: str, address: str) -> Iterator[None]:
-    """Have a client of a view in a process of its own.
+    """Run a view client in its own process.
 
     Args:
-        kind: `read`: it draws nothing; `browse`: a Chromium that yields to all others; `crowd`:
-            one that does not.
-        address: of the view.
+        kind: `read` draws nothing, `browse` is a Chromium at idle priority, `crowd` is a Chromium
+            at normal priority.
+        address: address of the view.
     """
     command = [sys.executable, "-m", "benchmarks.view_clients", kind, address]
     process = subprocess.Popen(
@@ -45,21 +45,21 @@ def client(kind: str, address: str) -> Iterator[None]:
     assert process.stdout is not None
     try:
         if process.stdout.readline().strip() != CONNECTED:
-            raise RuntimeError("no client shows the view")
+            raise RuntimeError("the client did not connect to the view")
         yield
     finally:
-        process.stdin.close()  # which ends it
+        process.stdin.close()  # ends the client
         process.stdout.close()
         process.wait(30.0)
 
 
 def stand_back() -> None:
-    """Let this process, and those it starts, have only what time the others leave."""
+    """Run this process and its children only when processors are otherwise idle."""
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def read(address: str) -> None:
-    """Be a client that takes what a browser is sent, until standard input ends."""
+    """Receive what a browser would receive, until standard input ends."""
     import msgspec
     import viser
     from websockets.sync.client import connect
@@ -78,7 +78,7 @@ def read(address: str) -> None:
 
 
 def browse(address: str) -> None:
-    """Show a page until standard input ends."""
+    """Show the page in Chromium until standard input ends."""
     from playwright.sync_api import sync_playwright
 
     found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))

@@ -1,0 +1,103 @@
+"""Creep of a box at rest on a slope, against MuJoCo with several contact settings.
+
+A box of 2 kg lies on a slope inside the friction cone, so it should not move at all. Each engine
+simulates three seconds with a timestep of 1 ms; creep is the distance that the box slides in the
+third second. The last row times one step of the box at rest, in turns in one process.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+
+import mujoco
+import numpy as np
+
+import rbdyn_ros as rb
+from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio
+
+SIZE, MASS, FRICTION = (0.2, 0.2, 0.1), 2.0, 0.5
+SETTLE, WATCH = 2000, 1000  # steps of 1 ms
+CONES = (0.5, 0.9, 0.99)  # slope over friction coefficient
+
+#: Attributes of MuJoCo's <option>, by column.
+SETTINGS = {
+    "MuJoCo, default": "",
+    "elliptic cone": 'cone="elliptic"',
+    "elliptic, impratio 100": 'cone="elliptic" impratio="100"',
+    "elliptic, noslip 10": 'cone="elliptic" noslip_iterations="10"',
+}
+
+
+class _Slope:
+    """A slope whose tangent is a fraction of the friction coefficient."""
+
+    def __init__(self, fraction: float) -> None:
+        self.angle = float(np.arctan(FRICTION * fraction))
+        sin, cos = np.sin(self.angle), np.cos(self.angle)
+        self.down = np.array([cos, 0.0, -sin])
+        height, half = SIZE[2] / 2, self.angle / 2
+        self.qpos = [height * sin, 0.0, height * cos, np.cos(half), 0.0, np.sin(half), 0.0]
+
+
+def main() -> None:
+    columns = ["slope / friction", "rbdyn_ros", *SETTINGS]
+    print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
+    for fraction in CONES:
+        slope = _Slope(fraction)
+        creep = [_creep(_ours(slope), slope)]
+        creep += [_creep(_mujoco(slope, option), slope) for option in SETTINGS.values()]
+        cells = " | ".join(f"{1e6 * speed:.3g}" for speed in creep)
+        print(f"| {fraction:g}: creep, um/s | {cells} |", flush=True)
+    print(_time_row(_Slope(CONES[1])), flush=True)
+
+
+def _time_row(slope: _Slope) -> str:
+    jobs = [_ours(slope), *(_mujoco(slope, option) for option in SETTINGS.values())]
+    for step, _ in jobs:
+        step(SETTLE)
+    ours, *theirs = in_turns([step for step, _ in jobs])
+    cells = [f"{statistics.median(row):.2f}, {median_ratio(row, ours):.1f}" for row in theirs]
+    return f"| a step, us, and its ratio | {statistics.median(ours):.2f} | {' | '.join(cells)} |"
+
+
+def _creep(simulation: tuple[Job, Callable[[], np.ndarray]], slope: _Slope) -> float:
+    """Return the mean speed down the slope after the box has settled [m/s]."""
+    step, position = simulation
+    step(SETTLE)
+    start = position()
+    step(WATCH)
+    return float((position() - start) @ slope.down) / (WATCH * 0.001)
+
+
+def _ours(slope: _Slope) -> tuple[Job, Callable[[], np.ndarray]]:
+    surface = rb.Surface(friction=FRICTION)
+    box = (
+        rb.SystemBuilder("box", base="world")
+        .body("box", rb.shapes.box(SIZE, mass=MASS))
+        .joint("free", "floating", "world", "box")
+        .geometry("box", "box", rb.Box(SIZE), surface=surface)
+    )
+    plane = rb.Obstacle("slope", rb.Plane(), rb.pose(rpy=(0.0, slope.angle, 0.0)))
+    m = rb.build(box, contact=rb.Contact(obstacles=(plane,), surface=surface))
+    d = rb.make_data(m)
+    d.qpos[:] = slope.qpos
+    return (lambda n: rb.step(m, d, n)), d.qpos[:3].copy
+
+
+def _mujoco(slope: _Slope, option: str) -> tuple[Job, Callable[[], np.ndarray]]:
+    half = " ".join(str(side / 2) for side in SIZE)
+    m = mujoco.MjModel.from_xml_string(f"""
+      <mujoco><option timestep="0.001" {option}/><worldbody>
+        <geom type="plane" size="9 9 1" euler="0 {np.degrees(slope.angle)} 0"
+          friction="{FRICTION} 0 0"/>
+        <body><freejoint/>
+          <geom type="box" size="{half}" mass="{MASS}" friction="{FRICTION} 0 0"/></body>
+      </worldbody></mujoco>""")
+    d = mujoco.MjData(m)
+    d.qpos[:] = slope.qpos
+    return (lambda n: mujoco.mj_step(m, d, n)), d.qpos[:3].copy
+
+
+if __name__ == "__main__":
+    main()
