@@ -23,12 +23,12 @@ import numpy as np
 import rbdyn_ros as rb
 from benchmarks.robots import ROBOTS, path_of
 from rbdyn_ros.engine import forward
+from rbdyn_ros.engine.processor import processor
 from rbdyn_ros.measuring.turns import in_turns, median_ratio, repeated
 from rbdyn_ros.specialization import dynamics_derivatives as kernels
 from rbdyn_ros.specialization.derivatives import jacobian
 from rbdyn_ros.specialization.functions import FUNCTIONS
 from rbdyn_ros.specialization.lanes import Lanes, compile_lanes
-from rbdyn_ros.specialization.machine import vector_width
 from rbdyn_ros.specialization.plain import plain
 from rbdyn_ros.specialization.program import Program, program
 from rbdyn_ros.specialization.symbolic import Objects
@@ -90,9 +90,10 @@ def _row(label: str, m: rb.Model, d: rb.Data, name: str, case: Case) -> str:
     jobs = (_call(m, d, one), _call(m, d, many), case.toolbox)
     ours, wide, theirs = in_turns([repeated(job) for job in jobs])
     naive = "-" if m.nv > MOST_DOFS else f"{len(_differentiated(m, name, case).operations):,}"
+    lane = statistics.median(wide) / processor().vector_width
     return (
         f"| {label} | {len(slopes.operations):,} | {naive} | {seconds:.2f} "
-        f"| {statistics.median(ours):.2f} | {statistics.median(wide) / vector_width():.2f} "
+        f"| {statistics.median(ours):.2f} | {lane:.2f} "
         f"| {statistics.median(theirs):.2f} | {median_ratio(theirs, ours):.2f} |"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from rbdyn_ros.engine.processor import processor
 from rbdyn_ros.measuring.turns import Job
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.calling import entry
@@ -19,7 +20,7 @@ LENGTH = 1000
 
 def flops() -> int:
     """Return the floating-point operations of one run; a multiply-add counts as two."""
-    return 2 * SUMS * LENGTH * machine.vector_width()
+    return 2 * SUMS * LENGTH * processor().vector_width
 
 
 def peak_job(threads: int = 1) -> Job:
@@ -46,7 +47,7 @@ def _text() -> str:
 
     The sums start at values that the compiler cannot know to be equal, and all of them are used.
     """
-    width = machine.vector_width()
+    width = processor().vector_width
     kind = f"<{width} x double>"
     sums = range(SUMS)
     begun = [f"%b{k} = fadd {kind} %all, {_every(float(k), width)}" for k in sums]

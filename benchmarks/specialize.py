@@ -21,6 +21,7 @@ import rbdyn_ros as rb
 from benchmarks import batch, compiling
 from benchmarks.peak import flops, peak_job
 from benchmarks.six_robots import Robot, chosen
+from rbdyn_ros.engine.processor import processor
 from rbdyn_ros.measuring.machine import machine
 from rbdyn_ros.measuring.peers import peers
 from rbdyn_ros.measuring.turns import (
@@ -31,7 +32,6 @@ from rbdyn_ros.measuring.turns import (
     repeated,
     stepped,
 )
-from rbdyn_ros.specialization.machine import vector_width
 
 STEPS_HEAD = (
     "| dofs | us | generic, us | mj_step, us | to generic | to mj_step | GFLOP/s "
@@ -69,8 +69,8 @@ def main(words: list[str] | None = None) -> None:
 def _peak() -> str:
     one, two = (statistics.median(us) for us in in_turns((peak_job(1), peak_job(2))))
     return (
-        f"Peak on vectors of {vector_width()} numbers: {flops() / one / 1e3:.1f} GFLOP/s of one "
-        f"thread, {2 * flops() / two / 1e3:.1f} of two."
+        f"Peak on vectors of {processor().vector_width} numbers: {flops() / one / 1e3:.1f} "
+        f"GFLOP/s of one thread, {2 * flops() / two / 1e3:.1f} of two."
     )
 
 

@@ -21,6 +21,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from rbdyn_ros.engine import views  # noqa: F401  makes Model and Data known to Numba
+from rbdyn_ros.engine.processor import processor
 
 Vector = NDArray[np.float64]  # (n,), contiguous
 Matrix = NDArray[np.float64]  # (n, n), contiguous
@@ -39,8 +40,9 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def _source_hash() -> str:
-    """Hash of all that decides the machine code: numba itself would look at one file only."""
+    """Return a hash of everything that decides the machine code: Numba checks one file only."""
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {OPTIONS}".encode())
+    digest.update(repr(processor()).encode())
     digest.update(str(numba.config.BOUNDSCHECK).encode())
     for source in sorted([*_PACKAGE.glob("engine/**/*.py"), *_PACKAGE.glob("model/*.py")]):
         digest.update(source.read_bytes())

@@ -11,6 +11,7 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
+from rbdyn_ros.engine.processor import processor
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.llvm_code import POINTER, Module, load, store
 from rbdyn_ros.specialization.program import Program
@@ -52,7 +53,7 @@ def compile_lanes(programs: Mapping[str, Program], width: int | None = None) -> 
         programs: by name.
         width: W; None: as many numbers as a vector register holds.
     """
-    lanes = width or machine.vector_width()
+    lanes = width or processor().vector_width
     slots: dict[str, tuple[int, int]] = {}
     lengths: dict[str, int] = {}
     for program in programs.values():
@@ -65,7 +66,7 @@ def compile_lanes(programs: Mapping[str, Program], width: int | None = None) -> 
 
     def make() -> str:
         memory = Memory({array: first for array, (first, _) in slots.items()}, lanes)
-        module = Module(lanes, machine.vector_width())
+        module = Module(lanes, processor().vector_width)
         for name, program in programs.items():
             module.add(name, program, memory)
         return module.text()

@@ -18,6 +18,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.processor import processor
 from rbdyn_ros.errors import Finding, ModelError
 
 #: Where code made for one Model is kept, under a hash of all sources that decide it.
@@ -61,15 +62,6 @@ def demand_compiler(what: str) -> None:
         raise ModelError(Finding("not-compiled", text, "error", what))
 
 
-@functools.cache
-def vector_width() -> int:
-    """Return how many numbers a vector register of this processor holds."""
-    features = llvm.get_host_cpu_features()
-    if features.get("avx512f"):
-        return 8
-    return 4 if features.get("avx") else 2
-
-
 def code(key: Sequence[str], names: Sequence[str], make: Callable[[], str]) -> Code:
     """Return machine code: of this process, or from disk, or compiled now.
 
@@ -78,7 +70,8 @@ def code(key: Sequence[str], names: Sequence[str], make: Callable[[], str]) -> C
         names: of the functions wanted.
         make: returns LLVM code.
     """
-    name = hashlib.sha256("\0".join((*_processor(), *key)).encode()).hexdigest()
+    parts = (llvmlite.__version__, repr(processor()), *key)
+    name = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     with _lock:
         if name not in _loaded:
             folder = _directory()
@@ -128,8 +121,8 @@ def _target() -> Any:
     what they are and in the order in which they were written.
     """
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        cpu=processor().name,
+        features=processor().features,
         opt=2,
         reloc="pic",
         codemodel="small",
@@ -139,12 +132,6 @@ def _target() -> Any:
 @functools.cache
 def _linker() -> Any:
     return llvm.create_lljit_compiler(_target())
-
-
-@functools.cache
-def _processor() -> tuple[str, ...]:
-    features = llvm.get_host_cpu_features().flatten()
-    return llvmlite.__version__, llvm.get_host_cpu_name(), features
 
 
 @functools.cache

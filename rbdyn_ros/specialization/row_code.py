@@ -8,6 +8,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from rbdyn_ros.engine.processor import processor
 from rbdyn_ros.engine.views import MODEL, OPTIONS
 from rbdyn_ros.model.data import DATA_FIELDS
 from rbdyn_ros.model.model import Model
@@ -72,7 +73,7 @@ def compiled_row(
         symbolic: what of the Model and its options is read at every call.
         more: what decides the program besides.
     """
-    opt, width = m.opt, machine.vector_width()
+    opt, width = m.opt, processor().vector_width
     key = [m.sha256(), name, opt.integrator, str(opt.passive), *symbolic, str(width), *more]
     if "timestep" not in symbolic:
         key.append(opt.timestep.hex())

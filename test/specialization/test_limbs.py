@@ -7,6 +7,7 @@ import pytest
 from support import robots, specialised, specialised_models, trees
 
 import rbdyn_ros as rb
+from rbdyn_ros.engine.processor import processor
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.calling import entry
 from rbdyn_ros.specialization.functions import FUNCTIONS
@@ -33,7 +34,7 @@ def left_by(m, found, name, d):
     code = machine.code(
         [m.sha256(), name, repr(hash(found.operations))],
         (name,),
-        lambda: row_code(m, name, found, ("gravity",), machine.vector_width()),
+        lambda: row_code(m, name, found, ("gravity",), processor().vector_width),
     )
     copy, out = d.copy(), np.zeros(6 * m.nv + m.nv**2)
     assert entry()(code.addresses[name], m.address, copy.address, out.ctypes.data, 1) == 0

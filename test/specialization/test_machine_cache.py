@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from support import specialised_models
 
 import rbdyn_ros as rb
+from rbdyn_ros.engine.processor import processor
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.lanes import compile_lanes
 from rbdyn_ros.specialization.program import program
@@ -114,8 +116,8 @@ def test_other_models_options_and_processors(compiler, tmp_path, monkeypatch):
     rb.specialize(m, functions=("inverse",))
     expected += 5
     assert compiler.count == len(files(tmp_path)) == expected
-    own = machine._processor()
-    monkeypatch.setattr(machine, "_processor", lambda: (*own[:-1], own[-1] + ",+none"))
+    other = replace(processor(), name="another")
+    monkeypatch.setattr(machine, "processor", lambda: other)
     rb.specialize(m)
     assert compiler.count == len(files(tmp_path)) == expected + 1
 

@@ -59,8 +59,7 @@ def demand(s, rows, name, where):
             ours = d.copy()
             found = called(s, ours, name)
             theirs = specialised.generic(m, d.copy(), name)
-            limits = specialised.tolerances(m, d)
-            specialised.demand_equal(case, name, found, theirs, limits)
+            specialised.demand_equal(case, m, d, name, found, theirs)
             for field in fields:  # nothing else has changed
                 setattr(ours, field, getattr(d, field))
             case.equal(f"what {name} leaves alone", ours.buffer, d.buffer)

@@ -61,8 +61,7 @@ def demand_as(m, other, symbolic, function="step", least_change=1e-6):
         for k, d in enumerate(rows):
             one = {field: values[k] for field, values in found.items()}
             theirs = specialised.generic(other, d.copy(), function)
-            limits = specialised.tolerances(other, d)
-            specialised.demand_equal(case, function, one, theirs, limits)
+            specialised.demand_equal(case, other, d, function, one, theirs)
             twin = rb.make_data(m)
             twin.buffer[:] = d.buffer
             before = specialised.generic(m, twin, function)

@@ -1,0 +1,39 @@
+"""The processor that machine code is made for: one answer for Numba and for our own LLVM.
+
+It is the processor of this machine, unless NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name another.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from numba.core.registry import cpu_target
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """A processor as LLVM knows it.
+
+    Attributes:
+        name: such as "znver4".
+        features: comma-separated, those switched off with a minus: "+avx2,-avx512f".
+    """
+
+    name: str
+    features: str
+
+    @property
+    def vector_width(self) -> int:
+        """How many float64 numbers a vector register holds."""
+        present = self.features.split(",")
+        if "+avx512f" in present:
+            return 8
+        return 4 if "+avx" in present else 2
+
+
+@functools.cache
+def processor() -> Processor:
+    """Return the processor that Numba compiles for."""
+    _, name, features = cpu_target.target_context.codegen().magic_tuple()
+    return Processor(name, features)
