@@ -57,7 +57,7 @@ class Arm:
         robot_compensates_gravity: the robot adds g(qpos) of itself, without payloads, to every
             command.
         payloads: by the link they are fixed to.
-        code: of its laws, see law_code.specialized; None: the engine's.
+        code: specialised code of the laws, see `specialized`; None: the engine computes them.
 
     Attributes:
         m: with payloads and gravity in the axes of the base link; without passive forces, of
@@ -110,6 +110,19 @@ class Arm:
     def with_code(self, code: LawCode) -> Arm:
         """Return the arm with code of its laws; raises ModelError for that of another robot."""
         return Arm(*self._given, self.payloads, code)
+
+    def specialized(self) -> Arm:
+        """Return the arm with the joint laws compiled for it; efforts agree up to rounding.
+
+        Twins and arms with other payloads share the code. The engine still computes everything
+        else: CartesianImpedance, the arming check and the robot's own gravity compensation.
+
+        Raises:
+            ModelError: the arm cannot be specialised, or compilation is switched off.
+        """
+        from rbdyn_ros.control.law_code import LawCode  # loads the compiler
+
+        return self.with_code(LawCode(self.bare))
 
     def with_payload(
         self,

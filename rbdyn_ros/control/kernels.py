@@ -1,4 +1,4 @@
-"""How the kernels of control are compiled: as the engine's, in a cache of their own below its."""
+"""Compilation of the kernels of control, cached in a folder of their own below the engine's."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from rbdyn_ros.engine import jit
 P = ParamSpec("P")
 R = TypeVar("R")
 
-CACHE_DIRECTORY = jit.cache_below("control", Path(__file__).parent.glob("*.py"))
+_FOLDER = Path(__file__).parent
+CACHE_DIRECTORY = jit.cache_below(
+    "control", [*_FOLDER.glob("*.py"), _FOLDER.parent / "dynamics" / "laws.py"]
+)
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function; like every kernel it allocates nothing and releases the GIL."""
+    """Compile a function like the engine's kernels: no allocation, no GIL."""
     return jit.compile_cached(function, jit.OPTIONS, CACHE_DIRECTORY)

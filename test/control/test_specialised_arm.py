@@ -7,7 +7,6 @@ from test_arm import PAYLOAD, each_arm, state
 from test_laws import wanted
 
 import rbdyn_ros as rb
-from rbdyn_ros.control import law_code
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.control.laws import ComputedTorque, GravityCompensation, JointImpedance, PDGravity
@@ -43,7 +42,7 @@ def agree(law, other, nv, file):
 def test_efforts_are_those_of_the_engine(file):
     m = model(file)
     plain = Arm(m, mounting=TURNED)
-    special = law_code.specialized(plain)
+    special = plain.specialized()
     for law, other in zip(laws_of(plain), laws_of(special), strict=True):
         other._compute = None  # nothing is left to the engine
         agree(law, other, m.nv, file)
@@ -54,7 +53,7 @@ def test_payloads_and_the_rest_of_the_arm_count(file):
     m = model(file)
     friction = Friction.of(m.nv, viscous=0.7, coulomb=0.3)
     plain = Arm(m, (0.5, 1.0, -9.0), TURNED, friction, robot_compensates_gravity=True)
-    special = law_code.specialized(plain)
+    special = plain.specialized()
     link, mass, com, inertia = PAYLOAD
     link = link if link in m.frame_names else "tool_flange"
     loaded, other = (arm.with_payload(link, mass, com, inertia) for arm in (plain, special))
@@ -85,7 +84,7 @@ def test_gains_that_change_and_gains_that_stay():
 
 
 def specialised_law(m):
-    return ComputedTorque(law_code.specialized(Arm(m)), 100.0, 20.0)
+    return ComputedTorque(Arm(m).specialized(), 100.0, 20.0)
 
 
 def test_the_effort_accelerates_the_arm_as_demanded():
@@ -113,19 +112,19 @@ def test_other_options_are_left_to_the_engine():
 def test_the_robot_is_not_changed_by_it():
     m = model(SEVEN)
     before = m.sha256()
-    arm = law_code.specialized(Arm(m))
+    arm = Arm(m).specialized()
     assert (m.sha256(), arm.sha256, arm.m.step_stage) == (before, before, 0)
 
 
 def test_an_arm_with_contact_is_refused():
     m = rb.load_urdf(path_of("ur5_robot.urdf"), contact=True)
     with pytest.raises(ModelError, match="cannot be specialised: what touches"):
-        law_code.specialized(Arm(m))
+        Arm(m).specialized()
 
 
 def test_code_of_another_robot_is_refused():
     m = model(SEVEN)
     other = m.replaced(dof_armature=m.dof_armature + 0.1)
-    code = law_code.specialized(Arm(other)).code
+    code = Arm(other).specialized().code
     with pytest.raises(ModelError, match="made for another robot than 'seven_dof_arm'"):
         Arm(m).with_code(code)

@@ -26,7 +26,6 @@ from trajectory_msgs.msg import JointTrajectory
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.gate import SafetyGate
-from rbdyn_ros.control.law_code import specialized
 from rbdyn_ros.control.limits import Limits, left_out
 from rbdyn_ros.control.settings import MODES
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError
@@ -137,7 +136,7 @@ class ArmController(process.ManagedNode):
         """Return the arm with laws that are compiled for it."""
         began = time.perf_counter()
         try:
-            special = specialized(arm)
+            special = arm.specialized()
         except ModelError as error:
             text = f"parameter 'specialize' is true, but {error}"
             raise ParameterError(Finding("specialize", text, "error", "specialize")) from error
