@@ -39,8 +39,9 @@ def mounted_gravity(mounting: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81))
     Raises:
         ParameterError: if either is not three finite numbers.
     """
-    turn = Rotation.from_euler("xyz", finite("the mounting", mounting, (3,), element=""))
-    base: Array = turn.inv().apply(finite("gravity", gravity, (3,), element=""))
+    angles = finite("the mounting", mounting, (3,), element="")
+    world = finite("gravity", gravity, (3,), element="")
+    base: Array = Rotation.from_euler("xyz", angles).inv().apply(world.copy())  # SciPy: writable
     return base
 
 
