@@ -13,11 +13,11 @@ from rbdyn_ros.description.geometries import Plane as Plane
 from rbdyn_ros.description.geometries import Points as Points
 from rbdyn_ros.description.geometries import Sphere as Sphere
 from rbdyn_ros.description.geometries import Surface as Surface
+from rbdyn_ros.description.poses import Pose as Pose
 from rbdyn_ros.description.poses import pose as pose
 from rbdyn_ros.description.types import Description as Description
 from rbdyn_ros.description.types import Inertial as Inertial
 from rbdyn_ros.description.types import Limit as Limit
-from rbdyn_ros.description.types import Pose as Pose
 from rbdyn_ros.description.types import Trajectory as Trajectory
 from rbdyn_ros.dynamics.assembly import assemble as assemble
 from rbdyn_ros.dynamics.configuration import differentiate_pos as differentiate_pos

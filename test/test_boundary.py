@@ -7,15 +7,8 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import (
-    Description,
-    Inertial,
-    Joint,
-    Link,
-    Mimic,
-    Pose,
-    Trajectory,
-)
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Description, Inertial, Joint, Link, Mimic, Trajectory
 from rbdyn_ros.loading.assets import bundled_robot
 
 BRICK = (

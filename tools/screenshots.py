@@ -25,7 +25,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.appearance.looks import read_looks
+from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.view.scene.coordinates import qpos_text
 from rbdyn_ros.view.scene.scene import GRID
@@ -158,7 +158,7 @@ def wide(browser: Browser) -> None:
     try:
         for k, (name, place, yaw, joints) in enumerate(WIDE):
             m = posed(name, joints, floating_base=True)
-            show = Show(server, m, read_looks(robot_file(name)), str(k))
+            show = Show(server, m, read_appearance(robot_file(name)), str(k))
             show.display.set(GRID, k == 0)  # that of the first is the floor of all
             qpos = m.qpos0.copy()
             qpos[:3] = *place, -show.stage.low[2]

@@ -87,22 +87,22 @@ def _film(run: Run, options: argparse.Namespace) -> int:
 
 def _play(server: viser.ViserServer, run: Run, options: argparse.Namespace) -> None:
     """Put the robot and its timeline into the view; say what of it cannot be shown."""
-    from rbdyn_ros.description.appearance.looks import Looks, read_looks
+    from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
     from rbdyn_ros.errors import ModelError
     from rbdyn_ros.loading.storage import SUFFIX
     from rbdyn_ros.view.web.show import Show
     from rbdyn_ros.view.web.timeline import Timeline
 
-    looks = Looks()
+    looks = Appearance()
     if options.robot is not None and options.robot.suffix != SUFFIX:
-        looks = read_looks(options.robot, package_dirs=options.package_dir)
+        looks = read_appearance(options.robot, package_dirs=options.package_dir)
     elif run.urdf:
-        looks = read_looks(run.urdf, package_dirs=options.package_dir)
+        looks = read_appearance(run.urdf, package_dirs=options.package_dir)
     try:
         show = Show(server, run.m, looks, run.name)
     except ModelError as error:
         warn("replay", error)
-        show = Show(server, run.m, Looks(), run.name)
+        show = Show(server, run.m, Appearance(), run.name)
     for finding in (*looks.findings, *show.stage.findings):
         warn("replay", finding)
     Timeline(show, run).start()

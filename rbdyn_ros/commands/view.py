@@ -87,11 +87,11 @@ def _loaded(options: argparse.Namespace) -> Model:
 
 def _fill(server: viser.ViserServer, model: Model, options: argparse.Namespace) -> None:
     """Put the robot and its sliders into the view; say what of it cannot be shown."""
-    from rbdyn_ros.description.appearance.looks import read_looks
+    from rbdyn_ros.description.appearance.shapes import read_appearance
     from rbdyn_ros.view.web.show import Show
     from rbdyn_ros.view.web.sliders import Sliders
 
-    looks = read_looks(options.file, package_dirs=options.package_dir)
+    looks = read_appearance(options.file, package_dirs=options.package_dir)
     show = Show(server, model, looks)
     Sliders(show)
     for finding in (*looks.findings, *show.stage.findings):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.description.types import Pose
+from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.errors import not_allowed
 
 

@@ -5,12 +5,11 @@ Plain frozen data, like types.py. Links touch obstacles, never each other.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rbdyn_ros.description.types import IN_PLACE, Pose, Vec3
+from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3, keep_floats, keep_points
 
 #: Of sizes, corners and places of geometries and obstacles [m]; links are shorter.
 MAX_LENGTH = 1e5
@@ -30,8 +29,7 @@ class Box:
     size: Vec3
 
     def __post_init__(self) -> None:
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            object.__setattr__(self, "size", tuple(float(edge) for edge in self.size))
+        keep_floats(self, "size", always=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +55,7 @@ class Points:
     points: tuple[Vec3, ...]
 
     def __post_init__(self) -> None:
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            points = tuple(tuple(float(x) for x in point) for point in self.points)
-            object.__setattr__(self, "points", points)
+        keep_points(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ JOINT_SPECS: dict[str, JointSpec] = {
 FLOATING_TYPES = ("floating", "sixdof_fp", "sixdof_fs")
 
 
-def demand_floating(floating_base: object) -> str:
+def check_floating_base(floating_base: object) -> str:
     """Return the type of the joint that carries the base, empty if it stands on the ground.
 
     Raises:

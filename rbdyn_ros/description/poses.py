@@ -2,12 +2,57 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from dataclasses import dataclass
+from typing import Any
 
-from rbdyn_ros.description.arguments import vector
-from rbdyn_ros.description.types import Pose, Quat, Vec3
+from rbdyn_ros.checks.numbers import finite
+
+Vec3 = tuple[float, float, float]
+Quat = tuple[float, float, float, float]
 
 ZERO: Vec3 = (0.0, 0.0, 0.0)
+
+
+def keep_floats(owner: object, name: str, always: bool = False) -> None:
+    """Turn a field of a frozen dataclass into a tuple of floats, if it holds numbers.
+
+    Lists and arrays become tuples; a tuple is only looked into with `always`, for speed. Anything
+    else stays as it is: the checks refuse it with a message.
+    """
+    value = getattr(owner, name)
+    if always or type(value) is not tuple:
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            object.__setattr__(owner, name, tuple(float(number) for number in value))
+
+
+def keep_points(owner: Any) -> None:
+    """Turn the field `points` into a tuple of tuples of floats, if it holds numbers."""
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        points = tuple(tuple(float(x) for x in point) for point in owner.points)
+        object.__setattr__(owner, "points", points)
+
+
+@dataclass(frozen=True, slots=True)
+class Pose:
+    """A frame in its parent frame.
+
+    Attributes:
+        pos: origin [m].
+        quat: rotation as unit quaternion (w, x, y, z).
+    """
+
+    pos: Vec3 = ZERO
+    quat: Quat = (1.0, 0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        keep_floats(self, "pos")
+        keep_floats(self, "quat")
+
+
+#: The pose of a frame that coincides with its parent frame.
+IN_PLACE = Pose()
 
 
 def pose(xyz: Vec3 = ZERO, rpy: Vec3 = ZERO) -> Pose:
@@ -16,7 +61,9 @@ def pose(xyz: Vec3 = ZERO, rpy: Vec3 = ZERO) -> Pose:
     Raises:
         ParameterError: one of them is not three finite numbers.
     """
-    return Pose(vector("xyz", xyz), quat_from_rpy(*vector("rpy", rpy)))
+    x, y, z = finite("xyz", xyz, (3,), element="").tolist()
+    roll, pitch, yaw = finite("rpy", rpy, (3,), element="").tolist()
+    return Pose((x, y, z), quat_from_rpy(roll, pitch, yaw))
 
 
 def compose(a: Pose, b: Pose) -> Pose:

@@ -41,7 +41,7 @@ def read(
         DescriptionError: holds every error of the document, each with its line.
         ParameterError: the source is neither a path nor text, or the contact is none.
     """
-    demand_source(source)
+    check_source(source)
     if isinstance(source, bytes) or (isinstance(source, str) and urdf.is_text(source)):
         return urdf.read_text(source, strict=strict, package_dirs=package_dirs, contact=contact)
     suffix = Path(source).suffix.lower()
@@ -57,7 +57,7 @@ def read(
     )
 
 
-def demand_source(source: object) -> None:
+def check_source(source: object) -> None:
     """Raise ParameterError unless it is a path or text."""
     if not isinstance(source, str | bytes | Path):
         text = f"a robot comes from a path or from URDF text, not from {source!r}"

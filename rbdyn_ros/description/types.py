@@ -10,47 +10,10 @@ import contextlib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from rbdyn_ros.description.geometries import Geometry, Obstacle
+from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3, keep_floats, keep_points
 from rbdyn_ros.errors import Finding
-
-if TYPE_CHECKING:
-    from rbdyn_ros.description.geometries import Geometry, Obstacle
-
-Vec3 = tuple[float, float, float]
-Quat = tuple[float, float, float, float]
-
-
-def _make_tuple(owner: object, name: str) -> None:
-    """Take lists and arrays too; what is kept is a tuple of floats, or what is no such thing.
-
-    That is check.py's to refuse, in a sentence.
-    """
-    value = getattr(owner, name)
-    if type(value) is not tuple:
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            object.__setattr__(owner, name, tuple(float(number) for number in value))
-
-
-@dataclass(frozen=True, slots=True)
-class Pose:
-    """A frame in its parent frame.
-
-    Attributes:
-        pos: origin [m].
-        quat: rotation as unit quaternion (w, x, y, z).
-    """
-
-    pos: Vec3 = (0.0, 0.0, 0.0)
-    quat: Quat = (1.0, 0.0, 0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        _make_tuple(self, "pos")
-        _make_tuple(self, "quat")
-
-
-#: The pose of what is in its parent frame already.
-IN_PLACE = Pose()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +32,7 @@ class Inertial:
     inertia: tuple[float, float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
-        _make_tuple(self, "inertia")
+        keep_floats(self, "inertia")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +86,7 @@ class Trajectory:
     periodic: bool = False
 
     def __post_init__(self) -> None:
-        _make_tuple(self, "times")
+        keep_floats(self, "times")
         with contextlib.suppress(TypeError):
             rows = (row if isinstance(row, Iterable) else (row,) for row in self.positions)
             object.__setattr__(self, "positions", tuple(map(tuple, rows)))
@@ -186,10 +149,10 @@ class Joint:
     transmission: tuple[tuple[float, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        _make_tuple(self, "axis")
-        _make_tuple(self, "rest")
+        keep_floats(self, "axis")
+        keep_floats(self, "rest")
         if self.axis2 is not None:
-            _make_tuple(self, "axis2")
+            keep_floats(self, "axis2")
         with contextlib.suppress(TypeError):
             object.__setattr__(self, "transmission", tuple(map(tuple, self.transmission)))
 
@@ -217,8 +180,8 @@ class Spring:
     line: int | None = None
 
     def __post_init__(self) -> None:
-        _make_tuple(self, "point1")
-        _make_tuple(self, "point2")
+        keep_floats(self, "point1")
+        keep_floats(self, "point2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +208,7 @@ class Length:
         for name in ("links", "points"):
             with contextlib.suppress(TypeError):
                 object.__setattr__(self, name, tuple(getattr(self, name)))
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            points = tuple(tuple(float(x) for x in point) for point in self.points)
-            object.__setattr__(self, "points", points)
+        keep_points(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +264,7 @@ class Roll:
 
     def __post_init__(self) -> None:
         for name in ("centre", "point", "normal", *(("axis",) if self.axis is not None else ())):
-            _make_tuple(self, name)
+            keep_floats(self, name)
 
 
 Constraint = Length | Gear | Roll

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.checks.inertials import as_six, inertia_faults
-from rbdyn_ros.description.types import Inertial, Pose
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Inertial
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.callbacks import STAGE_MAKERS
 from rbdyn_ros.model.compile import principal

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.errors import quote
-from rbdyn_ros.loading.geom_arrays import GEOM_TYPES, judge_geom_arrays
+from rbdyn_ros.loading.geom_arrays import GEOM_TYPES, audit_geom_arrays
 from rbdyn_ros.loading.numbering import joint_kinds, numbering, pair_number
 from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.couplings import DRIVEN, FOLLOWING, FREE, joint_classes
@@ -60,7 +60,7 @@ TYPES = {"jnt_type": [*_CARRYING, JointType.USER], "loop_type": list(JointType)}
 FREE_FIELDS = (*FLAGS, *INDICES, *SHARES, *TYPES, *GEOM_TYPES, "jnt_mimic")
 
 
-def judge_arrays(arrays: Arrays, names: Names, audit: Audit) -> None:
+def audit_arrays(arrays: Arrays, names: Names, audit: Audit) -> None:
     """Add an error for everything that would let a kernel leave its arrays, or that is no number.
 
     Args:
@@ -71,33 +71,33 @@ def judge_arrays(arrays: Arrays, names: Names, audit: Audit) -> None:
     Raises:
         ModelError: if a function of the user that is named is not registered.
     """
-    sizes = _judge_shapes(arrays, names, audit)
+    sizes = _audit_shapes(arrays, names, audit)
     if audit.errors:
         return
-    _judge_numbers(arrays, audit)
-    _judge_ranges(arrays, sizes, audit)
-    _judge_types(arrays, names, audit)
-    judge_geom_arrays(arrays, audit)
+    _audit_numbers(arrays, audit)
+    _audit_ranges(arrays, sizes, audit)
+    _audit_types(arrays, names, audit)
+    audit_geom_arrays(arrays, audit)
     if audit.errors:
         return
     kinds = joint_kinds(arrays, names["jnt_usertype"])
-    classes = _judge_couplings(arrays, kinds, sizes, audit)
+    classes = _audit_couplings(arrays, kinds, sizes, audit)
     if audit.errors:
         return
-    _judge_coordinates(arrays, kinds, classes, sizes, audit)
+    _audit_coordinates(arrays, kinds, classes, sizes, audit)
     if audit.errors:
         return
     for name, value in numbering(arrays, kinds, classes, names["loop_usertype"]).items():
         if not np.array_equal(arrays[name], value):
             _wrong(audit, name, "does not follow from the bodies and the types of the joints")
-    _judge_drives(arrays, names, kinds, classes, audit)
+    _audit_drives(arrays, names, kinds, classes, audit)
     if audit.errors:
         return
-    _judge_limits(arrays, kinds, classes, audit)
-    _judge_terms(arrays, kinds, audit)
+    _audit_limits(arrays, kinds, classes, audit)
+    _audit_terms(arrays, kinds, audit)
 
 
-def _judge_shapes(arrays: Arrays, names: Names, audit: Audit) -> dict[str, int]:
+def _audit_shapes(arrays: Arrays, names: Names, audit: Audit) -> dict[str, int]:
     """Return the sizes; add an error for each array whose shape contradicts one before it."""
     sizes: dict[str, int] = {}
     for field in MODEL_FIELDS:
@@ -106,7 +106,7 @@ def _judge_shapes(arrays: Arrays, names: Names, audit: Audit) -> dict[str, int]:
             for dim, extent in zip(field.dims, shape, strict=True):
                 if isinstance(dim, str):
                     sizes.setdefault(dim, extent)
-        _judge_shape(field, shape, sizes, audit)
+        _audit_shape(field, shape, sizes, audit)
     if audit.errors:
         return sizes
     coordinates = sizes["nv"] + sizes["ndrive"] + sizes["nmimic"]
@@ -119,14 +119,14 @@ def _judge_shapes(arrays: Arrays, names: Names, audit: Audit) -> dict[str, int]:
     return sizes
 
 
-def _judge_shape(field: Field, shape: tuple[int, ...], sizes: Sizes, audit: Audit) -> None:
+def _audit_shape(field: Field, shape: tuple[int, ...], sizes: Sizes, audit: Audit) -> None:
     expected = tuple(sizes.get(dim, "?") if isinstance(dim, str) else dim for dim in field.dims)
     if shape != expected:
         message = f"has the shape {shape}, not ({', '.join(map(str, expected))})"
         audit.error("bad-shape", field.name, None, message, found=str(shape))
 
 
-def _judge_numbers(arrays: Arrays, audit: Audit) -> None:
+def _audit_numbers(arrays: Arrays, audit: Audit) -> None:
     for field in MODEL_FIELDS:
         array = arrays[field.name]
         if field.kind == "int":
@@ -137,14 +137,14 @@ def _judge_numbers(arrays: Arrays, audit: Audit) -> None:
             _wrong(audit, field.name, "holds an infinite number")
 
 
-def _judge_ranges(arrays: Arrays, sizes: Sizes, audit: Audit) -> None:
-    _judge_range(arrays, "jnt_mimic", -1, sizes["njnt"] - 1, audit)
+def _audit_ranges(arrays: Arrays, sizes: Sizes, audit: Audit) -> None:
+    _audit_range(arrays, "jnt_mimic", -1, sizes["njnt"] - 1, audit)
     for name in FLAGS:
-        _judge_range(arrays, name, 0, 1, audit)
+        _audit_range(arrays, name, 0, 1, audit)
     for name, size in INDICES.items():
-        _judge_range(arrays, name, 0, sizes[size] - 1, audit)
+        _audit_range(arrays, name, 0, sizes[size] - 1, audit)
     for name, (size, least) in SHARES.items():
-        if not _judge_range(arrays, name, least, sizes[size], audit):
+        if not _audit_range(arrays, name, least, sizes[size], audit):
             continue
         if (total := arrays[name].sum()) != sizes[size]:
             _wrong(audit, name, f"adds up to {total}, not to {size}, which is {sizes[size]}")
@@ -155,7 +155,7 @@ def _judge_ranges(arrays: Arrays, sizes: Sizes, audit: Audit) -> None:
         _wrong(audit, "loop_bodyid", "has a loop that begins and ends at one body")
 
 
-def _judge_range(arrays: Arrays, name: str, least: int, most: int, audit: Audit) -> bool:
+def _audit_range(arrays: Arrays, name: str, least: int, most: int, audit: Audit) -> bool:
     array = arrays[name]
     if ((array >= least) & (array <= most)).all():
         return True
@@ -163,7 +163,7 @@ def _judge_range(arrays: Arrays, name: str, least: int, most: int, audit: Audit)
     return False
 
 
-def _judge_types(arrays: Arrays, names: Names, audit: Audit) -> None:
+def _audit_types(arrays: Arrays, names: Names, audit: Audit) -> None:
     for field, types in TYPES.items():
         if not np.isin(arrays[field], types).all():
             _wrong(audit, field, "has an entry that is no type of a joint there")
@@ -174,7 +174,7 @@ def _judge_types(arrays: Arrays, names: Names, audit: Audit) -> None:
             _wrong(audit, list_name, message)
 
 
-def _judge_couplings(
+def _audit_couplings(
     arrays: Arrays, kinds: Sequence[JointKind], sizes: Sizes, audit: Audit
 ) -> Ints:
     """Return FREE, DRIVEN or FOLLOWING by joint; what a joint follows must not follow another.
@@ -192,7 +192,7 @@ def _judge_couplings(
     return classes
 
 
-def _judge_coordinates(
+def _audit_coordinates(
     arrays: Arrays, kinds: Sequence[JointKind], classes: Ints, sizes: Sizes, audit: Audit
 ) -> None:
     """Whether there are as many coordinates as the joints have, and as many meetings in M."""
@@ -210,7 +210,7 @@ def _judge_coordinates(
             _wrong(audit, name, f"has {sizes[size]} entries; the joints make it {count}")
 
 
-def _judge_drives(
+def _audit_drives(
     arrays: Arrays,
     names: Names,
     kinds: Sequence[JointKind],
@@ -239,7 +239,7 @@ def _judge_drives(
             _wrong(audit, "jnt_motion_name", message)
 
 
-def _judge_limits(arrays: Arrays, kinds: Sequence[JointKind], classes: Ints, audit: Audit) -> None:
+def _audit_limits(arrays: Arrays, kinds: Sequence[JointKind], classes: Ints, audit: Audit) -> None:
     """Whether limits and springs belong to joints that a force moves, and that have them."""
     bound = classes != FREE
     one = np.array([kind.nv == 1 for kind in kinds], bool) | (arrays["jnt_type"] == JointType.BALL)
@@ -251,7 +251,7 @@ def _judge_limits(arrays: Arrays, kinds: Sequence[JointKind], classes: Ints, aud
         _wrong(audit, "limit_dofid", "limits a coordinate that is no position")
 
 
-def _judge_terms(arrays: Arrays, kinds: Sequence[JointKind], audit: Audit) -> None:
+def _audit_terms(arrays: Arrays, kinds: Sequence[JointKind], audit: Audit) -> None:
     """Whether gears connect positions of joints."""
     for j, coordinate in zip(arrays["term_jntid"], arrays["term_coord"], strict=True):
         if not (kinds[j].flat and coordinate < kinds[j].nv):

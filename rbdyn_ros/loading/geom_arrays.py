@@ -37,7 +37,7 @@ _ROTATIONS = ("geom_mat", "obstacle_mat")
 TOLERANCE = 1e-9
 
 
-def judge_geom_arrays(arrays: Arrays, audit: Audit) -> None:
+def audit_geom_arrays(arrays: Arrays, audit: Audit) -> None:
     """Add an error for every type, length, rotation and factor that no geometry has.
 
     Args:
@@ -49,8 +49,8 @@ def judge_geom_arrays(arrays: Arrays, audit: Audit) -> None:
             _wrong(audit, name, "has an entry that is no type of a geometry there")
     if (arrays["geom_bodyid"] == 0).any():
         _wrong(audit, "geom_bodyid", "has a geometry of the world, which does not move")
-    _judge_numbers(arrays, audit)
-    _judge_sizes(arrays, audit)
+    _audit_numbers(arrays, audit)
+    _audit_sizes(arrays, audit)
     for kind, number in CORNERS.items():
         if (arrays["geom_vertnum"][arrays["geom_type"] == kind] != number).any():
             told = f"gives a {kind.name.lower()} another number of corners than {number}"
@@ -64,7 +64,7 @@ def judge_geom_arrays(arrays: Arrays, audit: Audit) -> None:
             _wrong(audit, name, "holds a matrix that is no rotation")
 
 
-def _judge_numbers(arrays: Arrays, audit: Audit) -> None:
+def _audit_numbers(arrays: Arrays, audit: Audit) -> None:
     for name in (*_LENGTHS, *_of_geometries(NOT_NEGATIVE)):
         if (arrays[name] < 0.0).any():
             _wrong(audit, name, "holds a number that is less than zero")
@@ -77,7 +77,7 @@ def _of_geometries(names: Iterable[str]) -> list[str]:
     return [name for name in names if name.startswith(("geom_", "obstacle_"))]
 
 
-def _judge_sizes(arrays: Arrays, audit: Audit) -> None:
+def _audit_sizes(arrays: Arrays, audit: Audit) -> None:
     for name in _LENGTHS:
         if (arrays[name] > LONGEST).any():
             _wrong(audit, name, f"holds a length of more than {LONGEST:.0f} m")

@@ -10,14 +10,14 @@ import numpy as np
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.builder import SystemBuilder
-from rbdyn_ros.description.build.contacts import demand_contact, with_contact
+from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import check
-from rbdyn_ros.description.checks.constraints import judge_beside_joints
-from rbdyn_ros.description.checks.mimics import judge_mimics
-from rbdyn_ros.description.checks.passive import judge_loop_joint
+from rbdyn_ros.description.checks.constraints import audit_beside_loops
+from rbdyn_ros.description.checks.mimics import audit_mimics
+from rbdyn_ros.description.checks.passive import audit_loop_joint
 from rbdyn_ros.description.geometries import Contact
-from rbdyn_ros.description.joint_types import JOINT_SPECS, demand_floating
-from rbdyn_ros.description.source import demand_source, read
+from rbdyn_ros.description.joint_types import JOINT_SPECS, check_floating_base
+from rbdyn_ros.description.source import check_source, read
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.dynamics.assembly import assemble, position_errors
@@ -27,7 +27,7 @@ from rbdyn_ros.loading.inertias import with_inertias
 from rbdyn_ros.loading.standing import out_of_obstacles
 from rbdyn_ros.loading.storage import SUFFIX as MODEL_SUFFIX
 from rbdyn_ros.loading.storage import load_model
-from rbdyn_ros.loading.user_joints import demand_consistent
+from rbdyn_ros.loading.user_joints import check_user_functions
 from rbdyn_ros.model.compile import compile_model
 from rbdyn_ros.model.couplings import MAX_M_ENTRIES
 from rbdyn_ros.model.model import Model
@@ -71,7 +71,7 @@ def load_urdf(
         DescriptionError: with every error of the document, each with its line.
         ParameterError: an argument has a value that is not allowed.
     """
-    demand_source(source)
+    check_source(source)
     description = urdf.read(
         source,
         strict=strict,
@@ -103,7 +103,7 @@ def load(
         ModelError: if a function of the user that it names is not registered.
         ParameterError: the path is none, or an argument has a value that is not allowed.
     """
-    wanted, base_joint = demand_contact(contact), demand_floating(floating_base)
+    wanted, base_joint = check_contact(contact), check_floating_base(floating_base)
     if isinstance(path, str | Path) and Path(path).suffix == MODEL_SUFFIX:
         for name, given in (("contact", wanted is not None), ("floating_base", base_joint)):
             if given:
@@ -141,11 +141,11 @@ def build(
         ModelError: if a function of the user that it names is not registered, or is wrong.
         ParameterError: an argument has a value that is not allowed.
     """
-    wanted = demand_contact(contact)
+    wanted = check_contact(contact)
     if isinstance(system, SystemBuilder):
         checked = system.description()
     else:
-        _demand_description(system)
+        _check_description(system)
         checked = check(system, strict=strict)
     audit = Audit()
     described = with_contact(checked, wanted, audit)
@@ -167,13 +167,13 @@ def complete(
         ModelError: if a function of the user that it names is not registered, or is wrong.
         ParameterError: the floating base is of no type that a base can have.
     """
-    base_joint = demand_floating(floating_base)
+    base_joint = check_floating_base(floating_base)
     if not mimic:
         joints = tuple(replace(joint, mimic=None) for joint in description.joints)
         description = replace(description, joints=joints)
     model = compile_model(description, base_joint)
-    demand_consistent(model)
-    findings = [*description.findings, *_judge_loops(model, description)]
+    check_user_functions(model)
+    findings = [*description.findings, *_audit_loops(model, description)]
     findings += geometry_findings(model, description)
     if model.nv > 0 and model.nM == 0:
         findings.append(_too_large(model))
@@ -197,7 +197,7 @@ def _assembled(model: Model) -> tuple[Model, list[Finding]]:
     return model.replaced(qpos0=qpos0), [Finding("assembled", text, "note")]
 
 
-def _demand_description(description: object) -> None:
+def _check_description(description: object) -> None:
     if not isinstance(description, Description):
         text = (
             f"build needs a Description or a SystemBuilder, got {description!r}; load_urdf reads "
@@ -206,7 +206,7 @@ def _demand_description(description: object) -> None:
         raise ParameterError(Finding("not-a-description", text))
 
 
-def _judge_loops(model: Model, description: Description) -> list[Finding]:
+def _audit_loops(model: Model, description: Description) -> list[Finding]:
     """Return what means nothing for the joints that close loops.
 
     check.py knows only those that their author calls so; the spanning tree leaves out others too,
@@ -222,9 +222,9 @@ def _judge_loops(model: Model, description: Description) -> list[Finding]:
     audit = Audit()
     for joint in marked:
         if joint.closes_loop:
-            judge_loop_joint(joint, audit)
-    judge_mimics(marked, JOINT_SPECS, audit)
-    judge_beside_joints(description.constraints, marked, audit)
+            audit_loop_joint(joint, audit)
+    audit_mimics(marked, JOINT_SPECS, audit)
+    audit_beside_loops(description.constraints, marked, audit)
     audit.raise_errors(description.source)
     return list(audit.findings)
 

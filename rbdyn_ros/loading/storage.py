@@ -36,9 +36,9 @@ from rbdyn_ros.errors import (
     listing,
     quote,
 )
-from rbdyn_ros.loading.arrays import judge_arrays
+from rbdyn_ros.loading.arrays import audit_arrays
 from rbdyn_ros.loading.output import output_path, write_whole
-from rbdyn_ros.loading.user_joints import demand_consistent
+from rbdyn_ros.loading.user_joints import check_user_functions
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES
 from rbdyn_ros.model.options import Options
@@ -114,10 +114,10 @@ def load_model(path: str | Path) -> Model:
     name, names = _text(header.get("name"), "the name", audit), _names(header, audit)
     options, findings = _options(header, audit), _findings(header, audit)
     audit.raise_errors(source)
-    judge_arrays(arrays, names, audit)
+    audit_arrays(arrays, names, audit)
     audit.raise_errors(source)
     model = Model(name, arrays, names, options, findings)
-    demand_consistent(model)
+    check_user_functions(model)
     return model
 
 
@@ -166,8 +166,8 @@ def _read_archive(
     if first.file_size > MAX_HEADER:
         refuse("too-large", f"its header unpacks to more than {MAX_HEADER >> 20} MiB", source)
     text = _array(archive, first, np.dtype("u1")).tobytes()
-    header = _demand_version(json.loads(text), source)
-    _demand_fields(names, source)
+    header = _check_version(json.loads(text), source)
+    _check_fields(names, source)
     fields = {field.name: field for field in MODEL_FIELDS}
     arrays = {
         name: _array(archive, part, _DTYPES[fields[name].kind])
@@ -193,7 +193,7 @@ def _array(archive: zipfile.ZipFile, part: zipfile.ZipInfo, dtype: np.dtype[Any]
     return np.frombuffer(content, dtype).reshape(shape)
 
 
-def _demand_version(header: object, source: str) -> dict[str, Any]:
+def _check_version(header: object, source: str) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         refuse("not-a-model-file", "this file holds no Model of rbdyn_ros", source)
     version = header.get("version")
@@ -206,7 +206,7 @@ def _demand_version(header: object, source: str) -> dict[str, Any]:
     return header
 
 
-def _demand_fields(names: Sequence[str], source: str) -> None:
+def _check_fields(names: Sequence[str], source: str) -> None:
     """Raise DescriptionError unless the file has every field once, and nothing else."""
     audit = Audit()
     known = dict.fromkeys([HEADER, *(field.name for field in MODEL_FIELDS)])

@@ -31,13 +31,13 @@ STATES = 9
 TIMES = (0.1371, 0.7193, 1.9337, 5.3171, 17.9113)
 
 
-def demand_consistent(m: Model) -> None:
+def check_user_functions(m: Model) -> None:
     """Raise ModelError if a user-defined joint or motion of m is not what its derivatives say.
 
     Looked at is each such joint at some positions within its limits, each motion at some times.
     """
     if m.loops is not None:
-        demand_consistent(m.loops)
+        check_user_functions(m.loops)
     with np.errstate(all="ignore"):
         for j in np.flatnonzero(m.jnt_type == JointType.USER).tolist():
             _Joint(m, j).judge()
@@ -64,11 +64,11 @@ class _Judged:
         text = f"{self.element}: {self.of} {why} (at {self.where} = {x})"
         return ModelError(Finding("user-function", text, "error", self.element))
 
-    def demand_finite(self, x: object, values: Values) -> None:
+    def check_finite(self, x: object, values: Values) -> None:
         if not all(np.isfinite(value).all() for value in values):
             raise self.wrong(x, "has numbers that are not finite")
 
-    def demand_slope(
+    def check_slope(
         self, x: object, name: str, given: Array, of: str, value: Callable[[float], Array]
     ) -> None:
         """Raise ModelError unless `given` is the derivative of `value` at zero."""
@@ -104,7 +104,7 @@ class _Joint(_Judged):
             low, high = np.array(self.ranges).T
             self.compare(low * (1.0 - share) + high * share, rng.uniform(-1.0, 1.0, self.nv))
         if self.zero is not None:
-            self.demand_domain(self.zero)
+            self.check_domain(self.zero)
 
     def call(self, q: Array, qd: Array) -> Values:
         E, r = np.eye(3), np.zeros(3)
@@ -115,9 +115,9 @@ class _Joint(_Judged):
         self.run(q.tolist(), *given, E, r, S, S_dot)
         return E, r, S, S_dot
 
-    def demand_domain(self, q: Array) -> None:
+    def check_domain(self, q: Array) -> None:
         try:
-            self.demand_finite(q.tolist(), self.call(q, np.zeros(self.nv)))
+            self.check_finite(q.tolist(), self.call(q, np.zeros(self.nv)))
         except ModelError as error:
             raise self.wrong(
                 q.tolist(), "is not defined: its zero position is outside its domain"
@@ -126,12 +126,12 @@ class _Joint(_Judged):
     def compare(self, q: Array, qd: Array) -> None:
         at = q.tolist()
         here = self.call(q, qd)
-        self.demand_finite(at, here)
+        self.check_finite(at, here)
         E, _, S, S_dot = here
         if np.abs(E @ E.T - np.eye(3)).max() > TOLERANCE or np.linalg.det(E) < 0.0:
             raise self.wrong(at, "has an E that is no rotation")
-        self.demand_slope(at, "S", S, "its pose", lambda h: self._moved(q, E, h))
-        self.demand_slope(at, "S_dot", S_dot, "S", lambda h: self.call(q + h * qd, qd)[2])
+        self.check_slope(at, "S", S, "its pose", lambda h: self._moved(q, E, h))
+        self.check_slope(at, "S_dot", S_dot, "S", lambda h: self.call(q + h * qd, qd)[2])
 
     def _moved(self, q: Array, E: Array, h: float) -> Array:
         """Return columns whose derivative is S: turn and shift if a coordinate moves by h.
@@ -153,12 +153,12 @@ class _Motion(_Judged):
         super().__init__(m, j, of, int(m.jnt_motion[j]), "t")
 
     def judge(self) -> None:
-        self.demand_finite(0.0, self.call(0.0))
+        self.check_finite(0.0, self.call(0.0))
         for t in TIMES:
             here = self.call(t)
-            self.demand_finite(t, here)
-            self.demand_slope(t, "qd", here[1], "q", functools.partial(self.shifted, t, 0))
-            self.demand_slope(t, "qdd", here[2], "qd", functools.partial(self.shifted, t, 1))
+            self.check_finite(t, here)
+            self.check_slope(t, "qd", here[1], "q", functools.partial(self.shifted, t, 0))
+            self.check_slope(t, "qdd", here[2], "qd", functools.partial(self.shifted, t, 1))
 
     def shifted(self, t: float, which: int, h: float) -> Array:
         return self.call(t + h)[which]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.description.types import Description, Joint, Limit, Pose
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Description, Joint, Limit
 from rbdyn_ros.errors import DescriptionError, Finding, ModelError
 from rbdyn_ros.model.callbacks import MAX_PARAMETERS, registered_joint, registered_motion
 from rbdyn_ros.model.constraints import constraint_names, constraints, equations

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.description.types import Constraint, Gear, Length, Pose, Roll
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Constraint, Gear, Length, Roll
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.lumping import Placement
 

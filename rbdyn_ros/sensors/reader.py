@@ -37,7 +37,7 @@ from pathlib import Path
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.mechanism_files.forms import Form
-from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, Table, parse
+from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable, parse
 from rbdyn_ros.description.types import Description, Joint
 from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import quote
@@ -109,37 +109,37 @@ class _Reader:
     def __init__(self, form: Form, m: Model, description: Description) -> None:
         self.form, self.m = form, m
         self.joints = {joint.name: joint for joint in description.joints}
-        self.kinds: dict[str, Callable[[str, Table], Spec | None]] = {
+        self.kinds: dict[str, Callable[[str, YamlTable], Spec | None]] = {
             "imu": self.imu,
             "force_torque": self.force_torque,
             "contact": self.contact,
         }
 
-    def sensors(self, top: Table) -> tuple[Spec, ...]:
+    def sensors(self, top: YamlTable) -> tuple[Spec, ...]:
         """Return the sensors that could be read; the others are errors."""
         self.form.table(top, "sensors file", "", (VERSION, "sensors"), ("sensors",))
         table = top.nodes.get("sensors")
         if table is None:
             return ()
-        if not isinstance(table, Table):
+        if not isinstance(table, YamlTable):
             self.form.wrong(table, "section 'sensors'", "", "a table of sensors by name")
             return ()
         found = [self.sensor(name, table) for name in table.nodes]
         return tuple(spec for spec in found if spec is not None)
 
-    def sensor(self, name: str, table: Table) -> Spec | None:
+    def sensor(self, name: str, table: YamlTable) -> Spec | None:
         """Return one sensor."""
         owner, node = f"sensor {quote(name)}", table.nodes[name]
         if not _NAME.fullmatch(name):
             message = f"it cannot be called so; allowed are {_NAME_ALLOWED}"
             self.error("bad-name", owner, table.lines[name], message, name, _NAME_ALLOWED)
-        if not isinstance(node, Table):
+        if not isinstance(node, YamlTable):
             self.form.wrong(node, "sensor", owner, "a table of keys")
             return None
         kind = self.choice(node, "type", owner, self.kinds, None)
         return None if kind is None else self.kinds[kind](name, node)
 
-    def imu(self, name: str, table: Table) -> ImuSpec | None:
+    def imu(self, name: str, table: YamlTable) -> ImuSpec | None:
         """Return an IMU."""
         owner = f"sensor {quote(name)}"
         self.form.table(table, "imu", owner, (*COMMON, "link", "orientation"), ("link",))
@@ -150,7 +150,7 @@ class _Reader:
         link = self.link(table, owner)
         return None if link is None else ImuSpec(name, link, rate, told, noise)
 
-    def force_torque(self, name: str, table: Table) -> ForceTorqueSpec | None:
+    def force_torque(self, name: str, table: YamlTable) -> ForceTorqueSpec | None:
         """Return a force/torque sensor."""
         owner = f"sensor {quote(name)}"
         keys = (*COMMON, "joint", "frame", "measured", "pushes")
@@ -174,7 +174,7 @@ class _Reader:
             return None
         return ForceTorqueSpec(name, joint.name, frame, measured, pushes, rate, noise)
 
-    def contact(self, name: str, table: Table) -> ContactSpec | None:
+    def contact(self, name: str, table: YamlTable) -> ContactSpec | None:
         """Return a contact sensor."""
         owner = f"sensor {quote(name)}"
         keys = (*COMMON, "link", "threshold")
@@ -192,7 +192,7 @@ class _Reader:
             self.error("fixed-link", owner, table.lines["link"], message, link, "a moving link")
         return ContactSpec(name, link, threshold, rate, noise)
 
-    def link(self, table: Table, owner: str, key: str = "link") -> str | None:
+    def link(self, table: YamlTable, owner: str, key: str = "link") -> str | None:
         """Return the name of a link of the robot."""
         if key not in table.nodes:
             return None
@@ -200,7 +200,7 @@ class _Reader:
         name = self.form.name(node, key, owner)
         return name if name is None else self.known(name, self.m.frame_names, "link", owner, node)
 
-    def joint(self, table: Table, owner: str) -> Joint | None:
+    def joint(self, table: YamlTable, owner: str) -> Joint | None:
         """Return a joint of the robot, fixed or moving."""
         if "joint" not in table.nodes:
             return None
@@ -210,7 +210,7 @@ class _Reader:
             return None
         return self.joints[name]
 
-    def frame(self, table: Table, joint: Joint, owner: str) -> str | None:
+    def frame(self, table: YamlTable, joint: Joint, owner: str) -> str | None:
         """Return the link that a wrench is about: rigidly connected with an end of the joint."""
         if "frame" not in table.nodes:
             return joint.child
@@ -239,7 +239,7 @@ class _Reader:
         return None
 
     def choice(
-        self, table: Table, key: str, owner: str, allowed: Collection[str], default: str | None
+        self, table: YamlTable, key: str, owner: str, allowed: Collection[str], default: str | None
     ) -> str | None:
         """Return one of some words; the default, if there is one, where the key is not there."""
         if key not in table.nodes and default is not None:
@@ -257,7 +257,7 @@ class _Reader:
         self.error("bad-value", owner, table.nodes[key].line, message, word, words)
         return None
 
-    def rate(self, table: Table, owner: str) -> float | None:
+    def rate(self, table: YamlTable, owner: str) -> float | None:
         """Return a rate [Hz]; None: every tick."""
         if "rate" not in table.nodes:
             return None
@@ -274,14 +274,16 @@ class _Reader:
             self.form.wrong(node, what, owner, "0 or more")
         return value
 
-    def noise(self, table: Table, owner: str, quantities: Collection[str]) -> dict[str, NoiseSpec]:
+    def noise(
+        self, table: YamlTable, owner: str, quantities: Collection[str]
+    ) -> dict[str, NoiseSpec]:
         """Return by quantity what is wrong with it."""
         if "noise" not in table.nodes:
             return {}
         noise = self.form.table(table.nodes["noise"], "noise", owner, quantities)
         return {} if noise is None else {q: self.one_noise(noise, q, owner) for q in noise.nodes}
 
-    def one_noise(self, noise: Table, quantity: str, owner: str) -> NoiseSpec:
+    def one_noise(self, noise: YamlTable, quantity: str, owner: str) -> NoiseSpec:
         """Return what is wrong with one quantity."""
         allowed = [key for key in NOISE if key != "resolution" or quantity != "orientation"]
         what = f"noise of {quantity}"

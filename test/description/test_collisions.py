@@ -19,8 +19,7 @@ from rbdyn_ros.description.geometries import (
     Sphere,
     Surface,
 )
-from rbdyn_ros.description.poses import pose
-from rbdyn_ros.description.types import Pose
+from rbdyn_ros.description.poses import Pose, pose
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import DescriptionError, ParameterError
 from rbdyn_ros.loading.assets import bundled_robot

@@ -6,15 +6,8 @@ from dataclasses import replace
 import pytest
 
 from rbdyn_ros.description.checks.check import check
-from rbdyn_ros.description.types import (
-    Description,
-    Inertial,
-    Joint,
-    Limit,
-    Link,
-    Mimic,
-    Pose,
-)
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link, Mimic
 from rbdyn_ros.errors import DescriptionError, Finding
 
 GOOD = Description(

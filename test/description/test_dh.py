@@ -9,8 +9,8 @@ from scipy.spatial.transform import Rotation
 
 from rbdyn_ros.description.build.dh import DHRow, distal, proximal
 from rbdyn_ros.description.build.shapes import sphere
-from rbdyn_ros.description.poses import pose
-from rbdyn_ros.description.types import Limit, Pose
+from rbdyn_ros.description.poses import Pose, pose
+from rbdyn_ros.description.types import Limit
 from rbdyn_ros.errors import DescriptionError, ParameterError
 
 TYPES = ("revolute", "prismatic", "continuous")

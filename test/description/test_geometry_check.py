@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.build.contacts import demand_contact
+from rbdyn_ros.description.build.contacts import check_contact
 from rbdyn_ros.description.checks.check import check
 from rbdyn_ros.description.geometries import (
     FLOOR,
@@ -22,7 +22,8 @@ from rbdyn_ros.description.geometries import (
     Sphere,
     Surface,
 )
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link, Pose
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Description, Inertial, Joint, Link
 from rbdyn_ros.errors import DescriptionError, ParameterError
 
 BALL = Inertial(1.0, inertia=(0.1, 0.1, 0.1, 0.0, 0.0, 0.0))
@@ -99,10 +100,10 @@ def test_surfaces(surface, sentence):
     made = system(replace(GEOM, surface=surface))
     assert refusal(made) == f"<text>: line 3: geometry 'palm': {sentence}"
     with pytest.raises(ParameterError) as caught:
-        demand_contact(Contact(surface=surface))
+        check_contact(Contact(surface=surface))
     assert str(caught.value) == f"contact: {sentence}"
     with pytest.raises(ParameterError) as caught:
-        demand_contact(Contact(surfaces={"hand": surface}))
+        check_contact(Contact(surfaces={"hand": surface}))
     assert str(caught.value) == f"contact, surface of 'hand': {sentence}"
 
 
@@ -110,7 +111,7 @@ def test_what_presses_without_damping_and_slides_without_friction():
     slick = Surface(friction=0.0, stiffness=1e4, damping=0.0, viscosity=0.0)
     made = system(replace(GEOM, surface=slick))
     assert check(made).geometries == made.geometries
-    assert demand_contact(Contact(surface=slick)).surface == slick
+    assert check_contact(Contact(surface=slick)).surface == slick
 
 
 def test_lengths_up_to_the_longest_are_taken():
@@ -151,13 +152,13 @@ def test_obstacles():
 @pytest.mark.parametrize("contact", [None, 1, "yes", FLOOR, Contact])
 def test_what_is_no_contact(contact):
     with pytest.raises(ParameterError, match=r"contact is .*; allowed is True, False or a Contac"):
-        demand_contact(contact)
+        check_contact(contact)
 
 
 def test_true_is_a_contact_with_a_floor():
-    assert demand_contact(True) == Contact()
-    assert demand_contact(np.True_).obstacles == (FLOOR,)
-    assert demand_contact(False) is None
+    assert check_contact(True) == Contact()
+    assert check_contact(np.True_).obstacles == (FLOOR,)
+    assert check_contact(False) is None
 
 
 @pytest.mark.parametrize(
@@ -184,7 +185,7 @@ def test_true_is_a_contact_with_a_floor():
 )
 def test_kinds_of_a_contact(contact, sentence):
     with pytest.raises(ParameterError) as caught:
-        demand_contact(contact)
+        check_contact(contact)
     assert str(caught.value).startswith(sentence)
 
 

@@ -21,6 +21,7 @@ from rbdyn_ros.description.geometries import (
     Sphere,
     Surface,
 )
+from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import (
     Description,
     Gear,
@@ -31,7 +32,6 @@ from rbdyn_ros.description.types import (
     Limit,
     Link,
     Mimic,
-    Pose,
     Roll,
     Spring,
     Trajectory,

@@ -9,7 +9,13 @@ from support import robots
 import rbdyn_ros as rb
 from rbdyn_ros.description.appearance import findings as looks_warnings
 from rbdyn_ros.description.appearance import looks
-from rbdyn_ros.description.appearance.looks import Look, Looks, MeshFile, Placeholder, read_looks
+from rbdyn_ros.description.appearance.shapes import (
+    Appearance,
+    LinkShape,
+    MeshFile,
+    Placeholder,
+    read_appearance,
+)
 from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Points, Sphere
 from rbdyn_ros.description.poses import pose
 from rbdyn_ros.errors import DescriptionError, ParameterError
@@ -45,7 +51,7 @@ def folder(tmp_path):
 
 def test_shapes_and_origins_of_both_kinds():
     origin = '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>'
-    read = read_looks(
+    read = read_appearance(
         robot(
             visual(),
             visual('<sphere radius="0.5"/>', origin),
@@ -54,15 +60,15 @@ def test_shapes_and_origins_of_both_kinds():
         )
     )
     turned = pose((1, 2, 3), (0.1, 0.2, 0.3))
-    assert read == Looks(
-        visuals=(Look("a", Box((1.0, 2.0, 3.0))), Look("a", Sphere(0.5), turned)),
-        collisions=(Look("a", Cylinder(0.1, 2.0)), Look("a", Capsule(0.1, 2.0), turned)),
+    assert read == Appearance(
+        visuals=(LinkShape("a", Box((1.0, 2.0, 3.0))), LinkShape("a", Sphere(0.5), turned)),
+        collisions=(LinkShape("a", Cylinder(0.1, 2.0)), LinkShape("a", Capsule(0.1, 2.0), turned)),
     )
 
 
 def test_a_robot_without_looks():
-    assert read_looks('<robot name="r"><link name="a"/></robot>') == Looks()
-    assert read_looks("<robot/>") == Looks()
+    assert read_appearance('<robot name="r"><link name="a"/></robot>') == Appearance()
+    assert read_appearance("<robot/>") == Appearance()
 
 
 # colours
@@ -72,7 +78,7 @@ NAMED = '<material name="red"><color rgba="1 0 0 1"/></material>'
 
 
 def colors(*materials, named=NAMED):
-    read = read_looks(robot(*(visual(more=text) for text in materials), materials=named))
+    read = read_appearance(robot(*(visual(more=text) for text in materials), materials=named))
     assert len(read.visuals) == len(materials)
     return [look.color for look in read.visuals], read.findings
 
@@ -116,7 +122,7 @@ def test_a_color_that_is_none_is_warned_of(rgba):
 
 def test_collisions_have_no_colors():
     text = robot(visual(more='<material name="red"/>', kind="collision"), materials=NAMED)
-    assert read_looks(text).collisions == (Look("a", Box((1.0, 2.0, 3.0))),)
+    assert read_appearance(text).collisions == (LinkShape("a", Box((1.0, 2.0, 3.0))),)
 
 
 # what is broken
@@ -149,23 +155,23 @@ def test_collisions_have_no_colors():
 )  # fmt: skip
 def test_what_is_broken_is_left_out_with_a_warning(broken, sentence, kind):
     broken, sentence = broken.replace("visual", kind), sentence.replace("visual", kind)
-    read = read_looks(robot(visual(kind=kind), broken, visual(kind=kind)))
+    read = read_appearance(robot(visual(kind=kind), broken, visual(kind=kind)))
     kept = read.visuals if kind == "visual" else read.collisions
-    assert kept == (Look("a", Box((1.0, 2.0, 3.0))),) * 2
+    assert kept == (LinkShape("a", Box((1.0, 2.0, 3.0))),) * 2
     (finding,) = read.findings
     assert (finding.severity, finding.line) == ("warning", 3)
     assert finding.message == f"link 'a': {sentence}; the geometry is left out"
 
 
 def test_there_are_bounds(monkeypatch):
-    monkeypatch.setattr(looks, "MOST_LOOKS", 5)
+    monkeypatch.setattr(looks, "MOST_SHAPES", 5)
     monkeypatch.setattr(looks_warnings, "MOST_FINDINGS", 3)
-    read = read_looks(robot(*["<visual/>"] * 4, *[visual()] * 4))
+    read = read_appearance(robot(*["<visual/>"] * 4, *[visual()] * 4))
     assert len(read.visuals) == 1
     told = [str(finding) for finding in read.findings]
     assert len(told) == 4
     assert told[-1] == "there are 2 more warnings of what the robot looks like"
-    read = read_looks(robot(*[visual()] * 6))
+    read = read_appearance(robot(*[visual()] * 6))
     assert [str(finding) for finding in read.findings] == [
         "line 7: the robot has more than 5 <visual> elements; this and all after it are not shown"
     ]
@@ -173,7 +179,7 @@ def test_there_are_bounds(monkeypatch):
 
 
 def test_a_huge_number_of_broken_elements_is_no_work():
-    read = read_looks(robot("<visual/>" * 400_000))
+    read = read_appearance(robot("<visual/>" * 400_000))
     assert read.visuals == ()
     assert len(read.findings) == looks_warnings.MOST_FINDINGS + 1
 
@@ -181,11 +187,11 @@ def test_a_huge_number_of_broken_elements_is_no_work():
 def test_what_is_no_document_is_refused(tmp_path):
     for text in ("<robot", "<sdf/>", b"\xff<robot/>", '<!DOCTYPE r [<!ENTITY x "y">]><robot/>'):
         with pytest.raises(DescriptionError):
-            read_looks(text)
+            read_appearance(text)
     with pytest.raises(DescriptionError, match="there is no file"):
-        read_looks(tmp_path / "none.urdf")
+        read_appearance(tmp_path / "none.urdf")
     with pytest.raises(ParameterError, match="a robot comes from a path or from URDF text"):
-        read_looks(7)
+        read_appearance(7)
 
 
 # meshes
@@ -200,13 +206,17 @@ def test_meshes_are_found_as_those_of_contacts(folder):
     path = folder / "r.urdf"
     path.write_text(text)
     found = folder.parent / "meshes/m.stl"
-    expected = Looks(
-        visuals=(Look("a", MeshFile(found)),) * 2,
-        collisions=(Look("a", MeshFile(found, (-1.0, 0.001, 2.0))),),
+    expected = Appearance(
+        visuals=(LinkShape("a", MeshFile(found)),) * 2,
+        collisions=(LinkShape("a", MeshFile(found, (-1.0, 0.001, 2.0))),),
     )
-    assert read_looks(path) == read_looks(str(path)) == expected
-    assert read_looks(text, folder=folder) == read_looks(text.encode(), folder=folder) == expected
-    only_text = read_looks(text, package_dirs=[folder.parent])
+    assert read_appearance(path) == read_appearance(str(path)) == expected
+    assert (
+        read_appearance(text, folder=folder)
+        == read_appearance(text.encode(), folder=folder)
+        == expected
+    )
+    only_text = read_appearance(text, package_dirs=[folder.parent])
     assert [type(look.shape) for look in only_text.visuals] == [MeshFile, Placeholder]
 
 
@@ -215,7 +225,7 @@ def test_missing_meshes_have_placeholders_and_one_warning(folder):
     text = robot(
         *(visual(mesh(name)) for name in names), visual(mesh("none.stl"), kind="collision")
     )
-    read = read_looks(text, folder=folder)
+    read = read_appearance(text, folder=folder)
     assert [look.shape for look in read.visuals] == [Placeholder(name) for name in names]
     assert [look.shape for look in read.collisions] == [Placeholder("none.stl")]
     (finding,) = read.findings
@@ -228,7 +238,7 @@ def test_missing_meshes_have_placeholders_and_one_warning(folder):
 
 
 def test_one_missing_mesh(folder):
-    (finding,) = read_looks(robot(visual(mesh("package://p/m.stl"))), folder=folder).findings
+    (finding,) = read_appearance(robot(visual(mesh("package://p/m.stl"))), folder=folder).findings
     assert finding.message == (
         "the mesh 'package://p/m.stl' cannot be shown, a marker stands for it; it is in the "
         "package 'p', which is not found; pass the folder that holds it in package_dirs, or "
@@ -246,8 +256,8 @@ def test_one_missing_mesh(folder):
 )  # fmt: skip
 def test_names_that_lead_elsewhere_have_placeholders(folder, name):
     (folder.parent.parent / "secret.stl").write_bytes(b"")
-    read = read_looks(robot(visual(mesh(name))), folder=folder)
-    assert read.visuals == (Look("a", Placeholder(name[:200])),)
+    read = read_appearance(robot(visual(mesh(name))), folder=folder)
+    assert read.visuals == (LinkShape("a", Placeholder(name[:200])),)
     assert len(read.findings) == 1
 
 
@@ -260,9 +270,9 @@ def test_xacro_and_mechanisms_and_kept_models(folder):
         visual("<box size='${0.5 * 2} 2 3'/>"), visual(mesh("../meshes/m.stl"), kind="collision")
     ).replace("<robot", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"')
     (folder / "r.xacro").write_text(xacro)
-    read = read_looks(folder / "r.xacro")
-    file = Look("a", MeshFile(folder.parent / "meshes/m.stl"))
-    assert read == Looks((Look("a", Box((1.0, 2.0, 3.0))),), (file,))
+    read = read_appearance(folder / "r.xacro")
+    file = LinkShape("a", MeshFile(folder.parent / "meshes/m.stl"))
+    assert read == Appearance((LinkShape("a", Box((1.0, 2.0, 3.0))),), (file,))
     (folder / "m.yaml").write_text(
         "rbdyn_mechanism: 1\nrobot: r.xacro\ngeometries:\n"
         "  toe: {link: a, sphere: {radius: 0.02}, xyz: [1, 0, 0]}\n"
@@ -270,22 +280,22 @@ def test_xacro_and_mechanisms_and_kept_models(folder):
         "  body: {link: a, points: [[0, 0, 0], [1, 0, 0]]}\n"
         "  lost: {link: a, mesh: {file: none.stl}}\n"
     )
-    mechanism = read_looks(folder / "m.yaml")
+    mechanism = read_appearance(folder / "m.yaml")
     assert mechanism.visuals == read.visuals
     assert mechanism.collisions == (
         file,
-        Look("a", Sphere(0.02), pose((1, 0, 0))),
-        Look("a", Points(((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)))),
+        LinkShape("a", Sphere(0.02), pose((1, 0, 0))),
+        LinkShape("a", Points(((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)))),
     )
     assert [finding.line for finding in mechanism.findings] == [5, 7]
     (folder / "kept.npz").write_bytes(b"")
-    assert read_looks(folder / "kept.npz") == Looks()
+    assert read_appearance(folder / "kept.npz") == Appearance()
 
 
 def test_the_links_are_frames_of_the_model():
     path = robots.find("go2.urdf")
     m = rb.load_urdf(path, strict=False)
-    read = read_looks(path)
+    read = read_appearance(path)
     assert {look.link for look in read.visuals + read.collisions} <= set(m.frame_names)
 
 
@@ -297,7 +307,7 @@ def test_every_visual_and_collision_of_the_real_robots_is_read():
     """The only meshes that are not had are 20 of a format of OGRE, of one robot."""
     lost = {}
     for path in robots.FILES:
-        read, root = read_looks(path), ET.parse(path).getroot()
+        read, root = read_appearance(path), ET.parse(path).getroot()
         for kind, found in (("visual", read.visuals), ("collision", read.collisions)):
             links = [link.get("name") for link in root.iter("link") for _ in link.iter(kind)]
             assert [look.link for look in found] == links, path.name
@@ -315,7 +325,7 @@ def test_pinocchio_reads_the_same(name):
     """Number, places and colours, which urdfdom reads for it in single precision."""
     pin = pytest.importorskip("pinocchio")
     path = robots.find(name)
-    read, model = read_looks(path), pin.buildModelFromUrdf(str(path))
+    read, model = read_appearance(path), pin.buildModelFromUrdf(str(path))
     packages = [str(robots.FOLDER.parent.parent)]
     colored = 0
     for kind, found in ((pin.VISUAL, read.visuals), (pin.COLLISION, read.collisions)):

@@ -8,7 +8,7 @@ import yaml
 
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.mechanism_files import mechanism
-from rbdyn_ros.description.poses import pose
+from rbdyn_ros.description.poses import Pose, pose
 from rbdyn_ros.description.types import (
     Gear,
     GearTerm,
@@ -18,7 +18,6 @@ from rbdyn_ros.description.types import (
     Limit,
     Link,
     Mimic,
-    Pose,
     Roll,
     Spring,
     Trajectory,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from rbdyn_ros.description.poses import compose, inverse, pose, quat_mul, rotate
-from rbdyn_ros.description.types import Pose
+from rbdyn_ros.description.poses import Pose, compose, inverse, pose, quat_mul, rotate
 from rbdyn_ros.errors import ParameterError
 
 

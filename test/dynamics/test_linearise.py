@@ -10,7 +10,8 @@ from support.compare import Comparison
 from support.differences import derivative
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link, Pose
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Description, Inertial, Joint, Link
 
 CURVED = ("floating", "spherical", "planar_fp", "planar_fs", "sixdof_fp", "sixdof_fs")
 MOMENTS = np.array([0.1, 0.2, 0.25])

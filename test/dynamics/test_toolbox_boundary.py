@@ -5,7 +5,8 @@ import pytest
 from support import forests, trees
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Description, Joint, Limit, Link, Pose, Spring
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Description, Joint, Limit, Link, Spring
 
 #: name -> arguments after m and d; {frame} and {body} stand for names
 CALLS = {

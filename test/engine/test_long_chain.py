@@ -5,7 +5,8 @@ import pytest
 from support import trees
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link, Pose
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Description, Inertial, Joint, Link
 
 LENGTH = 10_000
 

@@ -6,6 +6,7 @@ from support import robots, trees
 from support.systems import everything, register
 
 import rbdyn_ros as rb
+from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import (
     Description,
     Gear,
@@ -15,7 +16,6 @@ from rbdyn_ros.description.types import (
     Length,
     Link,
     Mimic,
-    Pose,
     Roll,
     Spring,
 )

@@ -15,7 +15,8 @@ from rbdyn_ros.description.geometries import (
     Sphere,
     Surface,
 )
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link, Pose
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Description, Inertial, Joint, Link
 from rbdyn_ros.report import report
 
 BALL = Inertial(2.0, inertia=(0.1, 0.1, 0.1, 0.0, 0.0, 0.0))

@@ -14,6 +14,7 @@ from rbdyn_ros.description.geometries import (
     Sphere,
     Surface,
 )
+from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import (
     Description,
     Gear,
@@ -22,7 +23,6 @@ from rbdyn_ros.description.types import (
     Length,
     Link,
     Mimic,
-    Pose,
     Roll,
     Spring,
     Trajectory,

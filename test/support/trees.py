@@ -7,7 +7,8 @@ from scipy.spatial.transform import Rotation
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.joint_types import JOINT_SPECS, URDF_TYPES
-from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link, Pose
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link
 
 HINGES = ("revolute",)
 SIMPLE = ("revolute", "prismatic")

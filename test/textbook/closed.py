@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 from support import states, trees
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Pose
+from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.model.joints import JOINT_KINDS
 from rbdyn_ros.textbook.crba import crba
 from rbdyn_ros.textbook.loops import loop_constraints, motion_at

@@ -8,7 +8,7 @@ pytest.importorskip("viser", reason="viser is not installed")
 from web_page import open_browser, open_page, press, slider, wait_until
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.appearance.looks import read_looks
+from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.recording.run import Run
 from rbdyn_ros.view.web.charts import Quantities
 from rbdyn_ros.view.web.playing import Player
@@ -83,7 +83,7 @@ def test_a_page_plays_and_obeys():
     server = open_server(0, "127.0.0.1", "replay")
     timeline = None
     try:
-        show = Show(server, run.m, read_looks(PENDULUM))
+        show = Show(server, run.m, read_appearance(PENDULUM))
         put = []
         show_put = show.put
         show.put = lambda instant: (put.append(instant), show_put(instant))

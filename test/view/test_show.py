@@ -15,7 +15,7 @@ from support import robots, touching
 from view_arm import ARM
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.appearance.looks import Look, Looks
+from rbdyn_ros.description.appearance.shapes import Appearance, LinkShape
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.view.scene.scene import BOXES, FORCES, LAYERS, LINES, MASSES, VISUALS
 from rbdyn_ros.view.web.server import PORTS_TRIED, is_local, refusal
@@ -26,7 +26,7 @@ from rbdyn_ros.view.web.opened import open_view
 from rbdyn_ros.view.web.show import Show, address_of, open_server, told_body
 from rbdyn_ros.view.web.sliders import MOST_SLIDERS, Sliders
 
-LOOKS = Looks((Look("upper", rb.Box((0.1, 0.1, 0.4)), color=(1.0, 0.0, 0.0, 0.5)),))
+LOOKS = Appearance((LinkShape("upper", rb.Box((0.1, 0.1, 0.4)), color=(1.0, 0.0, 0.0, 0.5)),))
 
 
 @pytest.fixture
@@ -246,7 +246,7 @@ def test_forces_are_sent_where_they_act(server):
     d.qpos[2] = 0.099
     d.xfrc_applied[1, 0] = 2.0 * 9.81
     rb.forward(m, d)
-    show = Show(server, m, Looks(), "ball")
+    show = Show(server, m, Appearance(), "ball")
     show.put(Instant.of(m, d))
     arrows = show.nodes._arrows
     (push,), (contact,) = arrows["pushes"].points, arrows["contacts"].points
@@ -264,8 +264,8 @@ def test_forces_are_sent_where_they_act(server):
 def test_every_layer_can_be_shown_and_hidden(server):
     path = robots.find("panda.urdf")
     m = rb.load_urdf(path, contact=True)
-    box = Look("panda_link1", rb.Box((0.1, 0.1, 0.1)))
-    show = Show(server, m, Looks((box,), (box,)))
+    box = LinkShape("panda_link1", rb.Box((0.1, 0.1, 0.1)))
+    show = Show(server, m, Appearance((box,), (box,)))
     present = [layer for layer in LAYERS if layer != LINES]
     assert list(show.display.boxes) == present
     for layer in present:
@@ -308,7 +308,7 @@ def test_names_of_a_hostile_file_are_text_and_nothing_else(server):
     name = "<img src=x onerror=alert(1)>{7*7}/../"
     text = ARM.replace('"upper"', f'"{name.replace("<", "&lt;")}"')
     m = rb.load_urdf(text.replace('name="arm"', f'name="{name.replace("<", "&lt;")}"'))
-    show = Show(server, m, Looks())
+    show = Show(server, m, Appearance())
     assert "<img" not in told_body(m, m.body_id(name))
     assert "<img" not in show._title.content
     assert nodes_of(server, "FrameMessage")
@@ -328,7 +328,7 @@ def test_a_robot_can_be_taken_away_again(server):
 
 def test_sliders_of_a_loop_keep_it_closed_or_go_back(server):
     m = rb.load("examples/delta_robot.yaml")
-    sliders = Sliders(Show(server, m, Looks()))
+    sliders = Sliders(Show(server, m, Appearance()))
     one = sliders._coordinates[0]
     event = _Event(sliders._handles[0])
     _slide(sliders, event, one, -0.3)
@@ -359,7 +359,7 @@ def test_of_a_long_robot_the_first_joints_have_sliders(server):
     parts = [link.format(i) for i in range(number + 1)]
     parts += [joint.format(i, i + 1) for i in range(number)]
     m = rb.load_urdf(f'<robot name="long">{"".join(parts)}</robot>')
-    sliders = Sliders(Show(server, m, Looks()))
+    sliders = Sliders(Show(server, m, Appearance()))
     assert len(sliders._handles) == MOST_SLIDERS
     sliders.random()
     assert sliders.qpos[-1] != 0.0
@@ -367,7 +367,7 @@ def test_of_a_long_robot_the_first_joints_have_sliders(server):
 
 def test_a_random_configuration_of_a_robot_that_floats_leaves_it_where_it_is(server):
     m = rb.load_urdf(ARM, floating_base=True)
-    sliders = Sliders(Show(server, m, Looks()))
+    sliders = Sliders(Show(server, m, Appearance()))
     sliders.random()
     assert np.array_equal(sliders.qpos[:7], m.qpos0[:7])
     assert np.all(sliders.qpos[7:] != m.qpos0[7:])
@@ -417,7 +417,10 @@ def test_a_view_of_a_program_shows_its_data():
         (("no model",), "open_view needs a Model"),
         ((rb.load_urdf(ARM), 5), "a robot comes from a path or from URDF text"),
         ((rb.load_urdf(ARM), "nowhere.urdf"), "nowhere.urdf"),
-        ((rb.load_urdf(ARM), Looks((Look("elbow", rb.Sphere(1.0)),))), "no frame 'elbow'"),
+        (
+            (rb.load_urdf(ARM), Appearance((LinkShape("elbow", rb.Sphere(1.0)),))),
+            "no frame 'elbow'",
+        ),
     ],
 )
 def test_a_view_of_nothing_is_refused(arguments, sentence):

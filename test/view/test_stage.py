@@ -8,14 +8,19 @@ from support.systems import everything, register
 from view_arm import ARM
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.appearance.looks import Look, Looks, Placeholder, read_looks
+from rbdyn_ros.description.appearance.shapes import (
+    Appearance,
+    LinkShape,
+    Placeholder,
+    read_appearance,
+)
 from rbdyn_ros.dynamics.instant import Instant, contact_on_bodies
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.view.scene.lines import lines_of
 from rbdyn_ros.view.scene.scene import BOXES, COLLISIONS, ELLIPSOIDS, MASSES, VISUALS, Stage
 from rbdyn_ros.view.scene.wrench_lines import couple_arrows, weight_of, wrench_arrows
 
-NONE = Looks()
+NONE = Appearance()
 
 
 def at(m, qpos):
@@ -38,7 +43,7 @@ def test_visuals_are_where_pinocchio_has_them(name):
     model = pin.buildModelFromUrdf(str(path))
     folder = str(robots.FOLDER.parent.parent)
     theirs = pin.buildGeomFromUrdf(model, str(path), pin.GeometryType.VISUAL, None, [folder])
-    m, looks = robots.load(path), read_looks(path)
+    m, looks = robots.load(path), read_appearance(path)
     stage = Stage(m, looks)
     q = pin.neutral(model)
     rng = np.random.default_rng(3)
@@ -52,7 +57,9 @@ def test_visuals_are_where_pinocchio_has_them(name):
     placed = stage.place(at(m, qpos))
     ours = []
     for look in looks.visuals:
-        (part,) = {p.pos.tobytes(): p for p in Stage(m, Looks((look,))).parts(VISUALS)}.values()
+        (part,) = {
+            p.pos.tobytes(): p for p in Stage(m, Appearance((look,))).parts(VISUALS)
+        }.values()
         pos = world(placed, part.body, part.pos)
         R = quat_to_mat(placed.xquat[part.body]) @ quat_to_mat(part.quat)
         ours.append((look.link, pos, R))
@@ -71,10 +78,12 @@ def test_links_are_where_frame_pose_says_on_every_kind_of_joint():
     register()
     m = rb.build(everything())
     looks = tuple(
-        Look(name, rb.Box((1.0, 2.0, 3.0)), rb.pose(xyz=(0.1, -0.2, 0.3), rpy=(0.1, 0.2, 0.3)))
+        LinkShape(
+            name, rb.Box((1.0, 2.0, 3.0)), rb.pose(xyz=(0.1, -0.2, 0.3), rpy=(0.1, 0.2, 0.3))
+        )
         for name in m.frame_names
     )
-    stage, d = Stage(m, Looks(looks)), rb.make_data(m)
+    stage, d = Stage(m, Appearance(looks)), rb.make_data(m)
     d.qpos[:] = random_state(m)
     d.time = 0.3  # of joints that are driven
     placed = stage.place(Instant.of(m, d))
@@ -304,18 +313,18 @@ def test_rods_and_bands_are_closed_lines_if_they_say_so():
 def test_a_robot_is_seen_whatever_its_file_has():
     m = rb.load_urdf(ARM)
     box = rb.Box((0.1, 0.1, 0.1))
-    seen, lost = Look("upper", box), Look("upper", Placeholder("gone.stl"))
+    seen, lost = LinkShape("upper", box), LinkShape("upper", Placeholder("gone.stl"))
     assert Stage(m, NONE).shown == (BOXES,)
-    assert Stage(m, Looks((seen,), (seen,))).shown == (VISUALS,)
-    assert Stage(m, Looks((), (seen,))).shown == (COLLISIONS,)
-    assert Stage(m, Looks((lost,), (seen,))).shown == (VISUALS, COLLISIONS)
-    assert Stage(m, Looks((lost, lost), (lost,))).shown == (VISUALS, BOXES)
+    assert Stage(m, Appearance((seen,), (seen,))).shown == (VISUALS,)
+    assert Stage(m, Appearance((), (seen,))).shown == (COLLISIONS,)
+    assert Stage(m, Appearance((lost,), (seen,))).shown == (VISUALS, COLLISIONS)
+    assert Stage(m, Appearance((lost, lost), (lost,))).shown == (VISUALS, BOXES)
 
 
 def test_its_size_is_that_of_what_is_seen():
     m = rb.load_urdf(ARM)
-    look = Look("base", rb.Box((2.0, 4.0, 8.0)), rb.pose(xyz=(10.0, 0.0, 0.0)))
-    stage = Stage(m, Looks((look,)))
+    look = LinkShape("base", rb.Box((2.0, 4.0, 8.0)), rb.pose(xyz=(10.0, 0.0, 0.0)))
+    stage = Stage(m, Appearance((look,)))
     assert np.allclose(stage.high, [11.0, 2.0, 4.0])
     assert np.allclose(stage.low[1:], [-2.0, -4.0])
     assert stage.size == pytest.approx(np.linalg.norm(stage.high - stage.low))
@@ -323,13 +332,13 @@ def test_its_size_is_that_of_what_is_seen():
 
 def test_the_grid_is_at_the_floor_or_below_the_robot():
     m = rb.load_urdf(ARM)
-    high = Look("base", rb.Box((1.0, 1.0, 1.0)), rb.pose(xyz=(0.0, 0.0, 2.0)))
-    low = Look("base", rb.Box((1.0, 1.0, 1.0)), rb.pose(xyz=(0.0, 0.0, -2.0)))
-    assert Stage(m, Looks((high,))).floor == 0.0
-    assert Stage(m, Looks((low,))).floor == pytest.approx(-2.5)
+    high = LinkShape("base", rb.Box((1.0, 1.0, 1.0)), rb.pose(xyz=(0.0, 0.0, 2.0)))
+    low = LinkShape("base", rb.Box((1.0, 1.0, 1.0)), rb.pose(xyz=(0.0, 0.0, -2.0)))
+    assert Stage(m, Appearance((high,))).floor == 0.0
+    assert Stage(m, Appearance((low,))).floor == pytest.approx(-2.5)
     plane = rb.Obstacle("floor", rb.Plane(), rb.pose(xyz=(0.0, 0.0, -7.0)))
     on_floor = rb.load_urdf(ARM, contact=rb.Contact((plane,)))
-    assert Stage(on_floor, Looks((high,))).floor == -7.0
+    assert Stage(on_floor, Appearance((high,))).floor == -7.0
 
 
 def test_obstacles_stand_where_they_are():
@@ -350,7 +359,7 @@ def test_positions_that_are_none_are_refused(qpos):
 
 def test_the_looks_of_another_robot_are_refused():
     with pytest.raises(rb.ModelError, match=r"no frame 'uper' .did you mean 'upper'"):
-        Stage(rb.load_urdf(ARM), Looks((Look("uper", rb.Sphere(1.0)),)))
+        Stage(rb.load_urdf(ARM), Appearance((LinkShape("uper", rb.Sphere(1.0)),)))
 
 
 def test_a_broken_mesh_is_a_marker_and_one_warning(tmp_path):
@@ -361,7 +370,7 @@ def test_a_broken_mesh_is_a_marker_and_one_warning(tmp_path):
         '<link name="tool">'
         + 2 * '<visual><geometry><mesh filename="broken.stl"/></geometry></visual>',
     )
-    stage = Stage(rb.load_urdf(ARM), read_looks(text, folder=tmp_path))
+    stage = Stage(rb.load_urdf(ARM), read_appearance(text, folder=tmp_path))
     assert len(stage.parts(VISUALS)) == 2
     (finding,) = stage.findings
     assert "a marker stands for it" in finding.message

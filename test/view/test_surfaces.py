@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import robots
 
-from rbdyn_ros.description.appearance.looks import MeshFile, Placeholder, read_looks
+from rbdyn_ros.description.appearance.shapes import MeshFile, Placeholder, read_appearance
 from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Points, Sphere
 from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.view.scene import surfaces
@@ -365,7 +365,7 @@ def test_bounding_boxes_are_those_of_pinocchio(name):
     """Which reads the meshes with assimp: units and up axes of COLLADA among them."""
     pin = pytest.importorskip("pinocchio")
     path = robots.find(name)
-    read, model = read_looks(path), pin.buildModelFromUrdf(str(path))
+    read, model = read_appearance(path), pin.buildModelFromUrdf(str(path))
     packages = [str(robots.FOLDER.parent.parent)]
     checked = 0
     for kind, found in ((pin.VISUAL, read.visuals), (pin.COLLISION, read.collisions)):
@@ -395,7 +395,9 @@ def test_bounding_boxes_are_those_of_pinocchio(name):
 )
 def test_colours_of_real_robots(name, expected):
     shown = [
-        part for look in read_looks(robots.find(name)).visuals for part in surfaces_of(look.shape)
+        part
+        for look in read_appearance(robots.find(name)).visuals
+        for part in surfaces_of(look.shape)
     ]
     colors = {tuple(round(255 * x) for x in part.color[:3]) for part in shown if part.color}
     assert colors >= set(expected)

@@ -20,7 +20,7 @@ from web_page import (
 )
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.appearance.looks import Looks
+from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.view.scene.coordinates import qpos_text
 from rbdyn_ros.view.scene.scene import ELLIPSOIDS
 
@@ -42,7 +42,7 @@ def opened(browser, m, scale=0.25):
 
     server = open_server(0, label="test")
     try:
-        show = Show(server, m, Looks())
+        show = Show(server, m, Appearance())
         sliders = Sliders(show)
         with open_page(browser, address_of(server), server, SMALL, scale) as page:
             yield page, show, sliders

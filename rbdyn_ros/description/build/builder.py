@@ -11,19 +11,16 @@ from rbdyn_ros.description.arguments import frame, name, number, vector
 from rbdyn_ros.description.build.constraints import ConstraintBuilder
 from rbdyn_ros.description.build.fields import FIELDS
 from rbdyn_ros.description.build.geometries import GeometryBuilder
-from rbdyn_ros.description.checks.check import judge_built
-from rbdyn_ros.description.poses import ZERO, pose
+from rbdyn_ros.description.checks.check import audit_built
+from rbdyn_ros.description.poses import IN_PLACE, ZERO, Pose, Vec3, pose
 from rbdyn_ros.description.types import (
-    IN_PLACE,
     Description,
     Inertial,
     Joint,
     Link,
     Mimic,
-    Pose,
     Spring,
     Trajectory,
-    Vec3,
 )
 from rbdyn_ros.errors import listing, not_allowed, quote
 
@@ -270,7 +267,7 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
             geometries=tuple(self._geometries),
             obstacles=tuple(self._obstacles),
         )
-        checked = judge_built(built, audit)
+        checked = audit_built(built, audit)
         audit.raise_errors(self._name)
         return replace(checked, findings=audit.sorted())
 

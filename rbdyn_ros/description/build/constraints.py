@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.description.arguments import name, number, vector
-from rbdyn_ros.description.build.bands import centre_line
-from rbdyn_ros.description.poses import ZERO
-from rbdyn_ros.description.types import Constraint, Gear, GearTerm, Length, Roll, Vec3
+from rbdyn_ros.description.poses import ZERO, Vec3
+from rbdyn_ros.description.types import Constraint, Gear, GearTerm, Length, Roll
 from rbdyn_ros.errors import not_allowed
 
 if TYPE_CHECKING:  # in typing from Python 3.11 on
@@ -158,6 +158,30 @@ class ConstraintBuilder:
             points.append(vector(f"point {place} of the {kind} {owner!r}", point))
         self._constraints.append(Length(owner, tuple(links), tuple(points), length, closed))
         return self
+
+
+def centre_line(length: float, radius: float, closed: bool) -> float:
+    """Return the length of the line through the centres of the disks that a band goes round.
+
+    A closed band that touches disks of one radius from outside runs parallel to the line through
+    their centres and turns once about them all: that is one circumference more (RBDA fig 3.2c).
+
+    Args:
+        length: of the band [m].
+        radius: of the disks [m]; 0 for points.
+        closed: the band has no ends.
+
+    Raises:
+        ParameterError: there can be no such band.
+    """
+    if number("the radius", radius) < 0.0:
+        raise not_allowed("the radius", radius, "a number that is not negative")
+    if radius > 0.0 and not closed:
+        raise not_allowed("the radius", radius, "0, for a band with ends does not go round disks")
+    around = 2.0 * math.pi * radius
+    if radius > 0.0 and length <= around:
+        raise not_allowed("the length", length, f"more than once round a disk, {around:.6g}")
+    return length - around
 
 
 def _term(gear: str, term: Any) -> GearTerm:

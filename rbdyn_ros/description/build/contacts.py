@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.geometries import judge_obstacles, judge_surface
-from rbdyn_ros.description.checks.kinds import judge_contact_kinds
-from rbdyn_ros.description.checks.names import judge_names
+from rbdyn_ros.description.checks.geometries import audit_obstacles, audit_surface
+from rbdyn_ros.description.checks.kinds import audit_contact_kinds
+from rbdyn_ros.description.checks.names import audit_names
 from rbdyn_ros.description.geometries import FLOOR, Contact, Geometry, Obstacle, Surface
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import Finding, ParameterError, listing, quote, shown
@@ -18,7 +18,7 @@ from rbdyn_ros.errors import Finding, ParameterError, listing, quote, shown
 _WHAT = "contact"
 
 
-def demand_contact(contact: object) -> Contact | None:
+def check_contact(contact: object) -> Contact | None:
     """Return what is asked for: True is a Contact with all its defaults, False is None.
 
     Raises:
@@ -31,12 +31,12 @@ def demand_contact(contact: object) -> Contact | None:
         text = f"contact is {shown(contact)}; allowed is True, False or a Contact"
         raise ParameterError(Finding("bad-contact", text, found=shown(contact)))
     audit = Audit()
-    if judge_contact_kinds(contact, audit):
-        judge_names("obstacle", contact.obstacles, audit)
-        judge_obstacles(contact.obstacles, audit)
-        judge_surface(contact.surface, _WHAT, None, audit)
+    if audit_contact_kinds(contact, audit):
+        audit_names("obstacle", contact.obstacles, audit)
+        audit_obstacles(contact.obstacles, audit)
+        audit_surface(contact.surface, _WHAT, None, audit)
         for name, surface in contact.surfaces.items():
-            judge_surface(surface, f"{_WHAT}, surface of {quote(name)}", None, audit)
+            audit_surface(surface, f"{_WHAT}, surface of {quote(name)}", None, audit)
     if audit.errors:
         raise ParameterError(audit.errors)
     return contact
@@ -74,7 +74,7 @@ def _dressed(
     geometries: tuple[Geometry, ...], contact: Contact, audit: Audit
 ) -> tuple[Geometry, ...]:
     """Return geometries with surfaces; one that was given its own keeps it if it is not named."""
-    _judge_named(contact.surfaces, geometries, audit)
+    _audit_named(contact.surfaces, geometries, audit)
     return tuple(replace(part, surface=_surface(part, contact)) for part in geometries)
 
 
@@ -84,7 +84,7 @@ def _surface(geometry: Geometry, contact: Contact) -> Surface:
     return contact.surfaces.get(geometry.name, of_link)
 
 
-def _judge_named(
+def _audit_named(
     surfaces: Mapping[str, Surface], geometries: tuple[Geometry, ...], audit: Audit
 ) -> None:
     known: Collection[str] = {

@@ -17,14 +17,13 @@ from dataclasses import dataclass, replace
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.arguments import frame, number
-from rbdyn_ros.description.checks.check import judge
-from rbdyn_ros.description.poses import compose, inverse, pose
-from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link, Pose
+from rbdyn_ros.description.checks.check import audit_description
+from rbdyn_ros.description.poses import IN_PLACE, Pose, compose, inverse, pose
+from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link
 from rbdyn_ros.errors import ParameterError, quote
 
 TYPES = ("revolute", "continuous", "prismatic")
 Z_AXIS = (0.0, 0.0, 1.0)
-IN_PLACE = Pose()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +112,24 @@ def _judged(rows: Iterable[DHRow], name: str) -> list[DHRow]:
     if not table:
         audit.error("no-rows", "", None, "the table has no rows; a chain has one joint at least")
     for i, row in enumerate(table, start=1):
-        _judge_row(row, f"row {i}", audit)
+        _audit_row(row, f"row {i}", audit)
     audit.raise_errors(name)
     return table
 
 
-def _judge_row(row: object, owner: str, audit: Audit) -> None:
+def _audit_row(row: object, owner: str, audit: Audit) -> None:
     if not isinstance(row, DHRow):
         audit.error("not-a-row", owner, None, f"is {row!r}, not a DHRow", allowed="a DHRow")
         return
     for what in ("a", "alpha", "d", "theta"):
-        _judge_entry(what, getattr(row, what), owner, audit)
+        _audit_entry(what, getattr(row, what), owner, audit)
     if row.type not in TYPES:
         allowed = ", ".join(TYPES)
         message = f"the type {quote(str(row.type))} has no place in a table; allowed are {allowed}"
         audit.error("dh-type", owner, None, message, found=str(row.type), allowed=allowed)
 
 
-def _judge_entry(what: str, value: object, owner: str, audit: Audit) -> None:
+def _audit_entry(what: str, value: object, owner: str, audit: Audit) -> None:
     try:
         number(what, value)
     except ParameterError as error:
@@ -158,6 +157,6 @@ def _chain(rows: list[DHRow], joints: list[Joint], name: str, tool: Pose | None)
         links.append(Link("tool"))
     description = Description(name, tuple(links), tuple(joints), source=name, base="base")
     audit = Audit()
-    checked = judge(description, audit)
+    checked = audit_description(description, audit)
     audit.raise_errors(name)
     return replace(checked, findings=audit.sorted())

@@ -15,7 +15,7 @@ from rbdyn_ros.description.geometries import (
     Surface,
     WorldShape,
 )
-from rbdyn_ros.description.types import IN_PLACE, Pose
+from rbdyn_ros.description.poses import IN_PLACE, Pose
 from rbdyn_ros.errors import not_allowed
 
 if TYPE_CHECKING:  # in typing from Python 3.11 on

@@ -11,12 +11,11 @@ import math
 import numpy as np
 
 from rbdyn_ros.description.arguments import frame, positive, vector
-from rbdyn_ros.description.poses import compose, rotate
-from rbdyn_ros.description.types import Inertial, Pose, Vec3
+from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3, compose, rotate
+from rbdyn_ros.description.types import Inertial
 from rbdyn_ros.errors import Finding, ParameterError, not_allowed
 
 ALUMINIUM = 2.7e3  # [kg/m^3]
-IN_PLACE = Pose()
 
 
 def box(

@@ -6,7 +6,8 @@ import math
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.joint_types import JointSpec
-from rbdyn_ros.description.types import Joint, Vec3
+from rbdyn_ros.description.poses import Vec3
+from rbdyn_ros.description.types import Joint
 
 DEFAULT_AXIS = (1.0, 0.0, 0.0)
 ZERO_AXIS = 1e-6  # a shorter axis is a slip of the author, not a direction
@@ -42,7 +43,7 @@ def unit_vector(
     return axis if length == 1.0 else _scaled(axis, length)
 
 
-def judge_axes(
+def audit_axes(
     joint: Joint, spec: JointSpec, owner: str, audit: Audit
 ) -> tuple[Vec3, Vec3 | None]:
     """Return the axes that the type of a joint has, as unit vectors that are perpendicular."""

@@ -6,15 +6,14 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from rbdyn_ros.checks.audit import Audit, robot_element
-from rbdyn_ros.description.checks.constraints import judge_constraints
-from rbdyn_ros.description.checks.geometries import judge_geometries
-from rbdyn_ros.description.checks.inertials import judge_inertials
-from rbdyn_ros.description.checks.joints import judge_joint, judge_numbers
-from rbdyn_ros.description.checks.kinds import judge_kinds
-from rbdyn_ros.description.checks.mimics import judge_mimics, judge_reach
-from rbdyn_ros.description.checks.names import judge_names
-from rbdyn_ros.description.checks.springs import judge_springs
-from rbdyn_ros.description.checks.topology import judge_references, judge_topology
+from rbdyn_ros.description.checks.constraints import audit_constraints, audit_springs
+from rbdyn_ros.description.checks.geometries import audit_geometries
+from rbdyn_ros.description.checks.inertials import audit_inertials
+from rbdyn_ros.description.checks.joints import audit_joint, audit_joint_numbers
+from rbdyn_ros.description.checks.kinds import audit_kinds
+from rbdyn_ros.description.checks.mimics import audit_mimic_limits, audit_mimics
+from rbdyn_ros.description.checks.names import audit_names
+from rbdyn_ros.description.checks.topology import audit_references, audit_topology
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Description
 
@@ -36,7 +35,7 @@ def check(description: Description, *, strict: bool = True) -> Description:
         DescriptionError: holds every error that was found.
     """
     audit = Audit(strict=strict)
-    checked = judge_built(description, audit)
+    checked = audit_built(description, audit)
     source: object = description.source
     audit.raise_errors(source if isinstance(source, str) else "")
     # what a reader has said already is not said again
@@ -45,7 +44,7 @@ def check(description: Description, *, strict: bool = True) -> Description:
     return replace(checked, findings=audit.sorted())
 
 
-def judge_built(description: Description, audit: Audit) -> Description:
+def audit_built(description: Description, audit: Audit) -> Description:
     """Judge what was built in Python: kinds first, for nothing else can be said of a wrong one.
 
     Args:
@@ -55,14 +54,14 @@ def judge_built(description: Description, audit: Audit) -> Description:
     Returns:
         The description in normal form; as it was given if its kinds are wrong.
     """
-    if not judge_kinds(description, audit):
+    if not audit_kinds(description, audit):
         return description
     if not description.name.strip():
         audit.error("missing-name", robot_element(""), None, "has no name", allowed="a name")
-    return judge(description, audit)
+    return audit_description(description, audit)
 
 
-def judge(
+def audit_description(
     description: Description, audit: Audit, types: Collection[str] = JOINT_SPECS
 ) -> Description:
     """Add to ``audit`` what is wrong with a Description; return it in normal form.
@@ -75,22 +74,22 @@ def judge(
     if not description.links and not audit.partial:
         message = "has no links; the smallest robot is one <link name=.../>"
         audit.error("no-links", robot_element(description.name), None, message)
-    judge_names("link", description.links, audit)
-    judge_names("joint", description.joints, audit)
-    judge_names("spring", description.springs, audit)
-    judge_names("constraint", description.constraints, audit)
-    judge_names("geometry", description.geometries, audit)
-    judge_names("obstacle", description.obstacles, audit)
-    judge_inertials(description.links, audit)
-    sound = [joint for joint in description.joints if judge_numbers(joint, types, audit)]
+    audit_names("link", description.links, audit)
+    audit_names("joint", description.joints, audit)
+    audit_names("spring", description.springs, audit)
+    audit_names("constraint", description.constraints, audit)
+    audit_names("geometry", description.geometries, audit)
+    audit_names("obstacle", description.obstacles, audit)
+    audit_inertials(description.links, audit)
+    sound = [joint for joint in description.joints if audit_joint_numbers(joint, types, audit)]
     audit.partial |= len(sound) < len(description.joints)
     bounded = not description.base  # URDF demands limits, a mechanism may turn without end
-    joints = [judge_joint(joint, bounded, audit) for joint in sound]
-    joints = judge_mimics(joints, types, audit)
-    judge_reach(joints, audit)
-    judge_references(description.links, joints, audit)
-    bodies = judge_topology(description, joints, audit)
-    judge_springs(description, bodies, audit)
-    judge_geometries(description, bodies, audit)
-    constraints = judge_constraints(description, joints, bodies, audit)
+    joints = [audit_joint(joint, bounded, audit) for joint in sound]
+    joints = audit_mimics(joints, types, audit)
+    audit_mimic_limits(joints, audit)
+    audit_references(description.links, joints, audit)
+    bodies = audit_topology(description, joints, audit)
+    audit_springs(description, bodies, audit)
+    audit_geometries(description, bodies, audit)
+    constraints = audit_constraints(description, joints, bodies, audit)
     return replace(description, joints=tuple(joints), constraints=constraints)

@@ -34,7 +34,7 @@ class RigidBodies:
         return self.find(joint.parent) == self.find(joint.child)
 
 
-def judge_links(
+def audit_links(
     names: Iterable[str], known: Collection[str], owner: str, line: int | None, audit: Audit
 ) -> bool:
     """Return whether all links of these names are known; if not, add errors."""
@@ -46,7 +46,7 @@ def judge_links(
     return not unknown
 
 
-def judge_rigid(joints: Sequence[Joint], bodies: RigidBodies, audit: Audit) -> None:
+def audit_rigid(joints: Sequence[Joint], bodies: RigidBodies, audit: Audit) -> None:
     """Add an error for every joint whose ends are two links of one rigid body."""
     for joint in joints:
         if joint.parent != joint.child and bodies.join_one(joint):
@@ -59,7 +59,7 @@ def judge_rigid(joints: Sequence[Joint], bodies: RigidBodies, audit: Audit) -> N
             audit.error("one-body", owner, joint.line, message, found=bodies.find(joint.child))
 
 
-def judge_base(description: Description, joints: Sequence[Joint], audit: Audit) -> None:
+def audit_base(description: Description, joints: Sequence[Joint], audit: Audit) -> None:
     """Add an error if there is no base, or links that no joints connect with it.
 
     Args:

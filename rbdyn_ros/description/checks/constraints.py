@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.axes import unit_vector
-from rbdyn_ros.description.checks.connectivity import judge_links
-from rbdyn_ros.description.checks.values import judge_finite, judge_positive
+from rbdyn_ros.description.checks.connectivity import audit_links
+from rbdyn_ros.description.checks.values import audit_finite, audit_positive, audit_sign
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import (
     Constraint,
@@ -18,11 +18,45 @@ from rbdyn_ros.description.types import (
     Joint,
     Length,
     Roll,
+    Spring,
 )
 from rbdyn_ros.errors import listing, quote, shown
 
+_NUMBERS = ("stiffness", "damping", "length")
 
-def judge_constraints(
+
+def audit_springs(description: Description, bodies: Mapping[str, str], audit: Audit) -> None:
+    """Add an error for every spring with broken numbers or ends.
+
+    Args:
+        description: for its springs.
+        bodies: for each link the name of the rigid body it belongs to, as audit_topology says.
+        audit: receives the errors.
+    """
+    for spring in description.springs:
+        owner = f"spring {quote(spring.name)}"
+        _audit_spring(spring, owner, audit)
+        links = (spring.link1, spring.link2)
+        if not audit_links(links, bodies, owner, spring.line, audit):
+            continue
+        if bodies[spring.link1] == bodies[spring.link2]:
+            ends = f"the links {quote(spring.link1)} and {quote(spring.link2)}"
+            message = f"{ends} are one rigid body, so it could not move anything"
+            if spring.link1 == spring.link2:
+                message = f"both its ends are on the link {quote(spring.link1)}"
+            audit.error("spring-ends", owner, spring.line, message)
+
+
+def _audit_spring(spring: Spring, owner: str, audit: Audit) -> None:
+    for number, point in enumerate((spring.point1, spring.point2), start=1):
+        audit_finite(f"point {number}", point, 3, owner, spring.line, audit)
+    for what in _NUMBERS:
+        value = getattr(spring, what)
+        if audit_finite(what, (value,), 1, owner, spring.line, audit):
+            audit_sign(what, value, owner, spring.line, audit)
+
+
+def audit_constraints(
     description: Description, joints: Sequence[Joint], bodies: Mapping[str, str], audit: Audit
 ) -> tuple[Constraint, ...]:
     """Judge what holds between bodies beside their joints; return it in normal form.
@@ -30,20 +64,20 @@ def judge_constraints(
     Args:
         description: for its constraints.
         joints: those of its joints that can be judged.
-        bodies: for each link the name of the rigid body it belongs to, as judge_topology says.
+        bodies: for each link the name of the rigid body it belongs to, as audit_topology says.
         audit: receives the findings.
     """
     for constraint in description.constraints:
         if isinstance(constraint, Length):
-            _judge_length(constraint, bodies, audit)
-    judge_beside_joints(description.constraints, joints, audit)
+            _audit_length(constraint, bodies, audit)
+    audit_beside_loops(description.constraints, joints, audit)
     return tuple(
-        _judge_roll(constraint, bodies, audit) if isinstance(constraint, Roll) else constraint
+        _audit_roll(constraint, bodies, audit) if isinstance(constraint, Roll) else constraint
         for constraint in description.constraints
     )
 
 
-def judge_beside_joints(
+def audit_beside_loops(
     constraints: Sequence[Constraint], joints: Sequence[Joint], audit: Audit
 ) -> None:
     """Judge what depends on which joints close loops: the names of constraints, and gears.
@@ -61,19 +95,19 @@ def judge_beside_joints(
             owner, name = _owner(constraint), constraint.name
             audit.error("duplicate-name", owner, constraint.line, message, found=name)
         if isinstance(constraint, Gear):
-            _judge_gear(constraint, by_name, audit)
+            _audit_gear(constraint, by_name, audit)
 
 
 def _owner(constraint: Constraint) -> str:
     return f"constraint {quote(constraint.name)}"
 
 
-def _judge_length(line: Length, bodies: Mapping[str, str], audit: Audit) -> None:
+def _audit_length(line: Length, bodies: Mapping[str, str], audit: Audit) -> None:
     owner, count = _owner(line), len(line.links)
-    sound = judge_links(line.links, bodies, owner, line.line, audit)
+    sound = audit_links(line.links, bodies, owner, line.line, audit)
     for number, point in enumerate(line.points, start=1):
-        judge_finite(f"point {number}", point, 3, owner, line.line, audit)
-    judge_positive("length", line.length, owner, line.line, audit)
+        audit_finite(f"point {number}", point, 3, owner, line.line, audit)
+    audit_positive("length", line.length, owner, line.line, audit)
     least, kind = (3, "closed") if line.closed else (2, "open")
     if len(line.points) != count:
         message = f"has {count} links and {len(line.points)} points; it needs one point a link"
@@ -83,10 +117,10 @@ def _judge_length(line: Length, bodies: Mapping[str, str], audit: Audit) -> None
         message = f"has {points}; a line that is {kind} needs {least} at least"
         audit.error("bad-points", owner, line.line, message, allowed=f"{least} points or more")
     elif sound:
-        _judge_corners(line, bodies, owner, audit)
+        _audit_corners(line, bodies, owner, audit)
 
 
-def _judge_corners(line: Length, bodies: Mapping[str, str], owner: str, audit: Audit) -> None:
+def _audit_corners(line: Length, bodies: Mapping[str, str], owner: str, audit: Audit) -> None:
     """Add an error for every two neighbours whose distance could never change."""
     count = len(line.links)
     for k in range(count if line.closed else count - 1):
@@ -101,16 +135,16 @@ def _judge_corners(line: Length, bodies: Mapping[str, str], owner: str, audit: A
             audit.error("one-body", owner, line.line, message, found=points)
 
 
-def _judge_gear(gear: Gear, joints: Mapping[str, Joint], audit: Audit) -> None:
+def _audit_gear(gear: Gear, joints: Mapping[str, Joint], audit: Audit) -> None:
     owner, count = _owner(gear), len(gear.terms)
-    judge_finite("offset", (gear.offset,), 1, owner, gear.line, audit)
+    audit_finite("offset", (gear.offset,), 1, owner, gear.line, audit)
     if count < 2:
         terms = f"{count} term{'s' if count != 1 else ''}"
         message = f"has {terms}; a gear needs 2 at least"
         audit.error("bad-terms", owner, gear.line, message, found=terms, allowed="2 or more")
     said: set[tuple[str, int]] = set()
     for term in gear.terms:
-        _judge_term(term, joints, owner, gear.line, audit)
+        _audit_term(term, joints, owner, gear.line, audit)
         place = (term.joint, int(term.coordinate))
         if place in said:
             coordinate = f"coordinate {shown(place[1])} of the joint {quote(place[0])}"
@@ -119,11 +153,11 @@ def _judge_gear(gear: Gear, joints: Mapping[str, Joint], audit: Audit) -> None:
         said.add(place)
 
 
-def _judge_term(
+def _audit_term(
     term: GearTerm, joints: Mapping[str, Joint], owner: str, line: int | None, audit: Audit
 ) -> None:
     named = quote(term.joint)
-    finite = judge_finite(f"factor of {named}", (term.factor,), 1, owner, line, audit)
+    finite = audit_finite(f"factor of {named}", (term.factor,), 1, owner, line, audit)
     if finite and term.factor == 0.0:
         message = f"the factor of {named} is 0; it must not be zero"
         audit.error("zero-factor", owner, line, message, found="0")
@@ -150,23 +184,23 @@ def _judge_term(
     audit.error("bad-terms", owner, line, message, found=term.joint)
 
 
-def _judge_roll(roll: Roll, bodies: Mapping[str, str], audit: Audit) -> Roll:
+def _audit_roll(roll: Roll, bodies: Mapping[str, str], audit: Audit) -> Roll:
     """Return it with unit vectors."""
     owner, line = _owner(roll), roll.line
-    known = judge_links((roll.link, roll.on), bodies, owner, line, audit)
+    known = audit_links((roll.link, roll.on), bodies, owner, line, audit)
     if known and bodies[roll.link] == bodies[roll.on]:
         ends = f"the links {quote(roll.link)} and {quote(roll.on)}"
         message = f"{ends} are one rigid body, so it could not roll"
         if roll.link == roll.on:
             message = f"the link {quote(roll.link)} cannot roll on itself"
         audit.error("one-body", owner, line, message, found=roll.link)
-    judge_positive("radius", roll.radius, owner, line, audit)
-    judge_finite("centre", roll.centre, 3, owner, line, audit)
-    judge_finite("point", roll.point, 3, owner, line, audit)
+    audit_positive("radius", roll.radius, owner, line, audit)
+    audit_finite("centre", roll.centre, 3, owner, line, audit)
+    audit_finite("point", roll.point, 3, owner, line, audit)
     axis, normal = roll.axis, roll.normal
-    if axis is not None and judge_finite("axis", axis, 3, owner, line, audit):
+    if axis is not None and audit_finite("axis", axis, 3, owner, line, audit):
         axis = unit_vector("axis", axis, "a disk", owner, line, audit)
-    if judge_finite("normal", normal, 3, owner, line, audit):
+    if audit_finite("normal", normal, 3, owner, line, audit):
         normal = unit_vector("normal", normal, "a plane", owner, line, audit) or normal
     if axis is roll.axis and normal is roll.normal:
         return roll

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.values import judge_finite, judge_pose
+from rbdyn_ros.description.checks.values import audit_finite, audit_pose
 from rbdyn_ros.description.types import Link
 from rbdyn_ros.errors import quote
 
@@ -64,20 +64,20 @@ def inertia_faults(inertias: NDArray[np.float64]) -> Iterator[InertiaFault]:
         yield InertiaFault(row, told, bool(negative[row]))
 
 
-def judge_inertials(links: Sequence[Link], audit: Audit) -> None:
+def audit_inertials(links: Sequence[Link], audit: Audit) -> None:
     """Add errors for numbers that are none, and warn of inertias that no body can have."""
-    _judge_inertias([link for link in links if _judge_inertial(link, audit)], audit)
+    _audit_inertias([link for link in links if _audit_inertial(link, audit)], audit)
 
 
-def _judge_inertial(link: Link, audit: Audit) -> bool:
+def _audit_inertial(link: Link, audit: Audit) -> bool:
     """Return whether the link has an inertial whose numbers are usable."""
     inertial = link.inertial
     if inertial is None:
         return False
     owner = f"link {quote(link.name)}"
-    finite = judge_finite("mass", (inertial.mass,), 1, owner, link.line, audit)
-    finite &= judge_finite("inertia", inertial.inertia, 6, owner, link.line, audit)
-    finite &= judge_pose("inertial origin", inertial.origin, owner, link.line, audit)
+    finite = audit_finite("mass", (inertial.mass,), 1, owner, link.line, audit)
+    finite &= audit_finite("inertia", inertial.inertia, 6, owner, link.line, audit)
+    finite &= audit_pose("inertial origin", inertial.origin, owner, link.line, audit)
     if finite and inertial.mass < 0.0:
         message = f"the mass is {inertial.mass:g} kg; it must not be negative"
         audit.error(
@@ -86,7 +86,7 @@ def _judge_inertial(link: Link, audit: Audit) -> bool:
     return finite
 
 
-def _judge_inertias(bodies: Sequence[Link], audit: Audit) -> None:
+def _audit_inertias(bodies: Sequence[Link], audit: Audit) -> None:
     """Warn of inertias that no distribution of mass can have."""
     rows = [link.inertial.inertia for link in bodies if link.inertial is not None]
     if not rows:

@@ -103,22 +103,22 @@ _PARTS: dict[str, tuple[type | UnionType, str, str]] = {
 }
 
 
-def judge_kinds(description: Description, audit: Audit) -> bool:
+def audit_kinds(description: Description, audit: Audit) -> bool:
     """Return whether every part is of the kind that types.py says; add an error for each other."""
     before = len(audit.findings)
     name: object = description.name
     robot = robot_element(name) if isinstance(name, str) else "robot"
-    _judge_fields(description, _FIELDS[Description], "", robot, None, audit)
+    _audit_fields(description, _FIELDS[Description], "", robot, None, audit)
     for field in _PARTS:
-        _judge_parts(description, field, robot, audit)
+        _audit_parts(description, field, robot, audit)
     return len(audit.findings) == before
 
 
-def judge_contact_kinds(contact: Contact, audit: Audit) -> bool:
+def audit_contact_kinds(contact: Contact, audit: Audit) -> bool:
     """Return whether every part of a Contact is of the kind that geometries.py says."""
     before = len(audit.findings)
-    _judge_fields(contact, _FIELDS[Contact], "", "contact", None, audit)
-    _judge_parts(contact, "obstacles", "contact", audit)
+    _audit_fields(contact, _FIELDS[Contact], "", "contact", None, audit)
+    _audit_parts(contact, "obstacles", "contact", audit)
     if len(audit.findings) > before:
         return False
     surfaces: Mapping[Any, Any] = contact.surfaces
@@ -130,7 +130,7 @@ def judge_contact_kinds(contact: Contact, audit: Audit) -> bool:
     return len(audit.findings) == before
 
 
-def _judge_parts(whole: object, field: str, owner: str, audit: Audit) -> None:
+def _audit_parts(whole: object, field: str, owner: str, audit: Audit) -> None:
     kind, called, element = _PARTS[field]
     parts: object = getattr(whole, field)
     if not isinstance(parts, tuple | list):
@@ -138,45 +138,45 @@ def _judge_parts(whole: object, field: str, owner: str, audit: Audit) -> None:
         return
     for number, part in enumerate(parts, start=1):
         if isinstance(part, kind):
-            _judge_part(part, element, number, audit)
+            _audit_part(part, element, number, audit)
         else:
             article = "an" if called[0] in "AEIOU" else "a"
             what = f"number {number} of its {field}"
             _wrong(what, part, f"{article} {called}", owner, None, audit)
 
 
-def _judge_part(part: Any, element: str, number: int, audit: Audit) -> None:
+def _audit_part(part: Any, element: str, number: int, audit: Audit) -> None:
     name, line = getattr(part, "name", None), part.line
     called = quote(name) if isinstance(name, str) else f"number {number}"
     owner, line = f"{element} {called}", line if isinstance(line, int) else None
     kinds = next(fields for kind, fields in _FIELDS.items() if isinstance(part, kind))
-    _judge_fields(part, kinds, "", owner, line, audit)
+    _audit_fields(part, kinds, "", owner, line, audit)
     for field, below in (("mimic", Mimic), ("motion", Trajectory), ("shape", Points)):
         value = getattr(part, field, None)
         if isinstance(value, below):
-            _judge_fields(value, _FIELDS[below], f"{field}.", owner, line, audit)
+            _audit_fields(value, _FIELDS[below], f"{field}.", owner, line, audit)
     if isinstance(part, Length):
-        _judge_names(part.links, owner, line, audit)
+        _audit_names(part.links, owner, line, audit)
     elif isinstance(part, Gear):
-        _judge_terms(part.terms, owner, line, audit)
+        _audit_terms(part.terms, owner, line, audit)
 
 
-def _judge_names(links: object, owner: str, line: int | None, audit: Audit) -> None:
+def _audit_names(links: object, owner: str, line: int | None, audit: Audit) -> None:
     for number, name in enumerate(links if isinstance(links, tuple) else (), start=1):
         if not isinstance(name, str):
             _wrong(f"number {number} of its links", name, "a text", owner, line, audit)
 
 
-def _judge_terms(terms: object, owner: str, line: int | None, audit: Audit) -> None:
+def _audit_terms(terms: object, owner: str, line: int | None, audit: Audit) -> None:
     for number, term in enumerate(terms if isinstance(terms, tuple) else (), start=1):
         if isinstance(term, GearTerm):
             what = f"number {number} of its terms: "
-            _judge_fields(term, _FIELDS[GearTerm], what, owner, line, audit)
+            _audit_fields(term, _FIELDS[GearTerm], what, owner, line, audit)
         else:
             _wrong(f"number {number} of its terms", term, "a GearTerm", owner, line, audit)
 
 
-def _judge_fields(
+def _audit_fields(
     part: object, kinds: Mapping[str, Kind], path: str, owner: str, line: int | None, audit: Audit
 ) -> None:
     for field, (kind, allowed) in kinds.items():

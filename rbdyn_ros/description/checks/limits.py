@@ -39,7 +39,7 @@ def _is_number(limit: object, owner: str, line: int | None, audit: Audit) -> boo
     return False
 
 
-def judge_limits(
+def audit_limits(
     joint: Joint, spec: JointSpec, bounded: bool, owner: str, audit: Audit
 ) -> tuple[Limit | None, tuple[Limit, ...]]:
     """Judge `limit` and `limits`; return both in normal form.
@@ -57,14 +57,14 @@ def judge_limits(
         _wrong_limits(given, joint, spec, owner, audit)
         return joint.limit, joint.limits
     for limit in joint.limits:
-        _judge_strength(limit, joint, owner, audit)
-        _judge_range(limit, joint, owner, audit)
+        _audit_strength(limit, joint, owner, audit)
+        _audit_range(limit, joint, owner, audit)
     if joint.limit is None:
         return _missing(joint, bounded, owner, audit), joint.limits
     if count != 1 and not spec.radial and joint.type not in UNLIMITED_TYPES:
         _wrong_limits("one", joint, spec, owner, audit)
         return joint.limit, joint.limits
-    return _judge_limit(joint.limit, joint, spec, owner, audit), joint.limits
+    return _audit_limit(joint.limit, joint, spec, owner, audit), joint.limits
 
 
 def _wrong_limits(given: str, joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> None:
@@ -88,18 +88,18 @@ def _missing(joint: Joint, bounded: bool, owner: str, audit: Audit) -> Limit | N
     return Limit()
 
 
-def _judge_limit(
+def _audit_limit(
     limit: Limit, joint: Joint, spec: JointSpec, owner: str, audit: Audit
 ) -> Limit | None:
-    _judge_strength(limit, joint, owner, audit)
+    _audit_strength(limit, joint, owner, audit)
     if joint.type in UNLIMITED_TYPES:
         message = f"the limits mean nothing for a {joint.type} joint and are ignored"
         audit.add("note", "limit-ignored", owner, joint.line, message)
         return None
     if spec.radial:
-        return _judge_angle(limit, joint, owner, audit)
+        return _audit_angle(limit, joint, owner, audit)
     if joint.type != "continuous":
-        _judge_range(limit, joint, owner, audit)
+        _audit_range(limit, joint, owner, audit)
         return limit
     if limit.lower == -math.inf and limit.upper == math.inf:
         return limit
@@ -109,7 +109,7 @@ def _judge_limit(
     return replace(limit, lower=-math.inf, upper=math.inf)
 
 
-def _judge_strength(limit: Limit, joint: Joint, owner: str, audit: Audit) -> None:
+def _audit_strength(limit: Limit, joint: Joint, owner: str, audit: Audit) -> None:
     for what, value in (("effort", limit.effort), ("velocity", limit.velocity)):
         found = f"{value:g}"
         if value < 0.0:
@@ -122,7 +122,7 @@ def _judge_strength(limit: Limit, joint: Joint, owner: str, audit: Audit) -> Non
             audit.add("warning", f"zero-{what}", owner, joint.line, message, found=found)
 
 
-def _judge_range(limit: Limit, joint: Joint, owner: str, audit: Audit) -> None:
+def _audit_range(limit: Limit, joint: Joint, owner: str, audit: Audit) -> None:
     lower, upper = limit.lower, limit.upper
     found = f"{lower:g} to {upper:g}"
     if lower > upper or lower == math.inf or upper == -math.inf:
@@ -135,7 +135,7 @@ def _judge_range(limit: Limit, joint: Joint, owner: str, audit: Audit) -> None:
         audit.add("warning", "locked-joint", owner, joint.line, message, found=found)
 
 
-def _judge_angle(limit: Limit, joint: Joint, owner: str, audit: Audit) -> Limit:
+def _audit_angle(limit: Limit, joint: Joint, owner: str, audit: Audit) -> Limit:
     """Judge the bound of the angle from the zero position; it has no lower bound but 0."""
     upper = limit.upper
     if limit.lower not in (0.0, -math.inf):

@@ -14,7 +14,7 @@ from rbdyn_ros.errors import quote
 REACH = 1e-6  # of a radian or metre: what rounded numbers in a file leave between two limits
 
 
-def judge_mimics(joints: Sequence[Joint], types: Collection[str], audit: Audit) -> list[Joint]:
+def audit_mimics(joints: Sequence[Joint], types: Collection[str], audit: Audit) -> list[Joint]:
     """Return the joints without the mimics that mean nothing; add an error for broken ones.
 
     Chains are legal: a joint may follow one that follows another.
@@ -34,7 +34,7 @@ def judge_mimics(joints: Sequence[Joint], types: Collection[str], audit: Audit) 
         joint if joint.mimic is None else _judge(joint, joint.mimic, by_name, names, single, audit)
         for joint in joints
     ]
-    _judge_loops(judged, audit)
+    _audit_loops(judged, audit)
     return judged
 
 
@@ -85,7 +85,7 @@ def _judge(
     return joint
 
 
-def _judge_loops(joints: Sequence[Joint], audit: Audit) -> None:
+def _audit_loops(joints: Sequence[Joint], audit: Audit) -> None:
     follows = {joint.name: joint.mimic.joint for joint in joints if joint.mimic is not None}
     lines = {joint.name: joint.line for joint in joints}
     done: set[str] = set()
@@ -112,14 +112,14 @@ def chain(names: Sequence[str], most: int = 8) -> str:
     return f"{chain(head)} -> ... -> {chain(tail)} ({len(names) - 1} steps)"
 
 
-def judge_reach(joints: Sequence[Joint], audit: Audit) -> None:
+def audit_mimic_limits(joints: Sequence[Joint], audit: Audit) -> None:
     """Add a warning for every joint that follows another out of its own limits.
 
     A joint that follows has no freedom that a limit could act on; only the limits of the joint at
     the end of the chain are there to hold both.
 
     Args:
-        joints: passed by judge_mimics.
+        joints: passed by audit_mimics.
         audit: receives notes and warnings; with errors in it a chain may have no end.
     """
     if audit.errors or all(joint.mimic is None for joint in joints):
@@ -135,7 +135,7 @@ def judge_reach(joints: Sequence[Joint], audit: Audit) -> None:
             owner = f"joint {quote(joint.name)}"
             audit.add("note", "mimic-still", owner, joint.line, message, found="0")
         if lead.joint.motion is None:  # else it is not for a limit to say where it goes
-            _judge_reach(joint, lead, audit)
+            _audit_reach(joint, lead, audit)
 
 
 class _Lead(NamedTuple):
@@ -160,7 +160,7 @@ def _lead(joint: Joint, by_name: Mapping[str, Joint], leads: dict[str, _Lead]) -
     return lead
 
 
-def _judge_reach(joint: Joint, lead: _Lead, audit: Audit) -> None:
+def _audit_reach(joint: Joint, lead: _Lead, audit: Audit) -> None:
     own, others = joint.limit or Limit(), lead.joint.limit or Limit()
     owner, bounds = f"joint {quote(joint.name)}", f"{own.lower:g} to {own.upper:g}"
     if lead.ratio == 0.0:

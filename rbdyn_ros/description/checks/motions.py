@@ -15,7 +15,7 @@ from rbdyn_ros.errors import quote, shown
 CLOSURE = 1e-9  # of the largest position: what rounding leaves open at the end of a period
 
 
-def judge_motion(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> Joint:
+def audit_motion(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> Joint:
     """Judge the motion of a driven joint; return it without what it cannot have beside it."""
     if not spec.coordinates:
         message = f"a {joint.type} joint cannot be driven over time"
@@ -25,7 +25,7 @@ def judge_motion(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> Joi
         return replace(joint, motion=None)
     motion = joint.motion
     if isinstance(motion, Trajectory):
-        motion = _judge_trajectory(motion, len(spec.coordinates), owner, joint.line, audit)
+        motion = _audit_trajectory(motion, len(spec.coordinates), owner, joint.line, audit)
     elif not isinstance(motion, str):
         message = f"the motion is {shown(motion)}, neither a Trajectory nor the name of a function"
         audit.error("bad-motion", owner, joint.line, message)
@@ -40,7 +40,7 @@ def judge_motion(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> Joi
     return without_forces(joint, owner, audit)
 
 
-def _judge_trajectory(
+def _audit_trajectory(
     motion: Trajectory, count: int, owner: str, line: int | None, audit: Audit
 ) -> Trajectory:
     """Return the Trajectory, its end equal to its start if it is periodic."""

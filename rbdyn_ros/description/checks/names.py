@@ -19,7 +19,7 @@ class Named(Protocol):
     def line(self) -> int | None: ...
 
 
-def judge_names(kind: str, parts: Iterable[Named], audit: Audit) -> None:
+def audit_names(kind: str, parts: Iterable[Named], audit: Audit) -> None:
     """Add an error for every name that is empty or given twice.
 
     Args:

@@ -25,7 +25,7 @@ _UNSAID: dict[str, Any] = {
 _PASSIVE = tuple(_UNSAID)[:-2]
 
 
-def judge_loop_joint(joint: Joint, audit: Audit) -> Joint:
+def audit_loop_joint(joint: Joint, audit: Audit) -> Joint:
     """Return a joint that closes a loop without what the Model has no place for.
 
     Its mimic is left to mimics.py; that it is not actuated goes without saying.

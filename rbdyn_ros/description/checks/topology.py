@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rbdyn_ros.checks.audit import Audit, robot_element
-from rbdyn_ros.description.checks.connectivity import RigidBodies, judge_base, judge_rigid
+from rbdyn_ros.description.checks.connectivity import RigidBodies, audit_base, audit_rigid
 from rbdyn_ros.description.checks.mimics import chain
 from rbdyn_ros.description.types import Description, Joint, Link
 from rbdyn_ros.errors import listing, quote
 
 
-def judge_references(links: Sequence[Link], joints: Sequence[Joint], audit: Audit) -> None:
+def audit_references(links: Sequence[Link], joints: Sequence[Joint], audit: Audit) -> None:
     """Add an error for every joint whose parent or child link does not exist."""
     known = {link.name for link in links}
     if all(joint.parent in known and joint.child in known for joint in joints):
@@ -29,7 +29,7 @@ def judge_references(links: Sequence[Link], joints: Sequence[Joint], audit: Audi
                 )
 
 
-def judge_topology(
+def audit_topology(
     description: Description, joints: Sequence[Joint], audit: Audit
 ) -> Mapping[str, str]:
     """Add errors for what is no tree, or for what is no connected graph on a base.
@@ -42,7 +42,7 @@ def judge_topology(
     Returns:
         For each link the one that stands for its rigid body: links that fixed joints join.
     """
-    _judge_self_loops(joints, audit)
+    _audit_self_loops(joints, audit)
     carrying = [joint for joint in joints if not joint.closes_loop]
     moving: list[Joint] = [joint for joint in joints if joint.closes_loop]
     doubled: list[Joint] = []
@@ -53,15 +53,15 @@ def judge_topology(
         elif not bodies.merge(joint):
             doubled.append(joint)
     if description.base:
-        judge_base(description, joints, audit)
-        judge_rigid([*doubled, *moving], bodies, audit)
+        audit_base(description, joints, audit)
+        audit_rigid([*doubled, *moving], bodies, audit)
     else:
-        judge_tree(description, carrying, audit)
-        judge_rigid([joint for joint in joints if joint.closes_loop], bodies, audit)
+        audit_tree(description, carrying, audit)
+        audit_rigid([joint for joint in joints if joint.closes_loop], bodies, audit)
     return {link.name: bodies.find(link.name) for link in description.links}
 
 
-def _judge_self_loops(joints: Sequence[Joint], audit: Audit) -> None:
+def _audit_self_loops(joints: Sequence[Joint], audit: Audit) -> None:
     for joint in joints:
         if joint.parent == joint.child:
             message = f"joins the link {quote(joint.child)} to itself"
@@ -69,7 +69,7 @@ def _judge_self_loops(joints: Sequence[Joint], audit: Audit) -> None:
             audit.error("self-loop", owner, joint.line, message, found=joint.child)
 
 
-def judge_tree(description: Description, joints: Sequence[Joint], audit: Audit) -> None:
+def audit_tree(description: Description, joints: Sequence[Joint], audit: Audit) -> None:
     """Add an error for every link with two parents, every cycle, and several roots.
 
     Args:
@@ -86,7 +86,7 @@ def judge_tree(description: Description, joints: Sequence[Joint], audit: Audit) 
         else:
             parent_joint[joint.child] = joint
     links = list(dict.fromkeys(link.name for link in description.links))
-    _judge_cycles(links, parent_joint, audit)
+    _audit_cycles(links, parent_joint, audit)
     hung = {joint.child for joint in joints}
     roots = [name for name in links if name not in hung]
     if len(roots) > 1 and not audit.partial:
@@ -106,7 +106,7 @@ def _two_parents(first: Joint, second: Joint, audit: Audit) -> None:
     audit.error("two-parents", owner, second.line, message, found=second.parent)
 
 
-def _judge_cycles(links: Sequence[str], parent_joint: dict[str, Joint], audit: Audit) -> None:
+def _audit_cycles(links: Sequence[str], parent_joint: dict[str, Joint], audit: Audit) -> None:
     done: set[str] = set()
     for start in links:
         path: dict[str, int] = {}

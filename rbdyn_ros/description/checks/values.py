@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.types import Pose
+from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.errors import shown
 
 _FLOAT = frozenset((float,))
@@ -33,7 +33,7 @@ def are_finite(values: object, count: int) -> bool:
     return are_numbers(values) and all(map(math.isfinite, values))
 
 
-def judge_finite(
+def audit_finite(
     what: str,
     values: object,
     count: int,
@@ -52,7 +52,7 @@ def judge_finite(
     return False
 
 
-def judge_sign(what: str, value: float, owner: str, line: int | None, audit: Audit) -> None:
+def audit_sign(what: str, value: float, owner: str, line: int | None, audit: Audit) -> None:
     """Add an error if a number that must not be negative is."""
     if value < 0.0:
         found = f"{value:g}"
@@ -60,9 +60,9 @@ def judge_sign(what: str, value: float, owner: str, line: int | None, audit: Aud
         audit.error(_code("negative", what), owner, line, message, found=found, allowed=">= 0")
 
 
-def judge_positive(what: str, value: float, owner: str, line: int | None, audit: Audit) -> bool:
+def audit_positive(what: str, value: float, owner: str, line: int | None, audit: Audit) -> bool:
     """Return whether this is a finite number above 0; if not, add an error."""
-    if not judge_finite(what, (value,), 1, owner, line, audit):
+    if not audit_finite(what, (value,), 1, owner, line, audit):
         return False
     if value > 0.0:
         return True
@@ -72,14 +72,14 @@ def judge_positive(what: str, value: float, owner: str, line: int | None, audit:
     return False
 
 
-def judge_pose(what: str, pose: object, owner: str, line: int | None, audit: Audit) -> bool:
+def audit_pose(what: str, pose: object, owner: str, line: int | None, audit: Audit) -> bool:
     """Return whether a pose has finite numbers and a unit quaternion; if not, add an error."""
     if not isinstance(pose, Pose):
         audit.error("not-a-pose", owner, line, f"the {what} is {shown(pose)}, not a Pose")
         return False
     if not (are_finite(pose.pos, 3) and are_finite(pose.quat, 4)):
-        judge_finite(f"position of the {what}", pose.pos, 3, owner, line, audit)
-        judge_finite(f"quaternion of the {what}", pose.quat, 4, owner, line, audit)
+        audit_finite(f"position of the {what}", pose.pos, 3, owner, line, audit)
+        audit_finite(f"quaternion of the {what}", pose.quat, 4, owner, line, audit)
         return False
     length = math.hypot(*pose.quat)
     if abs(length - 1.0) <= 1e-6:

@@ -1,18 +1,22 @@
-"""The constraints of a mechanism file."""
+"""Read the constraints and springs of a mechanism file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from rbdyn_ros.description.build.bands import centre_line
+from rbdyn_ros.description.build.constraints import centre_line
 from rbdyn_ros.description.mechanism_files.forms import Form
-from rbdyn_ros.description.mechanism_files.yaml_text import Node, Table
-from rbdyn_ros.description.types import Constraint, Gear, GearTerm, Length, Roll, Vec3
+from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
+from rbdyn_ros.description.poses import Vec3
+from rbdyn_ros.description.types import Constraint, Gear, GearTerm, Length, Roll, Spring
 from rbdyn_ros.errors import ParameterError, listing, quote
 
+ENDS = ("from", "to")
+_NUMBERS = ("stiffness", "damping", "length")
 
-def read_constraints(section: Table, form: Form) -> list[Constraint]:
+
+def read_constraints(section: YamlTable, form: Form) -> list[Constraint]:
     """Return the constraints that the section tells of."""
     constraints = (
         _Sentence(name, section.lines[name], form).read(node)
@@ -116,3 +120,24 @@ _READERS: dict[str, Callable[[_Sentence, Node], Constraint | None]] = {
     "gear": _Sentence.gear,
     "roll": _Sentence.roll,
 }
+
+
+def read_springs(section: YamlTable, form: Form) -> list[Spring]:
+    """Return the springs that the section tells of."""
+    springs = []
+    for name, node in section.nodes.items():
+        owner = f"spring {quote(name)}"
+        table = form.table(node, "spring", owner, (*ENDS, *_NUMBERS), ENDS)
+        if table is None:
+            continue
+        one, other = (form.point(table.nodes[key], f"end {quote(key)}", owner) for key in ENDS)
+        said = {
+            key: form.number(table.nodes[key], key, owner)
+            for key in _NUMBERS
+            if key in table.nodes
+        }
+        known = {key: value for key, value in said.items() if value is not None}
+        if one is not None and other is not None:
+            line = section.lines[name]
+            springs.append(Spring(name, one[0], other[0], one[1], other[1], line=line, **known))
+    return springs

@@ -8,9 +8,8 @@ from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, Scalar, Table
-from rbdyn_ros.description.poses import quat_from_rpy
-from rbdyn_ros.description.types import Pose, Vec3
+from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, Scalar, YamlTable
+from rbdyn_ros.description.poses import Pose, Vec3, quat_from_rpy
 from rbdyn_ros.errors import listing, quote
 
 # The digits are written out: [0-9] is ASCII only. No leading zeros: in YAML 1.1 010 is eight.
@@ -40,7 +39,7 @@ class Form:
 
     def wrong(self, node: Node, what: str, owner: str, allowed: str, *, verb: str = "is") -> None:
         """Add the error that a node is not what is allowed."""
-        shown = "a table" if isinstance(node, Table) else "a list"
+        shown = "a table" if isinstance(node, YamlTable) else "a list"
         if isinstance(node, Scalar):
             shown = quote(node.text) if node.text else "empty"
         advice = _advice(node) if "number" in allowed else ""
@@ -54,9 +53,9 @@ class Form:
         owner: str,
         allowed: Collection[str],
         needed: Collection[str] = (),
-    ) -> Table | None:
+    ) -> YamlTable | None:
         """Return a table that has only keys that are allowed, and all that are needed."""
-        if not isinstance(node, Table):
+        if not isinstance(node, YamlTable):
             self.wrong(node, what, owner, "a table of keys")
             return None
         sound = True
@@ -158,7 +157,7 @@ class Form:
             at = self.vector(table.nodes["xyz"], "xyz", owner)
         return None if link is None or at is None else (link, at)
 
-    def pose(self, table: Table, owner: str, before: Pose) -> Pose | None:
+    def pose(self, table: YamlTable, owner: str, before: Pose) -> Pose | None:
         """Return the pose of a table's `xyz` and `rpy`; what is not there is as before."""
         pos: Vec3 | None = before.pos
         angles: Vec3 | None = None

@@ -19,9 +19,9 @@ from rbdyn_ros.description.geometries import (
     WorldShape,
 )
 from rbdyn_ros.description.mechanism_files.forms import Form
-from rbdyn_ros.description.mechanism_files.yaml_text import Node, Table
+from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
 from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.types import Pose
+from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.errors import quote
 
 SURFACE = ("friction", "time_constant", "damping_ratio", "stiffness", "damping", "viscosity")
@@ -39,7 +39,7 @@ SIZES = {
 }
 
 
-def read_geometries(section: Table, meshes: Meshes, form: Form) -> list[Geometry]:
+def read_geometries(section: YamlTable, meshes: Meshes, form: Form) -> list[Geometry]:
     """Return the geometries that the section tells of."""
     geometries = []
     for name, node in section.nodes.items():
@@ -58,7 +58,7 @@ def read_geometries(section: Table, meshes: Meshes, form: Form) -> list[Geometry
     return geometries
 
 
-def read_obstacles(section: Table, form: Form) -> list[Obstacle]:
+def read_obstacles(section: YamlTable, form: Form) -> list[Obstacle]:
     """Return the obstacles that the section tells of."""
     obstacles = []
     for name, node in section.nodes.items():
@@ -88,13 +88,13 @@ def read_floor(node: Node, form: Form) -> list[Obstacle]:
     return [Obstacle(FLOOR.name, Plane(), Pose((0.0, 0.0, height)), friction, table.line)]
 
 
-def _friction(table: Table, owner: str, form: Form) -> float | None:
+def _friction(table: YamlTable, owner: str, form: Form) -> float | None:
     if "friction" not in table.nodes:
         return math.inf
     return form.number(table.nodes["friction"], "friction", owner, infinite=True)
 
 
-def _surface(table: Table, owner: str, form: Form) -> Surface | None:
+def _surface(table: YamlTable, owner: str, form: Form) -> Surface | None:
     said = {
         key: form.number(table.nodes[key], key.replace("_", " "), owner)
         for key in SURFACE
@@ -104,7 +104,7 @@ def _surface(table: Table, owner: str, form: Form) -> Surface | None:
     return Surface(**known) if len(known) == len(said) else None
 
 
-def _one_of(kinds: tuple[str, ...], table: Table, owner: str, form: Form) -> str | None:
+def _one_of(kinds: tuple[str, ...], table: YamlTable, owner: str, form: Form) -> str | None:
     """Return the key of the one shape that a table has."""
     given = [key for key in table.nodes if key in kinds]
     if len(given) == 1:
@@ -116,7 +116,7 @@ def _one_of(kinds: tuple[str, ...], table: Table, owner: str, form: Form) -> str
     return None
 
 
-def _shape(table: Table, owner: str, meshes: Meshes, form: Form) -> Shape | None:
+def _shape(table: YamlTable, owner: str, meshes: Meshes, form: Form) -> Shape | None:
     kind = _one_of(SHAPES, table, owner, form)
     if kind is None:
         return None
@@ -134,7 +134,7 @@ def _shape(table: Table, owner: str, meshes: Meshes, form: Form) -> Shape | None
     return shape
 
 
-def _world_shape(table: Table, owner: str, form: Form) -> WorldShape | None:
+def _world_shape(table: YamlTable, owner: str, form: Form) -> WorldShape | None:
     kind = _one_of(WORLD_SHAPES, table, owner, form)
     if kind is None:
         return None

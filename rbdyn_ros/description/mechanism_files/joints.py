@@ -8,8 +8,9 @@ from typing import Any
 
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.mechanism_files.forms import Form
-from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, Table
-from rbdyn_ros.description.types import Joint, Limit, Mimic, Pose, Trajectory
+from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Joint, Limit, Mimic, Trajectory
 from rbdyn_ros.errors import listing, quote
 
 #: What a joint calls its two ends and the poses of its frame there; and what a loop does.
@@ -23,7 +24,7 @@ _OTHERS = (
 )
 
 
-def read_joints(section: Table, known: Sequence[Joint], form: Form) -> list[Joint]:
+def read_joints(section: YamlTable, known: Sequence[Joint], form: Form) -> list[Joint]:
     """Return the known joints, some changed by the section, and then its own."""
     joints = {joint.name: joint for joint in known}
     for name, node in section.nodes.items():
@@ -34,7 +35,7 @@ def read_joints(section: Table, known: Sequence[Joint], form: Form) -> list[Join
     return list(joints.values())
 
 
-def read_loops(section: Table, form: Form) -> list[Joint]:
+def read_loops(section: YamlTable, form: Form) -> list[Joint]:
     """Return the joints that close loops."""
     loops = (
         _Sentence(name, section.lines[name], form, LOOP_ENDS).read(node)
@@ -137,7 +138,7 @@ class _Sentence:
         known = tuple(limit for limit in limits if limit is not None)
         return known if len(known) == len(limits) else None
 
-    def fitting(self, before: Joint, table: Table) -> Joint:
+    def fitting(self, before: Joint, table: YamlTable) -> Joint:
         """Return the joint without the limits that a new type has no coordinates for."""
         new_type = getattr(table.nodes.get("type"), "text", before.type)
         old, new = JOINT_SPECS[before.type], JOINT_SPECS.get(new_type)
@@ -154,7 +155,7 @@ class _Sentence:
         return replace(before, limit=None, limits=())
 
 
-def couple(section: Table, joints: Sequence[Joint], form: Form) -> list[Joint]:
+def couple(section: YamlTable, joints: Sequence[Joint], form: Form) -> list[Joint]:
     """Return the joints with the couplings of the section."""
     mimics = {}
     names = _names(joints)
@@ -176,7 +177,7 @@ def couple(section: Table, joints: Sequence[Joint], form: Form) -> list[Joint]:
     return [replace(j, mimic=mimics[j.name]) if j.name in mimics else j for j in joints]
 
 
-def drive(section: Table, joints: Sequence[Joint], form: Form) -> list[Joint]:
+def drive(section: YamlTable, joints: Sequence[Joint], form: Form) -> list[Joint]:
     """Return the joints with the motions of the section."""
     motions = {}
     names = _names(joints)
@@ -189,7 +190,7 @@ def drive(section: Table, joints: Sequence[Joint], form: Form) -> list[Joint]:
 
 
 def _motion(node: Node, owner: str, form: Form) -> Trajectory | str | None:
-    if isinstance(node, Table) and "function" in node.nodes:
+    if isinstance(node, YamlTable) and "function" in node.nodes:
         table = form.table(node, "drive by a function", owner, ("function",))
         return None if table is None else form.name(table.nodes["function"], "function", owner)
     keys = ("times", "positions", "periodic")

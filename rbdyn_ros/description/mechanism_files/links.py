@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.mechanism_files.forms import Form, is_nothing
-from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, Table
-from rbdyn_ros.description.types import Inertial, Link, Pose
+from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Inertial, Link
 from rbdyn_ros.errors import ParameterError, quote
 
 #: The makers of shapes, and what each one needs.
@@ -21,7 +22,7 @@ SHAPES: dict[str, tuple[Callable[..., Inertial], tuple[str, ...]]] = {
 BY_NUMBER = ("mass", "com", "inertia")
 
 
-def read_links(section: Table, known: Sequence[Link], form: Form) -> list[Link]:
+def read_links(section: YamlTable, known: Sequence[Link], form: Form) -> list[Link]:
     """Return the links that are known and those of the section, which may give the former mass."""
     links = {link.name: link for link in known}
     for name, node in section.nodes.items():
@@ -48,7 +49,7 @@ def _inertial(node: Node, owner: str, form: Form) -> Inertial | None:
     return shapes.combine(*known) if known else None
 
 
-def _by_number(table: Table, owner: str, form: Form) -> Inertial | None:
+def _by_number(table: YamlTable, owner: str, form: Form) -> Inertial | None:
     if form.table(table, "link without a shape", owner, BY_NUMBER, needed=("mass",)) is None:
         return None
     nodes = table.nodes

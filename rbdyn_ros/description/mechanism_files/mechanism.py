@@ -69,11 +69,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.build.contacts import demand_contact, with_contact
-from rbdyn_ros.description.checks.check import judge
+from rbdyn_ros.description.build.contacts import check_contact, with_contact
+from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.geometries import Contact
-from rbdyn_ros.description.mechanism_files.constraints import read_constraints
+from rbdyn_ros.description.mechanism_files.constraints import read_constraints, read_springs
 from rbdyn_ros.description.mechanism_files.forms import Form, is_nothing
 from rbdyn_ros.description.mechanism_files.geometries import (
     read_floor,
@@ -82,8 +82,7 @@ from rbdyn_ros.description.mechanism_files.geometries import (
 )
 from rbdyn_ros.description.mechanism_files.joints import couple, drive, read_joints, read_loops
 from rbdyn_ros.description.mechanism_files.links import read_links
-from rbdyn_ros.description.mechanism_files.springs import read_springs
-from rbdyn_ros.description.mechanism_files.yaml_text import Node, Table, parse
+from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable, parse
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.types import Description, Link
@@ -171,10 +170,10 @@ def read_text(
         DescriptionError: holds every error of the document, each with its line.
         ParameterError: the contact is none.
     """
-    wanted = demand_contact(contact)
+    wanted = check_contact(contact)
     audit = Audit(strict=strict)
     top = parse(text, source, audit)
-    _demand_version(top, source)
+    _check_version(top, source)
     form = Form(audit)
     form.table(top, "mechanism", "", KEYS)
     wanted = _contact(top, wanted, form)
@@ -188,7 +187,7 @@ def read_text(
     if described is None:
         raise DescriptionError(audit.errors, source)
     described = _touching(described, top, robot, Meshes(MeshFiles(folder, package_dirs)), form)
-    checked = judge(with_contact(described, wanted, audit), audit)
+    checked = audit_description(with_contact(described, wanted, audit), audit)
     audit.raise_errors(source)
     if robot is not None:
         _keep(robot, top, audit)
@@ -196,7 +195,7 @@ def read_text(
 
 
 def _described(
-    top: Table, robot: Description | None, source: str, form: Form
+    top: YamlTable, robot: Description | None, source: str, form: Form
 ) -> Description | None:
     """Return what the file says, over a robot or alone; None if it has no name or no base."""
     parts = {name: _section(name, top, form) for name in SECTIONS}
@@ -223,7 +222,7 @@ def _described(
     )
 
 
-def _contact(top: Table, wanted: Contact | None, form: Form) -> Contact | None:
+def _contact(top: YamlTable, wanted: Contact | None, form: Form) -> Contact | None:
     """Return the Contact that is wanted by the caller, or else by the file."""
     if "contact" not in top.nodes:
         return wanted
@@ -232,7 +231,7 @@ def _contact(top: Table, wanted: Contact | None, form: Form) -> Contact | None:
 
 
 def _touching(
-    described: Description, top: Table, robot: Description | None, meshes: Meshes, form: Form
+    described: Description, top: YamlTable, robot: Description | None, meshes: Meshes, form: Form
 ) -> Description:
     """Return a description with its geometries, those of the robot first, and its obstacles."""
     own = read_geometries(_section("geometries", top, form), meshes, form)
@@ -242,7 +241,7 @@ def _touching(
     return replace(described, geometries=(*known, *own), obstacles=(*floor, *obstacles))
 
 
-def _demand_version(top: Table, source: str) -> None:
+def _check_version(top: YamlTable, source: str) -> None:
     version = top.nodes.get(VERSION)
     allowed = f"{VERSION}: 1"
     if version is None:
@@ -253,18 +252,18 @@ def _demand_version(top: Table, source: str) -> None:
         refuse("bad-version", message, source, top.lines[VERSION], allowed=allowed)
 
 
-def _section(name: str, top: Table, form: Form) -> Table:
+def _section(name: str, top: YamlTable, form: Form) -> YamlTable:
     """Return a section of the file; one that is not there or cannot be read is empty."""
     node = top.nodes.get(name)
-    if isinstance(node, Table):
+    if isinstance(node, YamlTable):
         return node
     if node is not None and not is_nothing(node):
         form.audit.partial = True
         form.wrong(node, f"section {quote(name)}", "", "a table of names")
-    return Table(top.line)
+    return YamlTable(top.line)
 
 
-def _name(top: Table, robot: Description | None, source: str, form: Form) -> str | None:
+def _name(top: YamlTable, robot: Description | None, source: str, form: Form) -> str | None:
     if "name" in top.nodes:
         return form.name(top.nodes["name"], "name", "")
     if robot is not None:
@@ -272,7 +271,7 @@ def _name(top: Table, robot: Description | None, source: str, form: Form) -> str
     return Path(source).stem or "mechanism"
 
 
-def _base(top: Table, robot: Description | None, form: Form) -> str | None:
+def _base(top: YamlTable, robot: Description | None, form: Form) -> str | None:
     if "base" in top.nodes:
         return form.name(top.nodes["base"], "base", "")
     if robot is not None:
@@ -330,10 +329,12 @@ def _quoted(finding: Finding, file: str, line: int) -> Finding:
     return replace(finding, message=f"{where}: {finding.message}", line=line)
 
 
-def _keep(robot: Description, top: Table, audit: Audit) -> None:
+def _keep(robot: Description, top: YamlTable, audit: Audit) -> None:
     """Add what was found in the robot's own file, unless it is said of the mechanism again."""
     links = top.nodes.get("links")
-    replaced = {f"link {quote(name)}" for name in links.nodes} if isinstance(links, Table) else ()
+    replaced = (
+        {f"link {quote(name)}" for name in links.nodes} if isinstance(links, YamlTable) else ()
+    )
     kept = [finding for finding in robot.findings if finding.element not in replaced]
     said = {(finding.code, finding.element) for finding in kept}
     new = [f for f in audit.findings if f.line is not None or (f.code, f.element) not in said]

@@ -38,7 +38,7 @@ class Items:
 
 
 @dataclass(slots=True)
-class Table:
+class YamlTable:
     """A mapping.
 
     Attributes:
@@ -52,10 +52,10 @@ class Table:
     lines: dict[str, int] = field(default_factory=dict)
 
 
-Node = Scalar | Items | Table
+Node = Scalar | Items | YamlTable
 
 
-def parse(data: bytes | str, source: str, audit: Audit, what: str = "a mechanism") -> Table:
+def parse(data: bytes | str, source: str, audit: Audit, what: str = "a mechanism") -> YamlTable:
     """Parse YAML that nobody vouches for.
 
     Args:
@@ -84,7 +84,7 @@ def parse(data: bytes | str, source: str, audit: Audit, what: str = "a mechanism
         _malformed(error, source)
     if builder.root is None:
         refuse("empty", f"the document is empty; {what} is a table of keys", source)
-    if not isinstance(builder.root, Table):
+    if not isinstance(builder.root, YamlTable):
         message = f"this is not a table of keys, which {what} is"
         refuse("not-a-table", message, source, builder.root.line)
     return builder.root
@@ -114,7 +114,7 @@ class _Builder:
         self.source = source
         self.audit = audit
         self.root: Node | None = None
-        self.open: list[Table | Items] = []
+        self.open: list[YamlTable | Items] = []
         self.keys: list[Scalar | None] = []  # of each open table: the key that waits for its value
         self.count = 0
 
@@ -143,7 +143,7 @@ class _Builder:
         if kind == "ScalarEvent":
             self.add(Scalar(line, event.value, bool(event.style)))
             return
-        opened = Table(line) if kind == "MappingStartEvent" else Items(line)
+        opened = YamlTable(line) if kind == "MappingStartEvent" else Items(line)
         self.add(opened)
         self.open.append(opened)
         self.keys.append(None)
@@ -176,7 +176,7 @@ class _Builder:
             self.forbidden("a merge key", "<<", node.line)
         return node
 
-    def entry(self, table: Table, key: Scalar, node: Node) -> None:
+    def entry(self, table: YamlTable, key: Scalar, node: Node) -> None:
         name = key.text
         if name in table.nodes:
             lines = f"on lines {table.lines[name]} and {key.line}"

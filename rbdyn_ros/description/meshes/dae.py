@@ -17,7 +17,7 @@ _PRIMITIVES = {"triangles", "polylist", "polygons", "trifans", "tristrips"}
 MOST_BYTES = 64 * 1024 * 1024
 
 
-def judge_dae(data: bytes) -> tuple[float, int]:
+def check_dae(data: bytes) -> tuple[float, int]:
     """Return the unit of length of a document [m] and how many sets of triangles it shows.
 
     Its up axis says nothing, as in RViz.

@@ -16,10 +16,10 @@ import numpy as np
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.geometries import MAX_LENGTH, Points
-from rbdyn_ros.description.meshes.dae import judge_dae, without_materials
+from rbdyn_ros.description.meshes.dae import check_dae, without_materials
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import Array, NoHullError, hull_corners, reduced
-from rbdyn_ros.description.types import Vec3
+from rbdyn_ros.description.poses import Vec3
 from rbdyn_ros.errors import quote
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -70,7 +70,7 @@ class Meshes:
             line: of it.
             audit: receives what is wrong; a mesh that cannot be used is left out if not strict.
         """
-        if not judge_scale(scale, owner, line, audit):
+        if not audit_scale(scale, owner, line, audit):
             return None
         try:
             return self.points(name, scale)
@@ -82,7 +82,7 @@ class Meshes:
             return None
 
 
-def judge_scale(scale: Vec3, owner: str, line: int | None, audit: Audit) -> bool:
+def audit_scale(scale: Vec3, owner: str, line: int | None, audit: Audit) -> bool:
     """Return whether none of the factors is 0; add an error if one is."""
     if 0.0 not in scale:
         return True
@@ -111,7 +111,7 @@ def scaled(vertices: Array, scale: Vec3) -> Array:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class MeshPart:
     """One geometry of a mesh file, where its scene places it.
 
     Attributes:
@@ -125,7 +125,7 @@ class Part:
     mirrored: bool
 
 
-def read_parts(path: Path) -> list[Part]:
+def read_parts(path: Path) -> list[MeshPart]:
     """Read a mesh file; what it holds together has at least one vertex.
 
     Raises:
@@ -134,7 +134,7 @@ def read_parts(path: Path) -> list[Part]:
     data, kind = _read(path), path.suffix.lower().removeprefix(".")
     if kind == "obj" or (kind == "stl" and not _is_binary_stl(data)):
         data = _in_ascii(data)
-    unit, shown = judge_dae(data) if kind == "dae" else (1.0, 0)
+    unit, shown = check_dae(data) if kind == "dae" else (1.0, 0)
     trimesh = _package("trimesh", "trimesh")
     if kind == "dae":
         _package("collada", "pycollada")
@@ -196,14 +196,14 @@ def _more_of(scene: Any, trimesh: Any, data: bytes) -> Any:
     return other if more else scene
 
 
-def _part(scene: Any, node: str, unit: float) -> Part:
+def _part(scene: Any, node: str, unit: float) -> MeshPart:
     """Return what one node of a scene shows, in the axes of the scene."""
     transform, name = scene.graph[node]
     geometry = scene.geometry[name]
     vertices: Array = np.asarray(geometry.vertices, np.float64)
     placed: Array = unit * (vertices @ transform[:3, :3].T + transform[:3, 3])
     mirrored = bool(np.linalg.det(transform[:3, :3]) < 0.0)
-    return Part(placed, geometry, mirrored)
+    return MeshPart(placed, geometry, mirrored)
 
 
 def _read(path: Path) -> bytes:

@@ -13,8 +13,7 @@ from typing import Generic, TypeVar
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Geometry, Sphere
 from rbdyn_ros.description.meshes.meshes import LEFT_OUT, Meshes
-from rbdyn_ros.description.poses import ZERO, pose
-from rbdyn_ros.description.types import Pose, Vec3
+from rbdyn_ros.description.poses import ZERO, Pose, Vec3, pose
 from rbdyn_ros.description.urdf_files.guard import Element
 from rbdyn_ros.description.urdf_files.prune import SCHEMA, Pruner, Tag
 from rbdyn_ros.description.urdf_files.prune import WANTED as WANTED_WITHOUT

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.joints import judge_type
+from rbdyn_ros.description.checks.joints import audit_type
 from rbdyn_ros.description.joint_types import URDF_TYPES
 from rbdyn_ros.description.urdf_files.guard import Element, refuse
 from rbdyn_ros.errors import listing, quote
@@ -167,7 +167,7 @@ class Pruner:
             for name in spec.names + spec.required:
                 sound &= name in present or self.missing(element, name, spec, owner)
         if element.tag == "joint" and sound:
-            sound = judge_type(present["type"], owner, element.line, self.audit, URDF_TYPES)
+            sound = audit_type(present["type"], owner, element.line, self.audit, URDF_TYPES)
         return sound
 
     def children(self, element: Element, spec: Tag, owner: str) -> bool:

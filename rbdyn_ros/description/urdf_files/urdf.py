@@ -13,23 +13,15 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.build.contacts import demand_contact, with_contact
-from rbdyn_ros.description.checks.check import judge
+from rbdyn_ros.description.build.contacts import check_contact, with_contact
+from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.geometries import Contact
 from rbdyn_ros.description.joint_types import URDF_TYPES
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.poses import quat_from_rpy
-from rbdyn_ros.description.types import (
-    Description,
-    Inertial,
-    Joint,
-    Limit,
-    Link,
-    Mimic,
-    Pose,
-)
+from rbdyn_ros.description.poses import Pose, quat_from_rpy
+from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link, Mimic
 from rbdyn_ros.description.urdf_files import collisions, guard
 from rbdyn_ros.description.urdf_files.prune import WANTED, prune
 from rbdyn_ros.description.urdf_files.xacro_files import expand
@@ -92,7 +84,7 @@ def read_file(
 
     Arguments and errors are those of ``read``; the text of a xacro file is the expanded one.
     """
-    wanted = demand_contact(contact)
+    wanted = check_contact(contact)
     data = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
     audit = Audit(strict=strict)
     touch = None if wanted is None else (wanted, Meshes(MeshFiles(path.parent, package_dirs)))
@@ -129,7 +121,7 @@ def read_text(
         DescriptionError: holds every error of the document, each with its line.
         ParameterError: the contact is none.
     """
-    wanted = demand_contact(contact)
+    wanted = check_contact(contact)
     touch = None if wanted is None else (wanted, Meshes(MeshFiles(None, package_dirs)))
     return _read(text, source, Audit(strict=strict), touch)
 
@@ -138,7 +130,7 @@ def _read(
     text: str | bytes, source: str, audit: Audit, touch: tuple[Contact, Meshes] | None
 ) -> Description:
     with _collector_paused():
-        description = judge(_convert(text, source, audit, touch), audit, URDF_TYPES)
+        description = audit_description(_convert(text, source, audit, touch), audit, URDF_TYPES)
     audit.raise_errors(source)
     return replace(description, findings=audit.sorted())
 

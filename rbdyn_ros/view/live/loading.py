@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rbdyn_ros.description.appearance.looks import Looks, read_looks
+from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.errors import Finding, RbdynError, quote
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model
@@ -14,7 +14,7 @@ from rbdyn_ros.view.live.link import Cast
 MOST_TOLD = 8
 
 
-def load(cast: Cast) -> tuple[Model, Looks]:
+def load(cast: Cast) -> tuple[Model, Appearance]:
     """Return the robot of a cast, and its looks.
 
     What moves was read before, so looks that cannot be read are only worth a warning: the robot is
@@ -23,12 +23,12 @@ def load(cast: Cast) -> tuple[Model, Looks]:
     m = complete(cast.description, cast.floating_base, cast.strict)
     source = cast.text or cast.path
     if source is None:
-        return m, Looks()
+        return m, Appearance()
     try:
-        return m, read_looks(source, folder=cast.folder)
+        return m, read_appearance(source, folder=cast.folder)
     except RbdynError as error:
         text = f"what it looks like cannot be read, so its inertias are shown: {error}"
-        return m, Looks(findings=(Finding("no-looks", text, "warning"),))
+        return m, Appearance(findings=(Finding("no-looks", text, "warning"),))
 
 
 def warning_of(findings: Mapping[str, Sequence[Finding]]) -> str:

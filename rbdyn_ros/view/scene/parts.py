@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.description.appearance.looks import Look, Placeholder
+from rbdyn_ros.description.appearance.shapes import LinkShape, Placeholder
 from rbdyn_ros.description.geometries import Box, Sphere
 from rbdyn_ros.errors import Finding
 from rbdyn_ros.model.geoms import GeomType
@@ -61,14 +61,14 @@ class Part:
         return placed
 
 
-def can_be_drawn(looks: tuple[Look, ...]) -> bool:
+def can_be_drawn(looks: tuple[LinkShape, ...]) -> bool:
     """Whether most of these, and one at least, are more than placeholders."""
     missing = sum(isinstance(look.shape, Placeholder) for look in looks)
     return 2 * missing < len(looks)
 
 
 def parts_of_looks(
-    m: Model, looks: tuple[Look, ...], color: Color | None = None
+    m: Model, looks: tuple[LinkShape, ...], color: Color | None = None
 ) -> tuple[list[Part], list[Finding]]:
     """Return the parts of visuals or collisions, and a warning for each mesh that is broken.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.description.appearance.looks import Looks
+from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.dynamics.stages import kinematics
 from rbdyn_ros.errors import Finding, ModelError
@@ -88,7 +88,7 @@ class Stage:
         ModelError: the looks are another robot's.
     """
 
-    def __init__(self, m: Model, looks: Looks) -> None:
+    def __init__(self, m: Model, looks: Appearance) -> None:
         self.m, self.looks = m, looks
         self._d, self._lock = Data(m), threading.Lock()
         self._parts: dict[str, list[Part]] = {}
@@ -169,7 +169,7 @@ class Stage:
         return every.min(axis=0), every.max(axis=0)
 
 
-def _layers_shown(looks: Looks) -> tuple[str, ...]:
+def _layers_shown(looks: Appearance) -> tuple[str, ...]:
     """Return the layers that let a robot be seen, whatever its file has."""
     if can_be_drawn(looks.visuals):
         return (VISUALS,)

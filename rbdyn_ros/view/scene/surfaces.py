@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.description.appearance.colors import Color
-from rbdyn_ros.description.appearance.looks import LookShape, MeshFile, Placeholder
+from rbdyn_ros.description.appearance.shapes import AnyShape, MeshFile, Placeholder
 from rbdyn_ros.description.geometries import Box, Cylinder, Points, Sphere
 from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners
-from rbdyn_ros.description.meshes.meshes import Part, read_parts, scaled
+from rbdyn_ros.description.meshes.meshes import MeshPart, read_parts, scaled
 from rbdyn_ros.errors import Finding, quote
 from rbdyn_ros.view.scene.creases import Array, Faces, creased
 
@@ -55,7 +55,7 @@ class Surface:
     color: Color | None = None
 
 
-def surfaces_of(shape: LookShape) -> tuple[Surface, ...]:
+def surfaces_of(shape: AnyShape) -> tuple[Surface, ...]:
     """Return a shape as triangles.
 
     A mesh file is read with the unit of its document and the transforms of its scene; as in RViz
@@ -85,7 +85,7 @@ def surfaces_of(shape: LookShape) -> tuple[Surface, ...]:
     return (_surface(centred, mesh.faces, None),)
 
 
-def surfaces_or_marker(shape: LookShape) -> tuple[tuple[Surface, ...], Finding | None]:
+def surfaces_or_marker(shape: AnyShape) -> tuple[tuple[Surface, ...], Finding | None]:
     """Return `surfaces_of`, or a marker and a warning where there are none."""
     try:
         return surfaces_of(shape), None
@@ -168,7 +168,7 @@ def _read(path: Path) -> Colored:
     return tuple(parts)
 
 
-def _faces(part: Part) -> Faces:
+def _faces(part: MeshPart) -> Faces:
     """Return the faces of a part, turned outward; points and lines have none."""
     faces = np.asarray(getattr(part.geometry, "faces", ()), np.int64).reshape(-1, 3)
     if len(faces) and (faces.min() < 0 or faces.max() >= len(part.vertices)):

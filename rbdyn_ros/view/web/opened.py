@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.description.appearance.looks import Looks, read_looks
+from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
@@ -27,7 +27,7 @@ class View:
         findings: warnings of what of the robot cannot be shown.
     """
 
-    def __init__(self, m: Model, looks: Looks, port: int, address: str) -> None:
+    def __init__(self, m: Model, looks: Appearance, port: int, address: str) -> None:
         self._server = open_server(port, address, m.name)
         try:
             self._show = Show(self._server, m, looks)
@@ -73,7 +73,7 @@ class View:
 
 def open_view(
     m: Model,
-    looks: Looks | str | bytes | Path | None = None,
+    looks: Appearance | str | bytes | Path | None = None,
     *,
     port: int = PORT,
     address: str = ADDRESS,
@@ -103,7 +103,7 @@ def open_view(
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"open_view needs a Model, got {m!r}"))
     if looks is None:
-        looks = Looks()
-    elif not isinstance(looks, Looks):
-        looks = read_looks(looks, package_dirs=package_dirs)
+        looks = Appearance()
+    elif not isinstance(looks, Appearance):
+        looks = read_appearance(looks, package_dirs=package_dirs)
     return View(m, looks, port, address)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.description.appearance.looks import Looks
+from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.describe import joint_type
@@ -46,7 +46,9 @@ class Show:
         ModelError: the looks are another robot's.
     """
 
-    def __init__(self, server: viser.ViserServer, m: Model, looks: Looks, name: str = "") -> None:
+    def __init__(
+        self, server: viser.ViserServer, m: Model, looks: Appearance, name: str = ""
+    ) -> None:
         self.server, self.m, self.name = server, m, name or m.name or "robot"
         self.stage = Stage(m, looks)
         self.picked = ""

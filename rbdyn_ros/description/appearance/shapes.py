@@ -14,7 +14,7 @@ from pathlib import Path
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.appearance.colors import Color, Colors
 from rbdyn_ros.description.appearance.findings import LONGEST_NAME, OnlyWarnings
-from rbdyn_ros.description.checks.geometries import judge_shape
+from rbdyn_ros.description.checks.geometries import audit_shape
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.geometries import (
     MAX_LENGTH,
@@ -29,9 +29,9 @@ from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.geometries import read_geometries
 from rbdyn_ros.description.mechanism_files.mechanism import ROBOT_SUFFIXES
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
-from rbdyn_ros.description.meshes.meshes import Meshes, judge_scale
-from rbdyn_ros.description.source import MECHANISM_SUFFIXES, URDF_SUFFIXES, demand_source
-from rbdyn_ros.description.types import IN_PLACE, Pose, Vec3
+from rbdyn_ros.description.meshes.meshes import Meshes, audit_scale
+from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3
+from rbdyn_ros.description.source import MECHANISM_SUFFIXES, URDF_SUFFIXES, check_source
 from rbdyn_ros.description.urdf_files import guard, urdf
 from rbdyn_ros.description.urdf_files.collisions import ShapeReader
 from rbdyn_ros.description.urdf_files.guard import Element
@@ -39,7 +39,7 @@ from rbdyn_ros.description.urdf_files.xacro_files import expand
 from rbdyn_ros.errors import Finding, listing, quote
 
 #: Visuals of a robot that are read, and collisions; no browser shows more.
-MOST_LOOKS = 10_000
+MOST_SHAPES = 10_000
 
 #: What guard.parse goes into.
 WANTED = {
@@ -76,11 +76,11 @@ class Placeholder:
     name: str
 
 
-LookShape = Box | Sphere | Cylinder | Capsule | Points | MeshFile | Placeholder
+AnyShape = Box | Sphere | Cylinder | Capsule | Points | MeshFile | Placeholder
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LinkShape:
     """A shape to show with a link.
 
     Attributes:
@@ -92,30 +92,30 @@ class Look:
     """
 
     link: str
-    shape: LookShape
+    shape: AnyShape
     origin: Pose = IN_PLACE
     color: Color | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class Appearance:
     """What is shown of a robot, in the order of the text.
 
     Attributes:
         findings: what was left out or replaced; all are warnings.
     """
 
-    visuals: tuple[Look, ...] = ()
-    collisions: tuple[Look, ...] = ()
+    visuals: tuple[LinkShape, ...] = ()
+    collisions: tuple[LinkShape, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
-def read_looks(
+def read_appearance(
     source: str | bytes | Path,
     *,
     folder: Path | None = None,
     package_dirs: Sequence[str | Path] = (),
-) -> Looks:
+) -> Appearance:
     """Read what a robot looks like.
 
     Args:
@@ -130,7 +130,7 @@ def read_looks(
         DescriptionError: there is no such file, or it is no document of its kind.
         ParameterError: the source is neither a path nor text.
     """
-    demand_source(source)
+    check_source(source)
     if isinstance(source, bytes) or (isinstance(source, str) and urdf.is_text(source)):
         return _of_urdf(source, "<text>", MeshFiles(folder, package_dirs))
     path = Path(source)
@@ -138,7 +138,7 @@ def read_looks(
     if suffix in MECHANISM_SUFFIXES:
         return _of_mechanism(path, package_dirs)
     if suffix not in URDF_SUFFIXES:
-        return Looks()
+        return Appearance()
     data: str | bytes = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
     if suffix == ".xacro":
         guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro looks at it
@@ -146,24 +146,26 @@ def read_looks(
     return _of_urdf(data, str(path), MeshFiles(path.parent, package_dirs))
 
 
-def _of_urdf(text: str | bytes, source: str, files: MeshFiles) -> Looks:
+def _of_urdf(text: str | bytes, source: str, files: MeshFiles) -> Appearance:
     robot = guard.parse(text, source, "robot", WANTED)
     audit, meshes = OnlyWarnings(), _NamedMeshes(files)
     colors = Colors(robot, audit)
     visuals = _read("visual", robot, meshes, colors, audit)
     collisions = _read("collision", robot, meshes, None, audit)
-    return Looks(visuals, collisions, (*meshes.findings(), *audit.all()))
+    return Appearance(visuals, collisions, (*meshes.findings(), *audit.all()))
 
 
 def _read(
     kind: str, robot: Element, meshes: _NamedMeshes, colors: Colors | None, audit: OnlyWarnings
-) -> tuple[Look, ...]:
+) -> tuple[LinkShape, ...]:
     """Return the looks of all elements of a kind that can be shown."""
-    looks: list[Look] = []
+    looks: list[LinkShape] = []
     reader = ShapeReader[MeshFile | Placeholder](kind, meshes.read, audit)
     for number, (link, element) in enumerate(reader.elements(robot)):
-        if number == MOST_LOOKS:
-            message = f"the robot has more than {MOST_LOOKS} <{kind}> elements; this and all after"
+        if number == MOST_SHAPES:
+            message = (
+                f"the robot has more than {MOST_SHAPES} <{kind}> elements; this and all after"
+            )
             audit.add("warning", "many-looks", "", element.line, f"{message} it are not shown")
             break
         owner, before = f"link {quote(link)}", audit.errors_told
@@ -173,37 +175,37 @@ def _read(
             shape, origin = read
             _judge(shape, origin, owner, element.line, audit)
             if audit.errors_told == before:
-                looks.append(Look(link, shape, origin, color))
+                looks.append(LinkShape(link, shape, origin, color))
     return tuple(looks)
 
 
-def _judge(shape: LookShape, origin: Pose, owner: str, line: int | None, audit: Audit) -> None:
+def _judge(shape: AnyShape, origin: Pose, owner: str, line: int | None, audit: Audit) -> None:
     """Add an error for sizes and distances that cannot be shown."""
     if not isinstance(shape, MeshFile | Placeholder):
-        judge_shape(shape, owner, line, audit)
+        audit_shape(shape, owner, line, audit)
     if max(map(abs, origin.pos)) > MAX_LENGTH:
         message = f"<origin xyz> is farther away than {MAX_LENGTH:g} m"
         audit.error("too-long", owner, line, message, allowed=f"up to {MAX_LENGTH:g} m")
 
 
-def _of_mechanism(path: Path, package_dirs: Sequence[str | Path]) -> Looks:
+def _of_mechanism(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
     audit = OnlyWarnings()
     data = read_bytes(path, "a .yaml file", "the path of a mechanism file")
     top = yaml_text.parse(data, str(path), audit)
     name, own = top.nodes.get("robot"), top.nodes.get("geometries")
-    robot = Looks()
+    robot = Appearance()
     if isinstance(name, yaml_text.Scalar) and Path(name.text).suffix.lower() in ROBOT_SUFFIXES:
-        robot = read_looks(path.parent / name.text, package_dirs=package_dirs)
-    looks: list[Look] = []
-    if isinstance(own, yaml_text.Table):
+        robot = read_appearance(path.parent / name.text, package_dirs=package_dirs)
+    looks: list[LinkShape] = []
+    if isinstance(own, yaml_text.YamlTable):
         meshes = Meshes(MeshFiles(path.parent, package_dirs))
         for geometry in read_geometries(own, meshes, Form(audit)):
             owner, before = f"geometry {quote(geometry.name)}", audit.errors_told
             _judge(geometry.shape, geometry.origin, owner, geometry.line, audit)
             if audit.errors_told == before:
-                looks.append(Look(geometry.link, geometry.shape, geometry.origin))
-    collisions = (*robot.collisions, *looks)[:MOST_LOOKS]
-    return Looks(robot.visuals, collisions, (*robot.findings, *audit.all()))
+                looks.append(LinkShape(geometry.link, geometry.shape, geometry.origin))
+    collisions = (*robot.collisions, *looks)[:MOST_SHAPES]
+    return Appearance(robot.visuals, collisions, (*robot.findings, *audit.all()))
 
 
 class _NamedMeshes:
@@ -218,7 +220,7 @@ class _NamedMeshes:
         self, name: str, scale: Vec3, owner: str, line: int | None, audit: Audit
     ) -> MeshFile | Placeholder | None:
         """Return the mesh of a name, or what stands for it; None if it has no size."""
-        if not judge_scale(scale, owner, line, audit):
+        if not audit_scale(scale, owner, line, audit):
             return None
         if name not in self._found and name not in self._missing:
             try:
