@@ -15,6 +15,8 @@ from rbdyn_ros.errors import Finding, ParameterError, RbdynError, shown
 Array = NDArray[np.float64]
 #: The lengths of the axes of an array; None where an axis may have any length.
 Shape = tuple[int | None, ...]
+#: Messages show a vector of the wrong length if it has at most this many numbers.
+FEW = 12
 
 
 @overload
@@ -100,7 +102,11 @@ def finite(
     if values is None:
         refuse(f"{name} is {shown(value)}; allowed {verb} {wanted}", value, wanted)
     if not _fits(values.shape, shape) and not (fill and values.shape == ()):
-        sizes = f"{_written(shape or ())}{' or one number' if fill else ''}"
+        few = values.ndim < 2 and values.size <= FEW and len(shape or ()) == 1
+        more = " or one number" if fill else ""
+        if few and shape != (None,):
+            refuse(f"{name} is {shown(value)}; allowed {verb} {wanted}{more}", value, wanted)
+        sizes = f"{_written(shape or ())}{more}"
         refuse(f"{name} has the shape {values.shape}; allowed is {sizes}", value, wanted)
     fine = np.isfinite(values) & _inside(values, low, high, above)
     if not fine.all():

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from support import robots
 
+from rbdyn_ros.description.meshes import hulls, meshes
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import hull_corners, reduced
-from rbdyn_ros.description.meshes.meshes import Meshes, hulls, meshes
+from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import DescriptionError
 

@@ -8,7 +8,7 @@ from support import robots
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.appearance import findings as looks_warnings
-from rbdyn_ros.description.appearance import looks
+from rbdyn_ros.description.appearance import shapes
 from rbdyn_ros.description.appearance.shapes import (
     Appearance,
     LinkShape,
@@ -164,7 +164,7 @@ def test_what_is_broken_is_left_out_with_a_warning(broken, sentence, kind):
 
 
 def test_there_are_bounds(monkeypatch):
-    monkeypatch.setattr(looks, "MOST_SHAPES", 5)
+    monkeypatch.setattr(shapes, "MOST_SHAPES", 5)
     monkeypatch.setattr(looks_warnings, "MOST_FINDINGS", 3)
     read = read_appearance(robot(*["<visual/>"] * 4, *[visual()] * 4))
     assert len(read.visuals) == 1
