@@ -1,9 +1,9 @@
-"""Write the generated pages of the documentation, docs/reference/.
+"""Write the generated files: pages of docs/reference/, config/*.yaml, the SROS2 policy.
 
     python tools/docs.py            write them
-    python tools/docs.py --check    say which are not what they should be; exit status 1 then
+    python tools/docs.py --check    list those that are outdated; exit status 1 if there are any
 
-What the pages say stands in the code: the declarations of fields, the docstrings.
+Their sources are the declarations of fields, the docstrings and the tables of parameters.
 """
 
 from __future__ import annotations
@@ -14,17 +14,24 @@ from pathlib import Path
 
 from docs_api import api_page
 from docs_fields import fields_page
+from docs_parameters import ROOT, parameter_files
+from docs_policy import policy_text
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
+FOLDER = ROOT / "docs" / "reference"
 
 
 def pages() -> dict[Path, str]:
-    """Return the text of every generated page."""
-    return {FOLDER / "fields.md": fields_page(), FOLDER / "api.md": api_page()}
+    """Return the text of every generated file."""
+    return {
+        FOLDER / "fields.md": fields_page(),
+        FOLDER / "api.md": api_page(),
+        ROOT / "config/sros2/policy.xml": policy_text(),
+        **parameter_files(),
+    }
 
 
 def outdated() -> list[Path]:
-    """Return the generated pages that are missing or say something else than the code."""
+    """Return the generated files that are missing or outdated."""
     return [
         path
         for path, text in pages().items()
@@ -33,8 +40,8 @@ def outdated() -> list[Path]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Write the generated pages of docs/reference.")
-    parser.add_argument("--check", action="store_true", help="write nothing, compare")
+    parser = argparse.ArgumentParser(description="Write the generated files.")
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
     if parser.parse_args().check:
         for path in outdated():
             print(f"{path} is outdated: run `python tools/docs.py`", file=sys.stderr)

@@ -122,16 +122,6 @@ def test_xml_is_well_formed(block):
     ET.fromstring(f"<page>{block.text}</page>")
 
 
-def test_every_parameter_is_in_the_table_with_its_default():
-    listed = yaml.safe_load((ROOT / "config/simulator.yaml").read_text())["/**"]["ros__parameters"]
-    faults = {f"faults.{name}": default for name, default in listed.pop("faults").items()}
-    for name, default in (listed | faults).items():
-        pattern = rf"^\| `{re.escape(name)}` \| \w+(?:\[3?\])? \| `(.*?)` \|"
-        row = re.search(pattern, REFERENCE, re.MULTILINE)
-        assert row, f"the table lacks parameter {name}"
-        assert yaml.safe_load(row[1]) == default
-
-
 @pytest.mark.parametrize("page", page_names())
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", prose(page)):

@@ -1,7 +1,8 @@
-"""Every parameter of the arm controller, in one table, and what it means to the library."""
+"""All parameters of the arm controller, and the library's settings made from them."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,209 +10,275 @@ from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.control.gate import GateSettings
 from rbdyn_ros.control.settings import MODES, Settings
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.parameters import Parameter
-from rbdyn_ros.ros.common.unfit import LARGEST_GRAVITY
-from rbdyn_ros.runtime.realtime import MODES as REALTIME
+from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
+from rbdyn_ros.ros.common.rows import DESCRIPTION, GRAVITY, REALTIME, SHA256, STRICT
 
 OUTPUTS = ("joint_commands", "effort_commands", "both")
+#: Parameters that tighten the limits of the joints.
 TIGHTENING = ("effort_scale", "velocity_scale", "position_inset")
-
-
-def _gains(name: str, default: list[float], doc: str, unit: str) -> Parameter:
-    return Parameter(name, default, doc, unit, 0.0, 1e6, fixed=False)
-
+STIFFNESS, DAMPING = "N m/rad or N/m", "N m s/rad or N s/m"
 
 PARAMETERS = (
-    Parameter("urdf", "", "path of a .urdf or .xacro file"),
-    Parameter("robot_description", "", "text of a URDF; used if urdf is empty"),
-    Parameter("strict", True, "refuse a robot with flaws that could be repaired, see rbdyn check"),
-    Parameter("required_sha256", "", "refuse a robot whose model_sha256 is another; empty: none"),
-    Parameter("joints", (), "joints to control; empty: all that have a limit of their effort"),
-    Parameter(
-        "specialize",
-        False,
-        "compute the laws of the joints by code compiled for this arm alone, at the start",
+    *group(
+        "robot",
+        Parameter("urdf", "", "path of a .urdf or .xacro file"),
+        DESCRIPTION,
+        STRICT,
+        SHA256,
+        Parameter("joints", (), "joints to control; empty: all joints with an effort limit"),
+        GRAVITY,
+        Parameter(
+            "mounting_rpy",
+            [0.0, 0.0, 0.0],
+            "roll, pitch, yaw of the base link in the world",
+            "rad",
+            -7.0,
+            7.0,
+        ),
+        Parameter(
+            "robot_compensates_gravity",
+            False,
+            "the arm's own controller adds gravity compensation, without payloads",
+        ),
+        Parameter(
+            "effort_includes_gravity",
+            True,
+            "measured efforts include the gravity compensation of the arm's own controller",
+        ),
     ),
-    Parameter(
-        "gravity",
-        [0.0, 0.0, -9.81],
-        "gravitational acceleration in the world",
-        "m/s^2",
-        -LARGEST_GRAVITY,
-        LARGEST_GRAVITY,
+    *group(
+        "operation",
+        Parameter("mode", "idle", "mode at startup", choices=MODES),
+        Parameter("dry_run", True, "send no efforts to the arm; publish them on ~/efforts only"),
+        Parameter("autostart", True, "start at once; false: wait for the lifecycle transitions"),
+        Parameter("output", "joint_commands", "topics on which efforts are sent", choices=OUTPUTS),
+        Parameter(
+            "states_reliability",
+            "reliable",
+            "reliability of the subscription to joint_states; best_effort accepts best-effort "
+            "drivers too",
+            choices=("reliable", "best_effort"),
+        ),
+        Parameter(
+            "specialize",
+            False,
+            "compile code for this arm at startup and compute the laws of the joints with it",
+        ),
+        REALTIME,
+        Parameter("stats_rate", 1.0, "rate of /diagnostics", "Hz", 0.01, 100.0),
     ),
-    Parameter(
-        "mounting_rpy",
-        [0.0, 0.0, 0.0],
-        "roll, pitch, yaw of the base link in the world",
-        "rad",
-        -7.0,
-        7.0,
+    *group(
+        "safety",
+        Parameter(
+            "arm_without_effort",
+            False,
+            "allow arming if the joints measure no effort, without the check against gravity",
+        ),
+        per_joint(
+            "arm_tolerance",
+            0.0,
+            "largest difference between measured efforts and gravity at which the arm can be "
+            "armed; 0: a tenth of the effort limit",
+            "N m or N",
+        ),
+        Parameter("state_timeout", 0.1, "age at which a state is too old", "s", 0.002, 1.0),
+        Parameter(
+            "blind_time", 0.2, "time for which the arm is held up without states", "s", 0.0, 0.3
+        ),
+        Parameter(
+            "target_timeout",
+            0.0,
+            "longest wait for the next trajectory after one has ended; 0: unlimited",
+            "s",
+            0.0,
+            1e6,
+        ),
+        Parameter(
+            "tracking_tolerance",
+            0.2,
+            "largest distance from the target in hold and computed_torque; 0: unlimited",
+            "rad or m",
+            0.0,
+            1e3,
+        ),
+        Parameter(
+            "start_tolerance",
+            0.05,
+            "largest distance between the target and the start of a trajectory",
+            "rad or m",
+            0.0,
+            1e3,
+        ),
+        Parameter(
+            "effort_rate", 1000.0, "largest rate of change of an effort", "N m/s or N/s", 1.0, 1e6
+        ),
+        Parameter(
+            "blend_time",
+            0.5,
+            "time over which efforts blend when a mode starts or changes",
+            "s",
+            0.01,
+            10.0,
+        ),
+        Parameter(
+            "effort_scale",
+            1.0,
+            "share of the effort limits that may be used; can only be lowered",
+            "",
+            0.0,
+            1.0,
+            live=True,
+        ),
+        Parameter(
+            "velocity_scale",
+            1.0,
+            "share of the velocity limits that may be used; can only be lowered",
+            "",
+            0.0,
+            1.0,
+            live=True,
+        ),
+        Parameter(
+            "position_inset",
+            0.0,
+            "distance by which the position limits are moved inwards; can only be raised",
+            "rad or m",
+            0.0,
+            10.0,
+            live=True,
+        ),
     ),
-    Parameter("mode", "idle", "mode at the start", choices=MODES),
-    Parameter("dry_run", True, "nothing reaches the arm; efforts are on ~/efforts only"),
-    Parameter("autostart", True, "start at once; false: the lifecycle transitions do"),
-    Parameter("output", "joint_commands", "topics that efforts go to", choices=OUTPUTS),
-    Parameter(
-        "states_reliability",
-        "reliable",
-        "of the subscription to joint_states; best_effort also hears drivers that are",
-        choices=("reliable", "best_effort"),
+    *group(
+        "gravity and computed torque",
+        Parameter(
+            "gravity_damping", 5.0, "rate at which motion decays in mode gravity", "1/s", 0.0, 1e3
+        ),
+        per_joint(
+            "computed_torque.stiffness",
+            400.0,
+            "stiffness of computed_torque and hold",
+            "1/s^2",
+            setting="stiffness",
+        ),
+        per_joint(
+            "computed_torque.damping",
+            40.0,
+            "damping of computed_torque and hold",
+            "1/s",
+            setting="damping",
+        ),
     ),
-    Parameter(
-        "robot_compensates_gravity", False, "the arm's own controller adds g, without payloads"
+    *group(
+        "impedance",
+        per_joint(
+            "impedance.stiffness",
+            0.0,
+            "stiffness of the joints; 0: computed_torque.stiffness times the inertia of the joint "
+            "where the mode starts",
+            STIFFNESS,
+            setting="impedance_stiffness",
+        ),
+        per_joint(
+            "impedance.damping",
+            0.0,
+            "damping of the joints; 0: critical for that inertia",
+            DAMPING,
+            setting="impedance_damping",
+        ),
+        Parameter(
+            "impedance.feedforward",
+            True,
+            "feed forward M qacc + C qvel of the target; false: gravity only",
+            setting="feedforward",
+        ),
+        Parameter(
+            "impedance.frame",
+            "",
+            "link whose pose is controlled; empty: control the joints",
+            setting="frame",
+        ),
+        Parameter(
+            "impedance.cartesian_stiffness",
+            [5.0, 5.0, 5.0, 300.0, 300.0, 300.0],
+            "stiffness of the frame about x, y, z and along x, y, z",
+            "N m/rad, N/m",
+            0.0,
+            1e6,
+            setting="cartesian_stiffness",
+        ),
+        Parameter(
+            "impedance.damping_ratio",
+            1.0,
+            "damping ratio of the frame; 1: critical",
+            "",
+            0.0,
+            10.0,
+            setting="damping_ratio",
+        ),
+        per_joint(
+            "impedance.null_stiffness",
+            5.0,
+            "stiffness of the posture in the null space of the frame",
+            STIFFNESS,
+            setting="null_stiffness",
+        ),
+        per_joint(
+            "impedance.null_damping",
+            1.0,
+            "damping of the posture in the null space of the frame",
+            DAMPING,
+            setting="null_damping",
+        ),
     ),
-    Parameter(
-        "effort_includes_gravity", True, "the efforts it measures have in them what it adds"
+    *group(
+        "friction",
+        Parameter(
+            "friction_compensation", 0.0, "share of the friction that is compensated", "", 0.0, 1.0
+        ),
+        Parameter(
+            "friction.from_robot",
+            True,
+            "take viscous and Coulomb friction from <dynamics> in the robot file",
+        ),
+        per_joint(
+            "friction.viscous", 0.0, "viscous friction if friction.from_robot is false", DAMPING
+        ),
+        per_joint(
+            "friction.coulomb", 0.0, "Coulomb friction if friction.from_robot is false", "N m or N"
+        ),
+        per_joint(
+            "friction.stribeck",
+            0.0,
+            "additional dry friction near standstill (Stribeck effect)",
+            "N m or N",
+        ),
+        per_joint(
+            "friction.stribeck_velocity",
+            0.1,
+            "speed at which the Stribeck friction has fallen to 1/e",
+            "rad/s or m/s",
+            1e-6,
+            1e3,
+        ),
+        per_joint(
+            "friction.smoothing",
+            0.01,
+            "speed below which dry friction fades out",
+            "rad/s or m/s",
+            1e-6,
+            1e3,
+        ),
     ),
-    Parameter("arm_without_effort", False, "arm although the joints measure no effort, unchecked"),
-    Parameter(
-        "arm_tolerance",
-        [0.0],
-        "how far measured efforts may be from g to arm; 0: a tenth of the limit",
-        "N m or N",
-        0.0,
-        1e6,
-        fixed=False,
-    ),
-    Parameter("state_timeout", 0.1, "age at which a state is too old", "s", 0.002, 1.0),
-    Parameter("blind_time", 0.2, "how long the arm is held up without states", "s", 0.0, 0.3),
-    Parameter(
-        "target_timeout",
-        0.0,
-        "time to the next trajectory after one has ended; 0: any",
-        "s",
-        0.0,
-        1e6,
-    ),
-    Parameter(
-        "tracking_tolerance",
-        0.2,
-        "farthest from the target in hold and computed_torque; 0: any",
-        "rad or m",
-        0.0,
-        1e3,
-    ),
-    Parameter(
-        "start_tolerance",
-        0.05,
-        "how far from the target a trajectory may start",
-        "rad or m",
-        0.0,
-        1e3,
-    ),
-    Parameter("effort_rate", 1000.0, "most that an effort changes", "N m/s or N/s", 1.0, 1e6),
-    Parameter(
-        "blend_time", 0.5, "in which the difference at a start or change fades", "s", 0.01, 10.0
-    ),
-    Parameter(
-        "gravity_damping", 5.0, "rate at which motion decays in mode gravity", "1/s", 0.0, 1e3
-    ),
-    _gains("computed_torque.stiffness", [400.0], "of computed torque and hold", "1/s^2"),
-    _gains("computed_torque.damping", [40.0], "of computed torque and hold", "1/s"),
-    _gains(
-        "impedance.stiffness",
-        [0.0],
-        "of the joints; 0: computed_torque.stiffness times the inertia where the mode begins",
-        "N m/rad or N/m",
-    ),
-    _gains(
-        "impedance.damping",
-        [0.0],
-        "of the joints; 0: critical for that inertia",
-        "N m s/rad or N s/m",
-    ),
-    Parameter("impedance.feedforward", True, "M qacc + C qvel of the target; false: g alone"),
-    Parameter("impedance.frame", "", "link whose pose is controlled; empty: the joints are"),
-    Parameter(
-        "impedance.cartesian_stiffness",
-        [5.0, 5.0, 5.0, 300.0, 300.0, 300.0],
-        "of the frame, about and along x, y, z",
-        "N m/rad, N/m",
-        0.0,
-        1e6,
-    ),
-    Parameter("impedance.damping_ratio", 1.0, "of the frame; 1 is critical", "", 0.0, 10.0),
-    _gains(
-        "impedance.null_stiffness",
-        [5.0],
-        "of the posture that leaves the frame at rest",
-        "N m/rad or N/m",
-    ),
-    _gains("impedance.null_damping", [1.0], "of the same", "N m s/rad or N s/m"),
-    Parameter(
-        "friction_compensation", 0.0, "share of the friction that is compensated", "", 0.0, 1.0
-    ),
-    Parameter(
-        "friction.from_robot",
-        True,
-        "viscous and Coulomb friction are <dynamics> of the robot's file",
-    ),
-    _gains(
-        "friction.viscous", [0.0], "viscous friction, if not from the robot", "N m s/rad or N s/m"
-    ),
-    _gains("friction.coulomb", [0.0], "Coulomb friction, if not from the robot", "N m or N"),
-    _gains("friction.stribeck", [0.0], "what dry friction has more near standstill", "N m or N"),
-    Parameter(
-        "friction.stribeck_velocity",
-        [0.1],
-        "speed at which 1/e of that is left",
-        "rad/s or m/s",
-        1e-6,
-        1e3,
-        fixed=False,
-    ),
-    Parameter(
-        "friction.smoothing",
-        [0.01],
-        "speed below which dry friction fades",
-        "rad/s or m/s",
-        1e-6,
-        1e3,
-        fixed=False,
-    ),
-    Parameter(
-        "effort_scale",
-        1.0,
-        "share of the limits that holds; may only fall",
-        "",
-        0.0,
-        1.0,
-        live=True,
-    ),
-    Parameter(
-        "velocity_scale",
-        1.0,
-        "share of the limits that holds; may only fall",
-        "",
-        0.0,
-        1.0,
-        live=True,
-    ),
-    Parameter(
-        "position_inset",
-        0.0,
-        "how far inside the limits positions end; may only grow",
-        "rad or m",
-        0.0,
-        10.0,
-        live=True,
-    ),
-    Parameter(
-        "realtime",
-        "try",
-        "SCHED_FIFO and locked memory: demand them, try to get them, or do not ask",
-        choices=REALTIME,
-    ),
-    Parameter("stats_rate", 1.0, "of /diagnostics", "Hz", 0.01, 100.0),
 )
+
+_FRICTION = ("viscous", "coulomb", "stribeck", "stribeck_velocity", "smoothing")
 
 
 def friction_of(values: SimpleNamespace, m: Model) -> Friction:
-    """Return the friction that is compensated.
+    """Return the friction to compensate.
 
     Raises:
-        ParameterError: there are neither one nor nv values.
+        ParameterError: a list has neither one value nor nv values.
     """
     found = {name: getattr(values, f"friction.{name}") for name in _FRICTION}
     if getattr(values, "friction.from_robot"):
@@ -220,43 +287,29 @@ def friction_of(values: SimpleNamespace, m: Model) -> Friction:
     return Friction.of(m.nv, **sizes).scaled(values.friction_compensation)
 
 
-_FRICTION = ("viscous", "coulomb", "stribeck", "stribeck_velocity", "smoothing")
-
-
 def gate_settings(values: SimpleNamespace, simulated: bool) -> GateSettings:
-    """Return how strict the gate is; the clock of a simulation may run at any speed."""
-    return GateSettings(values.state_timeout, values.effort_rate, values.blend_time, simulated)
+    """Return the settings of the safety gate.
+
+    Args:
+        values: of the parameters.
+        simulated: stamps come from a simulator, whose clock may run at any speed.
+    """
+    return GateSettings(simulated=simulated, **_chosen(values, GateSettings))
 
 
 def settings(values: SimpleNamespace) -> Settings:
-    """Return what the controller does."""
-
-    def gains(name: str) -> Any:
-        return _one_or_all(getattr(values, name))
-
-    return Settings(
-        dry_run=values.dry_run,
-        blind_time=values.blind_time,
-        target_timeout=values.target_timeout,
-        gravity_damping=values.gravity_damping,
-        stiffness=gains("computed_torque.stiffness"),
-        damping=gains("computed_torque.damping"),
-        impedance_stiffness=gains("impedance.stiffness"),
-        impedance_damping=gains("impedance.damping"),
-        feedforward=getattr(values, "impedance.feedforward"),
-        frame=getattr(values, "impedance.frame"),
-        cartesian_stiffness=getattr(values, "impedance.cartesian_stiffness"),
-        damping_ratio=getattr(values, "impedance.damping_ratio"),
-        null_stiffness=gains("impedance.null_stiffness"),
-        null_damping=gains("impedance.null_damping"),
-        arm_tolerance=gains("arm_tolerance"),
-        arm_without_effort=values.arm_without_effort,
-        effort_includes_gravity=values.effort_includes_gravity,
-        tracking_tolerance=values.tracking_tolerance,
-        start_tolerance=values.start_tolerance,
-    )
+    """Return the settings of the controller."""
+    return Settings(**_chosen(values, Settings))
 
 
-def _one_or_all(numbers: Any) -> Any:
-    """Return the number that stands for all joints, or one for each."""
-    return numbers[0] if len(numbers) == 1 else numbers
+def _chosen(values: SimpleNamespace, kind: Any) -> dict[str, Any]:
+    """Return the fields of a class of settings that are parameters."""
+    names = {field.name for field in fields(kind)}
+    rows = {row.setting or row.name: row for row in PARAMETERS}
+    return {name: _one_or_all(getattr(values, rows[name].name)) for name in names & rows.keys()}
+
+
+def _one_or_all(value: Any) -> Any:
+    """Return the number of a list with one entry, which is for all joints; else the value."""
+    single = not isinstance(value, str) and hasattr(value, "__len__") and len(value) == 1
+    return value[0] if single else value

@@ -1,31 +1,38 @@
-"""Parameters of a node: a table of them becomes checked values."""
+"""Parameters of a node: each is a row of a table, from which it is declared and checked.
+
+The files in config/ and the tables in docs/reference/ are printed from the same rows by
+tools/docs.py.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import Any
-
-from rcl_interfaces.msg import ParameterDescriptor
-from rclpy.node import Node
+from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter, read when the node starts and read-only from then on unless it is `live`.
+    """One parameter. It is read when the node starts, and read-only afterwards unless `live`.
 
     Attributes:
-        default: also gives the type; of a list the type of its elements.
-        doc: one sentence.
-        unit: of a number.
-        low, high: range of a number.
-        choices: of a text.
-        live: may be changed while the node runs.
-        fixed: a list of numbers has as many as its default; otherwise one, or one a joint.
+        name: full name; nested parameters have dots.
+        default: also gives the type: a tuple is a list of strings, a list is a list of doubles.
+        doc: a phrase of one line, without the unit.
+        unit: of a number; empty: it has none.
+        low, high: range of a number, both allowed.
+        choices: strings that are allowed; empty: any string.
+        live: can be changed while the node runs.
+        fixed: a list has as many numbers as its default; otherwise one number, or one per joint.
+        role: heading under which it is printed.
+        setting: field of the library's settings that it becomes; empty: the field of its name.
     """
 
     name: str
@@ -37,10 +44,22 @@ class Parameter:
     choices: tuple[str, ...] = ()
     live: bool = False
     fixed: bool = True
+    role: str = ""
+    setting: str = ""
+
+    @property
+    def type(self) -> str:
+        """Type in the words of ROS 2 interfaces."""
+        if isinstance(self.default, tuple):
+            return "string[]"
+        if isinstance(self.default, list):
+            return f"double[{len(self.default) if self.fixed else ''}]"
+        names = {bool: "bool", int: "int", float: "double", str: "string"}
+        return names[type(self.default)]
 
     @property
     def allowed(self) -> str:
-        """What a value may be, in words."""
+        """Values that are allowed."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if isinstance(self.default, bool):
@@ -51,16 +70,21 @@ class Parameter:
         if isinstance(self.default, list) and self.fixed:
             return f"{len(self.default)} numbers {range_}"
         if isinstance(self.default, list):
-            return f"a list of one number, or of one for each joint, {range_}"
+            return f"a list of one number for all joints or one per joint, {range_}"
         if isinstance(self.default, float):
             return f"a number {range_}"
-        return f"a whole number {range_}" if isinstance(self.default, int) else "a text"
+        return f"an integer {range_}" if isinstance(self.default, int) else "a string"
+
+    @property
+    def description(self) -> str:
+        """The doc with its unit."""
+        return f"{self.doc} [{self.unit}]" if self.unit else self.doc
 
     def checked(self, value: object) -> Any:
         """Return the value in the type of the default.
 
         Raises:
-            ParameterError: it is of another type or out of range.
+            ParameterError: its type is wrong or it is out of range.
         """
         accepted = self._converted(value)
         if accepted is None:
@@ -100,7 +124,7 @@ class Parameter:
 
 
 def _names(value: Any) -> list[str] | None:
-    """Return a list of names; ROS has nothing for an empty one but no value, or an empty text."""
+    """Return a list of names. ROS hands over an empty list as no value or one empty string."""
     if value is None:
         return []
     listed = isinstance(value, Sequence) and not isinstance(value, str)
@@ -112,47 +136,61 @@ def _names(value: Any) -> list[str] | None:
 Table = Iterable[Parameter]
 
 
+def group(role: str, *rows: Parameter) -> tuple[Parameter, ...]:
+    """Return the rows with a role."""
+    return tuple(replace(row, role=role) for row in rows)
+
+
+def per_joint(
+    name: str,
+    default: float,
+    doc: str,
+    unit: str,
+    low: float = 0.0,
+    high: float = 1e6,
+    **more: Any,
+) -> Parameter:
+    """Return a list of numbers, one for all joints or one per joint."""
+    return Parameter(name, [default], doc, unit, low, high, fixed=False, **more)
+
+
 def declare(
     node: Node, table: Table, defaults: Mapping[str, Any] | None = None
 ) -> SimpleNamespace:
-    """Declare every parameter of a table and return the checked values by name.
+    """Declare all parameters of a table and return their checked values by name.
 
     Args:
-        node: has them.
-        table: of them.
-        defaults: other ones than those of the table.
+        node: declares them.
+        table: the parameters.
+        defaults: by name, in the place of the defaults of the table.
 
     Raises:
         ParameterError: with every value that is not allowed.
     """
-    values: dict[str, Any] = {}
-    findings: list[Finding] = []
-    for parameter in table:
-        default = (defaults or {}).get(parameter.name, parameter.default)
-        found = _declare_one(node, parameter, default)
-        try:
-            values[parameter.name] = parameter.checked(found)
-        except ParameterError as error:
-            findings += error.findings
-    if findings:
-        raise ParameterError(findings)
-    return SimpleNamespace(**values)
+    found = {
+        parameter.name: _declare_one(
+            node, parameter, (defaults or {}).get(parameter.name, parameter.default)
+        )
+        for parameter in table
+    }
+    return SimpleNamespace(**live(found, table))
 
 
 def _declare_one(node: Node, parameter: Parameter, default: Any) -> Any:
-    unit = f" [{parameter.unit}]" if parameter.unit else ""
+    from rcl_interfaces.msg import ParameterDescriptor
+
     descriptor = ParameterDescriptor(
-        description=f"{parameter.doc}{unit}",
+        description=parameter.description,
         additional_constraints=parameter.allowed,
         read_only=not parameter.live,
-        dynamic_typing=True,  # so that 1 is taken for 1.0, and a wrong type gets our sentence
+        dynamic_typing=True,  # accepts 1 for 1.0; a wrong type gets our error, not that of rclpy
     )
-    value = [""] if default == () else default  # ROS knows no type of an empty list
+    value = [""] if default == () else default  # ROS has no type for an empty list
     return node.declare_parameter(parameter.name, value, descriptor).value
 
 
 def live(changes: Mapping[str, Any], table: Table) -> dict[str, Any]:
-    """Return the checked values of those changes that are to parameters of a table.
+    """Return the checked values of the changes that are to parameters of a table.
 
     Raises:
         ParameterError: with every value that is not allowed.
@@ -173,21 +211,21 @@ def live(changes: Mapping[str, Any], table: Table) -> dict[str, Any]:
 
 
 def overrides(node: Node) -> Mapping[str, Any]:
-    """Return what the command line, files and the caller set, by name.
+    """Return the values set by the command line, by files and by the caller, by name.
 
-    rclpy tells nobody what was set but not declared, so this looks into the node.
+    rclpy has no public way to list those that were never declared.
     """
     given = getattr(node, "_parameter_overrides", {})
     return {name: parameter.value for name, parameter in given.items()}
 
 
 def unknown(node: Node, table: Table, others: tuple[str, ...] = ()) -> list[str]:
-    """Return a sentence for each parameter that was set and that nothing declared.
+    """Return a warning for each parameter that was set but never declared.
 
     Args:
-        node: has them.
-        table: of what it knows.
-        others: what the names of further parameters begin with.
+        node: the node.
+        table: its parameters.
+        others: prefixes of further parameters.
     """
     known = [parameter.name for parameter in table]
     return [

@@ -1,163 +1,215 @@
-"""Every parameter of the simulator, in one table."""
+"""All parameters of the simulator."""
 
 from __future__ import annotations
 
 from rbdyn_ros.model.options import INTEGRATORS
-from rbdyn_ros.ros.common.parameters import Parameter
-from rbdyn_ros.ros.common.unfit import LARGEST_GRAVITY
-from rbdyn_ros.runtime.realtime import MODES
+from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
+from rbdyn_ros.ros.common.rows import (
+    DESCRIPTION,
+    GRAVITY,
+    REALTIME,
+    SHA256,
+    STRICT,
+)
 from rbdyn_ros.runtime.settings import MODES_OF_TIME, ON_TIMEOUT
 
 PARTIAL = ("keep", "zero", "reject")
-#: Prefix of the parameters that hold an initial position each.
+#: Prefix of the parameters with the initial position of a joint each.
 INITIAL = "initial_positions."
 #: Prefix of the parameters of faults between controller and robot.
 FAULTS = "faults."
-#: How long the memory of a link is.
-REMEMBERED = "; with its jitter at most 1022 ticks"
+
+
+def _rate(name: str, default: float, doc: str) -> Parameter:
+    return Parameter(name, default, f"{doc}, at most one per timestep", "Hz", 0.1, 1e4)
+
+
+def _delay(name: str, doc: str) -> Parameter:
+    return Parameter(f"{FAULTS}{name}", 0.0, doc, "s", 0.0, 10.0, live=True)
+
+
+def _chance(name: str, doc: str) -> Parameter:
+    return Parameter(f"{FAULTS}{name}", 0.0, f"probability that {doc}", "", 0.0, 1.0, live=True)
+
+
+def _error(name: str, doc: str, unit: str, low: float = 0.0) -> Parameter:
+    return per_joint(f"{FAULTS}{name}", 0.0, doc, unit, low, 1e9, live=True)
+
 
 PARAMETERS = (
-    Parameter("urdf", "", "path of a .urdf, .xacro or mechanism .yaml file"),
-    Parameter("robot_description", "", "text of a URDF; used if urdf is empty"),
-    Parameter("strict", True, "refuse a robot with flaws that could be repaired, see rbdyn check"),
-    Parameter("floating_base", False, "let the root link move freely"),
-    Parameter("contact", False, "let links touch a floor at z = 0, by their <collision>"),
-    Parameter("world_frame", "world", "frame the root link stands in; empty: none in TF"),
-    Parameter("frame_prefix", "", "put before the name of every link in TF"),
-    Parameter("timestep", 0.001, "of the physics", "s", 1e-4, 0.1),
-    Parameter(
-        "control_decimation", 1, "timesteps from one tick of the loop to the next", "", 1, 1000
-    ),
-    Parameter(
-        "gravity",
-        [0.0, 0.0, -9.81],
-        "gravitational acceleration in the world",
-        "m/s^2",
-        -LARGEST_GRAVITY,
-        LARGEST_GRAVITY,
-    ),
-    Parameter("integrator", "implicit_damping", "how time advances", choices=INTEGRATORS),
-    Parameter(
-        "specialize",
-        False,
-        "make timesteps by code compiled for this robot alone, at the start; not with contact or "
-        "closed loops",
-    ),
-    Parameter(
-        "time_mode",
-        "realtime",
-        "real time; lockstep: each tick waits for its commands; as fast as possible",
-        choices=MODES_OF_TIME,
-    ),
-    Parameter(
-        "real_time_factor",
-        1.0,
-        "simulated time by time on the wall, in mode realtime",
-        "",
-        0.01,
-        100.0,
-        live=True,
-    ),
-    Parameter(
-        "lockstep_joints",
-        (),
-        "joints whose commands a tick waits for; empty: all that take efforts",
-    ),
-    Parameter(
-        "lockstep_timeout",
-        1.0,
-        "how long it waits on the wall before time runs free; 0: for ever",
-        "s",
-        0.0,
-        1e6,
-    ),
-    Parameter("start_paused", False, "begin paused; the service ~/pause starts time"),
-    Parameter(
-        "autostart",
-        True,
-        "start at once; false: the lifecycle transitions configure and activate do",
-    ),
-    Parameter("command_timeout", 0.1, "age at which a command is given up", "s", 1e-3, 1e6),
-    Parameter("on_timeout", "zero", "what drives a joint then, see Commands", choices=ON_TIMEOUT),
-    Parameter(
-        "partial_commands",
-        "keep",
-        "joints that a command in joint_commands does not name: keep their last command, "
-        "get zero, or reject the message",
-        choices=PARTIAL,
-    ),
-    Parameter(
-        "servo_time_constant",
-        0.01,
-        "in which position and velocity commands are approached",
-        "s",
-        1e-3,
-        10.0,
-    ),
-    Parameter(
-        "topic_based_commands",
-        False,
-        "take commands of ros2_control's JointStateTopicSystem on topic_based_joint_commands",
-    ),
-    *(
+    *group(
+        "robot",
+        Parameter("urdf", "", "path of the robot: a .urdf, .xacro or mechanism .yaml file"),
+        DESCRIPTION,
+        STRICT,
+        SHA256,
+        Parameter("floating_base", False, "let the root link move freely"),
         Parameter(
-            f"topic_based_{interface}_joints",
+            "contact", False, "let links touch a floor at z = 0 with their <collision> geometry"
+        ),
+        Parameter("sensors", "", "path of a YAML file that describes sensors"),
+        Parameter(
+            "robots", (), "names of several robots in this process, each in its own namespace"
+        ),
+    ),
+    *group(
+        "frames",
+        Parameter(
+            "world_frame",
+            "world",
+            "TF frame in which the root link is placed; empty: leave out this transform",
+        ),
+        Parameter("frame_prefix", "", "prefix of every link name in TF"),
+    ),
+    *group(
+        "physics",
+        Parameter("timestep", 0.001, "timestep of the physics", "s", 1e-4, 0.1),
+        Parameter("control_decimation", 1, "timesteps per tick of the loop", "", 1, 1000),
+        GRAVITY,
+        Parameter("integrator", "implicit_damping", "integration method", choices=INTEGRATORS),
+        Parameter(
+            "specialize",
+            False,
+            "compile code for this robot at startup and make timesteps with it; not with contact "
+            "or closed loops",
+        ),
+        Parameter("seed", 0, "seed of all noise", "", 0, 2**53),
+    ),
+    *group(
+        "time",
+        Parameter(
+            "time_mode",
+            "realtime",
+            "realtime: follow the wall clock; lockstep: wait in each tick for its commands; "
+            "fast: run as fast as possible",
+            choices=MODES_OF_TIME,
+        ),
+        Parameter(
+            "real_time_factor",
+            1.0,
+            "simulated time per wall time in time_mode realtime",
+            "",
+            0.01,
+            100.0,
+            live=True,
+        ),
+        Parameter(
+            "lockstep_joints",
             (),
-            f"joints with a command interface {interface} there, in its order",
-        )
-        for interface in ("position", "velocity", "effort")
+            "joints whose commands each tick waits for; empty: all joints that accept efforts",
+        ),
+        Parameter(
+            "lockstep_timeout",
+            1.0,
+            "wall time to wait for commands before time runs free; 0: wait forever",
+            "s",
+            0.0,
+            1e6,
+        ),
+        Parameter("start_paused", False, "start paused; the service ~/pause starts time"),
+        Parameter(
+            "autostart",
+            True,
+            "start at once; false: wait for the lifecycle transitions configure and activate",
+        ),
+        REALTIME,
     ),
-    Parameter("publish_rate", 1000.0, "of joint_states, at most one a timestep", "Hz", 0.1, 1e4),
-    Parameter("tf_rate", 50.0, "of /tf, at most one a timestep", "Hz", 0.1, 1e4),
-    Parameter("clock_rate", 100.0, "of /clock, at most one a timestep", "Hz", 0.1, 1e4),
-    Parameter("publish_tf", True, "publish /tf and /tf_static"),
-    Parameter(
-        "publish_clock",
-        True,
-        "publish /clock; otherwise stamps count from the ROS time at the start",
+    *group(
+        "commands",
+        Parameter("command_timeout", 0.1, "age at which a command expires", "s", 1e-3, 1e6),
+        Parameter(
+            "on_timeout",
+            "zero",
+            "effort of a joint whose command has expired: zero; gravity: compensate gravity; "
+            "hold: also brake the joint to rest",
+            choices=ON_TIMEOUT,
+        ),
+        Parameter(
+            "partial_commands",
+            "keep",
+            "joints that a message on joint_commands does not name keep their last command or "
+            "get zero effort, or the message is rejected",
+            choices=PARTIAL,
+        ),
+        Parameter(
+            "servo_time_constant",
+            0.01,
+            "time constant of the servos that follow position and velocity commands",
+            "s",
+            1e-3,
+            10.0,
+        ),
+        Parameter(
+            "topic_based_commands",
+            False,
+            "accept commands of ros2_control's JointStateTopicSystem on "
+            "topic_based_joint_commands",
+        ),
+        *(
+            Parameter(
+                f"topic_based_{interface}_joints",
+                (),
+                f"joints with a command interface {interface} in JointStateTopicSystem, in order",
+            )
+            for interface in ("position", "velocity", "effort")
+        ),
     ),
-    Parameter(
-        "realtime",
-        "try",
-        "SCHED_FIFO and locked memory: demand them, try to get them, or do not ask",
-        choices=MODES,
+    *group(
+        "topics",
+        _rate("publish_rate", 1000.0, "rate of joint_states"),
+        Parameter("publish_tf", True, "publish /tf and /tf_static"),
+        _rate("tf_rate", 50.0, "rate of /tf"),
+        Parameter(
+            "publish_clock",
+            True,
+            "publish /clock; false: stamps count from the ROS time at startup",
+        ),
+        _rate("clock_rate", 100.0, "rate of /clock"),
+        Parameter("stats_rate", 1.0, "rate of ~/stats and /diagnostics", "Hz", 0.01, 100.0),
+        Parameter(
+            "record", "", "path of a new .mcap file to record everything to; empty: do not record"
+        ),
     ),
-    Parameter("stats_rate", 1.0, "of ~/stats and /diagnostics", "Hz", 0.01, 100.0),
-    Parameter("view", False, "show the robots in a web browser; rbdyn sim does unless --no-view"),
-    Parameter(
-        "view_port", 8080, "of the view, or the next free one; 0: any free one", "", 0, 65535
+    *group(
+        "view",
+        Parameter(
+            "view", False, "show the robots in a web browser; rbdyn sim does unless --no-view"
+        ),
+        Parameter(
+            "view_port",
+            8080,
+            "port of the view; the next free one if it is taken; 0: any free one",
+            "",
+            0,
+            65535,
+        ),
+        Parameter(
+            "view_address",
+            "127.0.0.1",
+            "address at which the view listens; 0.0.0.0: every machine that reaches this one can "
+            "connect",
+        ),
     ),
-    Parameter(
-        "view_address",
-        "127.0.0.1",
-        "of this machine that the view listens at; 0.0.0.0 lets everybody in who can reach it",
+    *group(
+        "faults",
+        _delay("command_delay", "delay of commands; at most 1022 ticks with command_jitter"),
+        _delay("command_jitter", "largest random delay of commands on top of command_delay"),
+        _chance("command_drop", "the commands that arrive in a tick are lost"),
+        _delay("state_delay", "delay of joint_states; at most 1022 ticks with state_jitter"),
+        _delay("state_jitter", "largest random delay of joint_states on top of state_delay"),
+        _chance("state_drop", "a message of joint_states is not published"),
+        Parameter(
+            f"{FAULTS}link_loss", False, "lose all commands and all joint_states", live=True
+        ),
+        _error("encoder_resolution", "step of measured positions; 0: exact", "rad or m"),
+        _error("encoder_noise", "standard deviation of measured positions", "rad or m"),
+        _error("encoder_bias", "offset of measured positions", "rad or m", -1e9),
+        _error("velocity_noise", "standard deviation of measured velocities", "rad/s or m/s"),
+        _error(
+            "effort_noise",
+            "standard deviation of the noise that actuators add to efforts",
+            "N m or N",
+        ),
+        Parameter(f"{FAULTS}stuck_joints", (), "joints that do not move", live=True),
     ),
-    Parameter("record", "", "path of a new .mcap file to record everything to; empty: none"),
-    Parameter("sensors", "", "path of a YAML file that describes sensors"),
-    Parameter("robots", (), "several robots in this process, each in the namespace of its name"),
-    Parameter("seed", 0, "of all noise", "", 0, 2**53),
-    Parameter("required_sha256", "", "refuse a robot whose model_sha256 is another; empty: none"),
-    *(
-        Parameter(f"{FAULTS}{name}", default, doc, unit, 0.0, high, live=True)
-        for name, default, doc, unit, high in (
-            ("command_delay", 0.0, f"commands arrive so much later{REMEMBERED}", "s", 10.0),
-            ("command_jitter", 0.0, "and at random up to so much more", "s", 10.0),
-            ("command_drop", 0.0, "probability that what arrives in a tick is lost", "", 1.0),
-            ("state_delay", 0.0, f"joint states are so old{REMEMBERED}", "s", 10.0),
-            ("state_jitter", 0.0, "and at random up to so much older", "s", 10.0),
-            ("state_drop", 0.0, "probability that one is not published", "", 1.0),
-        )
-    ),
-    Parameter(f"{FAULTS}link_loss", False, "no command arrives, no joint state leaves", live=True),
-    *(
-        Parameter(f"{FAULTS}{name}", [0.0], doc, unit, low, 1e9, live=True, fixed=False)
-        for name, doc, unit, low in (
-            ("encoder_resolution", "step of positions; 0: exact", "rad or m", 0.0),
-            ("encoder_noise", "standard deviation of positions", "rad or m", 0.0),
-            ("encoder_bias", "added to positions", "rad or m", -1e9),
-            ("velocity_noise", "standard deviation of velocities", "rad/s or m/s", 0.0),
-            ("effort_noise", "standard deviation of the efforts that act", "N m or N", 0.0),
-        )
-    ),
-    Parameter(f"{FAULTS}stuck_joints", (), "joints that do not move", live=True),
 )

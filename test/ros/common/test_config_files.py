@@ -1,4 +1,4 @@
-"""The files in config/: parameters that exist, with values that are allowed; RViz's file."""
+"""The hand-written files in config/: parameters exist and are allowed; the file of RViz."""
 
 from pathlib import Path
 
@@ -10,17 +10,11 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 import rbdyn_ros as rb
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.loading.assets import bundled_robot
-from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.common.rviz_config import rviz_config
 from rbdyn_ros.ros.simulator.parameters import INITIAL, PARAMETERS
 
 CONFIG = Path(__file__).parents[3] / "config"
-TABLES = {
-    "simulator.yaml": PARAMETERS,
-    "hil.yaml": PARAMETERS,
-    "multi_robot.yaml": PARAMETERS,
-    "arm_controller.yaml": arm_params.PARAMETERS,
-}
+TABLES = {"hil.yaml": PARAMETERS, "multi_robot.yaml": PARAMETERS}
 
 
 def flat(values, prefix=""):

@@ -35,8 +35,8 @@ REFUSED = {
         [0.1, 0.2, 0.3],
         "has 3 numbers; allowed are one for all joints, or 2",
     ),
-    "faults.encoder_noise": ([-0.1], "allowed is a list of one number, or of one for each joint"),
-    "faults.velocity_noise": ([float("nan")], "allowed is a list of one number, or of one"),
+    "faults.encoder_noise": ([-0.1], "allowed is a list of one number"),
+    "faults.velocity_noise": ([float("nan")], "allowed is a list of one number"),
     "faults.stuck_joints": (["lifd"], "no joint 'lifd' can be stuck (did you mean 'lift'?)"),
 }
 

@@ -1,0 +1,29 @@
+"""Parameters that the simulator and the arm controller share."""
+
+from __future__ import annotations
+
+from rbdyn_ros.ros.common.parameters import Parameter
+from rbdyn_ros.ros.common.unfit import LARGEST_GRAVITY
+from rbdyn_ros.runtime.realtime import MODES
+
+DESCRIPTION = Parameter("robot_description", "", "URDF as a string; used if urdf is empty")
+STRICT = Parameter(
+    "strict", True, "refuse a robot with flaws that could be repaired, see rbdyn check"
+)
+SHA256 = Parameter(
+    "required_sha256", "", "refuse a robot with another model_sha256; empty: accept any robot"
+)
+GRAVITY = Parameter(
+    "gravity",
+    [0.0, 0.0, -9.81],
+    "gravitational acceleration in world axes",
+    "m/s^2",
+    -LARGEST_GRAVITY,
+    LARGEST_GRAVITY,
+)
+REALTIME = Parameter(
+    "realtime",
+    "try",
+    "SCHED_FIFO and locked memory; enforce: required, try: used if permitted, off: not requested",
+    choices=MODES,
+)
