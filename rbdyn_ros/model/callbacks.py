@@ -6,6 +6,7 @@ differ from process to process and are never stored. engine/joints/user.py compi
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,8 @@ STAGE_MAKERS: dict[str, Callable[[], int]] = {}
 
 def stage_address(name: str) -> int:
     """Return the address of an optional stage."""
+    if name not in STAGE_MAKERS:  # nothing has imported the engine yet
+        importlib.import_module("rbdyn_ros.engine.forward")
     return STAGE_MAKERS[name]()
 
 
