@@ -81,6 +81,7 @@ setup(
         "scipy>=1.10",
         "numba>=0.60",
         "urdf_parser_py>=0.0.4",
+        "lxml>=4.9",
         "pyyaml>=5.4",
         "xacro>=2.0",
         # collision meshes, read only where contact is asked for

@@ -26,12 +26,12 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
         ParameterError: the recording is of no use, or not of this robot.
     """
     from rbdyn_ros.identification.excitation import dofs_of_joints
-    from rbdyn_ros.identification.motion import demand_identifiable, dof_names
+    from rbdyn_ros.identification.motion import check_identifiable, dof_names
     from rbdyn_ros.identification.plausible import at_rest, doubts, plausible, unknown_places
     from rbdyn_ros.identification.recordings import read_recording
     from rbdyn_ros.identification.signals import to_motion
 
-    demand_identifiable(m)
+    check_identifiable(m)
     dofs = dofs_of_joints(m, options.joints)
     names = [dof_names(m)[k] for k in dofs]
     others = [name for name in dof_names(m) if name not in names]

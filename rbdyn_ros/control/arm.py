@@ -84,7 +84,7 @@ class Arm:
         payloads: Mapping[str, Payload] = MappingProxyType({}),
         code: LawCode | None = None,
     ) -> None:
-        demand_arm(m)
+        check_arm(m)
         self._given = m, gravity, mounting, friction, robot_compensates_gravity
         self.code = code
         self.friction = Friction.of(m.nv) if friction is None else friction.demand(m.nv)
@@ -180,7 +180,7 @@ class Arm:
         return effort
 
 
-def demand_arm(m: Model) -> None:
+def check_arm(m: Model) -> None:
     """Raise ModelError unless every joint that moves has one coordinate and no loop is closed."""
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"a Model is needed, got {m!r}"))

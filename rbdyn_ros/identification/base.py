@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.identification.inertia import PARAMETER_NAMES
-from rbdyn_ros.identification.motion import Integers, demand_identifiable, resting
+from rbdyn_ros.identification.motion import Integers, check_identifiable, resting
 from rbdyn_ros.identification.regressor import torque_regressor
 from rbdyn_ros.model.model import Model
 
@@ -76,10 +76,10 @@ def base_parameters(
         rest: (nv,) where those stand that do not move; None: at qpos0.
 
     Raises:
-        ModelError: as demand_identifiable.
+        ModelError: as check_identifiable.
         ParameterError: rest is not nv finite numbers.
     """
-    demand_identifiable(m)
+    check_identifiable(m)
     moved = np.arange(m.nv) if dofs is None else np.asarray(dofs, np.int64)
     samples = 2 * m.nbody * 10 // len(moved) + 10
     rng = np.random.default_rng(seed)

@@ -27,7 +27,7 @@ from rbdyn_ros.identification.fourier import (
     MOST_HARMONICS,
     tables,
 )
-from rbdyn_ros.identification.motion import Integers, demand_identifiable, dof_names
+from rbdyn_ros.identification.motion import Integers, check_identifiable, dof_names
 from rbdyn_ros.identification.rounds import Progress, silent
 from rbdyn_ros.identification.samples import MOST_SAMPLES
 from rbdyn_ros.identification.search import Search, fine_count, of_robot
@@ -160,7 +160,7 @@ def excite(
         ParameterError: an argument is not allowed, a joint has no room about its centre, or the
             arm cannot be held there.
     """
-    demand_identifiable(m)
+    check_identifiable(m)
     dofs = dofs_of_joints(m, joints)
     period = finite("duration", duration, above=0.0, element="")
     if not SHORTEST <= period <= LONGEST:

@@ -90,7 +90,7 @@ def identify(
         progress: called with a sentence after every round.
 
     Raises:
-        ModelError: as demand_identifiable.
+        ModelError: as check_identifiable.
         ParameterError: the motion does not fit the Model, its efforts are all 0, its numbers are
             too large to calculate with, or an argument is not allowed.
     """

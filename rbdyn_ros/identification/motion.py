@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.control.arm import demand_arm
+from rbdyn_ros.control.arm import check_arm
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.model import Model
 
@@ -101,9 +101,9 @@ class Motion:
         return rows
 
 
-def demand_identifiable(m: Model) -> None:
-    """Raise ModelError unless a Model is an arm (see demand_arm) whose joints have no springs."""
-    demand_arm(m)
+def check_identifiable(m: Model) -> None:
+    """Raise ModelError unless a Model is an arm (see check_arm) whose joints have no springs."""
+    check_arm(m)
     if m.nspring > 0 or m.nstiff > 0:
         text = f"'{m.name}' cannot be identified: it has springs; allowed are joints without"
         raise ModelError(Finding("not-an-arm", text))
@@ -118,10 +118,10 @@ def dofs_of(m: Model, motion: Motion) -> Integers:
     """Return the dof of every column of a motion, (n,).
 
     Raises:
-        ModelError: as demand_identifiable.
+        ModelError: as check_identifiable.
         ParameterError: the motion is none, or names a joint that has no dof of its own.
     """
-    demand_identifiable(m)
+    check_identifiable(m)
     if not isinstance(motion, Motion):
         raise ParameterError(Finding("not-a-motion", f"a Motion is needed, got {motion!r:.80}"))
     numbers = {name: k for k, name in enumerate(dof_names(m))}

@@ -1,11 +1,13 @@
-"""The text of a URDF with identified inertias and friction in the place of its own.
+"""Write identified inertias and friction into a URDF.
 
-All else stays as it is, to the byte: comments, order, meshes, extensions of simulators.
+Comments, the order of elements, other attributes and other elements are kept.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,103 +16,123 @@ from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.description.types import Inertial
 from rbdyn_ros.description.urdf_files import guard, urdf
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
-from rbdyn_ros.errors import Finding, ParameterError
-from rbdyn_ros.identification.encodings import encoding_of
+from rbdyn_ros.errors import Finding, ParameterError, shown
 from rbdyn_ros.identification.inertia import (
     bodies_of,
     change_of_frame,
     parameters_of,
     pseudo_inertia,
 )
-from rbdyn_ros.identification.motion import demand_identifiable
-from rbdyn_ros.identification.spans import (
-    Span,
-    indentation,
-    line_end,
-    replaced,
-    spans,
-    with_attributes,
-)
+from rbdyn_ros.identification.motion import check_identifiable
 from rbdyn_ros.loading.load import load_urdf
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 
-Array = NDArray[np.float64]
-Edit = tuple[int, int, bytes]
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element
 
-STEP = b"  "  # of indentation
+Array = NDArray[np.float64]
+
+#: The declaration, comments and white space before the root element.
+_PROLOG = re.compile(r"(?:[\ufeff\s]|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
 
 
 def patched_urdf(text: str, m: Model) -> str:
-    """Return a URDF whose bodies, damping and Coulomb friction are those of a Model.
+    """Return a URDF with the bodies, damping and Coulomb friction of a Model.
 
-    The inertia of a body goes into the link its joint moves, less that of the links fixed to it,
-    which keep their own. Where the rest could not be a rigid body (the body is identified as
-    lighter than a tool that is fixed to it, say) these lose their `<inertial>`, and the link has
-    the inertia of all. Bodies and joints that are as in the text stay untouched. A joint that
-    follows another keeps its friction unless the joint it follows is identified as having less
-    than that; then it has none. URDF has no place for rotor inertia.
+    The link that a joint moves gets the inertia of its body, less the inertias of the links fixed
+    to it, which keep their own. If no rigid body could have the difference, for example because
+    the body is identified as lighter than its tool, the fixed links lose their `<inertial>` and
+    the moving link gets the whole inertia. Unchanged bodies and joints are not touched. A mimic
+    joint keeps its friction unless its leader is identified with less; then it gets none. URDF
+    cannot hold rotor inertias.
 
     Args:
-        text: of the URDF that m came from; xacro is to be expanded before.
-        m: as identified.
+        text: the URDF that m was loaded from, with xacro expanded.
+        m: the identified Model.
 
     Returns:
-        The text; load_urdf makes a Model with the masses, centres, inertias, dof_damping and
-        dof_frictionloss of m of it.
+        The URDF. Comments, order, other attributes and other elements are kept; quotes and white
+        space inside tags may change. load_urdf gives a Model with the masses, centres of mass,
+        inertias, dof_damping and dof_frictionloss of m.
 
     Raises:
-        DescriptionError: the text is no URDF, with every error of the document.
-        ModelError: as demand_identifiable.
-        ParameterError: the text is of another robot than m, or is no text.
+        DescriptionError: the text is not a URDF, with every error of the document.
+        ModelError: as check_identifiable.
+        ParameterError: the argument is not a string, or the URDF is of another robot.
     """
-    demand_identifiable(m)
+    check_identifiable(m)
     if not isinstance(text, str) or not urdf.is_text(text):
-        raise _refused(f"the text of a URDF is needed, got {text!r:.80}")
+        raise _refused(f"expected the text of a URDF, got {shown(text)}")
     old = load_urdf(text, strict=False, mimic=m.nmimic > 0)
     for kind in ("body_names", "jnt_names", "frame_names"):
         if getattr(old, kind) != getattr(m, kind):
-            raise _refused(f"the URDF is of another robot: its {kind} are not those of '{m.name}'")
-    start = len(text) - len(text.lstrip("\ufeff \t\r\n"))
-    document = text[start:].encode()
-    parts = spans(document)
+            raise _refused(f"the URDF is of another robot: its {kind} differ from '{m.name}'")
     inertials = {link.name: link.inertial for link in urdf.read_text(text, strict=False).links}
-    edits = _inertia_edits(document, parts, inertials, old, m)
-    edits += _friction_edits(document, parts, old, m)
-    return text[:start] + replaced(document, edits).decode()
+    document = _Document(text)
+    _patch_inertias(document, inertials, old, m)
+    _patch_friction(document, old, m)
+    return document.text()
 
 
 def patched_urdf_bytes(data: bytes, m: Model) -> bytes:
-    """Return the bytes of a URDF file, patched as patched_urdf does.
-
-    Encoding, byte order mark and ends of lines are those of the file.
+    """Return the bytes of a URDF file, patched as patched_urdf does, in the file's encoding.
 
     Args:
-        data: of the file that m came from; xacro is to be expanded before.
-        m: as identified.
+        data: content of the file that m was loaded from, with xacro expanded.
+        m: the identified Model.
 
     Raises:
-        DescriptionError: the bytes are no URDF.
-        ModelError: as demand_identifiable.
-        ParameterError: as patched_urdf, or the bytes cannot be written again as they were.
+        DescriptionError: the bytes are not a URDF.
+        ModelError: as check_identifiable.
+        ParameterError: as patched_urdf.
     """
     if not isinstance(data, bytes):
-        raise _refused(f"the bytes of a URDF are needed, got {data!r:.80}")
+        raise _refused(f"expected the bytes of a URDF, got {shown(data)}")
     text = guard.decode(data, "")
-    mark, encoding = encoding_of(data, text)
-    return mark + patched_urdf(text, m).encode(encoding)
+    return patched_urdf(text, m).encode(guard.encoding_of(data), "xmlcharrefreplace")
 
 
-def _inertia_edits(
-    document: bytes,
-    parts: Mapping[tuple[str, str], Span],
-    inertials: Mapping[str, Inertial | None],
-    old: Model,
-    m: Model,
-) -> list[Edit]:
-    edits = []
-    wanted, is_now = (inertial_parameters(r).reshape(-1, 10) for r in (m, old))
-    for k in np.flatnonzero((wanted != is_now).any(axis=1)).tolist():
+class _Document:
+    """A URDF with comments, which guard has checked before.
+
+    Attributes:
+        links, joints: elements by name.
+    """
+
+    def __init__(self, text: str) -> None:
+        from lxml import etree  # slow to import
+
+        # size and depth are bounded by guard; recover keeps prefixes that are not declared
+        parser = etree.XMLParser(
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            strip_cdata=False,
+            huge_tree=True,
+            recover=True,
+        )
+        prolog = _PROLOG.match(text)
+        assert prolog is not None
+        self._prolog = prolog.group()
+        self._line_end = "\r\n" if "\r\n" in text else "\n"
+        self._root = etree.fromstring(text[len(self._prolog) :], parser)
+        self._written: Any = etree.tostring
+        self.links, self.joints = (_by_name(self._root, tag) for tag in ("link", "joint"))
+
+    def text(self) -> str:
+        """Return the document."""
+        parts = (self._root, *self._root.itersiblings())  # comments may follow the root
+        lines = [self._written(part, encoding="unicode", with_tail=False) for part in parts]
+        body = "\n".join([*lines, ""])
+        return self._prolog + body.replace("\n", self._line_end)
+
+
+def _patch_inertias(
+    document: _Document, inertials: Mapping[str, Inertial | None], old: Model, m: Model
+) -> None:
+    wanted, present = (inertial_parameters(r).reshape(-1, 10) for r in (m, old))
+    for k in np.flatnonzero((wanted != present).any(axis=1)).tolist():
         name = m.body_names[k + 1]
         fixed = {
             m.frame_names[f]: _in_body(m, f, inertial)
@@ -120,14 +142,13 @@ def _inertia_edits(
         own = wanted[k] - sum(fixed.values(), np.zeros(10))
         if not _possible(own):
             own = wanted[k]
-            spent = (parts["link", other].children["inertial"] for other in fixed)
-            edits += [_without(document, span) for span in spent]
-        edits.append(_with_inertial(document, parts["link", name], own))
-    return edits
+            for other in fixed:
+                _remove(document.links[other], "inertial")
+        _write_inertial(document.links[name], own)
 
 
 def _in_body(m: Model, f: int, inertial: Inertial) -> Array:
-    """Return the parameters (10,) of a link, in its body."""
+    """Return the inertial parameters (10,) of a link in its body frame."""
     x, J = inertial, np.zeros((1, 4, 4))
     xx, yy, zz, xy, xz, yz = x.inertia
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -140,89 +161,93 @@ def _in_body(m: Model, f: int, inertial: Inertial) -> Array:
 
 
 def _possible(x: Array) -> bool:
-    """Return whether a rigid body has these parameters."""
+    """Whether a rigid body can have these inertial parameters."""
     return bool(np.linalg.eigvalsh(pseudo_inertia(x[None])[0])[0] > 0.0)
 
 
-def _with_inertial(document: bytes, link: Span, x: Array) -> Edit:
+def _write_inertial(link: Element, x: Array) -> None:
     mass, com, matrix = (values[0] for values in bodies_of(x[None]))
-    xx, yy, zz, xy, xz, yz = (repr(float(value)) for value in as_six(matrix))
-    place = " ".join(repr(float(value)) for value in com)
-    lines = [
-        "<inertial>",
-        f'  <origin xyz="{place}" rpy="0 0 0"/>',
-        f'  <mass value="{float(mass)!r}"/>',
-        f'  <inertia ixx="{xx}" ixy="{xy}" ixz="{xz}" iyy="{yy}" iyz="{yz}" izz="{zz}"/>',
-        "</inertial>",
-    ]
-    before = link.children.get("inertial")
-    return _put(document, link, before, "link", [line.encode() for line in lines])
+    xx, yy, zz, xy, xz, yz = as_six(matrix)
+    inertial = _child(link, "inertial")
+    # a new element comes first, so that in a new <inertial> these follow in the usual order
+    inertia, weight, origin = (_child(inertial, tag) for tag in ("inertia", "mass", "origin"))
+    origin.set("xyz", " ".join(repr(float(value)) for value in com))
+    origin.set("rpy", "0 0 0")
+    _set(weight, value=mass)
+    _set(inertia, ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
 
 
-def _put(document: bytes, parent: Span, before: Span | None, tag: str, lines: list[bytes]) -> Edit:
-    """Return the edit that puts an element in the place of one, or first into its parent."""
-    new_line = line_end(document)
-    if before is not None:
-        margin = new_line + indentation(document, before.begin)
-        return before.begin, before.end, margin.join(lines)
-    outside = new_line + indentation(document, parent.begin)
-    margin = outside + STEP
-    inner = margin + margin.join(lines)
-    if not parent.empty:
-        return parent.inside, parent.inside, inner
-    opened = document[parent.begin : parent.end].removesuffix(b"/>").rstrip() + b">"
-    return parent.begin, parent.end, opened + inner + outside + f"</{tag}>".encode()
-
-
-def _without(document: bytes, span: Span) -> Edit:
-    """Return the edit that deletes an element, and its line if nothing else is on it."""
-    begin, margin = span.begin, indentation(document, span.begin)
-    if document.endswith(b"\r\n", 0, begin - len(margin)):
-        begin -= len(margin) + 2
-    elif document.endswith(b"\n", 0, begin - len(margin)):
-        begin -= len(margin) + 1
-    return begin, span.end, b""
-
-
-def _friction_edits(
-    document: bytes, parts: Mapping[tuple[str, str], Span], old: Model, m: Model
-) -> list[Edit]:
-    edits = []
+def _patch_friction(document: _Document, old: Model, m: Model) -> None:
     for k, j in enumerate(m.dof_jntid.tolist()):
-        if m.dof_damping[k] == old.dof_damping[k] and (
-            m.dof_frictionloss[k] == old.dof_frictionloss[k]
-        ):
+        damping, friction = float(m.dof_damping[k]), float(m.dof_frictionloss[k])
+        if (damping, friction) == (old.dof_damping[k], old.dof_frictionloss[k]):
             continue
-        followers = [
-            (abs(float(m.jnt_mimic_ratio[i])), parts["joint", m.jnt_names[i]])
+        mimics = [
+            (abs(float(m.jnt_mimic_ratio[i])), document.joints[m.jnt_names[i]])
             for i in np.flatnonzero((m.jnt_mimic >= 0) & (m.jnt_dofadr == k)).tolist()
         ]
-        damping = float(m.dof_damping[k]) - sum(r * r * _value(s, "damping") for r, s in followers)
-        friction = float(m.dof_frictionloss[k]) - sum(
-            r * _value(s, "friction") for r, s in followers
-        )
-        if damping < 0.0 or friction < 0.0:
-            damping, friction = float(m.dof_damping[k]), float(m.dof_frictionloss[k])
-            rubbing = [span for _, span in followers if "dynamics" in span.children]
-            edits += [_with_dynamics(document, span, 0.0, 0.0) for span in rubbing]
-        span = parts["joint", m.jnt_names[j]]
-        edits.append(_with_dynamics(document, span, damping, friction))
-    return edits
+        own_damping = damping - sum(r * r * _dynamics(e, "damping") for r, e in mimics)
+        own_friction = friction - sum(r * _dynamics(e, "friction") for r, e in mimics)
+        if own_damping < 0.0 or own_friction < 0.0:
+            own_damping, own_friction = damping, friction
+            for _, joint in mimics:
+                if _first(joint, "dynamics") is not None:
+                    _set(_child(joint, "dynamics"), damping=0.0, friction=0.0)
+        dynamics = _child(document.joints[m.jnt_names[j]], "dynamics")
+        _set(dynamics, damping=own_damping, friction=own_friction)
 
 
-def _value(joint: Span, name: str) -> float:
-    dynamics = joint.children.get("dynamics")
-    return float(dynamics.attributes.get(name, 0.0)) if dynamics else 0.0
+def _dynamics(joint: Element, name: str) -> float:
+    dynamics = _first(joint, "dynamics")
+    return 0.0 if dynamics is None else float(dynamics.get(name, 0.0))
 
 
-def _with_dynamics(document: bytes, joint: Span, damping: float, friction: float) -> Edit:
-    before = joint.children.get("dynamics")
-    values = {"damping": repr(damping), "friction": repr(friction)}
+def _by_name(root: Element, tag: str) -> dict[str, Element]:
+    elements = [child for child in root if _is(child, tag)]
+    return {element.get("name", ""): element for element in reversed(elements)}
+
+
+def _is(element: Element, tag: str) -> bool:
+    """Whether it is an element of URDF, not a comment and without a namespace prefix."""
+    name = element.tag  # a function for comments; with "{namespace}" if the root declares one
+    return isinstance(name, str) and element.prefix is None and name.split("}")[-1] == tag
+
+
+def _first(parent: Element, tag: str) -> Element | None:
+    return next((child for child in parent if _is(child, tag)), None)
+
+
+def _child(parent: Element, tag: str) -> Element:
+    """Return the first child with a tag; if there is none, a new one before all others."""
+    found = _first(parent, tag)
+    if found is not None:
+        return found
+    namespace = parent.tag[: parent.tag.find("}") + 1]
+    new = parent.makeelement(f"{namespace}{tag}")
+    outside = "\n" + "  " * sum(1 for _ in parent.iterancestors())
+    if len(parent) == 0:
+        parent.text = outside + "  "
+    new.tail = parent.text if len(parent) else outside
+    parent.insert(0, new)
+    return new
+
+
+def _remove(parent: Element, tag: str) -> None:
+    """Remove the first child with a tag, with the white space before it."""
+    child = _first(parent, tag)
+    if child is None:
+        return
+    before = child.getprevious()
     if before is None:
-        tag = with_attributes(b"<dynamics/>", values)
-        return _put(document, joint, None, "joint", [tag])
-    tag = with_attributes(document[before.begin : before.inside], values)
-    return before.begin, before.inside, tag
+        parent.text = child.tail
+    else:
+        before.tail = child.tail
+    parent.remove(child)
+
+
+def _set(element: Element, **values: float) -> None:
+    for name, value in values.items():
+        element.set(name, repr(float(value)))
 
 
 def _refused(text: str) -> ParameterError:

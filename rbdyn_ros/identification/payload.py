@@ -82,7 +82,7 @@ def identify_payload(
         rest: (nv,) where joints stand that are not in the motion; None: at qpos0.
 
     Raises:
-        ModelError: as demand_identifiable, or for an unknown link.
+        ModelError: as check_identifiable, or for an unknown link.
         ParameterError: the link is fixed to the world or is carried by no joint of the motion,
             the motion does not fit the Model, its efforts are all 0, its numbers are too large
             to calculate with, or an argument is not allowed.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.regressors import joint_torque_regressor
-from rbdyn_ros.identification.motion import Motion, demand_identifiable
+from rbdyn_ros.identification.motion import Motion, check_identifiable
 from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
@@ -22,9 +22,9 @@ def torque_regressor(m: Model, qpos: Array, qvel: Array, qacc: Array) -> Array:
     that follow others are in it exactly.
 
     Raises:
-        ModelError: as demand_identifiable.
+        ModelError: as check_identifiable.
     """
-    demand_identifiable(m)
+    check_identifiable(m)
     d = make_data(m)
     Y = np.empty((len(qpos), m.nv, 10 * (m.nbody - 1)))
     for row, position, velocity, acceleration in zip(Y, qpos, qvel, qacc, strict=True):

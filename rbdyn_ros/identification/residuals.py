@@ -81,7 +81,7 @@ def validate(
         rest: (nv,) where joints stand that are not in the motion; None: at qpos0.
 
     Raises:
-        ModelError: as demand_identifiable.
+        ModelError: as check_identifiable.
         ParameterError: the motion names joints that the Model lacks, lengths differ, or numbers
             are too large to calculate with.
     """

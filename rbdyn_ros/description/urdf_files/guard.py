@@ -114,7 +114,7 @@ def decode(data: bytes | str, source: str) -> str:
         if isinstance(data, str):
             data.encode("utf-8")
             return data
-        encoding = _encoding(data)
+        encoding = encoding_of(data)
         known = codecs.lookup(encoding).name not in _NOT_FOR_DOCUMENTS
         return data.decode(encoding if known else "no such encoding")
     except LookupError:
@@ -141,7 +141,8 @@ def decode(data: bytes | str, source: str) -> str:
         )
 
 
-def _encoding(data: bytes) -> str:
+def encoding_of(data: bytes) -> str:
+    """Return the encoding of a document: of its byte order mark, as declared, or UTF-8."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return encoding
