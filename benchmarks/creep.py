@@ -29,7 +29,7 @@ SETTINGS = {
 }
 
 
-class _Slope:
+class Slope:
     """A slope whose tangent is a fraction of the friction coefficient."""
 
     def __init__(self, fraction: float) -> None:
@@ -44,16 +44,16 @@ def main() -> None:
     columns = ["slope / friction", "rbdyn_ros", *SETTINGS]
     print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
     for fraction in CONES:
-        slope = _Slope(fraction)
-        creep = [_creep(_ours(slope), slope)]
-        creep += [_creep(_mujoco(slope, option), slope) for option in SETTINGS.values()]
-        cells = " | ".join(f"{1e6 * speed:.3g}" for speed in creep)
+        slope = Slope(fraction)
+        speeds = [creep(our_box(slope), slope)]
+        speeds += [creep(mujoco_box(slope, option), slope) for option in SETTINGS.values()]
+        cells = " | ".join(f"{1e6 * speed:.3g}" for speed in speeds)
         print(f"| {fraction:g}: creep, um/s | {cells} |", flush=True)
-    print(_time_row(_Slope(CONES[1])), flush=True)
+    print(_time_row(Slope(CONES[1])), flush=True)
 
 
-def _time_row(slope: _Slope) -> str:
-    jobs = [_ours(slope), *(_mujoco(slope, option) for option in SETTINGS.values())]
+def _time_row(slope: Slope) -> str:
+    jobs = [our_box(slope), *(mujoco_box(slope, option) for option in SETTINGS.values())]
     for step, _ in jobs:
         step(SETTLE)
     ours, *theirs = in_turns([step for step, _ in jobs])
@@ -61,7 +61,7 @@ def _time_row(slope: _Slope) -> str:
     return f"| a step, us, and its ratio | {statistics.median(ours):.2f} | {' | '.join(cells)} |"
 
 
-def _creep(simulation: tuple[Job, Callable[[], np.ndarray]], slope: _Slope) -> float:
+def creep(simulation: tuple[Job, Callable[[], np.ndarray]], slope: Slope) -> float:
     """Return the mean speed down the slope after the box has settled [m/s]."""
     step, position = simulation
     step(SETTLE)
@@ -70,7 +70,8 @@ def _creep(simulation: tuple[Job, Callable[[], np.ndarray]], slope: _Slope) -> f
     return float((position() - start) @ slope.down) / (WATCH * 0.001)
 
 
-def _ours(slope: _Slope) -> tuple[Job, Callable[[], np.ndarray]]:
+def our_box(slope: Slope) -> tuple[Job, Callable[[], np.ndarray]]:
+    """Return a job that steps the box on a slope, and a function for its position."""
     surface = rb.Surface(friction=FRICTION)
     box = (
         rb.SystemBuilder("box", base="world")
@@ -85,7 +86,8 @@ def _ours(slope: _Slope) -> tuple[Job, Callable[[], np.ndarray]]:
     return (lambda n: rb.step(m, d, n)), d.qpos[:3].copy
 
 
-def _mujoco(slope: _Slope, option: str) -> tuple[Job, Callable[[], np.ndarray]]:
+def mujoco_box(slope: Slope, option: str) -> tuple[Job, Callable[[], np.ndarray]]:
+    """Return MuJoCo's job and function, with attributes of its <option>."""
     half = " ".join(str(side / 2) for side in SIZE)
     m = mujoco.MjModel.from_xml_string(f"""
       <mujoco><option timestep="0.001" {option}/><worldbody>
