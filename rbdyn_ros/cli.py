@@ -1,4 +1,4 @@
-"""The command `rbdyn`: the table of its subcommands, each in a file of `commands`."""
+"""The command `rbdyn`: a table of its subcommands; each is a file in `commands`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rbdyn_ros.errors import did_you_mean, quote
 if TYPE_CHECKING:
     from rbdyn_ros.commands.parser import Commands
 
-#: What `rbdyn` lists, in groups.
+#: The subcommands in the groups that `rbdyn` lists.
 GROUPS: dict[str, tuple[Callable[[Commands], None], ...]] = {
     "A robot's file": (add_check, add_view, add_codegen),
     "A simulated robot": (add_sim,),
@@ -38,16 +38,16 @@ GROUPS: dict[str, tuple[Callable[[Commands], None], ...]] = {
 
 EXAMPLES = """\
 Examples:
-  rbdyn check robot.urdf                         what is in a file, and what is wrong with it
-  rbdyn view robot.urdf                          look at it in the browser
+  rbdyn check robot.urdf                         check a file and list its contents
+  rbdyn view robot.urdf                          show it in the browser
   rbdyn sim robot.urdf                           simulate it behind ROS 2 topics
   rbdyn sim --contact --ros-args -p tf_rate:=10  a bundled arm, with parameters of the node
-  rbdyn sim robot.urdf --record run.mcap         keep what it does
-  rbdyn replay run.mcap                          play that in the browser
-  rbdyn bench robot.urdf                         how long its dynamics take on this machine
+  rbdyn sim robot.urdf --record run.mcap         record the simulation
+  rbdyn replay run.mcap                          play the recording in the browser
+  rbdyn bench robot.urdf                         time its dynamics on this machine
 
-rbdyn COMMAND --help says more. Exit status: 0 done, 1 refused, 2 the words of the command or this
-environment will not do, 130 ended by Ctrl-C (0 where that is the end: sim, view, replay).
+rbdyn COMMAND --help describes a command. Exit status: 0 success, 1 input refused, 2 wrong
+arguments or a missing dependency, 130 ended by Ctrl-C (sim, view and replay then end with 0).
 """
 
 
@@ -63,21 +63,21 @@ def main(args: Sequence[str] | None = None) -> None:
     try:
         try:
             status = _run(words, own_process=args is None)
-        except SystemExit as end:  # of argparse: what it printed may not be written yet
+        except SystemExit as end:  # from argparse, whose output may not be flushed yet
             status = end.code
         if sys.stdout is not None:  # the shell may have closed it
             sys.stdout.flush()
     except KeyboardInterrupt:
         status = INTERRUPTED
-    except BrokenPipeError:  # who read what we print is gone, as `head` is after its lines
+    except BrokenPipeError:  # the reader has closed the pipe, as `head` does
         status = REFUSED
-        _let_go_of_stdout()
+        _discard_stdout()
     except OSError as error:
         if not _stdout_fails():
             raise
         status = USAGE
-        _let_go_of_stdout()
-        print(f"rbdyn: what it prints cannot be written: {error.strerror}", file=sys.stderr)
+        _discard_stdout()
+        print(f"rbdyn: the output cannot be written: {error.strerror}", file=sys.stderr)
     sys.exit(status)
 
 
@@ -95,7 +95,7 @@ def _prepare_process() -> None:
 
 
 def _stdout_fails() -> bool:
-    """Whether nothing can be printed any more, as on a full disk."""
+    """Whether printing fails, for example because the disk is full."""
     try:
         print(flush=True)
     except OSError:
@@ -103,23 +103,22 @@ def _stdout_fails() -> bool:
     return False
 
 
-def _let_go_of_stdout() -> None:
-    """Let what Python still has for stdout go nowhere: it would complain at the end."""
+def _discard_stdout() -> None:
+    """Discard buffered output: flushing it at exit would print an error."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: list[str], own_process: bool) -> int:
     """Run a subcommand and return its exit status."""
-    # what follows --ros-args is ROS's to understand
     cut = words.index(ROS_ARGS) if ROS_ARGS in words else len(words)
     parser, commands = make_parser()
     if not words:
         parser.print_help()
         return DONE
-    _demand_command(parser, commands.choices, words[:cut])
+    _check_command(parser, commands.choices, words[:cut])
     if words[cut:] and words[0] != "sim":
-        parser.error(f"{ROS_ARGS} and what follows is for rbdyn sim")
+        parser.error(f"only rbdyn sim takes {ROS_ARGS}")
     options = parser.parse_args(words[:cut])
     options.ros_args = words[cut:]
     if own_process:
@@ -137,44 +136,44 @@ def make_parser() -> tuple[Parser, Commands]:
     for group in GROUPS.values():
         for add in group:
             add(commands)
-    for name, sentence in parser.sentences().items():
+    for name, summary in parser.summaries().items():
         command = commands.choices[name]
-        command.description = command.description or f"{sentence[:1].upper()}{sentence[1:]}."
+        command.description = command.description or f"{summary[:1].upper()}{summary[1:]}."
         command.set_defaults(root=parser)
     return parser, commands
 
 
-def _demand_command(parser: Parser, known: dict[str, Parser], words: list[str]) -> None:
-    """End if the words begin with no command, or have an option that it has not."""
+def _check_command(parser: Parser, known: dict[str, Parser], words: list[str]) -> None:
+    """Exit if the first word is not a command, or an option is unknown to the command."""
     name = words[0] if words else ""
     if name in known:
-        known[name].demand_options(words[1:])
+        known[name].check_options(words[1:])
     elif name.startswith("-"):
-        parser.demand_options(words[:1])
+        parser.check_options(words[:1])
     else:
-        there = ", ".join(known)
+        allowed = ", ".join(known)
         wrong = f"there is no command {quote(name)}{did_you_mean(name, known)}"
-        parser.error(f"{wrong}; there are {there}")
+        parser.error(f"{wrong}; allowed are {allowed}")
 
 
 class _Root(Parser):
-    """The parser of `rbdyn` itself: its help lists the commands in groups."""
+    """The parser of `rbdyn` itself; its help lists the commands in groups."""
 
     commands: Commands
 
-    def sentences(self) -> dict[str, str]:
-        """Return what each command does, by its name."""
-        actions = self.commands._get_subactions()  # noqa: SLF001 - argparse keeps it nowhere else
+    def summaries(self) -> dict[str, str]:
+        """Return the summary of each command by its name."""
+        actions = self.commands._get_subactions()  # noqa: SLF001 - argparse has no public way
         return {action.dest: str(action.help) for action in actions}
 
     def format_help(self) -> str:
         """Return the help."""
-        sentences = iter(self.sentences().items())
+        summaries = iter(self.summaries().items())
         lines = ["usage: rbdyn COMMAND ...", "", "Rigid-body dynamics of robots, with ROS 2.", ""]
         for title, group in GROUPS.items():
             lines.append(f"{title}:")
             for _ in group:
-                name, sentence = next(sentences)
-                lines.append(f"  {name:<12}{sentence}")
+                name, summary = next(summaries)
+                lines.append(f"  {name:<12}{summary}")
             lines.append("")
         return "\n".join([*lines, "Options: -h, --help, --version", "", EXAMPLES])

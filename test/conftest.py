@@ -10,6 +10,12 @@ import pytest
 from support.compare import WORST
 from support.refusals import CATALOGUE, SEEN, catalogue, write_catalogue
 
+import rbdyn_ros
+
+# public names are imported at their first use, which must not be while a test has patched them
+for _name in rbdyn_ros.__all__:
+    getattr(rbdyn_ros, _name)
+
 #: Tests that watch clocks: of nodes, loops and browsers. One worker has them, one after the other,
 #: so that none waits for another; it begins with them, for they take longest.
 ON_TIME_FOLDERS = ("ros", "launch", "runtime", "recording")

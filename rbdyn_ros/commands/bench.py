@@ -1,4 +1,4 @@
-"""The command `rbdyn bench`: how long a robot's dynamics take on this machine."""
+"""The command `rbdyn bench`: time the dynamics of a robot on this machine."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rbdyn_ros.commands.common import (
     add_floating_base,
     add_import,
     add_package_dirs,
+    report_error,
     run_imports,
-    said,
 )
 
 if TYPE_CHECKING:
@@ -35,27 +35,30 @@ Examples:
   rbdyn bench robot.urdf --floating-base
   rbdyn bench robot.urdf --seconds 20 --json > bench.json
 
-MuJoCo and Pinocchio are timed beside us where they are installed and take the robot, in turns in
-one process. Everything begins at rest at the robot's first position.
-Exit status: 0 if it was timed, 1 if the robot is refused, 2 if nothing is compiled here."""
+MuJoCo and Pinocchio are timed too, in turns in the same process, if they are installed and load
+the robot. All runs start at rest at the initial position of the robot.
+Exit status: 0 if it was timed, 1 if the robot is refused, 2 if compilation is switched off."""
 
 
 def add_bench(commands: Commands) -> None:
     """Add `bench` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "bench",
-        help="time a robot's dynamics on this machine, beside MuJoCo and Pinocchio",
+        help="time the dynamics of a robot against MuJoCo and Pinocchio",
         epilog=EPILOG,
     )
     command.add_argument(
         "robot",
         nargs="?",
         type=FileOf((*ROBOT_FILE.suffixes, ".npz")),
-        help="a .urdf, .xacro or mechanism .yaml file, or a kept Model (.npz); without it a "
-        "bundled arm",
+        help="a .urdf, .xacro or mechanism .yaml file, or a saved Model (.npz); a bundled arm if "
+        "left out",
     )
     command.add_argument(
-        "--seconds", type=_seconds, default=5.0, help="that are measured, about (%(default)s)"
+        "--seconds",
+        type=_seconds,
+        default=5.0,
+        help="length of the measurement, about (%(default)s)",
     )
     command.add_argument("--json", action="store_true", help="print JSON")
     add_floating_base(command)
@@ -71,7 +74,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0.0 < seconds <= LONGEST:
-        raise argparse.ArgumentTypeError(f"it is '{text[:20]}', allowed is up to {LONGEST:g} s")
+        raise argparse.ArgumentTypeError(f"got '{text[:20]}', expected up to {LONGEST:g} s")
     return seconds
 
 
@@ -82,13 +85,13 @@ def _bench(options: argparse.Namespace) -> int:
     from rbdyn_ros.measuring.turns import our_jobs
 
     if DISABLED:
-        text = "NUMBA_DISABLE_JIT is set: nothing is compiled, so there is nothing to time"
-        return said("bench", text, USAGE)
+        text = "NUMBA_DISABLE_JIT is set, so nothing is compiled; unset it to time compiled code"
+        return report_error("bench", text, USAGE)
     run_imports(options.imports)
     try:
         m, urdf, refusal = _robot(options)
     except RbdynError as error:
-        return said("bench", error, REFUSED)
+        return report_error("bench", error, REFUSED)
     others = peers(urdf, options.floating_base, m.opt.timestep, refusal)
     rows = _timed(our_jobs(m), others, options.seconds)
     found = _found(m, others, rows)
@@ -97,7 +100,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _robot(options: argparse.Namespace) -> tuple[Model, str, str]:
-    """Return the robot, its URDF, and why other engines cannot have it (or nothing)."""
+    """Return the robot, its URDF, and the reason why other engines cannot load it (or "")."""
     from rbdyn_ros.description.source import URDF_SUFFIXES
     from rbdyn_ros.description.urdf_files.urdf import read_file
     from rbdyn_ros.loading.assets import bundled_robot
@@ -107,16 +110,20 @@ def _robot(options: argparse.Namespace) -> tuple[Model, str, str]:
     where = {"package_dirs": options.package_dir, "contact": options.contact}
     if path.suffix.lower() not in URDF_SUFFIXES:
         m = load(path, floating_base=options.floating_base, **where)
-        return m, "", "it reads URDF, and this robot is in another format"
+        return m, "", "it reads URDF, this robot has another format"
     described, urdf = read_file(path, **where)
     m = complete(described, options.floating_base)
-    return m, urdf, "our robot touches a floor here, theirs would not" if options.contact else ""
+    return (
+        m,
+        urdf,
+        "only rbdyn_ros would simulate contact with the floor" if options.contact else "",
+    )
 
 
 def _timed(
     ours: dict[str, Any], others: Iterable[Peer], seconds: float
 ) -> dict[str, list[list[float]]]:
-    """Return, by what is timed, the rounds of ours and of those that have it [us]."""
+    """Return the rounds of each function [us]: ours, then of each peer that has it."""
     from rbdyn_ros.measuring.turns import ROUNDS, in_turns
     from rbdyn_ros.report.progress import bar
 
@@ -134,7 +141,7 @@ def _timed(
 
 
 def _found(m: Model, others: list[Peer], rows: dict[str, list[list[float]]]) -> dict[str, Any]:
-    """Return what `--json` prints."""
+    """Return the result as `--json` prints it."""
     from rbdyn_ros.measuring.machine import cores, processor
     from rbdyn_ros.measuring.turns import median_ratio
 
@@ -165,7 +172,7 @@ def _found(m: Model, others: list[Peer], rows: dict[str, list[list[float]]]) -> 
 
 
 def bench_text(found: dict[str, Any]) -> str:
-    """Return what is printed for a person."""
+    """Return the result as a table for the terminal."""
     there = [peer for peer in found["peers"] if not peer["refusal"]]
     names = "".join(f"{peer['name']:>26}" for peer in there)
     machine = f"{found['processor']}, {found['cores']} cores, Python {found['python']}"
@@ -189,7 +196,7 @@ def _notes(found: dict[str, Any], there: list[dict[str, Any]]) -> list[str]:
     if any(peer["name"].startswith("MuJoCo") for peer in there):
         notes.append(_MUJOCO)
     notes += [
-        f"{peer['name']} has nv {peer['nv']}: joints that follow others are free there."
+        f"{peer['name']} has nv {peer['nv']}: mimic joints are free there."
         for peer in there
         if peer["nv"] != found["nv"]
     ]
@@ -198,7 +205,7 @@ def _notes(found: dict[str, Any], there: list[dict[str, Any]]) -> list[str]:
 
 
 _FAIR = """\
-x is their time by ours, the median over rounds in turns: above 1 we are faster. All are called
-from Python, and that call is in their numbers as in ours; step(m, d, n) has many steps in one."""
+x is their time divided by ours (median over rounds in turns): above 1, rbdyn_ros is faster. Every
+number includes the call from Python; step(m, d, n) takes many steps in one call."""
 _MUJOCO = """\
-MuJoCo: fixed links fused, Euler, no contact, no constraint; mj_inverse makes M too."""
+MuJoCo: fixed links fused, Euler, no contact, no constraints; mj_inverse also computes M."""

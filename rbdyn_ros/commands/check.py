@@ -1,4 +1,4 @@
-"""The command `rbdyn check`: what is in a robot's file, and what is wrong with it."""
+"""The command `rbdyn check`: the contents of a robot file and its errors."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rbdyn_ros.commands.common import (
     add_floating_base,
     add_import,
     add_package_dirs,
+    report_error,
     run_imports,
-    said,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Examples:
   rbdyn check robot.urdf
   rbdyn check robot.urdf.xacro --package-dir ~/ws/src --json
   rbdyn check mechanism.yaml --graph graph.svg
-  rbdyn check model.npz                    a Model that rb.save has kept
+  rbdyn check model.npz                    a Model saved by rb.save
 
 Exit status: 0 if the robot loads, 1 if it is refused, 2 if --graph cannot be drawn."""
 
@@ -41,13 +41,13 @@ def add_check(commands: Commands) -> None:
     """Add `check` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "check",
-        help="read a robot and say what is in it and what is wrong with it",
+        help="check a robot file and list its contents",
         epilog=EPILOG,
     )
     command.add_argument(
         "file",
         type=FileOf((*ROBOT_FILE.suffixes, ".npz")),
-        help="a .urdf, .xacro or mechanism .yaml file, or a kept Model (.npz)",
+        help="a .urdf, .xacro or mechanism .yaml file, or a saved Model (.npz)",
     )
     add_import(command)
     command.add_argument("--json", action="store_true", help="print JSON")
@@ -60,7 +60,7 @@ def add_check(commands: Commands) -> None:
     command.add_argument(
         "--repair",
         action="store_true",
-        help="repair what would be refused where that is possible, each repair a warning",
+        help="repair errors where possible; each repair is a warning",
     )
     add_floating_base(command)
     add_contact(command)
@@ -74,25 +74,25 @@ def _check(options: argparse.Namespace) -> int:
 
     run_imports(options.imports)
     try:
-        model, text = _looked_over(options)
+        model, text = _checked(options)
     except RbdynError as error:
         if options.json:
             print(refusal_json(error))
             return REFUSED
-        return said("check", error, REFUSED)
+        return report_error("check", error, REFUSED)
     print(text)
     return DONE if options.graph is None else _draw(model, options.graph)
 
 
-def _looked_over(options: argparse.Namespace) -> tuple[Model, str]:
-    """Return the robot and what is told of it."""
+def _checked(options: argparse.Namespace) -> tuple[Model, str]:
+    """Return the robot and the report on it."""
     from rbdyn_ros.description.source import read
     from rbdyn_ros.loading.load import complete
     from rbdyn_ros.loading.storage import SUFFIX
     from rbdyn_ros.report import report
 
     if options.file.suffix == SUFFIX:
-        return _kept(options)
+        return _saved(options)
     strict = not options.repair
     description = read(
         options.file, strict=strict, package_dirs=options.package_dir, contact=options.contact
@@ -102,8 +102,8 @@ def _looked_over(options: argparse.Namespace) -> tuple[Model, str]:
     return model, found.to_json() if options.json else str(found)
 
 
-def _kept(options: argparse.Namespace) -> tuple[Model, str]:
-    """Return a kept Model, of which there is no description any more, and what is told of it."""
+def _saved(options: argparse.Namespace) -> tuple[Model, str]:
+    """Return a saved Model, which has no description any more, and the report on it."""
     from rbdyn_ros.loading.load import load
     from rbdyn_ros.report import findings_text
     from rbdyn_ros.report.describe import describe
@@ -113,7 +113,7 @@ def _kept(options: argparse.Namespace) -> tuple[Model, str]:
         told = {"ok": True, "name": m.name, "source": str(options.file), "nq": m.nq, "nv": m.nv}
         findings = [asdict(finding) for finding in m.findings]
         return m, json.dumps({**told, "sha256": m.sha256(), "findings": findings}, indent=2)
-    head = f"kept Model of robot '{m.name}' ({options.file})\n  nq {m.nq}, nv {m.nv}"
+    head = f"saved Model of robot '{m.name}' ({options.file})\n  nq {m.nq}, nv {m.nv}"
     return m, "\n".join(
         [head, f"  sha256 {m.sha256()}", "", describe(m), "", *findings_text(m.findings)]
     )
@@ -126,5 +126,5 @@ def _draw(model: Model, path: Path) -> int:
     try:
         draw_connectivity(model, path)
     except ParameterError as error:
-        return said("check --graph", error, USAGE)
+        return report_error("check --graph", error, USAGE)
     return DONE

@@ -13,7 +13,7 @@ from rbdyn_ros.commands.common import (
     add_robot,
     folder_path,
     load_robot,
-    said,
+    report_error,
     standing,
 )
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
@@ -119,11 +119,11 @@ def _codegen(options: argparse.Namespace) -> int:
         wanted = _wanted(options)
         given = None if options.prefix is None else demand_prefix(options.prefix)
     except ParameterError as error:
-        return said("codegen", error, USAGE)
+        return report_error("codegen", error, USAGE)
     try:
         m = _robot(options)
     except RbdynError as error:
-        return said("codegen", error, REFUSED)
+        return report_error("codegen", error, REFUSED)
     prefix = given or prefix_of(m.name)
     try:
         if options.timestep is not None:
@@ -132,9 +132,9 @@ def _codegen(options: argparse.Namespace) -> int:
         project = _project(m, prefix, wanted, options)
         paths = write(project, options.output)
     except ParameterError as error:
-        return said("codegen", error, USAGE)
+        return report_error("codegen", error, USAGE)
     except RbdynError as error:
-        return said("codegen", error, REFUSED)
+        return report_error("codegen", error, REFUSED)
     print(_told(project, [str(path) for path in paths]))
     return DONE
 

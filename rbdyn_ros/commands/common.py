@@ -1,4 +1,4 @@
-"""What commands share: the robot they are about, their exit statuses, and how they speak."""
+"""Shared by the commands: the arguments of a robot, exit statuses, error messages."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
-#: What follows it in a command is for ROS 2 to understand.
+#: The arguments behind it are passed to ROS 2.
 ROS_ARGS = "--ros-args"
 
-#: How the base link stands [rad], and gravity [m/s^2], if nobody says otherwise.
+#: Default mounting of the base link [rad] and gravity [m/s^2].
 UPRIGHT, GRAVITY = [0.0, 0.0, 0.0], [0.0, 0.0, -9.81]
 
-#: Of gravity [m/s^2], as the nodes have it; and of angles [rad].
+#: Upper bounds: gravity [m/s^2], as in the nodes; angles [rad].
 LARGEST_GRAVITY, LARGEST_ANGLE = 1e4, 6.2832
 
 
 @dataclass(frozen=True, slots=True)
 class FileOf:
-    """The type of an argument that is the path of a file with one of these suffixes.
+    """The type of an argument: a path to a file with one of some suffixes.
 
-    Only the completion of shells looks at them: what a file is, its reader says.
+    Only shell completion uses the suffixes; the reader of the file checks its format.
     """
 
     suffixes: tuple[str, ...]
@@ -48,7 +48,7 @@ RECORDING_FILE = FileOf((".mcap", ".db3", ".csv"))
 
 
 def add_robot(command: argparse.ArgumentParser) -> None:
-    """Add the robot, and how it stands, to the arguments of a command."""
+    """Add the robot, its mounting and gravity to the arguments of a command."""
     command.add_argument("robot", type=ROBOT_FILE, help="a .urdf, .xacro or mechanism .yaml file")
     add_package_dirs(command)
     command.add_argument(
@@ -63,7 +63,7 @@ def add_robot(command: argparse.ArgumentParser) -> None:
         nargs=3,
         type=float,
         metavar=("X", "Y", "Z"),
-        help="in the world [m/s^2] (0 0 -9.81)",
+        help="gravity in the world [m/s^2] (0 0 -9.81)",
     )
 
 
@@ -75,7 +75,7 @@ def add_package_dirs(command: argparse.ArgumentParser) -> None:
         default=[],
         type=folder_path,
         metavar="DIR",
-        help="a folder with packages, for xacro files and meshes; may be given again",
+        help="a folder of ROS packages, for xacro files and meshes; can be repeated",
     )
 
 
@@ -88,13 +88,13 @@ def add_import(command: argparse.ArgumentParser) -> None:
         default=[],
         type=FileOf((".py",)),
         metavar="FILE",
-        help="run this Python file before: it registers joint types and motions that the robot "
-        "uses; may be given again",
+        help="run this Python file first, to register joint types and motions of your own; can be "
+        "repeated",
     )
 
 
 def run_imports(paths: Sequence[Path]) -> None:
-    """Run files of the user; what they raise is theirs to read."""
+    """Run Python files of the user; their exceptions are not caught."""
     for path in paths:
         if not path.is_file():
             sys.exit(f"rbdyn --import: there is no file '{path}'{nearest_file(path)}")
@@ -106,8 +106,8 @@ def add_contact(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--contact",
         action="store_true",
-        help="let the <collision> elements of links touch, and put a floor at height 0 where the "
-        "robot's file names no obstacle",
+        help="simulate contact of the <collision> elements; adds a floor at z = 0 if the robot's "
+        "file has no obstacle",
     )
 
 
@@ -119,27 +119,27 @@ def add_floating_base(command: argparse.ArgumentParser) -> None:
 
 
 def file_path(text: str) -> Path:
-    """Return the path that a word of a command names; nothing is no path."""
+    """Return the path in an argument; raises ArgumentTypeError for an empty one."""
     if not text.strip():
-        raise argparse.ArgumentTypeError("an empty word is no path")
+        raise argparse.ArgumentTypeError("the path is empty")
     return Path(text)
 
 
 def folder_path(text: str) -> Path:
-    """Return the path of a folder that a word of a command names."""
+    """Return the path of a folder in an argument."""
     return file_path(text)
 
 
 def nearest_file(path: Path) -> str:
-    """Return `` (did you mean 'x'?)`` for the file most like one that is not there, or nothing."""
+    """Return `` (did you mean 'x'?)`` with the most similar file name in the folder, or ""."""
     try:
         return did_you_mean(path.name, [other.name for other in path.parent.iterdir()])
     except (OSError, ValueError):
         return ""
 
 
-def demand_writable(path: Path, what: str, suffixes: Collection[str]) -> None:
-    """Raise ParameterError if a file cannot be written, which is tried beside it."""
+def check_writable(path: Path, what: str, suffixes: Collection[str]) -> None:
+    """Raise ParameterError if a file cannot be written; tests it with a temporary file."""
     from rbdyn_ros.loading.output import output_path, unwritable
 
     target = output_path(path, what, suffixes)
@@ -155,15 +155,15 @@ def demand_writable(path: Path, what: str, suffixes: Collection[str]) -> None:
 def load_robot(
     options: argparse.Namespace, floating_base: bool = False, mimic: bool = True
 ) -> tuple[Model, bytes]:
-    """Return the robot, with gravity as its base link sees it, and its URDF document.
+    """Return the robot, with gravity in the axes of its base link, and its URDF document.
 
     Args:
-        options: what add_robot has added.
+        options: with the arguments of add_robot.
         floating_base: as for load_urdf.
         mimic: as for load_urdf.
 
     Raises:
-        RbdynError: the robot is refused, or how it stands.
+        RbdynError: the robot, its mounting or gravity is refused.
     """
     from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
     from rbdyn_ros.description.urdf_files.urdf import read_file
@@ -184,10 +184,10 @@ def load_robot(
 
 
 def standing(options: argparse.Namespace) -> Array:
-    """Return gravity as the base link sees it (3,) [m/s^2], if the words about a robot can be.
+    """Return gravity in the axes of the base link, (3,) [m/s^2].
 
     Args:
-        options: what add_robot has added; --mounting and --gravity are None if not given.
+        options: with the arguments of add_robot; --mounting and --gravity may be None.
 
     Raises:
         ParameterError: the mounting, gravity or a folder of packages is refused.
@@ -203,14 +203,14 @@ def standing(options: argparse.Namespace) -> Array:
 
 
 def _demand_file(path: Path) -> None:
-    """Raise DescriptionError if a robot is no file; readers know text, too, which is no word."""
+    """Raise DescriptionError unless a robot is a file: the readers would also take URDF text."""
     from rbdyn_ros.description.urdf_files.guard import refuse
     from rbdyn_ros.errors import quote
 
     try:
         is_file, is_there = path.is_file(), path.exists()
     except OSError:
-        return  # its name is too long, or a folder closed: the reader says that
+        return  # the name is too long or a folder is not readable: the reader reports it
     if is_file:
         return
     name = quote(str(path), 200)
@@ -234,7 +234,7 @@ def _demand_folders(folders: list[Path]) -> None:
             raise not_allowed("--package-dir", str(folder), "a folder that exists")
 
 
-def said(command: str, error: object, status: int) -> int:
-    """Print an error, or a sentence, and return the exit status that belongs to it."""
+def report_error(command: str, error: object, status: int) -> int:
+    """Print an error message and return the exit status."""
     print(f"rbdyn {command}: {error}", file=sys.stderr)
     return status

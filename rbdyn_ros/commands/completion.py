@@ -1,4 +1,4 @@
-"""The command `rbdyn completion`: what a shell runs to complete the words of `rbdyn`."""
+"""The command `rbdyn completion`: a script for tab completion in a shell."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.commands.common import DONE, USAGE, FileOf, file_path, folder_path, said
+from rbdyn_ros.commands.common import DONE, USAGE, FileOf, file_path, folder_path, report_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 SHELLS = ("bash", "zsh", "tcsh")
 EPILOG = """\
-Install it for good:
+Install it permanently:
   rbdyn completion bash > ~/.local/share/bash-completion/completions/rbdyn
   rbdyn completion zsh > ~/.zfunc/_rbdyn            with fpath+=~/.zfunc before compinit in .zshrc
   rbdyn completion tcsh > ~/.rbdyn.completion       with `source ~/.rbdyn.completion` in .tcshrc
-Or for this shell alone:
+Or for the current shell:
   eval "$(rbdyn completion bash)"
 
-Exit status: 0; 2 if shtab, which writes the script, is not installed."""
+Exit status: 0, or 2 if shtab, which writes the script, is not installed."""
 
 
 def add_completion(commands: Commands) -> None:
     """Add `completion` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
-        "completion", help="print a script that completes words of rbdyn in a shell", epilog=EPILOG
+        "completion", help="print a script for tab completion in a shell", epilog=EPILOG
     )
-    command.add_argument("shell", choices=SHELLS, help="that is to complete them")
+    command.add_argument("shell", choices=SHELLS, help="the shell")
     command.set_defaults(run=_completion)
 
 
@@ -41,7 +41,7 @@ def _completion(options: argparse.Namespace) -> int:
         if error.name != "shtab":
             raise
         text = "the script needs shtab, which is not installed: pip install shtab"
-        return said("completion", text, USAGE)
+        return report_error("completion", text, USAGE)
     return DONE
 
 
@@ -60,12 +60,12 @@ def script(parser: Parser, shell: str) -> str:
 
 
 def _complete(action: Any, how: Any) -> None:
-    action.complete = how  # where shtab looks for it
+    action.complete = how  # read by shtab
 
 
 def _actions(parser: Any) -> Iterator[argparse.Action]:
-    """Yield what a parser and those of its commands understand."""
-    for action in parser._actions:  # noqa: SLF001 - argparse lists them nowhere else
+    """Yield the arguments of a parser and of its subcommands."""
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public list
         yield action
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             for command in action.choices.values():

@@ -12,9 +12,9 @@ from rbdyn_ros.commands.common import (
     USAGE,
     FileOf,
     add_robot,
-    demand_writable,
+    check_writable,
     load_robot,
-    said,
+    report_error,
 )
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def _excite(options: argparse.Namespace) -> int:
     from rbdyn_ros.report.progress import rounds
 
     try:
-        demand_writable(options.output, "a motion", (".csv",))
+        check_writable(options.output, "a motion", (".csv",))
     except ParameterError as error:
-        return said("excite", error, USAGE)
+        return report_error("excite", error, USAGE)
     try:
         demand_rate(options.rate, options.duration, options.harmonics)
         m, _ = load_robot(options)
@@ -105,11 +105,11 @@ def _excite(options: argparse.Namespace) -> int:
             )
         demand_telling(motion)
     except RbdynError as error:
-        return said("excite", error, REFUSED)
+        return report_error("excite", error, REFUSED)
     try:
         motion.write(options.output, options.rate)
     except ParameterError as error:
-        return said("excite", error, USAGE)
+        return report_error("excite", error, USAGE)
     print(_excitation_text(motion, options.output))
     return DONE
 

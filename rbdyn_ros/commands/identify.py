@@ -16,9 +16,9 @@ from rbdyn_ros.commands.common import (
     USAGE,
     FileOf,
     add_robot,
-    demand_writable,
+    check_writable,
     load_robot,
-    said,
+    report_error,
 )
 from rbdyn_ros.commands.recorded import recorded
 
@@ -101,7 +101,7 @@ def _identify(options: argparse.Namespace) -> int:
             return _identify_payload(m, options)
         return _identify_arm(m, document, options)
     except RbdynError as error:
-        return said("identify", error, REFUSED)
+        return report_error("identify", error, REFUSED)
 
 
 def _usage(options: argparse.Namespace) -> str:
@@ -118,9 +118,9 @@ def _usage(options: argparse.Namespace) -> str:
         return "--patch is for URDF; a mechanism file is edited by hand, with --json"
     try:
         if options.patch:
-            demand_writable(options.patch, "a URDF", (".urdf",))
+            check_writable(options.patch, "a URDF", (".urdf",))
         if options.figure:
-            demand_writable(options.figure, "a picture", SUFFIXES)
+            check_writable(options.figure, "a picture", SUFFIXES)
     except ParameterError as error:
         return str(error)
     return ""
@@ -197,7 +197,7 @@ def _patched(document: bytes, found: Identification, path: Path | None) -> int:
     try:
         write_whole(path, lambda file: file.write(patched))
     except ParameterError as error:
-        return said("identify --patch", error, USAGE)
+        return report_error("identify --patch", error, USAGE)
     return DONE
 
 
@@ -210,5 +210,5 @@ def _drawn(before: Residuals, after: Residuals, path: Path | None) -> int:
     try:
         draw_efforts(before, after, path)
     except ParameterError as error:
-        return said("identify --figure", error, USAGE)
+        return report_error("identify --figure", error, USAGE)
     return DONE

@@ -1,4 +1,4 @@
-"""The command `rbdyn info`: what there is on this machine, for a report or before a first run."""
+"""The command `rbdyn info`: versions and permissions of this machine, for a bug report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rbdyn_ros.commands.parser import Commands
 
-#: ROS 2 need not come from PyPI and has a row of its own; the others are for developers.
+#: Extras without a row: ROS 2 has its own, the others are for developers.
 _NOT_LISTED = ("ros", "test", "docs")
 
 EPILOG = """\
@@ -21,7 +21,7 @@ Examples:
   rbdyn info
   rbdyn info --json > machine.json
 
-Nothing that is missing is an error. Exit status: 0."""
+A missing package is not an error. Exit status: 0."""
 
 
 def add_info(commands: Commands) -> None:
@@ -44,7 +44,7 @@ def _info(options: argparse.Namespace) -> int:
 
 
 def info_text(found: dict[str, Any]) -> str:
-    """Return what is printed for a person."""
+    """Return the table for the terminal."""
     python, cores = found["python"], found["cores"]
     libraries = (f"{name} {version or 'missing'}" for name, version in found["libraries"].items())
     rows = [
@@ -68,15 +68,15 @@ Row = tuple[str, str]
 
 def _cache_rows(cache: dict[str, Any]) -> Iterable[Row]:
     if cache["path"] is None:
-        yield "cache", "none: compilation is switched off (NUMBA_DISABLE_JIT)"
+        yield "cache", "not used: NUMBA_DISABLE_JIT switches compilation off"
         return
     mib, others = (cache[key] / 2**20 for key in ("bytes", "other_versions_bytes"))
-    yield "cache", f"{cache['path']}, {mib:.1f} MiB; of other versions {others:.1f} MiB"
+    yield "cache", f"{cache['path']}, {mib:.1f} MiB; other versions {others:.1f} MiB"
     yield "compiled", _listed(cache["compiled"], "at first use")
 
 
 def _listed(there: dict[str, bool], otherwise: str) -> str:
-    """Return the names of what is there, then of what is not."""
+    """Return the names of present items, then of missing ones."""
     having = [name for name, is_there in there.items() if is_there]
     lacking = [name for name, is_there in there.items() if not is_there]
     parts = [", ".join(having)] if having else []
@@ -96,7 +96,7 @@ def _extra_rows(extras: dict[str, dict[str, str | None]]) -> Iterable[Row]:
 
 def _ros_rows(ros: dict[str, Any]) -> Iterable[Row]:
     if "error" in ros:
-        yield "ROS 2", f"none: {ros['error']}"
+        yield "ROS 2", f"not found: {ros['error']}"
         return
     yield "ROS 2", f"{ros['distro'] or 'distribution unknown'}, {ros['rmw']}, {ros['rclpy']}"
 
@@ -105,5 +105,5 @@ def _permission_rows(permissions: dict[str, str]) -> Iterable[Row]:
     if "error" in permissions:
         yield "real time", f"unknown: {permissions['error']}"
         return
-    said = (f"{what}: {f'no ({why})' if why else 'yes'}" for what, why in permissions.items())
-    yield "real time", ", ".join(said)
+    granted = (f"{what}: {f'no ({why})' if why else 'yes'}" for what, why in permissions.items())
+    yield "real time", ", ".join(granted)

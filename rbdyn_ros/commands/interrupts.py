@@ -1,4 +1,4 @@
-"""Ctrl-C in a command: it ends with status 130 and no traceback, whatever runs."""
+"""Ctrl-C ends a command with status 130 and without a traceback."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rbdyn_ros.commands.common import INTERRUPTED
 
 
 def is_ignored() -> bool:
-    """Whether who started this process keeps Ctrl-C from it, as shells do in the background."""
+    """Whether Ctrl-C is ignored, as in a background process of a shell."""
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 def end_at_once(status: int = INTERRUPTED) -> None:
-    """Let Ctrl-C end this process without asking, as long as nothing is open.
+    """Let Ctrl-C end this process at once; only while no file is open.
 
-    An exception would get lost in one of many imports.
+    Imported libraries could swallow an exception.
     """
     signal.signal(signal.SIGINT, lambda *_: _leave(status))
 
@@ -32,15 +32,15 @@ def end_by_exception() -> None:
 
 def _leave(status: int) -> NoReturn:
     if os.isatty(2):
-        os.write(2, b"\n")  # the prompt should not follow half a bar
+        os.write(2, b"\n")  # the prompt starts on a new line, not behind a progress bar
     os._exit(status)
 
 
 class WhileCompiling(event.Listener):  # type: ignore[misc]
     """Lets Ctrl-C end the process at once while kernels are compiled.
 
-    An exception that is raised while LLVM calls Python has crashed it. A handler that somebody
-    else has set, as the nodes do, stays.
+    A KeyboardInterrupt raised while LLVM calls Python has crashed the process. Handlers set by
+    others, such as the nodes, are kept.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class WhileCompiling(event.Listener):  # type: ignore[misc]
         self._ours = False
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002
-        """Take the signal for the outermost kernel."""
+        """Set the handler when the outermost kernel starts to compile."""
         self._depth += 1
         if self._depth == 1 and threading.current_thread() is threading.main_thread():
             self._ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -56,7 +56,7 @@ class WhileCompiling(event.Listener):  # type: ignore[misc]
                 end_at_once()
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002
-        """Give it back."""
+        """Restore the handler after the outermost kernel."""
         self._depth -= 1
         if self._depth == 0 and self._ours:
             self._ours = False
@@ -64,5 +64,5 @@ class WhileCompiling(event.Listener):  # type: ignore[misc]
 
 
 def guard_compiling() -> None:
-    """Let Ctrl-C end the process at once whenever kernels are compiled from now on."""
+    """From now on, let Ctrl-C end the process at once while kernels are compiled."""
     event.register("numba:compile", WhileCompiling())

@@ -1,4 +1,4 @@
-"""What there is on this machine to work with; nothing that is missing is an error."""
+"""Versions, caches, packages and permissions of this machine; a missing one is not an error."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")
 _DISTRIBUTION = re.compile(r"ros-([a-z]+)-rclpy")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+).*\bextra\s*==\s*['\"]([\w-]+)['\"]")
 
-#: Packages of messages that the nodes use, or offer more with.
+#: Message packages that the nodes use, some of them optional.
 MESSAGES = (
     *("sensor_msgs", "std_srvs", "geometry_msgs", "nav_msgs", "tf2_msgs", "trajectory_msgs"),
     *("diagnostic_msgs", "visualization_msgs", "control_msgs", "simulation_interfaces"),
     "rbdyn_interfaces",
 )
 
-#: What a run needs compiled, and a kernel that only then is in the cache.
+#: Parts of the compiled code, each with a kernel whose file in the cache proves it.
 _KERNELS = {
     "engine": "constants.survey-",
     "loop": "loop.run-",
@@ -36,8 +36,8 @@ _KERNELS = {
     "contact": "contact._by_address-",
 }
 
-# Asked of processes of their own: rclpy loads libraries that may not fit, and priorities and
-# locked memory should not stay with this one.
+# Run in child processes: rclpy may load libraries that do not fit, and this process must not keep
+# priorities and locked memory.
 _ASK_ROS = """
 import json, os, rclpy
 print(json.dumps({"rclpy": os.path.dirname(rclpy.__file__), "distro": os.environ.get("ROS_DISTRO"),
@@ -50,14 +50,13 @@ grant = obtain("try")
 print(json.dumps({"SCHED_FIFO": grant.fifo, "locked memory": grant.memory,
     "timer slack": grant.timer_slack}))
 """
-_PATIENCE = 30.0  # with these processes [s]
+_PATIENCE = 30.0  # for these processes [s]
 
 
 def inventory() -> dict[str, Any]:
-    """Return all of it, ready for JSON.
+    """Return the inventory, ready for JSON.
 
-    A permission is an empty text where it is granted and the reason where it is not; what could
-    not be found out has the key `error`.
+    A permission is "" if it is granted, else the reason; a failed query has the key `error`.
     """
     asked = {"ros": _start(_ASK_ROS), "permissions": _start(_ASK_SYSTEM)}
     found: dict[str, Any] = {
@@ -79,7 +78,7 @@ def inventory() -> dict[str, Any]:
 
 
 def _distribution_of_wheels(extras: dict[str, dict[str, str | None]]) -> str | None:
-    """Return the name in the wheels of ROS 2 from PyPI, which set no environment."""
+    """Return the distribution from the names of ROS 2 wheels, which set no ROS_DISTRO."""
     for name, version in extras.get("ros", {}).items():
         named = _DISTRIBUTION.match(name)
         if named and version is not None:
@@ -120,7 +119,7 @@ def _robots() -> list[str]:
 
 
 def extras() -> dict[str, dict[str, str | None]]:
-    """Return, for each extra of the package, the versions of what it needs; None: missing."""
+    """Return the versions of the requirements of each extra; None if missing."""
     try:
         lines = importlib.metadata.requires(_PACKAGE) or []
     except importlib.metadata.PackageNotFoundError:
@@ -134,14 +133,14 @@ def extras() -> dict[str, dict[str, str | None]]:
 
 
 def cache() -> dict[str, Any]:
-    """Return where machine code is kept, how much, what of it is there, and of other versions."""
+    """Return the folder of compiled kernels, its size and parts, and other versions' size."""
     from rbdyn_ros.engine.jit import CACHE_DIRECTORY
     from rbdyn_ros.runtime import compiled
 
     if not CACHE_DIRECTORY:
         return {"path": None, "bytes": 0, "other_versions_bytes": 0, "compiled": {}}
     here = Path(CACHE_DIRECTORY)
-    # the runtime has a cache of its own inside, and older ones of it may lie beside
+    # the runtime has its own cache inside, perhaps beside older ones
     runtimes = list(here.glob("runtime-*"))
     stale = [path for path in runtimes if path != Path(compiled.CACHE_DIRECTORY)]
     names = [
@@ -165,13 +164,13 @@ def _size(folder: Path) -> int:
     total = 0
     for where, _, names in os.walk(folder):
         for name in names:
-            with contextlib.suppress(OSError):  # another process has just replaced it
+            with contextlib.suppress(OSError):  # another process has replaced it meanwhile
                 total += Path(where, name).stat().st_size
     return total
 
 
 def _start(code: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(  # noqa: S603 - our own Python, and code of ours
+    return subprocess.Popen(  # noqa: S603 - our own Python and code
         [sys.executable, "-c", code],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -181,7 +180,7 @@ def _start(code: str) -> subprocess.Popen[str]:
 
 
 def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """Return the last line that a process prints as JSON, or what went wrong as `error`."""
+    """Return the JSON in the last line that a process prints, or the error as `error`."""
     try:
         printed, wrong = process.communicate(timeout=_PATIENCE)
     except subprocess.TimeoutExpired:

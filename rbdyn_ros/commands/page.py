@@ -1,4 +1,4 @@
-"""A page that a command serves to browsers until Ctrl-C: its options, its server, its one line."""
+"""A web page that a command serves until Ctrl-C: its options and its server."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import DONE, REFUSED, USAGE, said
+from rbdyn_ros.commands.common import DONE, REFUSED, USAGE, report_error
 
 if TYPE_CHECKING:
     import viser
 
 
 def port(text: str) -> int:
-    """Return a port of TCP, for argparse."""
+    """Return a TCP port from an argument."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else -1
     if not 0 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"it is '{text[:20]}', allowed are 0 to 65535")
@@ -29,17 +29,15 @@ def add_page(command: argparse.ArgumentParser) -> None:
         "--port",
         type=port,
         default=8080,
-        help="where the browser finds it (8080); if it is taken the next that is free",
+        help="TCP port of the page (8080); the next free one if it is taken",
     )
     command.add_argument(
         "--address",
         default="127.0.0.1",
-        help="of this machine, for browsers elsewhere (127.0.0.1: for this machine alone); "
-        "0.0.0.0 is all of them, and everybody who reaches it can use the view",
+        help="network address to serve on (127.0.0.1: this machine only); with 0.0.0.0 everybody "
+        "who can reach this machine can use the view",
     )
-    command.add_argument(
-        "--open", action="store_true", help="open it in the browser of this machine"
-    )
+    command.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
 def serve_page(
@@ -51,10 +49,10 @@ def serve_page(
     """Serve a page until Ctrl-C; return the exit status if it cannot be served.
 
     Args:
-        name: of the command.
-        options: with those of add_page.
+        name: name of the command.
+        options: with the arguments of add_page.
         label: title of the panel.
-        fill: puts everything into the page.
+        fill: adds the contents to the page.
     """
     from rbdyn_ros.commands.interrupts import end_at_once
     from rbdyn_ros.errors import ParameterError, RbdynError
@@ -63,19 +61,19 @@ def serve_page(
     try:
         server = open_server(options.port, options.address, label)
     except ParameterError as error:
-        return said(name, error, USAGE)
+        return report_error(name, error, USAGE)
     try:
         fill(server)
     except RbdynError as error:
         server.stop()
-        return said(name, error, REFUSED)
+        return report_error(name, error, REFUSED)
     if not is_local(options.address):
         warn(name, f"everybody who reaches {options.address} can use this view")
-    end_at_once(DONE)  # nothing is open that would have to be closed
+    end_at_once(DONE)  # no file is open
     address = address_of(server)
     print(f"rbdyn {name}: {address}  (Ctrl-C ends)", flush=True)
     if options.open and not webbrowser.open(address):
-        warn(name, "no browser of this machine could be opened")
+        warn(name, "no browser could be opened")
     threading.Event().wait()
     return DONE
 

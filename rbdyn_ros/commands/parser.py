@@ -1,4 +1,4 @@
-"""How the words of a command are read: exact names, errors of one line, help with examples."""
+"""Argument parsing: exact option names, one-line errors, help with examples."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rbdyn_ros.errors import did_you_mean, quote
 
 
 class Parser(argparse.ArgumentParser):
-    """Reads the words of `rbdyn`, or those of one of its commands.
+    """Parses the arguments of `rbdyn` or of one of its commands.
 
-    Options are never abbreviated: a new one would break scripts that shorten an old one. The text
-    below the help is printed as it is written.
+    Options cannot be abbreviated: a new option would break scripts that shorten an old one. The
+    epilog is printed as it is written.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -23,14 +23,14 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**settings)
 
     def error(self, message: str) -> NoReturn:
-        """Say in a line what is wrong with the words, and end with the status of that."""
+        """Print a one-line error and exit with status 2."""
         self.exit(USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
-    def demand_options(self, words: Sequence[str]) -> None:
-        """End if an option is none of this command's; the nearest one is named.
+    def check_options(self, words: Sequence[str]) -> None:
+        """Exit if an option is unknown; the error names the nearest one.
 
-        It is judged before the words are parsed: argparse would first miss what the mistyped
-        option was to give, or take its value for a file.
+        Called before parsing: argparse would first report a missing argument, or take the value of
+        the mistyped option for a file.
         """
         known = [name for action in self._actions for name in action.option_strings]
         for word in words:
@@ -41,5 +41,5 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"there is no option {quote(name)}{did_you_mean(name, known)}")
 
 
-#: Where a command adds its parser; argparse has no public name for it.
+#: The subcommands of a parser; argparse has no public name for the type.
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001

@@ -14,9 +14,9 @@ from rbdyn_ros.commands.common import (
     USAGE,
     FileOf,
     add_import,
-    demand_writable,
+    check_writable,
+    report_error,
     run_imports,
-    said,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.recording.run import Run
 
 RUN_FILE = FileOf((".mcap", ".db3"))
-#: Why a recording cannot be read that is not the recording's fault.
+#: Errors that concern the arguments, not the recording.
 _OF_THE_COMMAND = ("bad-span", "several-robots", "no-robot", "no-record-extra")
 
 EPILOG = """\
@@ -35,9 +35,9 @@ Examples:
   rbdyn plot run.mcap -o run.pdf --joints 'wrist_*' --from 2 --to 4
   rbdyn plot bag/ --robot arm.urdf --quantities position error
 
-Of each joint position, velocity, effort, and what was commanded; of the robot energy and contact
-forces. A .pdf has pages for many joints.
-Exit status: 0 if the figure is written, 1 if the recording is refused, 2 if the command or the
+Draws position, velocity, effort and command of each joint, and energy and contact forces of
+the robot. A .pdf gets several pages if there are many joints.
+Exit status: 0 if the figure is written, 1 if the recording is refused, 2 if an argument or the
 figure is."""
 
 
@@ -50,41 +50,50 @@ def add_plot(commands: Commands) -> None:
         "--output",
         type=PICTURE_FILE,
         metavar="FIGURE",
-        help="a .png, .svg or .pdf file; one that is there is replaced (beside the recording: "
-        "run.png)",
+        help="a .png, .svg or .pdf file, replaced if it exists (default: a .png beside the "
+        "recording)",
     )
     command.add_argument(
-        "--joints", nargs="+", default=[], metavar="NAME", help="or patterns as 'wrist_*' (all)"
+        "--joints",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="names or patterns such as 'wrist_*' (all)",
     )
     command.add_argument(
         "--quantities",
         nargs="+",
         default=[],
         metavar="NAME",
-        help="of position, velocity, effort, error, energy, contact (all there are)",
+        help="some of position, velocity, effort, error, energy, contact (all)",
     )
     command.add_argument(
         "--size",
         nargs=2,
         type=float,
         metavar=("WIDTH", "HEIGHT"),
-        help="of a page [inch] (what it needs)",
+        help="size of a page [inch] (fits the contents)",
     )
     command.set_defaults(run=_plot)
 
 
 def add_recording(command: argparse.ArgumentParser) -> None:
-    """Add a recording, and which part of it, to the arguments of a command."""
-    command.add_argument("recording", type=RUN_FILE, help="an .mcap file, or a folder of rosbag2")
+    """Add a recording and the part to use to the arguments of a command."""
+    command.add_argument("recording", type=RUN_FILE, help="an .mcap file or a rosbag2 folder")
     command.add_argument(
         "--robot",
         type=FileOf((*ROBOT_FILE.suffixes, ".npz")),
         metavar="FILE",
-        help="of a recording that does not have its robot",
+        help="file of the robot, if the recording does not contain it",
     )
-    command.add_argument("--name", help="of the robot, of several in the recording")
+    command.add_argument("--name", help="name of the robot, if the recording has several")
     command.add_argument(
-        "--from", dest="start", type=float, default=0.0, metavar="S", help="since it began [s] (0)"
+        "--from",
+        dest="start",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="start time in the recording [s] (0)",
     )
     command.add_argument(
         "--to",
@@ -92,13 +101,13 @@ def add_recording(command: argparse.ArgumentParser) -> None:
         type=float,
         default=float("inf"),
         metavar="S",
-        help="since it began [s] (its end)",
+        help="end time in the recording [s] (its end)",
     )
     add_import(command)
 
 
 def recorded_run(command: str, options: argparse.Namespace) -> Run | int:
-    """Return what add_recording's arguments choose, or the exit status after saying why not."""
+    """Return the run that the arguments choose, or print the error and return a status."""
     from rbdyn_ros.commands.recorded import not_there
     from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.recording.reader import read_run
@@ -109,9 +118,9 @@ def recorded_run(command: str, options: argparse.Namespace) -> Run | int:
         run = read_run(path, options.robot, **part)
     except RbdynError as error:
         if isinstance(error, ParameterError) and error.code == "no-recording":
-            return said(command, not_there(error, path), REFUSED)
+            return report_error(command, not_there(error, path), REFUSED)
         is_command = error.code in _OF_THE_COMMAND
-        return said(command, error, USAGE if is_command else REFUSED)
+        return report_error(command, error, USAGE if is_command else REFUSED)
     for note in run.notes:
         print(f"rbdyn {command}: {path}: {note}", file=sys.stderr)
     return run
@@ -124,9 +133,9 @@ def _plot(options: argparse.Namespace) -> int:
     run_imports(options.imports)
     target = options.output or _beside(options.recording)
     try:
-        demand_writable(target, "a figure", SUFFIXES)
+        check_writable(target, "a figure", SUFFIXES)
     except ParameterError as error:
-        return said("plot", error, USAGE)
+        return report_error("plot", error, USAGE)
     run = recorded_run("plot", options)
     if isinstance(run, int):
         return run
@@ -134,13 +143,13 @@ def _plot(options: argparse.Namespace) -> int:
     try:
         draw_run(run, target, joints=options.joints, quantities=options.quantities, size=size)
     except RbdynError as error:
-        return said("plot", error, USAGE)
+        return report_error("plot", error, USAGE)
     print(target)
     return DONE
 
 
 def _beside(recording: Path) -> Path:
-    """Return the path of the figure beside a recording; a folder may have dots in its name."""
+    """Return the path of the figure beside a recording; folder names may contain dots."""
     here = recording if recording.name not in ("", "..") else recording.resolve()
     is_file = here.suffix.lower() in RUN_FILE.suffixes and not here.is_dir()
     return here.parent / f"{here.stem if is_file else here.name}.png"

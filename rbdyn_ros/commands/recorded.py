@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Motion]:
     """Return where the joints are that do not move (nv,), and the motion of a recording.
 
-    What is doubtful is said on stderr.
+    Doubts about the recording are printed on stderr.
 
     Raises:
         ModelError: the robot is no arm that can be identified.
@@ -43,11 +43,11 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
         raise
     samples = plausible(m, samples)
     rest = at_rest(m, samples)
-    said = doubts(samples)
+    warnings = doubts(samples)
     lost = unknown_places(m, samples)
     if lost:
-        said.append(f"it does not say where these joints are, taken to be at 0: {_few(lost)}")
-    for sentence in said:
+        warnings.append(f"it does not say where these joints are, taken to be at 0: {_few(lost)}")
+    for sentence in warnings:
         print(f"rbdyn identify: {path}: {sentence}", file=sys.stderr)
     limits = m.jnt_effort[m.dof_jntid[dofs]]
     return rest, to_motion(samples, options.cutoff, effort_limits=limits)

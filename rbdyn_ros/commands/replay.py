@@ -1,4 +1,4 @@
-"""The command `rbdyn replay`: a recording in the browser, or as a film."""
+"""The command `rbdyn replay`: play a recording in the browser or write it as a film."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from rbdyn_ros.commands.common import (
     USAGE,
     FileOf,
     add_package_dirs,
-    demand_writable,
+    check_writable,
+    report_error,
     run_imports,
-    said,
 )
 from rbdyn_ros.commands.page import add_page, serve_page, warn
 from rbdyn_ros.commands.plot import add_recording, recorded_run
@@ -31,21 +31,21 @@ Examples:
   rbdyn replay run.mcap --film run.gif --from 1 --to 3 --fps 20
   rbdyn replay bag/ --robot arm.urdf
 
-A film shows bodies as the boxes of their mass and inertia; the browser shows what the robot's
-file says, if the recording has it, or --robot.
-Exit status: 0 when it is ended by Ctrl-C or the film is written, 1 if the recording is refused,
-2 if it cannot be shown."""
+A film draws each body as a box with its mass and inertia. The browser shows the visual elements
+of the robot file, from the recording or from --robot.
+Exit status: 0 after Ctrl-C or when the film is written, 1 if the recording is refused, 2 if it
+cannot be shown."""
 
 
 def add_replay(commands: Commands) -> None:
     """Add `replay` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
-        "replay", help="play a recording in the browser, or make a film of it", epilog=EPILOG
+        "replay", help="play a recording in the browser, or write a film", epilog=EPILOG
     )
     add_recording(command)
     command.add_argument("--film", type=FILM_FILE, help="write a .gif or .mp4 file instead")
     command.add_argument(
-        "--fps", type=float, default=25.0, help="frames a second of the film (25)"
+        "--fps", type=float, default=25.0, help="frames per second of the film (25)"
     )
     add_page(command)
     add_package_dirs(command)
@@ -58,13 +58,13 @@ def _replay(options: argparse.Namespace) -> int:
     from rbdyn_ros.view.pictures.animation import SUFFIXES
 
     if options.film is None:
-        end_at_once()  # nothing is open
+        end_at_once()  # no file is open
     run_imports(options.imports)
     if options.film is not None:
         try:
-            demand_writable(options.film, "a film", SUFFIXES)
+            check_writable(options.film, "a film", SUFFIXES)
         except ParameterError as error:
-            return said("replay", error, USAGE)
+            return report_error("replay", error, USAGE)
     run = recorded_run("replay", options)
     if isinstance(run, int):
         return run
@@ -80,13 +80,13 @@ def _film(run: Run, options: argparse.Namespace) -> int:
     try:
         film_run(run, options.film, options.fps)
     except RbdynError as error:
-        return said("replay", error, USAGE)
+        return report_error("replay", error, USAGE)
     print(options.film)
     return DONE
 
 
 def _play(server: viser.ViserServer, run: Run, options: argparse.Namespace) -> None:
-    """Put the robot and its timeline into the view; say what of it cannot be shown."""
+    """Add the robot and its timeline to the view; warn about parts that cannot be shown."""
     from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
     from rbdyn_ros.errors import ModelError
     from rbdyn_ros.loading.storage import SUFFIX

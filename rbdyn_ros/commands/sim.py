@@ -17,8 +17,8 @@ from rbdyn_ros.commands.common import (
     add_contact,
     add_floating_base,
     add_import,
+    report_error,
     run_imports,
-    said,
 )
 from rbdyn_ros.commands.page import port
 
@@ -81,7 +81,7 @@ def _sim(options: argparse.Namespace) -> int:
         if options.record is not None:
             demand_recordable(options.record)
     except ParameterError as error:
-        return said("sim --record", error, USAGE)
+        return report_error("sim --record", error, USAGE)
     run_imports(options.imports)
     try:
         from rbdyn_ros.ros.simulator import node as simulator

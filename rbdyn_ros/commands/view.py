@@ -1,4 +1,4 @@
-"""The command `rbdyn view`: a robot in the browser, its joints moved by sliders."""
+"""The command `rbdyn view`: show a robot in the browser and move its joints by sliders."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rbdyn_ros.commands.common import (
     add_floating_base,
     add_import,
     add_package_dirs,
+    report_error,
     run_imports,
-    said,
 )
 from rbdyn_ros.commands.page import add_page, serve_page, warn
 
@@ -31,25 +31,25 @@ Examples:
   rbdyn view mechanism.yaml --port 9000
   rbdyn view robot.urdf --floating-base
 
-Nothing is simulated: sliders put joints where they are to be. Loops stay closed.
-Exit status: 0 when it is ended by Ctrl-C, 1 if the robot is refused, 2 if it cannot be shown."""
+Nothing is simulated: the sliders set joint positions. Closed loops stay closed.
+Exit status: 0 after Ctrl-C, 1 if the robot is refused, 2 if it cannot be shown."""
 
 
 def add_view(commands: Commands) -> None:
     """Add `view` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
-        "view", help="look at a robot in the browser and move its joints", epilog=EPILOG
+        "view", help="show a robot in the browser and move its joints", epilog=EPILOG
     )
     command.add_argument(
         "file",
         type=FileOf((*ROBOT_FILE.suffixes, ".npz")),
-        help="a .urdf, .xacro or mechanism .yaml file, or a kept Model (.npz)",
+        help="a .urdf, .xacro or mechanism .yaml file, or a saved Model (.npz)",
     )
     add_page(command)
     command.add_argument(
         "--repair",
         action="store_true",
-        help="repair what would be refused where that is possible",
+        help="repair errors where possible",
     )
     add_floating_base(command)
     add_contact(command)
@@ -62,12 +62,12 @@ def _view(options: argparse.Namespace) -> int:
     from rbdyn_ros.commands.interrupts import end_at_once
     from rbdyn_ros.errors import RbdynError
 
-    end_at_once()  # nothing is open
+    end_at_once()  # no file is open
     run_imports(options.imports)
     try:
         model = _loaded(options)
     except RbdynError as error:
-        return said("view", error, REFUSED)
+        return report_error("view", error, REFUSED)
     return serve_page("view", options, model.name, lambda server: _fill(server, model, options))
 
 
@@ -86,7 +86,7 @@ def _loaded(options: argparse.Namespace) -> Model:
 
 
 def _fill(server: viser.ViserServer, model: Model, options: argparse.Namespace) -> None:
-    """Put the robot and its sliders into the view; say what of it cannot be shown."""
+    """Add the robot and its sliders to the view; warn about parts that cannot be shown."""
     from rbdyn_ros.description.appearance.shapes import read_appearance
     from rbdyn_ros.view.web.show import Show
     from rbdyn_ros.view.web.sliders import Sliders

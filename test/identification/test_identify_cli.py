@@ -442,7 +442,7 @@ def test_ctrl_c_at_any_time_is_130(command, monkeypatch):
     def interrupted(*_args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"rbdyn_ros.commands.{command}.demand_writable", interrupted)
+    monkeypatch.setattr(f"rbdyn_ros.commands.{command}.check_writable", interrupted)
     words = ("-o", "m.csv") if command == "excite" else ("r.csv", "--patch", "p.urdf")
     told = _rbdyn(command, "robot.urdf", *words)
     assert told.returncode == 130
