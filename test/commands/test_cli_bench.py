@@ -12,7 +12,7 @@ ARM = bundled_robot("seven_dof_arm")
 QUICK = ("--seconds", "0.05")
 
 
-def test_a_table_for_people():
+def test_it_prints_a_table():
     told = run("bench", *QUICK)
     assert (told.returncode, told.stderr) == (0, "")
     head, _, columns, *rows = told.stdout.splitlines()
@@ -42,7 +42,7 @@ def test_json_with_others_and_their_ratios():
             assert 0.1 < other["ratio"] / (other["us"] / row["us"]) < 10.0
 
 
-def test_what_others_cannot_have_is_said(tmp_path):
+def test_robots_that_peers_cannot_load_are_timed_without_them(tmp_path):
     mechanism = tmp_path / "one.yaml"
     mechanism.write_text(
         "rbdyn_mechanism: 1\nbase: floor\nlinks: {car: {mass: 1, inertia: [1, 1, 1, 0, 0, 0]}}\n"
@@ -51,24 +51,24 @@ def test_what_others_cannot_have_is_said(tmp_path):
     told = run("bench", mechanism, *QUICK)
     assert told.returncode == 0
     assert told.stdout.count("is not timed: ") == 2
-    assert "above 1 we are faster" not in told.stdout
+    assert "MuJoCo:" not in told.stdout
     told = json.loads(run("bench", ARM, "--contact", "--json", *QUICK).stdout)
     assert all(row["peers"] == {} for row in told["times"])
     assert {peer["refusal"] is None for peer in told["peers"]} == {False}
 
 
 @needs_robots
-def test_a_robot_that_others_have_otherwise():
+def test_a_peer_with_free_mimic_joints_is_noted():
     pytest.importorskip("mujoco")
     told = run("bench", find("panda.urdf"), *QUICK).stdout
     assert "nv 8; " in told
-    assert "has nv 9: joints that follow others are free there." in told
+    assert "has nv 9: mimic joints are free there." in told
 
 
 def test_a_robot_that_is_refused(tmp_path):
     told = run("bench", tmp_path / "none.urdf")
     assert told.returncode == 1
-    assert told.stderr.startswith("rbdyn bench: there is no file '")
+    assert "none.urdf'" in told.stderr
     assert told.stderr.count("\n") == 1
     assert told.stdout == ""
 
@@ -77,10 +77,10 @@ def test_plain_python_is_not_timed(monkeypatch):
     monkeypatch.setattr("rbdyn_ros.engine.jit.DISABLED", True)
     told = run("bench")
     assert told.returncode == 2
-    assert told.stderr.startswith("rbdyn bench: NUMBA_DISABLE_JIT is set")
+    assert "NUMBA_DISABLE_JIT" in told.stderr
 
 
-def test_a_bar_for_people():
+def test_a_terminal_gets_a_progress_bar():
     told = run("bench", *QUICK, screen=True)
     assert "timing: " in told.stderr
     assert "/105 [" in told.stderr

@@ -1,4 +1,4 @@
-"""The scripts of `rbdyn completion`, of which bash runs its own."""
+"""The scripts that `rbdyn completion` prints."""
 
 import shutil
 import subprocess
@@ -75,6 +75,4 @@ def test_without_shtab(monkeypatch):
     monkeypatch.setitem(sys.modules, "shtab", None)
     told = run("completion", "bash")
     assert (told.returncode, told.stdout) == (2, "")
-    assert told.stderr == (
-        "rbdyn completion: the script needs shtab, which is not installed: pip install shtab\n"
-    )
+    assert "pip install shtab" in told.stderr

@@ -1,4 +1,4 @@
-"""The command `rbdyn info`: what there is, and that nothing which is missing stops it."""
+"""The command `rbdyn info`: the inventory of this machine; a missing part is not an error."""
 
 import importlib.metadata
 import json
@@ -43,7 +43,7 @@ def test_the_cache_is_where_kernels_are():
     assert found["cache"]["bytes"] > 0
 
 
-def test_old_caches_are_counted_but_not_taken_for_ours(tmp_path, monkeypatch):
+def test_old_caches_count_as_other_versions(tmp_path, monkeypatch):
     ours, now = tmp_path / "ours", tmp_path / "ours" / "runtime-now"
     for folder, name in (
         (ours, "constants.survey-1.py311.nbi"),
@@ -70,7 +70,7 @@ def test_permissions_leave_this_process_as_it_is(found):
     assert expected in text
 
 
-def test_text_names_it_all(found):
+def test_text_has_a_row_for_each_part(found):
     text = info_text(found)
     rows = [line.split("  ")[0] for line in text.splitlines()]
     for row in ("rbdyn_ros", "Python", "cache", "compiled", "ROS 2", "messages", "real time"):
@@ -97,7 +97,7 @@ def test_extras_are_those_of_the_package(monkeypatch):
 
 
 def bare(monkeypatch):
-    """Take away what can be missing."""
+    """Take away all optional parts."""
 
     def missing(_):
         raise importlib.metadata.PackageNotFoundError
@@ -111,14 +111,14 @@ def bare(monkeypatch):
     monkeypatch.setattr("rbdyn_ros.loading.assets._ROBOTS", Path("no", "such", "folder"))
 
 
-def test_nothing_that_is_missing_is_an_error(monkeypatch):
+def test_a_missing_part_is_not_an_error(monkeypatch):
     bare(monkeypatch)
     told = run("info")
     assert (told.returncode, told.stderr) == (0, "")
     for line in (
         r"rbdyn_ros +not installed as a package",
-        r"cache +none: compilation is switched off",
-        r"ROS 2 +none: ModuleNotFoundError: No module named 'no_such_module'",
+        r"cache +not used: NUMBA_DISABLE_JIT",
+        r"ROS 2 +not found: ModuleNotFoundError: No module named 'no_such_module'",
         r"real time +unknown: exit status 3",
         r"messages +missing: sensor_msgs, ",
         r"robots +none",

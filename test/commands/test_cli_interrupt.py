@@ -1,4 +1,4 @@
-"""Ctrl-C: status 130 and no traceback, whatever a command does just then."""
+"""Ctrl-C ends a command with status 130 and without a traceback."""
 
 import os
 import signal
@@ -126,6 +126,6 @@ def test_only_the_outermost_kernel_counts(compiled):
     assert compiled(signal.default_int_handler) == (["at once"], ["by exception"])
 
 
-def test_a_handler_of_somebody_else_stays(compiled):
+def test_handlers_of_others_are_kept(compiled):
     """Nodes end in their own way while they load."""
     assert compiled(lambda *_: None) == ([], [])

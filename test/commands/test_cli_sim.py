@@ -1,4 +1,4 @@
-"""What `rbdyn sim` hands to the node; the node itself is tested in test/ros."""
+"""The parameters that `rbdyn sim` passes to the node; test/ros tests the node itself."""
 
 import importlib.util
 import json
@@ -72,13 +72,13 @@ def test_options_are_parameters(node, viser, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_parameters_of_the_user_are_stronger(node, viser):
+def test_parameters_after_ros_args_override_options(node, viser):
     run("sim", "--contact", "--ros-args", "-p", "contact:=false", "-p", "view:=false")
     assert parameters(node["words"]) == {"view": "false", "contact": "false"}
     assert node["words"][-4:] == ["-p", "contact:=false", "-p", "view:=false"]
 
 
-def test_a_path_may_hold_anything(node, viser, tmp_path):
+def test_a_path_may_contain_any_character(node, viser, tmp_path):
     yaml = pytest.importorskip("yaml")
     folder = tmp_path / "a: \"b\" 'c' #d, é"
     folder.mkdir()
@@ -92,7 +92,7 @@ def test_without_view(node, viser):
     assert told.stderr == ""
 
 
-def test_without_viser_it_is_simulated_all_the_same(node, viser):
+def test_without_viser_it_simulates_without_a_view(node, viser):
     viser(False)
     told = run("sim")
     assert told.returncode == 0
@@ -105,16 +105,16 @@ def test_without_viser_it_is_simulated_all_the_same(node, viser):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--record", "run.bag"), "a recording is written to a file .mcap, not to 'run.bag'"),
-        (("--record", "/no/such/run.mcap"), "cannot be written: there is no such folder"),
-        (("--record", ""), "an empty word is no path"),
-        (("--port", "-1"), "argument --port: it is '-1', allowed are 0 to 65535"),
+        (("--record", "run.bag"), "'run.bag'"),
+        (("--record", "/no/such/run.mcap"), "'/no/such/run.mcap'"),
+        (("--record", ""), "argument --record"),
+        (("--port", "-1"), "--port: it is '-1', allowed are 0 to 65535"),
         (("--port", "65536"), "it is '65536'"),
         (("--port", "9" * 99), "it is '99999999999999999999',"),
         (("--port", "8080", "--no-view"), "--no-view: not allowed with argument --port"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_starts(node, words, sentence):
+def test_wrong_options_are_refused_before_the_node_starts(node, words, sentence):
     told = run("sim", *words)
     assert told.returncode == 2
     assert sentence in told.stderr
@@ -122,15 +122,12 @@ def test_what_cannot_be_is_told_before_anything_starts(node, words, sentence):
     assert "words" not in node
 
 
-def test_a_recording_that_is_there_is_not_lost(node, viser, tmp_path):
+def test_an_existing_recording_is_not_overwritten(node, viser, tmp_path):
     path = tmp_path / "run.mcap"
     path.write_text("mine")
     told = run("sim", "--record", path)
     assert told.returncode == 2
-    assert told.stderr == (
-        f"rbdyn sim --record: the file '{path}' is there already, with 4 bytes, and is not "
-        "overwritten; choose another name, or delete it\n"
-    )
+    assert f"'{path}'" in told.stderr
     assert path.read_text() == "mine"
     assert "words" not in node
 

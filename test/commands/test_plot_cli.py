@@ -9,6 +9,8 @@ pytest.importorskip("mcap", reason="mcap is not installed")
 pytest.importorskip("rosbags", reason="rosbags is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
+from support.refusals import worded
+
 import rbdyn_ros as rb
 from rbdyn_ros.commands.common import DONE, REFUSED, USAGE
 from rbdyn_ros.commands.parser import Parser
@@ -91,29 +93,30 @@ def test_choices(run_file, tmp_path, capsys):
     assert capsys.readouterr().out == f"{path}\n"
 
 
-def test_what_is_refused_and_with_which_status(run_file, tmp_path, capsys):
-    for words, status, told in (
-        (("plot", tmp_path / "no.mcap"), REFUSED, "there is no such file or folder"),
+def test_refusals_and_their_statuses(run_file, tmp_path, capsys):
+    for words, status, named in (
+        (("plot", tmp_path / "no.mcap"), REFUSED, "no.mcap"),
         (("plot", run_file.with_name("rum.mcap")), REFUSED, "(did you mean 'run.mcap'?)"),
-        (("plot", run_file, "-o", tmp_path / "x.bmp"), USAGE, "a figure is written to a file"),
-        (("plot", run_file, "-o", tmp_path / "no" / "x.png"), USAGE, "no such folder"),
+        (("plot", run_file, "-o", tmp_path / "x.bmp"), USAGE, "x.bmp"),
+        (("plot", run_file, "-o", tmp_path / "no" / "x.png"), USAGE, "x.png"),
         (("plot", run_file, "--joints", "swin"), USAGE, "did you mean 'swing'?"),
-        (("plot", run_file, "--quantities", "speed"), USAGE, "there is no quantity 'speed'"),
-        (("plot", run_file, "--from", 9), REFUSED, "nothing in it is of the time"),
-        (("plot", run_file, "--from", 1, "--to", 0.5), USAGE, "no span of time"),
-        (("plot", run_file, "--name", "other"), USAGE, "there is no robot 'other'"),
-        (("replay", run_file, "--name", "o"), USAGE, "there is one robot, without a namespace"),
-        (("replay", tmp_path / "no.mcap"), REFUSED, "there is no such file or folder"),
-        (("replay", run_file, "--film", tmp_path / "x.avi"), USAGE, "a film is written to"),
-        (("replay", run_file, "--film", tmp_path / "x.gif", "--fps", 0), USAGE, "fps is 0.0"),
-        (("replay", run_file, "--film", tmp_path / "x.gif", "--fps", "nan"), USAGE, "fps is nan"),
+        (("plot", run_file, "--quantities", "speed"), USAGE, "'speed'"),
+        (("plot", run_file, "--from", 9), REFUSED, "run.mcap"),
+        (("plot", run_file, "--from", 1, "--to", 0.5), USAGE, "0.5"),
+        (("plot", run_file, "--name", "other"), USAGE, "'other'"),
+        (("replay", run_file, "--name", "o"), USAGE, "'o'"),
+        (("replay", tmp_path / "no.mcap"), REFUSED, "no.mcap"),
+        (("replay", run_file, "--film", tmp_path / "x.avi"), USAGE, "x.avi"),
+        (("replay", run_file, "--film", tmp_path / "x.gif", "--fps", 0), USAGE, "fps"),
+        (("replay", run_file, "--film", tmp_path / "x.gif", "--fps", "nan"), USAGE, "nan"),
         (("replay", run_file, "--address", "no address"), USAGE, "address"),
     ):
         assert rbdyn(*words) == status, words
-        said = capsys.readouterr().err
-        assert told in said, words
-        assert said.startswith(f"rbdyn {words[0]}: ")
-        assert said.count("\n") == 1
+        error = capsys.readouterr().err
+        worded("rbdyn", error.removesuffix("\n"))
+        assert named in error, words
+        assert error.startswith(f"rbdyn {words[0]}: ")
+        assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 

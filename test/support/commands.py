@@ -1,4 +1,4 @@
-"""The command `rbdyn`: in this process, where the engine is warm, and in one of its own."""
+"""Run the command `rbdyn`: in this process, where the engine is warm, or in a new one."""
 
 import contextlib
 import io
@@ -6,19 +6,20 @@ import subprocess
 import sys
 
 from rbdyn_ros.cli import main
+from support.refusals import worded
 
 AS_A_PROCESS = (sys.executable, "-m", "rbdyn_ros")
 
 
 class Screen(io.StringIO):
-    """Takes text as a terminal does."""
+    """A stream that is a terminal."""
 
     def isatty(self):
         return True
 
 
 def run(*words, screen=False):
-    """Run a command here; return its status and what it printed."""
+    """Run a command in this process; return its status and output, and note its refusal."""
     out, err = io.StringIO(), Screen() if screen else io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
@@ -28,10 +29,12 @@ def run(*words, screen=False):
             if isinstance(status, str):  # as sys.exit does
                 err.write(f"{status}\n")
                 status = 1
+    if status in (1, 2) and err.getvalue():
+        worded("rbdyn", err.getvalue().removesuffix("\n"))
     return subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue())
 
 
 def run_process(*words):
-    """Run a command as a user does."""
+    """Run a command in a process of its own, as a user does."""
     command = [*AS_A_PROCESS, *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
