@@ -1,6 +1,7 @@
 # make sim   simulate a robot behind ROS 2 topics        make sim URDF=my_robot.urdf ARGS="--help"
 # make test  run the tests                               make test ARGS="-k urdf"
 # make setup make .venv; the others do it when needed    make setup PYTHON=python3.12
+# make test-processors  run the numerical tests as if on other processors
 # make messages  run the tests and write test/messages.txt, the words of all refusals
 # make lint  check style and types
 # make bench measure against MuJoCo and Pinocchio
@@ -38,6 +39,9 @@ sim:
 test: setup
 	@$(RUN) .venv/bin/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
 
+test-processors: setup
+	@$(RUN) .venv/bin/python tools/test_processors.py $(ARGS)
+
 messages: setup
 	@$(RUN) .venv/bin/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --write-messages
 
@@ -59,4 +63,4 @@ clean:
 	rm -rf .venv site build install log dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup sim test messages lint bench docs clean
+.PHONY: help setup sim test test-processors messages lint bench docs clean

@@ -1,0 +1,116 @@
+"""Code for other processors: other instructions, and which results stay the same to the bit."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from support import processors
+
+#: Compile with Numba and with our LLVM; print the assembly and the results.
+CHILD = """
+import json
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+import rbdyn_ros as rb
+from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.processor import processor
+from rbdyn_ros.specialization import machine
+from rbdyn_ros.specialization.lanes import compile_lanes
+from support import specialised_models
+
+emitted = []
+
+def emit(text):
+    target = machine._target()
+    emitted.append(target.emit_assembly(llvm.parse_assembly(text)))
+    return bytes(target.emit_object(llvm.parse_assembly(text)))
+
+machine._compiled, machine._directory = emit, lambda: None
+
+@numba.njit(**jit.OPTIONS)
+def multiply_add(a, b, c):
+    for k in range(a.size):
+        a[k] = a[k] * b[k] + c[k]
+
+multiply_add(*np.ones((3, 64)))
+(by_numba,) = multiply_add.inspect_asm().values()
+
+m = specialised_models.springs()
+d = rb.make_data(m)
+d.qpos = np.random.default_rng(31).normal(size=m.nq)
+d.qvel = 0.3
+s = rb.specialize(m, symbolic=("timestep",))
+compile_lanes({"step": s.program("step")})
+s.step(d, 50)
+print(json.dumps({
+    "name": processor().name,
+    "width": processor().vector_width,
+    "cache": jit.CACHE_DIRECTORY,
+    "numba": by_numba,
+    "ours": "".join(emitted),
+    "left": (d.qpos.tobytes() + d.qvel.tobytes()).hex(),
+}))
+"""
+
+TESTS = Path(__file__).resolve().parents[1]
+
+
+@cache
+def made(name):
+    """Return what a child process leaves that compiles for a processor."""
+    lacking = processors.missing(name)
+    if lacking:
+        pytest.skip(f"this machine lacks {', '.join(lacking)}")
+    path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD],
+        env=os.environ | processors.environment(name) | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def instructions(text):
+    """Return which vector registers and multiply-adds assembly contains."""
+    kinds = {"zmm": r"%zmm\d", "ymm": r"%ymm\d", "fma": r"\tvfn?m(add|sub)\d{3}[sp]d"}
+    return {kind for kind, pattern in kinds.items() if re.search(pattern, text)}
+
+
+#: By processor the registers and instructions that Numba's code and ours contain, and the width.
+EXPECTED = {
+    "generic": (set(), set(), 2),
+    "x86-64-v3": ({"ymm", "fma"}, {"ymm", "fma"}, 4),
+    "znver3": ({"ymm", "fma"}, {"ymm", "fma"}, 4),
+    # LLVM avoids the widest registers of this one unless code asks for them, as ours does
+    "skylake-avx512": ({"ymm", "fma"}, {"zmm", "ymm", "fma"}, 8),
+}
+
+
+@pytest.mark.parametrize("name", processors.FEATURES)
+def test_instructions(name):
+    """Numba and our LLVM both compile for the processor of the environment."""
+    numba, ours, width = EXPECTED[name]
+    child = made(name)
+    assert (child["name"], child["width"]) == (name, width)
+    assert instructions(child["numba"]) == numba
+    assert instructions(child["ours"]) == ours
+
+
+def test_each_processor_has_its_own_cache():
+    assert len({made(name)["cache"] for name in ("generic", "x86-64-v3")}) == 2
+
+
+@pytest.mark.parametrize("name", [name for name in processors.FEATURES if name != "generic"])
+def test_specialised_code_leaves_the_same_bits(name):
+    """Multiply-adds are written out: where there is no instruction, a function rounds once too."""
+    assert made(name)["left"] == made("generic")["left"]
