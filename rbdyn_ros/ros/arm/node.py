@@ -1,6 +1,6 @@
-"""The node that controls an arm: it reads a robot, answers states with efforts, and can be asked.
+"""The node that controls an arm: it answers each state with efforts.
 
-This is no safety function: the arm's own safety controller and its emergency stop stay in charge.
+It is not a safety function: the arm's own safety controller and emergency stop stay in charge.
 """
 
 from __future__ import annotations
@@ -28,39 +28,39 @@ from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.limits import Limits, left_out
 from rbdyn_ros.control.settings import MODES
-from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError
-from rbdyn_ros.loading.load import complete
+from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
 from rbdyn_ros.ros.arm.follow_action import FollowAction
 from rbdyn_ros.ros.arm.services import ArmServices
 from rbdyn_ros.ros.arm.topics import ArmTopics
-from rbdyn_ros.ros.arm.trajectories import DrivenArm
-from rbdyn_ros.ros.common import parameters, process, source
+from rbdyn_ros.ros.arm.trajectories import TrajectoryController
+from rbdyn_ros.ros.common import parameters, process
+from rbdyn_ros.ros.common.answer import MessageLog, answer, attempt, raise_if
 from rbdyn_ros.ros.common.qos import LATCHED, reliable
+from rbdyn_ros.ros.common.source import load_robot
 from rbdyn_ros.ros.common.statistics import Diagnostics
-from rbdyn_ros.ros.simulator.commands import Tally
 
-#: The status is looked at this often [s].
-LOOK = 0.05
+#: Interval at which the status is checked for changes [s].
+POLL = 0.05
 
 
 class ArmController(process.ManagedNode):
-    """Controls one arm by the states it publishes and the efforts it takes.
+    """Controls one arm through its states and efforts.
 
     Args:
-        stop: set when a signal asks for the end.
-        urdf: path of a robot file, stronger than every parameter; None: see the parameters.
+        stop: set when a signal ends the process.
+        urdf: path of a robot file that overrides the parameters; None: they name it.
     """
 
     def __init__(self, stop: threading.Event, urdf: Path | None = None) -> None:
         given = [Parameter("urdf", value=str(urdf))] if urdf else []
         super().__init__("arm_controller", stop, given)
-        self._arm: DrivenArm | None = None
+        self._arm: TrajectoryController | None = None
         self._topics: ArmTopics | None = None
         self._action: FollowAction | None = None
-        self._tally = Tally()
-        self._said, self._reported, self._due = "", 0, -math.inf
+        self._messages = MessageLog(self.get_logger().warning)
+        self._last_status, self._reported, self._due = "", 0, -math.inf
 
     def declare(self) -> SimpleNamespace:
         """Declare the parameters and return their values."""
@@ -69,14 +69,14 @@ class ArmController(process.ManagedNode):
         return values
 
     def configure(self) -> None:
-        """Load the robot, compile what it needs and open the topics."""
+        """Load the robot, compile its code and open the topics."""
         self.loading = True
         controller = self._load()
         self._warm(controller)
         self.loading = False
         self._declare_facts(controller)
-        for sentence in parameters.unknown(self, arm_params.PARAMETERS):
-            self.get_logger().warning(sentence)
+        for warning in parameters.unknown(self, arm_params.PARAMETERS):
+            self.get_logger().warning(warning)
         self._arm = controller
         self._status = self.create_publisher(String, "~/status", LATCHED)
         self._diagnostics = Diagnostics(self)
@@ -87,31 +87,20 @@ class ArmController(process.ManagedNode):
             self.values.states_reliability,
             self.values.realtime,
         )
-        self._typed = ArmServices(self, controller)
+        self._queries = ArmServices(self, controller, self._messages)
         self._action = FollowAction(self, controller)
         for kind, name, take in (
             (JointTrajectory, "~/joint_trajectory", controller.follow),
             (PoseStamped, "~/target_pose", controller.follow_pose),
         ):
-            callback = self._judging(name, take)
-            self.create_subscription(kind, name, callback, reliable(10))
+            receive = self._messages.receiver(name, take)
+            self.create_subscription(kind, name, receive, reliable(10))
         self._open_triggers(controller)
 
-    def _load(self) -> DrivenArm:
+    def _load(self) -> TrajectoryController:
         """Return the controller of the robot that the parameters name."""
-        values, logger = self.values, self.get_logger()
-        wanted = SimpleNamespace(
-            urdf=values.urdf,
-            robot_description=values.robot_description,
-            strict=values.strict,
-            contact=False,
-        )
-        found = source.find(self, wanted, self.stop, None)
-        m = complete(found.description, False, values.strict)
-        warnings = [f"  {finding}" for finding in m.findings if finding.severity == "warning"]
-        if warnings:
-            logger.warning("\n".join([f"robot '{m.name}':", *warnings]))
-        source.demand_sha256(m, values.required_sha256)
+        values = self.values
+        m, source = load_robot(self, values, self.stop)
         arm = Arm(
             m,
             values.gravity,
@@ -122,18 +111,18 @@ class ArmController(process.ManagedNode):
         if values.specialize:
             arm = self._specialized(arm)
         limits = Limits.of(m, values.joints)
-        if not values.joints:
-            lines = [f"  {sentence}" for sentence in left_out(m)]
-            if lines:
-                logger.warning("\n".join(["not controlled:", *lines]))
+        excluded = [] if values.joints else [f"  {reason}" for reason in left_out(m)]
+        if excluded:
+            self.get_logger().warning("\n".join(["not controlled:", *excluded]))
         scales = [getattr(values, name) for name in arm_params.TIGHTENING]
         simulated = bool(self.get_parameter("use_sim_time").value)
-        strict = arm_params.gate_settings(values, simulated)
-        gate = SafetyGate(m, limits.tightened(*scales), strict)
-        return DrivenArm(m, found.description, arm, gate, arm_params.settings(values))
+        gate = SafetyGate(
+            m, limits.tightened(*scales), arm_params.gate_settings(values, simulated)
+        )
+        return TrajectoryController(m, source.description, arm, gate, arm_params.settings(values))
 
     def _specialized(self, arm: Arm) -> Arm:
-        """Return the arm with laws that are compiled for it."""
+        """Return the arm with laws compiled for it."""
         began = time.perf_counter()
         try:
             special = arm.specialized()
@@ -141,19 +130,19 @@ class ArmController(process.ManagedNode):
             text = f"parameter 'specialize' is true, but {error}"
             raise ParameterError(Finding("specialize", text, "error", "specialize")) from error
         took = time.perf_counter() - began
-        self.get_logger().info(f"laws of '{arm.m.name}' specialised in {took:.2f} s")
+        self.get_logger().info(f"compiled the laws of '{arm.m.name}' in {took:.2f} s")
         return special
 
-    def _warm(self, controller: DrivenArm) -> None:
-        """Compile everything before anything depends on it, with a controller of its own."""
-        self.get_logger().info("preparing; compiling takes a while at the first start")
+    def _warm(self, controller: TrajectoryController) -> None:
+        """Compile everything before time matters, with a controller of its own."""
+        self.get_logger().info("preparing; the first start compiles for a while")
         arm, gate = controller.arm.twin(), controller.gate
         for mode in MODES[1:]:
             twin = Controller(arm, SafetyGate(arm.m, gate.limits), controller.settings)
             twin.rehearse(mode)
 
     def _declare_facts(self, controller: Controller) -> None:
-        """Parameters that others read: they describe the robot."""
+        """Declare the parameters that describe the robot to other nodes."""
         facts: dict[str, Any] = {
             "effort_command_joints": list(controller.names),
             "model_sha256": controller.arm.sha256,
@@ -162,11 +151,11 @@ class ArmController(process.ManagedNode):
             descriptor = ParameterDescriptor(read_only=True)
             self.declare_parameter(name, value, descriptor, ignore_override=True)
 
-    def _open_triggers(self, controller: DrivenArm) -> None:
+    def _open_triggers(self, controller: TrajectoryController) -> None:
         """Offer the services without arguments."""
 
         def arm() -> str:
-            return self._why_rivals() or controller.try_arm(time.monotonic_ns())
+            return self._rivals() or controller.try_arm(time.monotonic_ns())
 
         services: dict[str, Callable[[], str]] = {
             "arm": arm,
@@ -175,35 +164,32 @@ class ArmController(process.ManagedNode):
         }
         for mode in MODES:
             services[mode] = partial(controller.set_mode, mode)
-        for name, ask in services.items():
-            self.create_service(Trigger, f"~/{name}", self._answering(ask))
+        for name, act in services.items():
+            self.create_service(Trigger, f"~/{name}", self._callback(controller, act))
 
-    def _why_rivals(self) -> str:
-        """Return who else commands the arm, or nothing."""
+    @staticmethod
+    def _callback(
+        controller: TrajectoryController, act: Callable[[], str]
+    ) -> Callable[[Any, Any], Any]:
+        """Return the callback of a service whose message is the status, or the refusal."""
+
+        def done() -> str:
+            raise_if(act())
+            return controller.status()
+
+        def on_request(_request: Trigger.Request, response: Trigger.Response) -> Any:
+            return answer(response, done)
+
+        return on_request
+
+    def _rivals(self) -> str:
+        """Return which other nodes command the arm; empty: none."""
         assert self._topics is not None
         rivals = [] if self.values.dry_run else self._topics.rivals()
-        return f"{', '.join(rivals)} publishes efforts for the arm, too" if rivals else ""
-
-    def _answering(self, ask: Callable[[], str]) -> Callable[[Any, Any], Any]:
-        def answer(_request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-            assert self._arm is not None
-            why = ask()
-            response.success, response.message = not why, why or self._arm.status()
-            return response
-
-        return answer
-
-    def _judging(self, topic: str, take: Callable[[Any], str]) -> Callable[[Any], None]:
-        def on_message(message: Any) -> None:
-            why = take(message)
-            line = self._tally.refuse(topic, why, time.monotonic()) if why else ""
-            if line:
-                self.get_logger().warning(line)
-
-        return on_message
+        return f"{', '.join(rivals)} also publishes efforts for the arm" if rivals else ""
 
     def activate(self) -> None:
-        """Answer states; the arm is disarmed."""
+        """Begin to answer states; the arm is disarmed."""
         assert self._topics is not None
         assert self._arm is not None
         gc.collect()
@@ -222,11 +208,11 @@ class ArmController(process.ManagedNode):
         if not self.values.dry_run:
             self.get_logger().warning(
                 "not a dry run: once armed, efforts go to the arm. Its own safety controller and "
-                "its emergency stop stay in charge"
+                "emergency stop stay in charge"
             )
 
     def deactivate(self) -> bool:
-        """Disarm, and answer nothing."""
+        """Disarm and stop answering."""
         assert self._topics is not None
         assert self._arm is not None
         self._arm.active = self._topics.active = False
@@ -234,68 +220,66 @@ class ArmController(process.ManagedNode):
         return True
 
     def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
-        """Take changes of limits, all or none."""
+        """Tighten limits; all changes or none."""
         given = {change.name: change.value for change in changes}
-        try:
-            new = parameters.live(given, arm_params.PARAMETERS)
-            if self._arm is not None and any(name in new for name in arm_params.TIGHTENING):
-                wanted = vars(self.values) | new
-                why = self._arm.tighten(*(wanted[name] for name in arm_params.TIGHTENING))
-                if why:
-                    return SetParametersResult(successful=False, reason=why)
-        except RbdynError as error:
-            return SetParametersResult(successful=False, reason=str(error))
+        done, why = attempt(lambda: self._change(given))
+        return SetParametersResult(successful=done, reason=why)
+
+    def _change(self, given: dict[str, Any]) -> None:
+        new = parameters.live(given, arm_params.PARAMETERS)
+        if self._arm is not None and any(name in new for name in arm_params.TIGHTENING):
+            wanted = vars(self.values) | new
+            raise_if(self._arm.tighten(*(wanted[name] for name in arm_params.TIGHTENING)))
         vars(self.values).update(new)
-        return SetParametersResult(successful=True)
 
     # the process
 
     @property
-    def nap(self) -> float:
-        """Time between two looks [s]."""
-        return LOOK
+    def poll_interval(self) -> float:
+        """Interval of `poll` [s]."""
+        return POLL
 
-    def look(self) -> None:
-        """Tell what changed and how it goes."""
+    def poll(self) -> None:
+        """Publish changes of the status, and the diagnostics when they are due."""
         if self._topics is None or self._arm is None:
             return
         if self._topics.failure is not None:
             raise self._topics.failure
-        said = self._arm.status()
-        if said != self._said:
-            self._said = said
-            self._status.publish(String(data=said))
-            if self._arm.fault is not None:  # a line of code logs at one level only
-                self.get_logger().error(said)
+        status = self._arm.status()
+        if status != self._last_status:
+            self._last_status = status
+            self._status.publish(String(data=status))
+            if self._arm.fault is not None:  # rclpy allows one level per line of code
+                self.get_logger().error(status)
             else:
-                self.get_logger().info(said)
+                self.get_logger().info(status)
         now = time.monotonic()
         if now >= self._due:
-            self._due = max(self._due, now - LOOK) + 1.0 / self.values.stats_rate
+            self._due = max(self._due, now - POLL) + 1.0 / self.values.stats_rate
             fresh = self._arm.states - self._reported
             self._reported += fresh
             times = self._topics.times
-            rivals = self._why_rivals()
-            status = diagnose_arm(self._arm, times, time.monotonic_ns(), fresh, rivals)
-            self._diagnostics.publish([(self, self._arm.arm.m.name, status)])
+            rivals = self._rivals()
+            report = diagnose_arm(self._arm, times, time.monotonic_ns(), fresh, rivals)
+            self._diagnostics.publish([(self, self._arm.arm.m.name, report)])
 
     def end(self) -> None:
-        """Fall silent: the arm's own watchdog takes over."""
+        """Stop sending efforts; the arm's own watchdog takes over."""
         if self._action is not None:
             self._action.close()
         if self._topics is not None:
             armed = self._arm is not None and self._arm.armed
             self._topics.stop()
             if armed and not self.values.dry_run:
-                print("rbdyn: ended while armed; the arm is left to itself", file=sys.stderr)
+                print("rbdyn: shut down while armed; the arm is on its own now", file=sys.stderr)
 
 
 def run(args: Sequence[str] | None = None, urdf: Path | None = None) -> int:
     """Run the node until Ctrl-C or SIGTERM; return the exit status.
 
     Args:
-        args: command line with the arguments of ROS; None for that of this process.
-        urdf: path of a robot file, stronger than every parameter.
+        args: command line with the arguments of ROS; None: that of this process.
+        urdf: path of a robot file that overrides the parameters.
     """
     return process.run(lambda stop: ArmController(stop, urdf), args)
 

@@ -1,4 +1,4 @@
-"""Trajectories and poses for a controlled arm: messages are judged and become paths and poses."""
+"""A controller that accepts trajectories and poses as messages."""
 
 from __future__ import annotations
 
@@ -10,99 +10,112 @@ from numpy.typing import NDArray
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.errors import RbdynError, quote
+from rbdyn_ros.errors import quote
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.ros.common.answer import raise_if, refusal
 from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.common.trajectory import ON_LIMIT, TrajectoryGate
 from rbdyn_ros.ros.simulator.commands import Gate, make_gate
 
 Array = NDArray[np.float64]
 
-#: More would hold up the states while they are judged.
+#: Parsing more points would delay the states.
 MOST_POINTS = 5000
-#: How far the length of a quaternion may be from 1.
+#: Largest difference between the length of a quaternion and 1.
 UNIT = 1e-3
 
 
-class DrivenArm(Controller):
-    """A controller that takes trajectories as messages.
+class TrajectoryController(Controller):
+    """A controller that accepts trajectories and poses as messages.
 
     Args:
         m: the robot as it was loaded.
-        description: it was made from.
-        others: as Controller.
+        description: of the robot.
+        others: arguments of Controller.
     """
 
     def __init__(self, m: Model, description: Description, *others: Any) -> None:
         super().__init__(*others)
         self._base = span(description).base
-        self._trajectories = TrajectoryGate(m, _gate_of(m, description, self.names))
+        self._parser = TrajectoryGate(m, _parser_of(m, description, self.names))
 
-    def follow(self, message: Any) -> str:
-        """Follow a trajectory_msgs/JointTrajectory; return why it is refused, or nothing.
+    def follow(self, message: Any) -> None:
+        """Follow a trajectory_msgs/JointTrajectory; one without points stops the present one.
 
-        One without points stops what is in progress.
+        Raises:
+            RbdynError: the trajectory is refused.
         """
         seen = self.measured()
         if seen is None:
-            return "no state of the arm came yet"
+            raise refusal("no state of the arm has arrived yet")
         if len(message.points) > MOST_POINTS:
-            return f"it has {len(message.points)} points; at most {MOST_POINTS} are possible"
+            raise refusal(
+                f"it has {len(message.points)} points; at most {MOST_POINTS} are allowed"
+            )
         missing = [name for name in self.names if name not in message.joint_names]
         if message.points and missing:
-            return f"joint '{missing[0]}' is missing; all of {', '.join(self.names)} are needed"
-        found = self._trajectories.judge(message, seen[2])
+            raise refusal(
+                f"joint '{missing[0]}' is missing; it needs all of {_listed(self.names)}"
+            )
+        found = self._parser.judge(message, seen[2])
         if isinstance(found, str):
-            return found
+            raise refusal(found)
         if found is None:
             self.stop_following()
-            return ""
+            return
         columns = [found.dofs.tolist().index(dof) for dof in self.gate.limits.dofs.tolist()]
         position, velocity, acceleration = (
             rows[:, columns] for rows in (found.positions, found.velocities, found.accelerations)
         )
-        try:
-            path = Path(found.times, position, velocity, acceleration, found.order)
-        except RbdynError as error:
-            return str(error)
-        return self._too_fast(path) or self.follow_path(path, seen[2])
+        path = Path(found.times, position, velocity, acceleration, found.order)
+        self._check_limits(path)
+        raise_if(self.follow_path(path, seen[2]))
 
-    def _too_fast(self, path: Path) -> str:
-        """Judge what lies between the points, and limits that were tightened."""
+    def _check_limits(self, path: Path) -> None:
+        """Check against tightened limits, and the velocities between the points."""
         limits, fastest = self.gate.limits, path.peaks()[0]
         outside = (path.positions < limits.lower - ON_LIMIT) | (
             path.positions > limits.upper + ON_LIMIT
         )
         for at, k in np.argwhere(outside)[:1].tolist():
-            return (
-                f"points[{at}] has joint '{self.names[k]}' at {path.positions[at, k]:.6g}, beyond "
-                f"its limits {limits.lower[k]:.6g} and {limits.upper[k]:.6g}"
+            raise refusal(
+                f"points[{at}] has joint '{self.names[k]}' at {path.positions[at, k]:.6g}; its "
+                f"limits are {limits.lower[k]:.6g} and {limits.upper[k]:.6g}"
             )
         for k in np.flatnonzero(fastest > limits.velocity * (1.0 + ON_LIMIT))[:1].tolist():
-            return (
-                f"joint '{self.names[k]}' would reach {fastest[k]:.6g} between the points; its "
-                f"velocity limit is {limits.velocity[k]:.6g}"
+            raise refusal(
+                f"joint '{self.names[k]}' would reach a velocity of {fastest[k]:.6g} between the "
+                f"points; its limit is {limits.velocity[k]:.6g}"
             )
-        return ""
 
-    def follow_pose(self, message: Any) -> str:
-        """Move the pose that mode impedance controls to a geometry_msgs/PoseStamped."""
+    def follow_pose(self, message: Any) -> None:
+        """Move the frame of mode impedance to a geometry_msgs/PoseStamped.
+
+        Raises:
+            RbdynError: the pose is refused.
+        """
         frame = message.header.frame_id
         if frame not in ("", self._base):
-            return f"the pose is in frame {quote(frame)}; only '{self._base}' is taken"
+            raise refusal(f"the pose is in frame {quote(frame)}; allowed is '{self._base}'")
         at, q = message.pose.position, message.pose.orientation
         quat = np.array([q.w, q.x, q.y, q.z])
         place = np.array([at.x, at.y, at.z])
         length = float(np.linalg.norm(quat))
-        if not (np.isfinite(place).all() and abs(length - 1.0) <= UNIT):
-            return "its position is not finite or its quaternion not of length 1"
-        return self.set_pose(np.vstack([quat_to_mat(quat / length), place]))
+        if not np.isfinite(place).all():
+            raise refusal(f"the position is {place.tolist()}; allowed are finite numbers")
+        if not abs(length - 1.0) <= UNIT:
+            raise refusal(f"the quaternion has length {length:g}; it must be 1")
+        raise_if(self.set_pose(np.vstack([quat_to_mat(quat / length), place])))
 
 
-def _gate_of(m: Model, description: Description, names: tuple[str, ...]) -> Gate:
-    """Return the gate for messages about the controlled joints."""
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names)
+
+
+def _parser_of(m: Model, description: Description, names: tuple[str, ...]) -> Gate:
+    """Return the parser of messages for the controlled joints."""
     every = make_gate(m, description, "reject")
     chosen = [every.joints.names.index(name) for name in names]
     joints = SingleJoints(names, every.joints.qposadr[chosen], every.joints.dofadr[chosen])

@@ -24,6 +24,12 @@ def refusal(text: str, code: str = "request", element: str = "") -> RbdynError:
     return RbdynError(Finding(code, text, "error", element))
 
 
+def raise_if(why: str, code: str = "request") -> None:
+    """Raise a refusal unless its reason is empty."""
+    if why:
+        raise refusal(why, code)
+
+
 def attempt(act: Callable[[], str | None]) -> tuple[bool, str]:
     """Return whether an action succeeded, and its message or the reason why it is refused.
 

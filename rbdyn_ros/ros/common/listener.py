@@ -1,4 +1,4 @@
-"""Hearing topics before the simulator's own node is served."""
+"""Receive messages before the executor of the node spins."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rclpy.qos import QoSProfile
 
 
 class Listener:
-    """A node beside another, for as long as the `with` block lasts.
+    """A helper node with an executor of its own, for the length of a `with` block.
 
-    The other may be in the middle of a callback of its own executor, which cannot be spun twice.
+    The main node may be inside a callback, where its executor cannot spin again.
 
     Args:
-        beside: gives name, namespace and context.
-        stop: ends the listening when it is set.
+        beside: main node, for name, namespace and context.
+        stop: ends the spinning when it is set.
     """
 
     def __init__(self, beside: Node, stop: threading.Event) -> None:
@@ -48,18 +48,18 @@ class Listener:
         self._executor.shutdown()
         self._node.destroy_node()
 
-    def hear(
+    def subscribe(
         self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile
     ) -> None:
-        """Have the callback called with messages of a topic, by its full name, in `spin`."""
+        """Let `spin` call the callback with the messages of a topic, given by its full name."""
         self._node.create_subscription(kind, topic, callback, qos)
 
     def spin(self, timeout: float) -> None:
-        """Serve one message, or none in the time [s].
+        """Handle one message, if one arrives within the timeout [s].
 
         Raises:
             KeyboardInterrupt: stop was set.
         """
-        if self._stop.is_set():  # the interrupt itself is lost if it comes while C++ calls Python
+        if self._stop.is_set():  # a signal raised while C++ calls Python is lost
             raise KeyboardInterrupt
         self._executor.spin_once(timeout_sec=timeout)

@@ -1,4 +1,4 @@
-"""What our nodes have in common: a life cycle, an executor, signals, and a clean end."""
+"""Lifecycle, executor, signals and shutdown of the nodes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from rclpy.signals import SignalHandlerOptions
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.ros.common.throttle import Throttle
 
-#: A busy callback holds other threads up no longer than this [s].
+#: A busy callback delays other threads by at most this time [s].
 SWITCH_INTERVAL = 1e-4
-#: To end in, after which the process is ended without asking [s].
+#: Time for a clean shutdown; then the process exits [s].
 PATIENCE = 15.0
 
 
 def make_executor() -> Any:
-    """Return the events executor where rclpy has it: it takes 19 % of a core, not 29."""
+    """Return the events executor if rclpy has it: it uses 19 % of a core instead of 29 %."""
     try:
         events = importlib.import_module("rclpy.experimental.events_executor")
     except ImportError:
@@ -36,21 +36,21 @@ def make_executor() -> Any:
 
 
 class ManagedNode(LifecycleNode):
-    """A node that is its process: what it does stands in the methods that subclasses have.
+    """A lifecycle node that owns its process; subclasses define the transitions.
 
-    Its life: configure reads and loads, activate starts, deactivate lets it stand, shutdown ends
-    the process. With the parameter autostart the first two happen by themselves.
+    configure loads, activate starts, deactivate pauses, shutdown ends the process. With the
+    parameter autostart the node configures and activates itself.
 
     Args:
-        name: of the node.
-        stop: set when a signal asks for the end.
-        given: parameters of rclpy that are stronger than all others.
+        name: name of the node.
+        stop: set when a signal ends the process.
+        given: rclpy parameters that override all others.
 
     Attributes:
-        spinner: executor that serves the node, and others it is given, from its own thread.
+        spinner: executor of the node and its helper nodes, in a thread of its own.
         stop: as above.
-        values: of the parameters, from `begin` on.
-        loading: something is compiled or read; the process may be ended at once.
+        values: values of the parameters, from `begin` on.
+        loading: the node compiles or reads; a signal may end the process at once.
     """
 
     values: SimpleNamespace
@@ -62,10 +62,10 @@ class ManagedNode(LifecycleNode):
         self.spinner = make_executor()
         self._server: threading.Thread | None = None
         self._stopping, self._served = threading.Event(), threading.Event()
-        self._troubles = Throttle()
+        self._errors = Throttle()
         self._failure: BaseException | None = None
 
-    # what subclasses do
+    # for subclasses
 
     def declare(self) -> SimpleNamespace:
         """Declare the parameters and return their values; autostart must be among them."""
@@ -76,30 +76,30 @@ class ManagedNode(LifecycleNode):
         raise NotImplementedError
 
     def activate(self) -> None:
-        """Start, or go on."""
+        """Start or resume."""
         raise NotImplementedError
 
     def deactivate(self) -> bool:
-        """Stand still; return whether it does."""
+        """Pause; return whether that succeeded."""
         raise NotImplementedError
 
-    def look(self) -> None:
-        """Do what is due from time to time, in the main thread."""
+    def poll(self) -> None:
+        """Do periodic work; called in the main thread."""
         raise NotImplementedError
 
     @property
-    def nap(self) -> float:
-        """Time between two looks [s]."""
+    def poll_interval(self) -> float:
+        """Interval of `poll` [s]."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """Stop what runs; nothing more is served afterwards."""
+        """Stop all loops and threads; no requests are served afterwards."""
         raise NotImplementedError
 
-    def leave_graph(self) -> None:
-        """Destroy what hangs on the node, before it is destroyed itself."""
+    def destroy_helpers(self) -> None:
+        """Destroy helper nodes, before the node itself is destroyed."""
 
-    # its life
+    # lifecycle
 
     def begin(self) -> None:
         """Read the parameters; with autostart configure and activate.
@@ -167,22 +167,22 @@ class ManagedNode(LifecycleNode):
     def spin(self) -> None:
         """Serve until the context is shut down or a signal raises KeyboardInterrupt.
 
-        The executor spins on a thread of its own: a signal then always finds this one in Python,
-        whatever the executor, and the context stays valid until everything has ended.
+        The executor spins in a thread of its own. So signals always interrupt Python code here,
+        and the context stays valid until everything has ended.
         """
         self.spinner.add_node(self)
         self._server = threading.Thread(target=self._serve, name="rbdyn-serve")
         self._server.start()
-        # the interrupt is lost if it comes while C++ calls Python; the event is not. And not
-        # join: one that is interrupted takes the thread for ended
-        while not self.stop.is_set() and not self._served.wait(self.nap):
-            self.look()
+        # an interrupt is lost while C++ calls Python, the event is not; do not join: an
+        # interrupted join takes the thread for ended
+        while not self.stop.is_set() and not self._served.wait(self.poll_interval):
+            self.poll()
         if self._failure is not None:
             raise self._failure
 
     def _serve(self) -> None:
         try:
-            while not self._stopping.is_set():  # spin() of the events executor cannot be ended
+            while not self._stopping.is_set():  # spin() of the events executor cannot be stopped
                 self._spin_once()
         except ExternalShutdownException:
             return
@@ -197,14 +197,14 @@ class ManagedNode(LifecycleNode):
         except (ExternalShutdownException, KeyboardInterrupt):
             raise
         except Exception as error:  # noqa: BLE001 - one bad message must not end the node
-            if self._troubles.due(time.monotonic()):
-                self.get_logger().error(f"a message or request could not be served: {error!r}")
+            if self._errors.due(time.monotonic()):
+                self.get_logger().error(f"a callback failed: {error!r}")
             time.sleep(0.01)
 
-    def leave(self) -> None:
-        """Leave the graph and end the process at once: while it loads there is nothing to stop.
+    def exit_now(self) -> None:
+        """Leave the graph and end the process at once, for the time while the node loads.
 
-        An interrupt that is raised while LLVM calls Python has crashed it.
+        A KeyboardInterrupt that is raised while LLVM calls Python crashes the process.
         """
         self.destroy_node()
         os._exit(0)
@@ -212,12 +212,12 @@ class ManagedNode(LifecycleNode):
     def close(self) -> None:
         """Stop the threads and leave the graph."""
         self._stopping.set()
-        # what is being served may wait for what runs: that stops first, and answers no more
+        # a callback may wait for a loop, so the loops stop first
         self.end()
         if self._server is not None:
             self._served.wait()
         self.spinner.shutdown()
-        self.leave_graph()
+        self.destroy_helpers()
         self.destroy_node()
 
 
@@ -225,7 +225,7 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
     """Run a node until Ctrl-C or SIGTERM; return the exit status.
 
     Args:
-        make: returns the node; it is given the event that asks for the end.
+        make: returns the node, given the event that ends the process.
         args: command line with the arguments of ROS; None for that of this process.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
@@ -235,7 +235,7 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
     def interrupt(_number: int, _frame: object) -> None:
         stop.set()
         if node is not None and node.loading:
-            node.leave()
+            node.exit_now()
         raise KeyboardInterrupt
 
     try:
@@ -252,7 +252,7 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
         print(f"rbdyn: {error}", file=sys.stderr)
         return 2
     except Exception:
-        if not stop.is_set():  # C++ that calls Python turns an interrupt into some other error
+        if not stop.is_set():  # C++ that calls Python turns an interrupt into another error
             raise
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -266,10 +266,10 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
 
 
 def _end_within(seconds: float, stop: threading.Event) -> threading.Timer:
-    """End the process for good if ROS 2 does not let go of it, unless the timer is cancelled."""
+    """End the process unless the timer is cancelled in time: ROS 2 may hang at shutdown."""
 
     def give_up() -> None:
-        print(f"rbdyn: ROS 2 did not let go within {seconds:g} s", file=sys.stderr, flush=True)
+        print(f"rbdyn: ROS 2 did not shut down within {seconds:g} s", file=sys.stderr, flush=True)
         os._exit(0 if stop.is_set() else 1)
 
     timer = threading.Timer(seconds, give_up)
@@ -281,7 +281,7 @@ def _end_within(seconds: float, stop: threading.Event) -> threading.Timer:
 def _make(make: Callable[[threading.Event], ManagedNode], stop: threading.Event) -> ManagedNode:
     try:
         return make(stop)
-    except RuntimeError as error:  # what rclpy raises if DDS refuses, for want of security say
+    except RuntimeError as error:  # raised by rclpy if DDS refuses, for example without its keys
         raise RbdynError(Finding("ros", f"ROS 2 does not start: {error}")) from error
 
 
@@ -292,14 +292,14 @@ def _init(args: Sequence[str] | None) -> None:
             args=None if args is None else list(args),
             signal_handler_options=SignalHandlerOptions.NO,
         )
-    except RuntimeError as error:  # what rclpy raises for arguments it does not understand
+    except RuntimeError as error:  # raised by rclpy for invalid arguments
         text = str(error)
         if "Sequence should be of same type" in text:
-            text += "; write every number with a point, as in [0.0, 0.0, -9.81]"
+            text += "; write all numbers with a decimal point, as in [0.0, 0.0, -9.81]"
         raise ParameterError(Finding("ros-arguments", text)) from error
 
 
 def _unraisable(lost: Any) -> None:
-    """Say what was raised where nothing can catch it, but not the interrupt: `stop` has it."""
+    """Print an exception that cannot be caught, except the interrupt, which sets `stop`."""
     if not isinstance(lost.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(lost)

@@ -1,9 +1,10 @@
-"""Where a node's robot comes from: a file, a parameter or the topic robot_description."""
+"""The robot of a node: from a file, a parameter or the topic robot_description."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,21 +16,23 @@ from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.listener import Listener
 from rbdyn_ros.ros.common.qos import LATCHED
 
-REMINDER = 5.0  # [s] between two log lines while waiting
+#: Interval of the log line while the node waits for the topic [s].
+REMINDER = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A robot as it was given.
+    """The description of a robot and its origin.
 
     Attributes:
-        text: URDF; empty for a mechanism file, which has none.
-        received: it came over the topic, so somebody else publishes it.
-        path: of the file it came from, or None.
+        text: URDF; empty for a mechanism file.
+        received: it came over the topic, so another node publishes it.
+        path: file it came from, or None.
     """
 
     description: Description
@@ -38,28 +41,58 @@ class Source:
     path: Path | None = None
 
 
+def load_robot(
+    node: Node,
+    values: SimpleNamespace,
+    stop: threading.Event,
+    fallback: Path | None = None,
+    found: Callable[[Source], object] | None = None,
+) -> tuple[Model, Source]:
+    """Return the Model of the robot that the parameters name, and its source; log its warnings.
+
+    Args:
+        node: waits for the topic and logs.
+        values: of the parameters.
+        stop: ends the wait for the topic when it is set.
+        fallback: path of a robot if the parameters name none; None: wait for the topic.
+        found: called with the source before the Model is made, which may compile the engine.
+
+    Raises:
+        RbdynError: the robot is refused.
+        KeyboardInterrupt: stop was set.
+    """
+    source = find(node, values, stop, fallback)
+    if found is not None:
+        found(source)
+    m = complete(source.description, getattr(values, "floating_base", False), values.strict)
+    warnings = [f"  {finding}" for finding in m.findings if finding.severity == "warning"]
+    if warnings:
+        node.get_logger().warning("\n".join([f"robot '{m.name}':", *warnings]))
+    _check_sha256(m, values.required_sha256)
+    return m, source
+
+
 def find(
     node: Node, values: SimpleNamespace, stop: threading.Event, fallback: Path | None
 ) -> Source:
-    """Read the robot that the parameters name, the fallback, or the one on the topic.
+    """Return the robot that the parameters name, the fallback, or the one on the topic.
 
     Raises:
         DescriptionError: the robot is refused.
-        KeyboardInterrupt: stop was set while it waited for the topic.
+        KeyboardInterrupt: stop was set.
     """
+    contact = getattr(values, "contact", False)
     path = Path(values.urdf) if values.urdf else fallback
     if path and (values.urdf or not values.robot_description):
         if path.suffix.lower() in MECHANISM_SUFFIXES:
-            described = read(path, strict=values.strict, contact=values.contact)
+            described = read(path, strict=values.strict, contact=contact)
             return Source(described, "", path=path)
-        described, text = urdf.read_file(path, strict=values.strict, contact=values.contact)
+        described, text = urdf.read_file(path, strict=values.strict, contact=contact)
         return Source(described, text, path=path)
     received = not values.robot_description
     text = _wait(node, stop) if received else values.robot_description
     source = f"topic {node.resolve_topic_name('robot_description')}" if received else "parameter"
-    description = urdf.read_text(
-        text, source=f"<{source}>", strict=values.strict, contact=values.contact
-    )
+    description = urdf.read_text(text, source=f"<{source}>", strict=values.strict, contact=contact)
     return Source(description, text, received)
 
 
@@ -67,7 +100,7 @@ def _wait(node: Node, stop: threading.Event) -> str:
     received: list[str] = []
     with Listener(node, stop) as listener:
         topic = node.resolve_topic_name("robot_description")
-        listener.hear(String, topic, lambda message: received.append(message.data), LATCHED)
+        listener.subscribe(String, topic, lambda message: received.append(message.data), LATCHED)
         remind = 0.0
         while not received:
             if time.monotonic() >= remind:
@@ -80,12 +113,12 @@ def _wait(node: Node, stop: threading.Event) -> str:
     return received[0]
 
 
-def demand_sha256(m: Model, wanted: str) -> None:
-    """Raise ParameterError if a robot is not the one that the parameter demands, if it does."""
+def _check_sha256(m: Model, wanted: str) -> None:
+    """Raise ParameterError if the parameter requires another robot."""
     found = m.sha256()
     if wanted and wanted.lower() != found:
         text = (
-            f"the robot's model_sha256 is {found}; parameter 'required_sha256' demands "
-            f"{wanted}. It is another robot, or another version of this one."
+            f"the robot's model_sha256 is {found}; parameter 'required_sha256' is {wanted}. It is "
+            "another robot, or another version of the same one."
         )
         raise ParameterError(Finding("sha256", text, "error", "required_sha256", None, found))

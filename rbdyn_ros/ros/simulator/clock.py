@@ -54,7 +54,7 @@ class ClockClaim:
             KeyboardInterrupt: stop was set.
         """
         with Listener(self._node, stop) as listener:
-            listener.hear(Clock, "/clock", self._hear, reliable(1))
+            listener.subscribe(Clock, "/clock", self._hear, reliable(1))
             if self.publisher is not None:
                 self._decide(listener)
             if self.publisher is None:

@@ -207,12 +207,12 @@ class Simulator(RecordedTopics, process.ManagedNode):
     # the process
 
     @property
-    def nap(self) -> float:
-        """Time between two looks [s]."""
+    def poll_interval(self) -> float:
+        """Interval of `poll` [s]."""
         return min(0.2, 1.0 / float(self.values.stats_rate))
 
-    def look(self) -> None:
-        """Mind the clock, report, and end if publishing failed."""
+    def poll(self) -> None:
+        """Watch the clock, publish reports, and end if publishing failed."""
         if self._claim is not None:
             self._claim.watch()
         if self._started and self._statistics is not None:
@@ -240,7 +240,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
                 where = f"{robot.name}: " if robot.name else ""
                 print(f"rbdyn: {where}{timing}", file=sys.stderr)
 
-    def leave_graph(self) -> None:
+    def destroy_helpers(self) -> None:
         """Destroy the nodes of the robots."""
         for robot in self._robots:
             if robot.node is not self:

@@ -16,16 +16,15 @@ from std_srvs.srv import Trigger
 
 from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
-from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.ros.common import parameters, source
 from rbdyn_ros.ros.common.convert import SingleJoints
+from rbdyn_ros.ros.common.dynamics_query import Snapshot
+from rbdyn_ros.ros.common.dynamics_query import warm as warm_queries
 from rbdyn_ros.ros.common.record import NodeRecorder
 from rbdyn_ros.ros.common.trajectory import TrajectoryGate
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.commands import make_gate
-from rbdyn_ros.ros.simulator.dynamics_query import Snapshot
-from rbdyn_ros.ros.simulator.dynamics_query import warm as warm_queries
 from rbdyn_ros.ros.simulator.faults import make_faults
 from rbdyn_ros.ros.simulator.outputs import Cadence, Outputs
 from rbdyn_ros.ros.simulator.placement import placed
@@ -98,17 +97,15 @@ class Robot:
             RbdynError: a parameter or the robot is refused.
         """
         values, logger = self.values, self.node.get_logger()
-        self.given = source.find(self.node, values, stop, fallback)
-        if not _is_compiled(self.given.description):
-            logger.info("compiling the engine, first run only (about a minute) ...")
-        m = complete(self.given.description, values.floating_base, values.strict)
-        warnings = [f"  {finding}" for finding in m.findings if finding.severity == "warning"]
-        if warnings:
-            logger.warning("\n".join([f"robot '{m.name}':", *warnings]))
+
+        def announce(given: source.Source) -> None:
+            if not _is_compiled(given.description):
+                logger.info("compiling the engine, first run only (about a minute) ...")
+
+        m, self.given = source.load_robot(self.node, values, stop, fallback, announce)
         m.opt.timestep = values.timestep
         m.opt.gravity = values.gravity
         m.opt.integrator = values.integrator
-        source.demand_sha256(m, values.required_sha256)
         self.m = m
         self._period_ns = values.control_decimation * round(values.timestep * NANOSECONDS)
         self._find_gates()

@@ -13,9 +13,10 @@ from sensor_msgs.msg import JointState
 
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common.answer import answer
 from rbdyn_ros.ros.common.convert import time_message
+from rbdyn_ros.ros.common.dynamics_query import Answer, Dynamics, Query, Snapshot
 from rbdyn_ros.ros.common.qos import reliable
-from rbdyn_ros.ros.simulator.dynamics_query import Answer, Dynamics, Query, Snapshot
 from rbdyn_ros.ros.simulator.wrenches import MAX_DURATION, wrench_of_message, wrench_of_request
 from rbdyn_ros.runtime.orders import Wrench
 from rbdyn_ros.runtime.runtime import SILENT
@@ -203,13 +204,8 @@ class TypedServices:
     def _get_dynamics(self, request: Any, response: Any) -> Any:
         now, stamp = self._robot.snapshot()
         query = Query(**{field.name: getattr(request, field.name) for field in fields(Query)})
-        answer = self._dynamics.answer(now, query)
         response.model_sha256, response.stamp = self._sha256, time_message(stamp)
-        if isinstance(answer, str):
-            response.message = answer
-            return response
-        response.success = True
-        return _filled(response, answer)
+        return answer(response, lambda: _fill(response, self._dynamics.answer(now, query)))
 
 
 def open_services(node: Node, robot: ChangeableRobot) -> TypedServices | None:
@@ -228,15 +224,15 @@ def open_services(node: Node, robot: ChangeableRobot) -> TypedServices | None:
 def _answering(change: Callable[[Any], str]) -> Callable[[Any, Any], Any]:
     """Return the callback of a service whose answer is success and message."""
 
-    def answer(request: Any, response: Any) -> Any:
+    def on_request(request: Any, response: Any) -> Any:
         response.message = change(request)
         response.success = not response.message
         return response
 
-    return answer
+    return on_request
 
 
-def _filled(response: Any, answer: Answer) -> Any:
+def _fill(response: Any, answer: Answer) -> None:
     """Put an answer into the response; matrices row by row."""
     response.name = list(answer.name)
     response.potential_energy = answer.potential_energy
@@ -251,7 +247,6 @@ def _filled(response: Any, answer: Answer) -> Any:
         "forward_dynamics",
     ):
         setattr(response, quantity, getattr(answer, quantity).reshape(-1).tolist())
-    return response
 
 
 def _vector(message: Any) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""Arms without a control loop: one that stands somewhere, one that follows what a test says."""
+"""Stand-ins for a controlled arm: one at rest, one that follows trajectories."""
 
 import threading
 
@@ -10,6 +10,7 @@ from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.controller import Progress
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.ros.common.answer import MessageLog, refusal
 
 SECOND = 1_000_000_000
 STAMP = 5 * SECOND + 7
@@ -18,7 +19,7 @@ NAMES = ("lift", "turn")
 
 
 class Held:
-    """A Panda that stands somewhere: seven joints, and a finger that another follows."""
+    """A Panda at rest: seven joints, and a finger with a mimic joint."""
 
     def __init__(self):
         m = rb.load_urdf(find("panda.urdf"))
@@ -43,7 +44,7 @@ class Held:
 
 
 class Following:
-    """An arm that keeps what it is told, and is where the test says."""
+    """An arm that keeps the trajectories it gets, and is where the test puts it."""
 
     names = NAMES
 
@@ -54,18 +55,17 @@ class Following:
 
     def follow(self, message):
         if self.why:
-            return self.why
+            raise refusal(self.why)
         with self.lock:
             self.taken.append(message)
             self.change(number=self.now.number + 1 + self.at_the_same_time, done=False)
-        return ""
 
     def change(self, **fields):
         values = {name: getattr(self.now, name) for name in Progress.__slots__}
         self.now = Progress(**(values | fields))
 
     def arrive(self, seconds=0.0, off=(0.0, 0.0), speed=0.0):
-        """Let the trajectory end, the arm off by so much, and so many seconds pass."""
+        """End the trajectory some seconds later, with the arm off by so much."""
         desired = np.zeros((3, 2))
         desired[0] = self.taken[-1].points[-1].positions
         actual = np.stack([desired[0] - off, np.full(2, speed)])
@@ -78,3 +78,8 @@ class Following:
     def stop_following(self):
         self.stops += 1
         self.change(done=True)
+
+
+def message_log(node):
+    """Return the log of refused messages of a node."""
+    return MessageLog(node.get_logger().warning)

@@ -11,7 +11,7 @@ pytest.importorskip("control_msgs")
 import rclpy
 from action_msgs.msg import GoalStatus
 from arm_pair import UR5_START, start_pair
-from arm_stand_ins import STAMP, Following, Held
+from arm_stand_ins import STAMP, Following, Held, message_log
 from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 from support.robots import find
@@ -38,7 +38,7 @@ class Node:
         self.answer.set()
         for name in (*MODES, "arm", "disarm", "clear_fault"):
             self.node.create_service(Trigger, f"~/{name}", self._trigger(name))
-        ArmServices(self.node, self.held)
+        ArmServices(self.node, self.held, message_log(self.node))
         self.action = FollowAction(self.node, self.following)
         self.executor = SingleThreadedExecutor(context=context)
         self.executor.add_node(self.node)

@@ -1,4 +1,4 @@
-"""follow_joint_trajectory over DDS with an arm that follows what the test makes it follow."""
+"""follow_joint_trajectory over DDS with a stand-in for the arm."""
 
 import threading
 from contextlib import suppress
@@ -15,18 +15,19 @@ from builtin_interfaces.msg import Duration, Time
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointComponentTolerance, JointTolerance
 from rclpy.action import ActionClient
+from support.refusals import worded
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
 
 from rbdyn_ros.control.controller import Progress
 from rbdyn_ros.ros.arm import follow_action
 from rbdyn_ros.ros.arm.follow_action import FollowAction
-from rbdyn_ros.ros.arm.pursuit import AT_REST, GOAL_TIME, Pursuit, Tolerances
+from rbdyn_ros.ros.arm.goal_monitor import AT_REST, GOAL_TIME, GoalMonitor, Tolerances
 
 RESULT = FollowJointTrajectory.Result
 
 
 class Goals:
-    """Sends goals and waits for what comes of them."""
+    """Sends goals and waits for their results."""
 
     def __init__(self, peer):
         self.peer = peer
@@ -37,7 +38,9 @@ class Goals:
         self.feedback = []
 
     def send(self, goal):
-        sent = self.client.send_goal_async(goal, lambda told: self.feedback.append(told.feedback))
+        sent = self.client.send_goal_async(
+            goal, lambda message: self.feedback.append(message.feedback)
+        )
         self.peer.until(sent.done)
         return sent.result()
 
@@ -77,7 +80,7 @@ def there(*rows, names=NAMES):
     return FollowJointTrajectory.Goal(trajectory=trajectory)
 
 
-def test_it_is_followed_told_of_and_reached(peer, arm, goals):
+def test_feedback_and_success(peer, arm, goals):
     handle = goals.send(there([0.5, 0.25], [1.0, 0.5]))
     assert handle.accepted
     assert [list(p.positions) for p in arm.taken[0].points] == [[0.5, 0.25], [1.0, 0.5]]
@@ -85,22 +88,24 @@ def test_it_is_followed_told_of_and_reached(peer, arm, goals):
     actual = np.array([[0.6, 0.35], [0.4, 0.2]])
     arm.change(time=START + 3 * SECOND // 2, desired=desired, actual=actual)
     peer.until(lambda: goals.feedback and goals.feedback[-1].desired.positions[0] == 0.7)
-    told = goals.feedback[-1]
-    assert tuple(told.joint_names) == NAMES
-    assert told.header.stamp == Time(sec=101, nanosec=500_000_000)
-    for point in (told.desired, told.actual, told.error):
+    feedback = goals.feedback[-1]
+    assert tuple(feedback.joint_names) == NAMES
+    assert feedback.header.stamp == Time(sec=101, nanosec=500_000_000)
+    for point in (feedback.desired, feedback.actual, feedback.error):
         assert point.time_from_start == Duration(sec=1, nanosec=500_000_000)
-    assert np.array_equal([told.desired.velocities, told.desired.accelerations], desired[1:])
-    assert np.array_equal([told.actual.positions, told.actual.velocities], actual)
+    assert np.array_equal(
+        [feedback.desired.velocities, feedback.desired.accelerations], desired[1:]
+    )
+    assert np.array_equal([feedback.actual.positions, feedback.actual.velocities], actual)
     error = desired[:2] - actual
-    assert np.array_equal([told.error.positions, told.error.velocities], error)
-    assert len(told.actual.accelerations) == 0
-    assert told.index == 1  # on the way to the second point
+    assert np.array_equal([feedback.error.positions, feedback.error.velocities], error)
+    assert len(feedback.actual.accelerations) == 0
+    assert feedback.index == 1  # on the way to the second point
     arm.arrive()
     ended = goals.result(handle)
     assert ended.status == GoalStatus.STATUS_SUCCEEDED
     assert ended.result.error_code == RESULT.SUCCESSFUL
-    assert ended.result.error_string == "the goal is reached"
+    worded("follow_joint_trajectory", ended.result.error_string)
     assert arm.stops == 0
 
 
@@ -120,7 +125,7 @@ def test_feedback_comes_about_twenty_times_a_second(peer, goals):
     ("field", "kind", "allowed", "beyond"),
     [("position", 0, 0.1, 0.2), ("velocity", 1, 0.3, -0.4)],
 )
-def test_a_path_that_is_left_stops_the_arm(arm, goals, field, kind, allowed, beyond):
+def test_leaving_the_path_stops_the_arm(arm, goals, field, kind, allowed, beyond):
     goal = there([1.0, 0.5])
     goal.path_tolerance = [JointTolerance(name="turn", **{field: allowed})]
     handle = goals.send(goal)
@@ -131,9 +136,10 @@ def test_a_path_that_is_left_stops_the_arm(arm, goals, field, kind, allowed, bey
     ended = goals.result(handle)
     assert ended.status == GoalStatus.STATUS_ABORTED
     assert ended.result.error_code == RESULT.PATH_TOLERANCE_VIOLATED
-    assert ended.result.error_string == (
-        f"the {field} of joint 'turn' is {abs(beyond)} off; path_tolerance allows {allowed}"
-    )
+    why = ended.result.error_string
+    worded("follow_joint_trajectory", why)
+    for part in (field, "'turn'", f"{abs(beyond)}", f"path_tolerance is {allowed}"):
+        assert part in why
     assert arm.stops == 1
 
 
@@ -164,10 +170,8 @@ def test_a_goal_that_is_not_reached_in_time(peer, arm, goals):
     ended = goals.result(handle)
     assert ended.status == GoalStatus.STATUS_ABORTED
     assert ended.result.error_code == RESULT.GOAL_TOLERANCE_VIOLATED
-    assert ended.result.error_string == (
-        "the position of joint 'lift' is 0.2 off; goal_tolerance allows 0.1, also 2 s after the "
-        "last point"
-    )
+    worded("follow_joint_trajectory", ended.result.error_string)
+    assert "'lift'" in ended.result.error_string
     assert arm.stops == 1
 
 
@@ -178,19 +182,19 @@ def test_cancelling_stops_the_arm(peer, arm, goals):
     assert len(cancelled.result().goals_canceling) == 1
     ended = goals.result(handle)
     assert ended.status == GoalStatus.STATUS_CANCELED
-    assert ended.result.error_string == "it was cancelled; the arm holds"
+    worded("follow_joint_trajectory", ended.result.error_string)
     assert arm.stops == 1
 
 
 def test_a_new_goal_aborts_the_one_before(arm, goals):
-    """The last of many that come at once is the one that is followed; none hangs."""
+    """The last of many is followed, and each of the others ends."""
     handles = [goals.send(there([1.0, 0.1 * k])) for k in range(8)]
     assert all(handle.accepted for handle in handles)
     for handle in handles[:-1]:
         ended = goals.result(handle)
         assert ended.status == GoalStatus.STATUS_ABORTED
         assert ended.result.error_code == RESULT.INVALID_GOAL
-        assert ended.result.error_string == "another trajectory took its place"
+        worded("follow_joint_trajectory", ended.result.error_string)
     assert arm.stops == 0
     arm.arrive()
     assert goals.result(handles[-1]).status == GoalStatus.STATUS_SUCCEEDED
@@ -207,13 +211,13 @@ def test_many_goals_at_the_same_time(peer, arm, goals):
     assert arm.stops == 0
 
 
-def test_goals_are_taken_one_after_another(peer, arm, goals):
-    """Each learns its own number: the second waits until the first is taken."""
+def test_goals_are_accepted_one_after_another(peer, arm, goals):
+    """Each gets its own number: the second waits until the first is accepted."""
     real, both = arm.follow, threading.Barrier(2)
 
     def follow(message):
         with suppress(threading.BrokenBarrierError):
-            both.wait(0.3)  # a second goal is not let in meanwhile
+            both.wait(0.3)  # a second goal waits
         return real(message)
 
     arm.follow = follow
@@ -228,7 +232,7 @@ def test_a_trajectory_of_the_topic_aborts_the_goal(arm, goals):
     arm.change(number=arm.now.number + 1)
     ended = goals.result(handle)
     assert ended.status == GoalStatus.STATUS_ABORTED
-    assert ended.result.error_string == "another trajectory took its place"
+    assert ended.result.error_code == RESULT.INVALID_GOAL
     assert arm.stops == 0  # the other one goes on
 
 
@@ -237,10 +241,10 @@ def test_a_trajectory_that_is_stopped_from_elsewhere_is_not_reached(arm, goals):
     arm.change(done=True)  # at 0, at rest
     ended = goals.result(handle)
     assert ended.status == GoalStatus.STATUS_ABORTED
-    assert ended.result.error_string == "it was stopped on the way"
+    worded("follow_joint_trajectory", ended.result.error_string)
 
 
-def test_a_fault_aborts_with_its_reason(arm, goals):
+def test_a_fault_aborts_the_goal(arm, goals):
     handle = goals.send(there([1.0, 0.5]))
     arm.change(failed="joint 'lift' is at 3, beyond its limit 2")
     ended = goals.result(handle)
@@ -259,15 +263,15 @@ def test_closing_aborts(peer, arm, action, goals):
     assert not closer.is_alive()
     peer.until(ended.done)
     assert ended.result().status == GoalStatus.STATUS_ABORTED
-    assert ended.result().result.error_string == "the controller ends"
+    worded("follow_joint_trajectory", ended.result().result.error_string)
 
 
 def tolerance(name="lift", **numbers):
     return [JointTolerance(name=name, **numbers)]
 
 
-def refused(goals, goal):
-    """Send a goal that is taken and aborted at once; return why."""
+def reason(goals, goal):
+    """Send a goal that is accepted and aborted at once; return the reason."""
     handle = goals.send(goal)
     assert handle.accepted
     ended = goals.result(handle)
@@ -281,66 +285,57 @@ def change(goal, **fields):
         setattr(goal, name, value)
 
 
-REFUSED = [
-    (lambda g: change(g.trajectory, points=[]), "its trajectory has no points; cancel a goal"),
-    (
+REFUSED = {
+    "no points": (lambda g: change(g.trajectory, points=[]), "points"),
+    "several dofs": (
         lambda g: change(g.multi_dof_trajectory, joint_names=["base"]),
-        "it has a multi_dof_trajectory; the joints of an arm have one coordinate each",
+        "multi_dof_trajectory",
     ),
-    (
+    "points of several dofs": (
         lambda g: change(g.multi_dof_trajectory, points=[MultiDOFJointTrajectoryPoint()]),
-        "it has a multi_dof_trajectory; ",
+        "multi_dof_trajectory",
     ),
-    (
+    "tolerance of several dofs": (
         lambda g: change(g, component_goal_tolerance=[JointComponentTolerance()]),
-        "it has a component_goal_tolerance; the joints of an arm have one coordinate each",
+        "component_goal_tolerance",
     ),
-    (
-        lambda g: change(g, path_tolerance=tolerance("lfit")),
-        "its path_tolerance names joint 'lfit', which is not controlled (did you mean 'lift'?); ",
-    ),
-    (
-        lambda g: change(g, goal_tolerance=tolerance() * 2),
-        "its goal_tolerance names joint 'lift' twice",
-    ),
-    (
-        lambda g: change(g, goal_tolerance=tolerance(position=np.nan)),
-        "a number of its goal_tolerance of joint 'lift' is not finite",
-    ),
-    (
-        lambda g: change(g, path_tolerance=tolerance(acceleration=1.0)),
-        "its path_tolerance of joint 'lift' is of an acceleration; only positions and veloci",
-    ),
-]
+    "unknown joint": (lambda g: change(g, path_tolerance=tolerance("lfit")), "'lfit'"),
+    "joint twice": (lambda g: change(g, goal_tolerance=tolerance() * 2), "'lift'"),
+    "nan": (lambda g: change(g, goal_tolerance=tolerance(position=np.nan)), "'lift'"),
+    "acceleration": (lambda g: change(g, path_tolerance=tolerance(acceleration=1.0)), "'lift'"),
+}
 
 
-@pytest.mark.parametrize(("spoil", "why"), REFUSED)
-def test_goals_that_are_refused(arm, goals, capfd, spoil, why):
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_goals(arm, goals, capfd, case):
     goal = there([1.0, 0.5])
+    spoil, found = REFUSED[case]
     spoil(goal)
-    assert why in refused(goals, goal)
-    assert "a goal of follow_joint_trajectory was refused: " + why in "".join(capfd.readouterr())
+    why = reason(goals, goal)
+    worded("follow_joint_trajectory", why)
+    assert found in why
+    assert f"refused a goal of follow_joint_trajectory: {why}" in "".join(capfd.readouterr())
     assert arm.taken == []
 
 
 def test_a_goal_that_is_refused_leaves_the_one_in_progress(arm, goals):
     handle = goals.send(there([1.0, 0.5]))
-    assert "has no points" in refused(goals, there())
+    assert "has no points" in reason(goals, there())
     assert arm.stops == 0
     arm.arrive()
     assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_what_the_arm_refuses_is_refused(arm, goals, capfd):
+def test_a_trajectory_that_the_arm_refuses(arm, goals, capfd):
     arm.why = "joint 'lift' is beyond its limit"
-    assert refused(goals, there([1.0, 0.5])) == "joint 'lift' is beyond its limit"
-    assert "was refused: joint 'lift' is beyond its limit" in "".join(capfd.readouterr())
+    assert reason(goals, there([1.0, 0.5])) == "joint 'lift' is beyond its limit"
+    assert "joint 'lift' is beyond its limit" in "".join(capfd.readouterr())
 
 
-def test_a_goal_that_cannot_be_told_from_another_is_refused_and_the_arm_holds(arm, goals):
+def test_two_trajectories_at_the_same_time_are_refused_and_the_arm_holds(arm, goals):
     arm.at_the_same_time = 1
-    why = refused(goals, there([1.0, 0.5]))
-    assert why == "another trajectory came at the same time; the arm holds"
+    why = reason(goals, there([1.0, 0.5]))
+    worded("follow_joint_trajectory", why)
     assert arm.stops == 1
 
 
@@ -393,12 +388,12 @@ def test_tolerances_default_negative_and_given():
     assert found.goal_time == np.inf
 
 
-def pursuit(stamp=None, **tolerances):
+def monitor(stamp=None, **tolerances):
     goal = there([0.5, 0.2], [1.0, 0.5])
     change(goal, **tolerances)
     if stamp is not None:
         goal.trajectory.header.stamp = stamp
-    return Pursuit(5, NAMES, Tolerances.of(goal, NAMES), goal.trajectory, START)
+    return GoalMonitor(5, NAMES, Tolerances.of(goal, NAMES), goal.trajectory, START)
 
 
 def at(seconds, **fields):
@@ -407,31 +402,31 @@ def at(seconds, **fields):
     return Progress(START + int(seconds * SECOND), **(values | fields))
 
 
-def test_a_number_that_is_none_is_beyond_its_tolerance():
-    goal = pursuit(path_tolerance=tolerance(position=0.1))
+def test_nan_violates_a_tolerance():
+    goal = monitor(path_tolerance=tolerance(position=0.1))
     ending = goal.ending(at(0.5, actual=np.full((2, 2), np.nan)), lambda: False)
     assert ending.code == "PATH_TOLERANCE_VIOLATED"
 
 
-def test_the_first_look_judges_the_path_though_it_is_over():
+def test_the_path_is_checked_at_least_once():
     last = np.array([[1.0, 0.5], [0.0, 0.0], [0.0, 0.0]])
-    goal = pursuit(path_tolerance=tolerance(position=0.1))
+    goal = monitor(path_tolerance=tolerance(position=0.1))
     late = at(9.0, done=True, desired=last, actual=np.array([[0.8, 0.5], [0.0, 0.0]]))
     assert goal.ending(late, lambda: False).code == "PATH_TOLERANCE_VIOLATED"
-    goal = pursuit(path_tolerance=tolerance(position=0.1))
+    goal = monitor(path_tolerance=tolerance(position=0.1))
     assert goal.ending(at(1.0), lambda: False) is None
     assert goal.ending(late, lambda: False).how == "succeed"
 
 
 def test_time_is_counted_from_the_stamp():
-    assert pursuit().time_ns(at(0.5)) == SECOND // 2
-    goal = pursuit(stamp=Time(sec=102))
+    assert monitor().time_ns(at(0.5)) == SECOND // 2
+    goal = monitor(stamp=Time(sec=102))
     assert goal.time_ns(at(0.5)) == -3 * SECOND // 2
     assert [goal.index(at(t)) for t in (0.5, 2.9, 3.0, 3.9, 7.0)] == [0, 0, 1, 1, 1]
 
 
-@pytest.mark.parametrize("what", ["replaced", "failed"])
-def test_cancelled_as_well(what):
-    now = at(1.0, number=6) if what == "replaced" else at(1.0, failed="a fault")
-    ending = pursuit().ending(now, lambda: True)
+@pytest.mark.parametrize("cause", ["replaced", "failed"])
+def test_cancelled_as_well(cause):
+    now = at(1.0, number=6) if cause == "replaced" else at(1.0, failed="a fault")
+    ending = monitor().ending(now, lambda: True)
     assert (ending.how, ending.stop) == ("canceled", False)

@@ -21,7 +21,7 @@ from rbdyn_interfaces.srv import (
     SetJointState,
     SetPayload,
 )
-from rbdyn_ros.ros.simulator.dynamics_query import Snapshot
+from rbdyn_ros.ros.common.dynamics_query import Snapshot
 from rbdyn_ros.ros.simulator.services import ChangeTopics, open_services
 
 ARM = "config/robots/seven_dof_arm.urdf"

@@ -1,4 +1,4 @@
-"""A goal of follow_joint_trajectory: what it tolerates, and when and how it ends."""
+"""A goal of follow_joint_trajectory: its tolerances, and when and how it ends."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.control.controller import Progress
 from rbdyn_ros.errors import did_you_mean, quote
+from rbdyn_ros.ros.common.answer import refusal
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 
 Array = NDArray[np.float64]
 
-#: What a goal tolerates that does not say. As for joint_trajectory_controller, positions are not
-#: judged and joints must be at rest in the end [rad/s or m/s].
+#: Default velocity tolerance at the goal [rad/s or m/s]. As in joint_trajectory_controller,
+#: positions have no default tolerance.
 AT_REST = 0.01
-#: So long after the last point; joint_trajectory_controller waits for ever [s].
+#: Default time after the last point [s]; joint_trajectory_controller waits forever.
 GOAL_TIME = 5.0
-#: So near the last point it is where the trajectory leads to [rad or m].
+#: Distance from the last point at which the target has reached it [rad or m].
 SAME = 1e-6
-
 #: Fields for joints of several coordinates, which an arm does not have.
-OF_SEVERAL = ("component_path_tolerance", "component_goal_tolerance")
+SEVERAL_DOFS = ("component_path_tolerance", "component_goal_tolerance")
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """What a goal tolerates; infinite is anything.
+    """Tolerances of a goal; infinite: unlimited.
 
     Attributes:
-        path, goal: (2, n) of position [rad or m] and velocity [rad/s or m/s], while it moves and
-            in the end.
-        goal_time: after the last point, until the joints are within `goal` [s].
+        path, goal: (2, n) of position [rad or m] and velocity [rad/s or m/s], on the way and at
+            the goal.
+        goal_time: time after the last point for the joints to get within `goal` [s].
     """
 
     path: Array
@@ -43,16 +43,16 @@ class Tolerances:
     goal_time: float
 
     @staticmethod
-    def of(request: Any, names: Sequence[str]) -> Tolerances | str:
-        """Return those of a goal for the controlled joints, or why the goal is refused."""
+    def of(request: Any, names: Sequence[str]) -> Tolerances:
+        """Return the tolerances of a goal for the controlled joints.
+
+        Raises:
+            RbdynError: a tolerance is refused.
+        """
         defaults = np.full((2, len(names)), math.inf)
         path = _tolerances("path_tolerance", request, names, defaults)
-        if isinstance(path, str):
-            return path
         defaults[1] = AT_REST
         goal = _tolerances("goal_tolerance", request, names, defaults)
-        if isinstance(goal, str):
-            return goal
         time = nanoseconds(request.goal_time_tolerance) / NANOSECONDS
         return Tolerances(path, goal, _resolved(time, GOAL_TIME))
 
@@ -62,38 +62,41 @@ def nanoseconds(time: Any) -> int:
     return int(time.sec) * NANOSECONDS + int(time.nanosec)
 
 
-def why_no_goal(request: Any) -> str:
-    """Return why a goal is refused, whatever its trajectory is like; or nothing."""
+def check_goal(request: Any) -> None:
+    """Raise RbdynError for a goal that an arm cannot follow, whatever its trajectory is."""
     several = getattr(request, "multi_dof_trajectory", None)
     if several is not None and (several.joint_names or several.points):
-        return "it has a multi_dof_trajectory; the joints of an arm have one coordinate each"
-    for field in OF_SEVERAL:
+        raise refusal(_only_single("multi_dof_trajectory"))
+    for field in SEVERAL_DOFS:
         if len(getattr(request, field, ())):
-            return f"it has a {field}; the joints of an arm have one coordinate each"
+            raise refusal(_only_single(field))
     if not request.trajectory.points:
-        return "its trajectory has no points; cancel a goal to stop"
-    return ""
+        raise refusal("the trajectory has no points; cancel the goal to stop")
 
 
-def _tolerances(field: str, request: Any, names: Sequence[str], defaults: Array) -> Array | str:
+def _only_single(field: str) -> str:
+    return f"{field} is not empty; the joints of an arm have one coordinate each"
+
+
+def _tolerances(field: str, request: Any, names: Sequence[str], defaults: Array) -> Array:
     found: Array = defaults.copy()
     numbers = {name: k for k, name in enumerate(names)}
     seen = set()
     for entry in getattr(request, field):
         if entry.name not in numbers:
-            return (
-                f"its {field} names joint {quote(entry.name)}, which is not controlled"
-                f"{did_you_mean(entry.name, names)}; there are {', '.join(names)}"
+            raise refusal(
+                f"{field} names joint {quote(entry.name)}, which is not controlled"
+                f"{did_you_mean(entry.name, names)}; the joints are {', '.join(names)}"
             )
         if entry.name in seen:
-            return f"its {field} names joint '{entry.name}' twice"
+            raise refusal(f"{field} names joint '{entry.name}' twice")
         seen.add(entry.name)
         given = entry.position, entry.velocity
         if not np.isfinite([*given, entry.acceleration]).all():
-            return f"a number of its {field} of joint '{entry.name}' is not finite"
+            raise refusal(f"{field} of joint '{entry.name}' has a number that is not finite")
         if entry.acceleration > 0.0:
-            return (
-                f"its {field} of joint '{entry.name}' is of an acceleration; only positions and "
+            raise refusal(
+                f"{field} of joint '{entry.name}' limits the acceleration; only positions and "
                 "velocities are measured"
             )
         k = numbers[entry.name]
@@ -102,21 +105,21 @@ def _tolerances(field: str, request: Any, names: Sequence[str], defaults: Array)
 
 
 def _resolved(given: float, default: float) -> float:
-    """Return a tolerance: 0 stands for the default, less for none."""
+    """Return a tolerance: 0 means the default, a negative number unlimited."""
     if given < 0.0:
         return math.inf
     return given or default
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """How a goal ends.
+class GoalEnding:
+    """The end of a goal.
 
     Attributes:
         how: method of the goal's handle: succeed, abort or canceled.
         code: name of the result's error_code.
         why: for error_string.
-        stop: the arm is to stop and hold.
+        stop: the arm stops and holds.
     """
 
     how: str
@@ -125,15 +128,15 @@ class Ending:
     stop: bool = False
 
 
-class Pursuit:
-    """One goal from its acceptance to its end.
+class GoalMonitor:
+    """Watches one goal from its acceptance to its end.
 
     Args:
-        number: of its trajectory.
-        names: of the controlled joints (n).
-        tolerances: its own.
-        trajectory: trajectory_msgs/JointTrajectory, one that the arm follows.
-        now_ns: time of the state when it was taken [ns].
+        number: of its trajectory, see Progress.
+        names: the controlled joints (n).
+        tolerances: of the goal.
+        trajectory: trajectory_msgs/JointTrajectory that the arm follows.
+        now_ns: stamp of the state at its acceptance [ns].
 
     Attributes:
         number: of its trajectory.
@@ -157,52 +160,53 @@ class Pursuit:
         self._ended_ns: int | None = None
 
     def time_ns(self, now: Progress) -> int:
-        """Return the time from the start of the trajectory [ns]."""
+        """Return the time since the start of the trajectory [ns]."""
         return now.time - self._begin_ns
 
     def index(self, now: Progress) -> int:
-        """Return which point it is on the way to."""
+        """Return the index of the next point."""
         at = int(np.searchsorted(self._times, self.time_ns(now), side="right"))
         return min(at, len(self._times) - 1)
 
-    def ending(self, now: Progress, is_cancelled: Callable[[], bool]) -> Ending | None:
-        """Return how the goal ends now, or None if it goes on."""
+    def ending(self, now: Progress, is_cancelled: Callable[[], bool]) -> GoalEnding | None:
+        """Return how the goal ends now; None while it goes on."""
         cancelled = is_cancelled()
         replaced = now.number != self.number
         if replaced or now.failed:
-            why = "another trajectory took its place" if replaced else now.failed
-            return Ending("canceled" if cancelled else "abort", "INVALID_GOAL", why)
+            why = "another trajectory replaced it" if replaced else now.failed
+            return GoalEnding("canceled" if cancelled else "abort", "INVALID_GOAL", why)
         if cancelled:
-            return Ending("canceled", "SUCCESSFUL", "it was cancelled; the arm holds", stop=True)
+            why = "the goal was cancelled; the arm holds"
+            return GoalEnding("canceled", "SUCCESSFUL", why, stop=True)
         off = now.desired[:2] - now.actual
         first, self._first = self._first, False
         if not now.done or first:
             why = self._violation(off, self._tolerances.path, "path_tolerance")
             if why:
-                return Ending("abort", "PATH_TOLERANCE_VIOLATED", why, stop=True)
+                return GoalEnding("abort", "PATH_TOLERANCE_VIOLATED", why, stop=True)
         return self._end(now, off) if now.done else None
 
-    def _end(self, now: Progress, off: Array) -> Ending | None:
-        """Return how it ends once it is in progress no more."""
+    def _end(self, now: Progress, off: Array) -> GoalEnding | None:
+        """Return how the goal ends after its trajectory has ended."""
         if (np.abs(now.desired[0, self._columns] - self._last) > SAME).any():
-            return Ending("abort", "INVALID_GOAL", "it was stopped on the way")
+            return GoalEnding("abort", "INVALID_GOAL", "the trajectory was stopped on the way")
         if self._ended_ns is None:
             self._ended_ns = now.time
         why = self._violation(off, self._tolerances.goal, "goal_tolerance")
         if not why:
-            return Ending("succeed", "SUCCESSFUL", "the goal is reached")
+            return GoalEnding("succeed", "SUCCESSFUL", "the goal is reached")
         late = (now.time - self._ended_ns) / NANOSECONDS
         if late <= self._tolerances.goal_time:
             return None
-        why += f", also {self._tolerances.goal_time:g} s after the last point"
-        return Ending("abort", "GOAL_TOLERANCE_VIOLATED", why, stop=True)
+        why += f", even {self._tolerances.goal_time:g} s after the last point"
+        return GoalEnding("abort", "GOAL_TOLERANCE_VIOLATED", why, stop=True)
 
     def _violation(self, off: Array, allowed: Array, field: str) -> str:
-        """Return what is beyond its tolerance, or nothing; what is not a number is beyond."""
+        """Return which tolerance is violated, or an empty string; NaN violates it."""
         for row, k in np.argwhere(~(np.abs(off) <= allowed))[:1]:
             kind = ("position", "velocity")[row]
             return (
-                f"the {kind} of joint '{self._names[k]}' is {abs(off[row, k]):.4g} off; "
-                f"{field} allows {allowed[row, k]:g}"
+                f"the {kind} of joint '{self._names[k]}' is off by {abs(off[row, k]):.4g}; "
+                f"{field} is {allowed[row, k]:g}"
             )
         return ""

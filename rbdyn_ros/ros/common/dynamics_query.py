@@ -1,4 +1,4 @@
-"""Terms of the equation of motion by joint name: what a controller asks of a simulated robot."""
+"""Terms of the equation of motion by joint name, for the services of both nodes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.checks.names import MOST_LISTED, name_faults, one_of
 from rbdyn_ros.dynamics.stages import forward_dynamics, inverse, kinematics, make_data, mass_matrix
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
@@ -19,14 +20,14 @@ from rbdyn_ros.dynamics.toolbox.terms import (
     kinetic_energy,
     potential_energy,
 )
-from rbdyn_ros.errors import RbdynError, did_you_mean, quote
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-#: Matrices of a robot with more degrees of freedom are refused: they would be too large to send.
+#: Matrices of robots with more degrees of freedom are too large for a message.
 MOST_DOFS = 1000
 DEFAULT_REFERENCE = "local_world_aligned"
 NO_NUMBERS: tuple[float, ...] = ()
@@ -34,18 +35,18 @@ NO_NUMBERS: tuple[float, ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked; the fields are those of rbdyn_interfaces/GetDynamics.
+    """A question; its fields are those of rbdyn_interfaces/GetDynamics.
 
     Attributes:
-        name: joints with a coordinate of their own, in the order of the answer; none: all.
-        position, velocity: one a name [rad or m, rad/s or m/s]; empty: zeros.
-        acceleration, effort: one a name, for inverse and forward dynamics; empty: zeros.
-        use_current_state: the named joints stand and move as in the simulation.
-        jacobian_frame: link whose Jacobian is wanted; empty: none.
-        jacobian_reference: see toolbox/frames.py; empty: "local_world_aligned".
+        name: joints with one coordinate of their own, in the order of the answer; empty: all.
+        position, velocity: one per name [rad or m, rad/s or m/s]; empty: zeros.
+        acceleration, effort: one per name, for inverse and forward dynamics; empty: zeros.
+        use_current_state: take positions and velocities of the named joints from the snapshot.
+        jacobian_frame: link of the Jacobian; empty: no Jacobian.
+        jacobian_reference: as for rb.frame_jacobian; empty: "local_world_aligned".
         include_gravity: in the bias and in inverse and forward dynamics.
         include_passive: damping, friction, springs and stops of joints, in the latter two.
-        include_external_wrenches: those that act on links, in the latter two.
+        include_external_wrenches: wrenches that act on links, in the latter two.
     """
 
     name: Sequence[str] = ()
@@ -70,7 +71,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Rows and columns are those of `name`; what was not asked for is empty.
+    """Rows and columns are in the order of `name`; terms that were not asked for are empty.
 
     Attributes:
         mass_matrix, coriolis_matrix: (n, n).
@@ -93,10 +94,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The robot as it is simulated now.
+    """The present state of a robot.
 
     Attributes:
-        plant: its Model, payloads and gravity included.
+        plant: the Model, with payloads and gravity.
         qpos, qvel: (nq,), (nv,).
         time: [s].
         xfrc: (nbody, 6) force and torque on each body at its centre of mass, world axes.
@@ -110,42 +111,43 @@ class Snapshot:
 
 
 class Dynamics:
-    """Answers queries with a Model and a Data of its own; the simulation is not disturbed."""
+    """Answers queries with a Model and a Data of its own."""
 
     def __init__(self) -> None:
         self._plant: Model | None = None
         self._m: Model
         self._d: Data
 
-    def answer(self, now: Snapshot, query: Query) -> Answer | str:
-        """Return what is asked for, or a sentence why it is refused."""
-        joints = _chosen(now.plant, query.name)
-        if isinstance(joints, str):
-            return joints
-        why = _judge_numbers(query, joints) or _judge_request(now.plant, query)
-        if why:
-            return why
+    def answer(self, now: Snapshot, query: Query) -> Answer:
+        """Return the terms that a query asks for.
+
+        Raises:
+            RbdynError: the query is refused, or a term is not finite.
+        """
+        joints = named_joints(now.plant, query.name)
+        _check_numbers(query, joints)
+        _check_request(now.plant, query)
         self._use(now.plant)
-        try:
-            found = self._computed(now, query, joints)
-        except RbdynError as error:
-            return str(error)
+        found = self._computed(now, query, joints)
         for quantity, value in found.items():
             if not np.isfinite(value).all():
-                return f"{quantity} is not finite there: M is singular, or a number is too large"
+                raise refused(
+                    f"{quantity} is not finite in this state: M is singular, or a number is too "
+                    "large"
+                )
         return Answer(joints.names, **found)
 
     def _use(self, plant: Model) -> None:
-        """Take a Model with options of its own, and a Data for it."""
+        """Copy the Model, for options of its own, and make a Data for it."""
         if plant is not self._plant:
             self._plant = plant
             self._m = plant.replaced()
             self._d = make_data(self._m)
         self._m.opt.gravity = plant.opt.gravity
-        # springs store energy always; what asks to be without them comes later
+        # for the energy of springs; inverse and forward dynamics set it anew
         self._m.opt.passive = True
 
-    def _computed(self, now: Snapshot, query: Query, joints: _Joints) -> dict[str, Any]:
+    def _computed(self, now: Snapshot, query: Query, joints: NamedJoints) -> dict[str, Any]:
         m, d = self._m, self._d
         d.qpos, d.qvel, d.qacc, d.time = now.qpos, now.qvel, 0.0, now.time
         d.qfrc_applied, d.xfrc_applied = 0.0, 0.0
@@ -184,7 +186,7 @@ class Dynamics:
         inverse(m, d)
         efforts: Array = d.qfrc_inverse.copy()
         if query.include_external_wrenches:
-            # tau = qfrc_inverse - sum J^T f: what wrenches do, the joints need not
+            # tau = qfrc_inverse - sum J^T f
             efforts -= _joint_forces_of(m, d, now.xfrc)
         return efforts[k]
 
@@ -200,76 +202,102 @@ class Dynamics:
 
 
 @dataclass(frozen=True, slots=True)
-class _Joints:
+class NamedJoints:
+    """Joints by name, with their addresses in qpos and qvel."""
+
     names: tuple[str, ...]
     qposadr: Integers
     dofadr: Integers
 
 
-def _chosen(m: Model, names: Sequence[str]) -> _Joints | str:
-    """Return the named joints, or all with a coordinate of their own, or why these are none."""
+def named_joints(m: Model, names: Sequence[str]) -> NamedJoints:
+    """Return the named joints; all joints with one coordinate of their own if there are no names.
+
+    Raises:
+        ParameterError: a joint is unknown, has no such coordinate or is named twice.
+    """
     own = np.flatnonzero((m.jnt_dofnum == 1) & m.jnt_moved)
     numbers = {m.jnt_names[j]: int(j) for j in own}
-    seen: set[str] = set()
-    for name in names:
-        if name not in numbers:
-            return _why_not(m, name, numbers)
-        if name in seen:
-            return f"joint '{name}' is named twice; each joint may be named once"
-        seen.add(name)
+    for name, reason in name_faults(names, m.jnt_names, "joint", lambda name: _why_not(m, name)):
+        listed = list(numbers)[:MOST_LISTED]
+        more = ", ..." if len(numbers) > len(listed) else ""
+        hint = "" if name in m.jnt_names else f"; the joints are {', '.join(listed)}{more}"
+        raise refused(reason + hint, f"joint {quote(name)}")
     chosen = np.array([numbers[name] for name in names] if len(names) else own, np.int64)
     wanted = tuple(m.jnt_names[j] for j in chosen)
-    return _Joints(wanted, m.jnt_qposadr_all[chosen], m.jnt_dofadr_all[chosen])
+    return NamedJoints(wanted, m.jnt_qposadr_all[chosen], m.jnt_dofadr_all[chosen])
 
 
-def _why_not(m: Model, name: str, numbers: dict[str, int]) -> str:
-    if name not in m.jnt_names:
-        known = ", ".join(numbers) if len(numbers) <= 20 else f"{len(numbers)} joints"
-        return f"there is no joint {quote(name)}{did_you_mean(name, numbers)}; there are {known}"
+def _why_not(m: Model, name: str) -> str:
+    """Return why a joint has no single coordinate of its own; empty if it has one."""
     j = m.jnt_names.index(name)
     if m.jnt_dofnum[j] != 1:
-        return f"joint '{name}' has not one coordinate but {m.jnt_dofnum[j]}"
-    mimic = int(m.jnt_mimic[j])
-    if mimic >= 0:
-        return f"joint '{name}' follows '{m.jnt_names[mimic]}'; name that one"
-    return f"joint '{name}' is driven over time and has no coordinate of its own"
+        return f"has {m.jnt_dofnum[j]} coordinates; joints need exactly one here"
+    if m.jnt_moved[j]:
+        return ""
+    leader = int(m.jnt_mimic[j])
+    if leader >= 0:
+        return f"mimics '{m.jnt_names[leader]}'; name its leader"
+    return "has a prescribed motion and no coordinate of its own"
 
 
-def _judge_numbers(query: Query, joints: _Joints) -> str:
-    """Return why the numbers are refused, or an empty string."""
-    for kind in ("position", "velocity", "acceleration", "effort"):
-        numbers = np.asarray(getattr(query, kind), np.float64)
-        if len(numbers) == 0:
-            continue
-        bad = np.flatnonzero(~np.isfinite(numbers))
-        if len(bad):
-            i = int(bad[0])
-            of = f" of joint '{joints.names[i]}'" if i < len(joints.names) else ""
-            return f"the {kind}{of} is {numbers[i]}; a finite number is needed"
-        if query.use_current_state and kind in ("position", "velocity"):
-            return f"there are {kind} values though use_current_state is true; leave one out"
-        if len(numbers) != len(joints.names):
-            return (
-                f"there are {len(numbers)} {kind} values for {len(joints.names)} joints; one each "
-                f"is needed, or none: {', '.join(joints.names[:20])}"
+def joint_numbers(joints: NamedJoints, kind: str, values: Sequence[float]) -> Array | None:
+    """Return the values of a field (n,), one per joint; None if it is empty.
+
+    Raises:
+        ParameterError: their number is wrong, or one is not finite.
+    """
+    if not len(values):
+        return None
+    numbers = np.asarray(values, np.float64)
+    n = len(joints.names)
+    if len(numbers) != n:
+        raise refused(
+            f"{kind} has {len(numbers)} values for {n} joints; it needs {n} or none", kind
+        )
+    for k in np.flatnonzero(~np.isfinite(numbers))[:1]:
+        raise refused(
+            f"the {kind} of joint '{joints.names[k]}' is {numbers[k]}; allowed is a finite number",
+            kind,
+        )
+    return numbers
+
+
+def check_state(use_current_state: bool, **fields: Sequence[float]) -> None:
+    """Raise ParameterError if a query gives numbers for a state that it takes as it is."""
+    for kind, values in fields.items():
+        if use_current_state and len(values):
+            raise refused(
+                f"the query has {kind} values and use_current_state; leave out one of them", kind
             )
-    return ""
 
 
-def _judge_request(m: Model, query: Query) -> str:
-    """Return why what is asked for is refused, or an empty string."""
+def refused(text: str, element: str = "") -> ParameterError:
+    """Return the error that refuses a query."""
+    return ParameterError(Finding("dynamics-query", text, "error", element))
+
+
+def _check_numbers(query: Query, joints: NamedJoints) -> None:
+    check_state(query.use_current_state, position=query.position, velocity=query.velocity)
+    for kind in ("position", "velocity", "acceleration", "effort"):
+        joint_numbers(joints, kind, getattr(query, kind))
+
+
+def _check_request(m: Model, query: Query) -> None:
+    """Raise ParameterError if a term cannot be computed for this robot."""
     if (query.mass_matrix or query.coriolis_matrix) and m.nv > MOST_DOFS:
-        return f"the robot has {m.nv} degrees of freedom; up to {MOST_DOFS} a matrix is answered"
+        raise refused(f"the robot has {m.nv} dofs; matrices are limited to {MOST_DOFS} dofs")
     frame, reference = query.jacobian_frame, query.jacobian_reference
     if frame and frame not in m.frame_numbers:
-        return f"there is no link {quote(frame)}{did_you_mean(frame, m.frame_names)}"
-    if reference and reference not in REFERENCES:
-        allowed = ", ".join(f"'{name}'" for name in REFERENCES)
-        return (
-            f"jacobian_reference is {quote(reference)}{did_you_mean(reference, REFERENCES)}; "
-            f"allowed are {allowed}"
+        hint = did_you_mean(frame, m.frame_names)
+        raise refused(f"there is no link {quote(frame)}{hint}", "jacobian_frame")
+    if reference:
+        one_of(
+            "jacobian_reference",
+            reference,
+            REFERENCES,
+            code="dynamics-query",
         )
-    return ""
 
 
 def _joint_forces_of(m: Model, d: Data, xfrc: Array) -> Array:
@@ -289,7 +317,7 @@ def _joint_forces_of(m: Model, d: Data, xfrc: Array) -> Array:
 
 
 def warm(m: Model) -> None:
-    """Compile all that a query may need, so that none has to wait for it."""
+    """Compile all terms, so that no query waits for the compiler."""
     everything = Query(
         mass_matrix=True,
         coriolis_matrix=True,
