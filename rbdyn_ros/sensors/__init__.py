@@ -1,4 +1,4 @@
-"""What sensors on the robot read: IMU, force and torque at a joint, contact; no ROS.
+"""Simulated sensors, without ROS: IMU, force and torque at a joint, contact.
 
 specs = read_sensors("sensors.yaml", m, description)
 suite = Suite(m, description, specs, period_ns=1_000_000, seed=0)

@@ -1,9 +1,9 @@
-"""The robot cut at the fixed joints that are measured.
+"""The robot cut at the fixed joints that carry a force/torque sensor.
 
-Links joined by fixed joints are one body, and no engine knows the force between parts of a body.
-So a joint that is measured becomes one that could slide, and whose motion is given: it stands
-still. It has no freedom, so positions and velocities are those of the robot, entry by entry, and
-the force across it is found as that of every joint.
+Links joined by fixed joints are one body, and the engine does not compute forces inside a body. So
+a measured fixed joint becomes a prismatic joint with a prescribed motion: it stands still. It adds
+no degree of freedom, so qpos and qvel keep their layout, and the engine computes the force across
+it as for every joint.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Array = NDArray[np.float64]
 
 _STANDS_STILL = Trajectory((0.0, 1.0), ((0.0,), (0.0,)))
 
-#: Parts of a Model that a cut does not touch, by what the names of their arrays begin with.
-_UNTOUCHED = ("dof_", "qpos", "spring_", "length_", "gear_")
+#: Name prefixes of the Model arrays that a cut does not change.
+_UNCHANGED = ("dof_", "qpos", "spring_", "length_", "gear_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class Divided:
 
     Attributes:
         m: the Model of its parts.
-        outside: (nbody,) by body of the robot, the part that pushes on it act on.
-        touching: (nbody,) the same for contact.
-        body: (nbody,) by body of the robot, the part that has its frame.
+        outside: (nbody,) the part on which external wrenches on a body of the robot act.
+        touching: (nbody,) the part on which contact wrenches on a body act.
+        body: (nbody,) the part that has the frame of a body.
     """
 
     m: Model
@@ -52,14 +52,14 @@ def divide(m: Model, description: Description, cuts: Mapping[str, str]) -> Divid
 
     Args:
         m: its Model.
-        description: what m was made of.
-        cuts: by name of a fixed joint that is measured, the side that pushes on the body count
-            for, "child" or "parent".
+        description: the description of m.
+        cuts: for each measured fixed joint the side on which external wrenches on its body act,
+            "child" or "parent".
 
     Raises:
-        ModelError: m was made of another description.
+        ModelError: m was loaded from another description.
     """
-    # the loops of the robot stay where they are, whatever is cut
+    # the same joints close loops, wherever the robot is cut
     marked = [replace(j, closes_loop=j.name in m.loop_names) for j in description.joints]
     joints = tuple(_open(joint) if joint.name in cuts else joint for joint in marked)
     if m.nmimic == 0:
@@ -67,13 +67,13 @@ def divide(m: Model, description: Description, cuts: Mapping[str, str]) -> Divid
     parts = compile_model(
         replace(description, joints=joints, geometries=(), obstacles=()), _floating_base(m, joints)
     )
-    if not _alike(parts, m, cuts):
-        text = f"the Model '{m.name}' was not made of the description '{description.name}'"
+    if not _has_layout(parts, m, cuts):
+        text = f"the Model '{m.name}' was not loaded from the description '{description.name}'"
         raise ModelError(Finding("not-its-description", text))
     kept = {
         name: getattr(m, name)
         for name in REPLACEABLE
-        if name.startswith(_UNTOUCHED) and getattr(m, name).shape == getattr(parts, name).shape
+        if name.startswith(_UNCHANGED) and getattr(m, name).shape == getattr(parts, name).shape
     }
     parts = parts.replaced(**kept)
     sides = {parts.jnt_id(name): side for name, side in cuts.items() if name in parts.jnt_names}
@@ -86,8 +86,8 @@ def divide(m: Model, description: Description, cuts: Mapping[str, str]) -> Divid
     return Divided(parts, pushed, touching, body)
 
 
-def follow_options(parts: Model, m: Model) -> None:
-    """Give the parts the gravity and the other options of the robot."""
+def copy_options(parts: Model, m: Model) -> None:
+    """Copy gravity and the other options of the robot to the parts."""
     parts.opt.gravity = copy.copy(m.opt.gravity)
     parts.opt.timestep = m.opt.timestep
     parts.opt.passive = m.opt.passive
@@ -105,22 +105,22 @@ def _open(joint: Joint) -> Joint:
 
 
 def _floating_base(m: Model, joints: Collection[Joint]) -> str:
-    """Return the type of the joint that lets the base move; empty if there is none."""
+    """Return the type of the joint of a floating base; "" for a fixed base."""
     if m.njnt == 0 or m.jnt_names[0] in {joint.name for joint in joints}:
         return ""
     names = {kind: name for name, kind in TYPE_OF_NAME.items()}
     return names[JointType(m.jnt_type[0])]
 
 
-def _alike(parts: Model, m: Model, cuts: Collection[str]) -> bool:
-    """Whether the parts have the coordinates and the links of the robot."""
+def _has_layout(parts: Model, m: Model, cuts: Collection[str]) -> bool:
+    """Whether the parts have the coordinates and links of the robot."""
     names = tuple(name for name in parts.jnt_names if name not in cuts)
     sizes = (parts.nq, parts.nv, parts.nmimic) == (m.nq, m.nv, m.nmimic)
     return bool(sizes and names == m.jnt_names and parts.frame_names == m.frame_names)
 
 
 def _part_pushed(parts: Model, part: int, sides: Mapping[int, str]) -> int:
-    """Return the part of a body that pushes count for: beyond each cut whose child side does."""
+    """Return the part on which external wrenches act: beyond each cut with side "child"."""
     for j, side in sides.items():
         if parts.body_parentid[j + 1] == part:
             outward = "parent" if parts.jnt_reversed[j] else "child"
@@ -130,7 +130,7 @@ def _part_pushed(parts: Model, part: int, sides: Mapping[int, str]) -> int:
 
 
 def _part_touching(m: Model, parts: Model, body: int, shapes: Collection[str], pushed: int) -> int:
-    """Return the part of a body that touches: the only one with geometries, or as for pushes."""
+    """Return the part in contact: the only one with geometries, else as for external wrenches."""
     with_shapes = {
         int(parts.frame_bodyid[parts.frame_id(name)])
         for name, of in zip(m.frame_names, m.frame_bodyid, strict=True)

@@ -1,7 +1,7 @@
 """Noise that is a pure function of seed, sensor, channel and tick.
 
-So a run with the same seed gives the same bits, whatever was skipped, and whoever asks in
-whatever order. Nothing is drawn from a generator with a state: numbers are hashed.
+A run with the same seed gives the same bits, even if ticks are skipped or read in another order:
+numbers are hashed, not drawn from a generator with a state.
 
 Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014 (the finaliser of
 SplitMix64); Box, Muller, 1958; Levy's construction of Brownian motion, on whole ticks.
@@ -17,15 +17,15 @@ from rbdyn_ros.sensors.specs import NoiseSpec
 Array = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
-_LEVELS = 40  # of the wandering bias: 2^40 ticks are 34 years at 1 kHz
+_LEVELS = 40  # of the random walk: 2^40 ticks are 34 years at 1 kHz
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
-_WHITE = np.uint64(0)  # kinds of noise; those from 1 on are levels of the wandering bias
+_WHITE = np.uint64(0)  # kinds of noise; from 1 on, levels of the random walk
 _LEVEL = np.arange(_LEVELS + 1, dtype=np.uint64)
 
 
 def _mixed(x: Words) -> Words:
-    """Return 64-bit words that tell nothing of x unless one knows how they were made."""
+    """Return the words of x with their bits mixed (SplitMix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(x ^ (x >> np.uint64(31)))
@@ -37,7 +37,7 @@ class Hashed:
     Args:
         seed: any whole number.
         sensor: number of the sensor.
-        channels: how many.
+        channels: number of channels.
     """
 
     def __init__(self, seed: int, sensor: int, channels: int) -> None:
@@ -55,8 +55,8 @@ class Hashed:
     def walk(self, tick: int) -> Array:
         """Return (channels,) sums of `tick` independent standard normal numbers.
 
-        The sum over 2^40 ticks is drawn first; then level by level how far the middle of an
-        interval is off the line between its ends, an interval with the tick in it.
+        Levy's construction: first the sum over 2^40 ticks, then level by level the offset of the
+        midpoint from the straight line, in the interval that contains the tick.
         """
         length = 2.0 ** (_LEVELS - _LEVEL[1:].astype(np.float64) + 1)
         interval = np.uint64(tick) >> (np.uint64(_LEVELS + 1) - _LEVEL[1:])
@@ -80,11 +80,11 @@ class Noise:
     """The noise of a sensor: one NoiseSpec for each three channels.
 
     Args:
-        specs: of its quantities, in the order of their numbers.
+        specs: noise of its quantities, in the order of their numbers.
         seed: any whole number.
         sensor: number of the sensor.
-        period: of a tick [s].
-        begun: tick from which ticks are counted; those before it have the noise of it.
+        period: duration of a tick [s].
+        begun: first tick; earlier ticks have the same noise.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Noise:
         self._kinds = bool(self._stddev.any()), bool(self._walk.any()), bool(step.any())
 
     def error(self, tick: int) -> Array:
-        """Return (3 len(specs),) what is added to the true numbers in a tick."""
+        """Return the error (3 len(specs),) added to the true values in a tick."""
         white, walks, _ = self._kinds
         since = max(tick - self._begun, 0)
         total = self._bias
@@ -116,15 +116,16 @@ class Noise:
             total = total + self._walk * self._numbers.walk(since)
         return total
 
-    def seen(self, tick: int, true: Array) -> Array:
-        """Return what the sensor shows of (3 len(specs),) true numbers in a tick."""
-        shown = true + self.error(tick)
+    def measured(self, tick: int, true: Array) -> Array:
+        """Return the measured values for true values (3 len(specs),) in a tick."""
+        measured = true + self.error(tick)
         if self._kinds[2]:
-            shown = np.where(self._stepped, np.round(shown / self._step) * self._step, shown)
-        return shown
+            rounded = np.round(measured / self._step) * self._step
+            measured = np.where(self._stepped, rounded, measured)
+        return measured
 
 
 def variance(spec: NoiseSpec) -> tuple[float, float, float]:
-    """Return the variance by axis of white noise and of rounding to the resolution."""
+    """Return the variance of white noise and of rounding to the resolution, by axis."""
     x, y, z = (s * s + r * r / 12.0 for s, r in zip(spec.stddev, spec.resolution, strict=True))
     return x, y, z

@@ -1,36 +1,59 @@
-"""A state of the robot as sensors see it: motion of links, wrenches across joints, contact."""
+"""The quantities that sensors measure: motion of links, wrenches across joints and contacts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.sensors.division import divide, follow_options
+from rbdyn_ros.sensors.division import copy_options, divide
 from rbdyn_ros.sensors.specs import MEASURED, ContactSpec, ForceTorqueSpec, Spec
-
-if TYPE_CHECKING:
-    from rbdyn_ros.sensors.suite import Payload, StateLike
 
 Array = NDArray[np.float64]
 
+#: A payload: link, mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2]; as in with_payload.
+Payload = tuple[str, float, ArrayLike, ArrayLike]
 
-class Scene:
-    """A Data of its own, filled from states.
+
+class StateLike(Protocol):
+    """The part of a simulated state that sensors read."""
+
+    @property
+    def tick(self) -> int: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def time(self) -> float: ...
+    @property
+    def qpos(self) -> Array: ...
+    @property
+    def qvel(self) -> Array: ...
+    @property
+    def qacc(self) -> Array: ...
+    @property
+    def effort(self) -> Array: ...
+    @property
+    def xfrc(self) -> Array: ...
+    @property
+    def contact(self) -> Array: ...
+
+
+class SensorScene:
+    """The measured quantities of a robot, computed from states in a Data of its own.
 
     Args:
         m: the robot as it was loaded.
-        description: what it was made of.
+        description: the description it was loaded from.
         specs: its sensors.
-        plant: the Model that moves, of the same layout; None: m.
-        payloads: what is fixed to its links beyond the description.
+        plant: the simulated Model, of the same layout; None: m.
+        payloads: payloads of its links, not in the description.
     """
 
     def __init__(
@@ -49,16 +72,16 @@ class Scene:
         for link, mass, com, inertia in payloads:
             if parts.frame_bodyid[parts.frame_id(link)] > 0:
                 parts = with_payload(parts, link, mass, com, inertia)
-        follow_options(parts, plant or m)
+        copy_options(parts, plant or m)
         self._m, self._d, self._divided = parts, api.make_data(parts), divided
         self._nq, self._nv, self._nbody = m.nq, m.nv, m.nbody
         self._ipos = (plant or m).body_ipos
         api.kinematics(parts, self._d)
-        self._solve(self._d.qacc.copy())  # compiles what is not yet, before time runs
+        self._solve(self._d.qacc.copy())  # compiles the kernels before the clock runs
         self._of_joint = {spec.joint: _place(parts, spec.joint) for spec in measured}
         self._body_of = dict(zip(m.frame_names, m.frame_bodyid.tolist(), strict=True))
-        turns = map(quat_to_mat, parts.frame_quat)
-        places = zip(parts.frame_bodyid.tolist(), parts.frame_pos, turns, strict=True)
+        rotations = map(quat_to_mat, parts.frame_quat)
+        places = zip(parts.frame_bodyid.tolist(), parts.frame_pos, rotations, strict=True)
         self._links = dict(zip(parts.frame_names, places, strict=True))
         self._axes = self._d.xmat.reshape(-1, 3, 3)
 
@@ -74,9 +97,9 @@ class Scene:
         self._solve(state.qacc[: self._nv])
 
     def _solve(self, qacc: Array) -> None:
-        """Find all motion and all forces; needs kinematics and what is applied."""
+        """Compute motion and forces; needs kinematics and applied forces."""
         m, d = self._m, self._d
-        if m.nefc > 0:  # what holds the loops together depends on what drives the joints
+        if m.nefc > 0:  # constraint forces depend on the applied forces
             api.forward(m, d)
         else:
             api.com_pos(m, d)
@@ -86,7 +109,7 @@ class Scene:
         api.joint_forces(m, d)
 
     def _apply(self, state: StateLike) -> None:
-        """Write xfrc_applied: what pushes on bodies and what they touch, part by part."""
+        """Write xfrc_applied from external and contact wrenches, part by part."""
         d, divided = self._d, self._divided
         d.xfrc_applied[:] = 0.0
         for forces, parts in ((state.xfrc, divided.outside), (state.contact, divided.touching)):
@@ -118,7 +141,7 @@ class Scene:
         part, x, R = self._frame(link)
         r = x - d.subtree_com[self._m.body_rootid[part]]
         omega, v = d.cvel[part, :3], d.cvel[part, 3:]
-        # cacc has gravity in it as -g; a point of the body moves on a curve besides
+        # cacc contains -gravity; a point of the body also has a centripetal acceleration
         a = d.cacc[part, 3:] + _cross(d.cacc[part, :3], r)
         a = a + _cross(omega, v + _cross(omega, r))
         return R.T @ omega, R.T @ a, R
@@ -130,13 +153,13 @@ class Scene:
         R = self._axes[part]
         R_s, origin = R @ mat, d.xpos[part] + R @ pos
         wrench = (d.loop_force if is_loop else d.jnt_force)[number]
-        # from predecessor on successor: from the parent on the child
+        # the wrench of the predecessor (parent) on the successor (child)
         sign = -1.0 if spec.measured == MEASURED[0] else 1.0
         force, moment = sign * (R_s @ wrench[3:]), sign * (R_s @ wrench[:3])
         return self._seen_from(spec.frame, force, moment, origin)
 
     def contact_wrench(self, spec: ContactSpec, contact: Array) -> Array:
-        """Return (6,) force, torque on the body of a link from what it touches."""
+        """Return the contact wrench (6,) force, torque on the body of a link."""
         body = self._body_of[spec.link]
         force, moment = contact[body, :3], contact[body, 3:]
         return self._seen_from(spec.link, force, moment, self._xipos(body))

@@ -1,4 +1,4 @@
-"""Which sensors a robot has, as their author wrote it."""
+"""The sensors of a robot as declared in a sensor file."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ Vec3 = tuple[float, float, float]
 
 ZERO: Vec3 = (0.0, 0.0, 0.0)
 
-#: What a force/torque sensor shows: what the child exerts on the parent, or the reverse.
+#: The wrench that a force/torque sensor reports: child on parent, or parent on child.
 MEASURED = ("child_to_parent", "parent_to_child")
 
-#: The side of a fixed joint that pushes on the body count for, if nothing tells where they act.
+#: The side of a measured fixed joint on which external wrenches on its body act.
 SIDES = ("child", "parent")
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseSpec:
-    """What is wrong with three numbers of a sensor, axis by axis, in their unit.
+    """The errors of a vector quantity, by axis, in its unit.
 
     Attributes:
         stddev: standard deviation of white noise.
-        bias: constant, added.
-        bias_walk: standard deviation that a wandering bias has after a second [unit/sqrt(s)].
-        resolution: the smallest step; 0: none.
+        bias: constant offset.
+        bias_walk: standard deviation of the random walk of the bias after a second [unit/sqrt(s)].
+        resolution: the smallest step; 0: not rounded.
     """
 
     stddev: Vec3 = ZERO
@@ -33,7 +33,7 @@ class NoiseSpec:
     resolution: Vec3 = ZERO
 
 
-#: By quantity, what is wrong with it; what is not named is perfect.
+#: The errors of each quantity; a quantity that is not listed has none.
 Noises = Mapping[str, NoiseSpec]
 
 
@@ -42,11 +42,12 @@ class ImuSpec:
     """Angular velocity, specific force and orientation of a link.
 
     Attributes:
-        name: of the sensor.
-        link: whose frame is that of the sensor.
-        rate: [Hz]; None: every tick.
-        orientation: whether it tells its orientation in the world.
-        noise: of `angular_velocity` [rad/s], `linear_acceleration` [m/s^2], `orientation` [rad].
+        name: name of the sensor.
+        link: link whose frame the sensor has.
+        rate: readings per second [Hz]; None: every tick.
+        orientation: whether it measures its orientation in the world.
+        noise: noise of `angular_velocity` [rad/s], `linear_acceleration` [m/s^2] and
+            `orientation` [rad].
     """
 
     name: str
@@ -61,14 +62,14 @@ class ForceTorqueSpec:
     """The wrench across a joint, fixed or moving.
 
     Attributes:
-        name: of the sensor.
+        name: name of the sensor.
         joint: the joint.
-        frame: link in whose axes and about whose origin the wrench is; a link that is rigidly
-            connected with the parent or the child of the joint.
+        frame: link in whose axes and about whose origin the wrench is reported; it is rigidly
+            connected to the parent or the child of the joint.
         measured: one of MEASURED.
         pushes: one of SIDES.
-        rate: [Hz]; None: every tick.
-        noise: of `force` [N], `torque` [N m].
+        rate: readings per second [Hz]; None: every tick.
+        noise: noise of `force` [N], `torque` [N m].
     """
 
     name: str
@@ -82,14 +83,14 @@ class ForceTorqueSpec:
 
 @dataclass(frozen=True, slots=True)
 class ContactSpec:
-    """Whether a link touches something, and the wrench on it from all that it touches.
+    """Contact of a link: whether there is one, and the sum of the contact wrenches on it.
 
     Attributes:
-        name: of the sensor.
-        link: the link; links fixed to it count too, for they are one body.
-        threshold: it touches if the force is above this [N].
-        rate: [Hz]; None: every tick.
-        noise: of `force` [N], `torque` [N m].
+        name: name of the sensor.
+        link: the link; includes links fixed to it, which are the same body.
+        threshold: force above which contact is reported [N].
+        rate: readings per second [Hz]; None: every tick.
+        noise: noise of `force` [N], `torque` [N m].
     """
 
     name: str

@@ -1,66 +1,39 @@
-"""The sensors of one robot: what they show in a state of it."""
+"""The sensors of one robot and their readings in a state."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rbdyn_ros.description.poses import quat_mul
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat
 from rbdyn_ros.sensors.noise import Noise
-from rbdyn_ros.sensors.scene import Scene
+from rbdyn_ros.sensors.scene import Payload, SensorScene, StateLike
 from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Spec
 
 Array = NDArray[np.float64]
 
-#: By kind of sensor, its quantities, in the order of its numbers.
+#: The quantities of each kind of sensor, in the order of its numbers.
 QUANTITIES = {
     ImuSpec: ("angular_velocity", "linear_acceleration", "orientation"),
     ForceTorqueSpec: ("force", "torque"),
     ContactSpec: ("force", "torque"),
 }
 
-#: A payload: link, mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2]; as with_payload.
-Payload = tuple[str, float, ArrayLike, ArrayLike]
-
-
-class StateLike(Protocol):
-    """What sensors need of a state of the runtime."""
-
-    @property
-    def tick(self) -> int: ...
-    @property
-    def epoch(self) -> int: ...
-    @property
-    def time(self) -> float: ...
-    @property
-    def qpos(self) -> Array: ...
-    @property
-    def qvel(self) -> Array: ...
-    @property
-    def qacc(self) -> Array: ...
-    @property
-    def effort(self) -> Array: ...
-    @property
-    def xfrc(self) -> Array: ...
-    @property
-    def contact(self) -> Array: ...
-
 
 @dataclass(frozen=True, slots=True)
 class ImuReading:
-    """What an IMU shows, in the axes of its frame.
+    """The reading of an IMU, in the axes of its frame.
 
     Attributes:
         angular_velocity: (3,) [rad/s].
         linear_acceleration: (3,) specific force: acceleration less gravity [m/s^2].
-        orientation: of the frame in the world, unit quaternion wxyz; None: not measured.
+        orientation: unit quaternion wxyz of the frame in the world; None if not measured.
     """
 
     angular_velocity: Array
@@ -83,7 +56,7 @@ class WrenchReading:
 
 @dataclass(frozen=True, slots=True)
 class ContactReading(WrenchReading):
-    """The wrench on a link from what it touches, and whether it touches.
+    """The contact wrench on a link, and whether the link is in contact.
 
     Attributes:
         touching: whether the true force is above the threshold.
@@ -97,7 +70,7 @@ Reading = ImuReading | WrenchReading
 
 @dataclass(slots=True)
 class _Sensor:
-    """One sensor: its spec, every how many ticks it reads, its noise."""
+    """One sensor: its spec, its period in ticks, its noise."""
 
     spec: Spec
     every: int
@@ -108,20 +81,20 @@ class _Sensor:
 class Suite:
     """The sensors of one robot.
 
-    Readings are asked for by one thread; `use` and `reseed` may be called by others.
+    One thread asks for readings; others may call `use` and `reseed`.
 
     Args:
         m: the robot as it was loaded.
-        description: what it was made of.
+        description: the description it was loaded from.
         specs: its sensors.
-        period_ns: of a tick [ns].
-        seed: of the noise.
+        period_ns: duration of a tick [ns].
+        seed: seed of the noise.
 
     Attributes:
-        notes: sentences the user should be told.
+        notes: messages for the user.
 
     Raises:
-        ModelError: m was not made of the description.
+        ModelError: m was not loaded from the description.
     """
 
     def __init__(
@@ -135,20 +108,20 @@ class Suite:
         self.specs = tuple(specs)
         self.notes: list[str] = []
         self._m, self._description, self._period_ns = m, description, period_ns
-        self._scene = Scene(m, description, self.specs)
+        self._scene = SensorScene(m, description, self.specs)
         self._sensors = [
             _Sensor(spec, self._every(spec), self._noise(k, spec, seed))
             for k, spec in enumerate(self.specs)
         ]
-        touches = [spec.name for spec in self.specs if isinstance(spec, ContactSpec)]
-        if touches and m.ngeom == 0:
+        names = [spec.name for spec in self.specs if isinstance(spec, ContactSpec)]
+        if names and m.ngeom == 0:
             self.notes.append(
-                f"sensor '{touches[0]}' waits for contact, but the robot touches nothing: it was "
-                "loaded without contact, or has no geometries"
+                f"sensor '{names[0]}' never reports contact: the robot was loaded without contact "
+                "or has no collision geometries"
             )
 
     def _every(self, spec: Spec) -> int:
-        """Return every how many ticks a sensor reads; its rate is rounded to that."""
+        """Return the period of a sensor in ticks; note if its rate had to be rounded."""
         if spec.rate is None:
             return 1
         every = max(1, round(1e9 / (spec.rate * self._period_ns)))
@@ -166,35 +139,35 @@ class Suite:
 
     @property
     def every(self) -> tuple[int, ...]:
-        """Every how many ticks each sensor reads."""
+        """The period of each sensor in ticks."""
         return tuple(sensor.every for sensor in self._sensors)
 
     def reseed(self, seed: int, tick: int = 0) -> None:
-        """Let the noise begin anew at a tick, as it did at tick 0, with this seed."""
+        """Restart the noise at a tick, with this seed, as at tick 0."""
         for k, sensor in enumerate(self._sensors):
             sensor.noise = self._noise(k, sensor.spec, seed, tick)
 
     def use(self, plant: Model, payloads: Sequence[Payload] = ()) -> None:
-        """Measure on a robot that has changed: its gravity, and what is fixed to its links.
+        """Measure on the robot with another gravity or other payloads.
 
         Args:
-            plant: the Model that moves, of the layout of the one that was loaded.
-            payloads: all that are fixed to links now.
+            plant: the simulated Model, with the layout of the loaded one.
+            payloads: all payloads of its links.
 
         Raises:
             ModelError, ParameterError: as with_payload.
         """
-        self._scene = Scene(self._m, self._description, self.specs, plant, payloads)
+        self._scene = SensorScene(self._m, self._description, self.specs, plant, payloads)
 
     def read(self, state: StateLike) -> list[tuple[int, Reading]]:
-        """Return by number what the sensors show that are due in a state."""
+        """Return the readings of the sensors that are due in a state, by sensor number."""
         return self.measure(self.due(state), state)
 
     def due(self, state: StateLike) -> list[int]:
-        """Return the numbers of the sensors that read in this state, each once a period.
+        """Return the numbers of the sensors that are due in this state, once per period.
 
-        A sensor of every n ticks reads in the ticks 0, n, 2n, ..., or where states are left out
-        in the first one after.
+        A sensor with a period of n ticks reads at the ticks 0, n, 2n, ...; if that state is
+        missing, at the first state after it.
         """
         due = []
         for k, sensor in enumerate(self._sensors):
@@ -205,40 +178,40 @@ class Suite:
         return due
 
     def measure(self, numbers: Sequence[int], state: StateLike) -> list[tuple[int, Reading]]:
-        """Return what some sensors show in a state, whether it is their turn or not."""
+        """Return the readings of some sensors in a state, due or not."""
         if not numbers:
             return []
         scene = self._scene
         scene.enter(state)
-        return [(k, _shown(self._sensors[k], scene, state)) for k in numbers]
+        return [(k, _reading(self._sensors[k], scene, state)) for k in numbers]
 
 
-def _shown(sensor: _Sensor, scene: Scene, state: StateLike) -> Reading:
+def _reading(sensor: _Sensor, scene: SensorScene, state: StateLike) -> Reading:
     spec, noise = sensor.spec, sensor.noise
     if isinstance(spec, ImuSpec):
         return _imu(spec, scene, noise, state.tick)
     if isinstance(spec, ForceTorqueSpec):
-        shown = noise.seen(state.tick, scene.joint_wrench(spec))
-        return WrenchReading(shown[:3], shown[3:])
+        reading = noise.measured(state.tick, scene.joint_wrench(spec))
+        return WrenchReading(reading[:3], reading[3:])
     true = scene.contact_wrench(spec, state.contact)
-    shown = noise.seen(state.tick, true)
+    reading = noise.measured(state.tick, true)
     touching = bool(np.linalg.norm(true[:3]) > spec.threshold)
-    return ContactReading(shown[:3], shown[3:], touching)
+    return ContactReading(reading[:3], reading[3:], touching)
 
 
-def _imu(spec: ImuSpec, scene: Scene, noise: Noise, tick: int) -> ImuReading:
+def _imu(spec: ImuSpec, scene: SensorScene, noise: Noise, tick: int) -> ImuReading:
     omega, acceleration, R = scene.motion(spec.link)
-    shown = noise.seen(tick, np.concatenate([omega, acceleration, np.zeros(3)]))
+    reading = noise.measured(tick, np.concatenate([omega, acceleration, np.zeros(3)]))
     if not spec.orientation:
-        return ImuReading(shown[:3], shown[3:6], None)
+        return ImuReading(reading[:3], reading[3:6], None)
     quat = mat_to_quat(R)
-    if shown[6:].any():
-        turned = quat_mul(tuple(quat.tolist()), _turn(shown[6:]))
-        quat = np.array(turned)
-    return ImuReading(shown[:3], shown[3:6], quat)
+    if reading[6:].any():
+        rotated = quat_mul(tuple(quat.tolist()), _quaternion(reading[6:]))
+        quat = np.array(rotated)
+    return ImuReading(reading[:3], reading[3:6], quat)
 
 
-def _turn(vector: Array) -> tuple[float, float, float, float]:
+def _quaternion(vector: Array) -> tuple[float, float, float, float]:
     """Return the quaternion wxyz of a rotation vector that is not zero."""
     angle = float(np.linalg.norm(vector))
     x, y, z = (vector * (np.sin(angle / 2.0) / angle)).tolist()

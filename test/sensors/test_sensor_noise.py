@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from snapshot import snapshot
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.source import read
@@ -77,8 +78,8 @@ def test_how_far_it_wanders(tick):
 def test_what_a_sensor_shows():
     spec = NoiseSpec(bias=(0.1, 0.0, -0.1), resolution=(0.0, 0.25, 0.25))
     noise = Noise((spec,), 0, 0, 0.001)
-    np.testing.assert_allclose(noise.seen(3, np.array([1.0, 0.6, 1.0])), [1.1, 0.5, 1.0])
-    assert noise.seen(3, np.zeros(3)).tobytes() == noise.seen(99, np.zeros(3)).tobytes()
+    np.testing.assert_allclose(noise.measured(3, np.array([1.0, 0.6, 1.0])), [1.1, 0.5, 1.0])
+    assert noise.measured(3, np.zeros(3)).tobytes() == noise.measured(99, np.zeros(3)).tobytes()
     walking = Noise((NoiseSpec(bias_walk=(2.0, 0.0, 0.0)),), 4, 1, 0.01)
     expected = 2.0 * 0.1 * Hashed(4, 1, 3).walk(50)[0]
     np.testing.assert_allclose(walking.error(50), [expected, 0.0, 0.0], rtol=1e-14)
@@ -151,15 +152,11 @@ def test_a_rate_above_that_of_the_ticks_is_every_tick(robot):
 
 def test_a_contact_sensor_without_contact_is_noted(robot):
     suite = Suite(*robot, [ContactSpec("foot", "hand")], 1_000_000)
-    assert suite.notes == [
-        (
-            "sensor 'foot' waits for contact, but the robot touches nothing: it was loaded "
-            "without contact, or has no geometries"
-        )
-    ]
+    (note,) = suite.notes
+    assert "sensor 'foot'" in note
 
 
 def test_a_description_of_another_robot_is_refused(robot):
     other = read("config/robots/pendulum.urdf")
-    with pytest.raises(rb.ModelError, match="was not made of the description"):
+    with refused(rb.ModelError, "not-its-description"):
         Suite(robot[0], other, [], 1_000_000)

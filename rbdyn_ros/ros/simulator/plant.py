@@ -11,7 +11,7 @@ from rbdyn_ros.errors import RbdynError, did_you_mean, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.unfit import LARGEST_GRAVITY, LARGEST_STATE, unfit
 from rbdyn_ros.runtime.runtime import SILENT, Runtime
-from rbdyn_ros.sensors.suite import Payload
+from rbdyn_ros.sensors.scene import Payload
 
 
 class Measures(Protocol):

@@ -27,13 +27,12 @@ from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.common.throttle import Throttle
 from rbdyn_ros.sensors.noise import variance
 from rbdyn_ros.sensors.reader import read_sensors
+from rbdyn_ros.sensors.scene import Payload, StateLike
 from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Spec
 from rbdyn_ros.sensors.suite import (
     ContactReading,
     ImuReading,
-    Payload,
     Reading,
-    StateLike,
     Suite,
     WrenchReading,
 )

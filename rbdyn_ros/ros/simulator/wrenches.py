@@ -17,7 +17,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.runtime.orders import Wrench
-from rbdyn_ros.sensors.suite import StateLike
+from rbdyn_ros.sensors.scene import StateLike
 
 Array = NDArray[np.float64]
 
