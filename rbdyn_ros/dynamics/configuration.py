@@ -16,7 +16,7 @@ from rbdyn_ros.dynamics.entry import Entry, is_vector
 from rbdyn_ros.engine import integrate as _integrate
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
-from rbdyn_ros.model.joints import TYPE_OF_NAME, JointKind, JointType
+from rbdyn_ros.model.joints import TYPE_OF_NAME, JointClass, JointKind, JointType
 from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
@@ -93,7 +93,7 @@ def random_qpos(m: Model, rng: np.random.Generator) -> Array:
     qpos: Array = m.qpos0.copy()
     for j in range(m.njnt):
         q = int(m.jnt_qposadr[j])
-        if m.jnt_dofadr_all[j] >= m.nv:
+        if m.jnt_class[j] != JointClass.FREE:
             continue
         kind = m.jnt_kind(j)
         share = rng.uniform(-1.0, 1.0, kind.nq)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.dynamics.entry import demand_pair
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import DRIVE_STAGES
 from rbdyn_ros.model.options import Drive
@@ -50,7 +51,7 @@ def set_drive(
         raise _refused(name, f"mode is {mode!r}{hint}; allowed is one of {', '.join(MODES)}")
     dofs = slice(int(m.jnt_dofadr[j]), int(m.jnt_dofadr[j] + m.jnt_dofnum[j]))
     kind = Drive[mode.upper()]
-    if m.jnt_dofadr_all[j] >= m.nv:
+    if m.jnt_class[j] != JointClass.FREE:
         why = "follows another joint" if m.jnt_mimic[j] >= 0 else "is driven over time"
         raise _refused(name, f"it {why} and has no freedom of its own")
     if kind == Drive.POSITION and not m.jnt_kind(j).flat:

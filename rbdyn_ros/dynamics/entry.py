@@ -13,7 +13,7 @@ from numba import types
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.views import DATA, MODEL
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
-from rbdyn_ros.model.couplings import MAX_M_ENTRIES
+from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.model import Model
 
 _TYPES = {

@@ -19,6 +19,7 @@ from rbdyn_ros.dynamics.configuration import differentiate_pos
 from rbdyn_ros.dynamics.entry import demand_pair
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
@@ -278,7 +279,7 @@ def _demand_slope(
 def _demand_quaternions(m: Model, q: Array, y: Array) -> None:
     for j in range(m.njnt):
         first, kind = int(m.jnt_qposadr[j]), m.jnt_kind(j)
-        if kind.quat < 0 or m.jnt_dofadr[j] >= m.nv:
+        if kind.quat < 0 or m.jnt_class[j] != JointClass.FREE:
             continue
         length = float(np.linalg.norm(q[first + kind.quat : first + kind.quat + 4]))
         if abs(length - 1.0) > TOLERANCE:

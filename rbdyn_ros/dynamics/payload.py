@@ -13,8 +13,8 @@ from rbdyn_ros.description.checks.inertials import as_six, inertia_faults
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import Inertial
 from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.model.bodies import principal
 from rbdyn_ros.model.callbacks import STAGE_MAKERS
-from rbdyn_ros.model.compile import principal
 from rbdyn_ros.model.lumping import Body, Placement, lumped_inertia
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS

@@ -17,12 +17,14 @@ from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import bias_force
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.options import RK4, Drive
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Vector
     from rbdyn_ros.model.model import Model
 
+FREE = int(JointClass.FREE)
 POSITION = int(Drive.POSITION)
 
 
@@ -105,7 +107,7 @@ def _move_onto_constraints(m, d, h):
 def integrate_pos(m: Model, qpos: Vector, qvel: Vector, h: float) -> None:
     """Advance qpos by h qvel, each joint on its own manifold."""
     for j in range(m.njnt):
-        if m.jnt_dofadr_all[j] < m.nv:
+        if m.jnt_class[j] == FREE:
             integrate_joint(m, j, qpos, qvel, h)
 
 
@@ -113,7 +115,7 @@ def integrate_pos(m: Model, qpos: Vector, qvel: Vector, h: float) -> None:
 def differentiate_pos(m: Model, qvel: Vector, h: float, qpos1: Vector, qpos2: Vector) -> None:
     """Write qvel: what leads from qpos1 to qpos2 in the time h."""
     for j in range(m.njnt):
-        if m.jnt_dofadr_all[j] < m.nv:
+        if m.jnt_class[j] == FREE:
             differentiate_joint(m, j, qpos1, qpos2, qvel, h)
 
 
@@ -121,7 +123,7 @@ def differentiate_pos(m: Model, qvel: Vector, h: float, qpos1: Vector, qpos2: Ve
 def qpos_dot(m: Model, qpos: Vector, qvel: Vector, out: Vector) -> None:
     """Write the derivative of qpos."""
     for j in range(m.njnt):
-        if m.jnt_dofadr_all[j] < m.nv:
+        if m.jnt_class[j] == FREE:
             joint_qpos_dot(m, j, qpos, qvel, out)
 
 
@@ -156,7 +158,7 @@ def _rk4(m, d, h):
             call_stage(m.push_stage, m, d)
         d.drive_held[0] = 1.0
         for j in range(m.njnt):
-            if m.jnt_dofadr_all[j] < m.nv:
+            if m.jnt_class[j] == FREE:
                 joint_rate(m, j, d.rk_rate, d.qvel, reached)
         for k in range(m.nv):
             d.rk_sum[0, k] += weight * d.rk_rate[k]

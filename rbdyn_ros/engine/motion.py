@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.joints.callbacks import call
+from rbdyn_ros.model.joints import JointClass
+
+DRIVEN = int(JointClass.DRIVEN)
 
 
 @kernel
@@ -16,7 +19,7 @@ def drive(m, d):
     """Write the driven part of qpos_all, qvel_all and qacc_all from the time."""
     for j in range(m.njnt):
         q, v = m.jnt_qposadr_all[j], m.jnt_dofadr_all[j]
-        if v >= m.nv and v < m.nv + m.ndrive and m.jnt_mimic[j] < 0:
+        if m.jnt_class[j] == DRIVEN and m.jnt_mimic[j] < 0:
             if m.jnt_motion[j] != 0:
                 d.drive_time[0] = d.time
                 target = d.qpos_all[q:], d.qvel_all[v:], d.qacc_all[v:]
@@ -26,7 +29,7 @@ def drive(m, d):
                     _evaluate(m, d, v - m.nv + k)
     for j in range(m.njnt):
         v = m.jnt_dofadr_all[j]
-        if v >= m.nv and v < m.nv + m.ndrive and m.jnt_mimic[j] >= 0:
+        if m.jnt_class[j] == DRIVEN and m.jnt_mimic[j] >= 0:
             r, driven = m.jnt_mimic_ratio[j], m.jnt_dofadr[j]
             q = r * d.qpos_all[m.jnt_qposadr[j]] + m.jnt_mimic_offset[j]
             d.qpos_all[m.jnt_qposadr_all[j]] = q

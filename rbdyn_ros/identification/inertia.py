@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
+from rbdyn_ros.model.bodies import principal
 from rbdyn_ros.model.callbacks import STAGE_MAKERS
-from rbdyn_ros.model.compile import principal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.rotation import mat_to_quat

@@ -1,9 +1,8 @@
 """Whether the arrays of a Model belong together, so that kernels may trust them.
 
-Kernels do not look whether an index is within an array. A Model that was compiled here is right by
-construction; one that was read from a file is judged: every index that nothing else decides must
-be within its range, and what the numbering and the types of the joints decide is computed again
-and must be equal (numbering.py).
+Kernels do not check whether an index is within an array. A compiled Model is right by
+construction; a Model read from a file is checked: every index must be within its range, and there
+must be as many coordinates as the joints have. model/derive.py computes all other indices.
 """
 
 from __future__ import annotations
@@ -17,17 +16,16 @@ from numpy.typing import NDArray
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.errors import quote
 from rbdyn_ros.loading.geom_arrays import GEOM_TYPES, audit_geom_arrays
-from rbdyn_ros.loading.numbering import joint_kinds, numbering, pair_number
 from rbdyn_ros.model.callbacks import registered_motion
-from rbdyn_ros.model.couplings import DRIVEN, FOLLOWING, FREE, joint_classes
+from rbdyn_ros.model.couplings import joint_classes
 from rbdyn_ros.model.fields import Field
-from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType
+from rbdyn_ros.model.joints import JOINT_KINDS, JointClass, JointKind, JointType, joint_kinds
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS, UNLIMITED
 
 Arrays = Mapping[str, NDArray[Any]]
 Names = Mapping[str, Sequence[str]]
 Sizes = Mapping[str, int]
-Ints = NDArray[np.int64]
+DRIVEN = JointClass.DRIVEN
 
 FLAGS = ("jnt_reversed", "jnt_limited", "jnt_actuated", "length_closed")
 
@@ -56,15 +54,18 @@ SHARES = {
 _CARRYING = [kind for kind, row in JOINT_KINDS.items() if row.nv > 0]
 TYPES = {"jnt_type": [*_CARRYING, JointType.USER], "loop_type": list(JointType)}
 
-#: Fields with indices and flags that nothing else decides.
-FREE_FIELDS = (*FLAGS, *INDICES, *SHARES, *TYPES, *GEOM_TYPES, "jnt_mimic")
+#: Fields of indices, flags and types.
+FREE_FIELDS = (*FLAGS, *INDICES, *SHARES, *TYPES, *GEOM_TYPES, "jnt_mimic", "jnt_class")
+
+#: The fields that a file holds.
+STORED = tuple(field for field in MODEL_FIELDS if not field.derived)
 
 
 def audit_arrays(arrays: Arrays, names: Names, audit: Audit) -> None:
     """Add an error for everything that would let a kernel leave its arrays, or that is no number.
 
     Args:
-        arrays: all of MODEL_FIELDS, of the right element types.
+        arrays: the fields PRIMARY, of the right element types.
         names: all of NAMES, lists of texts.
         audit: receives the errors; the later judgements need what the earlier ones demand.
 
@@ -80,27 +81,24 @@ def audit_arrays(arrays: Arrays, names: Names, audit: Audit) -> None:
     audit_geom_arrays(arrays, audit)
     if audit.errors:
         return
-    kinds = joint_kinds(arrays, names["jnt_usertype"])
-    classes = _audit_couplings(arrays, kinds, sizes, audit)
+    kinds = joint_kinds(arrays["jnt_type"], names["jnt_usertype"])
+    _audit_couplings(arrays, kinds, audit)
     if audit.errors:
         return
-    _audit_coordinates(arrays, kinds, classes, sizes, audit)
+    _audit_coordinates(arrays, kinds, sizes, audit)
     if audit.errors:
         return
-    for name, value in numbering(arrays, kinds, classes, names["loop_usertype"]).items():
-        if not np.array_equal(arrays[name], value):
-            _wrong(audit, name, "does not follow from the bodies and the types of the joints")
-    _audit_drives(arrays, names, kinds, classes, audit)
+    _audit_drives(arrays, names, kinds, audit)
     if audit.errors:
         return
-    _audit_limits(arrays, kinds, classes, audit)
+    _audit_limits(arrays, kinds, audit)
     _audit_terms(arrays, kinds, audit)
 
 
 def _audit_shapes(arrays: Arrays, names: Names, audit: Audit) -> dict[str, int]:
     """Return the sizes; add an error for each array whose shape contradicts one before it."""
     sizes: dict[str, int] = {}
-    for field in MODEL_FIELDS:
+    for field in STORED:
         shape = arrays[field.name].shape
         if len(shape) == len(field.dims):
             for dim, extent in zip(field.dims, shape, strict=True):
@@ -109,8 +107,7 @@ def _audit_shapes(arrays: Arrays, names: Names, audit: Audit) -> dict[str, int]:
         _audit_shape(field, shape, sizes, audit)
     if audit.errors:
         return sizes
-    coordinates = sizes["nv"] + sizes["ndrive"] + sizes["nmimic"]
-    if sizes["nbody"] != sizes["njnt"] + 1 or sizes["nvall"] != coordinates:
+    if sizes["nbody"] != sizes["njnt"] + 1:
         audit.error("bad-shape", "the sizes", None, "every body but the world has one joint")
     for name, size in NAME_DIMS.items():
         if len(names[name]) != sizes[size]:
@@ -127,7 +124,7 @@ def _audit_shape(field: Field, shape: tuple[int, ...], sizes: Sizes, audit: Audi
 
 
 def _audit_numbers(arrays: Arrays, audit: Audit) -> None:
-    for field in MODEL_FIELDS:
+    for field in STORED:
         array = arrays[field.name]
         if field.kind == "int":
             continue
@@ -139,6 +136,7 @@ def _audit_numbers(arrays: Arrays, audit: Audit) -> None:
 
 def _audit_ranges(arrays: Arrays, sizes: Sizes, audit: Audit) -> None:
     _audit_range(arrays, "jnt_mimic", -1, sizes["njnt"] - 1, audit)
+    _audit_range(arrays, "jnt_class", 0, len(JointClass) - 1, audit)
     for name in FLAGS:
         _audit_range(arrays, name, 0, 1, audit)
     for name, size in INDICES.items():
@@ -174,37 +172,30 @@ def _audit_types(arrays: Arrays, names: Names, audit: Audit) -> None:
             _wrong(audit, list_name, message)
 
 
-def _audit_couplings(
-    arrays: Arrays, kinds: Sequence[JointKind], sizes: Sizes, audit: Audit
-) -> Ints:
-    """Return FREE, DRIVEN or FOLLOWING by joint; what a joint follows must not follow another.
-
-    A joint is driven if its velocity is said to be behind qvel; numbering.py tells whether it is.
-    """
-    followed = arrays["jnt_mimic"]
-    follows = followed >= 0
-    leaders = followed[follows]
-    driven = (arrays["jnt_dofadr_all"] >= sizes["nv"]) & ~follows
-    classes = joint_classes(followed, driven)
+def _audit_couplings(arrays: Arrays, kinds: Sequence[JointKind], audit: Audit) -> None:
+    """Whether classes and leaders agree; a leader must not be a mimic joint itself."""
+    mimic, classes = arrays["jnt_mimic"], arrays["jnt_class"]
+    follows = mimic >= 0
+    leaders = mimic[follows]
     single = np.array([kind.nv == 1 for kind in kinds], bool)
     if follows[leaders].any() or not (single[follows].all() and single[leaders].all()):
         _wrong(audit, "jnt_mimic", "couples joints of more than one coordinate, or in a chain")
-    return classes
+    elif not np.array_equal(classes, joint_classes(mimic, (classes == DRIVEN) & ~follows)):
+        _wrong(audit, "jnt_class", "does not follow from the driven joints and the leaders")
 
 
 def _audit_coordinates(
-    arrays: Arrays, kinds: Sequence[JointKind], classes: Ints, sizes: Sizes, audit: Audit
+    arrays: Arrays, kinds: Sequence[JointKind], sizes: Sizes, audit: Audit
 ) -> None:
-    """Whether there are as many coordinates as the joints have, and as many meetings in M."""
+    """Whether there are as many coordinates as the joints have."""
+    classes = arrays["jnt_class"]
     nq, nv = (np.array([getattr(kind, n) for kind in kinds], np.int64) for n in ("nq", "nv"))
     counts = {
-        ("qpos0", "nq"): nq[classes == FREE].sum(),
-        ("dof_bodyid", "nv"): nv[classes == FREE].sum(),
+        ("qpos0", "nq"): nq[classes == JointClass.FREE].sum(),
+        ("dof_armature", "nv"): nv[classes == JointClass.FREE].sum(),
         ("drive_knotnum", "ndrive"): nv[classes == DRIVEN].sum(),
-        ("mimic_jntid", "nmimic"): np.count_nonzero(classes == FOLLOWING),
+        ("dof_transmission", "nvall"): nv.sum(),
     }
-    if sizes["nM"] > 0:
-        counts["pair_entry", "npair"] = pair_number(arrays, kinds, classes)
     for (name, size), count in counts.items():
         if sizes[size] != count:
             _wrong(audit, name, f"has {sizes[size]} entries; the joints make it {count}")
@@ -214,13 +205,12 @@ def _audit_drives(
     arrays: Arrays,
     names: Names,
     kinds: Sequence[JointKind],
-    classes: Ints,
     audit: Audit,
 ) -> None:
     """Whether every driven coordinate has knots, or its joint a function of the right size."""
     number, at = arrays["drive_knotnum"], 0
     for j, name in enumerate(names["jnt_motion_name"]):
-        if classes[j] != DRIVEN:
+        if arrays["jnt_class"][j] != DRIVEN:
             if name:
                 _wrong(audit, "jnt_motion_name", f"drives joint {j}, which is not driven")
             continue
@@ -239,15 +229,17 @@ def _audit_drives(
             _wrong(audit, "jnt_motion_name", message)
 
 
-def _audit_limits(arrays: Arrays, kinds: Sequence[JointKind], classes: Ints, audit: Audit) -> None:
+def _audit_limits(arrays: Arrays, kinds: Sequence[JointKind], audit: Audit) -> None:
     """Whether limits and springs belong to joints that a force moves, and that have them."""
-    bound = classes != FREE
+    bound = arrays["jnt_class"] != JointClass.FREE
     one = np.array([kind.nv == 1 for kind in kinds], bool) | (arrays["jnt_type"] == JointType.BALL)
     if (arrays["jnt_limited"].astype(bool) & (bound | ~one)).any():
         _wrong(audit, "jnt_limited", "limits a joint that has no limit of its own")
     if arrays["jnt_stiffness"][bound].any():
         _wrong(audit, "jnt_stiffness", "gives a spring to a joint that has no freedom")
-    if not all(kinds[j].flat for j in arrays["dof_jntid"][arrays["limit_dofid"]]):
+    free = np.flatnonzero(~bound).tolist()
+    joints = np.repeat(free, np.array([kinds[j].nv for j in free], np.int64))
+    if not all(kinds[j].flat for j in joints[arrays["limit_dofid"]]):
         _wrong(audit, "limit_dofid", "limits a coordinate that is no position")
 
 

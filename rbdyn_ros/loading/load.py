@@ -29,7 +29,7 @@ from rbdyn_ros.loading.storage import SUFFIX as MODEL_SUFFIX
 from rbdyn_ros.loading.storage import load_model
 from rbdyn_ros.loading.user_joints import check_user_functions
 from rbdyn_ros.model.compile import compile_model
-from rbdyn_ros.model.couplings import MAX_M_ENTRIES
+from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.model import Model
 
 #: Constraints that are violated by less than this at zero position [m or rad] are taken to hold:

@@ -28,7 +28,7 @@ def out_of_obstacles(m: Model) -> tuple[Model, list[Finding]]:
     """
     if m.ngeom == 0:
         return m, []
-    if JointType(m.jnt_type[0]) not in HEIGHT or m.jnt_dofadr_all[0] > 0 or m.jnt_reversed[0]:
+    if JointType(m.jnt_type[0]) not in HEIGHT or m.jnt_reversed[0]:
         return m, _warned(m)
     d, at = Data(m), int(m.jnt_qposadr[0]) + HEIGHT[JointType(m.jnt_type[0])]
     for _ in range(ROUNDS):

@@ -1,6 +1,6 @@
-"""Keeps a Model in a file: every array, bit by bit, its names, options and findings.
+"""Keeps a Model in a file: every primary array, bit by bit, its names, options and findings.
 
-The file is a zip of .npy files, as numpy.load reads it: one a field of MODEL_FIELDS, and `header`,
+The file is a zip of .npy files, as numpy.load reads it: one a field of PRIMARY, and `header`,
 which is JSON in UTF-8. It holds no code: functions of the user are named, and looked up when the
 Model is loaded. What is read may come from anybody: nothing is unpickled, nothing is allocated
 that the size of the file does not justify, and no index is believed (judge/arrays.py).
@@ -40,12 +40,12 @@ from rbdyn_ros.loading.arrays import audit_arrays
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.loading.user_joints import check_user_functions
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, PRIMARY
 from rbdyn_ros.model.options import Options
 
 SUFFIX = ".npz"
 FORMAT = "rbdyn_ros model"
-VERSION = 3
+VERSION = 4
 HEADER = "header"
 MAX_BYTES = 1 << 30  # what a file may unpack to: a robot of a million bodies
 MAX_HEADER = 1 << 26  # what its names and findings may take
@@ -86,7 +86,7 @@ def save(m: Model, path: str | Path) -> None:
         raise ModelError(Finding("not-a-model", f"save needs a Model, got {m!r}"))
     target = output_path(path, "a Model", (SUFFIX,))
     header = np.frombuffer(json.dumps(_header(m)).encode(), np.uint8)
-    arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
+    arrays = {name: getattr(m, name) for name in PRIMARY}
 
     def write(file: BinaryIO) -> None:
         np.savez_compressed(file, allow_pickle=False, **{HEADER: header, **arrays})
@@ -209,7 +209,7 @@ def _check_version(header: object, source: str) -> dict[str, Any]:
 def _check_fields(names: Sequence[str], source: str) -> None:
     """Raise DescriptionError unless the file has every field once, and nothing else."""
     audit = Audit()
-    known = dict.fromkeys([HEADER, *(field.name for field in MODEL_FIELDS)])
+    known = dict.fromkeys([HEADER, *PRIMARY])
     given = Counter(names)
     missing = [name for name in known if name not in given]
     unknown = [name for name in given if name not in known]

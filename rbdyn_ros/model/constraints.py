@@ -51,7 +51,6 @@ def _lengths(lengths: Sequence[Length], frames: Mapping[str, Placement]) -> Arra
     ]
     number = np.array([len(length.points) for length in lengths], np.int64)
     return {
-        "length_pointadr": np.cumsum(number) - number,
         "length_pointnum": number,
         "length_closed": np.array([length.closed for length in lengths], np.int64),
         "length_total": np.array([length.length for length in lengths]),
@@ -64,7 +63,6 @@ def _gears(gears: Sequence[Gear], joints: Mapping[str, int]) -> Arrays:
     terms = [term for gear in gears for term in gear.terms]
     number = np.array([len(gear.terms) for gear in gears], np.int64)
     return {
-        "gear_termadr": np.cumsum(number) - number,
         "gear_termnum": number,
         "gear_offset": np.array([gear.offset for gear in gears]),
         "term_jntid": np.array([joints[term.joint] for term in terms], np.int64),

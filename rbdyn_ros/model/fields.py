@@ -1,4 +1,4 @@
-"""How an array of Model or Data is declared: once, with dims, meaning and its writer."""
+"""How an array of Model or Data is declared: once, with its dims and meaning."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ class Field:
         dims: names of Model sizes, or numbers; empty for a scalar.
         doc: meaning, unit, frame.
         kind: element type; every element takes eight bytes.
-        stage: the stage that writes it (Data only); ``input`` is the user's to write.
-        inside: the field, declared before, whose first entries it is.
+        stage: the stage that writes it (Data only); the user writes ``input``.
+        inside: an earlier field whose first entries this field is (Data only).
+        derived: computed from other fields by model/derive.py, never stored (Model only).
     """
 
     name: str
@@ -28,6 +29,7 @@ class Field:
     kind: Literal["float", "int"] = "float"
     stage: str = ""
     inside: str = ""
+    derived: bool = False
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         return tuple(sizes[dim] if isinstance(dim, str) else dim for dim in self.dims)

@@ -101,7 +101,6 @@ def _corners_in_bodies(moving: list[Geometry], places: list[Placement]) -> Array
         "geom_pos": _rows(centres, 3),
         "geom_radius": radius,
         "geom_rbound": np.array(reach) + radius,
-        "geom_vertadr": np.cumsum(number) - number,
         "geom_vertnum": number,
         "vert_pos": np.concatenate([np.zeros((0, 3)), *corners]),
     }

@@ -1,22 +1,40 @@
-"""The joint library as a table: what each joint type needs, in numbers.
+"""The joint library as a table: sizes and neutral position of each joint type.
 
-How a joint moves is jcalc.py in engine/joints, how its coordinates add up manifold.py there; all
-are keyed by JointType. What an author may write of it is description/joint_types.py.
+engine/joints/jcalc.py computes how a joint moves, engine/joints/manifold.py how its coordinates
+add up; all are keyed by JointType. description/joint_types.py lists what a robot file may hold.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
+
+from numpy.typing import NDArray
+
+from rbdyn_ros.model.callbacks import registered_joint
+
+
+class JointClass(IntEnum):
+    """What moves a joint; coordinates in qpos_all and qvel_all are ordered by class.
+
+    FREE: forces. DRIVEN: a given motion over time, its own or its leader's. MIMIC: a leader that
+    forces move.
+    """
+
+    FREE = 0
+    DRIVEN = 1
+    MIMIC = 2
 
 
 class JointType(IntEnum):
     """The first four have MuJoCo's numbers.
 
-    Kernels compare numbers: those up to PLANAR are what robots are made of (jnt_common), those
-    from PLANAR_FP to SIXDOF_FS have velocities in F_s.
-    FP and FS tell where the coordinates of the position are: in the frame of the predecessor or
-    of the successor; the velocity of these types is in the successor's (RBDA example 4.5).
+    Kernels compare the numbers: types up to PLANAR are common in robots (jnt_common), types from
+    PLANAR_FP to SIXDOF_FS have velocities in F_s. FP and FS name the frame of the position
+    coordinates: predecessor's or successor's. The velocity of these types is always in the
+    successor's frame (RBDA example 4.5).
     """
 
     FREE = 0
@@ -43,11 +61,11 @@ class JointKind:
 
     Attributes:
         qpos0: neutral position; its length is the joint's share of qpos.
-        newframe: per dof, 1 where cdof_dot is taken with the velocity reached just before it,
-            0 where with that of the dof before (a ball's three axes turn as one).
+        newframe: per dof, 1 if cdof_dot uses the velocity reached just before the dof, 0 if it
+            uses the velocity of the dof before (a ball's three axes turn as one).
         quat: first entry of a quaternion in its share of qpos, -1 if there is none.
         flat: whether its velocities are the derivatives of its positions.
-        carried: first of its dofs whose axes, and those after it, stand still in the successor.
+        carried: the axes of this dof and of all after it are fixed in the successor.
     """
 
     qpos0: tuple[float, ...]
@@ -91,7 +109,23 @@ def user_kind(nv: int) -> JointKind:
     return JointKind((0.0,) * nv, (1,) + (0,) * (nv - 1), carried=0)
 
 
-#: The types of joint_types.JOINT_SPECS; a name that is not here is a user-defined joint's.
+def joint_kinds(types: NDArray[Any], user_types: Sequence[str]) -> list[JointKind]:
+    """Return the row of the joint library of each joint.
+
+    Args:
+        types: (n,) JointType numbers.
+        user_types: the registered name of each user-defined type, else empty.
+
+    Raises:
+        ModelError: a user-defined type is not registered.
+    """
+    return [
+        user_kind(registered_joint(name).nv) if name else JOINT_KINDS[JointType(number)]
+        for number, name in zip(types.tolist(), user_types, strict=True)
+    ]
+
+
+#: The types of joint_types.JOINT_SPECS; any other name is a user-defined type.
 TYPE_OF_NAME = {
     "revolute": JointType.HINGE,
     "continuous": JointType.HINGE,

@@ -1,4 +1,4 @@
-"""The Model: every array that does not change while simulating, declared once and read-only."""
+"""The Model: everything that stays constant during a simulation, read-only."""
 
 from __future__ import annotations
 
@@ -12,33 +12,31 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import Finding, ModelError, did_you_mean
+from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.callbacks import registered_joint, registered_motion, stage_address
 from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.derive import derive
 from rbdyn_ros.model.fields import Field
-from rbdyn_ros.model.geoms import contact_capacity
 from rbdyn_ros.model.graph import Graph
 from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType, user_kind
-from rbdyn_ros.model.loops import joints_alone
+from rbdyn_ros.model.loops import loop_joints_alone
 from rbdyn_ros.model.model_fields import (
     CALLBACK_FIELDS,
     CONSTRAINT_STAGES,
     CONTACT_STAGES,
     COUPLING_STAGES,
+    DERIVED,
     JOINT_STAGES,
     MODEL_FIELDS,
     NAMES,
-    NOT_NEGATIVE,
-    POSITIVE,
-    REPLACEABLE,
     SIZES,
     STAGES,
-    UNLIMITED,
 )
 from rbdyn_ros.model.options import Options
 from rbdyn_ros.model.part_numbers import PartNumbers
+from rbdyn_ros.model.replacing import check_replacements
+from rbdyn_ros.model.sizes import sizes_of
 
-#: What a part is called by nearly always; a look at the class is faster than isinstance.
 _STAGE_AT = {name: len(SIZES) + k for k, name in enumerate(STAGES)}
 
 
@@ -69,12 +67,26 @@ class Model:
         findings: Sequence[Finding] = (),
         copied: Model | None = None,
     ) -> None:
-        """Make a Model; if it is a copy, with the functions of the user of the one `copied`."""
+        """Make a Model.
+
+        Args:
+            name: of the robot.
+            arrays: the fields PRIMARY; the fields DERIVED are computed unless they are given too.
+            names: the lists NAMES.
+            opt: options; the default ones if left out.
+            findings: warnings and notes of the checks.
+            copied: take the user's functions from this Model instead of the registered ones.
+
+        Raises:
+            ModelError: a function of the user is not registered, or with other coordinates.
+        """
         keep = self.__dict__
         keep.update(name=name, findings=tuple(findings), opt=opt or Options())
         keep.update({kind: tuple(names[kind]) for kind in NAMES})
         keep["loops"] = copied.loops if copied else _loops_model(arrays, names)
-        sizes = _sizes(arrays) | {"nloopdata": self.loops.data_slots if self.loops else 0}
+        if not arrays.keys() >= set(DERIVED):
+            arrays = {**arrays, **derive(arrays, names)}
+        sizes = sizes_of(arrays, self.loops.data_slots if self.loops else 0)
         keep.update(sizes)
         keep.update(dict.fromkeys(STAGES, 0))
         for field in MODEL_FIELDS:
@@ -183,12 +195,6 @@ class Model:
         return user_kind(int(self.jnt_dofnum[j])) if kind == JointType.USER else JOINT_KINDS[kind]
 
     @property
-    def jnt_moved(self) -> NDArray[np.bool_]:
-        """Whether forces move each joint, (njnt,): its coordinates in qvel are its own."""
-        moved: NDArray[np.bool_] = (self.jnt_dofnum > 0) & (self.jnt_dofadr_all < self.nv)
-        return moved
-
-    @property
     def names(self) -> dict[str, tuple[str, ...]]:
         """Everything listed in NAMES."""
         return {kind: getattr(self, kind) for kind in NAMES}
@@ -237,29 +243,10 @@ class Model:
         Raises:
             ModelError: for another field, another shape, or numbers that mean nothing there.
         """
-        given = {
-            name: _demand_alike(name, getattr(self, name, None), arrays[name]) for name in arrays
-        }
-        self._demand_moved(
-            "jnt_limited", given, (self.jnt_dofnum == 1) | (self.jnt_type == JointType.BALL)
-        )
-        self._demand_moved("jnt_stiffness", given, self.jnt_moved)
-        new = {field.name: getattr(self, field.name) for field in MODEL_FIELDS} | given
-        if arrays:
-            _demand_ascending("jnt_range", new["jnt_range"][new["jnt_limited"] == 1])
-            _demand_ascending("limit_range", new["limit_range"])
+        new = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
+        new |= check_replacements(self, arrays)
         kept = self.findings if findings is None else findings
         return Model(self.name, new, self.names, copy.copy(self.opt), kept, self)
-
-    def _demand_moved(
-        self, name: str, arrays: Mapping[str, NDArray[Any]], possible: NDArray[np.bool_]
-    ) -> None:
-        """Raise ModelError if a joint gets a limit or a spring that cannot have one."""
-        if name not in arrays:
-            return
-        for j in np.flatnonzero((arrays[name] != 0) & ~(possible & self.jnt_moved)):
-            text = f"Model.{name}: joint '{self.jnt_names[j]}' can have none, its entry must be 0"
-            raise ModelError(Finding("model-array", text, "error", name))
 
     def __copy__(self) -> Model:
         return self.replaced()
@@ -278,10 +265,14 @@ class Model:
         return f"<Model '{self.name}': {self.nbody - 1} bodies, nq={self.nq}, nv={self.nv}>"
 
     def sha256(self) -> str:
-        """Hash of everything that determines the motion: names and arrays, not the options."""
+        """Hash of everything that determines the motion: names and arrays, not the options.
+
+        jnt_class is left out: the addresses say as much, and hashes of robots stay what they were.
+        """
         digest = hashlib.sha256("\0".join(itertools.chain(*self.names.values())).encode())
         for field in MODEL_FIELDS:
-            digest.update(getattr(self, field.name).tobytes())
+            if field.name != "jnt_class":
+                digest.update(getattr(self, field.name).tobytes())
         return digest.hexdigest()
 
 
@@ -290,50 +281,7 @@ def _loops_model(
 ) -> Model | None:
     if len(arrays["loop_type"]) == 0:
         return None
-    alone, their_names = joints_alone(arrays, names)
-    return Model("loops", alone, their_names)
-
-
-def _sizes(arrays: Mapping[str, NDArray[Any]]) -> dict[str, int]:
-    nq, nv = len(arrays["qpos0"]), len(arrays["dof_bodyid"])
-    ndrive, nmimic = len(arrays["drive_period"]), len(arrays["mimic_jntid"])
-    nefc, ngeom = len(arrays["efc_wrenchadr"]), len(arrays["geom_bodyid"])
-    sizes = {
-        "nq": nq,
-        "nv": nv,
-        "nbody": len(arrays["body_parentid"]),
-        "njnt": len(arrays["jnt_type"]),
-        "nframe": len(arrays["frame_bodyid"]),
-        "nM": len(arrays["M_colind"]),
-        "ndrive": ndrive,
-        "nmimic": nmimic,
-        "nqall": nq + ndrive + nmimic,
-        "nvall": nv + ndrive + nmimic,
-        "nlimit": len(arrays["limit_dofid"]),
-        "nstiff": int(np.count_nonzero(arrays["jnt_stiffness"])),
-        "nypr": int(np.sum(np.asarray(arrays["jnt_type"]) == JointType.YPR)),
-        "nuser": int(np.sum(np.asarray(arrays["jnt_userid"]) >= 0)),
-        "nloop": len(arrays["loop_type"]),
-        "nspring": len(arrays["spring_bodyid"]),
-        "nknot": len(arrays["knot_time"]),
-        "npair": len(arrays["pair_entry"]),
-        "nlength": len(arrays["length_total"]),
-        "npoint": len(arrays["point_bodyid"]),
-        "ngear": len(arrays["gear_offset"]),
-        "nterm": len(arrays["term_jntid"]),
-        "nroll": len(arrays["roll_radius"]),
-        "nefc": nefc,
-        "nwrench": len(arrays["wrench_bodyid"]),
-        "nshare": nv if nefc > 0 else 0,
-        "nloopdata": 0,
-        "ngeom": ngeom,
-        "nvert": len(arrays["vert_pos"]),
-        "nobstacle": len(arrays["obstacle_type"]),
-        "ntouch": len(arrays["body_parentid"]) if ngeom > 0 else 0,
-        "ncontact": contact_capacity(arrays),
-    }
-    assert list(sizes) == list(SIZES)
-    return sizes
+    return Model("loops", *loop_joints_alone(arrays, names))
 
 
 def _stored(field: Field, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -344,44 +292,5 @@ def _stored(field: Field, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     return array
 
 
-def _demand_alike(name: str, old: Any, new: Any) -> NDArray[Any]:
-    """Return what replaces an array; raises ModelError if it cannot."""
-    array = _numbers(new)
-    if name not in REPLACEABLE:
-        hint = did_you_mean(name, REPLACEABLE)
-        text = f"Model.{name} cannot be replaced{hint}; allowed are {', '.join(REPLACEABLE)}"
-    elif array is None or np.isnan(array).any():
-        text = f"Model.{name} takes numbers; NaN is refused, and infinity where it means nothing"
-    elif array.shape != old.shape:
-        text = f"Model.{name} has shape {old.shape}; an array of {array.shape} was given"
-    elif name not in UNLIMITED and not np.isfinite(array).all():
-        text = f"Model.{name} takes numbers; NaN is refused, and infinity where it means nothing"
-    elif name in NOT_NEGATIVE and (array < 0.0).any():
-        text = f"Model.{name} holds {array.min():.6g}; allowed are numbers that are not negative"
-    elif name in POSITIVE and not (array > 0.0).all():
-        text = f"Model.{name} holds {array.min():.6g}; allowed are numbers above 0"
-    elif name in ("jnt_limited", "jnt_actuated") and not np.isin(array, (0, 1)).all():
-        text = f"Model.{name} holds {array.tolist()}; allowed are 0 and 1"
-    else:
-        return array
-    raise ModelError(Finding("model-array", text, "error", name))
-
-
-def _numbers(values: Any) -> NDArray[Any] | None:
-    """Return an array of real numbers, or None if the values are none (a ragged list, texts)."""
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError):
-        return None
-    return array if array.dtype.kind in "biuf" else None
-
-
-def _demand_ascending(name: str, ranges: NDArray[np.float64]) -> None:
-    for lower, upper in ranges.tolist():
-        if lower > upper:
-            text = f"Model.{name} has the lower limit {lower:.6g} above the upper one {upper:.6g}"
-            raise ModelError(Finding("model-array", text, "error", name))
-
-
 def _first(found: Mapping[str, Any]) -> str:
-    return next((text for text, there in found.items() if there), "")
+    return next((text for text, present in found.items() if present), "")

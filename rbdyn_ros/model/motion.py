@@ -52,7 +52,6 @@ def driven_coordinates(joints: Sequence[Joint]) -> Arrays:
     if unusable:
         raise DescriptionError(unusable)
     return {
-        "drive_knotadr": np.cumsum([0, *number])[:-1],
         "drive_knotnum": np.array(number, np.int64),
         "drive_period": np.array(period),
         "knot_time": np.concatenate(times),

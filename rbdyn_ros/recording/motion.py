@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.errors import did_you_mean, quote
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.recording.collect import OfRobot
@@ -97,7 +98,7 @@ def _matched(
     m: Model, names: tuple[str, ...], notes: list[str]
 ) -> tuple[list[int], NDArray[np.int64], NDArray[np.int64]]:
     """Return columns of the messages, and addresses in qpos and qvel of their joints."""
-    free = np.flatnonzero((m.jnt_dofnum == 1) & m.jnt_moved)
+    free = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
     own = {m.jnt_names[k]: k for k in free}
     columns = [k for k, name in enumerate(names) if name in own]
     if own and not columns:
@@ -167,7 +168,7 @@ def _named(m: Model, series: Series) -> Series:
     """Name the joints of a topic that has efforts in order, which is that of the actuated."""
     if not series.topic.endswith("/effort_commands"):
         return series
-    chosen = (m.jnt_dofnum == 1) & m.jnt_moved & (m.jnt_actuated == 1)
+    chosen = (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE) & (m.jnt_actuated == 1)
     names = tuple(m.jnt_names[k] for k in np.flatnonzero(chosen))
     if len(names) != len(series.names):
         names = ()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.errors import Finding, ModelError
-from rbdyn_ros.model.joints import TYPE_OF_NAME, JointType
+from rbdyn_ros.model.joints import TYPE_OF_NAME, JointClass, JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.report.constraints import (
@@ -163,7 +163,7 @@ _DRIVE_HEAD = ("joint", "motion")
 
 def _drive_rows(m: Model) -> list[Row]:
     rows: list[Row] = []
-    for j in np.flatnonzero((m.jnt_dofadr >= m.nv) & (m.jnt_mimic < 0)):
+    for j in np.flatnonzero((m.jnt_class == JointClass.DRIVEN) & (m.jnt_mimic < 0)):
         motion = f"function {m.jnt_motion_name[j]}"
         if not m.jnt_motion_name[j]:
             c = int(m.jnt_dofadr[j]) - m.nv

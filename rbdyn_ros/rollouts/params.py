@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.checks.inertials import INERTIA_ALLOWED, inertia_faults
 from rbdyn_ros.errors import ModelError, bad_argument, did_you_mean
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
@@ -92,7 +93,7 @@ def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
             raise bad_argument("params", text)
         values, places, names = values[:, world:], places[world:], names[world:]
     if name == "jnt_stiffness":
-        moved = m.jnt_moved
+        moved = m.jnt_class == JointClass.FREE
         if values[:, ~moved].any():
             told = m.jnt_names[int(np.flatnonzero(values.any(axis=0) & ~moved)[0])]
             raise bad_argument("params", _no_spring(name, told))
@@ -130,7 +131,7 @@ def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
             raise bad_argument("params", f"params[{name!r}]: the world has no inertia")
         return np.array([number]), m.body_names[number]
     if not name.startswith("dof_"):
-        if not m.jnt_moved[number]:
+        if m.jnt_class[number] != JointClass.FREE:
             raise bad_argument("params", _no_spring(name, m.jnt_names[number]))
         return np.array([number]), m.jnt_names[number]
     rows = np.flatnonzero(m.dof_jntid == number)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime import shared
 from rbdyn_ros.runtime.compiled import NANOSECONDS, Words
@@ -49,7 +50,7 @@ def actuated(m: Model) -> Words:
     """
     acting = (m.jnt_actuated == 1) & (m.jnt_dofnum == 1) & (m.jnt_mimic_ratio != 0.0)
     dofs: Words = np.zeros(m.nv, np.int64)
-    dofs[m.jnt_dofadr[acting & (m.jnt_dofadr < m.nv)]] = 1
+    dofs[m.jnt_dofadr[acting & (m.jnt_class != JointClass.DRIVEN)]] = 1
     return dofs
 
 

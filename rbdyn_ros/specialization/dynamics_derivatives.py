@@ -19,6 +19,7 @@ from rbdyn_ros.engine.aba import implicit_damping
 from rbdyn_ros.engine.crb import crb, fill_dense
 from rbdyn_ros.engine.joints.manifold import joint_qvel
 from rbdyn_ros.engine.quantities import derivatives as analytic
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.options import RK4
 from rbdyn_ros.specialization.derivatives import Slopes, jacobian
 from rbdyn_ros.specialization.plain import plain
@@ -226,6 +227,6 @@ def _turned_back(m: Any, qpos: Objects, rates: Objects) -> Objects:
     velocities = np.full((m.nv, rates.shape[1]), 0.0, object)
     for k in range(rates.shape[1]):
         for j in range(m.njnt):
-            if m.jnt_dofadr_all[j] < m.nv:
+            if m.jnt_class[j] == JointClass.FREE:
                 plain(joint_qvel)(m, j, qpos, rates[:, k], velocities[:, k])
     return velocities

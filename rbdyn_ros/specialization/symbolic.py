@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.errors import did_you_mean
 from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import (
     CALLBACK_FIELDS,
@@ -153,7 +154,7 @@ def symbolic_entries(m: Model, symbolic: Collection[Any]) -> dict[str, Collectio
 def _all_entries(m: Model, name: str) -> Collection[int]:
     """Return the places of an array that may be anything: a joint that follows has no spring."""
     if name == "jnt_stiffness":
-        return [int(j) for j in np.flatnonzero(m.jnt_moved)]
+        return [int(j) for j in np.flatnonzero(m.jnt_class == JointClass.FREE)]
     return range(getattr(m, name).size)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba.core.errors import NumbaError
 
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.symbolic import (
     Objects,
@@ -124,7 +125,7 @@ def _chosen(condition: Symbol, yes: Objects, no: Objects) -> Objects:
 
 def why_not(m: Model) -> str:
     """Return why nothing of a Model can be traced, in a sentence; empty if it can."""
-    stored = (m.jnt_dofadr_all >= m.nv) & (m.jnt_mimic < 0) & (m.jnt_motion == 0)
+    stored = (m.jnt_class == JointClass.DRIVEN) & (m.jnt_mimic < 0) & (m.jnt_motion == 0)
     if m.ngeom > 0:
         return "what touches is decided while it moves; load it without contact"
     if m.nefc > m.ngear:

@@ -13,6 +13,7 @@ from support.compare import Comparison, with_inverse
 
 import rbdyn_ros as rb
 from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.joints import JointClass
 
 G = touching.G
 UP = (0.0, 0.0, 1.0)
@@ -207,9 +208,7 @@ def test_a_robot_held_by_its_drives_while_it_touches():
     m, d, _ = on_panda()
     rb.forward(m, d)
     assert d.ncon > 0
-    joints = [
-        name for name, first in zip(m.jnt_names, m.jnt_dofadr_all, strict=True) if first < m.nv
-    ]
+    joints = [m.jnt_names[j] for j in np.flatnonzero(m.jnt_class == JointClass.FREE)]
     start = d.qpos.copy()
     for name in joints:
         rb.set_drive(m, d, name, "position")

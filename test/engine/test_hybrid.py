@@ -15,6 +15,7 @@ from support.compare import Comparison, with_inverse
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.types import Gear, GearTerm, Mimic, Trajectory
+from rbdyn_ros.model.joints import JointClass
 
 INTEGRATORS = ("euler", "implicit_damping", "rk4")
 each_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)
@@ -66,7 +67,7 @@ def moving(system, seed):
 
 def own(m):
     """Return the joints that have a freedom."""
-    return np.flatnonzero(m.jnt_dofadr_all < m.nv)
+    return np.flatnonzero(m.jnt_class == JointClass.FREE)
 
 
 # accelerations

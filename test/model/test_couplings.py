@@ -9,15 +9,9 @@ from support import states, trees
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.types import Joint, Mimic, Trajectory
-from rbdyn_ros.model.couplings import (
-    DRIVEN,
-    FOLLOWING,
-    FREE,
-    couplings,
-    inertia_pattern,
-    joint_classes,
-    starts_by_class,
-)
+from rbdyn_ros.model.couplings import couplings, joint_classes, starts_by_class
+from rbdyn_ros.model.inertia_pattern import inertia_pattern
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 
 
@@ -56,12 +50,13 @@ def test_a_long_chain_is_resolved_in_linear_time(order):
 
 def test_classes_and_addresses():
     """What follows a driven joint is driven; coordinates stand class by class."""
-    followed = np.array([-1, 0, -1, 2, 2])
-    driven = np.array([False, False, True, False, False])
-    classes = joint_classes(followed, driven)
-    assert classes.tolist() == [FREE, FOLLOWING, DRIVEN, DRIVEN, DRIVEN]
+    free, driven, mimic = JointClass
+    leader = np.array([-1, 0, -1, 2, 2])
+    moved = np.array([False, False, True, False, False])
+    classes = joint_classes(leader, moved)
+    assert classes.tolist() == [free, mimic, driven, driven, driven]
     assert starts_by_class([1, 1, 1, 1, 1], classes).tolist() == [0, 4, 1, 2, 3]
-    assert starts_by_class([2, 1, 3], np.array([FREE, DRIVEN, FREE])).tolist() == [0, 5, 2]
+    assert starts_by_class([2, 1, 3], np.array([free, driven, free])).tolist() == [0, 5, 2]
 
 
 def coupled_tree(seed, share=0.4, driven=False):
@@ -89,7 +84,9 @@ def test_a_row_is_the_way_to_the_root_of_the_elimination_tree(seed, driven):
     m, free = rb.build(description), rb.build(description, mimic=False)
     assert m.nmimic > 0
     G = np.zeros((free.nv, m.nv))
-    for j in np.flatnonzero((free.jnt_dofadr_all < free.nv) & (m.jnt_dofadr < m.nv)):
+    for j in np.flatnonzero(
+        (free.jnt_class == JointClass.FREE) & (m.jnt_class != JointClass.DRIVEN)
+    ):
         for k in range(m.jnt_dofnum[j]):
             G[free.jnt_dofadr[j] + k, m.jnt_dofadr[j] + k] = m.jnt_mimic_ratio[j]
     # which dofs meet, by bodies, whatever numbers there are

@@ -7,6 +7,7 @@ import numpy as np
 import rbdyn_ros as rb
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Description, Mimic, Trajectory
+from rbdyn_ros.model.joints import JointClass
 from support import states, trees
 
 #: types whose positions are the integral of their velocities: these may have springs and rotors
@@ -62,7 +63,7 @@ def randomise(m, d, seed):
     d.qvel = rng.choice((-1.0, 1.0), m.nv) * rng.uniform(0.1, 1.0, m.nv)
     for j in range(m.njnt):
         q = states.joint_slices(m, j)[0]
-        if states.quaternion(m.jnt_type[j]) is None and m.jnt_dofadr_all[j] < m.nv:
+        if states.quaternion(m.jnt_type[j]) is None and m.jnt_class[j] == JointClass.FREE:
             d.qpos[q] = np.sign(d.qpos[q]) * rng.choice(
                 (LIMIT - 0.2, LIMIT + 0.1), q.stop - q.start
             )

@@ -5,7 +5,7 @@ from scipy.spatial.transform import Rotation
 
 import rbdyn_ros as rb
 from rbdyn_ros.model.data import DATA_FIELDS
-from rbdyn_ros.model.joints import JOINT_KINDS, JointType
+from rbdyn_ros.model.joints import JOINT_KINDS, JointClass, JointType
 from support.trees import rotation, wxyz
 
 SIXDOF = (JointType.SIXDOF_FP, JointType.SIXDOF_FS)
@@ -88,7 +88,7 @@ def poison(d, *stages):
 def move(m, d, h, velocity):
     """qpos <- qpos (+) h velocity: the integration rule of every joint that has positions."""
     for j in range(m.njnt):
-        if m.jnt_dofadr_all[j] < m.nv:  # not of joints that follow or are driven
+        if m.jnt_class[j] == JointClass.FREE:
             q, v = joint_slices(m, j)
             d.qpos[q] = moved(m.jnt_type[j], d.qpos[q], h * velocity[v])
 

@@ -15,7 +15,7 @@ from rbdyn_ros.dynamics.entry import demand_mass_matrix, demand_pair, stage
 from rbdyn_ros.engine.quantities import derivatives as _derivatives
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import Array, cross_matrix
 
@@ -116,7 +116,7 @@ def _carried_along(m: Model, d: Data) -> Array:
     G = np.zeros((m.nv, m.nv))
     for j in range(m.njnt):
         kind, v = JointType(m.jnt_type[j]), int(m.jnt_dofadr[j])
-        if m.jnt_dofadr_all[j] >= m.nv:
+        if m.jnt_class[j] != JointClass.FREE:
             continue
         if kind in (JointType.FREE, JointType.BALL):
             turn = v + 3 if kind == JointType.FREE else v

@@ -10,8 +10,9 @@ import numpy as np
 from rbdyn_ros.engine.jit import inline, kernel, select
 from rbdyn_ros.engine.joints.frames import write_turn
 from rbdyn_ros.engine.spatial import mat_vec
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.joints import JointClass, JointType
 
+FREE = int(JointClass.FREE)
 YPR = int(JointType.YPR)
 
 #: Such a joint with |cos(pitch)| below this is counted in nsingular ...
@@ -90,7 +91,7 @@ def _angle_rates(m, d, j, w):
 
 @inline
 def _turns_freely(m, j):
-    return m.jnt_type[j] == YPR and m.jnt_dofadr_all[j] < m.nv
+    return m.jnt_type[j] == YPR and m.jnt_class[j] == FREE
 
 
 @kernel

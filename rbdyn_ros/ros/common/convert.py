@@ -14,6 +14,7 @@ from sensor_msgs.msg import JointState
 
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.model.graph import span
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
 from rbdyn_ros.runtime.compiled import NANOSECONDS
@@ -51,12 +52,12 @@ class SingleJoints:
     @staticmethod
     def free(m: Model) -> SingleJoints:
         """Return those with a degree of freedom of their own."""
-        return SingleJoints._chosen(m, (m.jnt_dofnum == 1) & m.jnt_moved)
+        return SingleJoints._chosen(m, (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
 
     @staticmethod
     def actuated(m: Model) -> SingleJoints:
         """Return those of them that have an actuator."""
-        free = (m.jnt_dofnum == 1) & m.jnt_moved
+        free = (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE)
         return SingleJoints._chosen(m, free & (m.jnt_actuated == 1))
 
     @staticmethod

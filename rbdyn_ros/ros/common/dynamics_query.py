@@ -22,6 +22,7 @@ from rbdyn_ros.dynamics.toolbox.terms import (
 )
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 
 Array = NDArray[np.float64]
@@ -216,7 +217,7 @@ def named_joints(m: Model, names: Sequence[str]) -> NamedJoints:
     Raises:
         ParameterError: a joint is unknown, has no such coordinate or is named twice.
     """
-    own = np.flatnonzero((m.jnt_dofnum == 1) & m.jnt_moved)
+    own = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
     numbers = {m.jnt_names[j]: int(j) for j in own}
     for name, reason in name_faults(names, m.jnt_names, "joint", lambda name: _why_not(m, name)):
         listed = list(numbers)[:MOST_LISTED]

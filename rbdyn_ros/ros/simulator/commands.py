@@ -10,6 +10,7 @@ import numpy as np
 
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import did_you_mean, quote
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.common.goals import MODES, Goal, finite, goals_of, judge_modes, lengths
@@ -222,9 +223,9 @@ def _why_not(m: Model, j: int) -> str:
     """Return why joint j takes no commands."""
     if m.jnt_dofnum[j] == 0:
         return "is fixed"
-    if m.jnt_dofnum[j] > 1 and m.jnt_dofadr[j] < m.nv:
+    if m.jnt_dofnum[j] > 1 and m.jnt_class[j] != JointClass.DRIVEN:
         return "has several degrees of freedom"
-    if m.jnt_dofadr[j] < m.nv:
+    if m.jnt_class[j] != JointClass.DRIVEN:
         return "has no actuator"
     if m.jnt_mimic[j] < 0:
         return "is driven over time"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rbdyn_ros.dynamics.assembly import assemble, position_errors
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean
 from rbdyn_ros.loading.load import CLOSED
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.simulator.parameters import INITIAL
@@ -76,7 +77,7 @@ def _no_position(m: Model, name: str, names: Sequence[str]) -> str:
     if m.jnt_mimic[j] >= 0:
         leader = m.jnt_names[m.jnt_mimic[j]]
         return f"joint '{name}' follows joint '{leader}'; only that one has a position to set"
-    if m.jnt_dofadr_all[j] >= m.nv:
+    if m.jnt_class[j] != JointClass.FREE:
         return f"joint '{name}' is driven over time, which says where it starts"
     return f"joint '{name}' has no single coordinate; allowed are {', '.join(names)}"
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.dynamics.configuration import usual_ranges
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.describe import joint_type
 
@@ -60,7 +60,7 @@ def coordinates_of(m: Model, reach: float) -> list[Coordinate]:
         m: the robot.
         reach: how far a free joint is moved along its axes [m].
     """
-    moving = (m.jnt_mimic < 0) & m.jnt_moved
+    moving = (m.jnt_mimic < 0) & (m.jnt_class == JointClass.FREE)
     found = (_of_joint(m, j, reach) for j in np.flatnonzero(moving).tolist())
     return [coordinate for some in found for coordinate in some]
 
@@ -169,7 +169,7 @@ def parse_qpos(m: Model, text: str) -> Floats | str:
     if qpos.shape != (m.nq,) or len(found) != m.nq or not np.isfinite(qpos).all():
         return f"these are {len(found)} entries; {wanted}"
     for j in range(m.njnt):
-        if m.jnt_kind(j).quat >= 0 and m.jnt_dofadr_all[j] < m.nv:
+        if m.jnt_kind(j).quat >= 0 and m.jnt_class[j] == JointClass.FREE:
             at = _quat_at(m, j)
             length = float(np.linalg.norm(qpos[at]))
             if not length > 1e-6:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Quantities:
     """
 
     def __init__(self, m: Model) -> None:
-        own = np.flatnonzero((m.jnt_dofnum == 1) & m.jnt_moved)
+        own = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
         self.joints = tuple(m.jnt_names[j] for j in own.tolist())
         self._qposadr, self._dofadr = m.jnt_qposadr[own], m.jnt_dofadr[own]
         self.width = 3 * len(own) + len(ENERGIES) + 1

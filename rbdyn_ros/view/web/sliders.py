@@ -14,6 +14,7 @@ from rbdyn_ros.dynamics.assembly import assemble
 from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import ModelError
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.scene.coordinates import (
     Coordinate,
@@ -190,7 +191,9 @@ def _between(value: object, one: Coordinate) -> float:
 
 def _entries_of_free_joints(m: Model) -> list[int]:
     """Return the entries of qpos of joints that let a body go anywhere."""
-    free = [j for j in range(m.njnt) if m.jnt_kind(j).nq == 7 and m.jnt_dofadr_all[j] < m.nv]
+    free = [
+        j for j in range(m.njnt) if m.jnt_kind(j).nq == 7 and m.jnt_class[j] == JointClass.FREE
+    ]
     return [int(m.jnt_qposadr[j]) + k for j in free for k in range(7)]
 
 

@@ -1,0 +1,116 @@
+"""The derived fields of a Model: computed here from the stored ones, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.model.constraints import equations
+from rbdyn_ros.model.couplings import joint_addresses, leaders
+from rbdyn_ros.model.inertia_pattern import inertia_pattern
+from rbdyn_ros.model.joints import JointClass, JointKind, JointType, joint_kinds
+from rbdyn_ros.model.model_fields import DERIVED
+
+Arrays = Mapping[str, NDArray[Any]]
+Ints = NDArray[np.int64]
+
+
+def derive(primary: Arrays, names: Mapping[str, Sequence[str]]) -> dict[str, NDArray[Any]]:
+    """Return the fields DERIVED of a Model.
+
+    Args:
+        primary: the fields PRIMARY.
+        names: the lists NAMES.
+
+    Raises:
+        ModelError: a user-defined joint type is not registered.
+    """
+    kinds = joint_kinds(primary["jnt_type"], names["jnt_usertype"])
+    loop_kinds = joint_kinds(primary["loop_type"], names["loop_usertype"])
+    known = {
+        **primary,
+        "drive_knotadr": starts(primary["drive_knotnum"]),
+        "length_pointadr": starts(primary["length_pointnum"]),
+        "gear_termadr": starts(primary["gear_termnum"]),
+        "geom_vertadr": starts(primary["geom_vertnum"]),
+        **_bodies(primary, kinds),
+        **_joints(primary, kinds),
+        **_dofs(primary, kinds),
+    }
+    known |= equations(known, [kind.nv for kind in loop_kinds])
+    known |= inertia_pattern(known)
+    return {name: known[name] for name in DERIVED}
+
+
+def starts(lengths: Any) -> Ints:
+    """Return where each share begins if they lie one behind the other."""
+    sizes = np.asarray(lengths, np.int64)
+    begins: Ints = np.cumsum(sizes) - sizes
+    return begins
+
+
+def _free_dofs(primary: Arrays, kinds: Sequence[JointKind]) -> list[int]:
+    """Return, by joint, its number of degrees of freedom: 0 if it is driven or a mimic joint."""
+    classes = primary["jnt_class"]
+    return [
+        kind.nv if where == JointClass.FREE else 0
+        for kind, where in zip(kinds, classes, strict=True)
+    ]
+
+
+def _bodies(primary: Arrays, kinds: Sequence[JointKind]) -> dict[str, NDArray[Any]]:
+    parent = primary["body_parentid"]
+    bodies = np.arange(len(parent))
+    root = bodies.copy()
+    for i, p in enumerate(parent):
+        if p > 0:
+            root[i] = root[p]
+    last_child = np.zeros(len(parent), np.int64)
+    last_child[parent] = bodies
+    number = np.array([0, *_free_dofs(primary, kinds)], np.int64)
+    return {
+        "body_rootid": root,
+        "body_haschild": np.isin(bodies, parent[1:]),
+        "body_lastchild": last_child[parent] == bodies,
+        "body_dofnum": number,
+        "body_dofadr": np.where(number > 0, starts(number), -1),
+    }
+
+
+def _joints(primary: Arrays, kinds: Sequence[JointKind]) -> dict[str, NDArray[Any]]:
+    types, classes = primary["jnt_type"], primary["jnt_class"]
+    user = types == JointType.USER
+    nv = np.array([kind.nv for kind in kinds], np.int64)
+    return {
+        "jnt_common": (primary["jnt_reversed"] == 0) & (types <= JointType.PLANAR),
+        "jnt_dofnum": nv,
+        "jnt_bodyid": np.arange(1, len(kinds) + 1),
+        "jnt_userid": np.where(user, np.cumsum(user) - 1, -1),
+        "mimic_jntid": np.flatnonzero(classes == JointClass.MIMIC),
+        **joint_addresses([kind.nq for kind in kinds], nv, leaders(primary["jnt_mimic"]), classes),
+    }
+
+
+def _dofs(primary: Arrays, kinds: Sequence[JointKind]) -> dict[str, NDArray[Any]]:
+    parent = primary["body_parentid"]
+    last = [-1] * len(parent)
+    body, above = list[int](), list[int]()
+    newframe: dict[int, list[int]] = {where: [] for where in JointClass}
+    for i, number in enumerate(_free_dofs(primary, kinds), start=1):
+        last[i] = last[parent[i]]
+        newframe[primary["jnt_class"][i - 1]] += kinds[i - 1].newframe
+        for _ in range(number):
+            body.append(i)
+            above.append(last[i])
+            last[i] = len(body) - 1
+    dof_bodyid = np.array(body, np.int64)
+    return {
+        "body_lastdof": np.array(last),
+        "dof_bodyid": dof_bodyid,
+        "dof_jntid": dof_bodyid - 1,
+        "dof_parentid": np.array(above, np.int64),
+        "dof_newframe": np.array([flag for row in newframe.values() for flag in row], np.int64),
+    }
