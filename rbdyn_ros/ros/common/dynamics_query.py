@@ -234,7 +234,7 @@ def _why_not(m: Model, name: str) -> str:
     j = m.jnt_names.index(name)
     if m.jnt_dofnum[j] != 1:
         return f"has {m.jnt_dofnum[j]} coordinates; joints need exactly one here"
-    if m.jnt_moved[j]:
+    if m.jnt_class[j] == JointClass.FREE:
         return ""
     leader = int(m.jnt_mimic[j])
     if leader >= 0:
