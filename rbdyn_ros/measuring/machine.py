@@ -1,4 +1,4 @@
-"""What machine this is, in words."""
+"""The name and size of this machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def processor() -> str:
-    """Return the name of the processor, as far as the system tells it."""
+    """Return the name of the processor, or of its architecture if it is unknown."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -18,12 +18,12 @@ def processor() -> str:
 
 
 def cores() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def machine() -> str:
-    """Return processor, cores and Python in a line."""
+    """Return processor, cores and Python as one line."""
     count = cores()
     plural = "" if count == 1 else "s"
     return f"{processor()}, {count} core{plural}, Python {platform.python_version()}"

@@ -1,4 +1,4 @@
-"""The same robot in MuJoCo and in Pinocchio, where they are installed, to be timed beside us."""
+"""The same robot in MuJoCo and Pinocchio, if they are installed, to time them beside ours."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _ANCHOR = "anchor_of_the_floating_base"
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What another engine makes of a robot.
+    """A robot in another engine.
 
     Attributes:
-        name: of the engine, with its version.
-        jobs: what is timed, by the name that it has with us.
-        calls: its own name of each.
+        name: name and version of the engine.
+        jobs: its jobs, by our name of the function.
+        calls: its own name of each function.
         nv: degrees of freedom of its model.
-        refusal: why there are no jobs, in a line; empty if there are.
+        refusal: the reason why there are no jobs, one line; "" if there are.
     """
 
     name: str
@@ -38,10 +38,10 @@ def peers(urdf: str, floating_base: bool, timestep: float, refusal: str = "") ->
     """Return MuJoCo and Pinocchio with a robot.
 
     Args:
-        urdf: text of the robot, which our reader has taken.
-        floating_base: whether its root link moves freely.
-        timestep: of a step [s].
-        refusal: why neither can have it; empty: they try.
+        urdf: text of a URDF that our reader accepts.
+        floating_base: whether the root link moves freely.
+        timestep: duration of a step [s].
+        refusal: a reason why neither can load it; "" to try.
     """
     return [
         _peer("MuJoCo", "mujoco", lambda: _mujoco(urdf, floating_base, timestep), refusal),
@@ -54,7 +54,7 @@ def _peer(
 ) -> Peer:
     try:
         version = importlib.import_module(module).__version__
-    except Exception as error:  # noqa: BLE001 - one that is broken is not there either
+    except Exception as error:  # noqa: BLE001 - a broken installation counts as missing
         missing = isinstance(error, ModuleNotFoundError)
         return Peer(name, refusal="it is not installed" if missing else _line(error))
     name = f"{name} {version}"
@@ -62,23 +62,23 @@ def _peer(
         return Peer(name, refusal=refusal)
     try:
         made, nv = make()
-    except Exception as error:  # noqa: BLE001 - whatever it raises, it refuses the robot
+    except Exception as error:  # noqa: BLE001 - any error means that it refuses the robot
         return Peer(name, refusal=_line(error))
     jobs = {ours: job for ours, (_, job) in made.items()}
     return Peer(name, jobs, {ours: call for ours, (call, _) in made.items()}, nv)
 
 
 def _line(error: Exception) -> str:
-    """Return the beginning of an error as one line."""
+    """Return the first 160 characters of an error as one line."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 160 else f"{text[:157]}..."
 
 
 def mujoco_model(urdf: str, floating_base: bool = False, timestep: float = 0.001) -> Any:
-    """Return a robot as MuJoCo runs it fastest: fixed links fused, no contact, no constraint."""
+    """Return the fastest MuJoCo model of a robot: fixed links fused, no contact or constraint."""
     import mujoco
 
-    mujoco.set_mju_user_warning(lambda _: None)  # or it writes a log where the user stands
+    mujoco.set_mju_user_warning(lambda _: None)  # or it writes a log to the working directory
     tree = ET.fromstring(urdf)
     for theirs in tree.findall("mujoco"):
         tree.remove(theirs)
@@ -98,7 +98,7 @@ def mujoco_model(urdf: str, floating_base: bool = False, timestep: float = 0.001
 
 
 def _free_root(tree: ET.Element) -> None:
-    """Put a free joint above the root link: MuJoCo takes a URDF's root for the world."""
+    """Add a free joint above the root link: MuJoCo fixes the root of a URDF to the world."""
     children = {child.get("link") for child in tree.iterfind("joint/child")}
     names = [str(link.get("name")) for link in tree.findall("link")]
     root = next(name for name in names if name not in children)

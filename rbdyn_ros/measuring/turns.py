@@ -1,6 +1,6 @@
-"""How long the dynamics of a robot take: jobs that are timed in turns, in one process.
+"""Time jobs in turns in one process: A B C A B C ...
 
-A B C A B C ...: a machine whose speed drifts drifts for all of them, and ratios hold.
+A machine whose speed drifts then drifts for all jobs, and their ratios hold.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.model.model import Model
 
-Job = Callable[[int], None]  # run so many times
+Job = Callable[[int], None]  # runs n times
 
 ROUNDS = 15
 
-#: What is timed, by name: many timesteps in a call, one in a call, and the quantities.
+#: Names of two jobs: many timesteps in a call, and one.
 STEPS, TICK = "step(m, d, n)", "step(m, d)"
 
 
@@ -29,10 +29,10 @@ def in_turns(
     """Return, per job, the time of one run in each round [us].
 
     Args:
-        jobs: each is run once before, which compiles what it needs.
-        seconds: how long a job runs in a round.
-        rounds: that are timed.
-        after_round: called after each of them.
+        jobs: each runs once before the first round, which compiles its kernels.
+        seconds: duration of a job in a round.
+        rounds: number of rounds.
+        after_round: called after each round.
     """
     counts = [_count_for(job, seconds) for job in jobs]
     times: list[list[float]] = [[] for _ in jobs]
@@ -63,7 +63,7 @@ def median_ratio(theirs: Sequence[float], ours: Sequence[float]) -> float:
 
 
 def repeated(call: Callable[[], object], reset: Callable[[], object] = lambda: None) -> Job:
-    """Return the job that resets, and then calls so many times."""
+    """Return a job that resets, then calls n times."""
 
     def job(n: int) -> None:
         reset()
@@ -74,7 +74,7 @@ def repeated(call: Callable[[], object], reset: Callable[[], object] = lambda: N
 
 
 def stepped(step: Callable[[int], object], reset: Callable[[], object] = lambda: None) -> Job:
-    """Return the job that resets, and then takes so many steps in one call."""
+    """Return a job that resets, then takes n steps in one call."""
 
     def job(n: int) -> None:
         reset()
@@ -84,7 +84,7 @@ def stepped(step: Callable[[int], object], reset: Callable[[], object] = lambda:
 
 
 def our_jobs(m: Model) -> dict[str, Job]:
-    """Return what is timed of a robot, by name; all begins at rest at qpos0."""
+    """Return the jobs of a robot by name; all start at rest at qpos0."""
     d = api.make_data(m)
 
     def reset() -> None:
@@ -99,6 +99,6 @@ def our_jobs(m: Model) -> dict[str, Job]:
         "mass_matrix": repeated(lambda: api.mass_matrix(m, d), reset),
         "kinematics": repeated(lambda: api.kinematics(m, d), reset),
     }
-    if m.nM == 0 and m.nv > 0:  # too large to be kept
+    if m.nM == 0 and m.nv > 0:  # too large to be stored
         del jobs["mass_matrix"]
     return jobs

@@ -1,4 +1,4 @@
-"""What is worth knowing about a robot before simulating it: `rbdyn check`."""
+"""The report on a robot that `rbdyn check` prints."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from rbdyn_ros.report.tree import (
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The audit of one robot.
+    """The report on one robot.
 
     Attributes:
-        mass: of all links [kg].
-        world_mass: the part of it that is fixed to the world [kg].
-        massless: links without mass; legal as long as every joint moves some inertia.
+        mass: mass of all links [kg].
+        world_mass: mass of the links fixed to the world [kg].
+        massless: links without mass; allowed as long as every joint moves some inertia.
         non_physical: links whose inertia no rigid body can have.
-        joints: in the order of the text.
+        joints: in the order of the file.
         N_B, N_J, N_L: moving bodies, joints between bodies, independent loops (RBDA eq 4.1).
-        base: the link that body 0, the world, begins with; empty if the base floats.
+        base: the link fixed to the world (body 0); empty for a floating base.
         tree: the spanning tree; bodies are numbered from 1, parents first.
-        loops: the joints that are not in it.
-        constraints: what holds between bodies beside their joints.
-        geometries: what links touch with; of links fixed to the world too, which touch nothing.
-        obstacles: what they touch.
+        loops: the loop joints, which are not in the tree.
+        constraints: constraints between bodies besides joints.
+        geometries: collision geometries of the links; those of fixed links make no contact.
+        obstacles: collision geometries of the world.
         findings: warnings and notes.
     """
 
@@ -73,7 +73,7 @@ class Report:
     sha256: str
 
     def to_json(self) -> str:
-        """Return the audit as a JSON object with `ok` true."""
+        """Return the report as a JSON object with `ok` true."""
         return json.dumps({"ok": True, **asdict(self)}, indent=2, allow_nan=False)
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ class Report:
 
 
 def report(description: Description, m: Model) -> Report:
-    """Look a robot over; `m` was built from `description`."""
+    """Return the report on a robot; `m` was compiled from `description`."""
     masses = {
         link.name: link.inertial.mass if link.inertial else 0.0 for link in description.links
     }
@@ -142,10 +142,10 @@ def refusal_json(error: RbdynError) -> str:
 
 
 def findings_text(findings: Iterable[Finding]) -> list[str]:
-    """Return a line a finding, the worst first."""
+    """Return a line per finding, errors first."""
     order = ("error", "warning", "note")
     ranked = sorted(findings, key=lambda f: (order.index(f.severity), f.line or 0))
-    return [f"{finding.severity}: {finding}" for finding in ranked] or ["nothing to warn about"]
+    return [f"{finding.severity}: {finding}" for finding in ranked] or ["no warnings"]
 
 
 def _listed(names: tuple[str, ...], most: int = 6) -> str:

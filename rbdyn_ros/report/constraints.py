@@ -1,4 +1,4 @@
-"""What holds between bodies beside their joints: rows of tables."""
+"""Tables of constraints: rods, bands, gears, rolling, mimic joints."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rbdyn_ros.report.words import Row, cut, direction, numbers
 
 @dataclass(frozen=True, slots=True)
 class ConstraintRow:
-    """One constraint as its author wrote it.
+    """One constraint as in the robot file.
 
     Attributes:
         kind: rod, band, open band, gear or roll.
-        between: names of the links, or of a gear's joints.
+        between: names of the links, or of the joints of a gear.
     """
 
     name: str
@@ -27,7 +27,7 @@ class ConstraintRow:
 
 
 def constraint_row(constraint: Constraint) -> ConstraintRow:
-    """Return the line of a constraint."""
+    """Return the row of a constraint."""
     name = constraint.name
     if isinstance(constraint, Gear):
         return ConstraintRow(name, "gear", tuple(term.joint for term in constraint.terms))
@@ -39,11 +39,11 @@ def constraint_row(constraint: Constraint) -> ConstraintRow:
 
 
 def constraints_text(rows: Sequence[ConstraintRow]) -> list[str]:
-    """Return a line a constraint."""
+    """Return a line per constraint."""
     if not rows:
         return []
     lines = [f"  {row.name} ({row.kind}) between {', '.join(row.between)}" for row in rows]
-    return ["constraints beside the joints", *lines, ""]
+    return ["constraints", *lines, ""]
 
 
 def _shape(closed: bool, points: int) -> str:
@@ -52,11 +52,11 @@ def _shape(closed: bool, points: int) -> str:
     return "rod" if points == 2 else "open band"
 
 
-MIMIC_HEAD = ("joint", "follows", "ratio", "offset [rad or m]")
+MIMIC_HEAD = ("joint", "leader", "ratio", "offset [rad or m]")
 
 
 def mimic_rows(m: Model) -> list[Row]:
-    """Return a row a joint that follows another; chains lead to their last joint."""
+    """Return a row per mimic joint; the leader of a chain is its last joint."""
     return [
         (
             cut(m.jnt_names[j]),
@@ -72,7 +72,7 @@ LENGTH_HEAD = ("name", "kind", "length [m]", "through body", "at [m]")
 
 
 def length_rows(m: Model) -> list[Row]:
-    """Return a row a point; the first one of a line tells of the whole."""
+    """Return a row per point; the first row of a rod or band has its name, kind and length."""
     rows: list[Row] = []
     for k, name in enumerate(m.length_names):
         number = int(m.length_pointnum[k])
@@ -89,7 +89,7 @@ GEAR_HEAD = ("name", "sum is", "of joint", "coordinate", "times")
 
 
 def gear_rows(m: Model) -> list[Row]:
-    """Return a row a term; the first one of a gear tells of the whole."""
+    """Return a row per term; the first row of a gear has its name and sum."""
     rows: list[Row] = []
     for k, name in enumerate(m.gear_names):
         whole: Row = (cut(name), f"{m.gear_offset[k]:.5g}")
@@ -105,7 +105,7 @@ ROLL_HEAD = ("name", "kind", "body", "radius [m]", "centre [m]", "axis", "on bod
 
 
 def roll_rows(m: Model) -> list[Row]:
-    """Return a row a sphere or disk that rolls."""
+    """Return a row per rolling sphere or disk."""
     rows: list[Row] = []
     for k, name in enumerate(m.roll_names):
         is_disk = bool(m.roll_axis[k].any())

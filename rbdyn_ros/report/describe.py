@@ -1,4 +1,4 @@
-"""The system model in words and numbers: RBDA table 4.3 as text."""
+"""The system model as text: RBDA table 4.3."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ Floats = NDArray[np.float64]
 
 WIDTH = 140
 
-# of names for one type the first: revolute, not continuous
+# the first name of each type: revolute, not continuous
 _NAME_OF_TYPE = {kind: name for name, kind in reversed(TYPE_OF_NAME.items())}
 
 
 def describe(m: Model, most: int = 40) -> str:
-    """Return the system model as text: what RBDA table 4.3 lists, and what acts in the joints.
+    """Return the system model as text: RBDA table 4.3, springs, drives and geometries.
 
     Args:
         m: the Model.
-        most: longer tables are cut to as many lines, in the middle.
+        most: longest table [lines]; longer ones are cut in the middle.
 
     Returns:
-        The text; n_c is the number of constraint equations: of a loop joint, and of all.
+        The text; n_c is the number of constraint equations, of a loop joint or in total.
 
     Raises:
-        ModelError: if m is no Model.
+        ModelError: m is not a Model.
     """
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"describe needs a Model, got {m!r}"))
@@ -60,15 +60,15 @@ def describe(m: Model, most: int = 40) -> str:
         _table("tree joints", _JOINT_HEAD, [_joint_row(m, i) for i in range(1, m.nbody)], most),
         _table("bodies", _BODY_HEAD, [_body_row(m, i) for i in range(1, m.nbody)], most),
         _table("loop joints", _LOOP_HEAD, [_loop_row(m, k) for k in range(m.nloop)], most),
-        _table("joints that follow", MIMIC_HEAD, mimic_rows(m), most),
-        _table("lines of constant length", LENGTH_HEAD, length_rows(m), most),
-        _table("gears: sums of joint positions", GEAR_HEAD, gear_rows(m), most),
+        _table("mimic joints", MIMIC_HEAD, mimic_rows(m), most),
+        _table("rods and bands", LENGTH_HEAD, length_rows(m), most),
+        _table("gears", GEAR_HEAD, gear_rows(m), most),
         _table("rolling without slipping", ROLL_HEAD, roll_rows(m), most),
         _table("springs", _SPRING_HEAD, [_spring_row(m, k) for k in range(m.nspring)], most),
         _table("springs in joints", _REST_HEAD, _rest_rows(m), most),
         _table("driven joints", _DRIVE_HEAD, _drive_rows(m), most),
-        _table("geometries that touch", GEOM_HEAD, geom_rows(m), most),
-        _table("obstacles in the world", OBSTACLE_HEAD, obstacle_rows(m), most),
+        _table("collision geometries", GEOM_HEAD, geom_rows(m), most),
+        _table("obstacles", OBSTACLE_HEAD, obstacle_rows(m), most),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
@@ -79,17 +79,17 @@ def _title(m: Model) -> str:
 
 
 def joint_type(m: Model, j: int) -> str:
-    """Return the type of joint j as an author writes it."""
+    """Return the type of joint j by its name in robot files."""
     return m.jnt_usertype[j] or _NAME_OF_TYPE[JointType(m.jnt_type[j])]
 
 
 def loop_type(m: Model, k: int) -> str:
-    """Return the type of loop joint k as an author writes it."""
+    """Return the type of loop joint k by its name in robot files."""
     return m.loop_usertype[k] or _NAME_OF_TYPE[JointType(m.loop_type[k])]
 
 
 def parameters(kind: str, values: Iterable[float]) -> dict[str, float]:
-    """Return the parameters of a joint of this type by their names."""
+    """Return the parameters of a joint type by name."""
     names = JOINT_SPECS.get(kind, JointSpec()).parameters
     return dict(zip(names, map(float, values), strict=False))
 
@@ -196,15 +196,15 @@ def _rpy(R: Floats) -> tuple[float, float, float]:
     """Return URDF's roll, pitch and yaw of R = Rz(yaw) Ry(pitch) Rx(roll)."""
     level = math.hypot(R[0, 0], R[1, 0])
     pitch = math.atan2(-R[2, 0], level)
-    if level < 1e-9:  # roll and yaw turn about one axis
+    if level < 1e-9:  # gimbal lock: only the sum of roll and yaw is determined
         return math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0
     return math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])
 
 
 def _table(title: str, head: Row, rows: Sequence[Row], most: int) -> list[str]:
-    """Return a title and aligned columns, cut in the middle; nothing for a table without rows.
+    """Return a title and aligned columns, cut in the middle; no lines for an empty table.
 
-    Columns that do not fit beside the others follow below them, the first one once more.
+    Columns that do not fit continue below, with the first column repeated.
     """
     if not rows:
         return []
@@ -222,7 +222,7 @@ def _table(title: str, head: Row, rows: Sequence[Row], most: int) -> list[str]:
 
 
 def _blocks(widths: Sequence[int]) -> list[list[int]]:
-    """Return the columns of each part of a table that fits into WIDTH."""
+    """Return the columns of each block, so that blocks fit into WIDTH."""
     blocks, end = [[0]], 2 + widths[0]
     for k, width in enumerate(widths[1:], start=1):
         if end + 2 + width > WIDTH and len(blocks[-1]) > 1:

@@ -1,4 +1,4 @@
-"""What touches what: rows of tables."""
+"""Tables of collision geometries and obstacles."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from rbdyn_ros.report.words import Row, cut, direction, numbers
 
 @dataclass(frozen=True, slots=True)
 class GeometryRow:
-    """One geometry as its author wrote it.
+    """One geometry as in the robot file.
 
     Attributes:
         shape: its kind: sphere, box, cylinder, capsule or points.
-        size: radius, length, edges or number of corners, in words.
-        viscosity: of viscous friction instead of Coulomb's [N s/m], or None.
+        size: radius, length, edges or number of corners, as text.
+        viscosity: coefficient of viscous friction [N s/m]; None: Coulomb friction.
     """
 
     name: str
@@ -43,7 +43,7 @@ class GeometryRow:
 
 @dataclass(frozen=True, slots=True)
 class ObstacleRow:
-    """One obstacle; a friction of None leaves it to what touches."""
+    """One obstacle; with a friction of None, the geometry in contact decides."""
 
     name: str
     shape: str
@@ -53,7 +53,7 @@ class ObstacleRow:
 
 
 def geometry_row(geometry: Geometry) -> GeometryRow:
-    """Return the line of a geometry."""
+    """Return the row of a geometry."""
     surface = geometry.surface
     return GeometryRow(
         name=geometry.name,
@@ -66,7 +66,7 @@ def geometry_row(geometry: Geometry) -> GeometryRow:
 
 
 def obstacle_row(obstacle: Obstacle) -> ObstacleRow:
-    """Return the line of an obstacle."""
+    """Return the row of an obstacle."""
     friction = obstacle.friction if math.isfinite(obstacle.friction) else None
     shape = obstacle.shape
     return ObstacleRow(obstacle.name, _kind(shape), _size(shape), obstacle.origin.pos, friction)
@@ -75,23 +75,23 @@ def obstacle_row(obstacle: Obstacle) -> ObstacleRow:
 def geometries_text(
     geometries: Sequence[GeometryRow], obstacles: Sequence[ObstacleRow]
 ) -> list[str]:
-    """Return a table of each kind, nothing where there is neither."""
+    """Return a table of geometries and one of obstacles, if there are any."""
     lines: list[str] = []
     if geometries:
-        rubs = [_friction(row.friction, row.viscosity) for row in geometries]
+        frictions = [_friction(row.friction, row.viscosity) for row in geometries]
         rows = [
-            (row.name, row.link, row.shape, row.size, rub)
-            for row, rub in zip(geometries, rubs, strict=True)
+            (row.name, row.link, row.shape, row.size, friction)
+            for row, friction in zip(geometries, frictions, strict=True)
         ]
         head = ("name", "link", "shape", "size", "friction")
-        lines += ["geometries that touch", *aligned([head, *rows]), ""]
+        lines += ["collision geometries", *aligned([head, *rows]), ""]
     if obstacles:
-        stands = [
+        placed = [
             (row.name, row.shape, row.size, numbers(row.pos), _friction(row.friction, None))
             for row in obstacles
         ]
         head = ("name", "shape", "size", "at [m]", "friction")
-        lines += ["obstacles in the world", *aligned([head, *stands]), ""]
+        lines += ["obstacles", *aligned([head, *placed]), ""]
     return lines
 
 
@@ -128,7 +128,7 @@ GEOM_HEAD = ("name", "body", "shape", "size", "at [m]", "friction", "effective m
 
 
 def geom_rows(m: Model) -> list[Row]:
-    """Return a row a geometry that can touch something."""
+    """Return a row per geometry of a moving body."""
     return [
         (
             cut(m.geom_names[g]),
@@ -147,7 +147,7 @@ OBSTACLE_HEAD = ("name", "shape", "size", "at [m]", "z axis", "friction")
 
 
 def obstacle_rows(m: Model) -> list[Row]:
-    """Return a row an obstacle."""
+    """Return a row per obstacle."""
     return [
         (
             cut(m.obstacle_names[o]),
@@ -162,7 +162,7 @@ def obstacle_rows(m: Model) -> list[Row]:
 
 
 def _model_size(kind: int, size: Sequence[float], corners: int) -> str:
-    """Return a size as geoms.py keeps it, in the words of the author."""
+    """Return the size of a geometry of a Model, which stores half lengths, as text."""
     if kind == GeomType.BOX:
         return _size(Box((2.0 * size[0], 2.0 * size[1], 2.0 * size[2])))
     if kind == GeomType.SPHERE:

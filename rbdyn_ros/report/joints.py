@@ -1,4 +1,4 @@
-"""The joints as the author wrote them: the joint table of `rbdyn check`."""
+"""The joint table of `rbdyn check`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class JointRow:
     """One line of the joint table; infinite limits are None.
 
     Attributes:
-        lower, upper, effort, velocity: of a joint of one coordinate.
-        parameters: such as pitch and radius, by name.
-        limits: lower and upper of each coordinate of a joint of several.
-        motion: what drives it over time: `sampled`, or the name of a function.
-        closes_loop: the author keeps it out of the spanning tree.
+        lower, upper, effort, velocity: limits of a joint with one coordinate.
+        parameters: parameters such as pitch and radius, by name.
+        limits: lower and upper of each coordinate, if there are several.
+        motion: prescribed motion: `sampled`, or the name of a function.
+        closes_loop: the file keeps it out of the spanning tree.
         not_actuated: it has no actuator.
     """
 
@@ -51,7 +51,7 @@ _WHERE_USED = ("parameters", "limits", "stiffness", "armature", "motion", "close
 
 
 def joint_row(joint: Joint) -> JointRow:
-    """Return the line of a joint."""
+    """Return the row of a joint."""
     limit, mimic, motion = joint.limit or Limit(), joint.mimic, joint.motion
     return JointRow(
         name=joint.name,
@@ -76,7 +76,7 @@ def joint_row(joint: Joint) -> JointRow:
 
 
 def joint_table(rows: Sequence[JointRow]) -> list[str]:
-    """Return the table as text; columns of rare properties only where a joint has them."""
+    """Return the table as text; rare properties have a column only if a joint has them."""
     columns = [*_ALWAYS, *(c for c in _WHERE_USED if any(getattr(row, c) for row in rows))]
     cells = [tuple(_cell(getattr(row, column)) for column in columns) for row in rows]
     return aligned([[column.replace("_", " ") for column in columns], *cells])

@@ -1,4 +1,4 @@
-"""Bars on stderr for a person at a terminal; where nobody watches nothing is written."""
+"""Progress bars on stderr; written only if it is a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from numba.core import event
 from numba.core.dispatcher import Dispatcher
 
-#: What takes less than this shows no bar [s].
+#: Shorter work shows no bar [s].
 PATIENCE = 1.0
 
 _COMPILING = (
@@ -21,10 +21,10 @@ _ROUNDS = "{desc}: |{bar:20}| {n_fmt}/{total_fmt} [{elapsed}]{postfix}"
 
 
 def bar(total: int, **settings: Any) -> Any:
-    """Return a bar of tqdm that vanishes at its end, and is none where no terminal watches."""
+    """Return a tqdm bar that disappears at its end; does nothing without a terminal."""
     from tqdm import tqdm  # type: ignore[import-untyped]
 
-    # neither a thread nor a lock between processes: some of them have deadlines
+    # without tqdm's thread and process lock, which would disturb real-time loops
     tqdm.monitor_interval = 0
     tqdm.set_lock(threading.RLock())
     return tqdm(total=total, disable=None, leave=False, dynamic_ncols=True, **settings)
@@ -32,29 +32,29 @@ def bar(total: int, **settings: Any) -> Any:
 
 @contextlib.contextmanager
 def rounds(what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """Show a bar, which every sentence that is told moves by one; the last one stands beside it.
+    """Show a bar; yields a function that advances it by one and sets the text beside it.
 
     Args:
-        what: is done.
-        total: how many rounds there are at most.
+        what: title of the bar.
+        total: largest number of rounds.
     """
     with bar(total, desc=what, bar_format=_ROUNDS, mininterval=0.0) as shown:
 
-        def tell(sentence: str) -> None:
-            shown.set_postfix_str(sentence, refresh=False)
+        def advance(text: str) -> None:
+            shown.set_postfix_str(text, refresh=False)
             shown.update()
 
-        yield tell
+        yield advance
 
 
 def show_compiling(patience: float = PATIENCE) -> Compiling:
-    """Show a bar from now on whenever kernels are compiled; call it once, before the first one.
+    """Show a bar whenever kernels are compiled; call it once, before the first kernel.
 
-    The first run of a version compiles the engine, which takes about a minute; later ones find it
-    in the cache.
+    The first run of a version compiles the engine (about a minute); later runs load it from the
+    cache.
 
     Args:
-        patience: what is compiled faster shows none [s].
+        patience: shorter compilations show no bar [s].
     """
     listener = Compiling(patience)
     event.register("numba:compile", listener)
@@ -62,10 +62,10 @@ def show_compiling(patience: float = PATIENCE) -> Compiling:
 
 
 class Compiling(event.Listener):  # type: ignore[misc]
-    """Counts the kernels that are compiled, of those that the outermost one calls.
+    """Counts compiled kernels among those that the outermost kernel calls.
 
-    These are known before: kernels call each other by names of their modules. What a cache holds
-    already is counted too and never told of, so a bar may end early, but it does not overrun.
+    The calls are found by the global names in each kernel. Kernels that the cache already holds
+    count too but are never reported, so a bar may end early, but it does not overrun.
     """
 
     def __init__(self, patience: float = PATIENCE) -> None:
@@ -75,7 +75,7 @@ class Compiling(event.Listener):  # type: ignore[misc]
         self._bar: Any = None
 
     def on_start(self, event: Any) -> None:
-        """Open a bar for the outermost kernel; make room for one that it was not known to call."""
+        """Open a bar for the outermost kernel; extend it for a call that was not found."""
         kernel = event.data["dispatcher"]
         if self._depth == 0:
             self._waiting = uncompiled(kernel)
@@ -88,10 +88,10 @@ class Compiling(event.Listener):  # type: ignore[misc]
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Count a kernel, once; close the bar after the outermost one."""
+        """Count each kernel once; close the bar after the outermost one."""
         kernel = event.data["dispatcher"]
         self._depth -= 1
-        with contextlib.suppress(OSError, ValueError):  # a terminal that is gone
+        with contextlib.suppress(OSError, ValueError):  # the terminal was closed
             if self._waiting.get(id(kernel)) is not None:
                 self._waiting[id(kernel)] = None
                 self._bar.update()
@@ -100,7 +100,7 @@ class Compiling(event.Listener):  # type: ignore[misc]
 
 
 def uncompiled(kernel: Any) -> dict[int, Any]:
-    """Return, by id, a kernel and those it calls, as far as this process has none of them yet."""
+    """Return, by id, a kernel and the kernels it calls that this process has not compiled."""
     found: dict[int, Any] = {}
     left = [kernel]
     while left:
@@ -112,7 +112,7 @@ def uncompiled(kernel: Any) -> dict[int, Any]:
 
 
 def _called(function: Any) -> list[Any]:
-    """Return the kernels that a function names: global ones, and those of modules it names."""
+    """Return the kernels that a function calls by global name or as a module attribute."""
     names = function.__globals__
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     values, codes = list(cells), [function.__code__]

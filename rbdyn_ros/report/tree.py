@@ -1,4 +1,4 @@
-"""The spanning tree and the loops: what `rbdyn check` says of the connectivity graph."""
+"""The spanning tree and loops in the report of `rbdyn check`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.describe import joint_type, loop_type
 
-DEEPEST = 40  # what hangs deeper is not indented further
+DEEPEST = 40  # deeper bodies are not indented further
 
 
 @dataclass(frozen=True, slots=True)
 class BodyRow:
-    """One body of the spanning tree and the joint that carries it.
+    """One body of the spanning tree and its joint.
 
     Attributes:
-        number: of the body, and of its joint.
+        number: number of the body and of its joint.
         parent: number of the parent body; 0 is the world.
         joint, type: name and type of the joint.
         reversed: the joint's predecessor is the body, not the parent.
@@ -35,10 +35,10 @@ class LoopRow:
     """One joint that closes a loop.
 
     Attributes:
-        number: of the joint: after those of the spanning tree.
-        joint, type: its name and type.
+        number: number of the joint, counted after the tree joints.
+        joint, type: name and type.
         predecessor, successor: names of the bodies it connects.
-        cycle: names of the joints round the loop; it is the first.
+        cycle: names of the joints around the loop, beginning with this one.
     """
 
     number: int
@@ -50,7 +50,7 @@ class LoopRow:
 
 
 def base_link(m: Model) -> str:
-    """Return the link the tree grows from, empty if a joint carries it."""
+    """Return the root link of a fixed base; "" for a floating base."""
     return m.frame_names[0] if m.frame_bodyid[0] == 0 else ""
 
 
@@ -86,7 +86,7 @@ def loop_rows(m: Model) -> tuple[LoopRow, ...]:
 
 
 def tree_text(base: str, rows: Sequence[BodyRow]) -> list[str]:
-    """Return a line a body, indented by its distance from the base."""
+    """Return a line per body, indented by its depth in the tree."""
     depth = [0]
     lines = [f"  0 world ({base})" if base else "  0 world"]
     for row in rows:
@@ -99,12 +99,12 @@ def tree_text(base: str, rows: Sequence[BodyRow]) -> list[str]:
 
 
 def loops_text(rows: Sequence[LoopRow]) -> list[str]:
-    """Return a line a loop: its chord, the ends of that, and the way round."""
+    """Return a line per loop: its joint, the connected bodies and the joints around it."""
     if not rows:
         return []
     lines = [
         f"  {row.number} {row.joint} ({row.type}) from {row.predecessor} to {row.successor}; "
-        f"round it: {', '.join(row.cycle)}"
+        f"around it: {', '.join(row.cycle)}"
         for row in rows
     ]
-    return ["loops and the joints that close them", *lines, ""]
+    return ["loop joints", *lines, ""]

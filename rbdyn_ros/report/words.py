@@ -1,4 +1,4 @@
-"""Names, numbers and directions as tables show them."""
+"""Format names, numbers and directions for tables."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ LONGEST_NAME = 24
 
 
 def cut(name: str) -> str:
-    """Return a name, a long one without its end."""
+    """Return a name, cut if it is long."""
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 3] + "..."
 
 
 def numbers(values: Iterable[float]) -> str:
-    """Return lengths or angles; what is less than 1e-9 of a unit is rounding."""
+    """Return lengths or angles as text, rounded to 1e-9 of a unit."""
     return " ".join(f"{round(float(value), 9) + 0.0:.4g}" for value in values)
 
 
 def direction(axis: NDArray[np.float64]) -> str:
-    """Return a unit vector, by its letter if it is an axis of its frame."""
+    """Return a unit vector as text: x, y, z or -x ... if it is an axis of its frame."""
     for letter, entry in zip("xyz", axis, strict=True):
         if abs(entry) == 1.0:
             return letter if entry > 0.0 else f"-{letter}"

@@ -124,7 +124,7 @@ def test_check_reads_a_mechanism(linkage):
     told = _rbdyn("check", linkage)
     assert told.returncode == 0, told.stderr
     assert "spanning tree: N_B 3, N_J 4, N_L 1" in told.stdout
-    assert "4 J4 (prismatic) from slider to world; round it: J4, J1, J2, J3" in told.stdout
+    assert "4 J4 (prismatic) from slider to world; around it: J4, J1, J2, J3" in told.stdout
     found = json.loads(_rbdyn("check", linkage, "--json").stdout)
     assert [row["joint"] for row in found["tree"]] == ["J1", "J2", "J3"]
     assert found["loops"][0]["cycle"] == ["J4", "J1", "J2", "J3"]

@@ -93,11 +93,11 @@ HELD = Description(
 )
 
 TOLD_OF_CONSTRAINTS = """\
-joints that follow
-  joint  follows  ratio  offset [rad or m]
+mimic joints
+  joint  leader  ratio  offset [rad or m]
   jc     ja       -2     0.5
 
-lines of constant length
+rods and bands
   name   kind       length [m]  through body  at [m]
   strut  rod        1.5         0             0 0 0
                                 2             1 0 0
@@ -108,7 +108,7 @@ lines of constant length
                                 2             0 0 0
                                 1             0 0 0
 
-gears: sums of joint positions
+gears
   name  sum is  of joint  coordinate  times
   pair  0.25    ja        0           2
                 jb        1           -1

@@ -144,8 +144,8 @@ def test_spanning_tree_and_loops_as_text(linkage):
         "      2 rod <- J2 (universal, reversed)",
         "        3 slider <- J3 (helical)",
         "",
-        "loops and the joints that close them",
-        "  4 J4 (prismatic) from slider to world; round it: J4, J1, J2, J3",
+        "loop joints",
+        "  4 J4 (prismatic) from slider to world; around it: J4, J1, J2, J3",
         "",
     ]
 

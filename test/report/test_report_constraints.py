@@ -31,7 +31,7 @@ def found():
 
 def test_constraints_as_text(found):
     lines = str(found).splitlines()
-    start = lines.index("constraints beside the joints")
+    start = lines.index("constraints")
     assert lines[start + 1 : start + 7] == [
         "  strut (rod) between a, b",
         "  belt (band) between base, a, b",

@@ -44,9 +44,9 @@ M = rb.build(DESCRIPTION)
 
 def test_check_lists_them():
     lines = str(report(DESCRIPTION, M)).splitlines()
-    start = lines.index("geometries that touch")
+    start = lines.index("collision geometries")
     assert lines[start : start + 14] == [
-        "geometries that touch",
+        "collision geometries",
         "  name  link  shape     size                      friction",
         "  hull  a     box       edges 1 2 3 m             0.8",
         "  tip   a     sphere    radius 0.5 m              0.3",
@@ -55,7 +55,7 @@ def test_check_lists_them():
         "  web   a     points    2 corners                 0.8",
         "  foot  base  points    1 corner                  0.8",
         "",
-        "obstacles in the world",
+        "obstacles",
         "  name   shape  size             at [m]  friction",
         "  floor  plane                   0 0 0   -",
         "  wall   plane                   1 0 0   0.25",
@@ -86,13 +86,13 @@ def test_without_them_nothing_is_said():
 
 def test_describe_lists_what_can_touch():
     lines = rb.describe(M).splitlines()
-    start = lines.index("geometries that touch")
+    start = lines.index("collision geometries")
     names = ["hull", "tip", "rim", "leg", "web"]
     assert [line.split()[0] for line in lines[start + 2 : start + 7]] == names
     tip = lines[start + 3].split()
     assert tip[:3] == ["tip", "1", "sphere"]
     assert tip[-2:] == ["0.3", "2"]  # its centre moves the whole body
-    start = lines.index("obstacles in the world")
+    start = lines.index("obstacles")
     assert lines[start + 1 : start + 5] == [
         "  name   shape  size             at [m]  z axis         friction",
         "  floor  plane                   0 0 0   z              -",
