@@ -1,21 +1,21 @@
-"""Ask and command the node arm_controller from Python: joints by name, refusals as exceptions."""
+"""Python client of the node arm_controller: joints by name, refusals as exceptions."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from geometry_msgs.msg import Inertia
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rbdyn_ros.checks.names import one_of
+from rbdyn_ros.checks.numbers import finite, flag
 from rbdyn_ros.control.paths import Path
-from rbdyn_ros.errors import did_you_mean, quote
-from rbdyn_ros.ros.common.caller import Caller, said
+from rbdyn_ros.errors import RbdynError, shown
+from rbdyn_ros.ros.common.caller import Caller, client_error
 from rbdyn_ros.ros.simulator.services import own_services
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 #: Number by name of joint.
 ByJoint = Mapping[str, float]
 
-#: Durations of messages are shorter [s].
+#: Durations in messages are shorter than this [s].
 LONGEST = 2**31 - 1
 
+CODE = "arm-client"
 MODES = ("idle", "gravity", "hold", "computed_torque", "impedance")
-#: Services by type.
+#: Name of each service by its type.
 SERVICES = {
     "GetGravityEffort": "get_gravity_effort",
     "GetInverseDynamics": "get_inverse_dynamics",
@@ -38,12 +39,12 @@ SERVICES = {
 
 
 class Efforts(dict[str, float]):
-    """Effort by name of joint [N m or N], and what the answer says of itself.
+    """Efforts by joint name [N m or N], with the other fields of the answer.
 
     Attributes:
-        model_sha256: of the robot description that the node has.
-        stamp_ns: of the measured state that was used; 0: none was.
-        saturated: an effort is beyond its limit, or was before it was clamped.
+        model_sha256: hash of the node's robot.
+        stamp_ns: stamp of the measured state that was used [ns]; 0: none was used.
+        saturated: an effort exceeds its limit, or did before it was clamped.
     """
 
     def __init__(self, response: Any) -> None:
@@ -54,19 +55,18 @@ class Efforts(dict[str, float]):
 
 
 class ArmClient:
-    """Speaks to an arm_controller; every method waits for the answer and returns it.
+    """Client of an arm_controller; every method waits for the answer and returns it.
 
-    It has a hidden node, which a thread of its own spins, so a method may be called from
-    anywhere: a script that spins nothing, or a callback of any node, which it keeps busy
-    meanwhile. Several threads may call. Use it in a `with` block, or `close` it.
+    A thread of its own spins a hidden node. So methods may be called from any thread: from a
+    script that does not spin, or from a callback. Use it in a `with` block, or `close` it.
 
-    Every method raises RbdynError: with the node's own words if it refuses, if it does not
-    answer in time, if what is given has no place in a message, or after `close`.
+    Every method raises RbdynError if the node refuses (with its message) or does not answer in
+    time, if an argument does not fit into a message, and after `close`.
 
     Args:
-        node: beside which it is; need not be spun.
-        name: of the controller, in the namespace of the node unless it begins with a slash.
-        timeout: for each answer [s].
+        node: node beside which it is made; need not spin.
+        name: name of the controller, in the namespace of the node unless it begins with a slash.
+        timeout: longest wait for an answer [s].
     """
 
     def __init__(self, node: Node, name: str = "arm_controller", timeout: float = 5.0) -> None:
@@ -75,36 +75,28 @@ class ArmClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Cancel a goal in progress, whose `follow` raises, and end; once is enough."""
+        """Cancel a goal in progress, whose `follow` raises, and end; may be called twice."""
         self._caller.close()
 
     def arm(self) -> str:
-        """Let the controller command the arm; return what it says."""
+        """Let the controller command the arm; return its status."""
         return self._trigger("arm")
 
     def disarm(self) -> str:
-        """Let it fall silent at once; the arm's own controller takes over."""
+        """Stop sending efforts at once; the arm's own controller takes over. Return the status."""
         return self._trigger("disarm")
 
     def clear_fault(self) -> str:
-        """Take back a latched fault whose cause is gone."""
+        """Clear a latched fault and disarm; return the status."""
         return self._trigger("clear_fault")
 
     def set_mode(self, mode: str) -> str:
-        """Change to one of MODES."""
-        if mode not in MODES:
-            hint = did_you_mean(str(mode), MODES)
-            raise said(f"there is no mode {quote(str(mode))}{hint}; there are {', '.join(MODES)}")
-        return self._trigger(mode)
+        """Change the mode to one of MODES; return the status."""
+        return self._trigger(one_of("mode", mode, MODES, RbdynError, CODE, element=""))
 
     def gravity_effort(
         self, position: ByJoint | None = None, *, as_command: bool = False
@@ -112,9 +104,9 @@ class ArmClient:
         """Return g, the efforts that hold the arm.
 
         Args:
-            position: of the joints that are answered [rad or m]; others stand as measured. None:
-                all joints, as measured.
-            as_command: less what the arm's own controller adds to every command.
+            position: positions of the joints to answer [rad or m]; the others are as measured.
+                None: all joints, as measured.
+            as_command: subtract the gravity compensation of the arm's own controller.
         """
         return self._ask(
             "GetGravityEffort",
@@ -135,15 +127,15 @@ class ArmClient:
     ) -> Efforts:
         """Return M qacc + C qvel + g.
 
-        The mappings that are given name the same joints, which are answered.
+        All given mappings must name the same joints; these are answered.
 
         Args:
             acceleration: [rad/s^2 or m/s^2]; None: zeros.
-            position: [rad or m]; None: the joints stand and move as measured.
+            position: [rad or m]; None: positions and velocities as measured.
             velocity: [rad/s or m/s], only with position; None: zeros.
-            include_gravity: g, which as_command needs.
-            include_friction: of the joints, as the controller knows it.
-            as_command: see gravity_effort.
+            include_gravity: add g; as_command needs it.
+            include_friction: add the controller's model of joint friction.
+            as_command: as for gravity_effort.
         """
         return self._ask(
             "GetInverseDynamics",
@@ -170,19 +162,19 @@ class ArmClient:
     ) -> Efforts:
         """Return M (qacc_d + Kd (qvel_d - qvel) + Kp (q_d - q)) + C qvel + g.
 
-        The mappings that are given name the same joints, which are answered.
+        All given mappings must name the same joints; these are answered.
 
         Args:
-            desired_position: where the joints should be.
-            desired_velocity: how they should move; None: zeros.
-            desired_acceleration: likewise.
-            position: where they are, as for inverse_dynamics.
-            velocity: how they move, likewise.
+            desired_position: [rad or m].
+            desired_velocity: [rad/s or m/s]; None: zeros.
+            desired_acceleration: [rad/s^2 or m/s^2]; None: zeros.
+            position: as for inverse_dynamics.
+            velocity: as for inverse_dynamics.
             stiffness: Kp [1/s^2]; None: the controller's.
             damping: Kd [1/s]; None: the controller's.
             include_friction: as for inverse_dynamics.
-            as_command: likewise.
-            clamp: to the effort limits; `saturated` of the answer tells.
+            as_command: as for gravity_effort.
+            clamp: clamp to the effort limits; the answer is `saturated` then.
         """
         return self._ask(
             "GetComputedTorque",
@@ -208,20 +200,20 @@ class ArmClient:
         com: Sequence[float] = (0.0, 0.0, 0.0),
         inertia: Sequence[float] = (0.0,) * 6,
     ) -> str:
-        """Tell of a rigid body in the hand; return the SHA-256 of the robot description.
+        """Attach a rigid body to a link, in place of its last one; return the model_sha256.
 
         Args:
-            link: that it is fixed to.
-            mass: [kg]; 0: there is none any more.
-            com: (3,) its centre of mass in the frame of the link [m].
-            inertia: Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass [kg m^2].
+            link: name of the link.
+            mass: [kg]; 0 removes the body.
+            com: (3,) centre of mass in the frame of the link [m].
+            inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about the centre of mass [kg m^2].
         """
-        body = Inertia(m=_number("the mass", mass))
-        body.com.x, body.com.y, body.com.z = _numbers("com", com, 3)
-        six = _numbers("inertia", inertia, 6)
+        body = Inertia(m=_number("mass", mass))
+        body.com.x, body.com.y, body.com.z = _vector("com", com, 3)
+        six = _vector("inertia", inertia, 6)
         body.ixx, body.iyy, body.izz, body.ixy, body.ixz, body.iyz = six
         kind = _kind("SetPayload")
-        request = kind.Request(link=_word("the link", link), inertia=body)
+        request = kind.Request(link=_string("link", link), inertia=body)
         sha256: str = self._caller.call(kind, "set_payload", request).model_sha256
         return sha256
 
@@ -234,24 +226,27 @@ class ArmClient:
     ) -> None:
         """Follow a trajectory to its end.
 
-        Whatever ends the wait before that cancels the goal, and the arm holds; but not where a
-        signal has shut rclpy down already, as Ctrl-C does unless rclpy.init is told otherwise.
+        Any exception before that, such as KeyboardInterrupt, cancels the goal, and the arm holds.
+        This needs a running rclpy: by default its own handler of Ctrl-C shuts it down first.
 
         Args:
-            trajectory: a message, or a path of control.
-            names: of the joints of a path; a message has its own.
-            path_tolerance: of positions on the way, by joint [rad or m].
-            goal_tolerance: of positions in the end, by joint [rad or m].
+            trajectory: a message, or a path of rbdyn_ros.control.
+            names: joints of a path; a message has its own.
+            path_tolerance: largest position error on the way, by joint [rad or m].
+            goal_tolerance: largest position error at the end, by joint [rad or m].
         """
         try:
             kind = importlib.import_module("control_msgs.action").FollowJointTrajectory
             tolerance = importlib.import_module("control_msgs.msg").JointTolerance
         except (ImportError, AttributeError):
-            raise said("control_msgs is not installed; its action is needed") from None
+            text = "follow needs control_msgs, which is not installed"
+            raise client_error(text) from None
         if isinstance(trajectory, Path):
             trajectory = path_message(trajectory, names)
         elif not isinstance(trajectory, JointTrajectory):
-            raise said(f"a {type(trajectory).__name__} is no trajectory: give a message or a path")
+            raise client_error(
+                f"the trajectory must be a JointTrajectory or a Path, got {shown(trajectory)}"
+            )
         goal = kind.Goal(trajectory=trajectory)
         tolerances = {"path_tolerance": path_tolerance, "goal_tolerance": goal_tolerance}
         for field, given in tolerances.items():
@@ -265,12 +260,10 @@ class ArmClient:
         return message
 
     def _ask(self, title: str, rows: Mapping[str, ByJoint | None], **flags: bool) -> Efforts:
-        """Ask for efforts; rows: fields of numbers, of the same joints each."""
+        """Query efforts; rows: fields of numbers by joint, all for the same joints."""
         kind = _kind(title)
-        for flag, value in flags.items():
-            if not isinstance(value, (bool, np.bool_)):
-                raise said(f"{flag} is {quote(str(value))}; True or False is needed")
-        request = kind.Request(**{flag: bool(value) for flag, value in flags.items()})
+        checked = {k: flag(k, v, RbdynError, CODE, element="") for k, v in flags.items()}
+        request = kind.Request(**checked)
         names: list[str] = []
         for field, given in rows.items():
             if given is not None:
@@ -282,17 +275,19 @@ class ArmClient:
 
 
 def path_message(path: Path, names: Sequence[str]) -> JointTrajectory:
-    """Return a path of control as a message that starts at once.
+    """Return a path of rbdyn_ros.control as a message that starts at once.
 
     Raises:
-        RbdynError: there are not as many names as joints, or it is too long for a message.
+        RbdynError: the number of names is not that of the joints, or the path takes too long.
     """
-    names = [_word("the name of a joint", name) for name in names]
+    names = [_string("a joint name", name) for name in names]
     if path.times[-1] >= LONGEST:
-        raise said(f"the path takes {path.times[-1]:g} s; a message can say less than {LONGEST} s")
+        raise client_error(
+            f"the path takes {path.times[-1]:g} s; a message is limited to less than {LONGEST} s"
+        )
     if len(names) != path.positions.shape[1]:
-        raise said(
-            f"the path is of {path.positions.shape[1]} joints, and {len(names)} names are given"
+        raise client_error(
+            f"the path has {path.positions.shape[1]} joints, but there are {len(names)} names"
         )
     message = JointTrajectory(joint_names=names)
     for k, time in enumerate(path.times.tolist()):
@@ -311,45 +306,44 @@ def _kind(title: str) -> Any:
     try:
         return getattr(own_services(), title)
     except ImportError:
-        raise said(f"rbdyn_interfaces is not installed; its {title} is needed") from None
+        text = f"{title} needs rbdyn_interfaces, which is not installed"
+        raise client_error(text) from None
 
 
 def _ordered(field: str, given: ByJoint, names: Sequence[str]) -> list[float]:
     """Return the numbers in the order of the names."""
     if set(given) != set(names):
-        raise said(
-            f"{field} is of the joints {', '.join(given)}; the others are of {', '.join(names)}"
+        raise client_error(
+            f"{field} names {', '.join(given)}, but other arguments name {', '.join(names)}"
         )
     return [given[name] for name in names]
 
 
 def _by_joint(field: str, given: ByJoint) -> dict[str, float]:
-    """Return a copy that is what it should be."""
+    """Return a checked copy."""
     if not isinstance(given, Mapping):
-        raise said(f"{field} is a {type(given).__name__}; numbers by name of joint are needed")
-    word = f"a name in {field}"
-    return {_word(word, k): _number(f"{field} of {k}", v) for k, v in given.items()}
+        raise client_error(
+            f"{field} must be a mapping from joint names to numbers, got {shown(given)}"
+        )
+    return {
+        _string(f"a joint name in {field}", k): _number(f"{field} of {k}", v)
+        for k, v in given.items()
+    }
 
 
-def _numbers(what: str, given: Sequence[float], count: int) -> list[float]:
-    try:
-        values = list(given)
-    except TypeError:
-        raise said(f"{what} is {quote(str(given))}; {count} numbers are needed") from None
-    if len(values) != count:
-        raise said(f"{what} has {len(values)} numbers; {count} are needed")
-    return [_number(f"a number of {what}", value) for value in values]
+def _vector(name: str, given: Sequence[float], count: int) -> list[float]:
+    numbers: list[float] = finite(
+        name, given, (count,), None, None, RbdynError, CODE, element=""
+    ).tolist()
+    return numbers
 
 
-def _number(what: str, given: float) -> float:
-    try:
-        return float(given)
-    except (TypeError, ValueError, OverflowError):
-        raise said(f"{what} is {quote(str(given))}; a number is needed") from None
+def _number(name: str, given: float) -> float:
+    return finite(name, given, (), None, None, RbdynError, CODE, element="")
 
 
-def _word(what: str, given: str) -> str:
-    """Return a text that a message can hold."""
+def _string(name: str, given: str) -> str:
+    """Return a string that fits into a message."""
     if not isinstance(given, str) or "\0" in given:
-        raise said(f"{what} is {quote(str(given))}; a text is needed")
+        raise client_error(f"{name} must be a string without NUL, got {shown(given)}")
     return given

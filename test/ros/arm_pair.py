@@ -1,4 +1,4 @@
-"""A simulated arm and its controller, two processes, as the process of a test sees them."""
+"""A simulated arm and its controller in two processes, and helpers to test them."""
 
 import threading
 
@@ -11,8 +11,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-#: Only the newest counts, and whoever is slow to look holds nobody up.
+#: Only the newest message counts; a slow subscriber delays nobody.
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+#: For all states in lock-step, also when the test is slow to read them.
+ALL = QoSProfile(depth=10_000)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 #: A UR5 with its elbow bent, far from its stops.
@@ -33,12 +35,12 @@ SEVEN_START = {"shoulder_pitch": 0.5, "elbow_pitch": 0.7, "wrist_pitch": 0.4}
 
 
 class Watched:
-    """What joint_states says; what comes while nobody looks is left out."""
+    """The states of an arm."""
 
-    def __init__(self, peer, topic="joint_states"):
+    def __init__(self, peer, topic="joint_states", qos=NEWEST):
         self.peer, self.names = peer, []
         self.rows = []  # time, positions, velocities, efforts
-        peer.node.create_subscription(JointState, topic, self._take, NEWEST)
+        peer.node.create_subscription(JointState, topic, self._take, qos)
 
     def _take(self, message):
         self.names = list(message.name)
@@ -59,14 +61,16 @@ class Watched:
         return np.abs(self.rows[-1][2]).max()
 
     def wait(self, seconds):
-        """Let simulated time go on; return the rows from then to now."""
+        """Wait for some simulated time; return the rows since the call."""
         first, end = len(self.rows), self.time + seconds
-        self.peer.until(lambda: self.time >= end, 30.0 + 10.0 * seconds)
+        self.peer.until(lambda: self.time >= end, 60.0 + 30.0 * seconds)
         return self.rows[first:]
 
     def rest(self, speed=1e-3, seconds=0.1):
-        """Wait until the arm rests for a while."""
-        self.peer.until(lambda: all(np.abs(row[2]).max() < speed for row in self.wait(seconds)))
+        """Wait until the arm is at rest for some time."""
+        self.peer.until(
+            lambda: all(np.abs(row[2]).max() < speed for row in self.wait(seconds)), 120.0
+        )
         return self.position
 
 
@@ -79,10 +83,10 @@ class Pair:
         space: namespace of both, with a slash behind it.
     """
 
-    def __init__(self, simulator, controller, peer, space=""):
+    def __init__(self, simulator, controller, peer, space="", qos=NEWEST):
         self.simulator, self.controller, self.peer, self.space = simulator, controller, peer, space
         node = self.node = f"{space}arm_controller"
-        self.arm = Watched(peer, f"{space}joint_states")
+        self.arm = Watched(peer, f"{space}joint_states", qos)
         self.said, self.reports, self.commands = [], [], 0
         peer.node.create_subscription(JointState, f"{space}joint_commands", self._count, NEWEST)
         peer.node.create_subscription(
@@ -101,13 +105,13 @@ class Pair:
         self.commands += 1
 
     def commands_in(self, seconds):
-        """Return how many commands come while simulated time goes on."""
+        """Return the number of commands that arrive in some simulated time."""
         before = self.commands
         self.arm.wait(seconds)
         return self.commands - before
 
     def ask(self, name):
-        """Call a service without arguments; return why not, or nothing."""
+        """Call a service without arguments; return its refusal or an empty string."""
         answer = self.peer.call(Trigger, f"{self.node}/{name}", Trigger.Request())
         return "" if answer.success else answer.message
 
@@ -116,18 +120,18 @@ class Pair:
             assert self.ask(name) == "", name
 
     def arm_it(self, mode="gravity"):
-        """Arm it in a mode, as soon as it rests and its efforts are known."""
+        """Arm it in a mode, as soon as it is at rest and its efforts are known."""
         self.do(mode)
         self.arm.rest(0.04)
         self.peer.until(lambda: self.ask("arm") == "")
         self.until_said("armed")
 
     def until_said(self, *words):
-        """Wait for a status that has all of these words between its semicolons or in them."""
+        """Wait for a status that contains all of these words."""
         try:
             self.peer.until(lambda: all(word in self.said[-1] for word in words))
         except AssertionError:
-            raise AssertionError(f"{words} was not said, but {self.said[-5:]}") from None
+            raise AssertionError(f"expected {words}, got the statuses {self.said[-5:]}") from None
 
     def push(self, link, *force):
         """Push a link for 0.1 s, in its own axes [N]; return once it moves."""
@@ -151,10 +155,10 @@ class Pair:
 
 
 class Relay:
-    """Hands states of the arm on to its controller, from a thread of its own.
+    """Passes states of the arm on to its controller, in a thread of its own.
 
     Attributes:
-        change: is given each state and returns what goes on in its place, or None.
+        change: maps each state to the one that is passed on, or to None.
         node: for other publishers.
     """
 
@@ -187,8 +191,8 @@ class Relay:
         self.node.destroy_node()
 
 
-def start_arm(simulate, urdf, start, rate=1000, space=""):
-    """Start to simulate an arm that is held while nobody tells it what to do; it is not ready yet.
+def start_arm(simulate, urdf, start, rate=1000, space="", lockstep=False):
+    """Start to simulate an arm that holds its position without commands; do not wait for it.
 
     Args:
         simulate: fixture.
@@ -196,30 +200,45 @@ def start_arm(simulate, urdf, start, rate=1000, space=""):
         start: position by joint, 0 for others.
         rate: of the states [Hz].
         space: namespace, with a slash behind it.
+        lockstep: each tick waits for its command, as soon as there are commands.
     """
     words = ["-p", f"urdf:={urdf}", "-p", "on_timeout:=hold", "-p", f"publish_rate:={float(rate)}"]
     for name, position in start.items():
         words += ["-p", f"initial_positions.{name}:={position}"]
+    if lockstep:  # before the first command it waits once for the timeout
+        words += ["-p", "time_mode:=lockstep", "-p", "lockstep_timeout:=2.0"]
+        words += ["-p", f"control_decimation:={1000 // rate}"]
     if space:
         words += ["-r", f"__ns:=/{space.rstrip('/')}"]
     return simulate("--ros-args", *words, entry="node", wait=False)
 
 
 def start_pair(
-    simulate, control, peer, urdf, start, rate=1000, mode="gravity", space="", **others
+    simulate,
+    control,
+    peer,
+    urdf,
+    start,
+    rate=1000,
+    mode="gravity",
+    space="",
+    lockstep=False,
+    **others,
 ):
-    """Start both at once; return the pair as soon as they know each other.
+    """Start both at once; return the pair as soon as both are connected.
 
     Args:
         simulate, control, peer: fixtures.
-        urdf, start, rate, space: as start_arm.
+        urdf, start, rate, space, lockstep: as start_arm.
         mode: of the controller.
         others: parameters of the controller; remap as the fixture takes it.
     """
-    simulator = start_arm(simulate, urdf, start, rate, space)
+    simulator = start_arm(simulate, urdf, start, rate, space, lockstep)
+    if lockstep:
+        others["use_sim_time"] = "true"  # time may run at any speed
     if space:
         others["remap"] = {"__ns": f"/{space.rstrip('/')}"}
-    # a machine with other work lets states be late; that is the subject of one test only
+    # on a busy machine states are late; only one test is about that
     controller = control(urdf, mode=mode, **{"state_timeout": 1.0, **others})
     simulator.wait_for("simulating '")
-    return Pair(simulator, controller, peer, space)
+    return Pair(simulator, controller, peer, space, ALL if lockstep else NEWEST)

@@ -56,7 +56,7 @@ def test_it_floats(simulate, control, peer, name):
     level, message, values = pair.report()
     assert (level, message, values["armed"]) == (0, "gravity; armed", "True")
     pair.end_well()
-    assert "ended while armed; the arm is left to itself" in pair.controller.text()
+    assert "shut down while armed" in pair.controller.text()
 
 
 def farthest(rows, place):

@@ -108,7 +108,7 @@ def bad_payloads(pair):
     ):
         publisher.publish(message)
         pair.arm.wait(0.05)
-    pair.peer.until(lambda: "~/payload was refused: there is no" in pair.controller.text())
+    pair.peer.until(lambda: "refused a message on ~/payload" in pair.controller.text())
     assert pair.report()[2]["payloads"] == ""
     assert np.abs(pair.arm.position - place).max() < 1e-3
 
@@ -199,7 +199,7 @@ def test_both_ways_out_and_a_dry_run_beside_them(simulate, control, peer):
     pair.arm.wait(0.1)
     assert pair.commands_in(0.2) == 0
     dry.end_well()
-    assert "left to itself" not in dry.text()
+    assert "shut down while armed" not in dry.text()
     pair.end_well()
 
 

@@ -26,5 +26,5 @@ def test_another_robot_is_refused(simulate, two_joints):
     wanted = "-p", "required_sha256:=" + "ab" * 32
     simulator = simulate(two_joints, "--ros-args", *wanted, wait=False)
     assert simulator.process.wait(60.0) == 2
-    assert f"parameter 'required_sha256' demands {'ab' * 32}" in simulator.text()
+    assert "parameter 'required_sha256'" in simulator.text()
     assert "Traceback" not in simulator.text()

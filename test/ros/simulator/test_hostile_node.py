@@ -17,7 +17,7 @@ def test_nothing_that_is_sent_ends_the_process(simulate, peer):
     client = peer.node.create_client(SetParameters, "simulator/set_parameters")
     peer.until(client.service_is_ready)
     client.call_async(SetParameters.Request(parameters=[absurd]))
-    simulator.wait_for("a message or request could not be served")
+    simulator.wait_for("a callback failed")
     for pattern in ("(" * 256, "a" + "*" * 255, "a" + "?" * 255):
         request = srv.GetEntities.Request()
         request.filters.filter = pattern

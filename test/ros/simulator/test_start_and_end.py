@@ -67,7 +67,7 @@ def test_ctrl_c_while_it_waits_for_a_robot(simulate):
         (["-p", "initial_positions.elbow:=0.1"], "there is no joint 'elbow'"),
         (["-p", "initial_positions.elbow_pitch:=9.0"], "a number from -1.45 to 1.05"),
         (["-p", "="], "rbdyn: "),
-        (["-p", "gravity:=[0, 0, -9.81]"], "write every number with a point, as in [0.0,"),
+        (["-p", "gravity:=[0, 0, -9.81]"], "with a decimal point, as in [0.0,"),
     ],
 )
 def test_bad_parameters(simulate, arguments, words):
