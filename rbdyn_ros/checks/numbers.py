@@ -8,11 +8,10 @@ from numbers import Real
 from typing import Any, NoReturn, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, shown
 
-Array = NDArray[np.float64]
 #: The lengths of the axes of an array; None where an axis may have any length.
 Shape = tuple[int | None, ...]
 #: Messages show a vector of the wrong length if it has at most this many numbers.

@@ -10,10 +10,10 @@ from rbdyn_ros.codegen.project import length
 from rbdyn_ros.codegen.samples import STATES, Sample, least, samples, tolerance
 
 if TYPE_CHECKING:
+    from rbdyn_ros.arrays import Array
     from rbdyn_ros.codegen.functions import CFunction
     from rbdyn_ros.codegen.project import CProject
     from rbdyn_ros.codegen.table import Argument
-    from rbdyn_ros.model.rotation import Array
 
 _HELPERS = """\
 /* The largest difference over the largest expected entry; infinite where a number is none. */

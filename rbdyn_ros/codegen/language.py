@@ -21,7 +21,7 @@ from rbdyn_ros.specialization.program import operands_of
 from rbdyn_ros.specialization.symbols import CONDITIONS
 
 if TYPE_CHECKING:
-    from rbdyn_ros.model.rotation import Array
+    from rbdyn_ros.arrays import Array
     from rbdyn_ros.specialization.program import Program
 
 #: Operators by the names of operations.

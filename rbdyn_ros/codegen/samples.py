@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.codegen.table import TAU
 from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian
 from rbdyn_ros.dynamics.toolbox.terms import bias_term, gravity_term
-from rbdyn_ros.model.rotation import Array
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import CFunction

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.errors import did_you_mean
 
 if TYPE_CHECKING:
+    from rbdyn_ros.arrays import Array
     from rbdyn_ros.model.model import Model
-    from rbdyn_ros.model.rotation import Array
 
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 

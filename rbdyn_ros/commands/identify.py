@@ -23,9 +23,10 @@ from rbdyn_ros.commands.common import (
 from rbdyn_ros.commands.recorded import recorded
 
 if TYPE_CHECKING:
+    from rbdyn_ros.arrays import Array
     from rbdyn_ros.commands.parser import Commands
     from rbdyn_ros.identification.fit import Identification
-    from rbdyn_ros.identification.motion import Array, Motion
+    from rbdyn_ros.identification.motion import Motion
     from rbdyn_ros.identification.residuals import Residuals
     from rbdyn_ros.model.model import Model
 

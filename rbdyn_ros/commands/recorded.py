@@ -12,7 +12,8 @@ from rbdyn_ros.commands.common import nearest_file
 from rbdyn_ros.errors import ParameterError
 
 if TYPE_CHECKING:
-    from rbdyn_ros.identification.motion import Array, Motion
+    from rbdyn_ros.arrays import Array
+    from rbdyn_ros.identification.motion import Motion
     from rbdyn_ros.model.model import Model
 
 

@@ -7,9 +7,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.dynamics.entry import stage
@@ -22,7 +23,6 @@ from rbdyn_ros.model.model import Model
 if TYPE_CHECKING:
     from rbdyn_ros.control.law_code import LawCode
 
-Array = NDArray[np.float64]
 #: Mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2] as in with_payload.
 Payload = tuple[float, tuple[float, ...], tuple[float, ...]]
 

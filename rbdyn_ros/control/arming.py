@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.laws import checked_gains
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.measured import Measured
 from rbdyn_ros.control.settings import Settings
-
-Array = NDArray[np.float64]
 
 #: Efforts are averaged over about this time [s].
 AVERAGED = 0.1

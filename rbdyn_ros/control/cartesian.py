@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control import frame_stiffness
 from rbdyn_ros.control.arm import Arm
@@ -16,8 +17,6 @@ from rbdyn_ros.dynamics.toolbox.inertia import frame_mobility
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities.jacobian import frame_pose
 from rbdyn_ros.errors import bad_argument, quote
-
-Array = NDArray[np.float64]
 
 _entry = Entry(frame_stiffness.cartesian_impedance)
 _frame_pose = stage(frame_pose)

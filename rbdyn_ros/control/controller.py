@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.arming import EffortCheck, too_heavy
 from rbdyn_ros.control.endings import Ending
@@ -24,8 +24,6 @@ from rbdyn_ros.control.mode_laws import ModeLaws
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.settings import FOLLOWING, MODES, Settings
 from rbdyn_ros.errors import RbdynError, did_you_mean, quote
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,12 @@ that the arm's own watchdog takes over.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.laws import ComputedTorque, GravityCompensation
 from rbdyn_ros.control.settings import Settings
 from rbdyn_ros.control.target import Target
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 #: Rate at which motion decays while the arm is braked [1/s].
 BRAKING = 10.0
@@ -38,7 +35,7 @@ class Ending:
         state: braking, holding, blind or silent.
     """
 
-    def __init__(self, arm: Arm, settings: Settings, others: Indices) -> None:
+    def __init__(self, arm: Arm, settings: Settings, others: Ints) -> None:
         self._arm, self._blind_time = arm, settings.blind_time
         self._brake = GravityCompensation(arm, BRAKING)
         self._hold = ComputedTorque(arm, settings.stiffness, settings.damping)

@@ -6,14 +6,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.target import Target
 from rbdyn_ros.errors import RbdynError
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 #: A path may be faster than its limit by what its polynomials are rounded by.
 ROUNDING = 1.0 + 1e-6
@@ -39,7 +36,7 @@ class Following:
         idle: since the last path ended [s]; infinite if there was none.
     """
 
-    def __init__(self, nv: int, dofs: Indices, names: Sequence[str]) -> None:
+    def __init__(self, nv: int, dofs: Ints, names: Sequence[str]) -> None:
         self.names = names
         self.target = Target(nv)
         self.path: Path | None = None

@@ -6,8 +6,9 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.kernels import kernel
 from rbdyn_ros.dynamics.entry import is_vector
@@ -17,7 +18,6 @@ from rbdyn_ros.model.model import Model
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Vector
 
-Array = NDArray[np.float64]
 
 #: What a value of 0 cannot be: the model divides by it.
 _SPEEDS = ("stribeck_velocity", "smoothing")

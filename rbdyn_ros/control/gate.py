@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.gate_kernels import (
     LONGEST,
@@ -31,7 +31,6 @@ from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.measured import NOT_FINITE, Measured
 from rbdyn_ros.model.model import Model
 
-Array = NDArray[np.float64]
 NANOSECONDS = 1_000_000_000
 #: So much faster than the steady clock the one of the states may run, and not for long: effort
 #: rates and paths are told in its time.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.kernels import CACHE_DIRECTORY, kernel
 from rbdyn_ros.dynamics import laws
 from rbdyn_ros.dynamics.entry import Entry
@@ -22,7 +22,6 @@ from rbdyn_ros.specialization.trace import Tracing
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix
 
-Array = NDArray[np.float64]
 
 #: Arrays of the Model that payloads and the mounting change. The code reads them at every call.
 READ = ("gravity", "body_mass", "body_ipos", "body_fullinertia")

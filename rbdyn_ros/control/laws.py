@@ -13,15 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.target import Target
 from rbdyn_ros.dynamics import laws
 from rbdyn_ros.dynamics.entry import stage
-
-Array = NDArray[np.float64]
 
 
 class Law:

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 #: A measured position may be beyond a limit by so much: half a degree [rad or m].
 MARGIN = 0.0087

@@ -6,13 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 #: Larger numbers are no measurements.
 LARGEST = 1e9

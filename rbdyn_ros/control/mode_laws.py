@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.cartesian import CartesianImpedance
 from rbdyn_ros.control.laws import (
@@ -20,8 +20,6 @@ from rbdyn_ros.control.sampled import why_frame_shaky, why_shaky
 from rbdyn_ros.control.settings import Settings
 from rbdyn_ros.control.target import Target
 from rbdyn_ros.dynamics.toolbox.inertia import reflected_inertia
-
-Array = NDArray[np.float64]
 
 #: A new pose may be so far from the one before, and from where the frame is [m, rad]: more is a
 #: jump, not a motion, or a spring that is wound up.

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.sampling import sample, write_peaks
 from rbdyn_ros.errors import bad_argument
-
-Array = NDArray[np.float64]
 
 ORDERS = (1, 3, 5)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.errors import Finding, ParameterError, bad_argument
-
-Array = NDArray[np.float64]
 
 #: Points of a path nearer to each other are one [s]: polynomials over less are but rounding.
 SHORTEST = 1e-6

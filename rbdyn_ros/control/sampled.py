@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from rbdyn_ros.arrays import Array
 
 #: D dt / I and sqrt(K / I) dt of a joint at most. A sampled damper whose effort comes one period
 #: after the state shakes from D dt / I = 1 on, and two periods after it from 0.62 on.

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.configuration import integrate_pos
 from rbdyn_ros.dynamics.entry import stage
 from rbdyn_ros.engine.constants import survey
@@ -15,8 +16,6 @@ from rbdyn_ros.model.constraints import ROLL_ROWS
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 #: Newton steps of one attempt, and the longest of them [rad or m].
 MAX_STEPS = 100

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.dynamics.entry import Entry, is_vector
 from rbdyn_ros.engine import integrate as _integrate
@@ -18,8 +18,6 @@ from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.joints import TYPE_OF_NAME, JointClass, JointKind, JointType
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 #: A limit beyond this is none [rad or m].
 FAR = 1e6

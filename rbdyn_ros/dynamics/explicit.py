@@ -12,8 +12,9 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.configuration import differentiate_pos
 from rbdyn_ros.dynamics.entry import demand_pair
@@ -22,7 +23,6 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 
-Array = NDArray[np.float64]
 Gamma = Callable[[Array, Array, Array, Array, Array], None]
 Ranges = Sequence[tuple[float, float]]
 

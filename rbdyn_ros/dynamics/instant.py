@@ -6,13 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import demand_pair
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,11 +34,11 @@ class Instant:
     """
 
     time: float
-    qpos: Floats
-    qvel: Floats
-    effort: Floats
-    xfrc: Floats | None = None
-    contact: Floats | None = None
+    qpos: Array
+    qvel: Array
+    effort: Array
+    xfrc: Array | None = None
+    contact: Array | None = None
     energy: tuple[float, float] | None = None
     paused: bool = False
     fault: str = ""
@@ -70,12 +68,12 @@ class Instant:
         )
 
     @classmethod
-    def still(cls, m: Model, qpos: Floats, time: float = 0.0) -> Instant:
+    def still(cls, m: Model, qpos: Array, time: float = 0.0) -> Instant:
         """Return a robot that stands still at qpos (nq,), with nothing acting on it."""
         return cls(time, np.array(qpos, np.float64), np.zeros(m.nv), np.zeros(m.nv))
 
 
-def contact_on_bodies(m: Model, d: Data) -> Floats | None:
+def contact_on_bodies(m: Model, d: Data) -> Array | None:
     """Return the contact forces (nbody, 6) as Data.xfrc_applied has forces; None without any.
 
     Data has them [moment; force] about the centre of mass of the tree: the moment is shifted.
@@ -84,6 +82,6 @@ def contact_on_bodies(m: Model, d: Data) -> Floats | None:
         return None
     moment, force = d.cfrc_contact[:, :3], d.cfrc_contact[:, 3:]
     arm = d.subtree_com[m.body_rootid] - d.xipos
-    on_bodies: Floats = np.concatenate([force, moment + np.cross(arm, force)], axis=1)
+    on_bodies: Array = np.concatenate([force, moment + np.cross(arm, force)], axis=1)
     on_bodies[0] = 0.0
     return on_bodies

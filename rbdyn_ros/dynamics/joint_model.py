@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import stage
 from rbdyn_ros.engine.constants import isolated_joint
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
@@ -14,8 +15,6 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import cross_matrix
-
-Array = NDArray[np.float64]
 
 _isolated_joint = stage(isolated_joint)
 

@@ -6,8 +6,9 @@ import copy
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.checks.inertials import as_six, inertia_faults
 from rbdyn_ros.description.poses import Pose
@@ -19,8 +20,6 @@ from rbdyn_ros.model.lumping import Body, Placement, lumped_inertia
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
-
-Array = NDArray[np.float64]
 
 #: What a payload is called in a sentence, from its row.
 Called = Callable[[int], str]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import (
     MAX_STEPS,
     NOBODY,
@@ -26,8 +26,6 @@ from rbdyn_ros.engine.quantities import joint_forces as _joint_forces
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 kinematics = stage(_kinematics.kinematics)
 com_pos = stage(_kinematics.com_pos)

@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.identification.inertia import PARAMETER_NAMES
-from rbdyn_ros.identification.motion import Integers, check_identifiable, resting
+from rbdyn_ros.identification.motion import check_identifiable, resting
 from rbdyn_ros.identification.regressor import torque_regressor
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 #: A column that is a combination of others but for this part of its length is taken as one:
 #: authors write pi with five digits, and a tenth of a millimetre is not felt.
@@ -40,7 +39,7 @@ class BaseParameters:
         names: (b,) such as "forearm.Izz + 0.21 hand.m".
     """
 
-    columns: Integers
+    columns: Ints
     combination: Array
     names: tuple[str, ...]
 
@@ -59,7 +58,7 @@ class BaseParameters:
 
 def base_parameters(
     m: Model,
-    dofs: Sequence[int] | Integers | None = None,
+    dofs: Sequence[int] | Ints | None = None,
     seed: int = 0,
     *,
     rest: ArrayLike | None = None,
@@ -108,7 +107,7 @@ def condition(Y: Array) -> float:
     return float(np.linalg.cond(np.linalg.qr(Y / lengths, mode="r")))
 
 
-def _independent(Y: Array) -> Integers:
+def _independent(Y: Array) -> Ints:
     """Return the columns that are no combination of those before them."""
     R = np.asarray(np.linalg.qr(Y, mode="r"))
     lengths = np.linalg.norm(R, axis=0)
@@ -125,7 +124,7 @@ def _independent(Y: Array) -> Integers:
     return np.array(found, np.int64)
 
 
-def _combination(Y: Array, columns: Integers) -> Array:
+def _combination(Y: Array, columns: Ints) -> Array:
     """Return K with Y = Y[:, columns] K."""
     K: Array = np.asarray(np.linalg.lstsq(Y[:, columns], Y, rcond=None)[0], np.float64)
     K[np.abs(K) < ROUNDING] = 0.0
@@ -133,7 +132,7 @@ def _combination(Y: Array, columns: Integers) -> Array:
     return K
 
 
-def _names(m: Model, columns: Integers, combination: Array) -> tuple[str, ...]:
+def _names(m: Model, columns: Ints, combination: Array) -> tuple[str, ...]:
     of = [f"{body}.{name}" for body in m.body_names[1:] for name in PARAMETER_NAMES]
     names = []
     for row, leader in zip(combination, columns, strict=True):

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.stages import inverse, make_data
 from rbdyn_ros.errors import Finding, ParameterError, not_allowed
-from rbdyn_ros.identification.motion import Integers
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 #: Speed of a joint without a velocity limit [rad/s or m/s], before the share is taken of it.
 DEFAULT_SPEED = 1.0
@@ -36,7 +34,7 @@ class Bounds:
         effort: (nv,) of all joints, infinite where there is no limit.
     """
 
-    dofs: Integers
+    dofs: Ints
     centre: Array
     lower: Array
     upper: Array
@@ -64,7 +62,7 @@ class Bounds:
 
 def bounds_of(
     m: Model,
-    dofs: Integers,
+    dofs: Ints,
     centre: ArrayLike | None,
     position_inset: ArrayLike | None,
     reach: ArrayLike,

@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.identification.samples import MOST_SAMPLES, Samples, judged, refusal
 from rbdyn_ros.loading.output import output_path, write_whole
-
-Array = NDArray[np.float64]
 
 TIME = "time"
 #: No line of a table is longer [characters].

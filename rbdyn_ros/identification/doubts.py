@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import quote
 from rbdyn_ros.identification.base import BaseParameters
 from rbdyn_ros.identification.motion import dof_names
@@ -19,7 +19,6 @@ from rbdyn_ros.identification.unknowns import MOST_LOST, Unknowns
 if TYPE_CHECKING:
     from rbdyn_ros.identification.fit import Identification
 
-Array = NDArray[np.float64]
 
 DOUBTFUL = 0.3  # standard deviation of a base parameter, in units of its prior
 POOR = 100.0  # condition number above which errors of a model are magnified

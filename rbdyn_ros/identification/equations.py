@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.identification.motion import beyond_calculation, of_dofs
 from rbdyn_ros.identification.regressor import extra_columns, torque_regressor
 from rbdyn_ros.identification.unknowns import Unknowns
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 CHUNK = 400  # samples that are in memory at once
 

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.dynamics.stages import kinematics, make_data
@@ -27,13 +28,11 @@ from rbdyn_ros.identification.fourier import (
     MOST_HARMONICS,
     tables,
 )
-from rbdyn_ros.identification.motion import Integers, check_identifiable, dof_names
+from rbdyn_ros.identification.motion import check_identifiable, dof_names
 from rbdyn_ros.identification.rounds import Progress, silent
 from rbdyn_ros.identification.samples import MOST_SAMPLES
 from rbdyn_ros.identification.search import Search, fine_count, of_robot
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 #: Of a motion [s].
 SHORTEST, LONGEST = 0.1, 3600.0
@@ -232,7 +231,7 @@ def _box(m: Model, qpos: Array) -> Array:
     return box
 
 
-def dofs_of_joints(m: Model, joints: Sequence[str] | None) -> Integers:
+def dofs_of_joints(m: Model, joints: Sequence[str] | None) -> Ints:
     """Return the dofs of joints by name, in their order in the robot; None: all.
 
     Raises:

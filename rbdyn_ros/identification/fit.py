@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.identification.base import BaseParameters, base_parameters
@@ -19,8 +20,6 @@ from rbdyn_ros.identification.rounds import Progress, deviations, silent, solved
 from rbdyn_ros.identification.solve import Prior
 from rbdyn_ros.identification.unknowns import Unknowns
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

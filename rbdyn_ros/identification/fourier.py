@@ -7,10 +7,10 @@ identification.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import null_space
 
-Array = NDArray[np.float64]
+from rbdyn_ros.arrays import Array
 
 FEWEST_HARMONICS, MOST_HARMONICS = 2, 20
 

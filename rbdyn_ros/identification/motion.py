@@ -6,16 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.arm import check_arm
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 SATURATED = 0.999  # of the effort limit
 
@@ -114,7 +111,7 @@ def dof_names(m: Model) -> tuple[str, ...]:
     return tuple(m.jnt_names[j] for j in m.dof_jntid)
 
 
-def dofs_of(m: Model, motion: Motion) -> Integers:
+def dofs_of(m: Model, motion: Motion) -> Ints:
     """Return the dof of every column of a motion, (n,).
 
     Raises:
@@ -135,7 +132,7 @@ def dofs_of(m: Model, motion: Motion) -> Integers:
     return np.array([numbers[name] for name in motion.names], np.int64)
 
 
-def of_dofs(m: Model, dofs: Integers, columns: ArrayLike, rest: ArrayLike = 0.0) -> Array:
+def of_dofs(m: Model, dofs: Ints, columns: ArrayLike, rest: ArrayLike = 0.0) -> Array:
     """Return columns (p, n) of some joints as columns of all dofs (p, nv); others are at rest."""
     columns = np.asarray(columns, np.float64)
     rows = np.empty((len(columns), m.nv))
@@ -144,7 +141,7 @@ def of_dofs(m: Model, dofs: Integers, columns: ArrayLike, rest: ArrayLike = 0.0)
     return rows
 
 
-def kept_samples(m: Model, motion: Motion, dofs: Integers) -> Bools:
+def kept_samples(m: Model, motion: Motion, dofs: Ints) -> Bools:
     """Return which samples (p, n) were not marked as saturated and are below the effort limit."""
     limits = m.jnt_effort[m.dof_jntid[dofs]]
     usable = np.where(limits > 0.0, SATURATED * limits, np.inf)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.description.types import Inertial
 from rbdyn_ros.description.urdf_files import guard, urdf
@@ -31,7 +31,6 @@ from rbdyn_ros.model.rotation import quat_to_mat
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
-Array = NDArray[np.float64]
 
 #: The declaration, comments and white space before the root element.
 _PROLOG = re.compile(r"(?:[\ufeff\s]|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)

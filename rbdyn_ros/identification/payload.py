@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.description.checks.inertials import as_six
@@ -22,8 +23,6 @@ from rbdyn_ros.identification.solve import Prior
 from rbdyn_ros.identification.unknowns import Unknowns
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-
-Array = NDArray[np.float64]
 
 #: A ball of 1 kg with second moments of a radius of 5 cm: what is expected of a payload, loosely.
 EXPECTED = np.array([1.0, 0.0, 0.0, 0.0, 5e-3, 0.0, 5e-3, 0.0, 0.0, 5e-3])

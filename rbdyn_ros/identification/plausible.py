@@ -12,14 +12,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.errors import Finding, ParameterError, quote
-from rbdyn_ros.identification.motion import Integers, dof_names
+from rbdyn_ros.identification.motion import dof_names
 from rbdyn_ros.identification.samples import Samples
 from rbdyn_ros.identification.signals import regular_period
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 #: No step from sample to sample is longer, ... [rad or m]
 JUMP = 0.5
@@ -119,14 +118,14 @@ def _demand_efforts(samples: Samples) -> None:
         raise _refused("no-efforts", text)
 
 
-def _unwrapped(m: Model, dofs: Integers, qpos: Array) -> Array:
+def _unwrapped(m: Model, dofs: Ints, qpos: Array) -> Array:
     """Return angles (p, n) of joints without limits without their steps of whole turns."""
     joints = m.dof_jntid[dofs]
     free = (m.jnt_limited[joints] == 0) & (m.jnt_type[joints] == JointType.HINGE)
     return np.asarray(np.where(free, np.unwrap(qpos, axis=0), qpos), np.float64)
 
 
-def _demand_positions(m: Model, dofs: Integers, samples: Samples) -> None:
+def _demand_positions(m: Model, dofs: Ints, samples: Samples) -> None:
     joints = m.dof_jntid[dofs]
     low, high = m.jnt_range[joints].T
     room = np.maximum(BEYOND[0] * (high - low), BEYOND[1])
@@ -142,7 +141,7 @@ def _demand_positions(m: Model, dofs: Integers, samples: Samples) -> None:
         raise _refused("far-outside", text)
 
 
-def _speed_limits(m: Model, dofs: Integers) -> Array:
+def _speed_limits(m: Model, dofs: Ints) -> Array:
     speed = m.jnt_velocity[m.dof_jntid[dofs]]
     return np.asarray(np.where(np.isfinite(speed) & (speed > 0.0), speed, np.inf), np.float64)
 

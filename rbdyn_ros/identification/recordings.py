@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import RbdynError, did_you_mean, quote
 from rbdyn_ros.identification.csv_files import SHOWN, read_csv
 from rbdyn_ros.identification.samples import MOST_SAMPLES, Samples, judged, refusal
 from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, damaged, existing
 from rbdyn_ros.recording.mcap_file import Topic
-
-Array = NDArray[np.float64]
 
 STATE = "sensor_msgs/msg/JointState"
 STATES = "joint_states"

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.regressors import joint_torque_regressor
 from rbdyn_ros.identification.motion import Motion, check_identifiable
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 
 def torque_regressor(m: Model, qpos: Array, qvel: Array, qacc: Array) -> Array:

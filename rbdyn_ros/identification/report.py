@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rbdyn_ros.identification.fit import Identification
 from rbdyn_ros.identification.motion import dof_names
@@ -14,8 +13,6 @@ from rbdyn_ros.identification.payload import PayloadEstimate
 from rbdyn_ros.identification.residuals import Residuals
 from rbdyn_ros.report.tables import aligned
 from rbdyn_ros.report.words import Row, cut, numbers
-
-Array = NDArray[np.float64]
 
 #: A base parameter of a long arm can be a combination of hundreds; so much of its name is told.
 LONGEST = 200

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.dynamics.stages import inverse, make_data
 from rbdyn_ros.identification.motion import (
-    Bools,
-    Integers,
     Motion,
     beyond_calculation,
     dofs_of,
@@ -21,8 +20,6 @@ from rbdyn_ros.identification.motion import (
     resting,
 )
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +107,7 @@ def validate(
     return Residuals(motion.names, motion.time, motion.effort, predicted, full_scale, kept)
 
 
-def friction_effort(friction: Friction, motion: Motion, dofs: Integers) -> Array:
+def friction_effort(friction: Friction, motion: Motion, dofs: Ints) -> Array:
     """Return the efforts of friction in a motion (p, n), filtered as its efforts were.
 
     Viscous friction is linear in velocities, which are filtered already.

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.identification.equations import Equations
 from rbdyn_ros.identification.residuals import Residuals, memory
 from rbdyn_ros.identification.solve import Prior, solve
 from rbdyn_ros.identification.unknowns import Unknowns
 
-Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 
 ROUNDS = 10  # three or four are usual

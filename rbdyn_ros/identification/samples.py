@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ParameterError, quote
-
-Array = NDArray[np.float64]
 
 #: More than half an hour at 1 kHz; what is larger is not a calibration motion.
 MOST_SAMPLES = 2_000_000

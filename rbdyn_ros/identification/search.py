@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
 from rbdyn_ros.identification.base import base_parameters, condition
@@ -14,8 +14,6 @@ from rbdyn_ros.identification.fourier import rest_shapes, tables
 from rbdyn_ros.identification.regressor import torque_regressor
 from rbdyn_ros.identification.rounds import Progress
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 #: Random series from which the search starts, the best of them.
 STARTS = 60

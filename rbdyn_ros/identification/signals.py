@@ -19,12 +19,10 @@ from scipy.interpolate import make_interp_spline
 from scipy.ndimage import maximum_filter1d
 from scipy.signal import butter, savgol_filter, sosfiltfilt, welch
 
+from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.identification.motion import Motion
 from rbdyn_ros.identification.samples import Samples
-
-Array = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 
 #: Of the Butterworth filter; forward and backward it acts as one of twice the order.
 ORDER = 4
@@ -140,7 +138,7 @@ def to_motion(
     )
 
 
-def saturated(effort: Array, limits: ArrayLike | None = None) -> Marks:
+def saturated(effort: Array, limits: ArrayLike | None = None) -> Bools:
     """Tell which efforts are as large as the drive gives, (p, n).
 
     At the limits (n,), or where an effort as measured (not filtered) is cut: many samples share
@@ -152,7 +150,7 @@ def saturated(effort: Array, limits: ArrayLike | None = None) -> Marks:
     if limits is not None:
         given = np.broadcast_to(np.asarray(limits, np.float64), top.shape)
         top = np.where(given > 0.0, SATURATED * given, np.inf)
-    marks: Marks = np.abs(effort) >= top
+    marks: Bools = np.abs(effort) >= top
     for j, column in enumerate(effort.T):
         values, counts = np.unique(column, return_counts=True)
         for ends, often in ((values, counts), (values[::-1], counts[::-1])):
@@ -198,8 +196,8 @@ def regular_period(time: Array) -> float:
 
 
 def _regular(
-    samples: Samples, period: float, usable: Marks
-) -> tuple[Array, Array | None, Array, Marks]:
+    samples: Samples, period: float, usable: Bools
+) -> tuple[Array, Array | None, Array, Bools]:
     """Return positions, velocities, efforts and which are of use at multiples of the period."""
     time = samples.time
     grid = period * np.arange(round(time[-1] / period) + 1)

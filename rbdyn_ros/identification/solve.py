@@ -17,13 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag, solve_triangular
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.identification.inertia import BASIS, pseudo_inertia
 from rbdyn_ros.identification.motion import beyond_calculation
-
-Array = NDArray[np.float64]
 
 SHRINK = 0.1  # of g from one round to the next, until it is as small as wanted
 MOST_STEPS = 60  # of Newton in a round; a few are usual

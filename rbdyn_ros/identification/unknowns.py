@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.errors import Finding, ParameterError, quote
-from rbdyn_ros.identification.motion import Bools, Integers, Motion, kept_samples, resting
+from rbdyn_ros.identification.motion import Motion, kept_samples, resting
 from rbdyn_ros.identification.regressor import Extra
 from rbdyn_ros.identification.residuals import friction_effort
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 MOVING = 5.0  # times the smoothing: a speed at which friction shows, ...
 MOVING_SHARE = 0.1  # ... if a joint is as fast in this part of its samples
@@ -56,7 +55,7 @@ class Unknowns:
         self,
         m: Model,
         motion: Motion,
-        dofs: Integers,
+        dofs: Ints,
         friction: Friction,
         kinds: Sequence[str],
         rest: ArrayLike | None = None,

@@ -8,11 +8,10 @@ must be as many coordinates as the joints have. model/derive.py computes all oth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import NamedArrays
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.errors import quote
 from rbdyn_ros.loading.geom_arrays import GEOM_TYPES, audit_geom_arrays
@@ -22,7 +21,6 @@ from rbdyn_ros.model.fields import Field
 from rbdyn_ros.model.joints import JOINT_KINDS, JointClass, JointKind, JointType, joint_kinds
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS, UNLIMITED
 
-Arrays = Mapping[str, NDArray[Any]]
 Names = Mapping[str, Sequence[str]]
 Sizes = Mapping[str, int]
 DRIVEN = JointClass.DRIVEN
@@ -61,7 +59,7 @@ FREE_FIELDS = (*FLAGS, *INDICES, *SHARES, *TYPES, *GEOM_TYPES, "jnt_mimic", "jnt
 STORED = tuple(field for field in MODEL_FIELDS if not field.derived)
 
 
-def audit_arrays(arrays: Arrays, names: Names, audit: Audit) -> None:
+def audit_arrays(arrays: NamedArrays, names: Names, audit: Audit) -> None:
     """Add an error for everything that would let a kernel leave its arrays, or that is no number.
 
     Args:
@@ -95,7 +93,7 @@ def audit_arrays(arrays: Arrays, names: Names, audit: Audit) -> None:
     _audit_terms(arrays, kinds, audit)
 
 
-def _audit_shapes(arrays: Arrays, names: Names, audit: Audit) -> dict[str, int]:
+def _audit_shapes(arrays: NamedArrays, names: Names, audit: Audit) -> dict[str, int]:
     """Return the sizes; add an error for each array whose shape contradicts one before it."""
     sizes: dict[str, int] = {}
     for field in STORED:
@@ -123,7 +121,7 @@ def _audit_shape(field: Field, shape: tuple[int, ...], sizes: Sizes, audit: Audi
         audit.error("bad-shape", field.name, None, message, found=str(shape))
 
 
-def _audit_numbers(arrays: Arrays, audit: Audit) -> None:
+def _audit_numbers(arrays: NamedArrays, audit: Audit) -> None:
     for field in STORED:
         array = arrays[field.name]
         if field.kind == "int":
@@ -134,7 +132,7 @@ def _audit_numbers(arrays: Arrays, audit: Audit) -> None:
             _wrong(audit, field.name, "holds an infinite number")
 
 
-def _audit_ranges(arrays: Arrays, sizes: Sizes, audit: Audit) -> None:
+def _audit_ranges(arrays: NamedArrays, sizes: Sizes, audit: Audit) -> None:
     _audit_range(arrays, "jnt_mimic", -1, sizes["njnt"] - 1, audit)
     _audit_range(arrays, "jnt_class", 0, len(JointClass) - 1, audit)
     for name in FLAGS:
@@ -153,7 +151,7 @@ def _audit_ranges(arrays: Arrays, sizes: Sizes, audit: Audit) -> None:
         _wrong(audit, "loop_bodyid", "has a loop that begins and ends at one body")
 
 
-def _audit_range(arrays: Arrays, name: str, least: int, most: int, audit: Audit) -> bool:
+def _audit_range(arrays: NamedArrays, name: str, least: int, most: int, audit: Audit) -> bool:
     array = arrays[name]
     if ((array >= least) & (array <= most)).all():
         return True
@@ -161,7 +159,7 @@ def _audit_range(arrays: Arrays, name: str, least: int, most: int, audit: Audit)
     return False
 
 
-def _audit_types(arrays: Arrays, names: Names, audit: Audit) -> None:
+def _audit_types(arrays: NamedArrays, names: Names, audit: Audit) -> None:
     for field, types in TYPES.items():
         if not np.isin(arrays[field], types).all():
             _wrong(audit, field, "has an entry that is no type of a joint there")
@@ -172,7 +170,7 @@ def _audit_types(arrays: Arrays, names: Names, audit: Audit) -> None:
             _wrong(audit, list_name, message)
 
 
-def _audit_couplings(arrays: Arrays, kinds: Sequence[JointKind], audit: Audit) -> None:
+def _audit_couplings(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
     """Whether classes and leaders agree; a leader must not be a mimic joint itself."""
     mimic, classes = arrays["jnt_mimic"], arrays["jnt_class"]
     follows = mimic >= 0
@@ -185,7 +183,7 @@ def _audit_couplings(arrays: Arrays, kinds: Sequence[JointKind], audit: Audit) -
 
 
 def _audit_coordinates(
-    arrays: Arrays, kinds: Sequence[JointKind], sizes: Sizes, audit: Audit
+    arrays: NamedArrays, kinds: Sequence[JointKind], sizes: Sizes, audit: Audit
 ) -> None:
     """Whether there are as many coordinates as the joints have."""
     classes = arrays["jnt_class"]
@@ -202,7 +200,7 @@ def _audit_coordinates(
 
 
 def _audit_drives(
-    arrays: Arrays,
+    arrays: NamedArrays,
     names: Names,
     kinds: Sequence[JointKind],
     audit: Audit,
@@ -229,7 +227,7 @@ def _audit_drives(
             _wrong(audit, "jnt_motion_name", message)
 
 
-def _audit_limits(arrays: Arrays, kinds: Sequence[JointKind], audit: Audit) -> None:
+def _audit_limits(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
     """Whether limits and springs belong to joints that a force moves, and that have them."""
     bound = arrays["jnt_class"] != JointClass.FREE
     one = np.array([kind.nv == 1 for kind in kinds], bool) | (arrays["jnt_type"] == JointType.BALL)
@@ -243,7 +241,7 @@ def _audit_limits(arrays: Arrays, kinds: Sequence[JointKind], audit: Audit) -> N
         _wrong(audit, "limit_dofid", "limits a coordinate that is no position")
 
 
-def _audit_terms(arrays: Arrays, kinds: Sequence[JointKind], audit: Audit) -> None:
+def _audit_terms(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
     """Whether gears connect positions of joints."""
     for j, coordinate in zip(arrays["term_jntid"], arrays["term_coord"], strict=True):
         if not (kinds[j].flat and coordinate < kinds[j].nv):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import NamedArrays
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.geometries import MAX_LENGTH
 from rbdyn_ros.model.geoms import RIM, GeomType
 from rbdyn_ros.model.model_fields import NOT_NEGATIVE, POSITIVE
-
-Arrays = Mapping[str, NDArray[Any]]
 
 #: Fields of types, and those that are known there.
 GEOM_TYPES: dict[str, list[GeomType]] = {
@@ -37,7 +34,7 @@ _ROTATIONS = ("geom_mat", "obstacle_mat")
 TOLERANCE = 1e-9
 
 
-def audit_geom_arrays(arrays: Arrays, audit: Audit) -> None:
+def audit_geom_arrays(arrays: NamedArrays, audit: Audit) -> None:
     """Add an error for every type, length, rotation and factor that no geometry has.
 
     Args:
@@ -64,7 +61,7 @@ def audit_geom_arrays(arrays: Arrays, audit: Audit) -> None:
             _wrong(audit, name, "holds a matrix that is no rotation")
 
 
-def _audit_numbers(arrays: Arrays, audit: Audit) -> None:
+def _audit_numbers(arrays: NamedArrays, audit: Audit) -> None:
     for name in (*_LENGTHS, *_of_geometries(NOT_NEGATIVE)):
         if (arrays[name] < 0.0).any():
             _wrong(audit, name, "holds a number that is less than zero")
@@ -77,7 +74,7 @@ def _of_geometries(names: Iterable[str]) -> list[str]:
     return [name for name in names if name.startswith(("geom_", "obstacle_"))]
 
 
-def _audit_sizes(arrays: Arrays, audit: Audit) -> None:
+def _audit_sizes(arrays: NamedArrays, audit: Audit) -> None:
     for name in _LENGTHS:
         if (arrays[name] > LONGEST).any():
             _wrong(audit, name, f"holds a length of more than {LONGEST:.0f} m")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.entry import stage
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
@@ -13,8 +14,6 @@ from rbdyn_ros.loading.mobility import LOCKED, mobility
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model
-
-Floats = NDArray[np.float64]
 
 #: Of a Model with more dofs than this, or without M, bodies are taken as if they were alone.
 MOST_DOFS = 1000
@@ -43,14 +42,14 @@ def with_masses(m: Model) -> Model:
     return m.replaced(geom_mass0=masses)
 
 
-def _own_masses(m: Model) -> Floats:
+def _own_masses(m: Model) -> Array:
     """Return by geometry the mass of its body; of a body without mass that of all below it."""
     mass = np.where(m.body_mass > 0.0, m.body_mass, m.body_subtreemass)
-    masses: Floats = mass[m.geom_bodyid]
+    masses: Array = mass[m.geom_bodyid]
     return masses
 
 
-def _corner_mobility(m: Model, inverse: Floats) -> Floats:
+def _corner_mobility(m: Model, inverse: Array) -> Array:
     """Return by geometry the mean mobility of its corners; `inverse` is M^-1 or M_c^-1."""
     d = Data(m)
     _kinematics(m, d)
@@ -62,11 +61,11 @@ def _corner_mobility(m: Model, inverse: Floats) -> Floats:
     body = m.geom_bodyid[geometry]
     at = np.einsum("nij,nj->ni", d.xmat[body].reshape(-1, 3, 3), m.vert_pos) + d.xpos[body]
     corners = _traces(L[which[geometry]], at - d.subtree_com[m.body_rootid[body]]) / 3.0
-    mean: Floats = np.bincount(geometry, corners, m.ngeom) / m.geom_vertnum
+    mean: Array = np.bincount(geometry, corners, m.ngeom) / m.geom_vertnum
     return mean
 
 
-def _jacobians(m: Model, d: Data, bodies: NDArray[np.int64]) -> Floats:
+def _jacobians(m: Model, d: Data, bodies: NDArray[np.int64]) -> Array:
     """Return S (n, 6, nv) with cvel = S qvel, for some bodies.
 
     Column by column it is the velocity that a dof alone makes, with all that follows it.
@@ -82,7 +81,7 @@ def _jacobians(m: Model, d: Data, bodies: NDArray[np.int64]) -> Floats:
     return S
 
 
-def _traces(L: Floats, r: Floats) -> Floats:
+def _traces(L: Array, r: Array) -> Array:
     """Return trace(A L A^T) with A = [-r x, 1], which maps a velocity to that of the point r.
 
     Args:
@@ -97,7 +96,7 @@ def _traces(L: Floats, r: Floats) -> Floats:
          mixed[:, 0, 1] - mixed[:, 1, 0]], axis=1)  # fmt: skip
     square = np.einsum("ni,ni->n", r, r) * np.trace(turn, axis1=1, axis2=2)
     square -= np.einsum("ni,nij,nj->n", r, turn, r)
-    traces: Floats = square - 2.0 * np.einsum("ni,ni->n", r, axial)
+    traces: Array = square - 2.0 * np.einsum("ni,ni->n", r, axial)
     traces += np.trace(shift, axis1=1, axis2=2)
     return traces
 

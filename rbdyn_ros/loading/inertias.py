@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.entry import stage
 from rbdyn_ros.engine.constants import move, survey
@@ -19,8 +19,6 @@ from rbdyn_ros.loading.mobility import LOCKED, mobility
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Lines = dict[str, int | None]
 
 #: Below this part of the rigid subtree's inertia, D is a rounding error.
@@ -63,7 +61,7 @@ def with_inertias(
     return repaired.replaced(findings=told, dof_inertia0=_constrained(repaired, inertia))
 
 
-def _constrained(m: Model, inertia: Floats) -> Floats:
+def _constrained(m: Model, inertia: Array) -> Array:
     """Return the inertia each dof sees when loops and other constraints hold: 1 / (M_c^-1)_kk.
 
     A dof that cannot move at qpos0 keeps the inertia of the open tree.
@@ -75,7 +73,7 @@ def _constrained(m: Model, inertia: Floats) -> Floats:
     return np.where(moves, 1.0 / np.where(moves, held, 1.0), inertia)
 
 
-def _repair(model: Model) -> tuple[Model, Floats, Mask, list[int]]:
+def _repair(model: Model) -> tuple[Model, Array, Bools, list[int]]:
     """Give an armature to each dof that sees no inertia, from the tips to the root.
 
     A dof that sees nothing makes nonsense of what all dofs above it see, so only those with no
@@ -106,7 +104,7 @@ def _repair(model: Model) -> tuple[Model, Floats, Mask, list[int]]:
     return model, inertia, missing, []
 
 
-def _measure(m: Model) -> tuple[Floats, Floats]:
+def _measure(m: Model) -> tuple[Array, Array]:
     """Return the inertia each dof sees at qpos0, and the same with all joints below held rigid.
 
     Where that is zero, as it may be by accident, it is taken at an arbitrary configuration.
@@ -124,7 +122,7 @@ def _measure(m: Model) -> tuple[Floats, Floats]:
     return inertia, rigid
 
 
-def _above_any(m: Model, chosen: Mask) -> Mask:
+def _above_any(m: Model, chosen: Bools) -> Bools:
     """Return which dofs are on the way from a chosen one to the root."""
     above = np.zeros(m.nv, bool)
     for k in range(m.nv - 1, -1, -1):
@@ -134,7 +132,7 @@ def _above_any(m: Model, chosen: Mask) -> Mask:
     return above
 
 
-def _joints_of(m: Model, dofs: Mask) -> list[int]:
+def _joints_of(m: Model, dofs: Bools) -> list[int]:
     return list(dict.fromkeys(m.dof_jntid[dofs].tolist()))
 
 
@@ -164,7 +162,7 @@ def _finding(code: str, text: str, severity: Severity, name: str, lines: Lines) 
     return Finding(code, message, severity, element, lines.get(name), allowed=allowed)
 
 
-def _tiny(m: Model, inertia: Floats, lines: Lines) -> list[Finding]:
+def _tiny(m: Model, inertia: Array, lines: Lines) -> list[Finding]:
     """Warn of joints so light beside the heaviest that rounding errors decide how they move."""
     largest = inertia.max(initial=0.0)
     return [

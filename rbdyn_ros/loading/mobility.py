@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import stage
 from rbdyn_ros.engine.constants import survey
 from rbdyn_ros.engine.crb import crb
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-
-Floats = NDArray[np.float64]
 
 #: Below this part of what it would be without constraints a mobility is a rounding error.
 LOCKED = 1e-9
@@ -20,7 +18,7 @@ _survey = stage(survey)
 _crb = stage(crb)
 
 
-def mobility(m: Model) -> tuple[Floats, Floats]:
+def mobility(m: Model) -> tuple[Array, Array]:
     """Return M^-1 at qpos0, and M_c^-1, the same with loops and other constraints; both (nv, nv).
 
     M_c^-1 = M^-1 - M^-1 K^T (K M^-1 K^T)^+ K M^-1 maps forces to accelerations (RBDA eq 3.17).

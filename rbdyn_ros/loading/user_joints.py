@@ -10,15 +10,14 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.configuration import usual_ranges
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.callbacks import by_address
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 
-Array = NDArray[np.float64]
 Values = tuple[Array, ...]
 
 STEP = 1e-5

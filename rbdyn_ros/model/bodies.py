@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array, Arrays
 from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import Spring
 from rbdyn_ros.model.lumping import Placement, Tree, lumped_inertia
-from rbdyn_ros.model.rotation import Array, mat_to_quat
-
-Arrays = dict[str, NDArray[Any]]
+from rbdyn_ros.model.rotation import mat_to_quat
 
 
 def body_arrays(tree: Tree) -> Arrays:

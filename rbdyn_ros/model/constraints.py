@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbdyn_ros.arrays import Arrays
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import Constraint, Gear, Length, Roll
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.lumping import Placement
-
-Arrays = dict[str, NDArray[Any]]
 
 #: Equations of a body that rolls: its distance from the plane, and the slip in two directions.
 ROLL_ROWS = 3

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbdyn_ros.arrays import Arrays, Ints
 from rbdyn_ros.description.types import Joint
 from rbdyn_ros.model.joints import JointClass
-
-Arrays = dict[str, NDArray[Any]]
-Ints = NDArray[np.int64]
 
 
 def couplings(joints: Sequence[Joint]) -> Arrays:

@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Ints, NamedArrays
 from rbdyn_ros.model.constraints import equations
 from rbdyn_ros.model.couplings import joint_addresses, leaders
 from rbdyn_ros.model.inertia_pattern import inertia_pattern
 from rbdyn_ros.model.joints import JointClass, JointKind, JointType, joint_kinds
 from rbdyn_ros.model.model_fields import DERIVED
 
-Arrays = Mapping[str, NDArray[Any]]
-Ints = NDArray[np.int64]
 
-
-def derive(primary: Arrays, names: Mapping[str, Sequence[str]]) -> dict[str, NDArray[Any]]:
+def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str, NDArray[Any]]:
     """Return the fields DERIVED of a Model.
 
     Args:
@@ -52,7 +50,7 @@ def starts(lengths: Any) -> Ints:
     return begins
 
 
-def _free_dofs(primary: Arrays, kinds: Sequence[JointKind]) -> list[int]:
+def _free_dofs(primary: NamedArrays, kinds: Sequence[JointKind]) -> list[int]:
     """Return, by joint, its number of degrees of freedom: 0 if it is driven or a mimic joint."""
     classes = primary["jnt_class"]
     return [
@@ -61,7 +59,7 @@ def _free_dofs(primary: Arrays, kinds: Sequence[JointKind]) -> list[int]:
     ]
 
 
-def _bodies(primary: Arrays, kinds: Sequence[JointKind]) -> dict[str, NDArray[Any]]:
+def _bodies(primary: NamedArrays, kinds: Sequence[JointKind]) -> dict[str, NDArray[Any]]:
     parent = primary["body_parentid"]
     bodies = np.arange(len(parent))
     root = bodies.copy()
@@ -80,7 +78,7 @@ def _bodies(primary: Arrays, kinds: Sequence[JointKind]) -> dict[str, NDArray[An
     }
 
 
-def _joints(primary: Arrays, kinds: Sequence[JointKind]) -> dict[str, NDArray[Any]]:
+def _joints(primary: NamedArrays, kinds: Sequence[JointKind]) -> dict[str, NDArray[Any]]:
     types, classes = primary["jnt_type"], primary["jnt_class"]
     user = types == JointType.USER
     nv = np.array([kind.nv for kind in kinds], np.int64)
@@ -94,7 +92,7 @@ def _joints(primary: Arrays, kinds: Sequence[JointKind]) -> dict[str, NDArray[An
     }
 
 
-def _dofs(primary: Arrays, kinds: Sequence[JointKind]) -> dict[str, NDArray[Any]]:
+def _dofs(primary: NamedArrays, kinds: Sequence[JointKind]) -> dict[str, NDArray[Any]]:
     parent = primary["body_parentid"]
     last = [-1] * len(parent)
     body, above = list[int](), list[int]()

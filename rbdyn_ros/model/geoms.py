@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array, Arrays
 from rbdyn_ros.description.geometries import (
     Box,
     Capsule,
@@ -25,9 +26,8 @@ from rbdyn_ros.description.geometries import (
 )
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.model.lumping import Placement
-from rbdyn_ros.model.rotation import Array, quat_to_mat
+from rbdyn_ros.model.rotation import quat_to_mat
 
-Arrays = dict[str, NDArray[Any]]
 Frames = Mapping[str, Placement]
 
 RIM = 12  # corners of each end of a cylinder; a plane it meets exactly

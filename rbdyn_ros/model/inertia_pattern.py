@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Ints, NamedArrays
 from rbdyn_ros.model.joints import JointClass
-
-Arrays = Mapping[str, NDArray[Any]]
-Ints = NDArray[np.int64]
 
 #: Largest number of entries for which a Data holds M.
 MAX_M_ENTRIES = 2_000_000
 
 
-def inertia_pattern(arrays: Arrays) -> dict[str, NDArray[Any]]:
+def inertia_pattern(arrays: NamedArrays) -> dict[str, NDArray[Any]]:
     """Return the fields M_* and pair_*; all empty if M has more than MAX_M_ENTRIES entries.
 
     A row of M holds the dofs on its way to the root of the elimination tree. For a plain tree the
@@ -50,7 +47,7 @@ def inertia_pattern(arrays: Arrays) -> dict[str, NDArray[Any]]:
     return {**pattern, **_pairs(arrays, pattern)}
 
 
-def _dofs_on_way(arrays: Arrays, body: int) -> list[tuple[int, int, float]]:
+def _dofs_on_way(arrays: NamedArrays, body: int) -> list[tuple[int, int, float]]:
     """Return coordinate, dof and ratio of the body's free and mimic ancestors, tip first."""
     way = []
     while body > 0:
@@ -65,7 +62,7 @@ def _dofs_on_way(arrays: Arrays, body: int) -> list[tuple[int, int, float]]:
     return way
 
 
-def _elimination_tree(arrays: Arrays, nv: int) -> Ints:
+def _elimination_tree(arrays: NamedArrays, nv: int) -> Ints:
     """Return, by dof, the highest lower dof it meets in M once those above are eliminated."""
     met: list[set[int]] = [set() for _ in range(nv)]
     below = np.zeros(len(arrays["body_parentid"]), bool)  # a mimic joint
@@ -88,7 +85,7 @@ def _elimination_tree(arrays: Arrays, nv: int) -> Ints:
     return parents
 
 
-def _pairs(arrays: Arrays, pattern: Arrays) -> dict[str, NDArray[Any]]:
+def _pairs(arrays: NamedArrays, pattern: NamedArrays) -> dict[str, NDArray[Any]]:
     """Return the pairs of coordinates that meet, the entry of M each adds to, and its weight."""
     coords: list[tuple[int, int]] = []
     entries: list[int] = []
@@ -114,7 +111,7 @@ def _pairs(arrays: Arrays, pattern: Arrays) -> dict[str, NDArray[Any]]:
     }
 
 
-def _count_pairs(arrays: Arrays) -> int:
+def _count_pairs(arrays: NamedArrays) -> int:
     """Return an upper bound of the number of pairs, without making them."""
     if len(arrays["mimic_jntid"]) == 0:
         return 0
@@ -125,12 +122,12 @@ def _count_pairs(arrays: Arrays) -> int:
     return int((number * above).sum())
 
 
-def _row(pattern: Arrays, k: int) -> Ints:
+def _row(pattern: NamedArrays, k: int) -> Ints:
     start: int = pattern["M_rowadr"][k]
     columns: Ints = pattern["M_colind"][start : start + pattern["M_rownnz"][k]]
     return columns
 
 
-def _carries(arrays: Arrays, body: int, coordinate: int) -> bool:
+def _carries(arrays: NamedArrays, body: int, coordinate: int) -> bool:
     first = arrays["jnt_dofadr_all"][body - 1]
     return bool(first <= coordinate < first + arrays["jnt_dofnum"][body - 1])

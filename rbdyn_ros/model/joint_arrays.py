@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array, Arrays, Ints
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Joint, Limit
 from rbdyn_ros.model.bodies import pairs
@@ -24,10 +24,7 @@ from rbdyn_ros.model.joints import (
 )
 from rbdyn_ros.model.lumping import Body, Tree
 from rbdyn_ros.model.motion import driven_coordinates
-from rbdyn_ros.model.rotation import Array, mat_to_quat, plane_basis, turn_base
-
-Arrays = dict[str, NDArray[Any]]
-Ints = NDArray[np.int64]
+from rbdyn_ros.model.rotation import mat_to_quat, plane_basis, turn_base
 
 #: Limit spring: 20 ms, critically damped; MuJoCo's default.
 DEFAULT_SOLREF = (0.02, 1.0)

@@ -11,17 +11,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import NamedArrays
 from rbdyn_ros.model.joints import JointType, joint_kinds
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, PRIMARY, SIZES
 from rbdyn_ros.model.rotation import turn_base
 
-Arrays = Mapping[str, NDArray[Any]]
 Names = Mapping[str, Sequence[str]]
 
 
-def loop_joints_alone(arrays: Arrays, names: Names) -> tuple[Arrays, Names]:
+def loop_joints_alone(arrays: NamedArrays, names: Names) -> tuple[NamedArrays, Names]:
     """Return the primary arrays and the names of the Model of the loop joints.
 
     Its bodies have no inertia. A yaw-pitch-roll joint becomes a spherical one: it allows the same

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Arrays
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Joint, Trajectory
 from rbdyn_ros.errors import DescriptionError, Finding, quote
@@ -19,8 +19,6 @@ DEGREE = 5
 SWING = 10.0
 MISSED = 1e-6  # of the range: a spline that misses its samples by more has lost its digits
 PROBES = 33  # places in a piece where it is looked how far it swings out
-
-Arrays = dict[str, NDArray[Any]]
 
 
 def driven_coordinates(joints: Sequence[Joint]) -> Arrays:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from rbdyn_ros.arrays import Array
 
 
 def quat_to_mat(quat: ArrayLike) -> Array:

@@ -7,17 +7,14 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.collect import BACK
 from rbdyn_ros.recording.mcap_file import Message, Topic
 from rbdyn_ros.recording.schemas import Schemas
 from rbdyn_ros.recording.series import Budget, nanoseconds
-
-Array = NDArray[np.float64]
-Stamps = NDArray[np.int64]
 
 _TOPICS = ("tf", "tf_static")
 #: Frames from the world to the robot; a longer chain is a mistake.
@@ -92,7 +89,7 @@ class Chain:
         found[:, :3], found[:, 3:7] = place, np.roll(turn.as_quat(), 1, axis=1)
         return list(zip(stamps.tolist(), found, strict=True))
 
-    def _stamps(self, name: str) -> Stamps:
+    def _stamps(self, name: str) -> Ints:
         stamps = np.array([stamp for stamp, _ in self._rows[name]], np.int64)
         return np.maximum.accumulate(stamps)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -14,9 +15,6 @@ from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.recording.collect import OfRobot
 from rbdyn_ros.recording.robots import is_floating
 from rbdyn_ros.recording.series import JointTopic, Series
-
-Array = NDArray[np.float64]
-Stamps = NDArray[np.int64]
 
 SHOWN = 6
 #: Clocks of stamps and of arrival that differ by more are different clocks [ns].
@@ -89,7 +87,7 @@ def from_joints(m: Model, found: OfRobot, _source: str) -> dict[str, Any]:
     }
 
 
-def seconds(stamps: Stamps, first: np.int64) -> Array:
+def seconds(stamps: Ints, first: np.int64) -> Array:
     """Return times since a first one [s]; stamps are too long for doubles."""
     return np.asarray(1e-9 * (stamps - first), np.float64)
 
@@ -131,7 +129,7 @@ def _held(rows: Array, start: Array) -> Array:
     return filled
 
 
-def _place(qpos: Array, qvel: Array, stamps: Stamps, base: list[tuple[int, Any]]) -> None:
+def _place(qpos: Array, qvel: Array, stamps: Ints, base: list[tuple[int, Any]]) -> None:
     """Put the root link where odom has it."""
     order = sorted(base, key=lambda one: one[0])
     when = np.array([stamp for stamp, _ in order], np.int64)

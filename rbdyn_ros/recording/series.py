@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.recording.schemas import NANOSECONDS
-
-Array = NDArray[np.float64]
-Stamps = NDArray[np.int64]
 
 #: Rows are packed into one array when there are so many.
 BLOCK = 4096
@@ -153,7 +150,7 @@ class JointTopic:
         ]
         return int(np.median(np.concatenate(lags))) if lags else 0
 
-    def merged(self, by_stamp: bool) -> tuple[Stamps, tuple[str, ...], Array]:
+    def merged(self, by_stamp: bool) -> tuple[Ints, tuple[str, ...], Array]:
         """Return times (p,) [ns], names (n) and rows (p, 3, n) in order of time.
 
         Args:
@@ -162,7 +159,7 @@ class JointTopic:
         names = tuple(dict.fromkeys(name for key in self._tables for name in key))
         column = {name: k for k, name in enumerate(names)}
         self._budget.take(3 * len(names) * self.count)
-        times: list[Stamps] = []
+        times: list[Ints] = []
         parts: list[Array] = []
         for key, (stamps, received, table) in self._tables.items():
             chosen = stamps if by_stamp else received

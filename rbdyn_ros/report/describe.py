@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.joints import TYPE_OF_NAME, JointClass, JointType
@@ -31,8 +31,6 @@ from rbdyn_ros.report.geometries import (
 )
 from rbdyn_ros.report.tables import aligned
 from rbdyn_ros.report.words import Row, cut, direction, numbers
-
-Floats = NDArray[np.float64]
 
 WIDTH = 140
 
@@ -175,7 +173,7 @@ def _drive_rows(m: Model) -> list[Row]:
     return rows
 
 
-def _jtype(kind: str, basis: Floats, axis: Floats, values: Floats) -> str:
+def _jtype(kind: str, basis: Array, axis: Array, values: Array) -> str:
     """Return a type with its axes and parameters."""
     axes, text = JOINT_SPECS.get(kind, JointSpec()).axes, kind
     if axes > 0:
@@ -188,11 +186,11 @@ def _jtype(kind: str, basis: Floats, axis: Floats, values: Floats) -> str:
     return ", ".join([text, *(f"{name} {value:.5g}" for name, value in named)])
 
 
-def _pose(pos: Floats, quat: Floats) -> tuple[str, str]:
+def _pose(pos: Array, quat: Array) -> tuple[str, str]:
     return numbers(pos), numbers(_rpy(quat_to_mat(quat)))
 
 
-def _rpy(R: Floats) -> tuple[float, float, float]:
+def _rpy(R: Array) -> tuple[float, float, float]:
     """Return URDF's roll, pitch and yaw of R = Rz(yaw) Ry(pitch) Rx(roll)."""
     level = math.hypot(R[0, 0], R[1, 0])
     pitch = math.atan2(-R[2, 0], level)

@@ -6,13 +6,12 @@ import operator
 import os
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.errors import Finding, ModelError, bad_argument, not_allowed
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
 
 #: More steps than a float can count one by one.
 MAX_STEPS = 2**53

@@ -13,6 +13,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.engine import forward
 from rbdyn_ros.engine.views import MODEL, OPTIONS
 from rbdyn_ros.model.data import DATA_FIELDS, Data
@@ -36,8 +37,6 @@ from rbdyn_ros.rollouts.calls import (
 from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, Law
 from rbdyn_ros.rollouts.outputs import observers
 from rbdyn_ros.specialization.functions import STATE
-
-Array = NDArray[np.float64]
 
 #: Numbers in a cache line, at which whatever is given slots begins.
 LINE = 8

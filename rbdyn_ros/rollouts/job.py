@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.rollouts.driver import DIVERGED, NBAD, Piece, Table, compiled_drive
 from rbdyn_ros.rollouts.params import Columns
 from rbdyn_ros.rollouts.result import Rollout
 from rbdyn_ros.rollouts.sharing import Advance
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Step(Protocol):

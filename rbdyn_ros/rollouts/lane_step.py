@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.engine import forward
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.law import APPLIED, Law
@@ -17,8 +17,6 @@ from rbdyn_ros.specialization.lanes import compile_lanes
 from rbdyn_ros.specialization.plain import plain
 from rbdyn_ros.specialization.program import Program, hoist, program
 from rbdyn_ros.specialization.trace import Tracing
-
-Array = NDArray[np.float64]
 
 
 class LaneStep:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.plain_tree import plain_tree
@@ -27,8 +27,6 @@ from rbdyn_ros.specialization.program import Program, program
 from rbdyn_ros.specialization.symbolic import Objects, SymbolicData, SymbolicModel
 from rbdyn_ros.specialization.symbols import ALLOWED, Graph, Symbol
 from rbdyn_ros.specialization.trace import Tracing
-
-Array = NDArray[np.float64]
 
 #: Laws that are known by their class and their gains.
 BUILT_IN = (PDPolicy, PDGravityPolicy, ComputedTorquePolicy)

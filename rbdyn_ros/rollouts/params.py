@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.checks.inertials import INERTIA_ALLOWED, inertia_faults
 from rbdyn_ros.errors import ModelError, bad_argument, did_you_mean
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: What may differ, and of what a name in it is the name.
 FIELDS = {

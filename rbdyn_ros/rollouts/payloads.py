@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.checks.inertials import as_matrix, as_six
 from rbdyn_ros.dynamics.payload import (
@@ -16,7 +17,6 @@ from rbdyn_ros.dynamics.payload import (
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 
-Array = NDArray[np.float64]
 Params = dict[str, dict[str, Array]]
 
 

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.engine import forward, integrate
 from rbdyn_ros.engine.jit import select
@@ -22,8 +23,6 @@ from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.plain import plain
 from rbdyn_ros.specialization.symbolic import Objects
-
-Array = NDArray[np.float64]
 
 _GAINS = ("stiffness", "damping")
 

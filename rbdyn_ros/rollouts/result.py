@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import did_you_mean
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

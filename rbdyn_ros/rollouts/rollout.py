@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ModelError, bad_argument
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts import arguments
@@ -21,8 +22,6 @@ from rbdyn_ros.rollouts.policies import Policy
 from rbdyn_ros.rollouts.result import Rollout
 from rbdyn_ros.rollouts.sharing import Sharing
 from rbdyn_ros.specialization.machine import demand_compiler
-
-Array = NDArray[np.float64]
 
 
 def rollout(

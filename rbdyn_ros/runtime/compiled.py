@@ -24,7 +24,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Words = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 CLOCK_MONOTONIC = 1
 TIMER_ABSTIME = 1

@@ -18,14 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbdyn_ros.runtime.compiled import (
-    Floats,
-    Words,
-    fence,
-    kernel,
-    load_acquire,
-    store_release,
-)
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.runtime.compiled import Words, fence, kernel, load_acquire, store_release
 
 #: The most a reader tries for a record while the writer overwrites it again and again.
 TRIES = 8
@@ -43,7 +37,7 @@ class Mailbox:
 
     version: Words
     words: Words
-    floats: Floats
+    floats: Array
 
     @staticmethod
     def make(nwords: int, nfloats: int, depth: int) -> Mailbox:
@@ -52,13 +46,13 @@ class Mailbox:
         return Mailbox(np.zeros(8, np.int64), words, np.zeros((depth, nfloats)))
 
     @property
-    def arrays(self) -> tuple[Words, Words, Floats]:
+    def arrays(self) -> tuple[Words, Words, Array]:
         """What the kernels take."""
         return self.version, self.words, self.floats
 
 
 @kernel
-def post(version: Words, slots: Words, float_slots: Floats, words: Words, floats: Floats) -> None:
+def post(version: Words, slots: Words, float_slots: Array, words: Words, floats: Array) -> None:
     """Write the next record."""
     following = version[0] + 1
     slot = following % len(slots)
@@ -72,7 +66,7 @@ def post(version: Words, slots: Words, float_slots: Floats, words: Words, floats
 
 @kernel
 def fetch(
-    version: Words, slots: Words, float_slots: Floats, wanted: int, words: Words, floats: Floats
+    version: Words, slots: Words, float_slots: Array, wanted: int, words: Words, floats: Array
 ) -> int:
     """Copy a record; return its version.
 

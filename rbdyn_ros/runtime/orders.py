@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rbdyn_ros.arrays import Array, Ints
 
 #: Modes of a joint: what its last command said how it is to be driven.
 EFFORT, POSITION, VELOCITY, IMPEDANCE = range(4)
@@ -44,11 +43,11 @@ class Command:
 
     dofs: Ints
     mode: Ints
-    position: Floats
-    velocity: Floats
-    effort: Floats
-    stiffness: Floats
-    damping: Floats
+    position: Array
+    velocity: Array
+    effort: Array
+    stiffness: Array
+    damping: Array
 
     def __post_init__(self) -> None:
         _set_arrays(self, dofs=np.int64, mode=np.int64, **dict.fromkeys(NUMBERS, np.float64))
@@ -89,10 +88,10 @@ class Trajectory:
     """
 
     dofs: Ints
-    times: Floats
-    positions: Floats
-    velocities: Floats
-    accelerations: Floats
+    times: Array
+    positions: Array
+    velocities: Array
+    accelerations: Array
     order: int
 
     def __post_init__(self) -> None:
@@ -114,9 +113,9 @@ class Wrench:
     """
 
     body: int
-    point: Floats
-    force: Floats
-    torque: Floats
+    point: Array
+    force: Array
+    torque: Array
     in_body: bool
     duration: float
 
@@ -149,11 +148,11 @@ class Faults:
     state_jitter: float
     state_drop: float
     link_loss: bool
-    encoder_resolution: Floats
-    encoder_noise: Floats
-    encoder_bias: Floats
-    velocity_noise: Floats
-    effort_noise: Floats
+    encoder_resolution: Array
+    encoder_noise: Array
+    encoder_bias: Array
+    velocity_noise: Array
+    effort_noise: Array
     stuck: NDArray[np.bool_]
 
     def __post_init__(self) -> None:

@@ -9,13 +9,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, RbdynError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime import edits, loop, realtime, shared
 from rbdyn_ros.runtime.bell import Bell
-from rbdyn_ros.runtime.compiled import NANOSECONDS, Floats, Words, write_word
+from rbdyn_ros.runtime.compiled import NANOSECONDS, Words, write_word
 from rbdyn_ros.runtime.mailbox import Mailbox, fetch, post
 from rbdyn_ros.runtime.orders import PER_DOF, Command, Faults, Trajectory, Wrench
 from rbdyn_ros.runtime.preparation import (
@@ -68,7 +69,7 @@ class Runtime:
         self,
         m: Model,
         settings: Settings,
-        start: Floats | None = None,
+        start: Array | None = None,
         bell: Bell | None = None,
         faults: Faults | None = None,
     ) -> None:
@@ -295,8 +296,8 @@ class Runtime:
 
     def set_state(
         self,
-        qpos: Floats,
-        qvel: Floats,
+        qpos: Array,
+        qvel: Array,
         qpos_given: NDArray[np.bool_],
         qvel_given: NDArray[np.bool_],
     ) -> bool:
@@ -503,7 +504,7 @@ class Runtime:
             time.sleep(1e-4)
         return self._as_state(words, row, 0)
 
-    def _as_state(self, words: Words, row: Floats, missed: int) -> State:
+    def _as_state(self, words: Words, row: Array, missed: int) -> State:
         tick, epoch, paused, fault, saturated, stale, bad, singular, following, measured = (
             words.tolist()
         )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.runtime.compiled import Floats
 
 
 class Layout:
@@ -61,7 +61,7 @@ class State:
 
     m: Model
     layout: Layout
-    row: Floats
+    row: Array
     tick: int
     epoch: int
     paused: bool
@@ -75,52 +75,52 @@ class State:
     missed: int = 0
 
     @property
-    def qpos(self) -> Floats:
+    def qpos(self) -> Array:
         """Position as in Data (nq,)."""
         return self.row[: self.m.nq]
 
     @property
-    def qvel(self) -> Floats:
+    def qvel(self) -> Array:
         """Velocity as in Data (nv,)."""
         return self._part("qvel", self.m.nv)
 
     @property
-    def effort(self) -> Floats:
+    def effort(self) -> Array:
         """Per dof, the effort that led here: commanded or by policy, clamped [N m or N] (nv,)."""
         return self._part("effort", self.m.nv)
 
     @property
-    def qacc(self) -> Floats:
+    def qacc(self) -> Array:
         """Mean acceleration of the last physics step (nv,)."""
         return self._part("qacc", self.m.nv)
 
     @property
-    def xfrc(self) -> Floats:
+    def xfrc(self) -> Array:
         """Wrenches that act: force, torque at xipos, world axes (nbody, 6)."""
         return self._part("xfrc", 6 * self.m.nbody).reshape(-1, 6)
 
     @property
-    def contact(self) -> Floats:
+    def contact(self) -> Array:
         """The same of contact forces (nbody, 6)."""
         return self._part("contact", 6 * self.m.nbody).reshape(-1, 6)
 
     @property
-    def measured(self) -> Floats:
+    def measured(self) -> Array:
         """Position, velocity and effort as encoders saw them, one after the other (3 nvall,)."""
         return self._part("measured", 3 * self.m.nvall)
 
     @property
-    def measured_position(self) -> Floats:
+    def measured_position(self) -> Array:
         """What encoders saw, per entry of qvel_all; of joints of one coordinate (nvall,)."""
         return self._part("measured", self.m.nvall)
 
     @property
-    def measured_velocity(self) -> Floats:
+    def measured_velocity(self) -> Array:
         """The same (nvall,)."""
         return self._part("measured", self.m.nvall, 1)
 
     @property
-    def measured_effort(self) -> Floats:
+    def measured_effort(self) -> Array:
         """The same (nvall,)."""
         return self._part("measured", self.m.nvall, 2)
 
@@ -129,7 +129,7 @@ class State:
         """Simulated time as in Data [s]."""
         return float(self.row[self.layout.start["time"]])
 
-    def _part(self, name: str, length: int, k: int = 0) -> Floats:
+    def _part(self, name: str, length: int, k: int = 0) -> Array:
         start = self.layout.start[name] + k * length
         return self.row[start : start + length]
 

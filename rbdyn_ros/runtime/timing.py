@@ -7,9 +7,8 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Counts = NDArray[np.int64]
+from rbdyn_ros.arrays import Ints
 
 #: Run time over which a real-time factor counts as recent [ns].
 RECENT = 1_000_000_000
@@ -45,8 +44,8 @@ class Timing:
     step_p50: float
     step_p99: float
     step_worst: float
-    histogram: Counts
-    step_histogram: Counts
+    histogram: Ints
+    step_histogram: Ints
     simulated_ns: int
     active_ns: int
 
@@ -57,9 +56,9 @@ class Timing:
         overruns: int,
         period_ns: int,
         active_ns: int,
-        lateness: Counts,
+        lateness: Ints,
         worst_lateness_ns: int,
-        work: Counts,
+        work: Ints,
         worst_work_ns: int,
         recent: RecentFactor | None = None,
     ) -> Timing:
@@ -97,8 +96,8 @@ class Timing:
         overruns: int,
         factor: float,
         recently: float,
-        lateness: Counts,
-        work: Counts,
+        lateness: Ints,
+        work: Ints,
         worst: tuple[float, float],
         times: tuple[int, int],
     ) -> Timing:
@@ -186,7 +185,7 @@ class Window:
         return window
 
 
-def percentile(counts: Counts, percent: int) -> float:
+def percentile(counts: Ints, percent: int) -> float:
     """Return the percentile of a histogram: the first bin up to which so many percent lie.
 
     Args:
@@ -198,26 +197,26 @@ def percentile(counts: Counts, percent: int) -> float:
     return float(np.searchsorted(np.cumsum(counts), rank)) if total else 0.0
 
 
-def mean(counts: Counts) -> float:
+def mean(counts: Ints) -> float:
     """Return the mean of a histogram, each value taken at the middle of its bin; 0 if empty."""
     filled, weights = _filled(counts)
     return float(((filled + 0.5) * weights).sum() / weights.sum()) if len(filled) else 0.0
 
 
-def deviation(counts: Counts) -> float:
+def deviation(counts: Ints) -> float:
     """Return the standard deviation of a histogram, in bins; 0 if empty."""
     filled, weights = _filled(counts)
     squares = (filled + 0.5 - mean(counts)) ** 2 * weights
     return math.sqrt(squares.sum() / weights.sum()) if len(filled) else 0.0
 
 
-def _filled(counts: Counts) -> tuple[Counts, Counts]:
+def _filled(counts: Ints) -> tuple[Ints, Ints]:
     """Return the bins that hold something, and what: they are few, which saves time."""
-    filled: Counts = np.flatnonzero(counts)
+    filled: Ints = np.flatnonzero(counts)
     return filled, counts[filled]
 
 
-def coarse(counts: Counts) -> dict[int, int]:
+def coarse(counts: Ints) -> dict[int, int]:
     """Return the entries of a histogram in wider bins, ten to a decade; empty bins are left out.
 
     Args:
@@ -236,7 +235,7 @@ def coarse(counts: Counts) -> dict[int, int]:
     return {bound: count for bound, count in zip(bounds, sums, strict=True) if count}
 
 
-def _worst_after(counts: Counts, worst: float, before: float) -> float:
+def _worst_after(counts: Ints, worst: float, before: float) -> float:
     """Return the worst of a window whose histogram is `counts`: exact if it is a new record."""
     if worst > before:
         return worst

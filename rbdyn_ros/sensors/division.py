@@ -22,8 +22,6 @@ from rbdyn_ros.model.joints import TYPE_OF_NAME, JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import REPLACEABLE
 
-Array = NDArray[np.float64]
-
 _STANDS_STILL = Trajectory((0.0, 1.0), ((0.0,), (0.0,)))
 
 #: Name prefixes of the Model arrays that a cut does not change.

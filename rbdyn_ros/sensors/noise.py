@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.sensors.specs import NoiseSpec
 
-Array = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
 _LEVELS = 40  # of the random walk: 2^40 ticks are 34 years at 1 kHz

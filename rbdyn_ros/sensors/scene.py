@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.payload import with_payload
@@ -15,8 +16,6 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.sensors.division import copy_options, divide
 from rbdyn_ros.sensors.specs import MEASURED, ContactSpec, ForceTorqueSpec, Spec
-
-Array = NDArray[np.float64]
 
 #: A payload: link, mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2]; as in with_payload.
 Payload = tuple[str, float, ArrayLike, ArrayLike]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.poses import quat_mul
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.model.model import Model
@@ -15,8 +15,6 @@ from rbdyn_ros.model.rotation import mat_to_quat
 from rbdyn_ros.sensors.noise import Noise
 from rbdyn_ros.sensors.scene import Payload, SensorScene, StateLike
 from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Spec
-
-Array = NDArray[np.float64]
 
 #: The quantities of each kind of sensor, in the order of its numbers.
 QUANTITIES = {

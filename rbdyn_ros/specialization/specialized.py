@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import (
     NOBODY,
     demand_mass_matrix,
@@ -19,7 +20,6 @@ from rbdyn_ros.dynamics.toolbox.filling import REFERENCES, unknown_reference
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import Array
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.calling import entry, filling_entry
 from rbdyn_ros.specialization.functions import FUNCTIONS, Function, traced

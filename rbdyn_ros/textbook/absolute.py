@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbdyn_ros.textbook.spatial import Array, inverse_transform
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.textbook.spatial import inverse_transform
 from rbdyn_ros.textbook.system import System
 
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.textbook.absolute import Absolute, absolute
-from rbdyn_ros.textbook.spatial import Array, cross_force, cross_motion
+from rbdyn_ros.textbook.spatial import cross_force, cross_motion
 from rbdyn_ros.textbook.system import System
 
 

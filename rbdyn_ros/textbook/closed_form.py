@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.textbook.absolute import absolute
 from rbdyn_ros.textbook.jcalc import jcalc
-from rbdyn_ros.textbook.spatial import Array, cross_force, cross_motion
+from rbdyn_ros.textbook.spatial import cross_force, cross_motion
 from rbdyn_ros.textbook.system import System
 
 

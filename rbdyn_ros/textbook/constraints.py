@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbdyn_ros.textbook.spatial import Array
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.textbook.subspaces import NEGLIGIBLE, null_matrix
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.textbook.exponential import rodrigues
-from rbdyn_ros.textbook.spatial import Array
 
 
 def euler_dynamics(I_body: Array, R: Array, w: Array) -> tuple[Array, Array]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.textbook.spatial import Array, cross
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.textbook.spatial import cross
 
 
 def rodrigues(turn: Array) -> Array:

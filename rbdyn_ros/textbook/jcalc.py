@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.textbook.joint_models import JOINT_MODELS, WITHOUT_AXES, JointModel
 from rbdyn_ros.textbook.spatial import (
-    Array,
     cross_motion,
     force_transform,
     inverse_transform,

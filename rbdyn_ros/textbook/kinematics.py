@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.textbook.spatial import Array, cross_motion
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.textbook.spatial import cross_motion
 from rbdyn_ros.textbook.system import System
 
 

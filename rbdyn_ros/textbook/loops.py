@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.joints import JOINT_KINDS, JointKind
 from rbdyn_ros.textbook.jcalc import JointDescriptor, JointMotion, jcalc
 from rbdyn_ros.textbook.kinematics import jacobians, kinematics, velocity_products
 from rbdyn_ros.textbook.qdfn import qdfn
-from rbdyn_ros.textbook.spatial import Array, cross_motion, frame, inverse_transform
+from rbdyn_ros.textbook.spatial import cross_motion, frame, inverse_transform
 from rbdyn_ros.textbook.system import LoopJoint, System
 
 CLOSED = 1e-9

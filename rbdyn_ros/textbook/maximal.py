@@ -13,10 +13,11 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.textbook.constraints import implicit
 from rbdyn_ros.textbook.kinematics import kinematics
 from rbdyn_ros.textbook.loops import loop_motions
-from rbdyn_ros.textbook.spatial import Array, cross_force, cross_motion, force_transform
+from rbdyn_ros.textbook.spatial import cross_force, cross_motion, force_transform
 from rbdyn_ros.textbook.system import System
 
 #: Of the compliance that keeps the matrix regular where constraints are redundant, relative to

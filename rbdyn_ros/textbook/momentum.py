@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.textbook.exponential import se3_exp
-from rbdyn_ros.textbook.spatial import Array, cross
+from rbdyn_ros.textbook.spatial import cross
 
 
 @dataclass(frozen=True)

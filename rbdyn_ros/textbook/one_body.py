@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.textbook.spatial import Array
+from rbdyn_ros.arrays import Array
 
 
 def apparent_inverse_inertia(I: Array, S: Array) -> Array:

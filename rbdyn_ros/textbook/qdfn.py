@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.joints import JointType
-from rbdyn_ros.textbook.spatial import Array, quat_turn
+from rbdyn_ros.textbook.spatial import quat_turn
 
 
 def qdfn(kind: JointType, q: Array, alpha: Array) -> Array:

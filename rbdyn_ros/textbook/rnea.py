@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbdyn_ros.textbook.spatial import Array, cross_force, cross_motion, force_transform
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.textbook.spatial import cross_force, cross_motion, force_transform
 from rbdyn_ros.textbook.system import System
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.textbook.absolute import absolute
 from rbdyn_ros.textbook.rnea import NewtonEuler
-from rbdyn_ros.textbook.spatial import Array, cross_force, cross_motion
+from rbdyn_ros.textbook.spatial import cross_force, cross_motion
 from rbdyn_ros.textbook.system import System
 
 

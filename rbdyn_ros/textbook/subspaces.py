@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from rbdyn_ros.textbook.spatial import Array
+from rbdyn_ros.arrays import Array
 
 #: A direction counts as zero if its singular value is below this share of the largest one: well
 #: above what rounding leaves of a redundant row, well below what a mechanism means.

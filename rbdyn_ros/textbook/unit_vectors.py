@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rbdyn_ros.textbook.spatial import Array
+from rbdyn_ros.arrays import Array
 
 
 def unit_vectors(inverse: Callable[[Array], Array], u: Array, rotor_inertia: Array) -> Array:

@@ -7,9 +7,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from rbdyn_ros.arrays import Array
 
 #: Corners that are kept of a hull.
 MOST_CORNERS = 100

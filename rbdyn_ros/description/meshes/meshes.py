@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.geometries import MAX_LENGTH, Points
 from rbdyn_ros.description.meshes.dae import check_dae, without_materials
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
-from rbdyn_ros.description.meshes.hulls import Array, NoHullError, hull_corners, reduced
+from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners, reduced
 from rbdyn_ros.description.poses import Vec3
 from rbdyn_ros.errors import quote
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.entry import demand_mass_matrix, demand_pair, stage
 from rbdyn_ros.engine.quantities import derivatives as _derivatives
@@ -17,7 +18,7 @@ from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import Array, cross_matrix
+from rbdyn_ros.model.rotation import cross_matrix
 
 _inverse = stage(_derivatives.inverse_derivatives)
 _forward = stage(_derivatives.forward_derivatives)

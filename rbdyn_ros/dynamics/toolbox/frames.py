@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import demand_pair, stage
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import jacobian as _jacobian
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import Array
 
 _frame_pose = stage(_jacobian.frame_pose)
 

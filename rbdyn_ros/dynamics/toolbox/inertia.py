@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import demand_mass_matrix, stage
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import inverse_mass as _inverse_mass
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import Array
 
 #: Below this part of its largest eigenvalue a mobility is taken for zero.
 IMMOBILE = 1e-10

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import momentum as _momentum
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import Array
 
 
 @fills(_momentum.com, lambda _: 3).of_body

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import regressor as _regressor
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import Array
 
 
 def inertial_parameters(m: Model) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import stage
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import coriolis as _coriolis
@@ -9,7 +10,6 @@ from rbdyn_ros.engine.quantities import energy as _energy
 from rbdyn_ros.engine.quantities import terms as _terms
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import Array
 
 _kinetic_energy = stage(_energy.kinetic_energy)
 _potential_energy = stage(_energy.potential_energy)

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.controller import Progress
 from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.ros.common.answer import refusal
 from rbdyn_ros.runtime.compiled import NANOSECONDS
-
-Array = NDArray[np.float64]
 
 #: Default velocity tolerance at the goal [rad/s or m/s]. As in joint_trajectory_controller,
 #: positions have no default tolerance.

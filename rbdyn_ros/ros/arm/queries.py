@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.errors import Finding, ParameterError
@@ -18,8 +18,6 @@ from rbdyn_ros.ros.common.dynamics_query import (
     joint_numbers,
     named_joints,
 )
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.ros.arm.diagnosis import AnswerTimes
 from rbdyn_ros.ros.common import convert
@@ -23,8 +23,6 @@ from rbdyn_ros.ros.common.process import make_executor
 from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.realtime import Grant, Mode, obtain
-
-Array = NDArray[np.float64]
 
 #: It is looked this often whether states still come [s].
 WATCH = 0.01

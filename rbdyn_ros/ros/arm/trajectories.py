@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.paths import Path
@@ -18,8 +17,6 @@ from rbdyn_ros.ros.common.answer import raise_if, refusal
 from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.common.trajectory import ON_LIMIT, TrajectoryGate
 from rbdyn_ros.ros.simulator.commands import Gate, make_gate
-
-Array = NDArray[np.float64]
 
 #: Parsing more points would delay the states.
 MOST_POINTS = 5000

@@ -12,14 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
 from rbdyn_ros.runtime.compiled import NANOSECONDS
-
-Array = NDArray[np.float64]
 
 
 def xyzw(quat: ArrayLike) -> Array:

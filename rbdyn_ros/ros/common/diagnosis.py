@@ -9,7 +9,8 @@ import math
 from dataclasses import dataclass
 from enum import IntEnum
 
-from rbdyn_ros.runtime.timing import Counts, Timing, coarse, deviation, mean
+from rbdyn_ros.arrays import Ints
+from rbdyn_ros.runtime.timing import Timing, coarse, deviation, mean
 
 SECOND = 1e9  # [ns]
 MICROSECOND = 1e6  # of them in a second
@@ -249,7 +250,7 @@ def _status(
     return Status(name, worst, "; ".join(sentences) or fine, texts)
 
 
-def _bins(counts: Counts) -> str:
+def _bins(counts: Ints) -> str:
     return " ".join(f"{bound}:{count}" for bound, count in coarse(counts).items())
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.names import MOST_LISTED, name_faults, one_of
 from rbdyn_ros.dynamics.stages import forward_dynamics, inverse, kinematics, make_data, mass_matrix
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES
@@ -24,9 +24,6 @@ from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: Matrices of robots with more degrees of freedom are too large for a message.
 MOST_DOFS = 1000
@@ -180,7 +177,7 @@ class Dynamics:
             found["forward_dynamics"] = self._forward(now, query, k)
         return found
 
-    def _inverse(self, now: Snapshot, query: Query, k: Integers) -> Array:
+    def _inverse(self, now: Snapshot, query: Query, k: Ints) -> Array:
         m, d = self._m, self._d
         if len(query.acceleration):
             d.qacc[k] = query.acceleration
@@ -191,7 +188,7 @@ class Dynamics:
             efforts -= _joint_forces_of(m, d, now.xfrc)
         return efforts[k]
 
-    def _forward(self, now: Snapshot, query: Query, k: Integers) -> Array:
+    def _forward(self, now: Snapshot, query: Query, k: Ints) -> Array:
         m, d = self._m, self._d
         if len(query.effort):
             d.qfrc_applied[k] = query.effort
@@ -207,8 +204,8 @@ class NamedJoints:
     """Joints by name, with their addresses in qpos and qvel."""
 
     names: tuple[str, ...]
-    qposadr: Integers
-    dofadr: Integers
+    qposadr: Ints
+    dofadr: Ints
 
 
 def named_joints(m: Model, names: Sequence[str]) -> NamedJoints:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.goals import LARGEST
@@ -16,9 +17,6 @@ from rbdyn_ros.ros.simulator.commands import Gate
 from rbdyn_ros.ros.simulator.stamps import seconds
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.orders import Trajectory
-
-Array = NDArray[np.float64]
-Times = NDArray[np.int64]
 
 MOST_POINTS = 100_000
 #: Up to here two times that differ by a nanosecond differ as doubles [s].
@@ -98,7 +96,7 @@ class TrajectoryGate:
         followed = (self._gate.only_efforts(name, "trajectory") for name in names)
         return refusal or next(filter(None, followed), "")
 
-    def _judge_limits(self, names: list[str], times: Times, numbers: Points) -> str:
+    def _judge_limits(self, names: list[str], times: Ints, numbers: Points) -> str:
         """Judge positions, velocities, and velocities of straight lines between the points."""
         low, high = np.transpose([self._range[name] for name in names])
         speed = np.array([self._speed[name] for name in names])
@@ -128,7 +126,7 @@ class TrajectoryGate:
         return ""
 
     def _begun(
-        self, names: list[str], times: Times, numbers: Points, stamp_ns: int, now_ns: int
+        self, names: list[str], times: Ints, numbers: Points, stamp_ns: int, now_ns: int
     ) -> Trajectory | str:
         """Return what is left of the trajectory, its times counted from now."""
         start = stamp_ns or now_ns
@@ -163,7 +161,7 @@ def _nanoseconds(stamp: Any) -> int:
     return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
 
 
-def _times(points: list[Any]) -> Times:
+def _times(points: list[Any]) -> Ints:
     """Return the times of the points from the start [ns]."""
     return np.array([_nanoseconds(point.time_from_start) for point in points], np.int64)
 
@@ -211,7 +209,7 @@ def _judge_lengths(points: list[Any], n: int) -> str:
     return ""
 
 
-def _judge_times(times: Times) -> str:
+def _judge_times(times: Ints) -> str:
     if times[0] < 0:
         return f"points[0] is at {seconds(int(times[0]))} s from the start; 0 is the earliest"
     if times[-1] > LONGEST * NANOSECONDS:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.dynamics.assembly import assemble
 from rbdyn_ros.errors import RbdynError, did_you_mean, quote
 from rbdyn_ros.loading.load import CLOSED
@@ -14,11 +14,8 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.common.unfit import LARGEST_STATE, unfit
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
 #: qpos, qvel, and which entries of each count.
-Placement = tuple[Array, Array, Mask, Mask]
+Placement = tuple[Array, Array, Bools, Bools]
 
 
 def placed(
@@ -105,7 +102,7 @@ def _closed(
     m: Model,
     names: Sequence[str],
     qpos: Array,
-    given: Mask,
+    given: Bools,
     velocities: Sequence[float],
     here: Array | None,
 ) -> Placement | str:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import Imu
 from std_msgs.msg import Bool
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common import convert
@@ -36,8 +36,6 @@ from rbdyn_ros.sensors.suite import (
     Suite,
     WrenchReading,
 )
-
-Array = NDArray[np.float64]
 
 #: Whoever wants only the latest message subscribes with best effort, which matches too.
 QOS = reliable(10)

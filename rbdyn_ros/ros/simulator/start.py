@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.assembly import assemble, position_errors
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean
 from rbdyn_ros.loading.load import CLOSED
@@ -15,8 +15,6 @@ from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.simulator.parameters import INITIAL
-
-Array = NDArray[np.float64]
 
 #: How far an assembled position may be beyond a limit [rad or m]: as close as numbers get.
 ON_LIMIT = 1e-9

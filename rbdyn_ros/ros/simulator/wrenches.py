@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from rclpy.node import Node
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.model import Model
@@ -18,8 +19,6 @@ from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.runtime.orders import Wrench
 from rbdyn_ros.sensors.scene import StateLike
-
-Array = NDArray[np.float64]
 
 AXES = ("link", "world")
 MAX_DURATION = 3600.0  # [s]

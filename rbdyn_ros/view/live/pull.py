@@ -5,14 +5,12 @@ from __future__ import annotations
 import threading
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.dynamics.stages import make_data, mass_matrix
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
 from rbdyn_ros.model.model import Model
-
-Floats = NDArray[np.float64]
 
 #: How fast the link comes, were there nothing but the spring [rad/s]: the force is renewed some
 #: thirty times a second and is that old, so it may not be much stiffer than this.
@@ -36,12 +34,12 @@ class Spring:
         self._m, self._d, self._lock = m, make_data(m), threading.Lock()
         self.mass = float(m.body_mass.sum())
 
-    def at(self, instant: Instant, link: str) -> Floats:
+    def at(self, instant: Instant, link: str) -> Array:
         """Return where the origin of a link is, (3,) [m]."""
         with self._lock:
             return self._place(instant, link)
 
-    def force(self, instant: Instant, link: str, target: Floats, pace: float = 1.0) -> Floats:
+    def force(self, instant: Instant, link: str, target: Array, pace: float = 1.0) -> Array:
         """Return the force on the origin of a link, (3,) in world axes [N].
 
         Args:
@@ -59,17 +57,17 @@ class Spring:
         size, most = float(np.linalg.norm(force)), MOST_WEIGHTS * GRAVITY * self.mass
         return force * (most / size) if size > most else force
 
-    def _place(self, instant: Instant, link: str) -> Floats:
+    def _place(self, instant: Instant, link: str) -> Array:
         self._d.qpos, self._d.time = instant.qpos, instant.time
-        place: Floats = frame_pose(self._m, self._d, link)[0].copy()
+        place: Array = frame_pose(self._m, self._d, link)[0].copy()
         return place
 
-    def _inertia(self, J: Floats) -> Floats:
+    def _inertia(self, J: Array) -> Array:
         """Return the inertia that a force at the link has to move, (3, 3) [kg]."""
         if self._m.nM == 0:  # too large for a mass matrix
             return np.eye(3) * self.mass
         mobility = J @ np.linalg.lstsq(mass_matrix(self._m, self._d), J.T, rcond=None)[0]
         ease, axes = np.linalg.eigh(0.5 * (mobility + mobility.T))
         least = 1.0 / self.mass if self.mass > 0.0 else 1.0
-        heavy: Floats = axes @ np.diag(1.0 / np.maximum(ease, least)) @ axes.T
+        heavy: Array = axes @ np.diag(1.0 / np.maximum(ease, least)) @ axes.T
         return heavy

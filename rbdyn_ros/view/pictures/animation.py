@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import demand_pair
 from rbdyn_ros.dynamics.stages import kinematics, step
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
@@ -18,7 +19,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, SKY, VERMILLION, new_figure
 from rbdyn_ros.view.pictures.film import demand_writer, write_film
-from rbdyn_ros.view.pictures.scene import Floats, Poses, Scene
+from rbdyn_ros.view.pictures.scene import Poses, Scene
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -141,7 +142,7 @@ def _drawn(figure: Figure, scene: Scene, elevation: float, azimuth: float) -> It
     axes = _stage(figure, scene, elevation, azimuth)
     for floor in scene.floors():
         axes.add_collection(Poly3DCollection([floor], facecolors=GREY, alpha=0.25, zorder=0))
-    shown: list[tuple[Any, Callable[[Any], None], Floats]] = []
+    shown: list[tuple[Any, Callable[[Any], None], Array]] = []
     if scene.faces.size:
         looks = {"facecolors": SKY, "edgecolors": BLUE, "linewidths": 0.5, "alpha": 0.55}
         boxes = Poly3DCollection(scene.faces[0], zorder=1, **looks)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from rbdyn_ros.arrays import Array
 
 POINTS = 61  # of a curve
 LANES = 4  # chords beside each other before they share a way again
 
 
-def chord_curve(p: Floats, s: Floats, radius: float, lane: int, bodies: Floats) -> Floats:
+def chord_curve(p: Array, s: Array, radius: float, lane: int, bodies: Array) -> Array:
     """Return the points (POINTS, 2) of a bow between two bodies.
 
     Over bodies of one row it rises above the names of joints; otherwise it leans aside, rather
@@ -41,19 +40,19 @@ def chord_curve(p: Floats, s: Floats, radius: float, lane: int, bodies: Floats) 
     return min(curves, key=lambda curve: _crossed(curve, bodies[~ends], 1.5 * radius))
 
 
-def _bezier(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
+def _bezier(a: Array, b: Array, c: Array, d: Array) -> Array:
     t = np.linspace(0.0, 1.0, POINTS)[:, None]
-    curve: Floats = (1 - t) ** 3 * a + 3 * t * (1 - t) * ((1 - t) * b + t * c) + t**3 * d
+    curve: Array = (1 - t) ** 3 * a + 3 * t * (1 - t) * ((1 - t) * b + t * c) + t**3 * d
     return curve
 
 
-def _crossed(curve: Floats, bodies: Floats, radius: float) -> int:
+def _crossed(curve: Array, bodies: Array, radius: float) -> int:
     """Return how many bodies a curve comes closer to than `radius`."""
     distance = np.linalg.norm(bodies[:, None] - curve[None], axis=2)
     return int((distance < radius).any(axis=1).sum())
 
 
-def free_spot(curve: Floats, size: Floats, taken: Sequence[Floats]) -> int:
+def free_spot(curve: Array, size: Array, taken: Sequence[Array]) -> int:
     """Return the number of the point of the curve where what has this size (2,) covers least.
 
     Args:

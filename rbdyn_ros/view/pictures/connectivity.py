@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.model.model import Model
@@ -14,7 +15,7 @@ from rbdyn_ros.report.describe import joint_type, loop_type
 from rbdyn_ros.report.tree import base_link
 from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, VERMILLION, new_figure
 from rbdyn_ros.view.pictures.chords import chord_curve, free_spot
-from rbdyn_ros.view.pictures.layout import Floats, lay_out
+from rbdyn_ros.view.pictures.layout import lay_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,11 +79,11 @@ class _Picture:
             chord_curve(places[p], places[s], self.layout.radius, k, places)
             for k, (p, s) in enumerate(m.loop_bodyid)
         ]
-        self.taken: list[Floats] = []
+        self.taken: list[Array] = []
         side = 0.5 * max(widths) if self.layout.names else 0.0
         self.figure, self.axes = self.paper(np.vstack([places, *self.curves]), side)
 
-    def paper(self, points: Floats, side: float) -> tuple[Figure, Axes]:
+    def paper(self, points: Array, side: float) -> tuple[Figure, Axes]:
         """Return a figure, and axes that show these points and a title."""
         m = self.m
         title = f"{_shown(m.name)}:  N_B = {m.graph.N_B}, N_J = {m.graph.N_J}, N_L = {m.graph.N_L}"

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.graph import Graph
-
-Floats = NDArray[np.float64]
 
 RADIUS = 0.13  # of a body [inch]
 MOST_EDGE_LABELS, MOST_NAMES = 80, 400
@@ -32,9 +31,9 @@ class Layout:
         edge_labels, names: whether there is room for these texts.
     """
 
-    x: Floats
-    y: Floats
-    bend: Floats
+    x: Array
+    y: Array
+    bend: Array
     radius: float
     edge_labels: bool
     names: bool
@@ -69,7 +68,7 @@ def lay_out(graph: Graph, names: Sequence[float], labels: Sequence[float]) -> La
     )
 
 
-def tree_rows(graph: Graph) -> tuple[Floats, NDArray[np.int64]]:
+def tree_rows(graph: Graph) -> tuple[Array, NDArray[np.int64]]:
     """Return the row of each body, the first one on top, and its distance from the base."""
     rows, depth = np.zeros(graph.N_B + 1), np.zeros(graph.N_B + 1, np.int64)
     order, waiting, leaves = [], [0], 0
@@ -88,7 +87,7 @@ def tree_rows(graph: Graph) -> tuple[Floats, NDArray[np.int64]]:
     return rows, depth
 
 
-def _widest(widths: Sequence[float], depth: NDArray[np.int64]) -> Floats:
+def _widest(widths: Sequence[float], depth: NDArray[np.int64]) -> Array:
     """Return the greatest width in each column."""
     widest = np.zeros(int(depth.max()) + 1)
     np.maximum.at(widest, depth, np.asarray(widths, np.float64))

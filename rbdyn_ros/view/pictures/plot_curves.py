@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
@@ -17,8 +17,6 @@ from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.run import Run
 from rbdyn_ros.recording.series import Series
-
-Array = NDArray[np.float64]
 
 #: What is drawn of each joint, and of the robot as a whole.
 OF_JOINTS = ("position", "velocity", "effort", "error")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from rbdyn_ros.arrays import Array
 
 #: Points of a curve: two a bucket, and a bucket is narrower than a printed dot.
 MOST_POINTS = 4000

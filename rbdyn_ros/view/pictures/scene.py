@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
-
-Floats = NDArray[np.float64]
 
 _CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 _FACES = np.array([[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4],
@@ -24,10 +23,10 @@ _UNTIED = (JointType.FREE, JointType.SIXDOF_FP, JointType.SIXDOF_FS)  # nothing 
 class Poses:
     """Where the bodies are in each frame: origins, axes, centres of mass, principal axes."""
 
-    xpos: Floats
-    xmat: Floats
-    xipos: Floats
-    ximat: Floats
+    xpos: Array
+    xmat: Array
+    xipos: Array
+    ximat: Array
 
 
 class Scene:
@@ -47,7 +46,7 @@ class Scene:
         boxes = poses.xipos[:, massive, None] + turned
         self.faces = boxes[:, :, _FACES].reshape(len(boxes), 6 * len(massive), 4, 3)
 
-        def line(body1: NDArray[Any], p1: Floats, body2: NDArray[Any], p2: Floats) -> Floats:
+        def line(body1: NDArray[Any], p1: Array, body2: NDArray[Any], p2: Array) -> Array:
             return np.stack([_at(poses, body1, p1), _at(poses, body2, p2)], axis=2)
 
         bodies = 1 + np.flatnonzero(~np.isin(m.jnt_type, _UNTIED))
@@ -68,7 +67,7 @@ class Scene:
         self._plane_pos = m.obstacle_pos[plane]
         self._plane_mat = m.obstacle_mat[plane].reshape(-1, 3, 3)
 
-    def extent(self) -> tuple[Floats, Floats]:
+    def extent(self) -> tuple[Array, Array]:
         """Return the corners of what encloses everything in all frames, not flat in any way."""
         parts = [part.reshape(-1, 3) for part in (self.faces, self.links, self.others)]
         points = np.concatenate([*parts, np.zeros((int(not any(map(len, parts))), 3))])
@@ -79,34 +78,34 @@ class Scene:
         middle = 0.5 * (low + high)
         return middle - room, middle + room
 
-    def floors(self) -> Floats:
+    def floors(self) -> Array:
         """Return a piece (n, 4, 3) of every plane of the world, as large as the view."""
         low, high = self.extent()
         R = self._plane_mat
         reach = 0.5 * np.abs(R).transpose(0, 2, 1) @ (high - low)
         x, y = R[:, :, 0] * reach[:, :1], R[:, :, 1] * reach[:, 1:2]
-        pieces: Floats = np.stack([x + y, x - y, -x - y, y - x], axis=1)
+        pieces: Array = np.stack([x + y, x - y, -x - y, y - x], axis=1)
         return pieces + self._feet(0.5 * (low + high))[:, None]
 
-    def _feet(self, point: Floats) -> Floats:
+    def _feet(self, point: Array) -> Array:
         """Return the points (n, 3) of the planes that are next to a point."""
         normal = self._plane_mat[:, :, 2]
         height = np.sum(normal * (point - self._plane_pos), axis=1, keepdims=True)
-        feet: Floats = point - height * normal
+        feet: Array = point - height * normal
         return feet
 
 
-def equivalent_box(mass: Floats, inertia: Floats) -> Floats:
+def equivalent_box(mass: Array, inertia: Array) -> Array:
     """Return the edges (n, 3) of homogeneous boxes of these masses (n,) and moments (n, 3).
 
     From I_x = m (b^2 + c^2) / 12: a^2 = 6 (I_y + I_z - I_x) / m; what no matter can have is 0.
     """
     squares = 6.0 * (inertia.sum(axis=1, keepdims=True) - 2.0 * inertia) / mass[:, None]
-    edges: Floats = np.sqrt(np.maximum(squares, 0.0))
+    edges: Array = np.sqrt(np.maximum(squares, 0.0))
     return edges
 
 
-def _at(poses: Poses, bodies: NDArray[Any], points: Floats) -> Floats:
+def _at(poses: Poses, bodies: NDArray[Any], points: Array) -> Array:
     turned = np.einsum("fbij,bj->fbi", poses.xmat[:, bodies], points)
-    places: Floats = poses.xpos[:, bodies] + turned
+    places: Array = poses.xpos[:, bodies] + turned
     return places

@@ -7,15 +7,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.dynamics.configuration import usual_ranges
 from rbdyn_ros.model.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.describe import joint_type
-
-Floats = NDArray[np.float64]
 
 #: Longest text that is read as a configuration, per number.
 LONGEST_NUMBER = 40
@@ -95,7 +93,7 @@ def _words(m: Model, j: int, nq: int) -> tuple[tuple[str, str], ...]:
     return words or tuple((str(k + 1), units[k] if units else "rad") for k in range(nq))
 
 
-def read_numbers(m: Model, coordinates: list[Coordinate], qpos: Floats) -> list[float]:
+def read_numbers(m: Model, coordinates: list[Coordinate], qpos: Array) -> list[float]:
     """Return the number of each coordinate at qpos (nq,)."""
     numbers: list[float] = []
     turns: dict[int, dict[str, float]] = {}
@@ -110,15 +108,15 @@ def read_numbers(m: Model, coordinates: list[Coordinate], qpos: Floats) -> list[
 
 
 def write_numbers(
-    m: Model, coordinates: list[Coordinate], numbers: list[float], qpos: Floats
-) -> Floats:
+    m: Model, coordinates: list[Coordinate], numbers: list[float], qpos: Array
+) -> Array:
     """Return qpos (nq,) with the coordinates changed to these numbers.
 
     A quaternion whose angles are what they were keeps its sign and its last digits.
     """
     from scipy.spatial.transform import Rotation  # slow to import
 
-    new: Floats = np.array(qpos, np.float64)
+    new: Array = np.array(qpos, np.float64)
     turns: dict[int, tuple[dict[str, float], bool]] = {}
     before = read_numbers(m, coordinates, qpos)
     for one, number, old in zip(coordinates, numbers, before, strict=True):
@@ -139,7 +137,7 @@ def _quat_at(m: Model, j: int) -> slice:
     return slice(first, first + 4)
 
 
-def _angles(quat: Floats) -> list[float]:
+def _angles(quat: Array) -> list[float]:
     """Return yaw, pitch and roll; upright or upside down roll is 0."""
     w, x, y, z = quat / np.linalg.norm(quat)
     pitch = math.asin(min(max(2.0 * (w * y - z * x), -1.0), 1.0))
@@ -150,12 +148,12 @@ def _angles(quat: Floats) -> list[float]:
     return [yaw, pitch, roll]
 
 
-def qpos_text(qpos: Floats) -> str:
+def qpos_text(qpos: Array) -> str:
     """Return a configuration as a list that Python and parse_qpos read."""
     return "[" + ", ".join(f"{x:.9g}" for x in qpos.tolist()) + "]"
 
 
-def parse_qpos(m: Model, text: str) -> Floats | str:
+def parse_qpos(m: Model, text: str) -> Array | str:
     """Return the configuration (nq,) that a text lists, or a sentence that says why it is none."""
     wanted = f"allowed are {m.nq} finite numbers, as in [0.1, -0.2]"
     if len(text) > LONGEST_NUMBER * (m.nq + 1):

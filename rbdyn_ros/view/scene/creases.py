@@ -12,9 +12,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from rbdyn_ros.arrays import Array, Ints
+
 Faces = NDArray[np.int32]
-Indices = NDArray[np.int64]
 
 CREASE = math.radians(30.0)  # what bends by more is an edge
 SAME_PLACE = 1e-6  # corners nearer than this part of the surface's length are at one place
@@ -47,7 +47,7 @@ def creased(vertices: Array, faces: Faces) -> tuple[Array, Faces]:
     return vertices[kept[placed]], shared
 
 
-def _places(vertices: Array) -> tuple[Indices, Indices]:
+def _places(vertices: Array) -> tuple[Ints, Ints]:
     """Return one vertex of each place, and the place of each vertex."""
     low = vertices.min(axis=0)
     cell = SAME_PLACE * float(np.ptp(vertices, axis=0).max()) or 1.0
@@ -66,7 +66,7 @@ def _with_normals(vertices: Array, faces: Faces) -> tuple[Faces, Array]:
     return faces[solid], normals[solid] / lengths[solid, None]
 
 
-def _shared_corners(faces: Faces, normals: Array) -> tuple[Indices, Indices]:
+def _shared_corners(faces: Faces, normals: Array) -> tuple[Ints, Ints]:
     """Return pairs of corners that are one; corner k of triangle f is number 3 f + k."""
     begin = np.arange(faces.size)
     end = begin.reshape(-1, 3)[:, [1, 2, 0]].ravel()  # of the edge that begins at each corner

@@ -6,13 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-
-Floats = NDArray[np.float64]
 
 #: Lengths as shares of the robot's size: of the arrow, and radius of the arc.
 ARROW, ARC = 0.14, 0.06
@@ -39,9 +37,9 @@ class Mark:
     joint: int
     body: int
     parent: int
-    arrow: Floats
-    hand: Floats
-    limits: Floats
+    arrow: Array
+    hand: Array
+    limits: Array
 
 
 def joint_marks(m: Model, size: float) -> list[Mark]:
@@ -87,7 +85,7 @@ def limits_of(m: Model, j: int) -> tuple[float, float]:
     return low, high
 
 
-def arc(x: Floats, y: Floats, low: float, high: float, radius: float) -> Floats:
+def arc(x: Array, y: Array, low: float, high: float, radius: float) -> Array:
     """Return points (n, 3) of an arc, and the way to it from the middle, from x towards y.
 
     One of more than a turn is a circle.

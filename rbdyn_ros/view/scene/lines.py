@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Rgb = tuple[float, float, float]
 
 SKELETON: Rgb = (0.25, 0.25, 0.28)
@@ -33,13 +31,13 @@ class Lines:
     """
 
     bodies: Ints
-    points: Floats
-    colors: Floats
+    points: Array
+    colors: Array
 
-    def place(self, xpos: Floats, xmat: Floats) -> Floats:
+    def place(self, xpos: Array, xmat: Array) -> Array:
         """Return them (n, 2, 3) in the world [m], given where bodies are, xmat (nbody, 3, 3)."""
         turned = np.einsum("neij,nej->nei", xmat[self.bodies], self.points)
-        placed: Floats = xpos[self.bodies] + turned
+        placed: Array = xpos[self.bodies] + turned
         return placed
 
 
@@ -59,11 +57,11 @@ def lines_of(m: Model, skeleton: bool) -> Lines:
     return Lines(bodies, points, colors)
 
 
-def _springs(m: Model) -> tuple[Ints, Floats]:
+def _springs(m: Model) -> tuple[Ints, Array]:
     return m.spring_bodyid, m.spring_pos
 
 
-def _lengths(m: Model) -> tuple[Ints, Floats]:
+def _lengths(m: Model) -> tuple[Ints, Array]:
     """Return the legs of the lines of constant length."""
     legs: list[tuple[int, int]] = []
     for first, number, closed in zip(
@@ -79,7 +77,7 @@ def _lengths(m: Model) -> tuple[Ints, Floats]:
     return m.point_bodyid[pick], m.point_pos[pick]
 
 
-def _loops(m: Model) -> tuple[Ints, Floats]:
+def _loops(m: Model) -> tuple[Ints, Array]:
     """Return the way from body to joint to body, of every joint that closes a loop."""
     origin = np.zeros_like(m.loop_pos)
     arms = np.stack([origin, m.loop_pos], axis=2).reshape(-1, 2, 3)
@@ -87,7 +85,7 @@ def _loops(m: Model) -> tuple[Ints, Floats]:
     return np.concatenate([bodies, m.loop_bodyid]), np.concatenate([arms, m.loop_pos])
 
 
-def _skeleton(m: Model) -> tuple[Ints, Floats]:
+def _skeleton(m: Model) -> tuple[Ints, Array]:
     """Return lines from joint to joint; of a body that is free from its frame to its mass."""
     free = np.isin(m.jnt_type, _UNTIED)
     held, loose = 1 + np.flatnonzero(~free), 1 + np.flatnonzero(free)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.shapes import LinkShape, Placeholder
 from rbdyn_ros.description.geometries import Box, Sphere
 from rbdyn_ros.errors import Finding
@@ -16,7 +17,6 @@ from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
 from rbdyn_ros.view.pictures.scene import equivalent_box
 from rbdyn_ros.view.scene.surfaces import Surface, surfaces_of, surfaces_or_marker
 
-Floats = NDArray[np.float64]
 Color = tuple[float, float, float, float]
 
 LIGHT_GREY: Color = (0.80, 0.81, 0.83, 1.0)
@@ -48,16 +48,16 @@ class Part:
 
     body: int
     surface: Surface
-    pos: Floats
-    quat: Floats
+    pos: Array
+    quat: Array
     color: Color
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
-    def corners(self) -> Floats:
+    def corners(self) -> Array:
         """Return the corners (8, 3) of a box round it, in the body."""
         points = np.asarray(self.surface.vertices, np.float64) * self.scale
-        box: Floats = np.where(_PICKS, points.max(axis=0), points.min(axis=0))
-        placed: Floats = box @ quat_to_mat(self.quat).T + self.pos
+        box: Array = np.where(_PICKS, points.max(axis=0), points.min(axis=0))
+        placed: Array = box @ quat_to_mat(self.quat).T + self.pos
         return placed
 
 

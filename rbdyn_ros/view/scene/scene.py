@@ -7,8 +7,8 @@ import threading
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.dynamics.stages import kinematics
@@ -31,8 +31,6 @@ from rbdyn_ros.view.scene.parts import (
     parts_of_looks,
 )
 from rbdyn_ros.view.scene.wrench_lines import couple_arrows, weight_of, wrench_arrows
-
-Floats = NDArray[np.float64]
 
 VISUALS, COLLISIONS, BOXES = "visuals", "collisions", "inertia boxes"
 ELLIPSOIDS, MASSES, FRAMES = "inertia ellipsoids", "centre of mass", "frames"
@@ -60,13 +58,13 @@ class Placement:
             from outside, torques without a force.
     """
 
-    xpos: Floats
-    xquat: Floats
-    com: Floats
-    lines: Floats
-    contacts: Floats
-    pushes: Floats
-    couples: Floats
+    xpos: Array
+    xquat: Array
+    com: Array
+    lines: Array
+    contacts: Array
+    pushes: Array
+    couples: Array
 
 
 class Stage:
@@ -159,7 +157,7 @@ class Stage:
             couple_arrows(*both, weight, size),
         )
 
-    def _extent(self, at: Placement) -> tuple[Floats, Floats]:
+    def _extent(self, at: Placement) -> tuple[Array, Array]:
         points = [at.xpos[1:], at.lines.reshape(-1, 3)]
         for layer in self.shown:
             for part in self.parts(layer):
@@ -187,22 +185,22 @@ def _floor(m: Model, lowest: float, size: float) -> float:
     return 0.0 if lowest > -0.02 * size else lowest
 
 
-def _rows(wrench: Floats | None, nbody: int) -> Floats:
+def _rows(wrench: Array | None, nbody: int) -> Array:
     return np.zeros((nbody, 6)) if wrench is None else np.asarray(wrench, np.float64)
 
 
-def _centre(m: Model, xipos: Floats) -> Floats:
+def _centre(m: Model, xipos: Array) -> Array:
     bodies = massive_bodies(m)
     mass = m.body_mass[bodies]
     if not len(bodies):
         return np.zeros(3)
-    centre: Floats = mass @ xipos[bodies] / mass.sum()
+    centre: Array = mass @ xipos[bodies] / mass.sum()
     return centre
 
 
-def quats_of(xmat: Floats) -> Floats:
+def quats_of(xmat: Array) -> Array:
     """Return unit quaternions wxyz (n, 4) of rotation matrices (n, 3, 3)."""
     from scipy.spatial.transform import Rotation  # slow to import
 
-    quats: Floats = Rotation.from_matrix(xmat).as_quat()[:, [3, 0, 1, 2]]
+    quats: Array = Rotation.from_matrix(xmat).as_quat()[:, [3, 0, 1, 2]]
     return quats

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.colors import Color
 from rbdyn_ros.description.appearance.shapes import AnyShape, MeshFile, Placeholder
 from rbdyn_ros.description.geometries import Box, Cylinder, Points, Sphere
@@ -23,7 +24,7 @@ from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners
 from rbdyn_ros.description.meshes.meshes import MeshPart, read_parts, scaled
 from rbdyn_ros.errors import Finding, quote
-from rbdyn_ros.view.scene.creases import Array, Faces, creased
+from rbdyn_ros.view.scene.creases import Faces, creased
 
 MOST_TRIANGLES = 2_000_000  # of a mesh
 MOST_COLORS = 32  # of a mesh; of those beyond no colour is told

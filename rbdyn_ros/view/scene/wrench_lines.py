@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.model import Model
-
-Floats = NDArray[np.float64]
 
 #: An arrow as long as the robot's weight is this share of the robot's size, and the longest.
 WEIGHT_LENGTH, LONGEST = 0.5, 1.5
@@ -26,7 +24,7 @@ def weight_of(m: Model) -> float:
     return weight if weight > 0.0 else 1.0
 
 
-def wrench_arrows(wrench: Floats, at: Floats, weight: float, size: float) -> Floats:
+def wrench_arrows(wrench: Array, at: Array, weight: float, size: float) -> Array:
     """Return arrows (k, 2, 3) of the forces among wrenches.
 
     Each starts at the point of the wrench's central axis that is next to `at`, or at `at`
@@ -48,7 +46,7 @@ def wrench_arrows(wrench: Floats, at: Floats, weight: float, size: float) -> Flo
     return _arrows(at + arm, force, weight, size)
 
 
-def couple_arrows(wrench: Floats, at: Floats, weight: float, size: float) -> Floats:
+def couple_arrows(wrench: Array, at: Array, weight: float, size: float) -> Array:
     """Return arrows (k, 2, 3) of the torques of those wrenches that are nearly couples.
 
     Of a wrench with a force the part of its torque that the arrow of the force does not tell,
@@ -61,9 +59,9 @@ def couple_arrows(wrench: Floats, at: Floats, weight: float, size: float) -> Flo
     return _arrows(at[shown], torque[shown] / size, weight, size)
 
 
-def _arrows(start: Floats, force: Floats, weight: float, size: float) -> Floats:
+def _arrows(start: Array, force: Array, weight: float, size: float) -> Array:
     length = WEIGHT_LENGTH * size / weight * np.linalg.norm(force, axis=1, keepdims=True)
     shortened = np.minimum(length, LONGEST * size) / np.maximum(length, 1e-300)
     arrow = WEIGHT_LENGTH * size / weight * shortened * force
-    arrows: Floats = np.stack([start, start + arrow], axis=1)
+    arrows: Array = np.stack([start, start + arrow], axis=1)
     return arrows

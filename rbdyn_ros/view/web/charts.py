@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -17,7 +17,6 @@ from rbdyn_ros.model.model import Model
 if TYPE_CHECKING:
     import viser
 
-Floats = NDArray[np.float64]
 
 #: Instants that are kept, time between two of them, and between two pictures of them [s].
 LENGTH, SAMPLE, REDRAW = 200, 0.05, 0.1
@@ -50,7 +49,7 @@ class History:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, at: float, row: Sequence[float] | Floats) -> bool:
+    def add(self, at: float, row: Sequence[float] | Array) -> bool:
         """Keep a row; time that jumps back begins anew.
 
         Args:
@@ -75,9 +74,9 @@ class History:
         """Forget all."""
         self._count = self._next = 0
 
-    def table(self) -> Floats:
+    def table(self) -> Array:
         """Return what is kept, in the order of time: (n, 1 + width), time first."""
-        table: Floats = np.roll(self._rows, -self._next, axis=0)
+        table: Array = np.roll(self._rows, -self._next, axis=0)
         return table[len(table) - self._count :]
 
 
@@ -99,7 +98,7 @@ class Quantities:
         self.width = 3 * len(own) + len(ENERGIES) + 1
         self._factor = 0.0
 
-    def row(self, instant: Instant) -> Floats:
+    def row(self, instant: Instant) -> Array:
         """Return the numbers (width,): positions, velocities, efforts, energies, factor."""
         if math.isfinite(instant.factor):
             self._factor = instant.factor
@@ -227,7 +226,7 @@ class Charts:
         )
 
     @staticmethod
-    def _data(table: Floats, columns: Sequence[int]) -> tuple[Floats, ...]:
+    def _data(table: Array, columns: Sequence[int]) -> tuple[Array, ...]:
         return tuple(np.ascontiguousarray(table[:, k]) for k in (0, *columns))
 
     def _draw(self) -> None:

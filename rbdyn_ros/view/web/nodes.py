@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.view.scene.parts import MASS, Part
 from rbdyn_ros.view.scene.scene import (
@@ -31,7 +31,6 @@ from rbdyn_ros.view.scene.scene import (
 if TYPE_CHECKING:
     import viser
 
-Floats = NDArray[np.float64]
 Rgb = tuple[int, int, int]
 
 AXIS: Rgb = (86, 180, 233)
@@ -226,11 +225,11 @@ class Nodes:
         )
         return [grid, *(self._surface(GRID, part) for part in stage.obstacles)]
 
-    def _add_lines(self, name: str, points: Floats, color: Any) -> Any:
+    def _add_lines(self, name: str, points: Array, color: Any) -> Any:
         thickness = LINE * self.stage.size
         return self._scene.add_line_segments(name, points, color, thickness=thickness)
 
-    def _add_arrows(self, name: str, points: Floats, color: Rgb) -> Any:
+    def _add_arrows(self, name: str, points: Array, color: Rgb) -> Any:
         size = self.stage.size
         return self._scene.add_arrows(
             name, points, color, shaft_radius=0.5 * ARROW * size, head_radius=HEAD * size,

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.assembly import assemble
 from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.dynamics.instant import Instant
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from rbdyn_ros.view.web.show import Show
 
-Floats = NDArray[np.float64]
 
 #: Steps of a slider from end to end, rounded to a power of ten.
 STEPS = 500.0
@@ -53,9 +52,9 @@ class Sliders:
         moved: is called with qpos (nq,) when it changed.
     """
 
-    def __init__(self, show: Show, moved: Callable[[Floats], None] = lambda _: None) -> None:
+    def __init__(self, show: Show, moved: Callable[[Array], None] = lambda _: None) -> None:
         self._show, self._m, self._moved = show, show.m, moved
-        self._qpos: Floats = show.m.qpos0.copy()
+        self._qpos: Array = show.m.qpos0.copy()
         self._floating = np.isin(np.arange(show.m.nq), _entries_of_free_joints(show.m))
         self._lock, self._rng = threading.RLock(), np.random.default_rng()
         reach = max(1.0, round(2.0 * show.stage.size, 1))
@@ -78,10 +77,10 @@ class Sliders:
             ]
 
     @property
-    def qpos(self) -> Floats:
+    def qpos(self) -> Array:
         """The configuration that is shown (nq,), a copy."""
         with self._lock:
-            shown: Floats = self._qpos.copy()
+            shown: Array = self._qpos.copy()
             return shown
 
     @property
@@ -113,7 +112,7 @@ class Sliders:
                 return
         _tell(client, why)
 
-    def set(self, qpos: Floats, moved_by: Any = None) -> None:
+    def set(self, qpos: Array, moved_by: Any = None) -> None:
         """Show a configuration (nq,), and set the text and all sliders.
 
         What somebody moved it by is left as it is: it may have been moved on meanwhile.
@@ -177,7 +176,7 @@ class Sliders:
             self.set(self._qpos)
             _tell(event.client, str(error))
 
-    def _closed(self, qpos: Floats, fixed: tuple[str, ...]) -> Floats:
+    def _closed(self, qpos: Array, fixed: tuple[str, ...]) -> Array:
         """Return a configuration near qpos in which loops are closed; raises ModelError."""
         return assemble(self._m, qpos, fixed) if self._m.nefc else qpos
 

@@ -8,8 +8,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.recording.run import Run
 from rbdyn_ros.view.pictures.plot_curves import energies
 from rbdyn_ros.view.web.charts import COLOURS, FIRST, HEIGHT, Quantities
@@ -18,7 +18,6 @@ from rbdyn_ros.view.web.playing import SPEEDS, Player
 if TYPE_CHECKING:
     from rbdyn_ros.view.web.show import Show
 
-Floats = NDArray[np.float64]
 
 #: Time between two pictures, two positions of the slider, two cursors [s].
 FRAME, SLIDE, DRAW = 1.0 / 30.0, 0.1, 0.25
@@ -170,7 +169,7 @@ class RunCharts:
                 plot.data = with_cursor(self._table, columns, at)
 
 
-def chart_table(run: Run, quantities: Quantities) -> Floats:
+def chart_table(run: Run, quantities: Quantities) -> Array:
     """Return numbers of a run at up to SAMPLES times (n, 1 + width), time first.
 
     A quantity that is not known all the time is NaN all the time.
@@ -194,7 +193,7 @@ def chart_table(run: Run, quantities: Quantities) -> Floats:
     return table
 
 
-def with_cursor(table: Floats, columns: list[int], at: float) -> tuple[Floats, ...]:
+def with_cursor(table: Array, columns: list[int], at: float) -> tuple[Array, ...]:
     """Return the data of a chart: time, its columns, and an upright line at a time [s].
 
     The line is one more curve, that runs along the bottom but for the cursor: a curve with gaps

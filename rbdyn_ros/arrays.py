@@ -1,0 +1,17 @@
+"""Types of arrays, for annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+#: By name: to be filled, and to be read.
+Arrays = dict[str, NDArray[Any]]
+NamedArrays = Mapping[str, NDArray[Any]]
