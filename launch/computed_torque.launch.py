@@ -1,6 +1,8 @@
-"""Let an arm follow: ros2 launch rbdyn_ros computed_torque.launch.py urdf:=/path/arm.urdf .
+"""Let an arm follow trajectories.
 
-It begins with a dry run; with sim:=true a simulator is the arm. See docs/guides/real_arm.md.
+ros2 launch rbdyn_ros computed_torque.launch.py urdf:=/path/arm.urdf
+
+It starts as a dry run; sim:=true starts a simulator as the arm. See docs/guides/real_arm.md.
 """
 
 from launch import LaunchDescription
@@ -8,5 +10,5 @@ from rbdyn_ros.ros.arm import launching as arm_launching
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Return the controller of an arm in mode computed_torque, and a simulator if asked for."""
+    """Return the controller in mode computed_torque, and a simulator if sim is true."""
     return arm_launching.description("computed_torque")

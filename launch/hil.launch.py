@@ -1,4 +1,4 @@
-"""Put a controller into the loop with a simulated robot that has a real robot's flaws.
+"""Test a controller in the loop with a simulated robot that has the flaws of a real one.
 
 ros2 launch rbdyn_ros hil.launch.py urdf:=/path/robot.urdf time_mode:=lockstep \
     controller_package:=my_controllers controller_executable:=balance
@@ -18,29 +18,29 @@ from rbdyn_ros.ros.common import launching
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Return sim.launch.py with flaws, and a controller if one is named."""
+    """Return sim.launch.py with config/hil.yaml, and the controller if it is named."""
     sim = PythonLaunchDescriptionSource(str(Path(__file__).parent / "sim.launch.py"))
     return LaunchDescription(
         [
             DeclareLaunchArgument(
                 "controller_package",
                 default_value="",
-                description="Package of a node to start beside the simulator; empty: none.",
+                description="Package of the controller to start; empty: start none.",
             ),
             DeclareLaunchArgument(
                 "controller_executable",
                 default_value="",
-                description="Executable of that node. It runs in the simulator's namespace.",
+                description="Executable of the controller; it runs in the simulator's namespace.",
             ),
             DeclareLaunchArgument(
                 "controller_params_file",
                 default_value="",
-                description="YAML file with parameters of that node.",
+                description="YAML file with parameters of the controller.",
             ),
             DeclareLaunchArgument(
                 "params_file",
                 default_value=str(share_dir() / "config" / "hil.yaml"),
-                description="YAML file with parameters of the simulator. Arguments are stronger.",
+                description="YAML file with parameters of the simulator. Arguments override it.",
             ),
             IncludeLaunchDescription(sim),
             OpaqueFunction(function=_controller),
@@ -54,7 +54,7 @@ def _controller(context: LaunchContext) -> list[Node]:
     if bool(package) != bool(executable):
         raise RuntimeError(
             f"controller_package is '{package}' and controller_executable is '{executable}'; "
-            "give both, or none to start the controller yourself"
+            "give both, or neither to start the controller yourself"
         )
     if not package:
         return []

@@ -1,8 +1,9 @@
-"""Simulate several robots in one graph, each in a namespace of its own.
+"""Simulate several robots in one graph, each in its own namespace.
 
 ros2 launch rbdyn_ros multi_robot.launch.py robots:=left,right,top
 
-Parameters of single robots are in params_file (config/multi_robot.yaml), under /left/simulator.
+Parameters of one robot are in params_file (config/multi_robot.yaml) under its node name, such as
+/left/simulator.
 """
 
 import re
@@ -16,20 +17,20 @@ from rbdyn_ros.ros.common import launching
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Return the simulators, and RViz if it is asked for."""
+    """Return the simulators, and RViz if rviz is true."""
     return LaunchDescription(
         [
             DeclareLaunchArgument(
                 launching.ROBOTS,
                 default_value="left,right",
-                description="Names of the robots with commas between; they are namespaces, and "
-                "with a slash the prefix of their frames.",
+                description="Names of the robots, separated by commas: their namespaces, and "
+                "with a slash the prefixes of their frames.",
             ),
             DeclareLaunchArgument(
                 "one_process",
                 default_value="false",
                 choices=launching.BOOLEAN,
-                description="Whether one process simulates all of them; otherwise each its own.",
+                description="Simulate all robots in one process instead of one process each.",
             ),
             *launching.arguments(str(share_dir() / "config" / "multi_robot.yaml")),
             OpaqueFunction(function=launching.restrict_discovery),
@@ -49,7 +50,7 @@ def _start(context: LaunchContext) -> list[Node]:
 
 
 def _robot(context: LaunchContext, name: str, *, first: bool) -> Node:
-    """Return one robot; only the first publishes /clock, the others take their time from it."""
+    """Return one robot; the first publishes /clock, the others follow it."""
     fixed = {"frame_prefix": f"{name}/"}
     if not first:
         fixed |= {"publish_clock": "false", "use_sim_time": "true"}
@@ -61,8 +62,8 @@ def _names(text: str) -> list[str]:
     for name in names:
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
             raise RuntimeError(
-                f"robots is '{text}': '{name}' is no name of a namespace; allowed are names of "
-                "letters, digits and _ with commas between, as in left,right"
+                f"robots is '{text}': '{name}' is not a valid namespace; allowed are names of "
+                "letters, digits and _, separated by commas, such as left,right"
             )
         if names.count(name) > 1:
             raise RuntimeError(f"robots is '{text}': '{name}' is named twice")

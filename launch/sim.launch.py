@@ -8,7 +8,7 @@ from rbdyn_ros.ros.common import launching
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Return the simulator, and RViz if it is asked for."""
+    """Return the simulator, and RViz if rviz is true."""
     return LaunchDescription(
         [
             launching.namespace_argument(),

@@ -1,6 +1,6 @@
-"""Launch files with the real launch and launch_ros, where they are installed.
+"""Launch files with the real launch and launch_ros, if they are installed.
 
-They start our real nodes, or stand-ins: real nodes that say what reached them and stay.
+They start our nodes, or stand-ins: real nodes that print their parameters and wait.
 """
 
 import itertools
@@ -51,7 +51,7 @@ _count = itertools.count()
 
 
 class Launched:
-    """`ros2 launch` in its own process; what it says goes into a file."""
+    """`ros2 launch` in a process of its own, with its output in a file."""
 
     def __init__(self, folder, domain, file, arguments, executables):
         self.log = folder / f"launch{next(_count)}.txt"
@@ -71,27 +71,27 @@ class Launched:
     def text(self):
         return self.log.read_text()
 
-    def wait_for(self, words, times=1, timeout=90.0):
+    def wait_for(self, words, times=1, timeout=180.0):
         end = time.monotonic() + timeout
         while self.text().count(words) < times and self.process.poll() is None:
-            assert time.monotonic() < end, f"'{words}' was not said:\n{self.text()}"
+            assert time.monotonic() < end, f"'{words}' is not in the output:\n{self.text()}"
             time.sleep(0.1)
-        assert self.text().count(words) >= times, f"'{words}' was not said:\n{self.text()}"
+        assert self.text().count(words) >= times, f"'{words}' is not in the output:\n{self.text()}"
 
     def told(self, count=1):
-        """Return what `count` stand-ins were told, by the full name of the node."""
-        self.wait_for("TOLD", count, 30.0)
+        """Return parameters and arguments of `count` stand-ins, by the name of the node."""
+        self.wait_for("TOLD", count)
         rows = re.findall(r"TOLD (\{.*\})", self.text())
         return {row["node"]: row for row in map(json.loads, rows)}
 
     def end(self):
         """Press Ctrl-C; return the exit status of the launch."""
         os.killpg(self.process.pid, signal.SIGINT)
-        return self.process.wait(20.0)
+        return self.process.wait(120.0)
 
 
 def _install(prefix, executables):
-    """Make the folders in which `ros2 launch` finds packages and their executables."""
+    """Make a prefix in which `ros2 launch` finds packages and their executables."""
     for (package, name), code in executables.items():
         index = prefix / "share" / "ament_index" / "resource_index" / "packages"
         script = prefix / "lib" / package / name
@@ -110,7 +110,7 @@ def domain():
 
 @pytest.fixture
 def launch_file(tmp_path, domain):
-    """Launch a file: launch_file(name, *arguments, real=False); all ends with the test."""
+    """Return the function launch_file(name, *arguments, real=False); all ends with the test."""
     started = []
 
     def start(file, *arguments, real=False):

@@ -41,8 +41,8 @@ def test_every_parameter_is_an_argument_and_has_a_description(file):
 
 
 @pytest.mark.parametrize(("file", "mode"), MODES.items())
-def test_a_real_arm_gets_the_controller_alone_and_a_dry_run(launch_file, file, mode):
-    """dry_run is true in the node unless somebody says otherwise."""
+def test_for_a_real_arm_only_the_controller_starts_in_a_dry_run(launch_file, file, mode):
+    """dry_run is not set: it is true in the node."""
     started = launch_file(file, f"urdf:={ARM}")
     told = started.told()
     assert told["/arm_controller"]["parameters"] == {
@@ -81,7 +81,7 @@ def test_arguments_have_the_type_of_the_parameter_and_topics_their_names(launch_
 FILE = "/**: {ros__parameters: {dry_run: true, state_timeout: 0.2, blind_time: 0.3, mode: hold}}"
 
 
-def test_a_simulator_stands_in_for_the_arm_and_the_file_may_say_dry_run(launch_file, tmp_path):
+def test_a_simulator_is_the_arm_and_the_file_may_set_dry_run(launch_file, tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(FILE)
     given = ("sim:=true", "blind_time:=0.5", "joint_states:=states")
@@ -104,7 +104,7 @@ def test_a_simulator_stands_in_for_the_arm_and_the_file_may_say_dry_run(launch_f
     assert "joint_states:=states" in simulator["argv"]
 
 
-def test_the_simulated_arm_is_the_robot_that_is_controlled_as_it_is_mounted(launch_file, tmp_path):
+def test_the_simulated_arm_is_the_controlled_robot_with_its_mounting(launch_file, tmp_path):
     path = tmp_path / "sim.yaml"
     path.write_text("/**: {ros__parameters: {on_timeout: hold, urdf: nothing}}")
     told = launch_file(
@@ -122,8 +122,8 @@ def test_the_simulated_arm_is_the_robot_that_is_controlled_as_it_is_mounted(laun
     assert controller["urdf"] == PENDULUM
 
 
-def test_what_the_file_says_of_the_arm_reaches_the_simulator(launch_file, tmp_path):
-    """Of entries that match the node the last counts; arguments are stronger."""
+def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_path):
+    """The last matching entry counts; arguments override it."""
     path = tmp_path / "arm.yaml"
     path.write_text(
         f"/**: {{ros__parameters: {{urdf: {PENDULUM}, gravity: [0.0, 0.0, -1.0]}}}}\n"
@@ -150,8 +150,8 @@ def test_a_file_for_an_arm_that_compensates_gravity_is_refused(launch_file, tmp_
     path = tmp_path / "arm.yaml"
     path.write_text("arm_controller: {ros__parameters: {robot_compensates_gravity: true}}")
     started = launch_file(GRAVITY, "sim:=true", f"params_file:={path}")
-    assert started.process.wait(20.0) == 1
-    assert "the simulator is an arm that does not" in started.text()
+    assert started.process.wait(120.0) == 1
+    assert "robot_compensates_gravity" in started.text()
     given = ("sim:=true", f"params_file:={path}", "robot_compensates_gravity:=false")
     assert set(launch_file(GRAVITY, *given).told(2)) == {"/arm_controller", "/simulator"}
 
@@ -159,21 +159,19 @@ def test_a_file_for_an_arm_that_compensates_gravity_is_refused(launch_file, tmp_
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("params_file:=nowhere.yaml", "params_file is 'nowhere.yaml', which cannot be read"),
-        ("sim_initial_positions:=0.5", "sim_initial_positions is '0.5'; allowed are joints and"),
-        ("sim_initial_positions:={a: high}", "allowed are joints and numbers"),
-        ("robot_compensates_gravity:=true", "the simulator is an arm that does not"),
+        ("params_file:=nowhere.yaml", "params_file is 'nowhere.yaml'"),
+        ("sim_initial_positions:=0.5", "sim_initial_positions is '0.5'"),
+        ("sim_initial_positions:={a: high}", "sim_initial_positions is '{a: high}'"),
+        ("robot_compensates_gravity:=true", "robot_compensates_gravity is true"),
     ],
 )
-def test_what_the_simulator_cannot_be_is_refused(launch_file, given, words):
+def test_invalid_arguments_of_the_simulated_arm_are_refused(launch_file, given, words):
     started = launch_file(GRAVITY, "sim:=true", given)
-    assert started.process.wait(20.0) == 1
+    assert started.process.wait(120.0) == 1
     assert words in started.text()
 
 
-def test_the_simulated_arm_can_be_armed_by_the_service_that_is_named(
-    launch_file, domain, monkeypatch
-):
+def test_the_simulated_arm_can_be_armed_by_the_logged_service(launch_file, domain, monkeypatch):
     given = ("namespace:=left", "sim:=true", "sim_initial_positions:={elbow_pitch: 0.5}")
     started = launch_file(GRAVITY, *given, real=True)
     started.wait_for("controlling 'seven_dof_arm'")

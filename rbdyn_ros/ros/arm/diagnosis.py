@@ -1,4 +1,4 @@
-"""Judges how a controlled arm is doing: numbers in, levels and sentences out."""
+"""Diagnose a controlled arm: from its state to a level and a message."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import numpy as np
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.ros.common.diagnosis import Level, Status
 
-#: Answers that are remembered.
+#: Number of remembered answers.
 REMEMBERED = 4096
 
 
 class AnswerTimes:
-    """The newest times from a state to its efforts [us]; one thread adds, others look."""
+    """The latest durations from a state to its efforts [us]; one thread adds, others read."""
 
     def __init__(self) -> None:
         self._ring = np.full(REMEMBERED, np.nan)
         self._count = 0
 
     def add(self, microseconds: float) -> None:
-        """Remember one more."""
+        """Add a duration."""
         self._ring[self._count % REMEMBERED] = microseconds
         self._count += 1
 
     def percentiles(self) -> tuple[float, float, float]:
-        """Return the median, the 99th percentile and the largest; NaN if there are none."""
+        """Return the median, the 99th percentile and the maximum; NaN without durations."""
         known = self._ring[~np.isnan(self._ring)]
         if not len(known):
             return (np.nan,) * 3
@@ -38,11 +38,11 @@ def diagnose_arm(
     """Return the status of an arm.
 
     Args:
-        controller: of it.
-        times: how fast it answers.
-        now: on the steady clock [ns].
-        fresh: states taken since the last report.
-        rivals: a sentence about who else commands the arm; empty: nobody.
+        controller: controls the arm.
+        times: durations of its answers.
+        now: time on the steady clock [ns].
+        fresh: number of states since the last report.
+        rivals: sentence about other nodes that command the arm; empty: none.
     """
     gate, limits = controller.gate, controller.gate.limits
     p50, p99, worst = times.percentiles()
@@ -80,7 +80,7 @@ def _judged(controller: Controller, now: int, fresh: int, rivals: str) -> tuple[
     if late is not None:
         return Level.WARN, f"{controller.status()}; {late.text}"
     if not fresh:
-        return Level.WARN, f"{controller.status()}; states stand still"
+        return Level.WARN, f"{controller.status()}; no new states"
     if controller.armed and gate.saturated.any():
         return Level.WARN, f"{controller.status()}; efforts are at their limits"
     return Level.OK, controller.status()

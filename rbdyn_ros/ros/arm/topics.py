@@ -1,4 +1,4 @@
-"""The control loop's topics: states come in, each is answered with efforts, at once."""
+"""The topics of the control loop: each state is answered with efforts at once."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.realtime import Grant, Mode, obtain
 
-#: It is looked this often whether states still come [s].
+#: Interval of the check whether states still arrive [s].
 WATCH = 0.01
-#: Of SCHED_FIFO: below that of a simulator's loop on the same machine.
+#: SCHED_FIFO priority, below the loop of a simulator on the same machine.
 PRIORITY = 70
 EFFORTS = {"joint_commands": JointState, "effort_commands": Float64MultiArray}
 
 
 class ArmTopics:
-    """Answers every state from a thread of its own, which nothing else holds up.
+    """Answers every state in a thread of its own, so that other callbacks do not delay it.
 
-    The topics hang on a node of their own: of one node, no executor serves a part only.
+    The topics belong to a helper node, because an executor always serves a whole node.
 
     Args:
-        node: under whose name and namespace they are.
-        controller: answers.
+        node: main node, for names and namespace.
+        controller: computes the efforts.
         output: joint_commands, effort_commands or both.
         reliability: of the subscription to joint_states.
-        realtime: how strongly the thread asks for priority.
+        realtime: mode of real-time scheduling.
 
     Attributes:
-        failure: what ended the thread before its time.
-        grant: what the thread was given, once it runs.
-        times: from the arrival of a state to its efforts on their way.
+        failure: exception that ended the thread.
+        grant: scheduling that the thread was granted, once it runs.
+        times: durations from the arrival of a state to the publication of its efforts.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class ArmTopics:
         self.times = AnswerTimes()
         self._controller = controller
         self._node = hidden_node(node, "io")
-        # a dry run has none: others see that it commands nothing
+        # a dry run has no publishers, so other nodes see that it commands nothing
         self._efforts = {
             name: self._publisher(node, kind, name)
             for name, kind in EFFORTS.items()
@@ -82,7 +82,7 @@ class ArmTopics:
         return self._node.create_publisher(kind, topic, reliable(10))
 
     def rivals(self) -> list[str]:
-        """Return the nodes that publish efforts where we do."""
+        """Return the other nodes that publish on our effort topics."""
         me = self._node.get_fully_qualified_name()
         return sorted(
             {
@@ -94,14 +94,14 @@ class ArmTopics:
         )
 
     def start(self) -> None:
-        """Answer from now on."""
+        """Start answering states."""
         self.active = True
         if not self._thread.is_alive():
             self._thread.start()
             self._begun.wait()
 
     def stop(self) -> None:
-        """Answer nothing more; returns when the thread has ended."""
+        """Stop answering; return when the thread has ended."""
         self.active = False
         self._stopping.set()
         if self._thread.is_alive():
@@ -153,7 +153,7 @@ class ArmTopics:
 
     def _publish(self, efforts: Array, stamp: int) -> None:
         message = self._message.filled(stamp, efforts)
-        # asked again: it may have been disarmed meanwhile
+        # checked again: another thread may have disarmed it
         if self._controller.sending and self._controller.armed:
             for name, publisher in self._efforts.items():
                 if name == "joint_commands":
@@ -165,14 +165,14 @@ class ArmTopics:
 
 
 def _prepared(names: tuple[str, ...]) -> Prepared:
-    """Return the message of efforts by name, without its numbers."""
+    """Return the message of efforts by name, to be filled with numbers."""
     message = JointState(name=list(names), effort=convert.marks(0, len(names)))
     message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
     return Prepared(message, len(names))
 
 
 def _qos(reliability: str) -> QoSProfile:
-    """Return the QoS for states: only the newest counts."""
+    """Return the QoS for states: only the newest matters."""
     if reliability == "reliable":
         return reliable(1)
     return QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)

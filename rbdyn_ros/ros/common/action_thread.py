@@ -1,6 +1,6 @@
-"""A hidden node with an executor and threads of its own: what the node's executor does not serve.
+"""A helper node with an executor and threads of its own, for actions and long services.
 
-That of services and topics may be one that knows no actions, and what takes long would hold it up.
+The main executor may not support actions, and long callbacks would block it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
 
-#: One works, the others cancel, answer and refuse.
+#: One executes, the others handle cancellations, requests and refusals.
 THREADS = 3
-#: So that what goes wrong again and again does not fill the log [s].
+#: Pause after an error, so that repeated errors do not fill the log [s].
 ERROR_PAUSE = 0.1
-#: To end [s].
+#: Longest waits while closing [s].
 PATIENCE = 2.0
-#: After so many of the executor's rounds a result is sent; a goal has ended one or two before.
+#: Rounds of the executor after which a result is sent; a goal ends one or two rounds before.
 ROUNDS = 4
 
 
@@ -29,13 +29,13 @@ class ActionThread:
     """Serves services and actions from `start` until `close`.
 
     Args:
-        node: under whose name they are.
-        name: of the work, for the hidden node and the threads.
-        failing: says in the log what an exception has ended, as `a request to step`.
+        node: main node; names are below its name.
+        name: name of the work, for the helper node and the threads.
+        failing: subject of log lines about exceptions, such as `a request to step`.
 
     Attributes:
-        node: the hidden one.
-        closing: set when it ends; what takes long looks at it.
+        node: the helper node.
+        closing: set by `close`; long callbacks check it.
     """
 
     def __init__(self, node: Node, name: str, failing: str) -> None:
@@ -63,10 +63,10 @@ class ActionThread:
         """Offer an action whose goals can be cancelled.
 
         Args:
-            kind: its type.
-            name: below that of the node.
-            execute: goal_handle -> result.
-            accept: whether the goal of a request is taken.
+            kind: type of the action.
+            name: below the name of the node.
+            execute: maps a goal handle to the result.
+            accept: maps a goal request to its response.
         """
 
         def counted(goal: Any) -> Any:
@@ -91,7 +91,7 @@ class ActionThread:
         self._servers.append(server)
 
     def start(self) -> None:
-        """Begin to serve what was offered."""
+        """Begin to serve."""
         self._executor.add_node(self.node)
         self._thread.start()
 
@@ -105,13 +105,13 @@ class ActionThread:
         except ExternalShutdownException:
             self.closing.set()
             self._silent.set()
-        except Exception:  # noqa: BLE001 - whatever ended one request, the next is served
+        except Exception:  # noqa: BLE001 - the next request is served in any case
             why = f"{self._failing} failed: {traceback.format_exc()}"
             self.node.get_logger().error(why)
             self._silent.wait(ERROR_PAUSE)
 
     def _send_results(self) -> None:
-        """Wait for the goals in progress to end, and until their results are on the way."""
+        """Wait until the goals in progress have ended and their results are sent."""
         with self._ended:
             busy = self._goals > 0
             self._ended.wait_for(lambda: self._goals == 0, PATIENCE)
@@ -123,7 +123,7 @@ class ActionThread:
                 return
 
     def close(self) -> None:
-        """End what is in progress, and serve no more."""
+        """End the requests in progress and stop serving."""
         self.closing.set()
         self._send_results()
         self._silent.set()
@@ -135,7 +135,7 @@ class ActionThread:
 
 
 def hidden_node(node: Node, name: str) -> Node:
-    """Return a node beside another that tools do not list: _NODE_NAME."""
+    """Return a helper of a node, _NODE_NAME; command line tools do not list it."""
     return Node(
         f"_{node.get_name()}_{name}",
         context=node.context,

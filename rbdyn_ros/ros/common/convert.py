@@ -1,4 +1,4 @@
-"""From the engine's numbers to ROS messages and back. Quaternions turn to xyzw here only."""
+"""Convert between the engine's arrays and ROS messages, whose quaternions are xyzw."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from rbdyn_ros.runtime.compiled import NANOSECONDS
 
 
 def xyzw(quat: ArrayLike) -> Array:
-    """Turn a wxyz quaternion into ROS order."""
+    """Return a wxyz quaternion in the order of ROS."""
     return np.roll(np.asarray(quat, np.float64), -1)
 
 
 def time_message(nanoseconds: int) -> Time:
-    """Return a stamp."""
+    """Return a time as a message."""
     return Time(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class SingleJoints:
-    """Joints of one coordinate, which joint_states and commands are about.
+    """Joints with one coordinate, the joints of joint_states and of commands.
 
     Attributes:
-        qposadr, dofadr: where their own coordinates are in qpos_all and qvel_all.
+        qposadr, dofadr: addresses in qpos_all and qvel_all.
     """
 
     names: tuple[str, ...]
@@ -45,17 +45,17 @@ class SingleJoints:
 
     @staticmethod
     def all(m: Model) -> SingleJoints:
-        """Return all there are: also those driven over time, and those that follow another."""
+        """Return all, also mimic joints and joints with a prescribed motion."""
         return SingleJoints._chosen(m, m.jnt_dofnum == 1)
 
     @staticmethod
     def free(m: Model) -> SingleJoints:
-        """Return those with a degree of freedom of their own."""
+        """Return the joints with a degree of freedom of their own."""
         return SingleJoints._chosen(m, (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
 
     @staticmethod
     def actuated(m: Model) -> SingleJoints:
-        """Return those of them that have an actuator."""
+        """Return the joints with a degree of freedom and an actuator."""
         free = (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE)
         return SingleJoints._chosen(m, free & (m.jnt_actuated == 1))
 
@@ -68,7 +68,7 @@ class SingleJoints:
 def joint_state(
     joints: SingleJoints, stamp_ns: int, qpos: Array, qvel: Array, effort: Array
 ) -> JointState:
-    """Return the message of joint_states."""
+    """Return a message of joint_states."""
     message = JointState(name=list(joints.names))
     message.header.stamp = time_message(stamp_ns)
     message.position = qpos[joints.qposadr].tolist()
@@ -78,8 +78,8 @@ def joint_state(
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A link of the TF tree: its frame in the Model and the one it is given in.
+class LinkFrames:
+    """A link of the TF tree: its frame in the Model and its parent frame.
 
     Attributes:
         parent: number of the parent frame, -1 for the world.
@@ -93,18 +93,18 @@ class Link:
 
 def tf_tree(
     m: Model, description: Description, world_frame: str, prefix: str
-) -> tuple[list[Link], list[Link]]:
-    """Return the links that move against their parent and those that do not.
+) -> tuple[list[LinkFrames], list[LinkFrames]]:
+    """Return the links that move relative to their parent, and the fixed links.
 
-    The root link stands in world_frame, unless that is empty or the root link itself.
+    The parent of the root link is world_frame, unless that is empty or the root link itself.
     """
     numbers = {name: k for k, name in enumerate(m.frame_names)}
-    moving: list[Link] = []
-    fixed: list[Link] = []
+    moving: list[LinkFrames] = []
+    fixed: list[LinkFrames] = []
     spanning = span(description)
     parents = spanning.parents()
     if world_frame not in ("", prefix + spanning.base):
-        root = Link(numbers[spanning.base], -1, world_frame, prefix + spanning.base)
+        root = LinkFrames(numbers[spanning.base], -1, world_frame, prefix + spanning.base)
         (moving if m.frame_bodyid[root.frame] else fixed).append(root)
     chords = {joint.name for joint in spanning.chords}
     for joint in description.joints:
@@ -112,21 +112,21 @@ def tf_tree(
             continue
         far = joint.child if parents.get(joint.child) == joint.parent else joint.parent
         near = parents[far]
-        link = Link(numbers[far], numbers[near], prefix + near, prefix + far)
+        link = LinkFrames(numbers[far], numbers[near], prefix + near, prefix + far)
         same = m.frame_bodyid[link.frame] == m.frame_bodyid[link.parent]
         (fixed if same else moving).append(link)
     return moving, fixed
 
 
 class Poses:
-    """Poses of links in their parents, from xpos and xmat.
+    """Computes the poses of links in their parent frames from xpos and xmat.
 
     Args:
         m: the robot.
-        links: whose poses are wanted.
+        links: the links.
     """
 
-    def __init__(self, m: Model, links: list[Link]) -> None:
+    def __init__(self, m: Model, links: list[LinkFrames]) -> None:
         self.links = links
         # frame 0 of these tables is the world
         bodies = [0, *m.frame_bodyid.tolist()]
@@ -138,7 +138,7 @@ class Poses:
         self._turn = np.array([turns[list(pair)] for pair in pairs]).reshape(-1, 2, 3, 3)
 
     def at(self, xpos: Array, xmat: Array) -> Array:
-        """Return (n, 7): position, quaternion xyzw of each link in its parent."""
+        """Return position and quaternion xyzw of each link in its parent frame (n, 7)."""
         R_body = xmat.reshape(-1, 3, 3)[self._body]
         R = R_body @ self._turn
         p = xpos[self._body] + np.einsum("nkij,nkj->nki", R_body, self._offset)
@@ -150,8 +150,8 @@ class Poses:
         return rows
 
 
-def transforms(links: list[Link], stamp_ns: int, rows: Array) -> list[TransformStamped]:
-    """Return a message for each link; rows as from Poses.at."""
+def transforms(links: list[LinkFrames], stamp_ns: int, rows: Array) -> list[TransformStamped]:
+    """Return a message per link; rows as returned by Poses.at."""
     messages = []
     for link, row in zip(links, rows.tolist(), strict=True):
         message = TransformStamped()
@@ -165,7 +165,7 @@ def transforms(links: list[Link], stamp_ns: int, rows: Array) -> list[TransformS
 
 
 def odometry(message: Any, world: str, child: str) -> Any:
-    """Fill a nav_msgs/Odometry with marks for `Prepared`, in the order of odometry_numbers."""
+    """Fill a nav_msgs/Odometry with marks, in the order of odometry_numbers; see Prepared."""
     message.header.stamp = time_message(Prepared.MARK_STAMP)
     message.header.frame_id, message.child_frame_id = world, child
     at, turn = message.pose.pose.position, message.pose.pose.orientation
@@ -176,25 +176,27 @@ def odometry(message: Any, world: str, child: str) -> Any:
 
 
 def odometry_numbers(qpos: Array, qvel: Array) -> Array:
-    """Return (13,): position, quaternion xyzw, and the twist in the axes of the child frame.
+    """Return position, quaternion xyzw and twist in the axes of the child frame (13,).
 
-    qpos, qvel are those of a free joint on the world: its linear velocity is in world axes.
+    Args:
+        qpos: (7,) of a free joint on the world.
+        qvel: (6,) of that joint; the linear velocity is in world axes.
     """
     linear = quat_to_mat(qpos[3:]).T @ qvel[:3]
     return np.concatenate([qpos[:3], xyzw(qpos[3:]), linear, qvel[3:]])
 
 
 class Prepared:
-    """A message that is serialised once; later only its numbers and stamps change.
+    """A message that is serialised once; afterwards only its numbers and stamps change.
 
-    That is four times as fast as filling and serialising a message. Where the numbers lie is
-    learnt from a message that holds marks instead of numbers, so nothing is assumed of the
-    layout except that doubles and stamps are little-endian, which is checked.
+    This is four times as fast as filling and serialising a message. The places of the numbers
+    are found by marks in the serialised message. The only assumption about its layout, that
+    doubles and stamps are little-endian, is checked.
 
     Args:
-        message: with every double that changes set by `mark`, in the order of the numbers,
-            and every stamp set to MARK_STAMP.
-        count: how many numbers.
+        message: message whose changing doubles are set by `mark`, in the order of the numbers,
+            and whose stamps are MARK_STAMP.
+        count: number of these doubles.
     """
 
     MARK_STAMP = 1_234_567_891_234_567_891
@@ -226,7 +228,7 @@ class Prepared:
         return sec.to_bytes(4, "little") + nanosec.to_bytes(4, "little")
 
     def filled(self, stamp_ns: int, numbers: Array) -> bytes:
-        """Return the serialised message with these numbers and this stamp everywhere."""
+        """Return the serialised message with other numbers and another stamp."""
         stamp = self._stamp(stamp_ns)
         for at in self._stamps:
             self._bytes[at : at + 8] = stamp
@@ -235,10 +237,10 @@ class Prepared:
 
 
 def mark(k: int) -> float:
-    """Return a number that stands for the k-th one in a message to be prepared."""
+    """Return the mark of the k-th number of a message."""
     return -1.2345678912345e200 * (1.0 + k * 2.0**-30)
 
 
 def marks(start: int, count: int) -> list[float]:
-    """Return marks in a row."""
+    """Return consecutive marks."""
     return [mark(k) for k in range(start, start + count)]

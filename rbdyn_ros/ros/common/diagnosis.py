@@ -1,6 +1,6 @@
-"""Judges how a robot's loop is doing: numbers in, levels and sentences out. Nothing of ROS here.
+"""Diagnose a robot's loop: from measured numbers to levels and messages, without ROS.
 
-The limits are the numbers of ros2_control's controller manager, so both are read in one way.
+The limits are those of ros2_control's controller manager.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from rbdyn_ros.arrays import Ints
 from rbdyn_ros.runtime.timing import Timing, coarse, deviation, mean
 
 SECOND = 1e9  # [ns]
-MICROSECOND = 1e6  # of them in a second
+MICROSECOND = 1e6  # per second
 
 
 class Level(IntEnum):
-    """Of diagnostic_msgs/DiagnosticStatus."""
+    """Level of a diagnostic_msgs/DiagnosticStatus."""
 
     OK = 0
     WARN = 1
@@ -25,8 +25,8 @@ class Level(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Above which a number is a warning, and above which an error."""
+class DiagnosisLimits:
+    """Numbers above which a quantity is a warning or an error."""
 
     warn: float
     error: float
@@ -36,44 +36,43 @@ class Limits:
         return Level((number > self.warn) + (number > self.error))
 
 
-#: periodicity.mean_error: how far the rate may be off on average [Hz].
-RATE_ERROR = Limits(5.0, 10.0)
-#: periodicity.standard_deviation: how far the rate of single ticks may scatter, as a share of the
-#: rate. 5 and 10 Hz are that share of 100 Hz, ros2_control's default rate; taken as they are they
-#: would allow a loop at 1 kHz to scatter by 5 us.
-RATE_SCATTER = Limits(0.05, 0.10)
-#: execution_time.mean_error: what a tick may take on average [us].
-STEP_TIME = Limits(1000.0, 2000.0)
+#: periodicity.mean_error: error of the mean rate [Hz].
+RATE_ERROR = DiagnosisLimits(5.0, 10.0)
+#: periodicity.standard_deviation, as a share of the rate: ros2_control allows 5 and 10 Hz at its
+#: default rate of 100 Hz. Absolute limits would allow a loop at 1 kHz only 5 us.
+RATE_SCATTER = DiagnosisLimits(0.05, 0.10)
+#: execution_time.mean_error: mean duration of a tick [us].
+STEP_TIME = DiagnosisLimits(1000.0, 2000.0)
 #: execution_time.standard_deviation [us].
-STEP_TIME_SCATTER = Limits(100.0, 200.0)
+STEP_TIME_SCATTER = DiagnosisLimits(100.0, 200.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What is known of a robot's loop when a report is made.
+    """The state of a robot's loop at a report.
 
     Attributes:
-        total: since the start.
-        window: since the last report.
+        total: timing since the start.
+        window: timing since the last report.
         period_ns: simulated time of a tick [ns].
         time_mode: realtime, lockstep or fast.
-        factor: real-time factor that was asked for in all the window; None if it changed.
-        tick: of the newest state.
-        paused: whether time stands on request.
-        waiting: whether time stands until commands come.
-        fault: name of the joint whose state diverged; empty if none.
-        stale: number of joints whose command is too old or never came.
-        command_age: of the oldest command in force [s]; infinite before the first.
-        command_timeout: age at which a command is given up [s].
-        on_timeout: what then drives the joint.
-        accepted: command messages taken since the start.
-        rejected: command messages refused since the start.
+        factor: wanted real-time factor during the window; None if it changed.
+        tick: number of the newest state.
+        paused: time is paused on request.
+        waiting: time waits for commands.
+        fault: name of the joint whose state diverged; empty: none.
+        stale: number of joints whose command is expired or missing.
+        command_age: age of the oldest valid command [s]; infinite before the first.
+        command_timeout: age at which a command expires [s].
+        on_timeout: effort of a joint without a valid command.
+        accepted: number of accepted command messages since the start.
+        rejected: number of rejected messages since the start.
         newly_rejected: the same in the window.
-        saturated: ticks in which an effort was clamped since the start.
+        saturated: number of ticks with a clamped effort since the start.
         newly_saturated: the same in the window.
-        given_up: how often lock-step waited in vain since the start.
+        given_up: number of lock-step timeouts since the start.
         newly_given_up: the same in the window.
-        model_sha256: of the robot as loaded.
+        model_sha256: hash of the loaded robot.
     """
 
     total: Timing
@@ -105,8 +104,8 @@ class Status:
 
     Attributes:
         name: loop, commands or state.
-        message: a sentence: what is wrong, or that nothing is.
-        values: what it was judged by.
+        message: the problem, or the state if there is none.
+        values: the numbers behind it.
     """
 
     name: str
@@ -119,7 +118,7 @@ Complaint = tuple[Level, str]
 
 
 def diagnose(o: Observation) -> list[Status]:
-    """Return the statuses of one robot, always the same ones in the same order."""
+    """Return the statuses of one robot: loop, commands and state."""
     return [_loop(o), _commands(o), _state(o)]
 
 
@@ -127,7 +126,7 @@ def _loop(o: Observation) -> Status:
     w = o.window
     rate = w.ticks * SECOND / w.active_ns if w.active_ns > 0 else 0.0
     wanted = (o.factor or 0.0) * SECOND / o.period_ns
-    # wake-ups late independently of each other: the period between two has twice the variance
+    # wake-ups are late independently, so the period between two has twice the variance
     scatter = math.sqrt(2.0) * deviation(w.histogram) / MICROSECOND * wanted
     judged = o.time_mode == "realtime" and o.factor is not None and w.ticks > 0
     complaints = _unpunctual(w, rate, wanted, scatter) + _slow(w) if judged else []
@@ -156,20 +155,20 @@ def _loop(o: Observation) -> Status:
 def _pace(o: Observation) -> str:
     factor = o.window.real_time_factor
     if o.window.ticks == 0:
-        return "time stands"
+        return "time is stopped"
     if o.time_mode == "realtime":
         return f"punctual, real-time factor {factor:.4f}"
     return f"{o.time_mode}, real-time factor {factor:.4g}"
 
 
 def _unpunctual(w: Timing, rate: float, wanted: float, scatter: float) -> list[Complaint]:
-    # two ticks may lie on the edges of a window, which matters if it is short
+    # up to two ticks may be on the edges of a short window
     missing = abs(w.ticks - wanted * w.active_ns / SECOND)
     off = RATE_ERROR.level(abs(rate - wanted)) if missing > 2.0 else Level.OK
     return [
-        (off, f"the loop runs at {rate:.1f} Hz, wanted are {wanted:.1f} Hz"),
-        (RATE_SCATTER.level(scatter), f"the loop wakes irregularly, by {scatter:.1%} of its rate"),
-        _warning(w.overruns > 0, f"{w.overruns} of {w.ticks} ticks ended too late"),
+        (off, f"the loop runs at {rate:.1f} Hz instead of {wanted:.1f} Hz"),
+        (RATE_SCATTER.level(scatter), f"the period of the loop scatters by {scatter:.1%}"),
+        _warning(w.overruns > 0, f"{w.overruns} of {w.ticks} ticks ended late"),
     ]
 
 
@@ -177,7 +176,7 @@ def _slow(w: Timing) -> list[Complaint]:
     average, scatter = mean(w.step_histogram), deviation(w.step_histogram)
     return [
         (STEP_TIME.level(average), f"a tick takes {average:.0f} us on average"),
-        (STEP_TIME_SCATTER.level(scatter), f"what a tick takes scatters by {scatter:.0f} us"),
+        (STEP_TIME_SCATTER.level(scatter), f"the duration of a tick scatters by {scatter:.0f} us"),
     ]
 
 
@@ -186,12 +185,12 @@ def _commands(o: Observation) -> Status:
     complaints = [
         _warning(
             begun and o.command_age > o.command_timeout and o.stale > 0,
-            f"joints without a command younger than {o.command_timeout:g} s: {o.stale}; "
-            f"on_timeout '{o.on_timeout}' drives them",
+            f"{o.stale} joints have no command younger than {o.command_timeout:g} s; on_timeout "
+            f"is '{o.on_timeout}'",
         ),
         _warning(
             o.newly_rejected > 0,
-            f"messages refused since the last report: {o.newly_rejected}; the log says why",
+            f"{o.newly_rejected} messages were refused since the last report; see the log",
         ),
         _warning(
             o.newly_saturated > 0,
@@ -199,7 +198,7 @@ def _commands(o: Observation) -> Status:
         ),
         _warning(
             o.newly_given_up > 0,
-            f"lock-step waited in vain and let time run, times: {o.newly_given_up}",
+            f"lock-step timed out {o.newly_given_up} times and let time run free",
         ),
     ]
     values: dict[str, object] = {
@@ -211,7 +210,10 @@ def _commands(o: Observation) -> Status:
         "lockstep_timeouts": o.given_up,
     }
     return _status(
-        "commands", "commands arrive" if begun else "no command came yet", complaints, values
+        "commands",
+        "commands arrive" if begun else "no command has arrived yet",
+        complaints,
+        values,
     )
 
 
@@ -220,11 +222,11 @@ def _state(o: Observation) -> Status:
     complaints = [
         (
             Level.ERROR if o.fault else Level.OK,
-            f"the state of joint '{o.fault}' diverged; time stands until a reset",
+            f"the state of joint '{o.fault}' diverged; time is stopped until a reset",
         ),
         _warning(
             word == "waiting" and o.window.ticks == 0,
-            f"no command for tick {o.tick} came since the last report; time stands",
+            f"time waits for the commands of tick {o.tick} since the last report",
         ),
     ]
     values: dict[str, object] = {
@@ -243,7 +245,7 @@ def _warning(condition: bool, text: str) -> Complaint:
 def _status(
     name: str, fine: str, complaints: list[Complaint], values: dict[str, object]
 ) -> Status:
-    """Return a status that says the worst there is to say."""
+    """Return a status with the complaints of the worst level."""
     worst = max((level for level, _ in complaints), default=Level.OK)
     sentences = [text for level, text in complaints if level == worst != Level.OK]
     texts = {key: _text(value) for key, value in values.items()}

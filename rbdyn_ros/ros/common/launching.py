@@ -1,4 +1,4 @@
-"""What the launch files share: their arguments, our nodes, RViz, and who may see them."""
+"""Shared parts of the launch files: arguments, nodes, RViz and discovery."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from rbdyn_ros.ros.common.rviz_config import rviz_config
 from rbdyn_ros.ros.simulator.parameters import PARAMETERS
 
 BOOLEAN = ("true", "false")
-#: The parameter that multi_robot.launch.py alone decides.
+#: A parameter that only multi_robot.launch.py sets.
 ROBOTS = "robots"
-#: Where the user may have decided already who sees his graph.
+#: Environment variables with which the user limits discovery.
 DISCOVERY = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
 
 
 @dataclass(frozen=True, slots=True)
 class Executable:
-    """A program of this package that is one node.
+    """An executable of this package, which is one node.
 
     Attributes:
-        name: of the program, and of its node.
-        table: its parameters that launch arguments set.
+        name: name of the executable and of its node.
+        table: parameters that launch arguments set.
     """
 
     name: str
@@ -42,26 +42,25 @@ SIMULATOR = Executable("simulator", tuple(p for p in PARAMETERS if p.name != ROB
 
 
 def arguments(params_file: str = "") -> list[DeclareLaunchArgument]:
-    """Return what every launch file takes: its own arguments, then the node's parameters.
+    """Return the arguments of every launch file: its own, then the parameters of the node.
 
     Args:
-        params_file: default of the argument of that name.
+        params_file: default of the argument params_file.
     """
     return [
         DeclareLaunchArgument(
             "urdf",
             default_value=_default_robot(),
             description="Path of a .urdf, .xacro or mechanism .yaml file; empty: wait for the "
-            "topic robot_description. The default gives way to robot_description and to a urdf "
-            "in params_file.",
+            "topic robot_description. robot_description and a urdf in params_file override the "
+            "default.",
         ),
         params_file_argument(SIMULATOR, params_file),
         DeclareLaunchArgument(
             "use_sim_time",
             default_value="true",
             choices=BOOLEAN,
-            description="Whether what is started beside the simulator takes its time from "
-            "/clock; the simulator makes it.",
+            description="Let the nodes beside the simulator use its /clock.",
         ),
         DeclareLaunchArgument(
             "rviz", default_value="false", choices=BOOLEAN, description="Start rviz2."
@@ -71,22 +70,22 @@ def arguments(params_file: str = "") -> list[DeclareLaunchArgument]:
     ]
 
 
-def params_file_argument(of: Executable, default: str = "") -> DeclareLaunchArgument:
+def params_file_argument(node: Executable, default: str = "") -> DeclareLaunchArgument:
     """Return the argument `params_file`."""
     return DeclareLaunchArgument(
         "params_file",
         default_value=default,
-        description=f"YAML file with parameters of the {of.name}. Arguments are stronger.",
+        description=f"YAML file with parameters of the {node.name}. Arguments override it.",
     )
 
 
-def discovery_argument(whom: str) -> DeclareLaunchArgument:
+def discovery_argument(nodes: str) -> DeclareLaunchArgument:
     """Return the argument `discovery`, which `restrict_discovery` reads."""
     return DeclareLaunchArgument(
         "discovery",
         default_value="localhost",
         choices=("localhost", "subnet"),
-        description=f"Who may see {whom}, unless the environment says so already.",
+        description=f"Network that can discover {nodes}, unless the environment already sets it.",
     )
 
 
@@ -104,24 +103,23 @@ def _default_robot() -> str:
 def parameter_arguments(
     of: Executable, defaults: Mapping[str, str] | None = None
 ) -> list[DeclareLaunchArgument]:
-    """Return parameters of a node as arguments, except urdf, which launch files explain.
+    """Return the parameters of a node as arguments, except urdf, which launch files declare.
 
     Args:
-        of: whose they are.
-        defaults: of the arguments; without one it is empty: as in params_file or the node.
+        of: the node.
+        defaults: of the arguments; otherwise empty: the value of params_file or of the node.
     """
     arguments = []
     for parameter in of.table:
         if parameter.name == "urdf":
             continue
         choices = BOOLEAN if isinstance(parameter.default, bool) else parameter.choices
-        unit = f" [{parameter.unit}]" if parameter.unit else ""
         arguments.append(
             DeclareLaunchArgument(
                 parameter.name,
                 default_value=(defaults or {}).get(parameter.name, ""),
                 choices=("", *choices) if choices else None,
-                description=f"Parameter of the {of.name}: {parameter.doc}{unit}; "
+                description=f"Parameter of the {of.name}: {parameter.description}; "
                 f"{parameter.allowed}.",
             )
         )
@@ -129,24 +127,24 @@ def parameter_arguments(
 
 
 def given(context: Any, of: Executable) -> dict[str, str]:
-    """Return the parameters of a node that arguments set, as YAML."""
+    """Return the parameters of a node that are set by arguments, as YAML."""
     chosen = context.launch_configurations
     return {p.name: chosen[p.name] for p in of.table if chosen.get(p.name)}
 
 
 def simulator(context: Any, namespace: str = "", fixed: dict[str, str] | None = None) -> Node:
-    """Return the simulator as the arguments want it; its end ends the launch.
+    """Return the simulator that the arguments describe; its end ends the launch.
 
     Args:
-        context: of the launch.
-        namespace: of the node.
-        fixed: parameters that the launch file itself decides, as YAML.
+        context: context of the launch.
+        namespace: namespace of the node.
+        fixed: parameters set by the launch file, as YAML.
     """
     strong = given(context, SIMULATOR)
     weak: dict[str, Any] = {}
     if strong.get("urdf") == _default_robot():
         if "robot_description" in strong:
-            strong["urdf"] = ""  # of two robots urdf is the stronger, also one in params_file
+            strong["urdf"] = ""  # a urdf in params_file would override robot_description
         else:
             weak = default_robot()
             del strong["urdf"]
@@ -155,7 +153,7 @@ def simulator(context: Any, namespace: str = "", fixed: dict[str, str] | None = 
 
 
 def default_robot() -> dict[str, Any]:
-    """Return the parameter that names the robot to simulate if nobody names another."""
+    """Return the parameter with the default robot."""
     return {"urdf": ParameterValue(_default_robot(), value_type=str)}
 
 
@@ -167,21 +165,21 @@ def node(
     strong: Mapping[str, Any],
     remappings: Iterable[tuple[str, str]] = (),
 ) -> Node:
-    """Return a node of ours; its end ends the launch.
+    """Return a node of this package; its end ends the launch.
 
     Args:
-        of: which it is.
-        namespace: of the node.
-        weak: parameters that the file may overrule.
+        of: its executable.
+        namespace: namespace of the node.
+        weak: parameters that the file overrides.
         file: path of a YAML file with parameters, or empty.
-        strong: parameters that overrule the file; texts are YAML.
-        remappings: of its topics.
+        strong: parameters that override the file; strings are YAML.
+        remappings: remapped topics.
     """
     files = [*([file] if file else []), *([_strong_file(of, strong)] if strong else [])]
     return Node(
         package="rbdyn_ros",
         executable=of.name,
-        namespace=namespace or None,  # with one, every node of the process would be in it
+        namespace=namespace or None,  # a namespace would apply to every node of the process
         output="screen",
         parameters=[*([dict(weak)] if weak else []), *files],
         remappings=list(remappings),
@@ -190,11 +188,11 @@ def node(
 
 
 def _strong_file(of: Executable, strong: Mapping[str, Any]) -> str:
-    """Write parameters to a file that is stronger than any other; return its path.
+    """Write parameters to a file that overrides all others; return its path.
 
-    A name of a node in one file is stronger than /** in another and in -p, wherever they stand;
-    of names that match, the one that appears last is the strongest. This one is the last, matches
-    every node of that program, and is no name that people use.
+    In ROS 2 an entry with a node name overrides /** in any other file and in -p; of the matching
+    node names the last one wins. The entry of this file comes last and matches every node of the
+    executable.
     """
     texts = {p.name for p in of.table if isinstance(p.default, str)}
     values = {name: v if name in texts else _value(v) for name, v in strong.items()}
@@ -203,7 +201,7 @@ def _strong_file(of: Executable, strong: Mapping[str, Any]) -> str:
 
 
 def _value(text: Any) -> Any:
-    """Return what a text says in YAML; the text if no parameter can be that: the node says so."""
+    """Return the value of a YAML string; the string itself if no parameter has such a value."""
     if not isinstance(text, str):
         return text
     try:
@@ -211,7 +209,7 @@ def _value(text: Any) -> Any:
     except yaml.YAMLError:
         return text
     if isinstance(value, list) and any(isinstance(number, float) for number in value):
-        return [float(n) if type(n) is int else n for n in value]  # ROS wants lists of one type
+        return [float(n) if type(n) is int else n for n in value]  # ROS needs lists of one type
     return value if isinstance(value, bool | int | float | list) else text
 
 
@@ -224,7 +222,7 @@ def _temporary(text: str, suffix: str) -> str:
 
 
 def rviz(context: Any, robots: Iterable[tuple[str, str]]) -> list[Node]:
-    """Return RViz, if it is asked for, with these robots: namespace and frame_prefix of each."""
+    """Return RViz with robots, given by namespace and frame_prefix, if rviz is true."""
     chosen = context.launch_configurations
     if chosen["rviz"] != "true":
         return []
@@ -242,16 +240,16 @@ def rviz(context: Any, robots: Iterable[tuple[str, str]]) -> list[Node]:
 
 
 def sim_time(context: Any) -> dict[str, bool]:
-    """Return the parameter that tells a node whose time it is."""
+    """Return the parameter use_sim_time."""
     return {"use_sim_time": context.launch_configurations["use_sim_time"] == "true"}
 
 
 def restrict_discovery(context: Any) -> list[SetEnvironmentVariable]:
-    """Keep to this machine, but only where the user has not decided otherwise."""
+    """Limit discovery to this machine, unless the user has chosen another range."""
     chosen = context.launch_configurations["discovery"]
     if chosen != "localhost" or any(name in os.environ for name in DISCOVERY):
         return []
-    # the first is understood from Iron on, the second up to Humble; each ignores the other
+    # the first works from Iron on, the second up to Humble; each ignores the other
     distro = os.environ.get("ROS_DISTRO", "")
     if distro in ("humble", "foxy", "galactic"):
         return [SetEnvironmentVariable("ROS_LOCALHOST_ONLY", "1")]

@@ -1,10 +1,10 @@
-"""The qualities of service the simulator asks for."""
+"""QoS profiles of the nodes."""
 
 from __future__ import annotations
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-#: Who comes late gets the last message.
+#: Late subscribers get the last message.
 LATCHED = QoSProfile(
     depth=1,
     durability=DurabilityPolicy.TRANSIENT_LOCAL,
@@ -13,5 +13,5 @@ LATCHED = QoSProfile(
 
 
 def reliable(depth: int) -> QoSProfile:
-    """Return the QoS of a topic whose messages must arrive."""
+    """Return the QoS of a reliable topic."""
     return QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)

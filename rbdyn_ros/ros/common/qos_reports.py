@@ -1,6 +1,6 @@
-"""Says in the log whose quality of service does not fit a topic of ours, and what to do.
+"""Log which node has an incompatible QoS on one of our topics, and what to change.
 
-Two ends of a topic that do not fit exchange nothing, and without this nobody says who it is.
+Ends of a topic with incompatible QoS exchange no messages, and ROS 2 does not name the other node.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ try:
 except ImportError:  # its name before Iron
     from rclpy.qos_event import PublisherEventCallbacks, SubscriptionEventCallbacks
 
-#: From the event to the line [s]: the graph learns the name of a new node after its topics.
+#: Delay from the event to the log line [s]: the graph learns a node's name after its topics.
 PATIENCE = 1.0
-#: Lines remembered per topic, so that none is repeated: nodes that come and go fill no log.
+#: Number of lines remembered per topic, so that none is repeated.
 REMEMBERED = 16
 _UNKNOWN = "_NODE_NAME_UNKNOWN_"
 
-#: By policy: is a publisher weak, is a subscription demanding, and the two in words.
+#: By policy: whether a publisher is weak, whether a subscription is demanding, and their names.
 _Test = Callable[[QoSProfile], bool]
 _POLICIES: dict[int, tuple[_Test, _Test, str, str]] = {
     int(QoSPolicyKind.RELIABILITY): (
@@ -69,36 +69,36 @@ def for_publisher(node: Node, topic: str) -> PublisherEventCallbacks:
 
 
 class _Report:
-    """Is called when the other end of a topic of ours does not fit, and a little later says so."""
+    """Handles events of incompatible QoS on one of our topics and logs them a little later."""
 
     def __init__(self, node: Node, topic: str, *, publishes: bool) -> None:
         self._node, self._publishes = node, publishes
         self._topic = node.resolve_topic_name(topic)
         self._policies: set[int] = set()
-        self._said: deque[str] = deque(maxlen=REMEMBERED)
+        self._logged: deque[str] = deque(maxlen=REMEMBERED)
         self._timer: Any = None
 
     def __call__(self, event: Any) -> None:
         self._policies.add(int(event.last_policy_kind))
         if self._timer is None:
-            # of the steady clock: simulated time may stand
+            # on the steady clock: simulated time may be paused
             steady = Clock(clock_type=ClockType.STEADY_TIME)
-            self._timer = self._node.create_timer(PATIENCE, self._say, clock=steady)
+            self._timer = self._node.create_timer(PATIENCE, self._log, clock=steady)
 
-    def _say(self) -> None:
+    def _log(self) -> None:
         self._node.destroy_timer(self._timer)
         self._timer = None
         noticed, self._policies = self._policies, set()
-        # an event tells the last policy only; the graph shows what came in the meantime
+        # an event has only the last policy; the graph shows the others
         for policy in sorted(noticed | set(_POLICIES)):
             nodes = self._others(policy)
             line = sentence(self._topic, policy, nodes, publishes=self._publishes)
-            if (nodes or policy in noticed) and line not in self._said:
-                self._said.append(line)
+            if (nodes or policy in noticed) and line not in self._logged:
+                self._logged.append(line)
                 self._node.get_logger().warning(line)
 
     def _others(self, policy: int) -> list[str]:
-        """Return the nodes that do not fit, as far as the graph tells."""
+        """Return the incompatible nodes that the graph knows."""
         if policy not in _POLICIES:
             return []
         weak, demanding = _POLICIES[policy][:2]
@@ -120,26 +120,26 @@ def _name(end: Any) -> str:
 
 
 def sentence(topic: str, policy: int, nodes: Sequence[str], *, publishes: bool) -> str:
-    """Return what does not fit and what to do.
+    """Return the line of the log: the incompatibility and its remedy.
 
     Args:
         topic: full name.
         policy: a QoSPolicyKind.
-        nodes: at the other end; empty: not known.
-        publishes: whether our end publishes.
+        nodes: nodes at the other end; empty: unknown.
+        publishes: our end publishes.
     """
-    who = f"node {', '.join(nodes)}" if nodes else "some node"
+    who = f"node {', '.join(nodes)}" if nodes else "an unknown node"
     theirs, ours = ("subscription", "publisher") if publishes else ("publisher", "subscription")
     lost = f"{who} receives nothing" if publishes else f"nothing is received from {who}"
     if policy not in _POLICIES:
         name = qos_policy_name_from_kind(QoSPolicyKind(policy)).lower().replace("_", " ")
         return (
-            f"{lost} on {topic}: the {name} of that {theirs} does not fit this {ours}. "
+            f"{lost} on {topic}: the {name} of its {theirs} is incompatible with this {ours}. "
             f"Leave the {name} there at its default"
         )
     weak, demanding = _POLICIES[policy][2:]
     there, here = (demanding, weak) if publishes else (weak, demanding)
     return (
-        f"{lost} on {topic}: that {theirs} is {there}, this {ours} is {here}. "
-        f"Make that {theirs} {here}"
+        f"{lost} on {topic}: its {theirs} is {there}, this {ours} is {here}. "
+        f"Make its {theirs} {here}"
     )

@@ -1,4 +1,4 @@
-"""What RViz shows: config/sim.rviz, with one model and one set of wrenches for each robot."""
+"""RViz configuration: config/sim.rviz with a model and the wrenches of each robot."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _MARKERS = "rviz_default_plugins/MarkerArray"
 
 
 def rviz_config(template: str, robots: Sequence[tuple[str, str]], fixed_frame: str) -> str:
-    """Return a configuration that shows some robots.
+    """Return a configuration that shows the robots.
 
     Args:
-        template: configuration of one robot without namespace.
-        robots: namespace and frame_prefix of each. RViz puts a slash behind its prefix, so a
+        template: configuration for one robot without namespace.
+        robots: namespace and frame_prefix of each. RViz appends a slash to its prefix, so a
             frame_prefix must end with one, or be empty.
-        fixed_frame: that everything is drawn in.
+        fixed_frame: frame in which everything is drawn.
     """
     config = yaml.safe_load(template)
     manager = config["Visualization Manager"]

@@ -35,7 +35,7 @@ def test_prepared_joint_states_are_what_rclpy_serialises(stamp):
 
 def test_prepared_transforms_are_what_rclpy_serialises():
     tf2_msgs = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not installed")
-    links = [convert.Link(k, -1, "world", "odd name length"[:k]) for k in range(1, 6)]
+    links = [convert.LinkFrames(k, -1, "world", "odd name length"[:k]) for k in range(1, 6)]
     numbers = np.array(convert.marks(0, 35)).reshape(5, 7)
     marked = convert.transforms(links, Prepared.MARK_STAMP, numbers)
     prepared = Prepared(tf2_msgs.TFMessage(transforms=marked), 35)

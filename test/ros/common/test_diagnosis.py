@@ -1,4 +1,4 @@
-"""What is a warning and what is an error, at the limits themselves; sentences word for word."""
+"""Levels of the diagnostics at their limits, and their messages."""
 
 import re
 from dataclasses import replace
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.refusals import worded
 
 from rbdyn_ros.ros.common.diagnosis import Level, Observation, diagnose
 from rbdyn_ros.runtime.timing import Timing
@@ -50,16 +51,20 @@ WELL = Observation(
 )
 
 
-def judged(name, **changes):
-    """Return level and sentence of one status of the robot that does well but for the changes."""
+def diagnosed(name, **changes):
+    """Return level and message of one status of a healthy robot with some changes."""
     status = {status.name: status for status in diagnose(replace(WELL, **changes))}[name]
+    worded("diagnosis", status.message)
     return status.level, status.message
 
 
-def test_a_robot_that_does_well():
+def level_of(name, **changes):
+    return diagnosed(name, **changes)[0]
+
+
+def test_a_healthy_robot():
     loop, commands, state = diagnose(WELL)
     assert (loop.name, loop.level) == ("loop", Level.OK)
-    assert loop.message == "punctual, real-time factor 1.0000"
     assert loop.values == {
         "time_mode": "realtime",
         "real_time_factor": "1",
@@ -79,7 +84,7 @@ def test_a_robot_that_does_well():
         "lateness_histogram": "20:3 251:1",
         "step_time_histogram": "8:1",
     }
-    assert (commands.level, commands.message) == (Level.OK, "commands arrive")
+    assert commands.level == Level.OK
     assert commands.values == {
         "command_age_s": "0.002",
         "stale_joints": "0",
@@ -105,23 +110,22 @@ def test_a_robot_that_does_well():
     ],
 )
 def test_the_rate_may_be_off_by_five_and_ten_hertz(ticks, level):
-    found, message = judged("loop", window=timing(ticks))
+    found, message = diagnosed("loop", window=timing(ticks))
     assert found == level
-    if level:
-        assert message == f"the loop runs at {ticks}.0 Hz, wanted are 1000.0 Hz"
+    assert (f"{ticks}.0 Hz" in message) == bool(level)
 
 
-def test_the_rate_wanted_follows_factor_and_decimation():
+def test_the_wanted_rate_depends_on_factor_and_decimation():
     half = timing(500, work=[30], period_ns=MS)
-    assert judged("loop", window=half)[0] == Level.ERROR
-    assert judged("loop", window=half, factor=0.5)[0] == Level.OK
-    assert judged("loop", window=half, period_ns=2 * MS)[0] == Level.OK
+    assert level_of("loop", window=half) == Level.ERROR
+    assert level_of("loop", window=half, factor=0.5) == Level.OK
+    assert level_of("loop", window=half, period_ns=2 * MS) == Level.OK
 
 
-def test_one_tick_on_the_edge_of_a_short_window_is_nothing():
+def test_one_tick_on_the_edge_of_a_short_window_is_ignored():
     # 49 ticks in 50 ms are 980 Hz
-    assert judged("loop", window=timing(49, 50 * MS))[0] == Level.OK
-    assert judged("loop", window=timing(45, 50 * MS))[0] == Level.ERROR
+    assert level_of("loop", window=timing(49, 50 * MS)) == Level.OK
+    assert level_of("loop", window=timing(45, 50 * MS)) == Level.ERROR
 
 
 @pytest.mark.parametrize(
@@ -129,110 +133,86 @@ def test_one_tick_on_the_edge_of_a_short_window_is_nothing():
 )
 def test_wake_ups_may_scatter_by_a_share_of_the_rate(late, level):
     # half at 0 and half at `late`: deviation late / 2, of the period late / sqrt(2) [us]
-    assert judged("loop", window=timing(lateness=[0, late]))[0] == level
+    assert level_of("loop", window=timing(lateness=[0, late])) == level
     # at a tenth of the rate ten times as much
     slow = timing(100, lateness=[0, 10 * late], period_ns=10 * MS)
-    assert judged("loop", window=slow, period_ns=10 * MS)[0] == level
+    assert level_of("loop", window=slow, period_ns=10 * MS) == level
 
 
-def test_the_scatter_in_words():
-    message = judged("loop", window=timing(lateness=[0, 100]))[1]
-    assert message == "the loop wakes irregularly, by 7.1% of its rate"
+def test_the_scatter_is_a_percentage():
+    assert "7.1%" in diagnosed("loop", window=timing(lateness=[0, 100]))[1]
 
 
 @pytest.mark.parametrize(
-    ("work", "level", "message"),
+    ("work", "level", "number"),
     [
-        ([999], Level.OK, None),
-        ([1000], Level.WARN, "a tick takes 1000 us on average"),
-        ([2000], Level.ERROR, "a tick takes 2000 us on average"),
-        ([100, 300], Level.OK, None),
-        ([100, 302], Level.WARN, "what a tick takes scatters by 101 us"),
-        ([100, 502], Level.ERROR, "what a tick takes scatters by 201 us"),
+        ([999], Level.OK, ""),
+        ([1000], Level.WARN, "1000 us"),
+        ([2000], Level.ERROR, "2000 us"),
+        ([100, 300], Level.OK, ""),
+        ([100, 302], Level.WARN, "101 us"),
+        ([100, 502], Level.ERROR, "201 us"),
     ],
 )
-def test_the_time_of_a_tick(work, level, message):
+def test_the_time_of_a_tick(work, level, number):
     slow = timing(100, work=work, period_ns=10 * MS)
-    found = judged("loop", window=slow, period_ns=10 * MS)
-    assert found[0] == level
-    assert message is None or found[1] == message
+    found, message = diagnosed("loop", window=slow, period_ns=10 * MS)
+    assert found == level
+    assert number in message
 
 
 def test_overruns_since_the_last_report_are_a_warning():
-    assert judged("loop", window=timing(overruns=3)) == (
-        Level.WARN,
-        "3 of 1000 ticks ended too late",
-    )
+    level, message = diagnosed("loop", window=timing(overruns=3))
+    assert level == Level.WARN
+    assert "3 of 1000 ticks" in message
 
 
-def test_the_worst_is_said_and_only_that():
+def test_only_the_worst_level_is_reported():
     late = timing(900, overruns=50, work=[5000])
-    assert judged("loop", window=late) == (
-        Level.ERROR,
-        "the loop runs at 900.0 Hz, wanted are 1000.0 Hz; a tick takes 5000 us on average",
-    )
+    level, message = diagnosed("loop", window=late)
+    assert level == Level.ERROR
+    assert "900.0 Hz" in message
+    assert "5000 us" in message
+    assert "50 of" not in message
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    "changes",
+    [{"time_mode": "fast"}, {"time_mode": "lockstep"}, {"factor": None}, {"window": timing(0, 0)}],
+)
+def test_the_pace_is_checked_only_if_it_was_wanted_all_the_time(changes):
+    assert level_of("loop", **{"window": timing(500), **changes}) == Level.OK
+
+
+@pytest.mark.parametrize(
+    ("changes", "level"),
     [
-        ({"time_mode": "fast"}, "fast, real-time factor 0.5"),
-        ({"time_mode": "lockstep"}, "lockstep, real-time factor 0.5"),
-        ({"factor": None}, "punctual, real-time factor 0.5000"),
-        ({"window": timing(0, 0)}, "time stands"),
+        ({"command_age": np.inf, "stale": 7}, Level.OK),
+        ({"command_age": 0.3, "stale": 2}, Level.WARN),
+        # five joints were never commanded, on purpose
+        ({"command_age": 0.01, "stale": 5}, Level.OK),
+        ({"newly_rejected": 4}, Level.WARN),
+        ({"newly_saturated": 9}, Level.WARN),
+        ({"newly_given_up": 1}, Level.WARN),
     ],
 )
-def test_pace_is_judged_only_where_one_was_wanted_all_the_time(changes, message):
-    assert judged("loop", **{"window": timing(500), **changes}) == (Level.OK, message)
+def test_commands(changes, level):
+    assert level_of("commands", **changes) == level
 
 
 @pytest.mark.parametrize(
-    ("changes", "level", "message"),
+    ("changes", "level", "word"),
     [
-        ({"command_age": np.inf, "stale": 7}, Level.OK, "no command came yet"),
-        (
-            {"command_age": 0.3, "stale": 2},
-            Level.WARN,
-            "joints without a command younger than 0.1 s: 2; on_timeout 'zero' drives them",
-        ),
-        # five joints were never commanded: that is how it is used
-        ({"command_age": 0.01, "stale": 5}, Level.OK, "commands arrive"),
-        (
-            {"newly_rejected": 4},
-            Level.WARN,
-            "messages refused since the last report: 4; the log says why",
-        ),
-        ({"newly_saturated": 9}, Level.WARN, "efforts were clamped in 9 of 1000 ticks"),
-        (
-            {"newly_given_up": 1},
-            Level.WARN,
-            "lock-step waited in vain and let time run, times: 1",
-        ),
-    ],
-)
-def test_commands(changes, level, message):
-    assert judged("commands", **changes) == (level, message)
-
-
-@pytest.mark.parametrize(
-    ("changes", "level", "message"),
-    [
-        (
-            {"fault": "elbow", "paused": True},
-            Level.ERROR,
-            "the state of joint 'elbow' diverged; time stands until a reset",
-        ),
+        ({"fault": "elbow", "paused": True}, Level.ERROR, "'elbow'"),
         ({"paused": True, "waiting": True}, Level.OK, "paused"),
         ({"waiting": True}, Level.OK, "waiting"),
-        (
-            {"waiting": True, "window": timing(0, 0)},
-            Level.WARN,
-            "no command for tick 5000 came since the last report; time stands",
-        ),
+        ({"waiting": True, "window": timing(0, 0)}, Level.WARN, "tick 5000"),
     ],
 )
-def test_state(changes, level, message):
-    assert judged("state", **changes) == (level, message)
+def test_state(changes, level, word):
+    found, message = diagnosed("state", **changes)
+    assert found == level
+    assert word in message
 
 
 def test_the_documentation_has_every_field_and_every_key():

@@ -1,4 +1,4 @@
-"""Mismatches of quality of service, between nodes that really do not fit, in both executors."""
+"""Reports of incompatible QoS between real nodes, in both executors."""
 
 import pytest
 
@@ -8,6 +8,7 @@ from rclpy.duration import Duration
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
+from support.refusals import worded
 
 from rbdyn_ros.ros.common.qos_reports import for_publisher, for_subscription, sentence
 
@@ -16,29 +17,28 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PUNCTUAL = QoSProfile(depth=1, deadline=Duration(seconds=1))
 
 
-def test_a_weak_publisher_is_named_with_its_cure():
-    assert sentence("/c", QoSPolicyKind.RELIABILITY, ["/a", "/x/b"], publishes=False) == (
-        "nothing is received from node /a, /x/b on /c: that publisher is best effort, this "
-        "subscription is reliable. Make that publisher reliable"
-    )
-
-
-def test_a_demanding_subscription_is_named_with_its_cure():
-    assert sentence("/s", QoSPolicyKind.DURABILITY, ["/a"], publishes=True) == (
-        "node /a receives nothing on /s: that subscription is transient local, this publisher is "
-        "volatile. Make that subscription volatile"
-    )
-
-
-def test_other_policies_of_unknown_nodes():
-    assert sentence("/s", QoSPolicyKind.DEADLINE, [], publishes=True) == (
-        "some node receives nothing on /s: the deadline of that subscription does not fit this "
-        "publisher. Leave the deadline there at its default"
-    )
+@pytest.mark.parametrize(
+    ("policy", "nodes", "publishes", "words"),
+    [
+        (
+            QoSPolicyKind.RELIABILITY,
+            ["/a", "/x/b"],
+            False,
+            ["/a, /x/b", "best effort", "reliable"],
+        ),
+        (QoSPolicyKind.DURABILITY, ["/a"], True, ["/a", "transient local", "volatile"]),
+        (QoSPolicyKind.DEADLINE, [], True, ["unknown node", "deadline"]),
+    ],
+)
+def test_a_report_names_the_nodes_and_the_remedy(policy, nodes, publishes, words):
+    text = sentence("/topic", policy, nodes, publishes=publishes)
+    worded("qos", text)
+    for word in ["/topic", *words]:
+        assert word in text
 
 
 class Reporter:
-    """A node with one topic in and one out that reports; what it logs is collected."""
+    """A node with a subscription and a publisher that collects its log."""
 
     def __init__(self, domain, monkeypatch, kind):
         self.context = rclpy.Context()
@@ -51,7 +51,7 @@ class Reporter:
             self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self.lines = []
-        # the log itself goes to the terminal of the process, where a test cannot read it
+        # the log itself goes to the terminal of the process
         monkeypatch.setattr(self.node, "get_logger", lambda: self)
         node = self.node
         self.topics = (
@@ -91,7 +91,7 @@ def test_each_mismatch_is_one_line_that_names_the_node(reporter, peer):
     weak = sentence("/robot/in", QoSPolicyKind.RELIABILITY, ["/peer"], publishes=False)
     latched = sentence("/robot/out", QoSPolicyKind.DURABILITY, ["/peer"], publishes=True)
     peer.until(lambda: {weak, latched} <= set(reporter.lines))
-    # the same again is not said again, another node is
+    # the same node is not reported again, another node is
     peer.node.create_publisher(String, "/robot/in", BEST_EFFORT)
     other = rclpy.create_node("other", context=peer.context)
     other.create_publisher(String, "/robot/in", BEST_EFFORT)
@@ -102,7 +102,7 @@ def test_each_mismatch_is_one_line_that_names_the_node(reporter, peer):
     other.destroy_node()
 
 
-def test_ends_that_fit_are_not_reported(reporter, peer):
+def test_compatible_ends_are_not_reported(reporter, peer):
     heard = peer.collect(String, "/robot/out")
     talker = peer.publisher(String, "/robot/in")
     peer.until(lambda: reporter.topics[1].get_subscription_count() == 1)
