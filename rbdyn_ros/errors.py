@@ -103,6 +103,11 @@ def bad_argument(element: str, message: str) -> ParameterError:
     return ParameterError(Finding("bad-argument", message, "error", element))
 
 
+def refusal(message: str, code: str = "request", element: str = "") -> RbdynError:
+    """Return the error of a request or a message that is refused."""
+    return RbdynError(Finding(code, message, "error", element))
+
+
 def quote(text: str, longest: int = LONGEST_NAME) -> str:
     """Quote a text from outside for one line of a message or a log.
 

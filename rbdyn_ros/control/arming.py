@@ -1,4 +1,4 @@
-"""The look at measured efforts before an arm is armed: does the model carry this arm?"""
+"""Checks before an arm is armed: the measured efforts must agree with the model."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.laws import checked_gains
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.measured import Measured
-from rbdyn_ros.control.settings import Settings
+from rbdyn_ros.control.settings import ControlSettings
+from rbdyn_ros.errors import RbdynError, refusal
 
-#: Efforts are averaged over about this time [s].
+#: Time constant of the average of measured efforts [s].
 AVERAGED = 0.1
-#: Of an arm that moves faster, g says little about its efforts [rad/s or m/s].
+#: Above this speed measured efforts are not comparable with g [rad/s or m/s].
 FASTEST = 0.05
-#: Share of the limit of its effort by which a joint may differ from g if nothing else is said.
+#: Default tolerance, as a fraction of a joint's effort limit.
 TOLERATED = 0.1
 
 
 class EffortCheck:
-    """Compares g(qpos) with what the joints measure.
+    """Compares measured joint efforts with g(qpos).
 
     Args:
         arm: the robot.
-        limits: of the controlled joints.
-        settings: arm_tolerance and what efforts are measured with.
+        limits: limits of the controlled joints.
+        settings: arm_tolerance, arm_without_effort and effort_includes_gravity.
 
     Raises:
-        ParameterError: a tolerance is negative, or there is another number of them.
+        ParameterError: a tolerance is negative, or their number is wrong.
     """
 
-    def __init__(self, arm: Arm, limits: Limits, settings: Settings) -> None:
+    def __init__(self, arm: Arm, limits: Limits, settings: ControlSettings) -> None:
         self._arm, self._names, self._dofs = arm, limits.names, limits.dofs
         self._unmeasured = settings.arm_without_effort
-        # what the robot compensates itself is in the measurement, so it must be taken out of it
+        # subtract the robot's own gravity compensation if the measurement contains it
         self._own_measured = arm.robot_compensates_gravity and settings.effort_includes_gravity
         given = checked_gains("arm_tolerance", settings.arm_tolerance, len(limits.names))
         self._tolerance = np.where(given > 0.0, given, TOLERATED * limits.effort)
@@ -45,11 +46,11 @@ class EffortCheck:
         self._last, self._row = np.full(n, np.nan), np.zeros(n)
 
     def use(self, arm: Arm) -> None:
-        """Compare with an arm of the same joints from now on."""
+        """Continue with another arm of the same joints."""
         self._arm = arm
 
     def add(self, seen: Measured, dt: float) -> None:
-        """Look at a good state, `dt` after the one before [s]."""
+        """Average the efforts of a valid state, `dt` after the previous one [s]."""
         self._qpos[:], self._last[:] = seen.qpos, seen.effort
         self._speed = float(np.abs(seen.qvel[self._dofs]).max())
         share = -math.expm1(-dt / AVERAGED)
@@ -58,13 +59,13 @@ class EffortCheck:
         self._mean[unknown] = seen.effort[unknown]
 
     def _holding(self) -> Array:
-        """Return the commands that hold the arm (nv,)."""
+        """Return the commands (nv,) that hold the arm."""
         return self._arm.without_own(self._arm.gravity_effort(self._qpos, self._row), self._qpos)
 
     def command(self) -> Array:
-        """Return (nv,) the command that the efforts measured last amount to.
+        """Return the command (nv,) that corresponds to the last measured efforts.
 
-        It is no farther from what holds the arm than is tolerated: one measurement may be wrong.
+        It differs from the holding command by the tolerance at most: a measurement may be wrong.
         """
         measured = self._last.copy()
         if self._own_measured:
@@ -75,13 +76,14 @@ class EffortCheck:
         command[k] += np.clip(off, -self._tolerance, self._tolerance)
         return command
 
-    def why_not(self) -> str:
-        """Return why the arm must not be armed, or nothing."""
+    def check(self) -> None:
+        """Raise RbdynError if the arm moves or its efforts disagree with the model."""
         if not self._speed <= FASTEST:
-            return (
-                f"the arm moves, at {self._speed:.3g}; it must rest (below {FASTEST:g} rad/s) to "
-                "compare its efforts with g"
+            message = (
+                f"the arm moves at {self._speed:.3g}; it must rest (below {FASTEST:g} rad/s) so "
+                "that its efforts can be compared with the model"
             )
+            raise refusal(message, "moving")
         k = self._dofs
         measured = self._mean.copy()
         if self._own_measured:
@@ -90,31 +92,41 @@ class EffortCheck:
         unknown = np.isnan(off)
         if unknown.any() and not self._unmeasured:
             name = self._names[int(unknown.argmax())]
-            return (
+            message = (
                 f"joint '{name}' measures no effort, so the model cannot be compared with the "
-                "arm; parameter arm_without_effort arms all the same"
+                "arm; set parameter arm_without_effort to arm without this check"
             )
+            raise refusal(message, "no-effort", name)
         off[unknown] = 0.0
         worst = int((np.abs(off) / self._tolerance).argmax())
         if abs(off[worst]) > self._tolerance[worst]:
             expected = self._holding()[k][worst]
-            return (
+            message = (
                 f"joint '{self._names[worst]}' measures {measured[k][worst]:.4g} where the model "
                 f"needs {expected:.4g} to hold the arm; the difference may be "
-                f"{self._tolerance[worst]:.3g}. Is it the right model, mounting and payload?"
+                f"{self._tolerance[worst]:.3g}. Check the model, the mounting and the payload"
             )
-        return ""
+            raise refusal(message, "effort-mismatch", self._names[worst])
 
 
-def too_heavy(arm: Arm, limits: Limits, qpos: Array) -> str:
-    """Return why no efforts within limits hold the arm at qpos (nv,), or nothing.
+def holdable(arm: Arm, limits: Limits, qpos: Array) -> bool:
+    """Whether efforts within the limits can hold the arm at qpos (nv,)."""
+    try:
+        check_holdable(arm, limits, qpos)
+    except RbdynError:
+        return False
+    return True
 
-    Whatever its robot compensates, it is the joints that have to carry it.
+
+def check_holdable(arm: Arm, limits: Limits, qpos: Array) -> None:
+    """Raise RbdynError unless efforts within the limits can hold the arm at qpos (nv,).
+
+    Gravity that the robot compensates itself counts too: the joints have to carry it.
     """
     needed = arm.gravity_effort(qpos, np.empty(arm.m.nv))[limits.dofs]
     for k in np.flatnonzero(~(np.abs(needed) <= limits.effort))[:1]:
-        return (
+        message = (
             f"joint '{limits.names[k]}' would need {needed[k]:.4g} to hold the arm where it is; "
-            f"the limit of its effort is {limits.effort[k]:.4g}"
+            f"its effort limit is {limits.effort[k]:.4g}"
         )
-    return ""
+        raise refusal(message, "too-heavy", limits.names[k])

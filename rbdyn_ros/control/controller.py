@@ -1,10 +1,11 @@
-"""A controlled arm: its mode, whether it is armed, and how it ends when something is wrong.
+"""Controller of an arm: modes, arming and faults.
 
-States go in, efforts come out; between them are a law and the safety gate. Nothing of ROS here.
+It turns states into efforts, through a control law and the safety gate. It does not depend on ROS.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 from collections.abc import Sequence
@@ -14,29 +15,29 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.arming import EffortCheck, too_heavy
+from rbdyn_ros.control.arming import EffortCheck, check_holdable, holdable
 from rbdyn_ros.control.endings import Ending
-from rbdyn_ros.control.following import Following
 from rbdyn_ros.control.gate import NANOSECONDS, Fault, SafetyGate
 from rbdyn_ros.control.gate_kernels import LONGEST, SHORTEST
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.mode_laws import ModeLaws
 from rbdyn_ros.control.paths import Path
-from rbdyn_ros.control.settings import FOLLOWING, MODES, Settings
-from rbdyn_ros.errors import RbdynError, did_you_mean, quote
+from rbdyn_ros.control.settings import MODES, TRACKING, ControlSettings
+from rbdyn_ros.control.tracking import PathTracker
+from rbdyn_ros.errors import RbdynError, did_you_mean, quote, refusal
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the arm is on its way.
+    """Progress of the arm along a path.
 
     Attributes:
-        time: of the state [ns].
-        desired: (3, n) position, velocity, acceleration of the controlled joints.
-        actual: (2, n) position, velocity.
-        number: of the path that was begun last; they are counted.
-        done: nothing is in progress.
-        failed: why nothing will be any more; empty if all is well.
+        time: time of the state [ns].
+        desired: (3, n) desired position, velocity and acceleration of the controlled joints.
+        actual: (2, n) measured position and velocity.
+        number: number of the path that was started last; paths are counted.
+        done: no path is in progress.
+        failed: why no path can be followed any more; empty if nothing is wrong.
     """
 
     time: int
@@ -50,22 +51,21 @@ class Progress:
 class Controller:
     """Controls an arm; every method may be called from any thread.
 
-    Methods that ask for something return why it is refused, or an empty string.
-
     Args:
         arm: the robot.
-        gate: what every state and every effort has to pass.
-        settings: see there.
+        gate: checks every state and every effort.
+        settings: gains, tolerances and times.
 
     Attributes:
         mode: one of MODES.
-        active: states are answered; otherwise nothing can be armed.
-        armed: efforts go to the robot (in a dry run they would).
-        sending: those that were returned last do.
-        states, refused: messages taken and refused so far.
+        active: whether states are answered; an inactive controller cannot be armed.
+        armed: whether efforts are sent to the robot (in a dry run: computed only).
+        sending: whether the efforts returned last are sent.
+        states: number of accepted states.
+        refused: number of refused states.
     """
 
-    def __init__(self, arm: Arm, gate: SafetyGate, settings: Settings) -> None:
+    def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:
         self.arm, self.gate, self.settings = arm, gate, settings
         self.names = gate.limits.names
         self.mode, self.active = "idle", True
@@ -74,15 +74,15 @@ class Controller:
         self._dofs = gate.limits.dofs
         self._others = np.setdiff1d(np.arange(arm.m.nv), self._dofs)
         self._modes = ModeLaws(arm, settings)
-        self._following = Following(arm.m.nv, self._dofs, self.names)
-        self._check = EffortCheck(arm, gate.limits, settings)
+        self._tracker = PathTracker(arm.m.nv, self._dofs, self.names)
+        self._effort_check = EffortCheck(arm, gate.limits, settings)
         self._ending = Ending(arm, settings, self._others)
         self._holding, self._returned = np.zeros(arm.m.nv), np.zeros(len(self.names))
-        self._period = math.nan  # of the states [s]
-        self._wrong: Fault | None = None  # with the newest state
-        self._strangers: Sequence[str] = ()  # that a message was about which is not of the arm
+        self._period = math.nan  # between states [s]
+        self._wrong: Fault | None = None  # of the newest state
+        self._strangers: Sequence[str] = ()  # joints of a message that names none of the arm's
         self._lock = threading.RLock()
-        self._payload_lock = threading.Lock()  # taken before the other: payloads add up
+        self._payload_lock = threading.Lock()  # acquired before _lock, as payloads add up
 
     # the loop
 
@@ -95,9 +95,9 @@ class Controller:
         stamp: int,
         arrival: int,
     ) -> Array | None:
-        """Take a state; return the efforts that answer it (n,), or None if there are none.
+        """Process a state; return the resulting efforts (n,), or None if there are none.
 
-        Arguments as SafetyGate.admit. The next call of this or of on_watch overwrites the array.
+        Arguments as SafetyGate.admit. The next call of on_state or on_watch overwrites the array.
         """
         with self._lock:
             if not self.gate.measured.concerns(names):
@@ -113,19 +113,19 @@ class Controller:
                 self._trip(wrong)
             if dt == 0.0:
                 return None
-            self._check.add(self.gate.measured, dt)
+            self._effort_check.add(self.gate.measured, dt)
             self._average(self.gate.step)
             return None if self.mode == "idle" else self._sent(self._answer(dt))
 
     def _average(self, step: float) -> None:
-        """Learn the period of the states, from all but the first."""
+        """Average the period of the states, without the first one."""
         if math.isnan(self._period):
             self._period = step if step > SHORTEST else math.nan
         else:
             self._period += 0.02 * (step - self._period)
 
     def _sent(self, effort: Array | None) -> Array | None:
-        """Return a copy that requests of other threads leave alone."""
+        """Return a copy that requests from other threads do not change."""
         if effort is None:
             return None
         self._returned[:] = effort
@@ -133,49 +133,49 @@ class Controller:
         return self._returned
 
     def _answer(self, dt: float) -> Array | None:
-        """Return efforts for a good state."""
+        """Return the efforts for a valid state."""
         seen = self.gate.measured
         self.arm.without_own(self.arm.gravity_effort(seen.qpos, self._holding), seen.qpos)
         if self.armed and self.gate.fault is not None:
             wanted = self._ending.seeing(seen.qpos, seen.qvel, dt)
             return None if wanted is None else self.gate.release(wanted, self._holding, dt)
         if self.armed:
-            self._following.advance(dt)
-            self._judge_target()
+            self._tracker.advance(dt)
+            self._check_target()
         else:
-            self._following.rest_at(seen.qpos)
-        target = self._following.target
-        target.let_go(self._others, seen.qpos, seen.qvel)  # or they would pull at the others
+            self._tracker.rest_at(seen.qpos)
+        target = self._tracker.target
+        target.let_go(self._others, seen.qpos, seen.qvel)  # or they would disturb the others
         wanted = self._modes.effort(self.mode, seen.qpos, seen.qvel, target)
         effort = self.gate.release(wanted, self._holding, dt)
         if self.gate.unfit is not None:
             self._trip(self.gate.unfit)
         return effort
 
-    def _judge_target(self) -> None:
-        """Trip if the arm is too far from its target, or has had none for too long."""
+    def _check_target(self) -> None:
+        """Trip if the arm is too far from its target, or has had no target for too long."""
         settings, seen = self.settings, self.gate.measured
-        if settings.dry_run:  # the arm does not follow
+        if settings.dry_run:  # the arm does not move
             return
         if self.mode in ("hold", "computed_torque") and settings.tracking_tolerance > 0.0:
-            off = np.abs(self._following.target.qpos - seen.qpos)[self._dofs]
+            off = np.abs(self._tracker.target.qpos - seen.qpos)[self._dofs]
             k = int(off.argmax())
             if off[k] > settings.tracking_tolerance:
-                text = f"joint '{self.names[k]}' is {off[k]:.4g} from where it should be"
+                text = f"joint '{self.names[k]}' is {off[k]:.4g} from its target"
                 allowed = f"tracking_tolerance is {settings.tracking_tolerance:g}"
                 self._trip(Fault("tracking", f"{text}; {allowed}"))
-        if settings.target_timeout < self._following.idle < math.inf and settings.target_timeout:
+        if settings.target_timeout < self._tracker.idle < math.inf and settings.target_timeout:
             text = f"no new target for {settings.target_timeout:g} s"
             self._trip(Fault("target", text))
 
     def on_watch(self, now: int, dt: float) -> Array | None:
-        """Look whether states come; return efforts without a state, or None.
+        """Check that states arrive; return efforts for an arm without states, or None.
 
-        To be called often, whether states come or not.
+        Call it periodically, whether states arrive or not.
 
         Args:
-            now: on the steady clock [ns].
-            dt: since the last call [s].
+            now: steady clock [ns].
+            dt: time since the last call [s].
         """
         with self._lock:
             if not self.armed:
@@ -194,213 +194,243 @@ class Controller:
             self.gate.trip(fault)
             self._ending.begin()
 
-    # what is asked for
+    # requests
 
-    def set_mode(self, mode: str) -> str:
-        """Change the mode; the joints stay where they are. idle disarms."""
+    def set_mode(self, mode: str) -> None:
+        """Change the mode; the joints stay where they are. Mode idle disarms.
+
+        Raises:
+            RbdynError: the mode is unknown, a fault is latched, or its gains would shake the arm.
+        """
         with self._lock:
             if mode not in MODES:
-                return f"there is no mode '{mode}'{did_you_mean(mode, MODES)}"
+                message = f"there is no mode {quote(mode)}{did_you_mean(mode, MODES)}"
+                raise refusal(f"{message}; there are {', '.join(MODES)}", "mode", mode)
             if mode == "idle":
                 self.mode, self.armed = mode, False
-                return ""
-            if self.gate.fault is not None:
-                return f"{self.gate.fault.text}; clear_fault first"
+                return
+            self._check_no_fault("; clear_fault first")
             if mode == self.mode:
-                return ""
-            why = self._why_shaky(mode) if self.armed else ""
-            if not why:
-                self.mode = mode
-                self._rest_here()
-                self._blend()
-            return why
+                return
+            if self.armed:
+                self._check_gains(mode)
+            self.mode = mode
+            self._rest_here()
+            self._blend()
 
-    def _why_shaky(self, mode: str) -> str:
+    def _check_no_fault(self, hint: str = "") -> None:
+        fault = self.gate.fault
+        if fault is not None:
+            raise refusal(f"{fault.text}{hint}", "fault", fault.code)
+
+    def _check_gains(self, mode: str) -> None:
         if math.isnan(self._period):
-            return ""
+            return
         if self._period > LONGEST:
-            return f"states come at {1.0 / self._period:.0f} Hz; {1.0 / LONGEST:.0f} Hz are needed"
+            rate, needed = 1.0 / self._period, 1.0 / LONGEST
+            message = f"states come at {rate:.0f} Hz; {needed:.0f} Hz or more are needed"
+            raise refusal(message, "gains", "states")
         seen, limits = self.gate.measured, self.gate.limits
-        return self._modes.why_shaky(mode, seen.qpos, self._period, limits)
+        self._modes.check_gains(mode, seen.qpos, self._period, limits)
 
     def _rest_here(self) -> None:
-        """Begin where the arm is; if it moves it may slow down."""
+        """Hold the present position; a moving arm is decelerated."""
         seen, limits = self.gate.measured, self.gate.limits
-        self._following.run_out(seen.qpos, seen.qvel, limits.lower, limits.upper)
+        self._tracker.stop_from(seen.qpos, seen.qvel, limits.lower, limits.upper)
         self._modes.rest_at(seen.qpos)
 
     def _blend(self) -> None:
-        """Let what comes now take over without a jump."""
+        """Start the next efforts without a jump."""
         if self.armed:
             self.gate.begin(self.gate.effort)
 
-    def try_arm(self, now: int) -> str:
-        """Let efforts go to the robot, if everything is right; `now` on the steady clock [ns]."""
+    def try_arm(self, now: int) -> None:
+        """Arm: send efforts to the robot from now on.
+
+        Args:
+            now: steady clock [ns].
+
+        Raises:
+            RbdynError: something is wrong with the mode, the states, the measured efforts, the
+                gains or the load; or a fault is latched.
+        """
         with self._lock:
             if self.armed:
-                fault = self.gate.fault
-                return "" if fault is None else f"{fault.text}; clear_fault first"
-            why = self._why_not_arm(now)
-            if why:
-                return why
+                self._check_no_fault("; clear_fault first")
+                return
+            self._check_ready(now)
             self._rest_here()
-            self.gate.begin(self._check.command()[self._dofs])
+            self.gate.begin(self._effort_check.command()[self._dofs])
             self.armed = True
-            return ""
 
-    def _why_not_arm(self, now: int) -> str:
+    def _check_ready(self, now: int) -> None:
         if not self.active:
-            return "the controller is not active"
-        if self.gate.fault is not None:
-            return f"{self.gate.fault.text}; clear_fault first"
+            raise refusal("the controller is not active", "not-active")
+        self._check_no_fault("; clear_fault first")
         if self.mode == "idle":
-            return f"the mode is idle; choose one of {', '.join(MODES[1:])} first"
+            message = f"the mode is idle; choose one of {', '.join(MODES[1:])} first"
+            raise refusal(message, "mode", self.mode)
         wrong = self.gate.watch(now) or self._wrong
         if wrong is not None:
             others = ", ".join(map(quote, self._strangers[:5]))
             first = self.gate.measured.arrival is None and others
-            return f"{wrong.text}; there are states of {others}" if first else wrong.text
-        why = self._check.why_not() or self._why_shaky(self.mode)
-        return why or too_heavy(self.arm, self.gate.limits, self.gate.measured.qpos)
+            hint = f"; there are states of {others}" if first else ""
+            raise refusal(f"{wrong.text}{hint}", "state", wrong.code)
+        self._effort_check.check()
+        self._check_gains(self.mode)
+        check_holdable(self.arm, self.gate.limits, self.gate.measured.qpos)
 
-    def disarm(self) -> str:
-        """Let no effort go to the robot any more, at once."""
+    def disarm(self) -> None:
+        """Stop sending efforts at once."""
         with self._lock:
             self.armed = False
-            return ""
 
-    def clear_fault(self) -> str:
-        """Forget a fault; the arm stays disarmed."""
+    def clear_fault(self) -> None:
+        """Clear a fault; the arm stays disarmed."""
         with self._lock:
             self.armed = False
             self.gate.clear()
-            return ""
 
-    def follow_path(self, path: Path, begun: int | None = None) -> str:
+    def follow_path(self, path: Path, begun: int | None = None) -> None:
         """Follow a path of the controlled joints, in their order.
 
         Args:
-            path: its time 0 is when it begins.
-            begun: time of the state that is [ns]; None: now.
+            path: starts at its time 0.
+            begun: time of the state at which the path starts [ns]; None: now.
+
+        Raises:
+            RbdynError: the arm is not armed, its mode follows no paths, or as PathTracker.follow.
         """
         with self._lock:
-            why = self._why_not_follow()
+            if self.mode not in TRACKING:
+                message = f"the mode is {self.mode}; trajectories need {' or '.join(TRACKING)}"
+                raise refusal(message, "mode", self.mode)
+            if self.mode == "impedance" and self.settings.frame:
+                frame = self.settings.frame
+                raise refusal(
+                    f"the pose of '{frame}' is controlled, not the joints", "mode", frame
+                )
+            self._check_moving()
             fastest, tolerance = self.gate.limits.velocity, self.settings.start_tolerance
             since = 0.0 if begun is None else (self.gate.measured.time - begun) / NANOSECONDS
-            since = min(max(since, 0.0), LONGEST)  # what judging it took, and no jump
-            return why or self._following.follow(path, fastest, tolerance, since)
+            since = min(max(since, 0.0), LONGEST)  # the time that checking it took, without a jump
+            self._tracker.follow(path, fastest, tolerance, since)
 
-    def _why_not_follow(self) -> str:
-        if self.mode not in FOLLOWING:
-            return f"the mode is {self.mode}; trajectories need {' or '.join(FOLLOWING)}"
-        if self.mode == "impedance" and self.settings.frame:
-            return f"the pose of '{self.settings.frame}' is controlled, not the joints"
-        return self._why_still()
-
-    def _why_still(self) -> str:
-        """Return why nothing that is asked for moves the arm, or nothing."""
+    def _check_moving(self) -> None:
+        """Raise RbdynError unless the arm is armed and has no fault."""
         if not self.armed:
-            return "the arm is not armed"
-        return self.gate.fault.text if self.gate.fault is not None else ""
+            raise refusal("the arm is not armed", "not-armed")
+        self._check_no_fault()
 
     def stop_following(self) -> None:
-        """Stay where the target is now."""
+        """Decelerate the target and hold it."""
         with self._lock:
-            self._following.stop(self.gate.limits.lower, self.gate.limits.upper)
+            self._tracker.stop(self.gate.limits.lower, self.gate.limits.upper)
 
-    def set_pose(self, pose: Array) -> str:
-        """Move the pose that mode impedance controls (4, 3): three rows of R, then p."""
+    def set_pose(self, pose: Array) -> None:
+        """Set the desired pose of mode impedance (4, 3): rows of a rotation matrix, then position.
+
+        Raises:
+            RbdynError: the arm is not armed, its mode has no pose, or as ModeLaws.set_pose.
+        """
         with self._lock:
             if self.mode != "impedance":
-                return f"the mode is {self.mode}; a pose needs impedance"
-            why = self._why_still()
-            return why or self._modes.set_pose(pose, self.gate.measured.qpos)
+                raise refusal(
+                    f"the mode is {self.mode}; a pose needs impedance", "mode", self.mode
+                )
+            self._check_moving()
+            self._modes.set_pose(pose, self.gate.measured.qpos)
 
     def set_payload(
         self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float]
-    ) -> str:
-        """Count with a rigid body at a link, see Arm.with_payload."""
-        with self._payload_lock:
-            try:
-                arm = self.arm.with_payload(link, mass, com, inertia)  # takes time: unlocked
-            except RbdynError as error:
-                return str(error)
-            with self._lock:
-                return self._use(arm)
+    ) -> None:
+        """Fix a rigid body to a link, see Arm.with_payload.
 
-    def _use(self, arm: Arm) -> str:
-        """Go on with another payload, unless an armed arm could not be held with it."""
-        why = too_heavy(arm, self.gate.limits, self.gate.measured.qpos) if self.armed else ""
-        if why and not too_heavy(self.arm, self.gate.limits, self.gate.measured.qpos):
-            return why
+        Raises:
+            RbdynError: as Arm.with_payload, or an armed arm could not be held with it.
+        """
+        with self._payload_lock:
+            arm = self.arm.with_payload(link, mass, com, inertia)  # slow: not under _lock
+            with self._lock:
+                self._use(arm)
+
+    def _use(self, arm: Arm) -> None:
+        """Continue with another payload."""
+        limits, qpos = self.gate.limits, self.gate.measured.qpos
+        if self.armed and holdable(self.arm, limits, qpos):
+            check_holdable(arm, limits, qpos)
         self.arm = arm
-        for part in (self._modes, self._check, self._ending):
+        for part in (self._modes, self._effort_check, self._ending):
             part.use(arm)
         self._blend()
-        return ""
 
-    def tighten(self, effort_scale: float, velocity_scale: float, inset: float) -> str:
-        """Tighten the limits, see Limits.tightened, unless an armed arm would not stand it."""
+    def tighten(self, effort_scale: float, velocity_scale: float, inset: float) -> None:
+        """Tighten the limits, see Limits.tightened.
+
+        Raises:
+            RbdynError: as Limits.tightened, or an armed arm is outside the new limits.
+        """
         with self._lock:
             gate = self.gate
-            try:
-                tighter = gate.limits.tightened(effort_scale, velocity_scale, inset)
-            except RbdynError as error:
-                return str(error)
-            why = self._why_not_within(tighter) if self.armed else ""
-            if not why:
-                gate.tighten(effort_scale, velocity_scale, inset)
-            return why
+            tighter = gate.limits.tightened(effort_scale, velocity_scale, inset)
+            if self.armed:
+                self._check_within(tighter)
+            gate.tighten(effort_scale, velocity_scale, inset)
 
-    def _why_not_within(self, limits: Limits) -> str:
-        """Return why the arm cannot be where it is with these limits, or nothing."""
+    def _check_within(self, limits: Limits) -> None:
+        """Raise RbdynError if the present position violates limits or cannot be held."""
         qpos = self.gate.measured.qpos
         place = qpos[self._dofs]
         for k in np.flatnonzero((place < limits.lower) | (place > limits.upper))[:1]:
-            return (
+            message = (
                 f"joint '{self.names[k]}' is at {place[k]:.4g}; with position_inset "
                 f"{limits.inset:g} its limits would be {limits.lower[k]:.4g} and "
                 f"{limits.upper[k]:.4g}"
             )
-        return too_heavy(self.arm, limits, qpos)
+            raise refusal(message, "limits", self.names[k])
+        check_holdable(self.arm, limits, qpos)
 
     def rehearse(self, mode: str) -> None:
-        """Go through everything once with made up states: whatever compiles has done so then."""
+        """Run every code path once with made-up states, so that everything is compiled."""
         seen, step = self.gate.measured, NANOSECONDS // 1000
         rows = seen.qpos[self._dofs].copy(), np.zeros(len(self.names)), np.zeros(len(self.names))
-        self._check.why_not()
+        path = Path([0.5, 1.0], np.array([rows[0], rows[0]]))
+        ignored = contextlib.suppress(RbdynError)
+        with ignored:
+            self._effort_check.check()
         self.mode, self.armed = mode, True
         for k in range(1, 4):
             self.on_state(self.names, *rows, k * step, k * step)
-        self._why_shaky(mode)
+        with ignored:
+            self._check_gains(mode)
         self._rest_here()
-        path = Path([0.5, 1.0], np.array([rows[0], rows[0]]))
-        self._following.follow(path, self.gate.limits.velocity, 1.0)
+        with ignored:
+            self._tracker.follow(path, self.gate.limits.velocity, 1.0)
         self.on_state(self.names, *rows, 4 * step, 4 * step)
         self.on_watch(NANOSECONDS, 0.01)
         self.on_state(self.names, *rows, 5 * step, 5 * step)
 
-    # what can be seen
+    # observation
 
     @property
     def fault(self) -> Fault | None:
-        """What is latched."""
+        """The latched fault, or None."""
         return self.gate.fault
 
     @property
     def gains(self) -> tuple[Array, Array]:
-        """Stiffness and damping of computed torque, (nv,) each."""
+        """Position gain [1/s^2] and velocity gain [1/s] of computed torque, (nv,) each."""
         return self._modes.gains
 
     @property
     def effort_limits(self) -> Array:
-        """Of all degrees of freedom (nv,); infinite where a joint is not controlled."""
+        """Effort limits (nv,) [N m or N]; infinite for joints that are not controlled."""
         limits = np.full(self.arm.m.nv, np.inf)
         limits[self._dofs] = self.gate.limits.effort
         return limits
 
     def measured(self) -> tuple[Array, Array, int] | None:
-        """Return qpos, qvel and the time [ns] of the newest state; None: there is none."""
+        """Return qpos, qvel and the time [ns] of the newest state, or None before the first."""
         with self._lock:
             seen = self.gate.measured
             if seen.arrival is None:
@@ -408,21 +438,21 @@ class Controller:
             return seen.qpos.copy(), seen.qvel.copy(), seen.time
 
     def progress(self) -> Progress:
-        """Return how far the arm is."""
+        """Return the progress along the present path."""
         with self._lock:
-            seen, path = self.gate.measured, self._following
+            seen, path = self.gate.measured, self._tracker
             failed = ""
             if not self.armed:
                 failed = "the arm was disarmed"
             if self.gate.fault is not None:
                 failed = self.gate.fault.text
-            elif self.mode not in FOLLOWING:
+            elif self.mode not in TRACKING:
                 failed = failed or f"the mode is {self.mode}"
             actual = np.array([seen.qpos[self._dofs], seen.qvel[self._dofs]])
             return Progress(seen.time, path.rows, actual, path.number, path.path is None, failed)
 
     def status(self) -> str:
-        """Return mode, whether armed, and what is wrong, in one line."""
+        """Return one line: the mode, whether the arm is armed, and the fault."""
         with self._lock:
             armed = "armed" if self.armed else "disarmed"
             words = [self.mode, f"{armed} (dry run)" if self.settings.dry_run else armed]

@@ -12,7 +12,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.laws import ComputedTorque, GravityCompensation
-from rbdyn_ros.control.settings import Settings
+from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.control.target import Target
 
 #: Rate at which motion decays while the arm is braked [1/s].
@@ -35,7 +35,7 @@ class Ending:
         state: braking, holding, blind or silent.
     """
 
-    def __init__(self, arm: Arm, settings: Settings, others: Ints) -> None:
+    def __init__(self, arm: Arm, settings: ControlSettings, others: Ints) -> None:
         self._arm, self._blind_time = arm, settings.blind_time
         self._brake = GravityCompensation(arm, BRAKING)
         self._hold = ComputedTorque(arm, settings.stiffness, settings.damping)

@@ -1,4 +1,4 @@
-"""The laws behind the modes of a controller."""
+"""The control law of each mode of a controller."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from rbdyn_ros.control.laws import (
     checked_gains,
 )
 from rbdyn_ros.control.limits import Limits
-from rbdyn_ros.control.sampled import why_frame_shaky, why_shaky
-from rbdyn_ros.control.settings import Settings
+from rbdyn_ros.control.sampled import check_frame_gains, check_joint_gains
+from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.control.target import Target
 from rbdyn_ros.dynamics.toolbox.inertia import reflected_inertia
+from rbdyn_ros.errors import refusal
 
-#: A new pose may be so far from the one before, and from where the frame is [m, rad]: more is a
-#: jump, not a motion, or a spring that is wound up.
+#: Largest distance [m] and angle [rad] of a new pose from the previous pose and from the present
+#: pose of the frame. Beyond, the frame would jump or the spring would be wound up.
 FARTHEST, MOST_TURNED = 0.1, 0.5
-#: What is left of R^T R - 1 for a rotation.
+#: Tolerance of R^T R - 1 for a rotation matrix.
 ORTHONORMAL = 1e-6
 
 
 class ModeLaws:
-    """Computes the efforts of every mode but idle.
+    """Computes the efforts of every mode except idle.
 
     Args:
         arm: the robot.
@@ -39,11 +40,11 @@ class ModeLaws:
         gains: stiffness and damping of computed torque, (nv,) each.
 
     Raises:
-        ParameterError: gains are negative or of another length.
+        ParameterError: gains are negative or their number is wrong.
         ModelError: there is no such frame.
     """
 
-    def __init__(self, arm: Arm, settings: Settings) -> None:
+    def __init__(self, arm: Arm, settings: ControlSettings) -> None:
         n = arm.m.nv
         self.gains = (
             checked_gains("computed_torque.stiffness", settings.stiffness, n),
@@ -66,50 +67,54 @@ class ModeLaws:
         self._pose, self._posture = np.zeros((4, 3)), np.zeros(n)
 
     def use(self, arm: Arm) -> None:
-        """Go on with an arm of the same joints."""
+        """Continue with another arm of the same joints."""
         for law in (self._gravity, self._tracking, self._impedance):
             law.use(arm)
         if self._cartesian is not None:
             self._cartesian.use(arm)
 
     def rest_at(self, qpos: Array) -> None:
-        """Keep the frame where it is at a position (nv,), with that posture.
+        """Hold the pose of the frame and the posture at a position (nv,).
 
-        Gains of mode impedance that are not given are those that suit this position.
+        Unset gains of mode impedance are derived from the inertia at this position.
         """
         self._posture[:] = qpos
         self._impedance.set_gains(*self._soft_gains(self._inertia(qpos)))
         if self._cartesian is not None:
             self._pose[:] = self._cartesian.pose(qpos)
 
-    def set_pose(self, pose: Array, qpos: Array) -> str:
-        """Move the pose of the frame (4, 3); return why it is refused, or nothing.
+    def set_pose(self, pose: Array, qpos: Array) -> None:
+        """Set the desired pose of the frame.
 
         Args:
-            pose: rows of a rotation matrix, then the position [m].
-            qpos: (nv,) where the joints are.
+            pose: (4, 3) rows of a rotation matrix, then the position [m], in the base link.
+            qpos: (nv,) measured positions.
+
+        Raises:
+            RbdynError: no frame is controlled, the pose is invalid, or it is too far away.
         """
         if self._cartesian is None:
-            return "parameter 'impedance.frame' names no link, so the joints are controlled"
+            message = "parameter impedance.frame is empty: the joints are controlled, not a pose"
+            raise refusal(message, "pose", "impedance.frame")
         if np.shape(pose) != (4, 3) or not np.isfinite(pose).all():
-            return "the pose is not finite"
+            raise refusal("the pose is not finite", "pose")
         off = float(np.abs(pose[:3] @ pose[:3].T - np.eye(3)).max())
         if not (off <= ORTHONORMAL and np.linalg.det(pose[:3]) > 0.0):
-            return "the first three rows of the pose are no rotation matrix"
+            raise refusal("the first three rows of the pose are not a rotation matrix", "pose")
         here = self._cartesian.pose(qpos)
-        for what, other in (("the one before", self._pose), ("where the frame is", here)):
+        for what, other in (("the previous one", self._pose), ("the present one", here)):
             away = float(np.linalg.norm(pose[3] - other[3]))
             turned = Rotation.from_matrix(pose[:3] @ other[:3].T).magnitude()
             if not (away <= FARTHEST and turned <= MOST_TURNED):
-                return (
+                message = (
                     f"the pose is {away:.3g} m and {turned:.3g} rad from {what}; at most "
                     f"{FARTHEST:g} m and {MOST_TURNED:g} rad are allowed"
                 )
+                raise refusal(message, "pose")
         self._pose[:] = pose
-        return ""
 
     def _inertia(self, qpos: Array) -> Array:
-        """Return what each motor feels at a position with all other joints free, (nv,)."""
+        """Return the inertia at each motor, with all other joints free, (nv,)."""
         arm = self._gravity.arm
         arm.d.qpos[:] = qpos
         return reflected_inertia(arm.m, arm.d)
@@ -119,8 +124,8 @@ class ModeLaws:
         critical = 2.0 * np.sqrt(stiffness * inertia)
         return stiffness, np.where(self._soft[1] > 0.0, self._soft[1], critical)
 
-    def why_shaky(self, mode: str, qpos: Array, dt: float, limits: Limits) -> str:
-        """Return why the gains of a mode are too much for states every dt [s], or nothing."""
+    def check_gains(self, mode: str, qpos: Array, dt: float, limits: Limits) -> None:
+        """Raise RbdynError if the gains of a mode are too high for states every dt [s]."""
         inertia, k = self._inertia(qpos), limits.dofs
         if mode == "gravity":
             gains = 0.0 * inertia, self._rate * inertia
@@ -130,13 +135,11 @@ class ModeLaws:
             gains = self._soft_gains(inertia)
         else:
             gains = self._null
-            why = why_frame_shaky(*self._cartesian.fastest(qpos), dt)
-            if why:
-                return why
-        return why_shaky(limits.names, gains[0][k], gains[1][k], inertia[k], dt)
+            check_frame_gains(*self._cartesian.fastest(qpos), dt)
+        check_joint_gains(limits.names, gains[0][k], gains[1][k], inertia[k], dt)
 
     def effort(self, mode: str, qpos: Array, qvel: Array, target: Target) -> Array:
-        """Return the efforts (nv,) of a mode, an array of its law."""
+        """Return the efforts (nv,) of a mode; the array belongs to its law."""
         if mode == "gravity":
             return self._gravity(qpos, qvel, target)
         if mode != "impedance":
@@ -146,7 +149,7 @@ class ModeLaws:
         return self._impedance(qpos, qvel, target)
 
 
-def _cartesian(arm: Arm, settings: Settings) -> CartesianImpedance:
+def _cartesian(arm: Arm, settings: ControlSettings) -> CartesianImpedance:
     return CartesianImpedance(
         arm,
         settings.frame,

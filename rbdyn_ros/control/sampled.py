@@ -1,4 +1,4 @@
-"""Gains against the rate of the states: what is too stiff for it shakes."""
+"""Checks of gains against the rate of the states: gains too high for it make the arm shake."""
 
 from __future__ import annotations
 
@@ -7,47 +7,49 @@ from collections.abc import Sequence
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.errors import refusal
 
-#: D dt / I and sqrt(K / I) dt of a joint at most. A sampled damper whose effort comes one period
-#: after the state shakes from D dt / I = 1 on, and two periods after it from 0.62 on.
+#: Largest D dt / I and sqrt(K / I) dt of a joint. A sampled damper whose effort comes one period
+#: after the state shakes from D dt / I = 1 on; with two periods of delay, from 0.62 on.
 LARGEST = 0.8
 
 
-def why_shaky(
+def check_joint_gains(
     names: Sequence[str], stiffness: Array, damping: Array, inertia: Array, dt: float
-) -> str:
-    """Return which joint would shake and why, or nothing.
+) -> None:
+    """Raise RbdynError if gains would make a joint shake; it names the worst joint.
 
     Args:
-        names: of the joints (n).
+        names: names of the joints (n).
         stiffness: (n,) [N m/rad or N/m].
         damping: (n,) [N m s/rad or N s/m].
-        inertia: (n,) that a motor feels with all other joints free [kg m^2 or kg].
-        dt: from a state to the next [s].
+        inertia: (n,) inertia at the motor with all other joints free [kg m^2 or kg].
+        dt: period of the states [s].
     """
     rates = np.maximum(damping / inertia, np.sqrt(stiffness / inertia)) * dt
     k = int(rates.argmax())
-    if rates[k] <= LARGEST:
-        return ""
-    return (
-        f"joint '{names[k]}' would shake: stiffness {stiffness[k]:.4g} and damping "
-        f"{damping[k]:.4g} on an inertia of {inertia[k]:.3g} need states at "
-        f"{rates[k] / dt / LARGEST:.0f} Hz at least; they come at {1.0 / dt:.0f} Hz"
-    )
+    if not rates[k] <= LARGEST:
+        message = (
+            f"joint '{names[k]}' would shake: stiffness {stiffness[k]:.4g} and damping "
+            f"{damping[k]:.4g} on an inertia of {inertia[k]:.3g} need states at "
+            f"{rates[k] / dt / LARGEST:.0f} Hz or more; they come at {1.0 / dt:.0f} Hz"
+        )
+        raise refusal(message, "gains", names[k])
 
 
-def why_frame_shaky(frequency: float, damping_ratio: float, dt: float) -> str:
-    """Return why a frame would shake, or nothing.
+def check_frame_gains(frequency: float, damping_ratio: float, dt: float) -> None:
+    """Raise RbdynError if the gains of a frame would make it shake.
 
     Args:
-        frequency: of the fastest swing of the arm on its stiffness [rad/s].
-        damping_ratio: of all swings.
-        dt: from a state to the next [s].
+        frequency: highest natural frequency of the arm on the frame's stiffness [rad/s].
+        damping_ratio: damping ratio of all modes.
+        dt: period of the states [s].
     """
     rate = frequency * max(1.0, 2.0 * damping_ratio)
-    if rate * dt <= LARGEST:
-        return ""
-    return (
-        f"the frame would shake: it swings at {frequency:.0f} rad/s on its stiffness, which needs "
-        f"states at {rate / LARGEST:.0f} Hz at least; they come at {1.0 / dt:.0f} Hz"
-    )
+    if not rate * dt <= LARGEST:
+        message = (
+            f"the frame would shake: its stiffness gives a frequency of {frequency:.0f} rad/s, "
+            f"which needs states at {rate / LARGEST:.0f} Hz or more; they come at "
+            f"{1.0 / dt:.0f} Hz"
+        )
+        raise refusal(message, "gains", "frame")

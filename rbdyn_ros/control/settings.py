@@ -1,4 +1,4 @@
-"""What a user decides about a controlled arm, judged before it moves."""
+"""Settings of a controlled arm."""
 
 from __future__ import annotations
 
@@ -10,35 +10,36 @@ from rbdyn_ros.checks.numbers import finite
 
 MODES = ("idle", "gravity", "hold", "computed_torque", "impedance")
 #: Modes that follow trajectories.
-FOLLOWING = ("computed_torque", "impedance")
+TRACKING = ("computed_torque", "impedance")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How an arm is controlled; gains are one number or one for each degree of freedom.
+class ControlSettings:
+    """Gains, tolerances and times; a gain is one number or one per degree of freedom.
 
     Attributes:
-        dry_run: nothing reaches the robot.
-        blind_time: how long the arm is held up without a state before silence [s].
-        target_timeout: after a trajectory's end so long without another is a fault; 0: none [s].
+        dry_run: no effort is sent to the robot.
+        blind_time: how long an arm without states is held before no more efforts are sent [s].
+        target_timeout: a fault if no trajectory follows another within this time; 0: never [s].
         gravity_damping: rate at which motion decays in mode gravity [1/s].
-        stiffness: of computed torque, and of holding [1/s^2].
-        damping: likewise [1/s].
-        impedance_stiffness: of mode impedance; 0: `stiffness` times the inertia of the joint where
-            the mode begins [N m/rad or N/m].
-        impedance_damping: likewise; 0: critical for that inertia [N m s/rad or N s/m].
-        feedforward: mode impedance feeds forward what the desired motion needs.
+        stiffness: position gain of computed torque and of holding [1/s^2].
+        damping: velocity gain of computed torque and of holding [1/s].
+        impedance_stiffness: stiffness of mode impedance; 0: `stiffness` times the joint's inertia
+            where the mode begins [N m/rad or N/m].
+        impedance_damping: damping of mode impedance; 0: critical damping for that inertia
+            [N m s/rad or N s/m].
+        feedforward: whether mode impedance adds the inverse dynamics of the desired motion.
         frame: link whose pose mode impedance controls; empty: it controls the joints.
-        cartesian_stiffness: (6,) of the frame, angular first [N m/rad, N/m].
-        damping_ratio: of the frame; 1 is critical.
-        null_stiffness: of the posture that leaves the frame at rest [N m/rad or N/m].
-        null_damping: likewise [N m s/rad or N s/m].
-        arm_tolerance: how far measured efforts may be from g when the arm is armed, one for all
-            joints or one for each; 0: a tenth of the limit [N m or N].
-        arm_without_effort: arm a robot that does not measure efforts, unchecked.
-        effort_includes_gravity: efforts are measured with what the robot compensates itself.
+        cartesian_stiffness: (6,) stiffness of the frame, angular first [N m/rad, N/m].
+        damping_ratio: damping ratio of the frame; 1 is critical.
+        null_stiffness: stiffness of the posture in the null space [N m/rad or N/m].
+        null_damping: damping in the null space [N m s/rad or N s/m].
+        arm_tolerance: largest difference of measured efforts from g when the arm is armed, one
+            number or one per controlled joint; 0: a tenth of the effort limit [N m or N].
+        arm_without_effort: arm a robot that measures no efforts, without this check.
+        effort_includes_gravity: measured efforts contain the robot's own gravity compensation.
         tracking_tolerance: distance from the target that is a fault; 0: none [rad or m].
-        start_tolerance: how far from the target a trajectory may start [rad or m].
+        start_tolerance: largest distance of a trajectory's start from the target [rad or m].
 
     Raises:
         ParameterError: a time, a tolerance or a rate is negative or not finite.
@@ -69,7 +70,7 @@ class Settings:
             finite(name, getattr(self, name), low=0.0, element="")
 
 
-#: Where a NaN would switch off what it limits; gains are judged by the laws.
+#: A NaN would switch these off. Gains are checked by the laws.
 _NOT_NEGATIVE = (
     "blind_time",
     "target_timeout",

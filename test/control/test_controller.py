@@ -1,14 +1,16 @@
 """The controller in closed loop with simulated arms: floating, modes, and many threads."""
 
+import contextlib
 import threading
 import tracemalloc
 
 import numpy as np
 import pytest
 from closed_loop import BENT, FILES, MS, ClosedLoop, armed, model
+from support.refusals import refused
 
 from rbdyn_ros.control.planning import quintic
-from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.errors import ParameterError, RbdynError
 
 UR5 = FILES[0]
 Q = np.array(BENT[UR5])
@@ -57,7 +59,7 @@ def test_it_floats_where_the_robot_compensates_gravity_itself():
 def test_a_dry_run_reaches_nothing_and_never_trips_by_what_the_arm_does_not_do(mode):
     loop = ClosedLoop(model(), mode=mode, dry_run=True, target_timeout=0.1).arm()
     if mode == "computed_torque":
-        assert loop.controller.follow_path(quintic([Q, Q + 1.0], [0.0, 1.0])) == ""
+        loop.controller.follow_path(quintic([Q, Q + 1.0], [0.0, 1.0]))
     trace = loop.run(2.0)
     assert loop.controller.fault is None
     assert "armed (dry run)" in loop.controller.status()
@@ -75,7 +77,7 @@ def test_modes_change_without_a_bump(before, mode):
     loop = armed(mode=before)
     loop.d.qvel[:] = [0.3, -0.3, 0.3, 0.0, 0.2, 0.0]
     trace = loop.run(0.05)
-    assert loop.controller.set_mode(mode) == ""
+    loop.controller.set_mode(mode)
     more = loop.run(1.5)
     efforts = np.vstack([trace.effort[-1:], more.effort])
     assert np.abs(np.diff(efforts, axis=0)).max() <= 1.0 + 1e-9
@@ -120,7 +122,7 @@ def test_stopped_on_a_path_it_slows_down_within_its_limits():
     q = loop.d.qpos.copy()
     there = q.copy()
     there[0] += 1.5
-    assert loop.controller.follow_path(quintic([q, there], [0.0, 1.2])) == ""
+    loop.controller.follow_path(quintic([q, there], [0.0, 1.2]))
     loop.run(0.6)
     assert loop.d.qvel[0] > 2.0
     speed, place = loop.d.qvel[0], loop.d.qpos[0]
@@ -138,7 +140,7 @@ def test_a_path_counts_from_the_state_it_was_judged_by():
     path = quintic([q, q + 0.5], [0.1, 1.1])
     begun = loop.controller.measured()[2]
     loop.run(0.005)
-    assert loop.controller.follow_path(path, begun) == ""
+    loop.controller.follow_path(path, begun)
     loop.run(0.5)
     rows = path.sample(0.505, np.empty((3, len(q))))
     np.testing.assert_allclose(loop.controller.progress().desired[0], rows[0], atol=1e-9)
@@ -147,10 +149,12 @@ def test_a_path_counts_from_the_state_it_was_judged_by():
 def test_limits_that_an_armed_arm_would_not_stand_are_refused():
     loop = armed(mode="hold")
     c = loop.controller
-    assert "shoulder_lift_joint" in c.tighten(0.05, 1.0, 0.0)
-    assert "with position_inset 2.2 its limits would be" in c.tighten(1.0, 1.0, 2.2)
+    with refused(RbdynError, "too-heavy", "shoulder_lift_joint"):
+        c.tighten(0.05, 1.0, 0.0)
+    with refused(RbdynError, "limits", "elbow_joint"):
+        c.tighten(1.0, 1.0, 2.2)
     assert c.gate.limits.effort_scale == 1.0
-    assert c.tighten(0.9, 0.5, 0.01) == ""
+    c.tighten(0.9, 0.5, 0.01)
     loop.run(0.5)
     assert c.fault is None
 
@@ -159,23 +163,26 @@ def test_one_that_is_not_active_is_not_armed():
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.3)
     loop.controller.active = False
-    assert loop.controller.try_arm(loop.now) == "the controller is not active"
+    with refused(RbdynError, "not-active"):
+        loop.controller.try_arm(loop.now)
     loop.controller.active = True
-    assert loop.controller.try_arm(loop.now) == ""
+    loop.controller.try_arm(loop.now)
 
 
 def test_states_that_are_too_rare_refuse_to_arm():
     loop = ClosedLoop(model(), mode="hold")
     loop.h = 0.03
     loop.run(3.0)
-    assert loop.controller.try_arm(loop.now) == "states come at 33 Hz; 50 Hz are needed"
+    with refused(RbdynError, "gains", "states"):
+        loop.controller.try_arm(loop.now)
 
 
 def test_modes_that_are_none_and_idle():
     loop = armed()
-    assert "did you mean 'gravity'" in loop.controller.set_mode("gravty")
+    with refused(RbdynError, "mode", "gravty"):
+        loop.controller.set_mode("gravty")
     assert loop.controller.armed
-    assert loop.controller.set_mode("idle") == ""
+    loop.controller.set_mode("idle")
     assert not loop.controller.armed
     assert np.isnan(loop.run(0.1).effort).all()
     assert "the arm was disarmed" in loop.controller.progress().failed
@@ -188,7 +195,7 @@ def test_disarmed_nothing_is_left_of_a_path():
     loop.controller.disarm()
     loop.run(0.5)
     place = loop.d.qpos.copy()
-    assert loop.controller.try_arm(loop.now) == ""
+    loop.controller.try_arm(loop.now)
     loop.run(1.0)
     np.testing.assert_allclose(loop.d.qpos, place, atol=1e-4)
 
@@ -282,8 +289,9 @@ def test_services_and_states_at_the_same_time():
             try:
                 while not stop.is_set():
                     for question in questions:
-                        question()
-            except BaseException as error:  # noqa: BLE001 - the main thread tells
+                        with contextlib.suppress(RbdynError):  # a mode that follows no path, say
+                            question()
+            except BaseException as error:  # noqa: BLE001 - reported by the main thread
                 failed.append(error)
 
         return threading.Thread(target=run)
@@ -353,7 +361,7 @@ def test_efforts_that_were_computed_disarmed_are_not_for_the_robot():
     assert not c.sending
     returned = loop.answer
     kept = returned.copy()
-    assert c.try_arm(loop.now) == ""
+    c.try_arm(loop.now)
     assert not c.sending  # the last answer was from before
     np.testing.assert_array_equal(returned, kept)
     loop.tick()
@@ -366,9 +374,10 @@ def test_efforts_that_were_computed_disarmed_are_not_for_the_robot():
 def test_gains_that_would_shake_refuse_to_arm_and_to_change():
     loop = ClosedLoop(model(), mode="impedance", impedance_stiffness=100.0, impedance_damping=30.0)
     loop.run(0.3)
-    why = loop.controller.try_arm(loop.now)
-    assert "would shake: stiffness 100 and damping 30 on an inertia of" in why
-    assert loop.controller.set_mode("gravity") == ""
-    assert loop.controller.try_arm(loop.now) == ""
-    assert "would shake" in loop.controller.set_mode("impedance")
+    with refused(RbdynError, "gains"):
+        loop.controller.try_arm(loop.now)
+    loop.controller.set_mode("gravity")
+    loop.controller.try_arm(loop.now)
+    with refused(RbdynError, "gains"):
+        loop.controller.set_mode("impedance")
     assert loop.controller.mode == "gravity"

@@ -13,10 +13,11 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.controller import Progress
+from rbdyn_ros.errors import refusal
 from rbdyn_ros.ros.arm.goal_monitor import GoalEnding, GoalMonitor, Tolerances, check_goal
 from rbdyn_ros.ros.arm.trajectories import TrajectoryController
 from rbdyn_ros.ros.common.action_thread import ActionThread
-from rbdyn_ros.ros.common.answer import attempt, refusal
+from rbdyn_ros.ros.common.answer import attempt
 from rbdyn_ros.ros.common.convert import time_message
 
 #: Intervals at which the arm is read and feedback is published [s].

@@ -11,8 +11,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.controller import Progress
-from rbdyn_ros.errors import did_you_mean, quote
-from rbdyn_ros.ros.common.answer import refusal
+from rbdyn_ros.errors import did_you_mean, quote, refusal
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 
 #: Default velocity tolerance at the goal [rad/s or m/s]. As in joint_trajectory_controller,

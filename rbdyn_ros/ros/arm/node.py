@@ -28,7 +28,7 @@ from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.limits import Limits, left_out
 from rbdyn_ros.control.settings import MODES
-from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError, refusal
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
 from rbdyn_ros.ros.arm.follow_action import FollowAction
@@ -36,7 +36,7 @@ from rbdyn_ros.ros.arm.services import ArmServices
 from rbdyn_ros.ros.arm.topics import ArmTopics
 from rbdyn_ros.ros.arm.trajectories import TrajectoryController
 from rbdyn_ros.ros.common import parameters, process
-from rbdyn_ros.ros.common.answer import MessageLog, answer, attempt, raise_if
+from rbdyn_ros.ros.common.answer import MessageLog, answer, attempt
 from rbdyn_ros.ros.common.qos import LATCHED, reliable
 from rbdyn_ros.ros.common.source import load_robot
 from rbdyn_ros.ros.common.statistics import Diagnostics
@@ -154,10 +154,13 @@ class ArmController(process.ManagedNode):
     def _open_triggers(self, controller: TrajectoryController) -> None:
         """Offer the services without arguments."""
 
-        def arm() -> str:
-            return self._rivals() or controller.try_arm(time.monotonic_ns())
+        def arm() -> None:
+            rivals = self._rivals()
+            if rivals:
+                raise refusal(rivals, "rivals")
+            controller.try_arm(time.monotonic_ns())
 
-        services: dict[str, Callable[[], str]] = {
+        services: dict[str, Callable[[], None]] = {
             "arm": arm,
             "disarm": controller.disarm,
             "clear_fault": controller.clear_fault,
@@ -169,12 +172,12 @@ class ArmController(process.ManagedNode):
 
     @staticmethod
     def _callback(
-        controller: TrajectoryController, act: Callable[[], str]
+        controller: TrajectoryController, act: Callable[[], None]
     ) -> Callable[[Any, Any], Any]:
         """Return the callback of a service whose message is the status, or the refusal."""
 
         def done() -> str:
-            raise_if(act())
+            act()
             return controller.status()
 
         def on_request(_request: Trigger.Request, response: Trigger.Response) -> Any:
@@ -199,9 +202,10 @@ class ArmController(process.ManagedNode):
             raise self._topics.failure
         self._arm.disarm()
         self._arm.active = True
-        why = self._arm.set_mode(self.values.mode)
-        if why:
-            self.get_logger().error(f"the mode stays idle: {why}")
+        try:
+            self._arm.set_mode(self.values.mode)
+        except RbdynError as error:
+            self.get_logger().error(f"the mode stays idle: {error}")
         joints = ", ".join(self._arm.names)
         self.get_logger().info(f"controlling '{self._arm.arm.m.name}': {joints}")
         self.get_logger().info(str(self._topics.grant))
@@ -229,7 +233,7 @@ class ArmController(process.ManagedNode):
         new = parameters.live(given, arm_params.PARAMETERS)
         if self._arm is not None and any(name in new for name in arm_params.TIGHTENING):
             wanted = vars(self.values) | new
-            raise_if(self._arm.tighten(*(wanted[name] for name in arm_params.TIGHTENING)))
+            self._arm.tighten(*(wanted[name] for name in arm_params.TIGHTENING))
         vars(self.values).update(new)
 
     # the process

@@ -8,7 +8,7 @@ from typing import Any
 
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.control.gate import GateSettings
-from rbdyn_ros.control.settings import MODES, Settings
+from rbdyn_ros.control.settings import MODES, ControlSettings
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
 from rbdyn_ros.ros.common.rows import DESCRIPTION, GRAVITY, REALTIME, SHA256, STRICT
@@ -297,9 +297,9 @@ def gate_settings(values: SimpleNamespace, simulated: bool) -> GateSettings:
     return GateSettings(simulated=simulated, **_chosen(values, GateSettings))
 
 
-def settings(values: SimpleNamespace) -> Settings:
+def settings(values: SimpleNamespace) -> ControlSettings:
     """Return the settings of the controller."""
-    return Settings(**_chosen(values, Settings))
+    return ControlSettings(**_chosen(values, ControlSettings))
 
 
 def _chosen(values: SimpleNamespace, kind: Any) -> dict[str, Any]:

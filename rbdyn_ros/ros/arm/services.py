@@ -12,7 +12,7 @@ from rclpy.node import Node
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.ros.arm.queries import ArmQueries, JointEfforts
-from rbdyn_ros.ros.common.answer import MessageLog, answer, raise_if
+from rbdyn_ros.ros.common.answer import MessageLog, answer
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.simulator.services import inertia_numbers, own_services
@@ -70,7 +70,7 @@ class ArmServices:
         self._load(message.header.frame_id, message.inertia)
 
     def _load(self, link: str, inertia: Any) -> None:
-        raise_if(self._robot.set_payload(link, *inertia_numbers(inertia)))
+        self._robot.set_payload(link, *inertia_numbers(inertia))
 
 
 def _fill(response: Any, found: JointEfforts) -> None:

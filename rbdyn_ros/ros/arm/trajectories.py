@@ -9,11 +9,10 @@ import numpy as np
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.ros.common.answer import raise_if, refusal
 from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.common.trajectory import ON_LIMIT, TrajectoryGate
 from rbdyn_ros.ros.simulator.commands import Gate, make_gate
@@ -68,7 +67,7 @@ class TrajectoryController(Controller):
         )
         path = Path(found.times, position, velocity, acceleration, found.order)
         self._check_limits(path)
-        raise_if(self.follow_path(path, seen[2]))
+        self.follow_path(path, seen[2])
 
     def _check_limits(self, path: Path) -> None:
         """Check against tightened limits, and the velocities between the points."""
@@ -104,7 +103,7 @@ class TrajectoryController(Controller):
             raise refusal(f"the position is {place.tolist()}; allowed are finite numbers")
         if not abs(length - 1.0) <= UNIT:
             raise refusal(f"the quaternion has length {length:g}; it must be 1")
-        raise_if(self.set_pose(np.vstack([quat_to_mat(quat / length), place])))
+        self.set_pose(np.vstack([quat_to_mat(quat / length), place]))
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -9,25 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from rbdyn_ros.errors import Finding, RbdynError
+from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.common.throttle import Throttle
-
-
-def refusal(text: str, code: str = "request", element: str = "") -> RbdynError:
-    """Return the error with which a message or a request is refused, to be raised.
-
-    Args:
-        text: what was found and what is allowed.
-        code: of the finding.
-        element: the part of the message it is about, as `joint 'elbow'`.
-    """
-    return RbdynError(Finding(code, text, "error", element))
-
-
-def raise_if(why: str, code: str = "request") -> None:
-    """Raise a refusal unless its reason is empty."""
-    if why:
-        raise refusal(why, code)
 
 
 def attempt(act: Callable[[], str | None]) -> tuple[bool, str]:

@@ -9,8 +9,8 @@ import rbdyn_ros as rb
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.controller import Progress
 from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.ros.common.answer import MessageLog, refusal
+from rbdyn_ros.errors import refusal
+from rbdyn_ros.ros.common.answer import MessageLog
 
 SECOND = 1_000_000_000
 STAMP = 5 * SECOND + 7
@@ -36,11 +36,7 @@ class Held:
         return (self.qpos.copy(), self.qvel.copy(), STAMP) if self.known else None
 
     def set_payload(self, link, mass, com, inertia):
-        try:
-            self.arm = self.arm.with_payload(link, mass, com, inertia)
-        except RbdynError as error:
-            return str(error)
-        return ""
+        self.arm = self.arm.with_payload(link, mass, com, inertia)
 
 
 class Following:
