@@ -29,10 +29,10 @@ from rbdyn_ros.specialization import dynamics_derivatives as kernels
 from rbdyn_ros.specialization.derivatives import jacobian
 from rbdyn_ros.specialization.functions import FUNCTIONS
 from rbdyn_ros.specialization.lanes import Lanes, compile_lanes
-from rbdyn_ros.specialization.plain import plain
 from rbdyn_ros.specialization.program import Program, program
 from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.trace import Tracing
+from rbdyn_ros.specialization.uncompiled import uncompiled
 
 HEAD = (
     "| | operations | differentiated | compile, s | us | vectors, us a robot | toolbox, us "
@@ -107,7 +107,7 @@ def _differentiated(m: rb.Model, name: str, case: Case) -> Program:
         given = [array for array in (d.qvel, d.qacc, d.qfrc_applied) if _is_input(array)]
         along = kernels.along_positions(tracing.m, d)
         along += [{symbol.number: 1.0} for array in given for symbol in array]
-        plain(case.line)(tracing.m, d)
+        uncompiled(case.line)(tracing.m, d)
         return {"out": jacobian(tracing.graph, getattr(d, case.values), along)}
 
     return program(tracing.graph, tracing.trace(run))

@@ -3,7 +3,7 @@
     table.py      which functions there are in C, with their arguments
     functions.py  Model and Wanted -> the Program of each function, traced (specialize/)
     language.py   Program -> statements of C; Real: double or float, and how its constants look
-    pieces.py     a long Program -> static functions, so that compilers take no minutes
+    c_blocks.py   a long Program -> static functions, which compile much faster
     names.py      names of files, joints and links -> identifiers and comments
     project.py    CProject: all that is to be written, and what its files share
     header.py     CProject -> the header: sizes, indices, prototypes

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
-from rbdyn_ros.specialization.choices import UNARY
+from rbdyn_ros.specialization.numpy_ops import UNARY
 from rbdyn_ros.specialization.program import operands_of
 from rbdyn_ros.specialization.symbols import CONDITIONS
 

@@ -1,12 +1,12 @@
-"""The source, and the CMake file that makes a library and a test of it."""
+"""Write the C source, and the CMake file that builds a library and a test from it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.codegen.c_blocks import in_blocks
 from rbdyn_ros.codegen.language import FLOAT, statements
 from rbdyn_ros.codegen.names import comment
-from rbdyn_ros.codegen.pieces import in_pieces
 from rbdyn_ros.codegen.project import CProject, about, signature
 from rbdyn_ros.specialization.program import LEAVES
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic")
 FLOAT_WARNINGS = ("-Wdouble-promotion",)
 
-#: Functions of more operations are written in pieces.
+#: Functions with more operations than this are split into blocks.
 LONGEST_FUNCTION = 5000
 
 _CMAKE = """\
@@ -76,23 +76,23 @@ def _definition(project: CProject, function: CFunction) -> list[str]:
     outputs = {argument.array: argument.name for argument in function.outputs}
     used = {array for array, _, _ in function.program.inputs}
     unused = [f"(void){name};" for array, name in inputs.items() if array not in used]
-    told = function.program, inputs, outputs, project.real
+    arguments = function.program, inputs, outputs, project.real
     head = signature(project, function)
     if not _is_long(function.program):
-        return _function(head, [*unused, *statements(*told)])
-    whole, number, calls = in_pieces(*told), project.real.name, []
-    lines = comment(f"Pieces of {project.prefix}_{function.name}; s is where their values wait.")
-    for k, piece in enumerate(whole.pieces):
-        name = f"piece{k}_of_{project.prefix}_{function.name}"
-        taken = [*(f"const {number} {c}[]" for c in piece.reads), f"{number} s[]"]
-        lines += [*_function(f"static void {name}({', '.join(taken)})", piece.lines), ""]
-        calls.append(f"{name}({', '.join([*piece.reads, 's'])});")
+        return _function(head, [*unused, *statements(*arguments)])
+    whole, number, calls = in_blocks(*arguments), project.real.name, []
+    lines = comment(f"Blocks of {project.prefix}_{function.name}; s holds the values they share.")
+    for k, block in enumerate(whole.blocks):
+        name = f"block{k}_of_{project.prefix}_{function.name}"
+        taken = [*(f"const {number} {c}[]" for c in block.reads), f"{number} s[]"]
+        lines += [*_function(f"static void {name}({', '.join(taken)})", block.lines), ""]
+        calls.append(f"{name}({', '.join([*block.reads, 's'])});")
     body = [f"{number} s[{whole.size}];", *unused, *calls, *whole.stores]
     return [*lines, *_function(head, body)]
 
 
 def _is_long(program: Program) -> bool:
-    """Whether it is to be cut; constants alone, the inertia of slides, leave nothing to cut."""
+    """Whether a program is split into blocks. One of constants alone has nothing to split."""
     computes = any(kind not in LEAVES for kind, *_ in program.operations)
     return computes and len(program.operations) > LONGEST_FUNCTION
 

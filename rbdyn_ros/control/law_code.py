@@ -14,10 +14,10 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.calling import call_code
-from rbdyn_ros.specialization.plain import plain
 from rbdyn_ros.specialization.program import Program, program
 from rbdyn_ros.specialization.row_code import DONE, compiled_row
 from rbdyn_ros.specialization.trace import Tracing
+from rbdyn_ros.specialization.uncompiled import uncompiled
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix
@@ -95,7 +95,7 @@ _entry = Entry(run)
 def law_program(m: Model, law: Any) -> Program:
     """Return the program of a law; its array "out" is the law's memory from EFFORTS on."""
     tracing, n = Tracing(m, READ), m.nv
-    function = plain(law)
+    function = uncompiled(law)
 
     def run() -> dict[str, Any]:
         memory = np.zeros((ROWS, n), object)

@@ -28,7 +28,7 @@ CACHE_DIRECTORY = jit.cache_below("rollouts", Path(__file__).parent.glob("*.py")
 _INT64 = ir.IntType(64)
 
 
-class Table(NamedTuple):
+class CallTable(NamedTuple):
     """Numbers of robots, and where a robot has them in its memory.
 
     Attributes:
@@ -40,7 +40,7 @@ class Table(NamedTuple):
     slots: Any
 
 
-class Piece(NamedTuple):
+class BlockPiece(NamedTuple):
     """A piece of the work: some robots over some steps.
 
     Attributes:
@@ -82,11 +82,11 @@ def drive(code, address, memory, fresh, start, ctrl, out, health, piece):
         address: of memory.
         memory: (slots, W), aligned to 64 bytes.
         fresh: (slots,), what they hold before a robot starts.
-        start: Table of (nbatch, n), what a robot starts with.
-        ctrl: Table of (nbatch, nstep, n), what acts at a step.
-        out: Table of (nbatch, rows, n), outputs.
-        health: Table of (nbatch, 2), by NBAD, DIVERGED.
-        piece: Piece.
+        start: CallTable of (nbatch, n), what a robot starts with.
+        ctrl: CallTable of (nbatch, nstep, n), what acts at a step.
+        out: CallTable of (nbatch, rows, n), outputs.
+        health: CallTable of (nbatch, 2), by NBAD, DIVERGED.
+        piece: BlockPiece.
     """
     width, most, nstep = memory.shape[1], len(health.values) - 1, ctrl.values.shape[1]
     for block in range(piece.first, piece.last, width):
@@ -121,7 +121,7 @@ def drive(code, address, memory, fresh, start, ctrl, out, health, piece):
 _FLOATS, _INTS = types.float64[::1], types.int64[::1]
 _SLOTS, _INT = types.float64[:, ::1], types.int64
 _START, _CTRL, _OUT, _HEALTH = (
-    types.NamedTuple((values, _INTS), Table)
+    types.NamedTuple((values, _INTS), CallTable)
     for values in (
         _SLOTS,
         types.Array(types.float64, 3, "A", readonly=True),
@@ -129,7 +129,7 @@ _START, _CTRL, _OUT, _HEALTH = (
         types.int64[:, ::1],
     )
 )
-_PIECE = types.NamedUniTuple(_INT, len(Piece._fields), Piece)
+_PIECE = types.NamedUniTuple(_INT, len(BlockPiece._fields), BlockPiece)
 _DRIVE = (_INTS, _INT, _SLOTS, _FLOATS, _START, _CTRL, _OUT, _HEALTH, _PIECE)
 
 

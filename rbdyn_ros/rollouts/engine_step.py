@@ -18,8 +18,8 @@ from rbdyn_ros.engine import forward
 from rbdyn_ros.engine.views import MODEL, OPTIONS
 from rbdyn_ros.model.data import DATA_FIELDS, Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.rollouts import calls
-from rbdyn_ros.rollouts.calls import (
+from rbdyn_ros.rollouts import call_plan
+from rbdyn_ros.rollouts.call_plan import (
     COUNTER,
     HEADER,
     LAW,
@@ -34,7 +34,7 @@ from rbdyn_ros.rollouts.calls import (
     SUBTREE,
     TABLE_AT,
 )
-from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, Law
+from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, RolloutLaw
 from rbdyn_ros.rollouts.outputs import observers
 from rbdyn_ros.specialization.functions import STATE
 
@@ -65,7 +65,7 @@ class EngineStep:
     width = 1
 
     def __init__(
-        self, m: Model, own: Collection[str], law: Law | None, outputs: Collection[str]
+        self, m: Model, own: Collection[str], law: RolloutLaw | None, outputs: Collection[str]
     ) -> None:
         self.m, self._end = m, -(-m.data_slots // LINE) * LINE
         self.slots = {
@@ -80,19 +80,19 @@ class EngineStep:
         plan[COUNTER] = self._take("nbad", 1)
         plan[MASS] = self._moved.get("body_mass", -1)
         plan[SUBTREE] = self._moved.get("body_subtreemass", -1)
-        plan[STEP] = calls.kernel_address(forward.advance, types.int64)
+        plan[STEP] = call_plan.kernel_address(forward.advance, types.int64)
         self._plan_law(plan, law)
         observing = observers(outputs)
         plan[[SIZE, OBSERVERS]] = self._end, len(observing)
-        self._plan = np.array([*plan, *map(calls.kernel_address, observing)])
+        self._plan = np.array([*plan, *map(call_plan.kernel_address, observing)])
         self.fresh = np.zeros(self._end)
         self.fresh[: m.data_slots] = Data(m).buffer
         for name, slot in self._moved.items():
             self.fresh[slot : slot + values[name].size] = values[name].reshape(-1)
         self.addresses = np.array([
-            calls.code_address(calls.begin) if "body_mass" in own else 0,
-            calls.code_address(calls.advance),
-            calls.code_address(calls.observe) if observing else 0,
+            call_plan.code_address(call_plan.begin) if "body_mass" in own else 0,
+            call_plan.code_address(call_plan.advance),
+            call_plan.code_address(call_plan.observe) if observing else 0,
         ])  # fmt: skip
 
     def _take(self, name: str, count: int) -> int:
@@ -102,7 +102,7 @@ class EngineStep:
         self._end += -(-count // LINE) * LINE
         return slot
 
-    def _plan_law(self, plan: NDArray[np.int64], law: Law | None) -> None:
+    def _plan_law(self, plan: NDArray[np.int64], law: RolloutLaw | None) -> None:
         plan[LAW] = 0
         if law is None:
             return
@@ -120,7 +120,7 @@ class EngineStep:
     def memory(self) -> tuple[int, Array]:
         """Return a new memory (slots, 1), and its address.
 
-        Up to a line is left out before the block of calls.py, so that it begins at a line.
+        Up to a line is left out before the block of call_plan.py, so that it begins at a line.
         """
         table = self.m.table.copy()
         slots = HEADER + self._end

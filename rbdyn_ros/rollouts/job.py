@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.rollouts.driver import DIVERGED, NBAD, Piece, Table, compiled_drive
+from rbdyn_ros.rollouts.driver import DIVERGED, NBAD, BlockPiece, CallTable, compiled_drive
 from rbdyn_ros.rollouts.params import Columns
 from rbdyn_ros.rollouts.result import Rollout
 from rbdyn_ros.rollouts.sharing import Advance
@@ -56,10 +56,10 @@ class Job:
         self._start = _start(step, given, nbatch)
         self._ctrl = _acting(step, acting, ctrl, nbatch)
         out = _slots(step, widths)
-        self._out = Table(np.empty((nbatch, ctrl.shape[1] // every, len(out))), out)
+        self._out = CallTable(np.empty((nbatch, ctrl.shape[1] // every, len(out))), out)
         state = {each.array: each.places.size for each in given if each.array in ("qpos", "qvel")}
         health = _slots(step, {"nbad": 1} | state)
-        self._health = Table(np.zeros((nbatch, 2), np.int64), health)
+        self._health = CallTable(np.zeros((nbatch, 2), np.int64), health)
 
     def worker(self) -> Advance:
         """Return what advances robots, with a memory of its own."""
@@ -69,7 +69,7 @@ class Job:
         def advance(first: int, last: int, begin: int, end: int) -> None:
             self._drive(
                 step.addresses, address, memory, step.fresh, self._start, self._ctrl, self._out,
-                self._health, Piece(self._every, first, last, begin, end),
+                self._health, BlockPiece(self._every, first, last, begin, end),
             )  # fmt: skip
 
         return advance
@@ -87,7 +87,7 @@ class Job:
         return Rollout(outputs, health[:, DIVERGED] > 0, health[:, NBAD].copy())
 
 
-def _start(step: Step, given: Sequence[Columns], nbatch: int) -> Table:
+def _start(step: Step, given: Sequence[Columns], nbatch: int) -> CallTable:
     """Return what robots start with; what the step does not look at is left out."""
     tables, slots = [np.empty((nbatch, 0))], [np.empty(0, np.int64)]
     for each in given:
@@ -95,16 +95,16 @@ def _start(step: Step, given: Sequence[Columns], nbatch: int) -> Table:
         used = each.places < count
         tables.append(np.broadcast_to(each.values[:, used], (nbatch, int(used.sum()))))
         slots.append(first + each.places[used])
-    return Table(np.concatenate(tables, axis=1), np.concatenate(slots))
+    return CallTable(np.concatenate(tables, axis=1), np.concatenate(slots))
 
 
-def _acting(step: Step, name: str, ctrl: Array, nbatch: int) -> Table:
+def _acting(step: Step, name: str, ctrl: Array, nbatch: int) -> CallTable:
     """Return what acts at each step, without a copy; likewise."""
     first, count = step.slots.get(name, (0, 0))
     count = min(count, ctrl.shape[2])
     rows = np.broadcast_to(ctrl[:, :, :count], (nbatch, ctrl.shape[1], count))
     rows.flags.writeable = False
-    return Table(rows, first + np.arange(count))
+    return CallTable(rows, first + np.arange(count))
 
 
 def _slots(step: Step, widths: Mapping[str, int]) -> Ints:

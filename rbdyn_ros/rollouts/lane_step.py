@@ -10,13 +10,13 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.engine import forward
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.rollouts.law import APPLIED, Law
+from rbdyn_ros.rollouts.law import APPLIED, RolloutLaw
 from rbdyn_ros.rollouts.outputs import observers
 from rbdyn_ros.specialization.functions import STATE
 from rbdyn_ros.specialization.lanes import compile_lanes
-from rbdyn_ros.specialization.plain import plain
 from rbdyn_ros.specialization.program import Program, hoist, program
 from rbdyn_ros.specialization.trace import Tracing
+from rbdyn_ros.specialization.uncompiled import uncompiled
 
 
 class LaneStep:
@@ -40,7 +40,7 @@ class LaneStep:
         self,
         m: Model,
         own: Mapping[str, Collection[int]],
-        law: Law | None,
+        law: RolloutLaw | None,
         given: bool,
         outputs: Collection[str],
         width: int | None = None,
@@ -61,26 +61,30 @@ class LaneStep:
 
 
 def _programs(
-    t: Tracing, law: Law | None, given: bool, outputs: Collection[str], still: Collection[str]
+    t: Tracing,
+    law: RolloutLaw | None,
+    given: bool,
+    outputs: Collection[str],
+    constant: Collection[str],
 ) -> dict[str, Program]:
-    """Return the programs: one for a step, and what it needs before and outputs after it."""
+    """Return the programs of a step, of its constant part and of its outputs."""
 
     def step() -> Mapping[str, Any]:
         d = t.data((*STATE, "nbad", *([APPLIED] if given else [])))
         if law is not None:
             d.qfrc_applied[:] = law.forces(t.graph)
         forces = d.qfrc_applied.copy()
-        plain(forward.substep)(t.m, d)
+        uncompiled(forward.substep)(t.m, d)
         told = {name: getattr(d, name) for name in (*STATE, "nbad")}
         return told if given else told | {APPLIED: forces}
 
     def observe() -> Mapping[str, Any]:
         d = t.data(STATE)
         for kernel in observers(outputs):
-            plain(kernel)(t.m, d)
+            uncompiled(kernel)(t.m, d)
         return {name: getattr(d, name) for name in outputs}
 
-    once, always = hoist(program(t.graph, t.trace(step)), still)
+    once, always = hoist(program(t.graph, t.trace(step)), constant)
     programs = {"begin": once, "advance": always}
     if outputs:
         programs["observe"] = program(t.graph, t.trace(observe))

@@ -20,12 +20,12 @@ from rbdyn_ros.rollouts.policies import (
     PDPolicy,
     Policy,
 )
-from rbdyn_ros.specialization.choices import SymbolArray
 from rbdyn_ros.specialization.functions import STATE
 from rbdyn_ros.specialization.lanes import Lanes, compile_lanes
+from rbdyn_ros.specialization.numpy_ops import SymbolArray
 from rbdyn_ros.specialization.program import Program, program
 from rbdyn_ros.specialization.symbolic import Objects, SymbolicData, SymbolicModel
-from rbdyn_ros.specialization.symbols import ALLOWED, Graph, Symbol
+from rbdyn_ros.specialization.symbols import ALLOWED, Symbol, SymbolGraph
 from rbdyn_ros.specialization.trace import Tracing
 
 #: Laws that are known by their class and their gains.
@@ -37,7 +37,7 @@ APPLIED = "qfrc_applied"
 
 
 @dataclass(frozen=True)
-class Law:
+class RolloutLaw:
     """A policy for one Model and references of one length.
 
     Attributes:
@@ -69,7 +69,7 @@ class Law:
             return type(self.policy), self.policy.limit, self.width
         return None  # what a class of the user's keeps is not known
 
-    def forces(self, graph: Graph) -> Objects:
+    def forces(self, graph: SymbolGraph) -> Objects:
         """Return the forces (nv,) as symbols; called while a trace runs."""
         d = SymbolicData(self.known, graph, STATE)
         reference = _inputs(graph, REFERENCE, self.width)
@@ -130,7 +130,7 @@ class Law:
         return compile_lanes({"law": self.program()}, width=1)
 
 
-def law_of(m: Model, policy: Any, width: int) -> Law:
+def law_of(m: Model, policy: Any, width: int) -> RolloutLaw:
     """Return the law of a policy.
 
     Raises:
@@ -163,7 +163,7 @@ def law_of(m: Model, policy: Any, width: int) -> Law:
             f"the policy takes {inspect.signature(policy)}; it is given (t, qpos, qvel, reference)"
         )
         raise _refused(text)
-    return Law(m, policy, width)
+    return RolloutLaw(m, policy, width)
 
 
 def _takes_four(function: Callable[..., Any]) -> bool:
@@ -176,7 +176,7 @@ def _takes_four(function: Callable[..., Any]) -> bool:
     return True
 
 
-def _inputs(graph: Graph, name: str, count: int) -> Objects:
+def _inputs(graph: SymbolGraph, name: str, count: int) -> Objects:
     found = np.empty(count, object)
     found[:] = [graph.enter(("input", name, k)) for k in range(count)]
     return found

@@ -21,8 +21,8 @@ from rbdyn_ros.engine.jit import select
 from rbdyn_ros.engine.quantities import terms
 from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.specialization.plain import plain
 from rbdyn_ros.specialization.symbolic import Objects
+from rbdyn_ros.specialization.uncompiled import uncompiled
 
 _GAINS = ("stiffness", "damping")
 
@@ -73,7 +73,7 @@ class Policy:
         wanted = np.full(m.nq + 2 * m.nv, 0.0, object)
         wanted[: len(reference)] = reference
         e, de = np.full(m.nv, 0.0, object), wanted[m.nq : m.nq + m.nv] - d.qvel
-        plain(integrate.differentiate_pos)(m, e, 1.0, d.qpos, wanted[: m.nq])
+        uncompiled(integrate.differentiate_pos)(m, e, 1.0, d.qpos, wanted[: m.nq])
         feedback = gains["stiffness"] * e + gains["damping"] * de
         forces = self._forces(m, d, wanted[m.nq + m.nv :], feedback)
         for k in range(m.nv):
@@ -117,7 +117,7 @@ class PDGravityPolicy(Policy):
 
     def _forces(self, m: Any, d: Any, qacc: Objects, feedback: Objects) -> Objects:  # noqa: ARG002
         gravity = np.full(m.nv, 0.0, object)
-        plain(terms.gravity_term)(m, d, gravity)
+        uncompiled(terms.gravity_term)(m, d, gravity)
         return feedback + gravity
 
 
@@ -136,7 +136,7 @@ class ComputedTorquePolicy(Policy):
 
     def _forces(self, m: Any, d: Any, qacc: Objects, feedback: Objects) -> Objects:
         d.qacc[:] = qacc + feedback
-        plain(forward.inverse)(m, d)
+        uncompiled(forward.inverse)(m, d)
         return np.array(d.qfrc_inverse)
 
 
@@ -154,4 +154,4 @@ def _checked(name: str, gain: ArrayLike) -> Array:
 def _limited(force: Any, most: float) -> Any:
     if not np.isfinite(most):
         return force
-    return plain(select)(force > most, most, plain(select)(force < -most, -most, force))
+    return uncompiled(select)(force > most, most, uncompiled(select)(force < -most, -most, force))

@@ -15,7 +15,7 @@ from rbdyn_ros.rollouts import arguments
 from rbdyn_ros.rollouts.engine_step import EngineStep
 from rbdyn_ros.rollouts.job import Job, Step
 from rbdyn_ros.rollouts.lane_step import LaneStep
-from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, Law, law_of
+from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, RolloutLaw, law_of
 from rbdyn_ros.rollouts.outputs import LEFT, demand_room, output_shapes
 from rbdyn_ros.rollouts.params import FIELDS, Columns, columns, with_springs
 from rbdyn_ros.rollouts.policies import Policy
@@ -101,7 +101,7 @@ def _states(qpos: Array, qvel: Array) -> list[Columns]:
     ]
 
 
-def _gains(m: Model, law: Law) -> list[Columns]:
+def _gains(m: Model, law: RolloutLaw) -> list[Columns]:
     """Return the gains as rows (nbatch or 1, nv)."""
     found = []
     for name, values in law.gains.items():
@@ -124,7 +124,7 @@ def _counts(given: Sequence[Columns]) -> dict[str, int]:
 
 
 def _step(
-    m: Model, own: Sequence[Columns], law: Law | None, given: bool, outputs: Sequence[str],
+    m: Model, own: Sequence[Columns], law: RolloutLaw | None, given: bool, outputs: Sequence[str],
     specialize: bool,
 ) -> Step:  # fmt: skip
     """Return what the loop over robots calls: that of an earlier call, where it is the same."""
@@ -143,7 +143,7 @@ def _step(
 
 
 def _made(
-    m: Model, own: Mapping[str, Sequence[int]], law: Law | None, given: bool,
+    m: Model, own: Mapping[str, Sequence[int]], law: RolloutLaw | None, given: bool,
     outputs: Sequence[str], specialize: bool,
 ) -> Step:  # fmt: skip
     if law is not None:

@@ -1,4 +1,4 @@
-"""Derivatives of a trace: more operations of the same Graph.
+"""Derivatives of a trace: more operations of the same SymbolGraph.
 
 Forward mode, direction by direction: every operation passes on the derivatives of its operands.
 They share what they have in common with the trace and with each other, and what does not depend
@@ -16,7 +16,7 @@ import numpy as np
 
 from rbdyn_ros.specialization.program import needed, operands_of
 from rbdyn_ros.specialization.symbolic import Objects
-from rbdyn_ros.specialization.symbols import CONDITIONS, Condition, Graph, Symbol
+from rbdyn_ros.specialization.symbols import CONDITIONS, Condition, Symbol, SymbolGraph
 
 Slopes: TypeAlias = dict[int, Any]  # by number of an operation: a symbol, or a known number
 
@@ -41,7 +41,7 @@ PARTIALS: dict[str, Callable[..., tuple[Any, ...]]] = {
 }
 
 
-def jacobian(graph: Graph, outputs: Iterable[Any], directions: Sequence[Slopes]) -> Objects:
+def jacobian(graph: SymbolGraph, outputs: Iterable[Any], directions: Sequence[Slopes]) -> Objects:
     """Return the derivatives of outputs in directions, (len(outputs), len(directions)).
 
     A choice has the derivative of what is chosen, whatever that of the other is; conditions and
@@ -68,7 +68,7 @@ def jacobian(graph: Graph, outputs: Iterable[Any], directions: Sequence[Slopes])
 
 
 def _along(
-    graph: Graph,
+    graph: SymbolGraph,
     order: Sequence[int],
     direction: Slopes,
     partials: dict[int, tuple[Any, ...]],
@@ -85,7 +85,7 @@ def _along(
 
 
 def _slope(
-    graph: Graph,
+    graph: SymbolGraph,
     number: int,
     operands: Sequence[int],
     slopes: Slopes,
@@ -108,7 +108,7 @@ def _slope(
     return total
 
 
-def _value(graph: Graph, number: int) -> Any:
+def _value(graph: SymbolGraph, number: int) -> Any:
     name, *operands = graph.operations[number]
     return operands[0] if name == "constant" else Symbol(graph, number)
 

@@ -22,22 +22,22 @@ from rbdyn_ros.engine.quantities import derivatives as analytic
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.options import RK4
 from rbdyn_ros.specialization.derivatives import Slopes, jacobian
-from rbdyn_ros.specialization.plain import plain
 from rbdyn_ros.specialization.symbolic import Objects
+from rbdyn_ros.specialization.uncompiled import uncompiled
 
 
 def inverse_derivatives(m: Any, d: Any, out: Objects) -> None:
     """Write qfrc_inverse, and its derivatives by qpos, qvel and qacc, (3, nv, nv)."""
     along = _along_state(m, d)
-    plain(forward.inverse)(m, d)
+    uncompiled(forward.inverse)(m, d)
     force = d.qfrc_inverse.copy()
     if m.not_differentiable[0]:
         out[0], out[1] = _split(jacobian(_graph(d), force, along))
-        plain(crb)(m, d)
-        plain(fill_dense)(m, d, out[2])
+        uncompiled(crb)(m, d)
+        uncompiled(fill_dense)(m, d, out[2])
     else:
         passive = jacobian(_graph(d), d.qfrc_passive, along)
-        plain(analytic.inverse_derivatives)(_rigid(m), d, out)
+        uncompiled(analytic.inverse_derivatives)(_rigid(m), d, out)
         out[:2] -= _split(passive)
     d.qfrc_inverse[:] = force
 
@@ -46,7 +46,7 @@ def forward_derivatives(m: Any, d: Any, out: Objects) -> None:
     """Write qacc, and its derivatives by qpos, qvel and the applied forces, (3, nv, nv)."""
     if m.not_differentiable[0]:
         along = _along_state(m, d) + _along_each(d.qfrc_applied)
-        plain(forward.forward_dynamics)(m, d)
+        uncompiled(forward.forward_dynamics)(m, d)
         slopes = jacobian(_graph(d), d.qacc, along)
         out[:] = slopes.reshape(m.nv, 3, m.nv).transpose(1, 0, 2)
     else:
@@ -63,7 +63,7 @@ def step_derivatives(m: Any, d: Any, out: Objects) -> None:
     nv = m.nv
     if m.not_differentiable[0]:
         along = _along_state(m, d) + _along_each(d.qfrc_applied)
-        plain(forward.substep)(m, d)
+        uncompiled(forward.substep)(m, d)
     elif m.opt.integrator_id == RK4 or m.nypr > 0:
         along = _along_trials(m, d)
     else:
@@ -103,7 +103,7 @@ def _along_trials(m: Any, d: Any) -> list[Slopes]:
     graph, nv = _graph(d), m.nv
     along = _along_state(m, d) + _along_each(d.qfrc_applied)
     watched, forces, start = _Watched(d), d.qfrc_applied.copy(), _state(d)
-    plain(forward.substep)(m, watched)
+    uncompiled(forward.substep)(m, watched)
     states = [start, *(state for state, _ in watched.moves)]
     dq: Any = np.eye(nv, 3 * nv)
     slopes = np.full((3, nv, nv), 0.0, object)
@@ -155,7 +155,7 @@ def _euler(m: Any, d: Any) -> Objects:
     d.qvel[:] = d.qvel + d.qacc * h
     held = {v.number: 0.0 for v in d.qvel}
     along = [{**held, **direction} for direction in by_position + _along_each(d.qvel)]
-    plain(integrate.integrate_pos)(m, d.qpos, d.qvel, h)
+    uncompiled(integrate.integrate_pos)(m, d.qpos, d.qvel, h)
     first, then = _columns(jacobian(_graph(d), d.qpos, along), nv)
     dq = _turned_back(m, d.qpos, then) @ dv
     dq[:, :nv] += _turned_back(m, d.qpos, first)
@@ -170,11 +170,11 @@ def _accelerations(m: Any, d: Any, step: Any, out: Objects) -> None:
     d passive - step dD qacc.
     """
     graph, along = _graph(d), _along_state(m, d)
-    plain(integrate.smooth_stages)(m, d)
-    damping = d.dof_viscosity * plain(implicit_damping)(m, step)
+    uncompiled(integrate.smooth_stages)(m, d)
+    damping = d.dof_viscosity * uncompiled(implicit_damping)(m, step)
     changes = jacobian(graph, d.qfrc_passive, along), jacobian(graph, damping, along)
     d.qfrc_applied[:] = d.qfrc_applied + d.qfrc_passive
-    plain(analytic.forward_derivatives)(_rigid(m, damping), d, out)
+    uncompiled(analytic.forward_derivatives)(_rigid(m, damping), d, out)
     late = changes[0] - d.qacc[:, None] * changes[1]
     for k, change in enumerate(_columns(late, m.nv)):
         out[k] += out[2] @ change
@@ -204,7 +204,7 @@ def along_positions(m: Any, d: Any) -> list[Slopes]:
     directions: list[Slopes] = []
     for unit in np.eye(m.nv):
         rate = np.full(m.nq, 0.0, object)
-        plain(integrate.qpos_dot)(m, d.qpos, unit.astype(object), rate)
+        uncompiled(integrate.qpos_dot)(m, d.qpos, unit.astype(object), rate)
         directions.append({q.number: slope for q, slope in zip(d.qpos, rate, strict=True)})
     return directions
 
@@ -228,5 +228,5 @@ def _turned_back(m: Any, qpos: Objects, rates: Objects) -> Objects:
     for k in range(rates.shape[1]):
         for j in range(m.njnt):
             if m.jnt_class[j] == JointClass.FREE:
-                plain(joint_qvel)(m, j, qpos, rates[:, k], velocities[:, k])
+                uncompiled(joint_qvel)(m, j, qpos, rates[:, k], velocities[:, k])
     return velocities

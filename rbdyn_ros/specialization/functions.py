@@ -16,10 +16,10 @@ from rbdyn_ros.engine.quantities import jacobian, terms
 from rbdyn_ros.model.data import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization import dynamics_derivatives
-from rbdyn_ros.specialization.plain import plain
 from rbdyn_ros.specialization.symbolic import Objects
-from rbdyn_ros.specialization.symbols import Graph
+from rbdyn_ros.specialization.symbols import SymbolGraph
 from rbdyn_ros.specialization.trace import Tracing
+from rbdyn_ros.specialization.uncompiled import uncompiled
 
 STATE = ("time", "qpos", "qvel")
 FORCES = ("qfrc_applied", "xfrc_applied")
@@ -130,7 +130,7 @@ class Trace:
             and qacc stand the entries of joints that follow or are driven, as in qpos_all.
     """
 
-    graph: Graph
+    graph: SymbolGraph
     outputs: dict[str, Objects]
 
 
@@ -154,7 +154,7 @@ def traced(
         ModelError: it cannot be traced.
     """
     function, tracing = FUNCTIONS[name], Tracing(m, symbolic)
-    kernel = plain(function.kernel)
+    kernel = uncompiled(function.kernel)
 
     def run() -> dict[str, Any]:
         d = tracing.data(function.inputs if inputs is None else inputs)

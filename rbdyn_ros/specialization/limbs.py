@@ -1,8 +1,8 @@
-"""Limbs that are alike, computed side by side: the legs of a robot fill a vector register.
+"""Compute similar limbs side by side: the legs of a robot fill a vector register.
 
-Two limbs whose joints are of the same types lead kernels through the same operations on other
-numbers. Where every operation on one has its like on the others, one on vectors does the work of
-all. Which inputs are alike the tree says; from there on operations are alike whose operands are.
+Kernels do the same operations on two limbs whose joints are of the same types, with different
+numbers. One vector operation replaces the matching operations of all such limbs. The tree tells
+which inputs match; operations match if their operands do.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from numpy.typing import NDArray
 from rbdyn_ros.model.data import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
-from rbdyn_ros.specialization.likes import Likes, Places
-from rbdyn_ros.specialization.packing import Packing
+from rbdyn_ros.specialization.matching import Matching, Places
 from rbdyn_ros.specialization.program import LEAVES, Program
+from rbdyn_ros.specialization.vectorize import Vectorizer
 
-#: Limbs of a kind that are computed side by side.
+#: Numbers of similar limbs that are computed side by side.
 LANES = (2, 4, 8)
 
-#: Numbers for each body that may make a difference between limbs that are taken for alike.
+#: Numbers per body in which limbs may differ and still count as similar.
 FEW = 2
 
-Limbs = tuple[tuple[int, ...], ...]  # by lane the bodies of all limbs in it, in one order
+Limbs = tuple[tuple[int, ...], ...]  # by lane, the bodies of its limbs, in the same order
 
 
 def side_by_side(m: Model, program: Program, width: int) -> Program:
-    """Return a program in which operations on limbs that are alike are operations on vectors.
+    """Return a program with vector operations for similar limbs.
 
     Args:
-        m: the Model whose program it is.
+        m: the Model of the program.
         program: of one robot.
         width: numbers in a vector register.
     """
     best = program
     for lanes in LANES:
-        limbs = alike(m, lanes) if lanes <= width else ()
+        limbs = similar_limbs(m, lanes) if lanes <= width else ()
         if limbs:
-            likes = Likes(program, _places(m, limbs), lanes - 1)
-            packed = Packing(program, likes).program(program.outputs)
+            matching = Matching(program, _places(m, limbs), lanes - 1)
+            packed = Vectorizer(program, matching).program(program.outputs)
             best = min(best, packed, key=_instructions)
     return best
 
@@ -52,16 +52,16 @@ def _instructions(program: Program) -> int:
 
 
 def uneven(m: Model) -> dict[str, set[int]]:
-    """Return by array of a Model the places of numbers that a trace must not take for known.
+    """Return by array of a Model the indices of numbers that a trace must not simplify.
 
-    A zero, a one or a minus one leaves no operation behind, another number does; so where limbs
-    differ in one of these, as where a URDF has 1e-11 on the right and 0 on the left, nothing that
-    comes of it is alike. Where such numbers are few it costs little to keep the operations.
-    Kernels see symbols in these places, so they may not look at the numbers.
+    A trace drops operations with zero, one and minus one. If limbs differ in such a number, for
+    example 1e-11 on the right and 0 on the left, the operations that follow from it do not match.
+    Keeping the operations costs little where there are few such numbers. Kernels see symbols at
+    these indices, so they cannot branch on them.
     """
     found: dict[str, set[int]] = {}
     for lanes in LANES:
-        limbs = alike(m, lanes)
+        limbs = similar_limbs(m, lanes)
         kept = _uneven(m, limbs) if limbs else {}
         if sum(map(len, kept.values())) <= FEW * lanes * len(limbs[0] if limbs else ()):
             for name, places in kept.items():
@@ -73,24 +73,24 @@ def _uneven(m: Model, limbs: Limbs) -> dict[str, set[int]]:
     places = _places(m, limbs)
     found: dict[str, set[int]] = {}
     for field in MODEL_FIELDS:
-        # parameters of joints go to functions of users, which may look at known numbers
+        # joint parameters go to users' functions, which may branch on known numbers
         if field.kind == "float" and field.name in places and field.name != "jnt_param":
             flat = getattr(m, field.name).reshape(-1)
             rows = [[first, *others] for first, others in places[field.name].items()]
-            # joints that follow have their entries behind, not in every array
-            kept = [row for row in rows if max(row) < flat.size and _parts(flat[row])]
+            # mimic joints have their entries at the end, and not in every array
+            kept = [row for row in rows if max(row) < flat.size and _differ(flat[row])]
             if kept:
                 found[field.name] = {k for row in kept for k in row}
     return found
 
 
-def _parts(numbers: NDArray[np.float64]) -> bool:
-    """Whether some of these numbers leave an operation behind and others do not, or another."""
+def _differ(numbers: NDArray[np.float64]) -> bool:
+    """Whether a trace would simplify operations with only some of these numbers."""
     return bool(np.isin(numbers, (0.0, 1.0, -1.0)).any() and (numbers != numbers[0]).any())
 
 
-def alike(m: Model, lanes: int) -> Limbs:
-    """Return limbs that hang on one body and are alike, so many of a kind; empty if none are."""
+def similar_limbs(m: Model, lanes: int) -> Limbs:
+    """Return similar limbs on the same body, in groups of `lanes`; empty if there are none."""
     children: list[list[int]] = [[] for _ in range(m.nbody)]
     for body in range(1, m.nbody):
         children[m.body_parentid[body]].append(body)
@@ -124,7 +124,7 @@ def _subtree(children: Sequence[Sequence[int]], body: int) -> list[int]:
 
 
 def _places(m: Model, limbs: Limbs) -> Places:
-    """Return by array and place in it, on the first limbs, the places on the others."""
+    """Return by array and index for the first limb, the indices for the other limbs."""
     rows = {
         "nbody": [np.array(lane) for lane in limbs],
         "njnt": [np.array(lane) - 1 for lane in limbs],

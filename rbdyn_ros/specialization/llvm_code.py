@@ -1,8 +1,8 @@
-"""Programs as LLVM code: straight lines on numbers, or on vectors of W numbers, one a robot.
+"""Programs as LLVM code: straight-line code on numbers, or on vectors of one number per robot.
 
-Nothing is left to the compiler that changes a result: multiply-adds are written out, sines and
-cosines up to 1e5 are our own. So every W, every processor with fused multiply-adds, gives the same
-bits. What LIBRARY has is as the C library of the machine computes it, the same for every W.
+The compiler has no choice that changes a result: multiply-adds are explicit, and sines and cosines
+up to 1e5 are our own. So the bits are the same for every W and every processor. Only the functions
+in LIBRARY depend on the machine, on its C library, but not on W.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from llvmlite import ir
 
-from rbdyn_ros.specialization.parts import Line, Parts, Turns, cut, widths
+from rbdyn_ros.specialization.blocks import Blocks, Line, SinCos, cut, widths
 from rbdyn_ros.specialization.program import Program
 from rbdyn_ros.specialization.sincos import declarations, sincos_text
 from rbdyn_ros.specialization.symbols import CONDITIONS
@@ -21,12 +21,12 @@ DOUBLE, INT64, INT32 = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 POINTER = DOUBLE.as_pointer()
 COMPARED = {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}
 INTRINSICS = ("sqrt", "fabs", "floor")
-#: Functions of the C library, called number by number.
+#: Functions of the C library, called for one number at a time.
 LIBRARY = ("tan", "exp", "log", "tanh", "arctan2")
 
 
 class Places(Protocol):
-    """Where the arrays of a program are, seen from a function that is given some arguments."""
+    """Locates the arrays of a program from the arguments of a function."""
 
     arguments: Sequence[ir.Type]
 
@@ -38,12 +38,12 @@ class Places(Protocol):
 
 
 class Module:
-    """LLVM code of programs that are computed for the same number of robots.
+    """LLVM code of programs for the same number of robots.
 
     Args:
-        width: W.
-        register: numbers in a vector register; one robot has sines and cosines of as many of its
-            joints computed at once.
+        width: number of robots, W.
+        register: numbers in a vector register. For a single robot, this many sines and cosines
+            are computed at once.
     """
 
     def __init__(self, width: int, register: int) -> None:
@@ -56,10 +56,10 @@ class Module:
         self.sincos = ir.Function(self.ir, kind, "sincos")
 
     def text(self) -> str:
-        """Return the code.
+        """Return the LLVM code.
 
-        That of sincos is text, which an ir.Module cannot hold, and declares what it needs: what
-        both declare must stand there once.
+        The code of sincos is text with declarations of its own, which an ir.Module cannot hold.
+        Each function must be declared only once.
         """
         own = [line for line in str(self.ir).splitlines() if not _declares(line, "sincos")]
         known = [line for line in own if line.startswith("declare")]
@@ -70,21 +70,21 @@ class Module:
         return "\n".join([*own, *needed, sincos_text(self.lanes)])
 
     def declared(self, name: str, number: ir.Type, operands: int) -> Any:
-        """Return a function of numbers that is defined elsewhere."""
+        """Return a function of numbers that another module defines."""
         kind = ir.FunctionType(number, [number] * operands)
         return self.ir.globals.get(name) or ir.Function(self.ir, kind, name)
 
     def add(self, name: str, program: Program, places: Places) -> ir.Function:
-        """Add a function that computes a program where its arguments point to."""
-        parts = cut(program, self.together)
+        """Add a function that runs a program on the arrays its arguments point to."""
+        blocks = cut(program, self.together)
         functions = [
-            _Writer(self, program, parts, places, f"{name}.{k}").part(part)
-            for k, part in enumerate(parts.parts)
+            _Writer(self, program, blocks, places, f"{name}.{k}").block(block)
+            for k, block in enumerate(blocks.blocks)
         ]
-        functions.append(_Writer(self, program, parts, places, f"{name}.end").end())
+        functions.append(_Writer(self, program, blocks, places, f"{name}.end").end())
         whole = ir.Function(self.ir, ir.FunctionType(ir.VoidType(), list(places.arguments)), name)
         builder = ir.IRBuilder(whole.append_basic_block())
-        scratch = builder.alloca(DOUBLE, INT32(max(1, parts.size * self.width)))
+        scratch = builder.alloca(DOUBLE, INT32(max(1, blocks.size * self.width)))
         scratch.align = 64
         for function in functions:
             builder.call(function, [*whole.args, scratch])
@@ -93,59 +93,59 @@ class Module:
 
 
 class _Writer:
-    """Writes the function of one part; its last argument is where values wait between parts."""
+    """Writes the function of one block; its last argument holds the values that blocks share."""
 
     def __init__(
-        self, module: Module, program: Program, parts: Parts, places: Places, name: str
+        self, module: Module, program: Program, blocks: Blocks, places: Places, name: str
     ) -> None:
-        self.module, self.program, self.parts, self.places = module, program, parts, places
+        self.module, self.program, self.blocks, self.places = module, program, blocks, places
         kind = ir.FunctionType(ir.VoidType(), [*places.arguments, POINTER])
         self.function = ir.Function(module.ir, kind, name)
         self.function.linkage = "internal"
-        self.function.attributes.add("noinline")  # or the compiler undoes the cut
+        self.function.attributes.add("noinline")  # or the compiler merges the blocks again
         self.given, self.scratch = self.function.args[:-1], self.function.args[-1]
         self.builder = ir.IRBuilder(self.function.append_basic_block())
         self.values: dict[int, Any] = {}
         self.sizes = [module.width * numbers for numbers in widths(program)]
 
-    def part(self, part: Turns | Line) -> ir.Function:
-        """Write a part."""
-        if isinstance(part, Turns):
-            self._turn(part)
+    def block(self, block: SinCos | Line) -> ir.Function:
+        """Write the function of a block."""
+        if isinstance(block, SinCos):
+            self._sincos(block)
         else:
-            for n in part.operations:
+            for n in block.operations:
                 self.values[n] = self._computed(n)
-                if n in self.parts.slots:
-                    self._keep(self.parts.slots[n], self.values[n])
-            self._deliver(part.outputs)
+                if n in self.blocks.slots:
+                    self._keep(self.blocks.slots[n], self.values[n])
+            self._store_outputs(block.outputs)
         self.builder.ret_void()
         return self.function
 
     def end(self) -> ir.Function:
-        """Write what is left to be written."""
-        self._deliver(self.parts.outputs)
+        """Write the function that stores the remaining outputs."""
+        self._store_outputs(self.blocks.outputs)
         self.builder.ret_void()
         return self.function
 
-    def _deliver(self, outputs: Sequence[tuple[str, int, int]]) -> None:
-        """Write outputs, all values known before: some may go where others come from."""
+    def _store_outputs(self, outputs: Sequence[tuple[str, int, int]]) -> None:
+        """Store outputs, after all are loaded: one may overwrite the input of another."""
         changed = [o for o in outputs if self.program.operations[o[2]] != ("input", *o[:2])]
         values = [self._value(n) for *_, n in changed]
         for (array, place, _), value in zip(changed, values, strict=True):
             self.places.store(self.builder, self.given, array, place, value)
 
-    def _turn(self, part: Turns) -> None:
-        """Compute sines and cosines, as many at once as go into a register."""
+    def _sincos(self, block: SinCos) -> None:
+        """Compute sines and cosines, as many at once as a register holds."""
         together = self.module.together
-        for k in range(0, len(part.angles), together):
-            angles = [self._value(n) for n in part.angles[k : k + together]]
+        for k in range(0, len(block.angles), together):
+            angles = [self._value(n) for n in block.angles[k : k + together]]
             together_now = angles[0] if together == 1 else self._vector(angles, together)
             both = self.builder.call(self.module.sincos, [together_now])
-            for first, side in ((part.sin, 0), (part.cos, 1)):
+            for first, side in ((block.sin, 0), (block.cos, 1)):
                 self._keep(first + k, self.builder.extract_value(both, side))
 
     def _vector(self, numbers: Sequence[Any], length: int) -> Any:
-        """Return numbers as a vector, the rest of it zero."""
+        """Return numbers as a vector, padded with zeros."""
         vector = constant(0.0, length)
         for k, number in enumerate(numbers):
             vector = self.builder.insert_element(vector, number, INT32(k))
@@ -155,7 +155,7 @@ class _Writer:
         store(self.builder, self.scratch, slot * self.module.width, value)
 
     def _value(self, n: int) -> Any:
-        """Return the value of an operation of this part or another."""
+        """Return the value of an operation of this or another block."""
         if n not in self.values:
             self.values[n] = self._found(n)
         return self.values[n]
@@ -175,24 +175,24 @@ class _Writer:
                 return self._lane(*operands)
         if kind in CONDITIONS:
             return self._computed(n)
-        return self._waiting(self.parts.slots[n], self.sizes[n])
+        return self._loaded(self.blocks.slots[n], self.sizes[n])
 
-    def _waiting(self, slot: int, size: int) -> Any:
+    def _loaded(self, slot: int, size: int) -> Any:
         return load(self.builder, self.scratch, slot * self.module.width, size)
 
     def _packed(self, members: Sequence[int]) -> Any:
-        """Return numbers as a vector: at once where they wait side by side."""
-        slots = [self.parts.slots.get(n, -1) for n in members]
+        """Return numbers as a vector, by one load if they are adjacent in memory."""
+        slots = [self.blocks.slots.get(n, -1) for n in members]
         first = slots[0]
         elsewhere = not any(n in self.values for n in members)
         if elsewhere and first >= 0 and slots == list(range(first, first + len(slots))):
-            return self._waiting(first, len(slots))
+            return self._loaded(first, len(slots))
         return self._vector([self._value(n) for n in members], len(members))
 
     def _lane(self, vector: int, place: int) -> Any:
-        """Return a number of a vector; where that waits, no more than the number is loaded."""
-        if vector not in self.values and vector in self.parts.slots:
-            return self._waiting(self.parts.slots[vector] + place, 1)
+        """Return one number of a vector; if the vector is in memory, load only that number."""
+        if vector not in self.values and vector in self.blocks.slots:
+            return self._loaded(self.blocks.slots[vector] + place, 1)
         return self.builder.extract_element(self._value(vector), INT32(place))
 
     def _computed(self, n: int) -> Any:
@@ -233,7 +233,7 @@ class _Writer:
         return self.builder.call(function, x)
 
     def _library(self, kind: str, x: list[Any]) -> Any:
-        """Call a function of the C library, for one robot after the other."""
+        """Call a function of the C library for each robot in turn."""
         function = self.module.declared({"arctan2": "atan2"}.get(kind, kind), DOUBLE, len(x))
         width = self.module.width
         if width == 1:
@@ -247,19 +247,19 @@ class _Writer:
 
 
 def number_type(width: int) -> ir.Type:
-    """Return the type of a number of each of W robots."""
+    """Return the type of one number per robot."""
     return DOUBLE if width == 1 else ir.VectorType(DOUBLE, width)
 
 
 def constant(value: float, width: int) -> ir.Constant:
-    """Return a number that is the same for all robots."""
+    """Return a number that all robots share."""
     return (
         DOUBLE(value) if width == 1 else ir.Constant(number_type(width), [DOUBLE(value)] * width)
     )
 
 
 def load(builder: ir.IRBuilder, memory: Any, start: int, count: int) -> Any:
-    """Return numbers of a memory, as a vector if they are more than one."""
+    """Load numbers from memory, as a vector if there are several."""
     first = builder.gep(memory, [INT32(start)])
     return builder.load(builder.bitcast(first, number_type(count).as_pointer()), align=8)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.specialization.symbols import CONDITIONS, Graph, Operation
+from rbdyn_ros.specialization.symbols import CONDITIONS, Operation, SymbolGraph
 
 #: Operations without operands.
 LEAVES = ("input", "constant", "constants")
@@ -21,12 +21,11 @@ class Program:
     """Operations whose operands are places of operations before.
 
     Attributes:
-        operations: as in a Graph; and, with multiply-adds fused, ("fma", a, b, c) for a b + c,
-            ("fms", a, b, c) for a b - c, ("fnma", a, b, c) for c - a b, rounded once; and, where
-            limbs are alike (limbs.py), operations on vectors, made of numbers by ("pack",
-            operations ...) and ("constants", values ...), and taken apart by ("lane", vector,
-            place).
-        outputs: array, flat place in it, and the operation that gives its value.
+        operations: as in a SymbolGraph. Fused multiply-adds are ("fma", a, b, c) for a b + c,
+            ("fms", a, b, c) for a b - c and ("fnma", a, b, c) for c - a b, rounded once. Similar
+            limbs (limbs.py) have vector operations: ("pack", operations ...) and ("constants",
+            values ...) make vectors, and ("lane", vector, index) takes one number.
+        outputs: array, flat index in it, and the operation that gives its value.
     """
 
     operations: tuple[Operation, ...]
@@ -61,7 +60,7 @@ class Program:
         return sum(2 if kind in twice else 1 for kind, *_ in self.operations if kind not in free)
 
 
-def program(graph: Graph, outputs: Mapping[str, Any], fused: bool = True) -> Program:
+def program(graph: SymbolGraph, outputs: Mapping[str, Any], fused: bool = True) -> Program:
     """Return what is needed for some outputs.
 
     Args:

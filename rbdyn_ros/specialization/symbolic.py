@@ -22,7 +22,7 @@ from rbdyn_ros.model.model_fields import (
     STAGES,
 )
 from rbdyn_ros.specialization.limbs import uneven
-from rbdyn_ros.specialization.symbols import Graph, not_traceable
+from rbdyn_ros.specialization.symbols import SymbolGraph, not_traceable
 
 Objects = NDArray[Any]  # of symbols and Python's numbers
 
@@ -48,7 +48,7 @@ class SymbolicOptions:
         symbolic: names of those that are.
     """
 
-    def __init__(self, m: Model, graph: Graph, symbolic: Collection[str]) -> None:
+    def __init__(self, m: Model, graph: SymbolGraph, symbolic: Collection[str]) -> None:
         self.integrator_id = m.opt.integrator_id
         self.passive = int(m.opt.passive)
         self.timestep: Any = m.opt.timestep
@@ -69,7 +69,7 @@ class SymbolicModel:
     """
 
     def __init__(
-        self, m: Model, graph: Graph, symbolic: Mapping[str, Collection[int] | None]
+        self, m: Model, graph: SymbolGraph, symbolic: Mapping[str, Collection[int] | None]
     ) -> None:
         keep = self.__dict__
         keep.update({size: getattr(m, size) for size in SIZES})
@@ -111,7 +111,7 @@ class SymbolicData:
         inputs: fields that are given.
     """
 
-    def __init__(self, m: Model, graph: Graph, inputs: Collection[str]) -> None:
+    def __init__(self, m: Model, graph: SymbolGraph, inputs: Collection[str]) -> None:
         sizes = {size: getattr(m, size) for size in SIZES}
         keep = self.__dict__
         for field in DATA_FIELDS:

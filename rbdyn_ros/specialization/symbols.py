@@ -1,6 +1,6 @@
 """Numbers that are not known yet: arithmetic on them is written down instead of done.
 
-A Graph is a list of operations in the order in which they were asked for, so operands always
+A SymbolGraph is a list of operations in the order in which they were asked for, so operands always
 stand before what uses them. Equal operations are one entry; what is known is computed at once, and
 what adds zero or multiplies by one or zero leaves no trace, unless the zero or one was entered as
 a constant. Nothing is rearranged: results differ from those of numbers by rounding alone, but for
@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
-from rbdyn_ros.specialization.choices import UNARY, SymbolArray, apply
+from rbdyn_ros.specialization.numpy_ops import UNARY, SymbolArray, apply
 
 #: Conditions, false where a number is NaN; but "ne", which is true there.
 CONDITIONS = ("lt", "le", "eq", "ne")
@@ -39,7 +39,7 @@ MAX_OPERATIONS = 1_000_000
 Operation: TypeAlias = tuple[Any, ...]
 
 
-class Graph:
+class SymbolGraph:
     """Operations on numbers that are not known yet.
 
     Attributes:
@@ -121,7 +121,7 @@ class Symbol:
 
     __slots__ = ("graph", "number")
 
-    def __init__(self, graph: Graph, number: int) -> None:
+    def __init__(self, graph: SymbolGraph, number: int) -> None:
         self.graph = graph
         self.number = number
 

@@ -16,7 +16,7 @@ from rbdyn_ros.specialization.symbolic import (
     SymbolicModel,
     symbolic_entries,
 )
-from rbdyn_ros.specialization.symbols import Graph, NotTraceableError, Symbol, not_traceable
+from rbdyn_ros.specialization.symbols import NotTraceableError, Symbol, SymbolGraph, not_traceable
 
 #: Branches of Python that depend on numbers double the runs; more than this many runs are too
 #: many for code without branches.
@@ -53,7 +53,7 @@ class Tracing:
         refusal = why_not(m)
         if refusal:
             raise not_traceable(refusal, self.what)
-        self.graph = Graph()
+        self.graph = SymbolGraph()
         self.m: Any = SymbolicModel(m, self.graph, symbolic_entries(m, symbolic))
 
     def data(self, inputs: Collection[str]) -> Any:
@@ -84,7 +84,7 @@ class Tracing:
 class _Branches:
     """Runs a function until every answer to its conditions has been given."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: SymbolGraph) -> None:
         self.graph, self.runs = graph, 0
         self.answers: list[bool] = []
         self.asked: list[Symbol] = []

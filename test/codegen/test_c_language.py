@@ -12,7 +12,7 @@ from rbdyn_ros.codegen.language import DOUBLE, FLOAT, statements
 from rbdyn_ros.engine.jit import select
 from rbdyn_ros.errors import ModelError
 from rbdyn_ros.specialization.program import program
-from rbdyn_ros.specialization.symbols import Graph
+from rbdyn_ros.specialization.symbols import SymbolGraph
 
 REALS = (DOUBLE, FLOAT)
 C_TYPES = {DOUBLE: ctypes.c_double, FLOAT: ctypes.c_float}
@@ -50,7 +50,7 @@ NUMBERS = ((0.3, -1.7), (-1.25, 2.0), (3.0, 3.0), (-2.5, 0.75), (NAN, 1.0), (1.0
 
 def call_of(operation):
     """Return what an operation does with two symbols, as a Program."""
-    graph = Graph()
+    graph = SymbolGraph()
     x, y = (np.array(graph.enter(("input", "x", k)), object) for k in range(2))
     return program(graph, {"out": operation(x[()], y[()])}, fused=False)
 
@@ -82,7 +82,7 @@ def test_every_operation(compiler, real, tmp_path):
 
 
 def test_a_program_reads_as_it_is_computed():
-    graph = Graph()
+    graph = SymbolGraph()
     x, y = (graph.enter(("input", "q", k)) for k in range(2))
     sine = x.sin()
     lines = statements(
@@ -105,7 +105,7 @@ def test_a_program_reads_as_it_is_computed():
 
 def test_stores_read_no_input():
     """An output may be the memory of an input: all of it was read before."""
-    graph = Graph()
+    graph = SymbolGraph()
     x, y = (graph.enter(("input", "q", k)) for k in range(2))
     lines = statements(program(graph, {"q": [y, x, 2.0]}), {"q": "q"}, {"q": "q"}, DOUBLE)
     stores = [line.split(" = ")[1] for line in lines if line.startswith("q[")]

@@ -10,12 +10,12 @@ from rbdyn_ros.codegen.language import DOUBLE, FLOAT, statements
 from rbdyn_ros.codegen.table import EXTERNAL, V, length_of
 from rbdyn_ros.errors import ModelError
 from rbdyn_ros.specialization.program import program
-from rbdyn_ros.specialization.symbols import Graph
+from rbdyn_ros.specialization.symbols import SymbolGraph
 
 
 def written(make, real):
     """Return the statements for what `make` makes of x[0]."""
-    graph = Graph()
+    graph = SymbolGraph()
     outputs = {"out": [make(graph.enter(("input", "x", 0)))]}
     straight = program(graph, outputs, fused=False)
     return statements(straight, {"x": "x"}, {"out": "out"}, real)

@@ -9,11 +9,11 @@ from support import specialised, specialised_models
 from support.specialised import LaneRunner, same_bits
 
 import rbdyn_ros as rb
-from rbdyn_ros.specialization.choices import UNARY
 from rbdyn_ros.specialization.functions import FUNCTIONS
 from rbdyn_ros.specialization.lanes import compile_lanes
+from rbdyn_ros.specialization.numpy_ops import UNARY
 from rbdyn_ros.specialization.program import program
-from rbdyn_ros.specialization.symbols import CONDITIONS, Graph
+from rbdyn_ros.specialization.symbols import CONDITIONS, SymbolGraph
 
 WIDTHS = (1, 2, 4, 8)
 #: Models and integrators: couplings, springs, selects between two ways to step, a large robot.
@@ -145,7 +145,7 @@ ROUNDED = ("tan", "exp", "log", "tanh", "arctan2", "sin", "cos")
 
 def every_operation():
     """Return a Program with every operation there is, of x, y and z, each an output."""
-    graph = Graph()
+    graph = SymbolGraph()
     x, y, z = (graph.enter(("input", name, 0)) for name in "xyz")
     values = {name: graph.enter((name, x.number)) for name in UNARY}
     for name in ("add", "sub", "mul", "div", "arctan2"):
@@ -190,7 +190,7 @@ def test_every_operation(width):
 def test_multiply_adds_are_rounded_once():
     """(1 + e) (1 - e) - 1 is -e^2 exactly; rounded twice it is zero."""
     e = 2.0**-30
-    graph = Graph()
+    graph = SymbolGraph()
     x, y = (graph.enter(("input", name, 0)) for name in "xy")
     one = graph.enter(("constant", 1.0))
     values = {"fms": x * y - one, "fnma": one - x * y}
@@ -206,7 +206,7 @@ def test_multiply_adds_are_rounded_once():
 
 def test_outputs_where_inputs_are():
     """Values that change places: all are read before any is written."""
-    graph = Graph()
+    graph = SymbolGraph()
     a = [graph.enter(("input", "a", k)) for k in range(4)]
     whole = program(graph, {"a": np.array([a[3], a[0], a[1] + a[2], a[3]], object)})
     for width in WIDTHS:

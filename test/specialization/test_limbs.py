@@ -9,13 +9,13 @@ from support import robots, specialised, specialised_models, trees
 import rbdyn_ros as rb
 from rbdyn_ros.engine.processor import processor
 from rbdyn_ros.specialization import machine
+from rbdyn_ros.specialization.blocks import BLOCK_LENGTH, SINCOS, SinCos, cut, sources, widths
 from rbdyn_ros.specialization.calling import entry
 from rbdyn_ros.specialization.functions import FUNCTIONS
-from rbdyn_ros.specialization.limbs import alike, side_by_side, uneven
-from rbdyn_ros.specialization.parts import PART, TURNS, Turns, cut, sources, widths
+from rbdyn_ros.specialization.limbs import side_by_side, similar_limbs, uneven
 from rbdyn_ros.specialization.program import LEAVES, operands_of, program
 from rbdyn_ros.specialization.row_code import row_code
-from rbdyn_ros.specialization.symbols import Graph
+from rbdyn_ros.specialization.symbols import SymbolGraph
 
 #: Robot, lanes that suit it, and which share of the instructions must be gone at least.
 ROBOTS = {"go2.urdf": (4, 0.5), "talos_reduced.urdf": (2, 0.35)}
@@ -122,17 +122,17 @@ def test_a_narrow_register_takes_fewer_lanes():
 
 def test_what_limbs_are():
     m = load("go2.urdf")
-    names = [[m.body_names[body] for body in lane] for lane in alike(m, 4)]
+    names = [[m.body_names[body] for body in lane] for lane in similar_limbs(m, 4)]
     assert names == [[f"{leg}_{part}" for part in ("hip", "thigh", "calf")]
                      for leg in ("FL", "FR", "RL", "RR")]  # fmt: skip
-    assert alike(m, 8) == ()
-    assert len(alike(m, 2)[0]) == 6  # two pairs of legs
+    assert similar_limbs(m, 8) == ()
+    assert len(similar_limbs(m, 2)[0]) == 6  # two pairs of legs
 
 
 def test_a_chain_has_no_limbs():
     m = rb.load_urdf(robots.find("ur5_robot.urdf"))
     plain = specialised.program_of(m, "step")
-    assert alike(m, 2) == ()
+    assert similar_limbs(m, 2) == ()
     assert side_by_side(m, plain, 8) is plain
 
 
@@ -156,39 +156,39 @@ def test_operands_stand_before_what_needs_them():
     assert set(FUNCTIONS["step"].outputs) == {array for array, _ in written}
 
 
-def lives(whole, parts):
-    """Return by operation the part that computes it, and the last that reads it.
+def lifetimes(whole, blocks):
+    """Return by operation the block that computes it, and the last block that reads it.
 
-    What is written when all parts are done is read by one more.
+    Outputs written after all blocks count as read by one more block.
     """
     begin, end = {}, {}
-    for k, part in enumerate(parts.parts):
-        if isinstance(part, Turns):
-            read = part.angles
-            sines = (n for n in parts.slots if whole.operations[n][0] in TURNS)
-            begin |= {n: k for n in sines if whole.operations[n][1] in part.angles}
+    for k, block in enumerate(blocks.blocks):
+        if isinstance(block, SinCos):
+            read = block.angles
+            sines = (n for n in blocks.slots if whole.operations[n][0] in SINCOS)
+            begin |= {n: k for n in sines if whole.operations[n][1] in block.angles}
         else:
-            read = [x for n in part.operations for x in operands_of(whole.operations[n])]
-            begin |= dict.fromkeys(part.operations, k)
+            read = [x for n in block.operations for x in operands_of(whole.operations[n])]
+            begin |= dict.fromkeys(block.operations, k)
         end |= {x: k for n in read for x in sources(whole, n)}
-    last = len(parts.parts)
-    return begin, end | {x: last for *_, n in parts.outputs for x in sources(whole, n)}
+    last = len(blocks.blocks)
+    return begin, end | {x: last for *_, n in blocks.outputs for x in sources(whole, n)}
 
 
-@pytest.mark.parametrize("longest", [20, PART])
+@pytest.mark.parametrize("longest", [20, BLOCK_LENGTH])
 @pytest.mark.parametrize("lanes", [1, 8])
-def test_slots_of_parts_do_not_overlap(lanes, longest):
+def test_slots_of_blocks_do_not_overlap(lanes, longest):
     """Whatever waits at the same time waits in different slots, vectors in as many as they are."""
     m = load("talos_reduced.urdf")
     whole = side_by_side(m, specialised.program_of(m, "step"), lanes)
-    parts, sizes = cut(whole, 8, longest), widths(whole)
-    begin, end = lives(whole, parts)
-    assert {n for n in begin if end.get(n, begin[n]) > begin[n]} <= parts.slots.keys()
+    blocks, sizes = cut(whole, 8, longest), widths(whole)
+    begin, end = lifetimes(whole, blocks)
+    assert {n for n in begin if end.get(n, begin[n]) > begin[n]} <= blocks.slots.keys()
     waiting = {}  # by slot: when each value comes, when it is needed last
-    for n, slot in parts.slots.items():
+    for n, slot in blocks.slots.items():
         for place in range(slot, slot + sizes[n]):
             waiting.setdefault(place, []).append((begin[n], end.get(n, begin[n])))
-    assert max(waiting) < parts.size
+    assert max(waiting) < blocks.size
     assert min(waiting) >= 0
     for times in map(sorted, waiting.values()):
         assert all(before < after for (_, before), (after, _) in pairwise(times))
@@ -208,7 +208,7 @@ def test_a_condition_that_limbs_share():
     for name, y in (("left", 0.1), ("right", -0.1)):
         builder.body(name, specialised_models.BODY)
         builder.joint(f"{name}_hip", "revolute", "base", name, axis=(0, 1, 0), xyz=(0, y, 0))
-    m, graph = rb.build(builder), Graph()
+    m, graph = rb.build(builder), SymbolGraph()
     early = graph.enter(("input", "time", 0)) < 1.0
     qpos = [graph.enter(("input", "qpos", k)) for k in range(2)]
     ways = [_powers(1.0, q) for q in qpos], [_powers(2.0, q) for q in qpos]
@@ -226,7 +226,7 @@ def test_a_condition_that_limbs_share():
 
 
 def test_an_empty_program():
-    assert cut(program(Graph(), {}), 8).size == 0
+    assert cut(program(SymbolGraph(), {}), 8).size == 0
 
 
 def test_joints_of_users_on_one_body():
@@ -234,7 +234,7 @@ def test_joints_of_users_on_one_body():
     known = specialised_models.register()
     try:
         m = specialised_models.mixed_user_joints()
-        assert alike(m, 2) == ()
+        assert similar_limbs(m, 2) == ()
         d, e = rb.make_data(m), rb.make_data(m)
         rb.specialize(m).step(d, 5)
         rb.step(m, e, 5)

@@ -17,7 +17,7 @@ from rbdyn_ros.engine.processor import processor
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.lanes import compile_lanes
 from rbdyn_ros.specialization.program import program
-from rbdyn_ros.specialization.symbols import Graph
+from rbdyn_ros.specialization.symbols import SymbolGraph
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -268,7 +268,7 @@ def test_lanes_of_other_programs_and_widths(compiler, tmp_path):
     """Same operations under another name, of another width, with another constant or order."""
 
     def lanes(name="f", constant=2.0, width=2, out="y"):
-        graph = Graph()
+        graph = SymbolGraph()
         x = graph.enter(("input", "x", 0))
         return compile_lanes({name: program(graph, {out: np.array([2.0 * x, constant])})}, width)
 

@@ -264,7 +264,9 @@ def test_too_many_operations(monkeypatch):
     m = specialised_models.model("quadruped")
     monkeypatch.setattr(symbols, "MAX_OPERATIONS", 1000)
     graphs = []
-    monkeypatch.setattr(trace, "Graph", lambda: graphs.append(symbols.Graph()) or graphs[-1])
+    monkeypatch.setattr(
+        trace, "SymbolGraph", lambda: graphs.append(symbols.SymbolGraph()) or graphs[-1]
+    )
     with pytest.raises(ModelError) as caught:
         traced(m, "step")
     assert str(caught.value) == (

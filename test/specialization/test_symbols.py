@@ -12,15 +12,15 @@ import rbdyn_ros as rb
 from rbdyn_ros.engine.jit import is_known, is_zero, select
 from rbdyn_ros.errors import ModelError
 from rbdyn_ros.specialization import symbols, trace
-from rbdyn_ros.specialization.choices import UNARY
+from rbdyn_ros.specialization.numpy_ops import UNARY
 from rbdyn_ros.specialization.program import program
-from rbdyn_ros.specialization.symbols import CONDITIONS, Graph, NotTraceableError, Symbol
+from rbdyn_ros.specialization.symbols import CONDITIONS, NotTraceableError, Symbol, SymbolGraph
 from rbdyn_ros.specialization.trace import Tracing
 
 
 @pytest.fixture
 def graph():
-    return Graph()
+    return SymbolGraph()
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_constants_by_their_bits(graph):
 @pytest.mark.parametrize("y", [0.4, -2.5])
 def test_values(x, y):
     """Each operator and function on both sides, against Python's own."""
-    graph = Graph()
+    graph = SymbolGraph()
     a, b = graph.enter(("input", "a", 0)), graph.enter(("input", "b", 0))
     for ours, theirs in (
         (a + b, x + y), (a - b, x - y), (a * b, x * y), (a / b, x / y), (3.0 - a, 3.0 - x),
@@ -133,7 +133,7 @@ def test_values(x, y):
 
 
 def test_conditions_of_nan_and_zeros():
-    graph = Graph()
+    graph = SymbolGraph()
     a, b = graph.enter(("input", "a", 0)), graph.enter(("input", "b", 0))
     expected = {
         "lt": (False, False),
@@ -409,7 +409,7 @@ def test_a_joint_that_calls_compiled_functions():
 
 def test_numbers_of_other_traces_are_refused():
     """They would be taken for operations of this one that have their numbers."""
-    x, y = Graph().enter(("input", "x", 0)), Graph().enter(("input", "y", 0))
+    x, y = SymbolGraph().enter(("input", "x", 0)), SymbolGraph().enter(("input", "y", 0))
     for operate in (operator.add, operator.mul, operator.sub, operator.truediv, operator.lt):
         with pytest.raises(NotTraceableError, match="a number is kept from one call"):
             operate(x, y)

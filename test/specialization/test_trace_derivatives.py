@@ -21,10 +21,10 @@ from rbdyn_ros.description.types import Description, Link, Spring
 from rbdyn_ros.engine.jit import select
 from rbdyn_ros.specialization import dynamics_derivatives as traced
 from rbdyn_ros.specialization.derivatives import jacobian
-from rbdyn_ros.specialization.plain import plain
 from rbdyn_ros.specialization.program import program
-from rbdyn_ros.specialization.symbols import Graph
+from rbdyn_ros.specialization.symbols import SymbolGraph
 from rbdyn_ros.specialization.trace import Tracing
+from rbdyn_ros.specialization.uncompiled import uncompiled
 
 EXACT, DIFFERENCE = 1e-13, 1e-11
 STATE = ("time", "qpos", "qvel")
@@ -38,7 +38,7 @@ def computed(whole, inputs):
 
 def slopes_of(f, point):
     """Return f of two symbols differentiated, at a point: by both, and along (0.5, -2)."""
-    graph = Graph()
+    graph = SymbolGraph()
     x, y = (graph.enter(("input", "x", k)) for k in range(2))
     along = [{x.number: 1.0}, {y.number: 1.0}, {x.number: 0.5, y.number: -2.0}]
     slopes = jacobian(graph, [f(x, y)], along)
@@ -100,7 +100,7 @@ def test_what_is_not_chosen_spoils_nothing():
 
 
 def test_what_does_not_depend_is_zero_and_adds_nothing():
-    graph = Graph()
+    graph = SymbolGraph()
     x, y, z = (graph.enter(("input", "x", k)) for k in range(3))
     output = np.sin(x) * y
     before = len(graph.operations)
@@ -115,7 +115,7 @@ def test_what_does_not_depend_is_zero_and_adds_nothing():
 
 
 def test_an_operation_is_held_to_what_is_given():
-    graph = Graph()
+    graph = SymbolGraph()
     x, y = (graph.enter(("input", "x", k)) for k in range(2))
     inner = x * y
     along = [{x.number: 1.0, inner.number: 0.0}, {inner.number: y, x.number: 0.0}]
@@ -130,7 +130,7 @@ def found(kernel, m, d, inputs, shape, symbolic=()):
 
     def run():
         data, out = tracing.data(inputs), np.full(shape, 0.0, object)
-        plain(kernel)(tracing.m, data, out)
+        uncompiled(kernel)(tracing.m, data, out)
         return {"out": out}
 
     whole = program(tracing.graph, tracing.trace(run), fused=False)

@@ -15,7 +15,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.engine import forward, jit
 from rbdyn_ros.engine.forward import substep
 from rbdyn_ros.specialization.functions import FUNCTIONS
-from rbdyn_ros.specialization.plain import plain
+from rbdyn_ros.specialization.uncompiled import uncompiled
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled here")
 
@@ -65,7 +65,7 @@ def reached(function):
 def test_no_compiled_function_can_be_reached(name):
     with pytest.raises(AssertionError, match=" is compiled"):
         reached(FUNCTIONS[name].kernel)
-    assert len(reached(plain(FUNCTIONS[name].kernel))) >= 3
+    assert len(reached(uncompiled(FUNCTIONS[name].kernel))) >= 3
 
 
 def test_the_compiled_ones_stay():
@@ -73,18 +73,18 @@ def test_the_compiled_ones_stay():
     before = dict(vars(forward))
     function = substep.py_func
     assert isinstance(substep, Dispatcher)
-    made = plain(substep)
-    assert made is plain(substep) is plain(function) is plain(made)
+    made = uncompiled(substep)
+    assert made is uncompiled(substep) is uncompiled(function) is uncompiled(made)
     assert made is not function
     assert made.__globals__ is not function.__globals__
     assert isinstance(function.__globals__["smooth_stages"], Dispatcher)
     assert not isinstance(made.__globals__["smooth_stages"], Dispatcher)
-    assert made.__globals__["smooth_stages"] is plain(function.__globals__["smooth_stages"])
+    assert made.__globals__["smooth_stages"] is uncompiled(function.__globals__["smooth_stages"])
     assert dict(vars(forward)) == before
 
 
 def test_functions_that_call_each_other():
-    made = plain(even)
+    made = uncompiled(even)
     assert made.__globals__["odd"].__globals__["even"] is made
     ours, theirs = np.zeros(2), np.zeros(2)
     made(7, ours)
@@ -93,9 +93,9 @@ def test_functions_that_call_each_other():
 
 
 def test_what_is_no_kernel_stays():
-    assert plain(np.sin) is np.sin
-    assert plain(len) is len
-    assert plain(abs) is abs
+    assert uncompiled(np.sin) is np.sin
+    assert uncompiled(len) is len
+    assert uncompiled(abs) is abs
 
 
 def test_defaults_and_closures():
@@ -108,7 +108,7 @@ def test_defaults_and_closures():
     def outer(x, y=2.0, *, z=1.0):
         return inner(x) + y + z
 
-    made = plain(outer)
+    made = uncompiled(outer)
     assert made(1.0) == outer(1.0) == 6.0
     assert made(1.0, 5.0, z=4.0) == 12.0
     assert not any(isinstance(cell.cell_contents, Dispatcher) for cell in made.__closure__)
@@ -121,7 +121,7 @@ def test_plain_kernels_compute_what_compiled_ones_do():
     m = rb.build(builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0), damping=0.3))
     d = specialised.random_data(m, 1, seed=41)[0]
     ours, theirs = d.copy(), d.copy()
-    plain(substep)(m, ours)
+    uncompiled(substep)(m, ours)
     substep(m, theirs)
     assert ours.qvel == pytest.approx(theirs.qvel, rel=1e-13)
     assert ours.qpos == pytest.approx(theirs.qpos, rel=1e-13)

@@ -9,12 +9,12 @@ from support.c_compilers import COMPILERS, compiled, needs_gcc
 from support.robots import find
 
 import rbdyn_ros as rb
-from rbdyn_ros.codegen import pieces, source
+from rbdyn_ros.codegen import c_blocks, source
+from rbdyn_ros.codegen.c_blocks import in_blocks
 from rbdyn_ros.codegen.language import DOUBLE, FLOAT
-from rbdyn_ros.codegen.pieces import in_pieces
 from rbdyn_ros.errors import ModelError
 from rbdyn_ros.specialization.program import program
-from rbdyn_ros.specialization.symbols import Graph
+from rbdyn_ros.specialization.symbols import SymbolGraph
 
 NAMES = {"x": "x"}, {"out": "out"}
 
@@ -23,7 +23,7 @@ NAMES = {"x": "x"}, {"out": "out"}
 def short(request, monkeypatch):
     """Cut everything, into pieces of so many operations."""
     monkeypatch.setattr(source, "LONGEST_FUNCTION", 0)
-    monkeypatch.setattr(pieces, "LONGEST_PIECE", request.param)
+    monkeypatch.setattr(c_blocks, "LONGEST_BLOCK", request.param)
 
 
 @needs_gcc
@@ -35,7 +35,7 @@ def test_pieces_compute_what_the_whole_does(monkeypatch, tmp_path):
     code = code_of(m, *functions)
     cut, whole = tmp_path / "cut", tmp_path / "whole"
     in_parts = Library(code, "gcc", cut, "-O0", "-ffp-contract=off")
-    assert "static void piece0_of_robot_gravity(" in (cut / code.files.source).read_text()
+    assert "static void block0_of_robot_gravity(" in (cut / code.files.source).read_text()
     monkeypatch.setattr(source, "LONGEST_FUNCTION", 10**6)
     at_once = Library(code, "gcc", whole, "-O0", "-ffp-contract=off")
     assert "static" not in (whole / code.files.source).read_text()
@@ -79,7 +79,7 @@ def test_what_reads_nothing_has_nothing_to_cut(tmp_path):
 
 
 def straight(make):
-    graph = Graph()
+    graph = SymbolGraph()
     x = [graph.enter(("input", "x", k)) for k in range(3)]
     return program(graph, {"out": make(*x)}, fused=False)
 
@@ -91,13 +91,13 @@ def test_outputs_may_be_the_memory_of_inputs(compiler, tmp_path):
     each = straight(
         lambda x, y, z: [y, x, 2.5, (x * y + z).sin(), (x < y).select(z, x * y), x * y - z]
     )
-    told = in_pieces(each, *NAMES, DOUBLE)
+    told = in_blocks(each, *NAMES, DOUBLE)
     text = [
         *(f"static void p{k}({''.join(f'const double {c}[], ' for c in p.reads)}double s[])"
-          f" {{ {' '.join(p.lines)} }}" for k, p in enumerate(told.pieces)),
+          f" {{ {' '.join(p.lines)} }}" for k, p in enumerate(told.blocks)),
         "void f(const double x[], double out[]); void f(const double x[], double out[]) {",
         f"double s[{told.size}];",
-        *(f"p{k}({', '.join([*p.reads, 's'])});" for k, p in enumerate(told.pieces)),
+        *(f"p{k}({', '.join([*p.reads, 's'])});" for k, p in enumerate(told.blocks)),
         *told.stores, "}",
     ]  # fmt: skip
     library = compiled(compiler, "#include <math.h>\n" + "\n".join(text) + "\n", tmp_path)
@@ -110,6 +110,6 @@ def test_outputs_may_be_the_memory_of_inputs(compiler, tmp_path):
 
 def test_pieces_refuse_what_the_whole_refuses():
     with pytest.raises(ModelError, match="divide by a constant that is nothing"):
-        in_pieces(straight(lambda x, *_: [x / 1e-40]), *NAMES, FLOAT)
+        in_blocks(straight(lambda x, *_: [x / 1e-40]), *NAMES, FLOAT)
     with pytest.raises(ModelError, match="not finite as a float"):
-        in_pieces(straight(lambda x, *_: [x * 1e39]), *NAMES, FLOAT)
+        in_blocks(straight(lambda x, *_: [x * 1e39]), *NAMES, FLOAT)

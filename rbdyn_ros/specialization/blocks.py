@@ -1,15 +1,16 @@
-"""A program cut into parts that compilers digest: what each does, where values wait in between.
+"""Cut a program into blocks short enough for a compiler.
 
-A compiler takes more than twice the time for a function of twice the length, and a processor that
-evaluates sines and cosines of many angles at once takes little more than for one. So operations
-are ordered by how many of these stand before them; each level begins with all of its own.
+Compile time grows faster than the length of a function, and a processor evaluates the sines and
+cosines of many angles at little more than the cost of one. So operations are sorted into levels,
+by the number of sines and cosines they depend on in a chain; each level starts with all of its
+sines and cosines.
 
-    program          level  part              where it waits for other parts
-    0 input qpos 0     0    -                 nowhere: it is loaded in each that uses it
-    1 sin 0            1    Turns: angle 0    in slot 0 of row 0; row 1 is for cosines
-    2 constant 2.0     0    -                 nowhere: it is written in each that uses it
-    3 div 1 2          1    Line: 3, 4        nowhere: none uses it
-    4 add 3 0          1                      in the next free slot, if one uses it
+    program          level  block             where the value is kept for other blocks
+    0 input qpos 0     0    -                 not kept: each block that uses it loads it
+    1 sin 0            1    SinCos: angle 0   in slot 0 of row 0; row 1 is for cosines
+    2 constant 2.0     0    -                 not kept: each block that uses it repeats it
+    3 div 1 2          1    Line: 3, 4        not kept: no other block uses it
+    4 add 3 0          1                      in the next free slot, if another block uses it
 """
 
 from __future__ import annotations
@@ -20,27 +21,27 @@ from dataclasses import dataclass
 from rbdyn_ros.specialization.program import LEAVES, Program, operands_of
 from rbdyn_ros.specialization.symbols import CONDITIONS
 
-#: Operations of one part. Shorter ones compile no faster, longer ones run no faster.
-PART = 500
+#: Operations of a block. Shorter blocks compile no faster, longer ones run no faster.
+BLOCK_LENGTH = 500
 
-#: What is evaluated together.
-TURNS = ("sin", "cos")
+#: Operations that are evaluated together.
+SINCOS = ("sin", "cos")
 
-#: What is written where it is used, in every part again.
+#: Operations that every block repeats where it uses them.
 INLINE = (*CONDITIONS, "pack", "lane")
-NOT_IN_LINES = (*LEAVES, *INLINE, *TURNS)
+NOT_IN_LINES = (*LEAVES, *INLINE, *SINCOS)
 
 Output = tuple[str, int, int]  # as Program.outputs
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class SinCos:
     """Sines and cosines of angles.
 
     Attributes:
         angles: operations that give the angles.
-        sin: first slot where the sines wait.
-        cos: first slot where the cosines wait.
+        sin: first slot of the sines.
+        cos: first slot of the cosines.
     """
 
     angles: tuple[int, ...]
@@ -53,8 +54,8 @@ class Line:
     """Other operations, in an order in which they can be computed.
 
     Attributes:
-        operations: to be computed.
-        outputs: to be written as soon as they are: no part reads their array.
+        operations: the operations.
+        outputs: outputs to write in this block, whose arrays no block reads.
     """
 
     operations: tuple[int, ...]
@@ -62,17 +63,17 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """A program in parts.
+class Blocks:
+    """A program in blocks.
 
     Attributes:
-        parts: in order.
-        slots: where a value waits that another part uses, by operation.
+        blocks: in order.
+        slots: by operation, the first slot of a value that another block uses.
         size: number of slots.
-        outputs: what is left to be written when all is computed.
+        outputs: outputs to write after the last block.
     """
 
-    parts: tuple[Turns | Line, ...]
+    blocks: tuple[SinCos | Line, ...]
     slots: dict[int, int]
     size: int
     outputs: tuple[Output, ...]
@@ -80,7 +81,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class _Angles:
-    """Operations whose values are turned together."""
+    """Operations whose sines and cosines are evaluated together."""
 
     operations: list[int]
 
@@ -95,16 +96,18 @@ class _Run:
 _Work = list[_Angles | _Run]
 
 
-def cut(program: Program, together: int, longest: int = PART, early: bool = True) -> Parts:
-    """Cut a program into parts.
+def cut(
+    program: Program, together: int, longest: int = BLOCK_LENGTH, early: bool = True
+) -> Blocks:
+    """Cut a program into blocks.
 
     Args:
-        program: what is to be computed.
-        together: angles that are turned at once; their sines lie beside each other, so that
-            the slots of a Turns are a multiple of this.
-        longest: operations of a part.
-        early: whether a part writes the outputs that it computes, where no part reads their
-            array; else all are left for the end.
+        program: the program.
+        together: angles that are evaluated at once. Their sines are adjacent, so a SinCos takes
+            a multiple of this many slots.
+        longest: maximum number of operations of a block.
+        early: whether a block writes its outputs itself where no block reads their array;
+            otherwise all outputs are written after the last block.
     """
     work = _work(program, longest)
     home = {n: k for k, run in enumerate(work) if isinstance(run, _Run) for n in run.operations}
@@ -112,40 +115,40 @@ def cut(program: Program, together: int, longest: int = PART, early: bool = True
     late = tuple(o for o in program.outputs if not early or o[0] in read or o[2] not in home)
     last = _last_uses(program, work, home, [n for *_, n in late])
     slots, sizes = _Slots(together), widths(program)
-    parts: list[Turns | Line] = []
+    blocks: list[SinCos | Line] = []
     for k, each in enumerate(work):
         slots.release(k)
         line = each.operations
         if isinstance(each, _Angles):
             sin, cos = slots.rows(len(line)), slots.rows(len(line))
-            parts.append(Turns(tuple(line), sin, cos))
-            slots.of.update(_turned(program, line, sin, cos))
+            blocks.append(SinCos(tuple(line), sin, cos))
+            slots.of.update(_sincos_slots(program, line, sin, cos))
         else:
             for n in line:
                 if n in last:
                     slots.take(n, sizes[n], last[n])
             here = set(line)
             done = (o for o in program.outputs if early and o[2] in here and o[0] not in read)
-            parts.append(Line(tuple(line), tuple(done)))
-    return Parts(tuple(parts), slots.of, slots.size, late)
+            blocks.append(Line(tuple(line), tuple(done)))
+    return Blocks(tuple(blocks), slots.of, slots.size, late)
 
 
 def sources(program: Program, n: int) -> Iterator[int]:
-    """Yield the operations to compute before a value is known, through what is written there."""
+    """Yield the operations whose values a block needs to have or to compute a value."""
     if program.operations[n][0] in INLINE:
-        yield from _waited_for(program, n)
+        yield from _operand_sources(program, n)
     else:
         yield n
 
 
-def _waited_for(program: Program, n: int) -> Iterator[int]:
+def _operand_sources(program: Program, n: int) -> Iterator[int]:
     """Yield the sources of the operands of an operation."""
     for x in operands_of(program.operations[n]):
         yield from sources(program, x)
 
 
 def _work(program: Program, longest: int) -> _Work:
-    """Return angles to be turned, and runs of other operations, in order."""
+    """Return the angles and the runs of other operations, in order."""
     levels = _levels(program)
     by_level: list[list[int]] = [[] for _ in range(max(levels, default=0) + 1)]
     for n, level in enumerate(levels):
@@ -153,9 +156,9 @@ def _work(program: Program, longest: int) -> _Work:
     work: _Work = []
     for here in by_level:
         kinds = {n: program.operations[n][0] for n in here}
-        turned = [n for n in here if kinds[n] in TURNS]
+        evaluated = [n for n in here if kinds[n] in SINCOS]
         angles = dict.fromkeys(
-            program.operations[n][1] for n in (*_packed(program, here), *turned)
+            program.operations[n][1] for n in (*_packed(program, here), *evaluated)
         )
         work += [_Angles(list(angles))] if angles else []
         line = [n for n in here if kinds[n] not in NOT_IN_LINES]
@@ -164,10 +167,10 @@ def _work(program: Program, longest: int) -> _Work:
 
 
 def _packed(program: Program, here: list[int]) -> Iterator[int]:
-    """Yield the sines and cosines that are packed, pack by pack: they will lie side by side."""
+    """Yield the packed sines and cosines, pack by pack, so that each pack is adjacent."""
     for n in here:
         kind, *members = program.operations[n]
-        if kind == "pack" and all(program.operations[x][0] in TURNS for x in members):
+        if kind == "pack" and all(program.operations[x][0] in SINCOS for x in members):
             yield from members
 
 
@@ -180,52 +183,52 @@ def widths(program: Program) -> list[int]:
         elif kind in ("input", "constant", "lane"):
             found.append(1)
         else:
-            found.append(found[operands[-1]])  # not the first: a select's condition may be single
+            found.append(found[operands[-1]])  # a select's first operand may be a single condition
     return found
 
 
 def _levels(program: Program) -> list[int]:
-    """Return how many sines and cosines stand before each operation, itself included."""
+    """Return the longest chain of sines and cosines that ends in each operation."""
     levels: list[int] = []
     for operation in program.operations:
         before = [levels[x] for x in operands_of(operation)]
-        levels.append(max(before, default=0) + (operation[0] in TURNS))
+        levels.append(max(before, default=0) + (operation[0] in SINCOS))
     return levels
 
 
 def _last_uses(
     program: Program, work: _Work, home: dict[int, int], at_end: list[int]
 ) -> dict[int, int]:
-    """Return which part uses a value last, for those that leave their own.
+    """Return the last block that uses each value, for values used outside their own block.
 
     Args:
-        program: what is computed.
-        work: its parts.
-        home: the part that computes an operation.
-        at_end: what is used when all parts are done.
+        program: the program.
+        work: its blocks.
+        home: the block that computes an operation.
+        at_end: operations whose values are used after the last block.
     """
     last: dict[int, int] = {}
     for k, each in enumerate([*work, _Angles(at_end)]):
-        # an angle is waited for itself, of what a run computes the operands are
-        uses = sources if isinstance(each, _Angles) else _waited_for
+        # a SinCos uses its angles, a run the operands of its operations
+        uses = sources if isinstance(each, _Angles) else _operand_sources
         for n in each.operations:
             last.update({x: k for x in uses(program, n) if home.get(x, k) != k})
     return last
 
 
-def _turned(program: Program, angles: list[int], sin: int, cos: int) -> dict[int, int]:
+def _sincos_slots(program: Program, angles: list[int], sin: int, cos: int) -> dict[int, int]:
     """Return the slots of the sines and cosines of angles."""
     first = {"sin": sin, "cos": cos}
     place = {x: k for k, x in enumerate(angles)}
     return {
         n: first[operation[0]] + place[operation[1]]
         for n, operation in enumerate(program.operations)
-        if operation[0] in TURNS and operation[1] in place
+        if operation[0] in SINCOS and operation[1] in place
     }
 
 
 class _Slots:
-    """Hands out slots; what is used no more is handed out again."""
+    """Allocates slots, and reuses those whose values are no longer needed."""
 
     def __init__(self, together: int) -> None:
         self.together = together
@@ -235,18 +238,18 @@ class _Slots:
         self._ends: dict[int, list[tuple[int, int]]] = {}
 
     def rows(self, number: int) -> int:
-        """Return the first of new slots side by side, whole rows of them."""
+        """Allocate adjacent new slots in whole rows; return the first."""
         return self._new(-(-number // self.together) * self.together)
 
     def take(self, n: int, number: int, end: int) -> None:
-        """Give slots to an operation whose last use is known."""
+        """Allocate slots for an operation until its last use."""
         free = self._free.get(number)
         self.of[n] = free.pop() if free else self._new(number)
         self._ends.setdefault(end, []).append((number, self.of[n]))
 
-    def release(self, part: int) -> None:
-        """Take back the slots whose last use was before a part."""
-        for end in [end for end in self._ends if end < part]:
+    def release(self, block: int) -> None:
+        """Free the slots whose last use was before a block."""
+        for end in [end for end in self._ends if end < block]:
             for number, slot in self._ends.pop(end):
                 self._free.setdefault(number, []).append(slot)
 

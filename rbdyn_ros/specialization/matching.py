@@ -1,4 +1,4 @@
-"""Which operations of a program do on one limb what others do on another."""
+"""Match corresponding operations of similar limbs."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from rbdyn_ros.specialization.program import LEAVES, Program, operands_of
 
 Places: TypeAlias = Mapping[str, Mapping[int, tuple[int, ...]]]
 
-#: How many of the first operands may change places.
+#: The number of leading operands that may swap.
 COMMUTE = {"add": 2, "mul": 2, "fma": 2, "fms": 2, "fnma": 2}
 
-#: Operations on what limbs share are compared so far back.
+#: Operations outside the limbs are compared to this depth.
 DEPTH = 8
 
 
-class Likes:
-    """Finds by operation on the first limbs those on the others that are like it.
+class Matching:
+    """Finds, for each operation on the first limb, the matching operations on the others.
 
-    Two are alike if their operands are: constants, the same operation, operations known to be
-    alike, or ones that do alike with what all limbs share, where these hang on it. What is like
-    several is told apart by order: kernels go through all limbs in the same one.
+    Two operations match if they are of the same kind and their operands match: both constants,
+    the same operation, or operations that match themselves. If several operations match, their
+    order decides: kernels visit all limbs in the same order.
 
     Attributes:
-        partners: by operation on the first limbs, those on the others.
+        partners: the matches on the other limbs, by operation on the first limb.
 
     Args:
         program: of one robot.
-        places: by array and place in it, on the first limbs, the places on the others.
-        others: how many these are.
+        places: by array and index for the first limb, the indices for the other limbs.
+        others: number of other limbs.
     """
 
     def __init__(self, program: Program, places: Places, others: int) -> None:
@@ -43,72 +43,73 @@ class Likes:
         inputs = {(array, place): n for array, place, n in program.inputs}
         for (array, place), n in inputs.items():
             elsewhere = places.get(array, {}).get(place, ())
-            likes = [inputs.get((array, other), -1) for other in elsewhere]
-            if likes and min(likes) >= 0:
-                self._note(n, likes)
+            matches = [inputs.get((array, other), -1) for other in elsewhere]
+            if matches and min(matches) >= 0:
+                self._note(n, matches)
         for n, operation in enumerate(self.operations):
             if operation[0] not in LEAVES and n not in self._taken:
                 self._search(n, others)
 
-    def _note(self, n: int, likes: Sequence[int]) -> None:
-        if len({n, *likes}) > len(likes) and not any(x in self._taken for x in (n, *likes)):
-            self.partners[n] = tuple(likes)
-            self._taken.update(dict.fromkeys((n, *likes), n))
+    def _note(self, n: int, matches: Sequence[int]) -> None:
+        distinct = len({n, *matches}) > len(matches)
+        if distinct and not any(x in self._taken for x in (n, *matches)):
+            self.partners[n] = tuple(matches)
+            self._taken.update(dict.fromkeys((n, *matches), n))
 
     def _search(self, n: int, others: int) -> None:
-        """Find the likes of an operation that has an operand of which they are known."""
+        """Find the matches of an operation with at least one matched operand."""
         known = [x for x in operands_of(self.operations[n]) if x in self.partners]
         if not known:
             return
         users, partners = self._users, self.partners[known[0]]
-        same = [x for x in users[known[0]] if self._alike(n, x, None)]
-        likes = []
+        same = [x for x in users[known[0]] if self._match(n, x, None)]
+        matches = []
         for lane in range(others):
-            there = [x for x in users.get(partners[lane], ()) if self._alike(n, x, lane)]
+            there = [x for x in users.get(partners[lane], ()) if self._match(n, x, lane)]
             if len(there) != len(same):
                 return
-            likes.append(there[same.index(n)])
-        self._note(n, likes)
-        self._note_operands(n, likes)
+            matches.append(there[same.index(n)])
+        self._note(n, matches)
+        self._note_operands(n, matches)
 
-    def _note_operands(self, n: int, likes: Sequence[int]) -> None:
-        """Note the likes of operands that do with shared numbers what their like do."""
+    def _note_operands(self, n: int, matches: Sequence[int]) -> None:
+        """Match the operands of matched operations too, if they are not matched yet."""
         kind, *own = self.operations[n]
-        rows = [self.matched(kind, own, list(self.operations[x][1:]), lane)
-                for lane, x in enumerate(likes)]  # fmt: skip
+        rows = [self.in_order(kind, own, list(self.operations[x][1:]), lane)
+                for lane, x in enumerate(matches)]  # fmt: skip
         for k, x in enumerate(own):
             others = [row[k] for row in rows]
             new = self.operations[x][0] not in LEAVES and x not in self._taken and x not in others
-            # what was noted of the operands before may have made another pair of these two
-            if new and all(self._alike(x, other, lane) for lane, other in enumerate(others)):
+            # matching the operands before may have matched these two with other operations
+            if new and all(self._match(x, other, lane) for lane, other in enumerate(others)):
                 self._note(x, others)
                 if x in self.partners:
                     self._note_operands(x, others)
 
-    def matched(self, kind: str, own: Sequence[int], others: list[int], lane: int) -> list[int]:
-        """Return operands in the order in which their likes stand."""
-        if COMMUTE.get(kind, 0) == 0 or self._all_alike(own, others, lane, DEPTH):
+    def in_order(self, kind: str, own: Sequence[int], others: list[int], lane: int) -> list[int]:
+        """Return the operands on another limb in the order of their matches on the first."""
+        if COMMUTE.get(kind, 0) == 0 or self._all_match(own, others, lane, DEPTH):
             return others
         return [others[1], others[0], *others[2:]]
 
-    def _alike(self, n: int, x: int, lane: int | None, depth: int = DEPTH) -> bool:
-        """Whether x does on the limbs of a lane (None: of the first) what n does on the first."""
+    def _match(self, n: int, x: int, lane: int | None, depth: int = DEPTH) -> bool:
+        """Whether x does on the limb of a lane (None: the first) what n does on the first."""
         if self.operations[n][0] != self.operations[x][0]:
             return False
         kind, *own = self.operations[n]
         others = list(self.operations[x][1:])
-        straight = self._all_alike(own, others, lane, depth)
+        straight = self._all_match(own, others, lane, depth)
         if straight or COMMUTE.get(kind, 0) == 0:
             return straight
-        return self._all_alike(own, [others[1], others[0], *others[2:]], lane, depth)
+        return self._all_match(own, [others[1], others[0], *others[2:]], lane, depth)
 
-    def _all_alike(
+    def _all_match(
         self, own: Sequence[int], others: Sequence[int], lane: int | None, depth: int
     ) -> bool:
         return all(self._same(n, x, lane, depth) for n, x in zip(own, others, strict=True))
 
     def _same(self, n: int, x: int, lane: int | None, depth: int) -> bool:
-        """Whether two operands are alike."""
+        """Whether two operands match."""
         if n in self.partners:
             return x == n if lane is None else x == self.partners[n][lane]
         if n == x:
@@ -118,4 +119,4 @@ class Likes:
             return bool(kinds[0] == kinds[1])
         if "input" in kinds or n in self._taken or x in self._taken or depth == 0:
             return False
-        return self._alike(n, x, lane, depth - 1)
+        return self._match(n, x, lane, depth - 1)

@@ -1,34 +1,43 @@
-"""Operations that are alike, as one on vectors."""
+"""Merge matching operations of similar limbs into vector operations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rbdyn_ros.specialization.likes import Likes
+from rbdyn_ros.specialization.matching import Matching
 from rbdyn_ros.specialization.program import LEAVES, Program, operands_of
 from rbdyn_ros.specialization.symbols import CONDITIONS, Operation
 
-#: What there are instructions on vectors for.
-PACKED = (
+#: Operations that have vector instructions.
+VECTOR_OPERATIONS = (
     "add", "sub", "mul", "div", "neg", "fma", "fms", "fnma", "sqrt", "fabs", "select", *CONDITIONS
 )  # fmt: skip
 
 
-class Packing:
-    """Writes the program in which operations that are alike are one on vectors."""
+class Vectorizer:
+    """Rewrites a program so that each group of matching operations is one vector operation.
 
-    def __init__(self, program: Program, likes: Likes) -> None:
+    Args:
+        program: of one robot.
+        matching: its matching operations.
+    """
+
+    def __init__(self, program: Program, matching: Matching) -> None:
         self.old = program.operations
-        self.likes, partners = likes, likes.partners
-        packs = {n: (n, *likes) for n, likes in partners.items() if self.old[n][0] in PACKED}
-        self.packs = {n: pack for n, pack in packs.items() if self._decides_alike(n, packs)}
+        self.matching = matching
+        packs = {
+            n: (n, *others)
+            for n, others in matching.partners.items()
+            if self.old[n][0] in VECTOR_OPERATIONS
+        }
+        self.packs = {n: pack for n, pack in packs.items() if self._has_vector_condition(n, packs)}
         self.lane = {x: (n, k) for n, pack in self.packs.items() for k, x in enumerate(pack)}
         self.operations: list[Operation] = []
         self._known: dict[Operation, int] = {}
         self._new: dict[int, int] = {}
 
     def program(self, outputs: Sequence[tuple[str, int, int]]) -> Program:
-        """Return it."""
+        """Return the program with vector operations."""
         for n in self._order():
             if n in self.packs:
                 self._new[n] = self._enter(self._vector(n))
@@ -39,23 +48,23 @@ class Packing:
         written = tuple((array, place, self._number(n)) for array, place, n in outputs)
         return Program(tuple(self.operations), written)
 
-    def _decides_alike(self, n: int, packs: Mapping[int, tuple[int, ...]]) -> bool:
-        """Whether a select chooses by conditions that are packed as well."""
+    def _has_vector_condition(self, n: int, packs: Mapping[int, tuple[int, ...]]) -> bool:
+        """Whether an operation is no select, or a select by a condition that is packed too."""
         return self.old[n][0] != "select" or self.old[n][1] in packs
 
     def _vector(self, n: int) -> Operation:
-        """Return the operation on vectors that stands for a pack."""
+        """Return the vector operation that replaces a pack."""
         kind, *first = self.old[n]
         rows = [self._in_order(kind, first, lane, x) for lane, x in enumerate(self.packs[n])]
         return (kind, *(self._gathered(column) for column in zip(*rows, strict=True)))
 
     def _in_order(self, kind: str, first: Sequence[int], lane: int, x: int) -> list[int]:
-        """Return the operands of lane `lane`, in the order in which those of the first stand."""
+        """Return the operands of a lane in the order of the first lane's operands."""
         own = list(self.old[x][1:])
-        return own if lane == 0 else self.likes.matched(kind, first, own, lane - 1)
+        return own if lane == 0 else self.matching.in_order(kind, first, own, lane - 1)
 
     def _gathered(self, column: Sequence[int]) -> int:
-        """Return the vector of an operand of every lane."""
+        """Return the vector of one operand per lane."""
         n, place = self.lane.get(column[0], (-1, 0))
         if place == 0 and self.packs.get(n) == tuple(column):
             return self._new[n]
@@ -81,7 +90,7 @@ class Packing:
         return self._known[key]
 
     def _order(self) -> Iterator[int]:
-        """Yield operations, of a pack the first, each after all that it and its like need."""
+        """Yield each pack's first operation and every other one, after everything it needs."""
         done: set[int] = set()
         asked: set[int] = set()
         for n in range(len(self.old)):
@@ -95,7 +104,7 @@ class Packing:
                 ]
                 waiting = [x for x in needed if x not in done]
                 if waiting and top not in done:
-                    # none needs itself: what its like need is like what it needs
+                    # a pack never needs itself: the operands of matching operations match
                     assert top not in asked
                     asked.add(top)
                     left += waiting

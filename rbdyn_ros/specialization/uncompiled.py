@@ -1,4 +1,4 @@
-"""Compiled kernels as plain Python functions, in a process in which they are compiled."""
+"""Python versions of compiled kernels, for tracing."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ def _smaller(a: Any, *others: Any) -> Any:
     return a
 
 
-#: Python's own max and min would branch on symbols.
+#: Python's max and min would branch on symbols.
 BUILTINS = {**vars(builtins), "max": _larger, "min": _smaller}
 
-#: Python functions of these are what they are: nothing of theirs is compiled.
+#: Libraries whose Python functions call nothing compiled.
 LIBRARIES = ("numpy", "math", "builtins")
 
 _made: dict[Function, Function] = {}
 _lock = threading.RLock()
 
 
-def plain(kernel: Any) -> Function:
-    """Return a kernel as Python function; the kernels that it calls are Python as well."""
-    with _lock:  # nobody may find one that does not know yet what it calls
-        return _plain(kernel)
+def uncompiled(kernel: Any) -> Function:
+    """Return a kernel as a Python function, which calls Python functions in turn."""
+    with _lock:  # another thread must not find a function whose calls are not replaced yet
+        return _uncompiled(kernel)
 
 
-def _plain(kernel: Any) -> Function:
+def _uncompiled(kernel: Any) -> Function:
     function = kernel.py_func if isinstance(kernel, Dispatcher) else kernel
     if not isinstance(function, FunctionType):
         return function  # type: ignore[no-any-return]
@@ -58,37 +58,37 @@ def _plain(kernel: Any) -> Function:
         )
         copied.__kwdefaults__ = function.__kwdefaults__
         copied.__module__ = function.__module__
-        # before those it calls, for they may call it; and it is plain itself
+        # before the functions it calls, for they may call it
         _made[function] = _made[copied] = copied
         for new, cell in zip(closure, function.__closure__ or (), strict=True):
-            new.cell_contents = _plain_value(cell.cell_contents)
+            new.cell_contents = _uncompiled_value(cell.cell_contents)
         for name, value in _globals_used(function):
-            names[name] = _plain_value(value)
+            names[name] = _uncompiled_value(value)
     return _made[function]
 
 
 def call_stage(name: Any, m: Any, d: Any) -> None:
-    """Call an optional stage: a symbolic Model has names for addresses."""
-    plain(optional.plain_stage(name))(m, d)
+    """Call an optional stage; a symbolic Model has names in place of addresses."""
+    uncompiled(optional.plain_stage(name))(m, d)
 
 
 def call(address: int, *arrays: Any) -> None:
-    """Call a function of the user."""
-    plain(callbacks.by_address(address).plain)(*arrays)
+    """Call a function of the user by its address."""
+    uncompiled(callbacks.by_address(address).plain)(*arrays)
 
 
-#: What finds machine code by its address, and what finds the Python function.
+#: Functions that call machine code by its address, and those that call the Python function.
 _CALLS: dict[Any, Function] = {optional.call_stage: call_stage, compiled_call: call}
 
 
-def _plain_value(value: Any) -> Any:
+def _uncompiled_value(value: Any) -> Any:
     if isinstance(value, Dispatcher):
-        return plain(value)
+        return uncompiled(value)
     if isinstance(value, FunctionType):
         if value in _CALLS:
             return _CALLS[value]
         if value.__module__.split(".")[0] not in LIBRARIES:
-            return plain(value)
+            return uncompiled(value)
     return value
 
 
