@@ -30,8 +30,9 @@ service.include_launch_description(LaunchDescription([
 sys.exit(service.run())
 """
 
-REAL = "from rbdyn_ros.ros.{} import main\nmain()\n"
-OURS = ("simulator", "arm_controller")
+REAL = "from rbdyn_ros.ros.{}.node import main\nmain()\n"
+#: Folder of each node.
+OURS = {"simulator": "simulator", "arm_controller": "arm"}
 
 STAND_IN = """
 import json, signal, sys
@@ -115,7 +116,10 @@ def launch_file(tmp_path, domain):
 
     def start(file, *arguments, real=False):
         executables = {
-            **{("rbdyn_ros", n): REAL.format(n) if real else STAND_IN for n in OURS},
+            **{
+                ("rbdyn_ros", name): REAL.format(folder) if real else STAND_IN
+                for name, folder in OURS.items()
+            },
             ("rviz2", "rviz2"): STAND_IN,
             ("my_controllers", "balance"): STAND_IN,
         }
