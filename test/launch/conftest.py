@@ -72,7 +72,7 @@ class Launched:
     def text(self):
         return self.log.read_text()
 
-    def wait_for(self, words, times=1, timeout=180.0):
+    def wait_for(self, words, times=1, timeout=600.0):
         end = time.monotonic() + timeout
         while self.text().count(words) < times and self.process.poll() is None:
             assert time.monotonic() < end, f"'{words}' is not in the output:\n{self.text()}"

@@ -1,4 +1,4 @@
-"""Gravity compensation over DDS: arms float, give way, come to rest, and stay where they are."""
+"""Gravity compensation over DDS, in lock-step: arms float, give way, come to rest and stay."""
 
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from support.robots import find
 
 SEVEN = Path(__file__).parents[3] / "config/robots/seven_dof_arm.urdf"
 
-#: robot: where it starts, rate of its states [Hz], link that is pushed, force on it [N], how long
-#: it floats [s]. Forces are so large that a joint turns by half a radian or so.
+#: robot: start position, rate of its states [Hz], pushed link, force [N], time of floating [s].
+#: The forces turn a joint by about half a radian.
 ROBOTS = {
     "ur5_robot.urdf": (UR5_START, 1000, "tool0", (0.0, 60.0, 20.0), 10.0),
     "panda.urdf": (PANDA_START, 500, "panda_hand", (10.0, 12.0, 0.0), 3.0),
@@ -27,14 +27,15 @@ ROBOTS = {
 def test_it_floats(simulate, control, peer, name):
     start, rate, link, force, duration = ROBOTS[name]
     urdf = SEVEN if name == SEVEN.name else find(name)
-    pair = start_pair(simulate, control, peer, urdf, start, rate, gravity_damping=5.0)
+    robot = simulate, control, peer, urdf, start, rate
+    pair = start_pair(*robot, lockstep=True, gravity_damping=5.0)
     arm = pair.arm
     pair.arm_it()
     before = arm.position
     rows = arm.wait(1.0)
     assert farthest(rows, before) < 1e-3
 
-    # pushed, it gives way, which no arm does that nobody drives: the simulator would hold it
+    # pushed, it gives way; without commands the simulator would hold it
     pair.push(link, *force)
     ended = arm.wait(0.1)[-1][0]
     fastest = max(np.abs(row[2]).max() for row in arm.rows)
@@ -45,7 +46,7 @@ def test_it_floats(simulate, control, peer, name):
     assert still < 2.0
     assert moved > 0.05
 
-    # the model is exact: what remains are rounding, and at most 1e-3 rad/s that decays in 0.2 s
+    # the model is exact: only rounding remains, and at most 1e-3 rad/s that decay in 0.2 s
     there = arm.position
     drift = farthest(arm.wait(duration), there)
     print(
@@ -60,5 +61,5 @@ def test_it_floats(simulate, control, peer, name):
 
 
 def farthest(rows, place):
-    """Return how far from a place the arm was."""
+    """Return the largest distance of the arm from a place."""
     return np.abs(np.array([row[1] for row in rows]) - place).max()
