@@ -1,9 +1,9 @@
-"""Records what the nodes of a process publish and hear, in the time of the simulation.
+"""Record the published and received messages of a process, in simulated time.
 
-A message is recorded when it is published, as the same bytes, so nothing is serialised twice; of
-what is subscribed to, the bytes come from the middleware and are read afterwards. The time of a
-message in the file is the stamp of the state that was handed over last: the wall's time says
-nothing about a simulation that runs as fast as it can, or stands.
+A published message is recorded with the bytes that are sent, so nothing is serialised twice. A
+received message is recorded as the bytes of the middleware and deserialised afterwards. The file
+has the stamp of the latest state as the time of a message, because wall time means nothing for a
+simulation that is paused or runs as fast as possible.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from rbdyn_ros.recording.writer import RunFile
 from rbdyn_ros.ros.common.throttle import Throttle
 from rbdyn_ros.runtime.state import State
 
-#: Heard by every node, and no command.
+#: Topics that every node subscribes to; they are no commands.
 NOT_COMMANDS = ("/clock", "/parameter_events", "/rosout")
 _NOTHING = np.empty(0)
 
 
 class Recording:
-    """The recording of a process: its file, once it is open, and the robots in it.
+    """The recording of a process: one file for all robots.
 
     Args:
-        path: of the file.
+        path: path of the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -52,7 +52,7 @@ class Recording:
         self._unknown: set[str] = set()
 
     def open(self, node: Node) -> None:
-        """Begin to write; what was published before is taken with the time of each robot.
+        """Open the file and write the earlier messages, with the present time of each robot.
 
         Raises:
             ParameterError: the file cannot be written.
@@ -72,7 +72,7 @@ class Recording:
     def put(
         self, recorder: NodeRecorder, topic: str, typename: str, qos: dict[str, str], raw: bytes
     ) -> None:
-        """Record a message of a topic."""
+        """Record a message."""
         with self._lock:
             if self._file is None:
                 self._early.append((recorder, topic, typename, qos, raw))
@@ -82,7 +82,7 @@ class Recording:
             self._file.put(channel, recorder.now, raw)
 
     def channel(self, topic: str, typename: str, qos: dict[str, str]) -> int:
-        """Return the channel of a topic, 0 if its type is not known: that is said once."""
+        """Return the channel of a topic; 0, after a warning, if its type is unknown."""
         assert self._file is not None
         if typename in self._unknown:
             return 0
@@ -109,19 +109,19 @@ class Recording:
         self._file.attach(name, topics.MODEL_TYPE, model_bytes(m))
 
     def close(self) -> str:
-        """Complete the file; return what there is to say of it."""
+        """Complete the file; return a summary."""
         if self._file is None:
             return ""
         self._file.close()
-        left_out = f"; {self._file.dropped} messages are left out" if self._file.dropped else ""
+        left_out = f"; {self._file.dropped} messages were dropped" if self._file.dropped else ""
         return f"{self._file.failure or f'recorded {self.path}'}{left_out}"
 
 
 class NodeRecorder:
-    """Records the topics of a node, and the states of its robot.
+    """Records the topics of a node and the states of its robot.
 
     Args:
-        recording: of the process.
+        recording: recording of the process.
 
     Attributes:
         now: stamp of the newest state [ns].
@@ -133,10 +133,10 @@ class NodeRecorder:
         self._malformed = Throttle()
 
     def begin(self, node: Node, m: Model, time_base: int) -> None:
-        """Record the states of a robot from now on; the recording is open.
+        """Begin to record the states of a robot; the recording must be open.
 
         Args:
-            node: of the robot.
+            node: node of the robot.
             m: the robot.
             time_base: stamp of tick 0 [ns].
         """
@@ -147,7 +147,7 @@ class NodeRecorder:
         self._recording.attach(f"{space}/{topics.MODEL_NAME}".lstrip("/"), m)
 
     def take(self, stamp: int, state: State) -> None:
-        """Record a state that was handed over; what is published next is of this time."""
+        """Record a state; later messages get its time."""
         self.now = stamp
         if self._state:
             self._recording.put_state(self._state, stamp, state)
@@ -159,7 +159,7 @@ class NodeRecorder:
     def heard(
         self, node: Node, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any
     ) -> Callable[[bytes], None]:
-        """Return a callback that records the bytes of a message and hands on what they mean."""
+        """Return a callback that records the bytes of a message and passes the message on."""
         name, typename = node.resolve_topic_name(topic), type_name(kind)
         metadata = _metadata(qos)
 
@@ -167,7 +167,7 @@ class NodeRecorder:
             self.put(name, typename, metadata, raw)
             try:
                 message = deserialize_message(raw, kind)
-            except Exception as error:  # noqa: BLE001 - whatever the middleware makes of it
+            except Exception as error:  # noqa: BLE001 - any error of the middleware
                 if self._malformed.due(time.monotonic()):
                     node.get_logger().warning(f"{name}: a message cannot be read: {error}")
                 return
@@ -177,15 +177,15 @@ class NodeRecorder:
 
 
 class RecordedPublisher(Publisher):  # type: ignore[type-arg]  # generic only in newer ROS 2
-    """A publisher whose messages are recorded, whether somebody listens or not."""
+    """A publisher whose messages are recorded, also without subscribers."""
 
     recorder: NodeRecorder
 
     def note(self, recorder: NodeRecorder, kind: Any) -> None:
-        """Record from now on.
+        """Begin to record.
 
         Args:
-            recorder: takes the messages.
+            recorder: records the messages.
             kind: class of the messages.
         """
         self.recorder, self._kind = recorder, type_name(kind)
@@ -199,15 +199,15 @@ class RecordedPublisher(Publisher):  # type: ignore[type-arg]  # generic only in
         self.recorder.put(self._name, self._kind, self._metadata, raw)
 
     def get_subscription_count(self) -> int:
-        """Return how many listen; the recording is one of them."""
+        """Return the number of subscriptions, including the recording."""
         return int(super().get_subscription_count()) + 1
 
 
 class RecordedTopics:
-    """Beside a Node as a base class: records its topics once it has a recorder.
+    """Base class beside Node: records the topics of the node once it has a recorder.
 
     Attributes:
-        recorder: of this node; None: nothing is recorded.
+        recorder: recorder of the node; None: record nothing.
     """
 
     recorder: NodeRecorder | None = None
@@ -236,12 +236,12 @@ class RecordedTopics:
 
 
 class RobotNode(RecordedTopics, Node):
-    """The node of one robot of several; what it is used for is recorded if wished.
+    """The node of one of several robots.
 
     Args:
-        recorder: of its topics, or None.
-        name: of the node.
-        more: as Node takes it.
+        recorder: recorder of its topics, or None.
+        name: name of the node.
+        more: other arguments of Node.
     """
 
     def __init__(self, recorder: NodeRecorder | None, name: str, **more: Any) -> None:
@@ -265,7 +265,7 @@ def _metadata(qos: QoSProfile | int) -> dict[str, str]:
 
 
 def definition(typename: str) -> str | None:
-    """Return the fields of an installed type as a .msg file has them; None if it is not."""
+    """Return the fields of a type as in a .msg file; None if the type is not installed."""
     package, _, name = typename.split("/")
     try:
         kind = getattr(importlib.import_module(f"{package}.msg"), name)
@@ -276,7 +276,7 @@ def definition(typename: str) -> str | None:
 
 
 def _msg_type(idl: str) -> str:
-    """Return a type of IDL in the words of .msg files: sequence<double> is float64[]."""
+    """Return the name of an IDL type in .msg files: sequence<double> is float64[]."""
     sequence = re.fullmatch(r"sequence<(.+?)(?:, (\d+))?>", idl)
     if sequence:
         bound = f"<={sequence[2]}" if sequence[2] else ""

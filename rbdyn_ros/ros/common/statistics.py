@@ -1,4 +1,4 @@
-"""Publishes how every robot's loop is doing: ~/stats for programs, /diagnostics for people."""
+"""Publish the statistics of each robot's loop: ~/stats for programs, /diagnostics for people."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ class Statistics:
     """Reports on all robots of a node.
 
     Args:
-        node: publishes /diagnostics of all; ~/stats is of the node of each robot.
-        robots: to report on; their loops run.
-        rate: of the reports [Hz].
+        node: publishes /diagnostics for all; each robot's own node publishes ~/stats.
+        robots: the robots, whose loops run.
+        rate: rate of the reports [Hz].
     """
 
     def __init__(self, node: Node, robots: Sequence[Robot], rate: float) -> None:
@@ -83,10 +83,10 @@ class Statistics:
         self._diagnostics = Diagnostics(node)
 
     def publish_if_due(self, now: float) -> None:
-        """Publish a report if it is time to; `now` is of the steady clock [s]."""
+        """Publish a report if it is due; `now` is on the steady clock [s]."""
         if now < self._due:
             return
-        # a report that is a little late does not delay the next; one that is very late does
+        # a slightly late report does not delay the next one
         self._due += self._interval
         if self._due < now:
             self._due = now + self._interval
@@ -97,7 +97,7 @@ class Statistics:
 
 
 class _Watch:
-    """One robot: what it was like at the last report, and its topic."""
+    """One robot: its topic, and its counts at the last report."""
 
     def __init__(self, robot: Robot, message_class: Any) -> None:
         self._robot, self._class = robot, message_class
@@ -112,7 +112,7 @@ class _Watch:
             )
 
     def observe(self) -> Observation:
-        """Look at the robot; what is new is counted from the last look."""
+        """Return an observation; new events are counted since the last one."""
         robot, runtime = self._robot, self._robot.runtime
         total, state, settings = runtime.timing(), runtime.latest(), runtime.settings
         before, self._counts = (
@@ -165,13 +165,13 @@ class _Watch:
         self._publisher.publish(message)
 
     def statuses(self, o: Observation) -> list[tuple[Node, str, Status]]:
-        """Return an observation as Diagnostics takes it."""
+        """Return the rows of an observation for Diagnostics."""
         node, hardware = self._robot.node, self._robot.runtime.m.name
         return [(node, hardware, status) for status in diagnose(o)]
 
 
 class Diagnostics:
-    """Publishes /diagnostics where diagnostic_msgs is installed, else warns that it does not.
+    """Publishes /diagnostics if diagnostic_msgs is installed, otherwise warns.
 
     Args:
         node: publishes.
@@ -189,7 +189,7 @@ class Diagnostics:
             )
 
     def publish(self, rows: Sequence[tuple[Node, str, Status]]) -> None:
-        """Publish statuses, each with the node it is of and the name of the hardware."""
+        """Publish statuses, each with its node and the name of the hardware."""
         if self._array is None:
             return
         message = self._array(status=[_status_message(*row) for row in rows])
@@ -212,6 +212,6 @@ def _message_class(node: Node, package: str, name: str, topic: str) -> Any:
     """Return a message class, or None after a warning."""
     try:
         return getattr(importlib.import_module(f"{package}.msg"), name)
-    except (ImportError, AttributeError):  # a folder of its sources passes for a package
+    except (ImportError, AttributeError):  # Python takes a folder of its sources for a package
         node.get_logger().warning(f"{package} is not installed: no {topic}")
         return None

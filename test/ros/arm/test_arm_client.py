@@ -196,7 +196,7 @@ def test_services_that_do_not_exist_or_answer(peer, controller):
         assert client.disarm() == "disarm: done"  # not the late answer of arm
 
 
-def test_from_a_callback_of_a_node_that_is_spun_by_one_thread(peer, client):
+def test_from_a_callback_of_a_single_threaded_node(peer, client):
     said = []
 
     def on_timer():
@@ -385,7 +385,7 @@ def test_an_invalid_node_name(peer):
         client.arm()
 
 
-def test_the_status_of_success_is_that_of_the_message():
+def test_the_status_of_success():
     assert SUCCEEDED == GoalStatus.STATUS_SUCCEEDED
 
 

@@ -1,4 +1,4 @@
-"""The life of the controller's process: transitions, the robot from a topic, bad starts, ends."""
+"""Lifecycle of the arm controller: transitions, a robot from the topic, refused starts, ends."""
 
 import signal
 
@@ -16,8 +16,8 @@ from support.robots import find
 EMPTY = "''"  # to ROS
 
 
-def test_its_life(simulate, control, peer):
-    """It reads the robot that the simulator publishes; each transition leaves the arm safe."""
+def test_lifecycle(simulate, control, peer):
+    """The robot comes from the simulator; each transition leaves the arm safe."""
 
     def change(transition):
         request = ChangeState.Request()
@@ -82,8 +82,8 @@ def test_refused_starts(control, tmp_path):
         assert "Traceback" not in controller.text()
 
 
-def test_an_end_while_it_starts(control):
-    """While it waits for a robot, and while it prepares."""
+def test_ends_during_the_start(control):
+    """While it waits for a robot, and while it compiles."""
     waiting = control(EMPTY, False)
     waiting.wait_for("waiting for a robot on /robot_description")
     waiting.end_well(signal.SIGTERM)

@@ -18,7 +18,7 @@ from rbdyn_ros.ros.arm.parameters import PARAMETERS
 
 
 def defaults(**others):
-    """Return the values of the table, some of them others; points in names are two underscores."""
+    """Return the defaults with some other values; two underscores stand for a dot in a name."""
     values = {p.name: p.checked(p.default) for p in PARAMETERS}
     changed = {name.replace("__", "."): value for name, value in others.items()}
     assert set(changed) <= set(values)
@@ -33,7 +33,7 @@ def test_the_defaults_are_the_safe_choices():
     assert values.friction_compensation == 0.0
 
 
-def test_only_limits_may_change_while_it_runs():
+def test_only_limits_are_live():
     live = {p.name for p in PARAMETERS if p.live}
     assert live == set(arm_params.TIGHTENING)
 
@@ -66,7 +66,7 @@ def test_gains_are_of_all_joints_or_of_each():
     assert settings.impedance_damping == [1.0, 2.0]
 
 
-def test_friction_is_a_share_of_that_of_the_robot_or_of_the_parameters():
+def test_friction_comes_from_the_robot_or_from_parameters():
     m = rb.load_urdf(str(bundled_robot("seven_dof_arm")))
     own = arm_params.friction_of(defaults(friction_compensation=0.5), m)
     np.testing.assert_allclose(own.viscous, 0.5 * np.array([1.5, 1.5, 1, 1, 0.5, 0.3, 0.2]))
@@ -85,7 +85,7 @@ def test_friction_is_a_share_of_that_of_the_robot_or_of_the_parameters():
     assert not arm_params.friction_of(defaults(), m).viscous.any()
 
 
-def test_another_number_of_frictions_is_refused():
+def test_a_wrong_number_of_frictions_is_refused():
     m = rb.load_urdf(str(bundled_robot("seven_dof_arm")))
     with refused(rb.ParameterError, "bad-argument", "coulomb of friction"):
         arm_params.friction_of(

@@ -32,7 +32,7 @@ CLOSE = {"rtol": 0.0, "atol": 1e-10}
 
 
 class Twin:
-    """Pinocchio's Panda; its second finger, an ordinary joint there, is as the first."""
+    """Pinocchio's Panda. Its second finger is an ordinary joint, moved like the first."""
 
     def __init__(self, payload=None):
         self.model = pin.buildModelFromUrdf(str(find("panda.urdf")))
@@ -81,8 +81,8 @@ def test_all_joints_as_measured(peer, robot):
     assert (answer.stamp.sec, answer.stamp.nanosec) == (5, 7)
 
 
-def test_named_joints_elsewhere_in_another_order(peer, robot):
-    """The others are as measured; velocity and acceleration that are not given are zeros."""
+def test_named_joints_at_other_positions_in_another_order(peer, robot):
+    """The other joints are as measured; missing velocities and accelerations are zero."""
     names = ["panda_joint4", "panda_joint2"]
     k = [robot.arm.names.index(name) for name in names]
     qpos, qvel, qacc = robot.qpos.copy(), robot.qvel.copy(), np.zeros(8)
@@ -105,7 +105,7 @@ def test_named_joints_elsewhere_in_another_order(peer, robot):
     np.testing.assert_allclose(answer.effort, expected[k], **CLOSE)
 
 
-def test_friction_and_what_the_robot_adds_itself(peer, robot):
+def test_friction_and_own_gravity_compensation(peer, robot):
     kind, service = GetInverseDynamics, "get_inverse_dynamics"
     plain = answered(peer, kind, service, use_current_state=True, include_gravity=True)
     rough = answered(
@@ -121,7 +121,7 @@ def test_friction_and_what_the_robot_adds_itself(peer, robot):
     np.testing.assert_allclose(np.subtract(plain.effort, command.effort), g, **CLOSE)
 
 
-def test_computed_torque_with_the_gains_of_the_node_and_others(peer, robot):
+def test_computed_torque_with_present_and_given_gains(peer, robot):
     names = list(robot.arm.names[:7])
     wanted = np.linspace(-0.5, 0.5, 7)
     asked = {"name": names, "desired_position": wanted.tolist(), "use_current_state": True}
@@ -141,8 +141,8 @@ def test_computed_torque_with_the_gains_of_the_node_and_others(peer, robot):
         assert answer.saturated == bool((np.abs(expected) > 20.0).any())
 
 
-def test_gains_of_some_joints_leave_the_others_theirs(held):
-    """Also those of joints that are not named, whose efforts act on the named ones."""
+def test_gains_of_some_joints_leave_the_others_unchanged(held):
+    """Also the gains of joints that are not named, which act on the named ones."""
     held.gains[1][:] = np.linspace(10.0, 24.0, 8)
     names, wanted = ["panda_joint3", "panda_joint1"], [0.7, -0.7]
     asked = {"name": names, "desired_position": wanted, "use_current_state": True}
@@ -155,8 +155,8 @@ def test_gains_of_some_joints_leave_the_others_theirs(held):
     np.testing.assert_allclose(found.effort, Twin().inverse(q, v, qacc)[[2, 0]], **CLOSE)
 
 
-def test_friction_of_computed_torque_is_that_at_the_velocity_wanted(held):
-    """As the law sends it: a joint that is not named is to rest, where friction is none."""
+def test_friction_of_computed_torque_is_at_the_desired_velocity(held):
+    """As in the mode: joints that are not named are to rest, without friction."""
     queries, names = ArmQueries(held), ["panda_joint5", "panda_joint2"]
     asked = {"name": names, "desired_position": [0.1, 0.2], "use_current_state": True}
     for wanted in ([0.3, -0.004], []):
@@ -171,8 +171,8 @@ def test_friction_of_computed_torque_is_that_at_the_velocity_wanted(held):
         np.testing.assert_allclose(rough.effort - smooth.effort, friction, **CLOSE)
 
 
-def test_clamped_last_of_all(peer, robot):
-    """First the robot's own part is taken away, then it is clamped."""
+def test_efforts_are_clamped_last(peer, robot):
+    """After the robot's own compensation is subtracted."""
     names = ["panda_joint2"]
     asked = {"name": names, "use_current_state": True, "as_command": True, "clamp": True}
     asked |= {"stiffness": [0.0], "damping": [0.0]}
@@ -202,7 +202,7 @@ BODY.izz = 2.5
 MOMENTS = np.array([[1.0, 0.1, 0.2], [0.1, 2.0, 0.3], [0.2, 0.3, 2.5]])
 
 
-def test_a_payload_counts_by_service_and_by_topic(peer, robot):
+def test_payloads_by_service_and_by_topic(peer, robot):
     sha256 = robot.arm.sha256
     loaded = Twin(pin.Inertia(2.0, np.array([0.1, 0.0, 0.3]), MOMENTS))
     zeros = np.zeros(8)
@@ -250,7 +250,7 @@ def test_a_refused_payload(peer, robot, capfd):
     assert robot.arm.payloads == {}
 
 
-def test_a_refusal_answers_with_the_model_alone(peer, robot):
+def test_a_refusal_has_the_model_but_no_state(peer, robot):
     kind = GetGravityEffort
     answer = peer.call(kind, "/arm/get_gravity_effort", kind.Request(name=["panda_joint9"]))
     assert not answer.success
@@ -260,7 +260,7 @@ def test_a_refusal_answers_with_the_model_alone(peer, robot):
     assert len(answer.name) == len(answer.effort) == answer.stamp.sec == 0
 
 
-def test_without_own_types_the_topic_stays(peer, held, monkeypatch, capfd):
+def test_without_rbdyn_interfaces_only_the_topic_works(peer, held, monkeypatch, capfd):
     def missing():
         raise ImportError("rbdyn_interfaces")
 
@@ -327,7 +327,7 @@ def test_refusals(held, query, fields, code, element):
     assert np.isfinite(queries.gravity_effort(asked).effort).all()
 
 
-def test_before_a_first_state_everything_must_be_given(held):
+def test_before_the_first_state_all_positions_are_needed(held):
     held.known = False
     queries, names = ArmQueries(held), list(held.arm.names)
     with refused(ParameterError, ARM, ""):
@@ -341,8 +341,8 @@ def test_before_a_first_state_everything_must_be_given(held):
     assert answer.stamp_ns == 0
 
 
-def test_the_data_of_the_control_loop_is_left_alone(held):
-    """Questions are answered in another thread than the loop that uses arm.d."""
+def test_the_data_of_the_control_loop_is_unchanged(held):
+    """Queries run in another thread than the loop, which uses arm.d."""
     d = held.arm.d
     fields = {k: v for k in dir(d) if isinstance(v := getattr(d, k), np.ndarray)}
     before = {k: v.copy() for k, v in fields.items()}
@@ -355,7 +355,7 @@ def test_the_data_of_the_control_loop_is_left_alone(held):
         assert np.array_equal(v, getattr(d, k), equal_nan=True), k
 
 
-def test_one_twin_for_as_long_as_the_arm_is_the_same(held):
+def test_one_twin_serves_until_the_arm_changes(held):
     made = []
     real = held.arm.twin
     held.arm = SimpleNamespace(**{k: getattr(held.arm, k) for k in ("names", "m")})

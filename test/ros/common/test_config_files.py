@@ -37,14 +37,14 @@ def test_parameters_exist_and_are_allowed(file):
                 table[name].checked(value)
 
 
-def test_robots_of_the_file_are_those_of_the_launch_file():
+def test_the_file_and_the_launch_file_have_the_same_robots():
     nodes = yaml.safe_load((CONFIG / "multi_robot.yaml").read_text())
     text = (CONFIG.parent / "launch" / "multi_robot.launch.py").read_text()
     assert set(nodes) == {"/**", "/left/simulator", "/right/simulator"}
     assert 'default_value="left,right"' in text
 
 
-def test_efforts_reach_the_hardware_in_the_order_in_which_they_are_sent():
+def test_efforts_have_the_same_order_in_ros2_control():
     nodes = yaml.safe_load((CONFIG / "ros2_control" / "effort_controllers.yaml").read_text())
     manager, forward = (
         nodes[n]["ros__parameters"] for n in ("controller_manager", "forward_effort")
@@ -63,7 +63,7 @@ def displays(text):
     return {display["Name"]: display for display in shown}
 
 
-def test_rviz_shows_one_robot_without_namespace_as_the_file_does():
+def test_the_file_of_rviz_is_for_one_robot_without_namespace():
     same = rviz_config(TEMPLATE, [("", "")], "world")
     assert yaml.safe_load(same) == yaml.safe_load(TEMPLATE)
 
@@ -82,6 +82,6 @@ def test_rviz_shows_each_robot_with_its_topics_and_frames():
     assert manager["Global Options"]["Fixed Frame"] == "map"
 
 
-def test_rviz_hears_the_description_of_a_robot_that_was_there_first():
+def test_rviz_gets_the_description_of_an_earlier_robot():
     topic = displays(TEMPLATE)["robot"]["Description Topic"]
     assert topic["Durability Policy"] == "Transient Local"

@@ -1,4 +1,4 @@
-"""Numbers to messages, without a node."""
+"""Conversion of arrays to messages."""
 
 import numpy as np
 import pytest
@@ -14,12 +14,12 @@ from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared, SingleJoints
 
 
-def test_quaternions_turn_to_xyzw():
+def test_quaternions_become_xyzw():
     assert convert.xyzw([1.0, 2.0, 3.0, 4.0]).tolist() == [2.0, 3.0, 4.0, 1.0]
 
 
 @pytest.mark.parametrize("stamp", [0, 999_999_999, 1_000_000_000, 86_400_000_000_000 + 123])
-def test_prepared_joint_states_are_what_rclpy_serialises(stamp):
+def test_prepared_joint_states_equal_those_of_rclpy(stamp):
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     joints = SingleJoints.all(m)
     marked = JointState(name=list(joints.names))
@@ -33,7 +33,7 @@ def test_prepared_joint_states_are_what_rclpy_serialises(stamp):
         assert prepared.filled(stamp, numbers) == bytes(serialize_message(message))
 
 
-def test_prepared_transforms_are_what_rclpy_serialises():
+def test_prepared_transforms_equal_those_of_rclpy():
     tf2_msgs = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not installed")
     links = [convert.LinkFrames(k, -1, "world", "odd name length"[:k]) for k in range(1, 6)]
     numbers = np.array(convert.marks(0, 35)).reshape(5, 7)

@@ -1,4 +1,4 @@
-"""The message package of the project and those that are generated, before anything is built."""
+"""The message package of the project and the generated packages, before they are built."""
 
 import importlib.util
 import re
@@ -42,7 +42,7 @@ def test_every_interface_is_built():
     assert len(named) == 12
 
 
-def test_packages_that_fields_are_of_are_depended_on():
+def test_packages_of_field_types_are_dependencies():
     pairs = [pair for name in interfaces() for part in parts(OWN / name) for pair in part]
     plain = re.compile(PLAIN + r"(\[\])?")
     used = {kind.split("/")[0] for kind, _ in pairs if not plain.fullmatch(kind)}
@@ -52,7 +52,7 @@ def test_packages_that_fields_are_of_are_depended_on():
     assert used == declared == depends
 
 
-def test_get_dynamics_asks_and_answers_what_the_library_does():
+def test_get_dynamics_has_the_fields_of_the_library():
     request, response = parts(OWN / "srv" / "GetDynamics.srv")
     assert [name for _, name in request] == [field.name for field in fields(Query)]
     answered = {name for _, name in response}
@@ -64,7 +64,7 @@ def test_get_dynamics_asks_and_answers_what_the_library_does():
     }
 
 
-def test_what_is_asked_of_an_arm_is_answered_with_the_model_and_the_state_it_is_of():
+def test_answers_about_an_arm_name_the_model_and_the_state():
     for name in ("GetGravityEffort", "GetInverseDynamics", "GetComputedTorque"):
         _, response = parts(OWN / "srv" / f"{name}.srv")
         assert [name for _, name in response][:6] == [
@@ -77,7 +77,7 @@ def test_what_is_asked_of_an_arm_is_answered_with_the_model_and_the_state_it_is_
         ]
 
 
-def test_versions_are_one():
+def test_both_packages_have_the_same_version():
     versions = {
         ET.parse(ROOT / folder / "package.xml").findtext("version") for folder in (".", OWN)
     }
@@ -123,7 +123,7 @@ def test_a_changed_interface_is_built_again(monkeypatch, tmp_path):
     assert before["interfaces"] != after["interfaces"]
 
 
-def test_what_is_installed_has_these_fields():
+def test_installed_interfaces_have_these_fields():
     srv = pytest.importorskip("rbdyn_interfaces.srv")
     if not hasattr(srv, "GetDynamics"):
         pytest.skip("rbdyn_interfaces is not built")
