@@ -11,7 +11,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.gate import GateSettings
-from rbdyn_ros.control.settings import Settings
+from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.parameters import PARAMETERS
@@ -40,7 +40,7 @@ def test_only_limits_are_live():
 
 def test_the_library_has_the_same_defaults():
     """A default that is changed in one place only is found here."""
-    assert plain_settings(arm_params.settings(defaults())) == plain_settings(Settings())
+    assert plain_settings(arm_params.settings(defaults())) == plain_settings(ControlSettings())
     assert arm_params.gate_settings(defaults(), False) == GateSettings()
 
 
@@ -50,7 +50,7 @@ def plain_settings(settings):
 
 
 def test_every_setting_is_a_parameter():
-    targets = {field.name for kind in (Settings, GateSettings) for field in fields(kind)}
+    targets = {field.name for kind in (ControlSettings, GateSettings) for field in fields(kind)}
     rows = [p.setting or p.name for p in PARAMETERS]
     assert len(set(rows)) == len(rows)
     assert targets - set(rows) == {"simulated"}  # that is use_sim_time, which every node has

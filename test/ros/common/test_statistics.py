@@ -126,18 +126,17 @@ def test_diagnostics_of_two_robots_in_one_message(arm, peer):
     ]
     assert [status.level for status in first.status] == [b"\0", b"\1", b"\0", b"\0", b"\0", b"\2"]
     assert {status.hardware_id for status in first.status} == {arm.name}
-    fault = f"the state of joint '{arm.jnt_names[2]}' diverged; time stands until a reset"
-    assert first.status[5].message == fault
+    assert f"'{arm.jnt_names[2]}'" in first.status[5].message
     values = {entry.key: entry.value for entry in first.status[1].values}
     assert values["rejected"] == "6"
-    # what was refused before the last report is no warning any more, a fault still is
+    # earlier refusals are no warning any more, a fault still is an error
     assert [status.level for status in second.status] == [b"\0", b"\0", b"\0", b"\0", b"\0", b"\2"]
     assert first.header.stamp.sec > 0
     for node in nodes:
         node.destroy_node()
 
 
-def test_reports_come_at_their_rate_by_the_clock_they_are_given(arm, peer, monkeypatch):
+def test_the_rate_of_reports(arm, peer, monkeypatch):
     published = []
     robot = Robot(arm, peer.node)
     reports = Statistics(peer.node, [robot], rate=4.0)
@@ -152,7 +151,7 @@ def test_reports_come_at_their_rate_by_the_clock_they_are_given(arm, peer, monke
     assert published[4:] == [200, 202, 300]
 
 
-def test_after_the_factor_has_changed_one_report_judges_no_pace(arm, peer, monkeypatch):
+def test_the_report_after_a_change_of_the_factor_ignores_the_pace(arm, peer, monkeypatch):
     seen = []
     monkeypatch.setattr(statistics, "diagnose", lambda o: seen.append(o.factor) or [])
     robot = Robot(arm, peer.node)
@@ -163,7 +162,7 @@ def test_after_the_factor_has_changed_one_report_judges_no_pace(arm, peer, monke
     assert seen == [1.0, 1.0, None, 0.5]
 
 
-def test_what_is_not_installed_is_left_out_with_a_warning(arm, peer, monkeypatch):
+def test_missing_packages_are_warnings(arm, peer, monkeypatch):
     def absent(name):
         raise ImportError(name)
 
@@ -185,7 +184,7 @@ def named(arrays, name):
     return [status for array in reversed(arrays) for status in array.status if status.name == name]
 
 
-def test_the_simulator_reports_what_happens_to_it(simulate, peer, two_joints):
+def test_reports_of_a_simulator(simulate, peer, two_joints):
     stats = peer.collect(StatisticsMessage, "/simulator/stats", 100)
     diagnostics = peer.collect(DiagnosticArray, "/diagnostics", 100)
     simulator = simulate(two_joints, "--ros-args", "-p", "stats_rate:=20.0")
@@ -199,16 +198,16 @@ def test_the_simulator_reports_what_happens_to_it(simulate, peer, two_joints):
     peer.until(lambda: stats[-1].rejected == 1)
     assert stats[-1].accepted == 1
     peer.until(lambda: stats[-1].saturated_ticks > 0)
-    refused = "messages refused since the last report: 1; the log says why"
+    refused = "1 messages were refused"
     name = "simulator: commands"
     peer.until(lambda: any(refused in status.message for status in named(diagnostics, name)))
-    old = "joints without a command younger than 0.1 s: 2; on_timeout 'zero' drives them"
-    peer.until(lambda: named(diagnostics, name)[0].message == old)
+    old = "2 joints have no command younger than 0.1 s"
+    peer.until(lambda: old in named(diagnostics, name)[0].message)
     assert peer.call(SetBool, "/simulator/pause", SetBool.Request(data=True)).success
     peer.until(lambda: named(diagnostics, "simulator: state")[0].message == "paused")
     peer.until(lambda: stats[-1].paused and stats[-1].real_time_factor == 0.0)
     assert named(diagnostics, "simulator: loop")[0].hardware_id == "two"
-    # the simulator itself names who does not fit
+    # the simulator names the incompatible node
     peer.node.create_publisher(
         JointState,
         "/joint_commands",
