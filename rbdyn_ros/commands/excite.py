@@ -76,8 +76,8 @@ def add_excite(commands: Commands) -> None:
 
 def _excite(options: argparse.Namespace) -> int:
     from rbdyn_ros.errors import ParameterError, RbdynError
-    from rbdyn_ros.identification.excitation import demand_rate, demand_telling, excite
-    from rbdyn_ros.identification.search import ROUNDS
+    from rbdyn_ros.identification.excitation import check_informative, check_rate, excite
+    from rbdyn_ros.identification.search import ITERATIONS
     from rbdyn_ros.report.progress import rounds
 
     try:
@@ -85,10 +85,10 @@ def _excite(options: argparse.Namespace) -> int:
     except ParameterError as error:
         return report_error("excite", error, USAGE)
     try:
-        demand_rate(options.rate, options.duration, options.harmonics)
+        check_rate(options.rate, options.duration, options.harmonics)
         m, _ = load_robot(options)
         # the search tells of the random motions that it begins with, then of every round
-        with rounds("looking for a motion", ROUNDS + 1) as tell:
+        with rounds("looking for a motion", ITERATIONS + 1) as tell:
             motion = excite(
                 m,
                 options.joints,
@@ -103,7 +103,7 @@ def _excite(options: argparse.Namespace) -> int:
                 effort_share=options.effort_share,
                 progress=tell,
             )
-        demand_telling(motion)
+        check_informative(motion)
     except RbdynError as error:
         return report_error("excite", error, REFUSED)
     try:

@@ -25,9 +25,9 @@ from rbdyn_ros.commands.recorded import recorded
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
     from rbdyn_ros.commands.parser import Commands
-    from rbdyn_ros.identification.fit import Identification
     from rbdyn_ros.identification.motion import Motion
     from rbdyn_ros.identification.residuals import Residuals
+    from rbdyn_ros.identification.result import Identification
     from rbdyn_ros.model.model import Model
 
 
@@ -129,16 +129,16 @@ def _usage(options: argparse.Namespace) -> str:
 
 def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int:
     from rbdyn_ros.control.friction import Friction
-    from rbdyn_ros.identification.doubts import why_no_patch
     from rbdyn_ros.identification.fit import identify
+    from rbdyn_ros.identification.iterations import ITERATIONS
     from rbdyn_ros.identification.report import report_dict, report_text
-    from rbdyn_ros.identification.rounds import ROUNDS
+    from rbdyn_ros.identification.warnings import why_no_patch
     from rbdyn_ros.report.progress import rounds
 
     rest, motion = recorded(m, options, options.recording)
     other = None if options.validate is None else recorded(m, options, options.validate)
     # it tells what the motion is, then of every round; three or four rounds are usual
-    with rounds("identifying", ROUNDS + 1) as tell:
+    with rounds("identifying", ITERATIONS + 1) as tell:
         found = identify(
             m,
             motion,

@@ -87,7 +87,7 @@ class Arm:
         check_arm(m)
         self._given = m, gravity, mounting, friction, robot_compensates_gravity
         self.code = code
-        self.friction = Friction.of(m.nv) if friction is None else friction.demand(m.nv)
+        self.friction = Friction.of(m.nv) if friction is None else friction.check_dofs(m.nv)
         self.robot_compensates_gravity = robot_compensates_gravity
         self.names: tuple[str, ...] = tuple(m.jnt_names[j] for j in m.dof_jntid)
         self.sha256: str = m.sha256()

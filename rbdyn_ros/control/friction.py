@@ -82,8 +82,8 @@ class Friction:
         """Return the friction that the description gives the joints (<dynamics> in a URDF)."""
         return cls.of(m.nv, m.dof_damping, m.dof_frictionloss)
 
-    def demand(self, nv: int) -> Friction:
-        """Return this friction; raises ParameterError unless it is that of nv joints."""
+    def check_dofs(self, nv: int) -> Friction:
+        """Return this friction; raises ParameterError unless it has nv joints."""
         if len(self.viscous) != nv:
             raise bad_argument(
                 "friction", f"friction is of {len(self.viscous)} joints, not of {nv}"

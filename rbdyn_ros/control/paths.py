@@ -81,7 +81,7 @@ class Path:
         """
         if not math.isfinite(t):
             raise bad_argument("t", f"the time is {t!r}; allowed is a finite number")
-        _demand_rows(rows, self.positions.shape[1])
+        _check_rows(rows, self.positions.shape[1])
         sample(self.times, self._nodes, self.order, t, rows)
         return rows
 
@@ -155,7 +155,7 @@ def _checked_order(order: object, velocities: bool, accelerations: bool) -> int:
     return degree
 
 
-def _demand_rows(rows: object, n: int) -> None:
+def _check_rows(rows: object, n: int) -> None:
     fits = isinstance(rows, np.ndarray) and rows.shape == (3, n) and rows.dtype == np.float64
     if not (fits and rows.flags.c_contiguous and rows.flags.writeable):  # type: ignore[attr-defined]
         raise bad_argument("rows", f"rows must be a contiguous float64 array (3, {n}) to write in")

@@ -3,9 +3,7 @@
 from rbdyn_ros.identification.base import BaseParameters as BaseParameters
 from rbdyn_ros.identification.base import base_parameters as base_parameters
 from rbdyn_ros.identification.base import condition as condition
-from rbdyn_ros.identification.doubts import why_no_patch as why_no_patch
 from rbdyn_ros.identification.figure import draw_efforts as draw_efforts
-from rbdyn_ros.identification.fit import Identification as Identification
 from rbdyn_ros.identification.fit import identify as identify
 from rbdyn_ros.identification.motion import Motion as Motion
 from rbdyn_ros.identification.patch import patched_urdf as patched_urdf
@@ -19,3 +17,5 @@ from rbdyn_ros.identification.report import report_dict as report_dict
 from rbdyn_ros.identification.report import report_text as report_text
 from rbdyn_ros.identification.residuals import Residuals as Residuals
 from rbdyn_ros.identification.residuals import validate as validate
+from rbdyn_ros.identification.result import Identification as Identification
+from rbdyn_ros.identification.warnings import why_no_patch as why_no_patch

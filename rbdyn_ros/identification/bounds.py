@@ -117,7 +117,7 @@ def effort_ratio(m: Model, d: Data, bounds: Bounds, rows: Array) -> Array:
     return largest / bounds.effort
 
 
-def demand_carried(m: Model, bounds: Bounds) -> None:
+def check_held(m: Model, bounds: Bounds) -> None:
     """Raise ParameterError if the arm cannot be held at the centre within its efforts."""
     d = make_data(m)
     rest = np.zeros((3, 1, m.nv))

@@ -17,7 +17,12 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import did_you_mean, quote
-from rbdyn_ros.identification.samples import MOST_SAMPLES, Samples, judged, refusal
+from rbdyn_ros.identification.samples import (
+    MOST_SAMPLES,
+    Samples,
+    checked_samples,
+    recording_error,
+)
 from rbdyn_ros.loading.output import output_path, write_whole
 
 TIME = "time"
@@ -47,7 +52,7 @@ def read_csv(path: Path, names: Sequence[str], others: Sequence[str] = ()) -> Sa
     qvel = numbers[:, 2 * n + 1 : 3 * n + 1] if speeds else np.full_like(qpos, np.nan)
     columns = numbers[:, numbers.shape[1] - len(beside) :].T
     found = dict(zip(beside, columns, strict=True))
-    return judged(str(path), names, numbers[:, 0], qpos, qvel, effort, found)
+    return checked_samples(str(path), names, numbers[:, 0], qpos, qvel, effort, found)
 
 
 def write_csv(path: str | Path, samples: Samples) -> None:
@@ -76,12 +81,12 @@ def read_table(
     names = tuple(column[: -len(last)] for column in header if column.endswith(last))
     if not names:
         text = f"no column is called <joint>{last}"
-        raise refusal("no-column", str(path), text)
+        raise recording_error("no-column", str(path), text)
     wanted = [f"{name}.{quantity}" for quantity in quantities for name in names]
     numbers = _columns(source, header, [TIME, *wanted])
     if not np.isfinite(numbers).all() or not (np.diff(numbers[:, 0]) > 0.0).all():
         text = "it has a number that is not finite, or time does not grow from row to row"
-        raise refusal("no-table", str(path), text)
+        raise recording_error("no-table", str(path), text)
     columns = np.split(numbers[:, 1:], len(quantities), axis=1)
     return names, numbers[:, 0], [np.ascontiguousarray(column) for column in columns]
 
@@ -116,19 +121,21 @@ def _header(path: Path) -> list[str]:
             header, line = _first_row(file)
             if len(line) > LONGEST_LINE:
                 text = f"its first line has more than {LONGEST_LINE} characters"
-                raise refusal("no-header", str(path), text)
+                raise recording_error("no-header", str(path), text)
     except csv.Error as error:
-        raise refusal("unreadable-file", str(path), f"its first line: {error}") from error
+        raise recording_error("unreadable-file", str(path), f"its first line: {error}") from error
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
-        raise refusal("unreadable-file", str(path), f"it cannot be read: {reason}") from error
+        raise recording_error(
+            "unreadable-file", str(path), f"it cannot be read: {reason}"
+        ) from error
     if not _places(header, TIME):
         more = "; columns are parted by commas" if ";" in line else ""
         text = (
             f"its first line has no column '{TIME}'{did_you_mean(TIME, header)}{more}; it should "
             "be time,<joint>.position,<joint>.velocity,<joint>.effort,..."
         )
-        raise refusal("no-header", str(path), text)
+        raise recording_error("no-header", str(path), text)
     return header
 
 
@@ -189,17 +196,17 @@ def _columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> Array:
     except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError
         reason = str(error).split(";")[0].rstrip(".")
         text = f"it is no table of numbers (rows are counted below the header): {reason}"
-        raise refusal("no-table", str(path), text) from error
+        raise recording_error("no-table", str(path), text) from error
     if len(numbers) > MOST_SAMPLES:
         text = f"it has more than {MOST_SAMPLES} samples"
-        raise refusal("large-recording", str(path), text)
+        raise recording_error("large-recording", str(path), text)
     return numbers.reshape(-1, len(wanted))
 
 
 def _not_once(path: Path, header: Sequence[str], column: str) -> Exception:
     if column in header:
-        return refusal("two-columns", str(path), f"two columns are called {quote(column)}")
+        return recording_error("two-columns", str(path), f"two columns are called {quote(column)}")
     shown = ", ".join(quote(name) for name in header[:SHOWN])
     more = ", ..." if len(header) > SHOWN else ""
     text = f"it has no column {quote(column)}{did_you_mean(column, header)}; it has {shown}{more}"
-    return refusal("no-column", str(path), text)
+    return recording_error("no-column", str(path), text)

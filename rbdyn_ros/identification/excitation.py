@@ -20,18 +20,18 @@ from rbdyn_ros.control.paths import Path
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, not_allowed, quote
-from rbdyn_ros.identification.bounds import Bounds, bounds_of, demand_carried, effort_ratio
+from rbdyn_ros.identification.bounds import Bounds, bounds_of, check_held, effort_ratio
 from rbdyn_ros.identification.csv_files import write_table
-from rbdyn_ros.identification.doubts import TOO_POOR
 from rbdyn_ros.identification.fourier import (
     FEWEST_HARMONICS,
     MOST_HARMONICS,
     tables,
 )
+from rbdyn_ros.identification.iterations import Progress, silent
 from rbdyn_ros.identification.motion import check_identifiable, dof_names
-from rbdyn_ros.identification.rounds import Progress, silent
 from rbdyn_ros.identification.samples import MOST_SAMPLES
 from rbdyn_ros.identification.search import Search, fine_count, of_robot
+from rbdyn_ros.identification.warnings import TOO_POOR
 from rbdyn_ros.model.model import Model
 
 #: Of a motion [s].
@@ -75,7 +75,7 @@ class Excitation:
 
     def points(self, rate: float = 50.0) -> tuple[Array, Array, Array, Array]:
         """Return times (p,), positions, velocities and accelerations (p, n) at a rate [Hz]."""
-        demand_rate(rate, self.duration, len(self.coefficients) // 2)
+        check_rate(rate, self.duration, len(self.coefficients) // 2)
         count = int(np.ceil(self.duration * rate)) + 1
         time = np.linspace(0.0, self.duration, count)
         qpos, qvel, qacc = self.sample(time)
@@ -164,21 +164,21 @@ def excite(
     period = finite("duration", duration, above=0.0, element="")
     if not SHORTEST <= period <= LONGEST:
         raise not_allowed("duration", duration, f"from {SHORTEST:g} to {LONGEST:g} s")
-    _demand_whole("harmonics", harmonics, FEWEST_HARMONICS, MOST_HARMONICS)
-    _demand_whole("seed", seed, 0, 2**63)
+    _check_whole("harmonics", harmonics, FEWEST_HARMONICS, MOST_HARMONICS)
+    _check_whole("seed", seed, 0, 2**63)
     bounds = bounds_of(
         m, dofs, centre, position_inset, reach, velocity_share, acceleration_limits, effort_share
     )
     rigid = m.replaced(qpos0=bounds.centre)
     rigid.opt.passive = False
-    demand_carried(rigid, bounds)
+    check_held(rigid, bounds)
     search = Search(rigid, bounds, harmonics, period)
     coefficients = search.best(np.random.default_rng(seed), progress or silent)
     number = search.condition(coefficients)
     return _told(rigid, bounds, period, coefficients, number, effort_share)
 
 
-def demand_rate(rate: float, duration: float, harmonics: int) -> None:
+def check_rate(rate: float, duration: float, harmonics: int) -> None:
     """Raise ParameterError unless so many points a second [Hz] make a motion, and not too many."""
     period = finite("duration", duration, above=0.0, element="")
     least, most = FEWEST_POINTS * harmonics / period, MOST_SAMPLES / period
@@ -186,7 +186,7 @@ def demand_rate(rate: float, duration: float, harmonics: int) -> None:
         raise not_allowed("rate", rate, f"from {least:.4g} to {most:.4g} Hz for this motion")
 
 
-def demand_telling(motion: Excitation) -> None:
+def check_informative(motion: Excitation) -> None:
     """Raise ParameterError if the inertias of the arm can hardly be told from a motion."""
     if not motion.condition <= TOO_POOR:
         text = (
@@ -255,6 +255,6 @@ def dofs_of_joints(m: Model, joints: Sequence[str] | None) -> Ints:
     return np.array(sorted(names.index(name) for name in joints), np.int64)
 
 
-def _demand_whole(what: str, value: int, least: int, most: int) -> None:
+def _check_whole(what: str, value: int, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise not_allowed(what, value, f"a whole number from {least} to {most}")

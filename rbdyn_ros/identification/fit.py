@@ -1,4 +1,4 @@
-"""From a motion to the Model that explains it: inertia, friction, offsets, rotors."""
+"""Identify a Model from a motion: inertia, friction, offsets, rotors."""
 
 from __future__ import annotations
 
@@ -10,52 +10,17 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.identification.base import BaseParameters, base_parameters
-from rbdyn_ros.identification.doubts import grave_doubts, joint_doubts, parameter_doubts
+from rbdyn_ros.identification.base import base_parameters
 from rbdyn_ros.identification.equations import Equations, equations
 from rbdyn_ros.identification.inertia import consistent_prior, with_parameters
+from rbdyn_ros.identification.iterations import Progress, deviations, silent, solved
 from rbdyn_ros.identification.motion import Motion, dofs_of
 from rbdyn_ros.identification.residuals import Residuals, validate
-from rbdyn_ros.identification.rounds import Progress, deviations, silent, solved
+from rbdyn_ros.identification.result import Identification
 from rbdyn_ros.identification.solve import Prior
 from rbdyn_ros.identification.unknowns import Unknowns
+from rbdyn_ros.identification.warnings import joint_warnings, parameter_warnings, patch_warnings
 from rbdyn_ros.model.model import Model
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Identification:
-    """A robot as a motion shows it.
-
-    Attributes:
-        prior: the Model as it was.
-        m: the Model as identified, with friction as dof_damping and dof_frictionloss, and rotors.
-        friction: of all dofs (nv,); what was not identified is as given or as in the prior.
-        offset: (nv,) efforts that are always there [N m or N]; 0 where not identified.
-        base: the inertial parameters that the efforts depend on.
-        base_values, base_std: (b,) their identified values and standard deviations [SI].
-        friction_std: (2, nv) of viscous and Coulomb friction; NaN where not identified.
-        condition: number of the base regressor, its columns scaled to length 1.
-        before, after: efforts of the motion by the prior and by the identified Model.
-        held: the same efforts without the rotors and offsets that were identified, for which a
-            URDF has no place; None if none were.
-        warnings: sentences.
-        grave: those of the warnings for which no description should be patched.
-    """
-
-    prior: Model
-    m: Model
-    friction: Friction
-    offset: Array
-    base: BaseParameters
-    base_values: Array
-    base_std: Array
-    friction_std: Array
-    condition: float
-    before: Residuals
-    after: Residuals
-    held: Residuals | None = None
-    warnings: tuple[str, ...] = ()
-    grave: tuple[str, ...] = ()
 
 
 def identify(
@@ -70,28 +35,28 @@ def identify(
     rest: ArrayLike | None = None,
     progress: Progress | None = None,
 ) -> Identification:
-    """Identify inertia of all bodies and friction of all joints from a motion.
+    """Identify the inertia of all bodies and the friction of all joints from a motion.
 
-    Weighted least squares, the joints weighted by what is left over, over what bodies can be:
-    each has a positive definite pseudo-inertia, friction is not negative. What the motion says
-    nothing about stays as close to the prior as what it does say allows, see solve.py.
+    The method is least squares, with joints weighted by their residuals, over physically
+    consistent parameters: every pseudo-inertia is positive definite and friction is not negative.
+    Parameters that the motion does not excite stay close to the prior, see solve.py.
 
     Args:
-        m: the prior; its opt.gravity is that of the recording, in the axes of the base link.
-        motion: what was recorded.
-        friction: known, of all dofs; None: viscous and Coulomb friction are identified.
+        m: the prior; m.opt.gravity is the gravity of the recording in the axes of the base link.
+        motion: the recorded motion.
+        friction: known friction of all dofs; None: identify viscous and Coulomb friction.
         offset: identify a constant effort of each joint.
-        armature: identify the rotor inertia of each joint; False: it is that of m.
-        smoothing: speed at which 76 percent of Coulomb friction is there [rad/s or m/s].
-        strength: how seriously the prior is taken, in units of data that tell everything to 100
-            percent. What the motion shows well does not depend on it.
-        rest: (nv,) where joints stand that are not in the motion; None: at qpos0.
-        progress: called with a sentence after every round.
+        armature: identify the rotor inertia of each joint; False: take it from m.
+        smoothing: speed at which 76 percent of Coulomb friction acts [rad/s or m/s].
+        strength: weight of the prior, relative to data that determine everything to 100 percent.
+            Well excited parameters do not depend on it.
+        rest: (nv,) positions of joints that are not in the motion; None: qpos0.
+        progress: called with a sentence after every iteration.
 
     Raises:
         ModelError: as check_identifiable.
-        ParameterError: the motion does not fit the Model, its efforts are all 0, its numbers are
-            too large to calculate with, or an argument is not allowed.
+        ParameterError: the motion does not fit the Model, all its efforts are 0, its numbers are
+            too large, or an argument is not allowed.
     """
     dofs, tell = dofs_of(m, motion), progress or silent
     smooth = finite("the smoothing", smoothing, above=0.0, element="")
@@ -99,22 +64,22 @@ def identify(
     start = friction or Friction.of(m.nv, m.dof_damping, m.dof_frictionloss, smoothing=smooth)
     kinds = ["viscous", "coulomb"] * (friction is None) + ["armature"] * armature
     kinds += ["offset"] * offset
-    unknowns = Unknowns(m, motion, dofs, start.demand(m.nv), kinds, rest)
+    unknowns = Unknowns(m, motion, dofs, start.check_dofs(m.nv), kinds, rest)
     bodies, changed = consistent_prior(m)
     prior = Prior(bodies, unknowns.positive, unknowns.scale)
     tell(f"{len(motion.time)} samples of {len(dofs)} joints")
     eqs = equations(m, unknowns, unknowns.effort())
     fit = _Fit(unknowns, prior, eqs, validate(m, start, motion, rest=rest))
     x, sigma = solved(eqs, prior, weight, unknowns, fit.residuals, tell)
-    found = fit.told(x, sigma)
-    grave = grave_doubts(unknowns, found)
-    warnings = (*joint_doubts(unknowns, changed), *found.warnings, *grave)
+    found = fit.result(x, sigma)
+    grave = patch_warnings(unknowns, found)
+    warnings = (*joint_warnings(unknowns, changed), *found.warnings, *grave)
     return replace(found, warnings=warnings, grave=tuple(grave))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Fit:
-    """What is solved, and what its solutions x mean."""
+    """The equations, and the meaning of their solutions x."""
 
     unknowns: Unknowns
     prior: Prior
@@ -122,7 +87,7 @@ class _Fit:
     before: Residuals
 
     def robot(self, x: Array) -> tuple[Model, Friction, Array]:
-        """Return the Model of a solution, its friction and its offsets."""
+        """Return the Model, the friction and the offsets of a solution."""
         size = self.prior.bodies.size
         friction, armature, offset = self.unknowns.found(x[size:])
         m = with_parameters(self.unknowns.m, x[:size].reshape(-1, 10)).replaced(
@@ -133,13 +98,13 @@ class _Fit:
         return m, friction, offset
 
     def residuals(self, x: Array) -> Residuals:
-        """Return the efforts of a solution."""
+        """Return the residuals of a solution."""
         m, friction, offset = self.robot(x)
         u = self.unknowns
         return validate(m, friction, u.motion, offset, rest=u.rest)
 
     def held(self, x: Array) -> Residuals | None:
-        """Return the efforts without identified rotors and offsets; None if there are none."""
+        """Return the residuals without identified rotors and offsets; None if there are none."""
         u = self.unknowns
         if not any(extra.kind in ("armature", "offset") for extra in u.extras):
             return None
@@ -147,8 +112,8 @@ class _Fit:
         plain = m.replaced(dof_armature=u.m.dof_armature)
         return validate(plain, friction, u.motion, rest=u.rest)
 
-    def told(self, x: Array, sigma: Array) -> Identification:
-        """Return a solution, how well it is known, and what the motion hardly shows of it."""
+    def result(self, x: Array, sigma: Array) -> Identification:
+        """Return a solution with standard deviations and warnings about weak parameters."""
         m, friction, offset = self.robot(x)
         u, size = self.unknowns, self.prior.bodies.size
         base = base_parameters(u.m, u.dofs, rest=u.rest)
@@ -168,7 +133,7 @@ class _Fit:
             before=self.before,
             after=self.residuals(x),
             held=self.held(x),
-            warnings=tuple(parameter_doubts(base, std[: base.rank], self.prior, number)),
+            warnings=tuple(parameter_warnings(base, std[: base.rank], self.prior, number)),
         )
 
 

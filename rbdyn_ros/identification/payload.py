@@ -13,14 +13,14 @@ from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.errors import Finding, ParameterError
-from rbdyn_ros.identification.doubts import payload_doubts
 from rbdyn_ros.identification.equations import equations
 from rbdyn_ros.identification.inertia import bodies_of, change_of_frame
+from rbdyn_ros.identification.iterations import deviations, silent, solved
 from rbdyn_ros.identification.motion import Motion, dofs_of
 from rbdyn_ros.identification.residuals import Residuals, validate
-from rbdyn_ros.identification.rounds import deviations, silent, solved
 from rbdyn_ros.identification.solve import Prior
 from rbdyn_ros.identification.unknowns import Unknowns
+from rbdyn_ros.identification.warnings import payload_warnings
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 
@@ -91,7 +91,7 @@ def identify_payload(
     weight = finite("the strength", strength, above=0.0, element="")
     start = friction or Friction.of(m.nv, m.dof_damping, m.dof_frictionloss, smoothing=smooth)
     kinds = ["viscous", "coulomb"] * (friction is None)
-    unknowns = Unknowns(m, motion, dofs, start.demand(m.nv), kinds, rest)
+    unknowns = Unknowns(m, motion, dofs, start.check_dofs(m.nv), kinds, rest)
     prior = Prior(EXPECTED[None], unknowns.positive, unknowns.scale)
     before = validate(m, start, motion, rest=rest)
     own = validate(m, Friction.of(m.nv), motion, rest=rest).predicted
@@ -120,7 +120,7 @@ def identify_payload(
         friction=unknowns.found(x[10:])[0],
         before=before,
         after=after,
-        warnings=tuple(payload_doubts(unknowns, float(mass), std[:10], number, after)),
+        warnings=tuple(payload_warnings(unknowns, float(mass), std[:10], number, after)),
     )
 
 

@@ -48,12 +48,12 @@ def plausible(m: Model, samples: Samples) -> Samples:
     """
     dofs = np.array([dof_names(m).index(name) for name in samples.names], np.int64)
     regular_period(samples.time)
-    _demand_efforts(samples)
+    _check_efforts(samples)
     samples = replace(samples, qpos=_unwrapped(m, dofs, samples.qpos))
-    _demand_positions(m, dofs, samples)
+    _check_positions(m, dofs, samples)
     speed = _speed_limits(m, dofs)
-    _demand_steady(samples, speed)
-    _demand_speeds(samples, speed)
+    _check_steady(samples, speed)
+    _check_speeds(samples, speed)
     return samples
 
 
@@ -102,7 +102,7 @@ def doubts(samples: Samples) -> list[str]:
     return [text]
 
 
-def _demand_efforts(samples: Samples) -> None:
+def _check_efforts(samples: Samples) -> None:
     largest = np.abs(samples.effort).max(axis=0)
     if largest.max() < LEAST_EFFORT:
         text = "all efforts are 0: the driver does not report them"
@@ -125,7 +125,7 @@ def _unwrapped(m: Model, dofs: Ints, qpos: Array) -> Array:
     return np.asarray(np.where(free, np.unwrap(qpos, axis=0), qpos), np.float64)
 
 
-def _demand_positions(m: Model, dofs: Ints, samples: Samples) -> None:
+def _check_positions(m: Model, dofs: Ints, samples: Samples) -> None:
     joints = m.dof_jntid[dofs]
     low, high = m.jnt_range[joints].T
     room = np.maximum(BEYOND[0] * (high - low), BEYOND[1])
@@ -146,7 +146,7 @@ def _speed_limits(m: Model, dofs: Ints) -> Array:
     return np.asarray(np.where(np.isfinite(speed) & (speed > 0.0), speed, np.inf), np.float64)
 
 
-def _demand_steady(samples: Samples, speed: Array) -> None:
+def _check_steady(samples: Samples, speed: Array) -> None:
     steps = np.abs(np.diff(samples.qpos, axis=0))
     times = np.diff(samples.time)[:, np.newaxis]
     far = HASTE * np.where(np.isfinite(speed), speed, FASTEST) * times
@@ -160,7 +160,7 @@ def _demand_steady(samples: Samples, speed: Array) -> None:
         raise _refused("position-jumps", text)
 
 
-def _demand_speeds(samples: Samples, limits: Array) -> None:
+def _check_speeds(samples: Samples, limits: Array) -> None:
     """Refuse speeds that the joints cannot have, as of angles in degrees."""
     time = np.arange(0.0, samples.time[-1], WHILE)
     if len(time) < 2:

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import RbdynError, did_you_mean, quote
 from rbdyn_ros.identification.csv_files import SHOWN, read_csv
-from rbdyn_ros.identification.samples import MOST_SAMPLES, Samples, judged, refusal
+from rbdyn_ros.identification.samples import (
+    MOST_SAMPLES,
+    Samples,
+    checked_samples,
+    recording_error,
+)
 from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, damaged, existing
 from rbdyn_ros.recording.mcap_file import Topic
 
@@ -50,12 +55,14 @@ def read_recording(
     if source.suffix.lower() == ".csv" and not is_folder:
         if effort_topic is not None or topic != STATES:
             given = "topic" if effort_topic is None else "effort_topic"
-            raise refusal("no-topics", str(source), f"a CSV file has no topics, so no {given}")
+            raise recording_error(
+                "no-topics", str(source), f"a CSV file has no topics, so no {given}"
+            )
         return read_csv(source, names, others)
     if not is_folder and source.suffix.lower() not in BAG_SUFFIXES:
         hint = "; give its folder" if source.name == "metadata.yaml" else ""
         text = f"a recording is a rosbag2 folder, a .mcap, .db3 or .csv file{hint}"
-        raise refusal("unknown-suffix", str(source), text)
+        raise recording_error("unknown-suffix", str(source), text)
     return _read_bag(source, names, topic, effort_topic, others)
 
 
@@ -74,7 +81,7 @@ def _read_bag(
                 f"the messages of '{topic}' have no efforts of the joints; name the topic that "
                 "has them as the effort topic"
             )
-            raise refusal("no-efforts", str(path), text)
+            raise recording_error("no-efforts", str(path), text)
     else:
         other, found = _rows(path, names, effort_topic, {})
         whole = np.isfinite(found[:, 2]).all(axis=1)
@@ -89,7 +96,7 @@ def _read_bag(
     # nanoseconds since 1970 are too long for a double: the difference is taken first
     time = _seconds(stamps, stamps[0])
     places = {name: np.array(values, np.float64) for name, values in beside.items()}
-    return judged(str(path), names, time, rows[:, 0], rows[:, 1], rows[:, 2], places)
+    return checked_samples(str(path), names, time, rows[:, 0], rows[:, 1], rows[:, 2], places)
 
 
 def _seconds(stamps: NDArray[np.int64], first: np.int64) -> Array:
@@ -104,7 +111,7 @@ def _between(
     inside = (stamps >= other[0]) & (stamps <= other[-1]) if growing else np.zeros(1, bool)
     if not inside.any():
         text = f"no efforts of the joints in '{topic}' belong to the time of the states"
-        raise refusal("no-efforts", source, text)
+        raise recording_error("no-efforts", source, text)
     return inside
 
 
@@ -134,11 +141,11 @@ def _rows(
         rows.append(np.array([_picked(values, columns[given]) for values in fields]))
         if len(rows) > MOST_SAMPLES:
             text = f"'{topic}' has more than {MOST_SAMPLES} samples"
-            raise refusal("large-recording", str(path), text)
+            raise recording_error("large-recording", str(path), text)
     if not rows:
         raise _no_samples(path, names, topic, strangers)
     if not any(stamps):
-        raise refusal("no-stamps", str(path), f"the messages of '{topic}' have no stamps")
+        raise recording_error("no-stamps", str(path), f"the messages of '{topic}' have no stamps")
     return np.array(stamps, np.int64), np.array(rows)
 
 
@@ -149,14 +156,14 @@ def _picked(values: Array, columns: Sequence[int]) -> list[float]:
 
 def _no_samples(path: Path, names: Sequence[str], topic: str, strangers: set[str]) -> Exception:
     if not strangers:
-        return refusal("empty-recording", str(path), f"it has no messages of '{topic}'")
+        return recording_error("empty-recording", str(path), f"it has no messages of '{topic}'")
     first = next(iter(names), "")
     shown = ", ".join(quote(name) for name in sorted(strangers)[:SHOWN])
     text = (
         f"no message of '{topic}' names a joint of the robot, such as {quote(first)}"
         f"{did_you_mean(first, sorted(strangers))}; they name {shown}"
     )
-    return refusal("other-joints", str(path), text)
+    return recording_error("other-joints", str(path), text)
 
 
 def _messages(path: Path, topic: str) -> Iterator[Any]:
@@ -167,7 +174,7 @@ def _messages(path: Path, topic: str) -> Iterator[Any]:
             "bags are read by the library rosbags, which is not installed: "
             'pip install "rbdyn_ros[identify]"; or record to CSV'
         )
-        raise refusal("no-identify-extra", str(path), text) from error
+        raise recording_error("no-identify-extra", str(path), text) from error
     # joint states are the same in all releases of ROS 2, so the types in the file are not needed
     deserialize = get_typestore(Stores.LATEST).deserialize_cdr
     recording, wanted = Recording(path), "/" + topic.lstrip("/")
@@ -180,12 +187,12 @@ def _messages(path: Path, topic: str) -> Iterator[Any]:
         raise
     except Exception as error:
         raise damaged(str(path), error) from error
-    _demand_topic(recording.topics, wanted, str(path))
+    _check_topic(recording.topics, wanted, str(path))
     if recording.truncated:
         raise damaged(str(path), EOFError("it ends too early"))
 
 
-def _demand_topic(topics: Mapping[str, Topic], wanted: str, source: str) -> None:
+def _check_topic(topics: Mapping[str, Topic], wanted: str, source: str) -> None:
     kinds = {name: topic.typename for name, topic in topics.items()}
     if wanted not in kinds:
         states = sorted(name for name, kind in kinds.items() if kind == STATE)
@@ -194,7 +201,7 @@ def _demand_topic(topics: Mapping[str, Topic], wanted: str, source: str) -> None
             f"there is no topic {quote(wanted)}{did_you_mean(wanted, kinds)}; topics of "
             f"{STATE} in it: {shown}"
         )
-        raise refusal("no-topic", source, text)
+        raise recording_error("no-topic", source, text)
     if kinds[wanted] != STATE:
         text = f"the topic '{wanted}' is of {quote(kinds[wanted])}; needed is {STATE}"
-        raise refusal("wrong-type", source, text)
+        raise recording_error("wrong-type", source, text)

@@ -83,7 +83,7 @@ def validate(
             are too large to calculate with.
     """
     dofs, where = dofs_of(m, motion), resting(m, rest)
-    friction.demand(m.nv)
+    friction.check_dofs(m.nv)
     given = np.zeros(m.nv) if offset is None else offset
     constant = finite("the offset", given, (m.nv,), element="")
     bare = m.replaced()

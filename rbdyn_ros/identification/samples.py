@@ -44,12 +44,12 @@ class Samples:
     others: Mapping[str, Array] = field(default_factory=dict)
 
 
-def refusal(code: str, source: str, text: str) -> ParameterError:
+def recording_error(code: str, source: str, text: str) -> ParameterError:
     """Return the error for a recording that is of no use."""
     return ParameterError(Finding(code, text, "error", "recording"), source)
 
 
-def judged(
+def checked_samples(
     source: str,
     names: Sequence[str],
     time: Array,
@@ -75,23 +75,23 @@ def judged(
     """
     whole = np.isfinite(time) & np.isfinite(qpos).all(axis=1) & np.isfinite(effort).all(axis=1)
     if not whole.all():
-        _demand_mostly(whole, source, names, time, qpos, effort)
+        _check_mostly(whole, source, names, time, qpos, effort)
     left_out = int(len(whole) - whole.sum())
     found = {name: rows[np.isfinite(rows)] for name, rows in (others or {}).items()}
     found = {name: rows for name, rows in found.items() if len(rows)}
     time, qpos, qvel, effort = time[whole], qpos[whole], qvel[whole], effort[whole]
     fresh = np.diff(time, prepend=-np.inf) != 0.0
-    _demand_order(time, fresh, source)
+    _check_order(time, fresh, source)
     if fresh.sum() < FEWEST:
         text = f"it has {fresh.sum()} samples of the joints; at least {FEWEST} are needed"
-        raise refusal("empty-recording", source, text)
+        raise recording_error("empty-recording", source, text)
     time, qpos, qvel, effort = time[fresh], qpos[fresh], qvel[fresh], effort[fresh]
-    _demand_ordinary(source, names, qpos, effort)
+    _check_ordinary(source, names, qpos, effort)
     speeds = qvel if (np.abs(qvel) <= LARGEST).all() else None  # NaN is not
     return Samples(tuple(names), time - time[0], qpos, speeds, effort, left_out, found)
 
 
-def _demand_ordinary(source: str, names: Sequence[str], qpos: Array, effort: Array) -> None:
+def _check_ordinary(source: str, names: Sequence[str], qpos: Array, effort: Array) -> None:
     for kind, rows in (("position", qpos), ("effort", effort)):
         large = np.argwhere(np.abs(rows) > LARGEST)
         if len(large):
@@ -100,10 +100,10 @@ def _demand_ordinary(source: str, names: Sequence[str], qpos: Array, effort: Arr
                 f"the {kind} of the joint {quote(names[j])} in sample {k + 1} is {rows[k, j]:g}; "
                 f"at most {LARGEST:g} is possible"
             )
-            raise refusal("large-number", source, text)
+            raise recording_error("large-number", source, text)
 
 
-def _demand_mostly(
+def _check_mostly(
     whole: NDArray[np.bool_],
     source: str,
     names: Sequence[str],
@@ -125,10 +125,10 @@ def _demand_mostly(
         f"{lacking} of {len(whole)} samples lack something or have a number that is not finite, "
         f"first the {what}{where} in sample {first + 1}; at most {TOLERATED:.0%} may"
     )
-    raise refusal("incomplete-samples", source, text)
+    raise recording_error("incomplete-samples", source, text)
 
 
-def _demand_order(time: Array, fresh: NDArray[np.bool_], source: str) -> None:
+def _check_order(time: Array, fresh: NDArray[np.bool_], source: str) -> None:
     steps = np.diff(time)
     if (steps < 0.0).any():
         k = int(np.argmax(steps < 0.0))
@@ -136,11 +136,11 @@ def _demand_order(time: Array, fresh: NDArray[np.bool_], source: str) -> None:
             f"time goes back by {-steps[k]:.3g} s after {time[k] - time[0]:.3f} s: two nodes "
             "publish on the topic, or the clock was set; record one arm, without a reset"
         )
-        raise refusal("time-goes-back", source, text)
+        raise recording_error("time-goes-back", source, text)
     repeated = int((~fresh).sum())
     if repeated > TOLERATED * len(time):
         text = (
             f"{repeated} of {len(time)} samples have the stamp of the one before: they have no "
             "stamps of their own, or two nodes publish on the topic"
         )
-        raise refusal("repeated-stamps", source, text)
+        raise recording_error("repeated-stamps", source, text)

@@ -11,14 +11,14 @@ from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
 from rbdyn_ros.identification.base import base_parameters, condition
 from rbdyn_ros.identification.bounds import Bounds, effort_ratio
 from rbdyn_ros.identification.fourier import rest_shapes, tables
+from rbdyn_ros.identification.iterations import Progress
 from rbdyn_ros.identification.regressor import torque_regressor
-from rbdyn_ros.identification.rounds import Progress
 from rbdyn_ros.model.model import Model
 
 #: Random series from which the search starts, the best of them.
 STARTS = 60
 #: Rounds of the search; each costs as many motions as there are unknowns.
-ROUNDS = 20
+ITERATIONS = 20
 MOST_MOTIONS = 20_000
 #: Samples a motion in the search, and a period of the highest harmonic when limits are met.
 COARSE, FINE = 80, 100
@@ -61,7 +61,7 @@ class Search:
             self.cost,
             start,
             method="L-BFGS-B",
-            options={"maxiter": ROUNDS, "maxfun": MOST_MOTIONS},
+            options={"maxiter": ITERATIONS, "maxfun": MOST_MOTIONS},
             callback=after_round,
         )
         return self.within_efforts(self.coefficients(found.x))

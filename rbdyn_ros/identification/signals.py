@@ -88,8 +88,8 @@ def to_motion(
         ParameterError: an argument is not allowed, or the samples are too short, too sparse, or
             have a gap.
     """
-    _demand_positive("cutoff", cutoff)
-    _demand_positive("rate", rate)
+    _check_positive("cutoff", cutoff)
+    _check_positive("rate", rate)
     period = regular_period(samples.time)
     most = 0.5 * MOST_OF_NYQUIST / period
     usable = ~saturated(samples.effort, effort_limits)
@@ -165,7 +165,7 @@ def _is_flat(counts: NDArray[np.int64], samples: int) -> bool:
     return there >= max(FLAT[0], FLAT[1] * samples) and there > FLATNESS * beside
 
 
-def _demand_positive(name: str, value: float | None) -> None:
+def _check_positive(name: str, value: float | None) -> None:
     if value is not None and not (np.isfinite(value) and value > 0.0):
         raise _refused(f"bad-{name}", f"the {name} is {value!r}; allowed is a number over 0 [Hz]")
 

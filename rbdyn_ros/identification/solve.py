@@ -112,7 +112,7 @@ def solve(A: Array, b: Array, prior: Prior, strength: float, start: Array | None
 def _solved(A: Array, b: Array, prior: Prior, strength: float, start: Array | None) -> Array:
     L = prior.metric()
     scaled, rest = A @ L, b - A @ prior.start
-    _demand_finite(scaled, rest)
+    _check_finite(scaled, rest)
     U, S, Vt = np.linalg.svd(scaled, full_matrices=True)
     seen, target = np.zeros((2, len(Vt)))
     seen[: len(S)] = np.where(UNSEEN * S[0] < S, S, 0.0)
@@ -130,7 +130,7 @@ def _solved(A: Array, b: Array, prior: Prior, strength: float, start: Array | No
         weight = max(strength, SHRINK * weight)
 
 
-def _demand_finite(*arrays: Array) -> None:
+def _check_finite(*arrays: Array) -> None:
     if not all(np.isfinite(np.linalg.norm(array)) for array in arrays):
         raise beyond_calculation()
 
@@ -143,7 +143,7 @@ def _descend(z: Array, problem: _Problem, weight: float) -> Array:
         # H = M^T M, gradient = M^T rest: a least-squares step never squares what is large
         M = np.concatenate([np.diag(seen), rooted * (curve @ problem.basis)])
         rest = np.concatenate([problem.miss(z), rooted * slope])
-        _demand_finite(M, rest)
+        _check_finite(M, rest)
         size = np.linalg.norm(M, axis=0)
         Q, R = np.linalg.qr(M / size)
         along = Q.T @ rest

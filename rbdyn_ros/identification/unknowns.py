@@ -66,7 +66,7 @@ class Unknowns:
         self.moved: Bools = speed > MOVING * friction.smoothing[dofs]
         self.kept = kept_samples(m, motion, dofs)
         self.lost = 1.0 - self.kept.mean(axis=0)
-        _demand_samples(motion, self.kept)
+        _check_samples(motion, self.kept)
         self.largest = _largest(motion)
         shown = np.flatnonzero(self.moved & (self.lost <= MOST_LOST)).tolist()
         every = range(len(dofs))
@@ -130,7 +130,7 @@ def _largest(motion: Motion) -> Array:
     return np.asarray(np.maximum(largest, CARRIES_NOTHING * largest.max()))
 
 
-def _demand_samples(motion: Motion, kept: Bools) -> None:
+def _check_samples(motion: Motion, kept: Bools) -> None:
     counts = kept.sum(axis=0)
     short = [i for i in range(len(counts)) if counts[i] < LEAST_KEPT]
     if short:

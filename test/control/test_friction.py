@@ -88,7 +88,7 @@ def test_one_number_stands_for_all_joints():
     made = Friction.of(3, viscous=2.0, coulomb=[1, 2, 3])
     np.testing.assert_array_equal(made.viscous, [2.0, 2.0, 2.0])
     np.testing.assert_array_equal(made.coulomb, [1.0, 2.0, 3.0])
-    assert made.demand(3) is made
+    assert made.check_dofs(3) is made
 
 
 def test_it_cannot_be_changed():
@@ -139,7 +139,7 @@ def test_lengths_agree():
     with pytest.raises(ParameterError, match=r"smoothing of friction has the shape \(2,\)"):
         Friction(np.ones(3), np.ones(3), np.ones(3), np.ones(3), np.ones(2))
     with pytest.raises(ParameterError, match="friction is of 3 joints, not of 7"):
-        friction().demand(7)
+        friction().check_dofs(7)
 
 
 @pytest.mark.parametrize("share", [-0.1, np.nan, np.inf, "1", None, 1e309])

@@ -10,7 +10,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.errors import ModelError, ParameterError
 from rbdyn_ros.identification.base import base_parameters, condition
 from rbdyn_ros.identification.csv_files import read_table
-from rbdyn_ros.identification.excitation import demand_telling, excite
+from rbdyn_ros.identification.excitation import check_informative, excite
 from rbdyn_ros.identification.fourier import rest_shapes, tables
 from rbdyn_ros.identification.motion import dof_names
 from rbdyn_ros.identification.regressor import torque_regressor
@@ -281,10 +281,10 @@ def test_joints_that_are_held_are_in_the_file(ur5, tmp_path):
 
 def test_a_motion_that_tells_nothing_is_refused():
     motion = excite(gripper(), position_inset=0.001, harmonics=2)
-    demand_telling(motion)
+    check_informative(motion)
     for number in (np.inf, np.nan, 2e4):
         with pytest.raises(ParameterError, match="tells too little"):
-            demand_telling(replace(motion, condition=number))
+            check_informative(replace(motion, condition=number))
 
 
 def test_robots_that_are_no_arms():

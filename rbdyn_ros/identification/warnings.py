@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,12 +12,9 @@ from rbdyn_ros.identification.base import BaseParameters
 from rbdyn_ros.identification.motion import dof_names
 from rbdyn_ros.identification.regressor import extra_columns
 from rbdyn_ros.identification.residuals import Residuals
+from rbdyn_ros.identification.result import Identification
 from rbdyn_ros.identification.solve import Prior
 from rbdyn_ros.identification.unknowns import MOST_LOST, Unknowns
-
-if TYPE_CHECKING:
-    from rbdyn_ros.identification.fit import Identification
-
 
 DOUBTFUL = 0.3  # standard deviation of a base parameter, in units of its prior
 POOR = 100.0  # condition number above which errors of a model are magnified
@@ -42,7 +38,7 @@ def why_no_patch(found: Identification) -> str:
     return "; ".join(found.grave)
 
 
-def joint_doubts(unknowns: Unknowns, changed: Sequence[str] = ()) -> list[str]:
+def joint_warnings(unknowns: Unknowns, changed: Sequence[str] = ()) -> list[str]:
     """Return what is to be said of joints, and of bodies whose prior no body can have."""
     m, motion, found = unknowns.m, unknowns.motion, []
     resting = [
@@ -71,7 +67,7 @@ def joint_doubts(unknowns: Unknowns, changed: Sequence[str] = ()) -> list[str]:
     return found
 
 
-def parameter_doubts(
+def parameter_warnings(
     base: BaseParameters, std: Array, prior: Prior, condition: float
 ) -> list[str]:
     """Return which base parameters the motion hardly shows, std (b,) being what it leaves open."""
@@ -92,7 +88,7 @@ def parameter_doubts(
     return found
 
 
-def grave_doubts(unknowns: Unknowns, found: Identification) -> list[str]:
+def patch_warnings(unknowns: Unknowns, found: Identification) -> list[str]:
     """Return what speaks against a result as a whole: each is a reason to patch nothing."""
     doubts = (
         too_poor(found.condition),
@@ -106,11 +102,11 @@ def grave_doubts(unknowns: Unknowns, found: Identification) -> list[str]:
     return [text for text in doubts if text]
 
 
-def payload_doubts(
+def payload_warnings(
     unknowns: Unknowns, mass: float, std: Array, condition: float, after: Residuals
 ) -> list[str]:
     """Return what is to be said of a payload of a mass [kg], std (10,) as in PayloadEstimate."""
-    doubts = joint_doubts(unknowns)
+    doubts = joint_warnings(unknowns)
     if mass < SURE * std[0]:
         doubts.append(
             f"the efforts show no payload: {mass:.3g} kg is less than {SURE:g} standard "

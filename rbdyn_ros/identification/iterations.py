@@ -14,7 +14,7 @@ from rbdyn_ros.identification.unknowns import Unknowns
 
 Progress = Callable[[str], None]
 
-ROUNDS = 10  # three or four are usual
+ITERATIONS = 10  # three or four are usual
 SETTLED = 0.01  # relative change of the standard deviations at which it ends
 FLOOR = 1e-9  # least standard deviation of an effort, as a part of the largest
 HOPED = 1e-3  # the same in the first round
@@ -44,11 +44,11 @@ def solved(
     """
     # data first: a prior that fits badly would else make them look as if they told nothing
     x, sigma = prior.start, HOPED * unknowns.largest
-    for turn in range(ROUNDS):
+    for turn in range(ITERATIONS):
         x = solve(*eqs.weighted(sigma), prior, strength, x)
         after = residuals(x)
         worst = float(np.max(after.rms / unknowns.largest))
-        progress(f"round {turn + 1}: residuals up to {worst:.3g} of the largest effort")
+        progress(f"iteration {turn + 1}: residuals up to {worst:.3g} of the largest effort")
         old, sigma = sigma, _noise(after, unknowns)
         if np.all(np.abs(sigma - old) < SETTLED * old):
             break

@@ -7,10 +7,10 @@ from support import robots
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.identification.doubts import why_no_patch
 from rbdyn_ros.identification.fit import identify
 from rbdyn_ros.identification.motion import Motion
 from rbdyn_ros.identification.payload import identify_payload
+from rbdyn_ros.identification.warnings import why_no_patch
 
 LOAD = 2.0, (0.02, -0.03, 0.08), (0.01, 0.012, 0.008, 0.001, 0.0, -0.0005)
 
