@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Motion]:
     """Return where the joints are that do not move (nv,), and the motion of a recording.
 
-    Doubts about the recording are printed on stderr.
+    Warnings about the recording are printed on stderr.
 
     Raises:
         ModelError: the robot is no arm that can be identified.
@@ -28,7 +28,12 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
     """
     from rbdyn_ros.identification.excitation import dofs_of_joints
     from rbdyn_ros.identification.motion import check_identifiable, dof_names
-    from rbdyn_ros.identification.plausible import at_rest, doubts, plausible, unknown_places
+    from rbdyn_ros.identification.plausible import (
+        at_rest,
+        plausible,
+        stamp_warnings,
+        unknown_places,
+    )
     from rbdyn_ros.identification.recordings import read_recording
     from rbdyn_ros.identification.signals import to_motion
 
@@ -44,7 +49,7 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
         raise
     samples = plausible(m, samples)
     rest = at_rest(m, samples)
-    warnings = doubts(samples)
+    warnings = stamp_warnings(samples)
     lost = unknown_places(m, samples)
     if lost:
         warnings.append(f"it does not say where these joints are, taken to be at 0: {_few(lost)}")

@@ -125,7 +125,7 @@ def _header(path: Path) -> list[str]:
     except csv.Error as error:
         raise recording_error("unreadable-file", str(path), f"its first line: {error}") from error
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise recording_error(
             "unreadable-file", str(path), f"it cannot be read: {reason}"
         ) from error

@@ -87,7 +87,7 @@ def unknown_places(m: Model, samples: Samples) -> list[str]:
     return [name for name in dof_names(m) if name not in (*samples.names, *samples.others)]
 
 
-def doubts(samples: Samples) -> list[str]:
+def stamp_warnings(samples: Samples) -> list[str]:
     """Return what is to be said of stamps, in sentences."""
     steps = np.diff(samples.time)
     period = float(np.median(steps))

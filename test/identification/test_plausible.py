@@ -7,7 +7,7 @@ import pytest
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.identification.plausible import at_rest, doubts, plausible, unknown_places
+from rbdyn_ros.identification.plausible import at_rest, plausible, stamp_warnings, unknown_places
 from rbdyn_ros.identification.samples import Samples
 
 LINK = """<link name="{0}"><inertial><mass value="1"/><origin xyz="0.1 0 0"/>
@@ -135,7 +135,7 @@ def test_joints_at_rest(robot):
 
 def test_stamps_of_arrival_are_doubted():
     t, rng = samples().time, np.random.default_rng(0)
-    assert doubts(samples()) == []
-    assert doubts(samples(time=np.delete(t, np.r_[100:110, 300, 500:520]))) == []
+    assert stamp_warnings(samples()) == []
+    assert stamp_warnings(samples(time=np.delete(t, np.r_[100:110, 300, 500:520]))) == []
     late = np.sort(t + rng.exponential(0.003, t.shape))
-    assert "the stamps scatter by" in doubts(samples(time=late))[0]
+    assert "the stamps scatter by" in stamp_warnings(samples(time=late))[0]
