@@ -1,4 +1,4 @@
-"""The command `rbdyn excite`: a motion from which an arm can be identified."""
+"""Command `rbdyn excite`: make an excitation motion for identifying an arm."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def add_excite(commands: Commands) -> None:
     """Add `excite` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "excite",
-        help="make a motion from which the dynamics of an arm can be identified",
+        help="make a motion for identifying the dynamics of an arm",
         epilog="Example:\n"
         "  rbdyn excite arm.urdf -o motion.csv --reach 0.8 --centre 0 -1 1 0 1 0\n\n"
-        "Collisions are not checked: watch the motion in the simulator before an arm makes it.\n"
-        "Exit status: 0 if the motion is written, 1 if the robot or a value is refused, 2 if the\n"
-        "command or the output file is.",
+        "Collisions are not checked: watch the motion in the simulator first.\n"
+        "Exit status: 0 if the motion was written, 1 if the robot or a value is refused,\n"
+        "2 if the command line or the output file is refused.",
     )
     add_robot(command)
     command.add_argument(
@@ -40,36 +40,51 @@ def add_excite(commands: Commands) -> None:
         type=FileOf((".csv",)),
         required=True,
         metavar="FILE.csv",
-        help="the motion",
+        help="file for the motion",
     )
-    command.add_argument("--joints", nargs="+", metavar="NAME", help="that move (all)")
+    command.add_argument(
+        "--joints", nargs="+", metavar="NAME", help="moving joints (default: all)"
+    )
     for flag, kind, default, text in (
-        ("--duration", float, 20.0, "of the motion [s]"),
-        ("--harmonics", int, 10, "of the series; the highest is at HARMONICS / DURATION"),
-        ("--velocity-share", float, 0.5, "of the velocity limits that is used"),
-        ("--effort-share", float, 0.7, "of the effort limits that is used"),
-        ("--rate", float, 50.0, "points a second in the file"),
-        ("--seed", int, 0, "the same seed gives the same motion"),
+        ("--duration", float, 20.0, "duration of the motion [s]"),
+        (
+            "--harmonics",
+            int,
+            10,
+            "the highest frequency is HARMONICS / DURATION",
+        ),
+        ("--velocity-share", float, 0.5, "fraction of the velocity limits to use"),
+        ("--effort-share", float, 0.7, "fraction of the effort limits to use"),
+        ("--rate", float, 50.0, "points per second in the file"),
+        ("--seed", int, 0, "seed of the search; equal seeds give equal motions"),
     ):
-        command.add_argument(flag, type=kind, default=default, help=f"{text} (%(default)s)")
+        command.add_argument(
+            flag, type=kind, default=default, help=f"{text} (default: %(default)s)"
+        )
     command.add_argument(
-        "--acceleration-limits", nargs="+", type=float, help="one, or one a joint [rad/s^2]"
+        "--acceleration-limits",
+        nargs="+",
+        type=float,
+        help="acceleration limits, one number or one per joint [rad/s^2] (default: none)",
     )
     command.add_argument(
-        "--position-inset", nargs="+", type=float, help="kept from position limits [rad] (0.05)"
+        "--position-inset",
+        nargs="+",
+        type=float,
+        help="distance from the position limits [rad] (default: 0.05)",
     )
     command.add_argument(
         "--reach",
         nargs="+",
         type=float,
         default=[1.5],
-        help="farthest from the centre [rad] (1.5)",
+        help="largest distance from the centre [rad] (default: 1.5)",
     )
     command.add_argument(
         "--centre",
         nargs="+",
         type=float,
-        help="position of every joint where the motion starts and ends (middle of the limits)",
+        help="start and end position of every joint (default: middle of the limits)",
     )
     command.set_defaults(run=_excite)
 
@@ -87,8 +102,8 @@ def _excite(options: argparse.Namespace) -> int:
     try:
         check_rate(options.rate, options.duration, options.harmonics)
         m, _ = load_robot(options)
-        # the search tells of the random motions that it begins with, then of every round
-        with rounds("looking for a motion", ITERATIONS + 1) as tell:
+        # one message for the random motions, then one per iteration
+        with rounds("searching for a motion", ITERATIONS + 1) as tell:
             motion = excite(
                 m,
                 options.joints,
@@ -129,7 +144,7 @@ def _excitation_text(motion: Excitation, path: Path) -> str:
             f"condition number {motion.condition:.4g}",
             f"starts and ends at rest at {start}",
             *([f"held: {held}"] if held else []),
-            f"origins of links stay in a box from {low} to {high} m of the base link's axes;",
+            f"origins of links stay in a box from {low} to {high} m in the base link;",
             "collisions are not checked: watch the motion in the simulator first",
             f"written to {path}: {motion.duration:g} s",
         ]
@@ -137,5 +152,5 @@ def _excitation_text(motion: Excitation, path: Path) -> str:
 
 
 def _one_or_many(values: list[float] | None) -> Any:
-    """Return one number for all joints as a number."""
+    """Return a single number for all joints as a number."""
     return values[0] if values is not None and len(values) == 1 else values

@@ -1,4 +1,4 @@
-"""The command `rbdyn identify`: what an arm weighs and rubs, from a recorded motion."""
+"""Command `rbdyn identify`: identify inertia and friction of an arm from a recording."""
 
 from __future__ import annotations
 
@@ -35,50 +35,61 @@ def add_identify(commands: Commands) -> None:
     """Add `identify` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "identify",
-        help="identify inertia, friction or a payload of an arm from a recorded motion",
+        help="identify inertia, friction or a payload of an arm from a recording",
         epilog="Examples:\n"
         "  rbdyn identify arm.urdf recording/ --validate other.csv --patch identified.urdf\n"
         "  rbdyn identify identified.urdf with_tool.mcap --payload tool0\n\n"
-        "Exit status: 0 if it was identified, 1 if the robot or a recording is refused or too\n"
-        "poor or too odd for the patch, 2 if the command or an output file is.",
+        "Exit status: 0 on success, 1 if the robot or a recording is refused or not good enough\n"
+        "for --patch, 2 if the command line or an output file is refused.",
     )
     add_robot(command)
     command.add_argument(
         "recording",
         type=RECORDING_FILE,
-        help="a rosbag2 folder, a .mcap or a .csv file of joint states",
+        help="rosbag2 folder, .mcap or .csv file with joint states",
     )
     command.add_argument(
         "--validate",
         type=RECORDING_FILE,
         metavar="RECORDING",
-        help="another one, to test the result with",
+        help="another recording to test the result with",
     )
     command.add_argument(
         "--patch",
         type=FileOf((".urdf",)),
         metavar="OUT.urdf",
-        help="write the URDF with what was identified",
+        help="write the URDF with the identified values",
     )
     command.add_argument("--json", action="store_true", help="print JSON")
     command.add_argument(
         "--figure",
         type=PICTURE_FILE,
         metavar="PICTURE",
-        help="draw efforts to a .svg, .png or .pdf file",
+        help="plot efforts to a .svg, .png or .pdf file",
+    )
+    command.add_argument("--payload", metavar="LINK", help="identify only a payload at this link")
+    command.add_argument(
+        "--joints", nargs="+", metavar="NAME", help="joints that moved (default: all)"
     )
     command.add_argument(
-        "--payload", metavar="LINK", help="identify only a body fixed to this link, of a known arm"
+        "--topic",
+        default="joint_states",
+        help="topic of joint states in a bag (default: %(default)s)",
     )
-    command.add_argument("--joints", nargs="+", metavar="NAME", help="that moved (all)")
-    command.add_argument("--topic", default="joint_states", help="in a bag (%(default)s)")
-    command.add_argument("--effort-topic", help="in a bag, if efforts are in a topic of their own")
-    command.add_argument("--cutoff", type=float, metavar="HZ", help="of the low-pass filter")
+    command.add_argument(
+        "--effort-topic", help="topic of efforts in a bag, if they have a topic of their own"
+    )
+    command.add_argument(
+        "--cutoff",
+        type=float,
+        metavar="HZ",
+        help="cutoff of the low-pass filter (default: from the motion)",
+    )
     command.add_argument(
         "--friction",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="identify friction (yes); else it is that of the URDF",
+        help="identify friction (default), or take it from the URDF",
     )
     command.add_argument(
         "--offset", action="store_true", help="identify a constant effort of each joint"
@@ -106,17 +117,17 @@ def _identify(options: argparse.Namespace) -> int:
 
 
 def _usage(options: argparse.Namespace) -> str:
-    """Return what is wrong with the options themselves, before any work is done."""
+    """Return what is wrong with the options, before any work is done; "" if nothing is."""
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.identification.figure import SUFFIXES
 
     arm_only = ("patch", "validate", "offset", "armature")
     if options.payload is not None and any(getattr(options, name) for name in arm_only):
-        return "--payload is for an arm that is known: it takes no " + ", ".join(
+        return "--payload is for a known arm and cannot be combined with " + ", ".join(
             f"--{name}" for name in arm_only
         )
     if options.patch and options.robot.suffix.lower() in (".yaml", ".yml"):
-        return "--patch is for URDF; a mechanism file is edited by hand, with --json"
+        return "--patch is for URDF; edit a mechanism file by hand with the values of --json"
     try:
         if options.patch:
             check_writable(options.patch, "a URDF", (".urdf",))
@@ -137,7 +148,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
 
     rest, motion = recorded(m, options, options.recording)
     other = None if options.validate is None else recorded(m, options, options.validate)
-    # it tells what the motion is, then of every round; three or four rounds are usual
+    # one message for the motion, then one per iteration
     with rounds("identifying", ITERATIONS + 1) as tell:
         found = identify(
             m,

@@ -1,4 +1,4 @@
-"""From a recording in a file to a motion of a robot that is known."""
+"""Read a recording and turn it into a motion of a known robot."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Motion]:
-    """Return where the joints are that do not move (nv,), and the motion of a recording.
+    """Return the positions (nv,) of joints at rest, and the motion of a recording.
 
     Warnings about the recording are printed on stderr.
 
     Raises:
-        ModelError: the robot is no arm that can be identified.
-        ParameterError: the recording is of no use, or not of this robot.
+        ModelError: the robot cannot be identified.
+        ParameterError: the recording is unusable, or not of this robot.
     """
     from rbdyn_ros.identification.excitation import dofs_of_joints
     from rbdyn_ros.identification.motion import check_identifiable, dof_names
@@ -52,7 +52,7 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
     warnings = stamp_warnings(samples)
     lost = unknown_places(m, samples)
     if lost:
-        warnings.append(f"it does not say where these joints are, taken to be at 0: {_few(lost)}")
+        warnings.append(f"it lacks the positions of these joints, assumed to be 0: {_few(lost)}")
     for sentence in warnings:
         print(f"rbdyn identify: {path}: {sentence}", file=sys.stderr)
     limits = m.jnt_effort[m.dof_jntid[dofs]]
@@ -60,7 +60,7 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
 
 
 def not_there(error: ParameterError, path: Path) -> ParameterError:
-    """Return the error of a recording that is not there, with the nearest that is."""
+    """Return the error of a missing recording, with the nearest existing one."""
     finding = error.findings[0]
     text = f"{finding.message}{nearest_file(path)}"
     return ParameterError(replace(finding, message=text), error.source)

@@ -1,4 +1,4 @@
-"""What a robot weighs and rubs: identified from a recorded motion."""
+"""Identification of inertia and friction from a recorded motion."""
 
 from rbdyn_ros.identification.base import BaseParameters as BaseParameters
 from rbdyn_ros.identification.base import base_parameters as base_parameters

@@ -1,8 +1,8 @@
 """Base inertial parameters: the combinations of parameters that efforts depend on.
 
-Most of the ten parameters of a body cannot be told from efforts one by one: the mass of a link is
-felt together with inertias of the link before it, that of a base not at all. What can be told are
-combinations, as many as the regressor has independent columns.
+Efforts do not determine most of a body's ten parameters individually: the mass of a link acts
+together with the inertia of its parent link, and the mass of the base has no effect. Identifiable
+are as many combinations as the regressor has independent columns.
 Source: Gautier, Numerical calculation of the base inertial parameters of robots, 1991.
 """
 
@@ -20,8 +20,8 @@ from rbdyn_ros.identification.motion import check_identifiable, resting
 from rbdyn_ros.identification.regressor import torque_regressor
 from rbdyn_ros.model.model import Model
 
-#: A column that is a combination of others but for this part of its length is taken as one:
-#: authors write pi with five digits, and a tenth of a millimetre is not felt.
+#: A column is dependent if its residual is below this fraction of its length. URDFs contain pi
+#: with five digits, and a tenth of a millimetre has no measurable effect.
 DEPENDENT = 1e-4
 
 #: Entries of combinations below this are rounding.
@@ -30,13 +30,13 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaseParameters:
-    """Which parameters efforts depend on, and how.
+    """Combinations of inertial parameters that determine the efforts.
 
     Attributes:
-        columns: (b,) of the 10 (nbody - 1) parameters those that lead a combination.
-        combination: (b, 10 (nbody - 1)); combination @ inertial_parameters are the base
-            parameters, in which column columns[k] of row k is 1.
-        names: (b,) such as "forearm.Izz + 0.21 hand.m".
+        columns: (b,) index of each combination's leading one of the 10 (nbody - 1) parameters.
+        combination: (b, 10 (nbody - 1)); combination @ inertial_parameters gives the base
+            parameters. Entry columns[k] of row k is 1.
+        names: (b,) names such as "forearm.Izz + 0.21 hand.m".
     """
 
     columns: Ints
@@ -45,7 +45,7 @@ class BaseParameters:
 
     @property
     def rank(self) -> int:
-        """How many there are."""
+        """Number of base parameters."""
         return len(self.columns)
 
     def regressor(self, Y: Array) -> Array:
@@ -63,16 +63,16 @@ def base_parameters(
     *,
     rest: ArrayLike | None = None,
 ) -> BaseParameters:
-    """Return the base inertial parameters of a robot, gravity being that of m.opt.
+    """Return the base inertial parameters of a robot under gravity m.opt.gravity.
 
-    Found from the regressor at random states. Those of bodies near the base lead, so what cannot
-    be told of a body is in the combinations of those before it.
+    They follow from the regressor at random states. Parameters of bodies near the base lead the
+    combinations.
 
     Args:
         m: the Model.
-        dofs: that move, and whose efforts are known; the others rest. None: all.
-        seed: of the random states.
-        rest: (nv,) where those stand that do not move; None: at qpos0.
+        dofs: degrees of freedom that move and whose efforts are known; the others rest. None: all.
+        seed: seed of the random states.
+        rest: (nv,) positions of the joints that do not move; None: qpos0.
 
     Raises:
         ModelError: as check_identifiable.
@@ -97,7 +97,7 @@ def base_parameters(
 def condition(Y: Array) -> float:
     """Return the condition number of a regressor (p, b), its columns scaled to length 1.
 
-    Without that it would depend on units. Infinite if a column is zero.
+    The scaling makes it independent of units. It is infinite if a column is zero.
     """
     lengths = np.linalg.norm(Y, axis=0)
     if Y.shape[1] == 0:
@@ -108,14 +108,14 @@ def condition(Y: Array) -> float:
 
 
 def _independent(Y: Array) -> Ints:
-    """Return the columns that are no combination of those before them."""
+    """Return the columns that are independent of the columns before them."""
     R = np.asarray(np.linalg.qr(Y, mode="r"))
     lengths = np.linalg.norm(R, axis=0)
     Q = np.empty((R.shape[0], 0))
     found = []
     for k in np.flatnonzero(lengths > ROUNDING * lengths.max()):
         rest = R[:, k] / lengths[k]
-        for _ in range(2):  # once more, for what rounding left
+        for _ in range(2):  # twice, because of rounding
             rest = rest - Q @ (Q.T @ rest)
         size = np.linalg.norm(rest)
         if size > DEPENDENT:

@@ -1,4 +1,4 @@
-"""What a motion may do: positions, velocities, accelerations and efforts of some joints."""
+"""Bounds of a motion: positions, velocities, accelerations and efforts of its joints."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from rbdyn_ros.errors import Finding, ParameterError, not_allowed
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-#: Speed of a joint without a velocity limit [rad/s or m/s], before the share is taken of it.
+#: Velocity limit of a joint without one [rad/s or m/s].
 DEFAULT_SPEED = 1.0
-#: How far joints stay from their position limits [rad or m], and at most of their range.
+#: Distance of joints from their position limits [rad or m], and its largest fraction of the range.
 INSET, INSET_SHARE = 0.05, 0.05
-#: Reach [rad or m] and accelerations are at least this: what is smaller is no motion.
+#: Least reach [rad or m] and acceleration limit.
 LEAST = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """Of each joint that moves, in the order of `dofs`.
+    """Bounds of the moving joints, in the order of `dofs`.
 
     Attributes:
-        dofs: of the joints (n,).
-        centre: (nv,) where all joints begin and end [rad or m].
-        lower, upper: farthest from the centre, (n,): lower < 0 < upper [rad or m].
-        velocity, acceleration: (n,), infinite if there is no limit.
-        effort: (nv,) of all joints, infinite where there is no limit.
+        dofs: (n,) degrees of freedom of the joints.
+        centre: (nv,) position where all joints start and end [rad or m].
+        lower, upper: (n,) largest excursions from the centre, lower < 0 < upper [rad or m].
+        velocity, acceleration: (n,) limits; infinite if there is none.
+        effort: (nv,) effort limits of all joints; infinite if there is none.
     """
 
     dofs: Ints
@@ -43,9 +43,9 @@ class Bounds:
     effort: Array
 
     def scale(self, rows: Array) -> Array:
-        """Return by what each joint's motion (3, t, n) about the centre may be multiplied, (n,).
+        """Return the largest factors (n,) by which motions (3, t, n) about the centre may grow.
 
-        The largest factor, so that one of its bounds is met exactly; 0 for no motion at all.
+        Each joint then reaches one of its bounds. The factor of a joint that rests is 0.
         """
         with np.errstate(divide="ignore"):
             factors = np.stack(
@@ -70,7 +70,7 @@ def bounds_of(
     acceleration_limits: ArrayLike | None,
     effort_share: float,
 ) -> Bounds:
-    """Return the bounds of the joints with these dofs; arguments as for excite.
+    """Return the bounds of the joints with these dofs; arguments as of excite.
 
     Raises:
         ParameterError: an argument is not allowed, or leaves a joint no room.
@@ -89,9 +89,9 @@ def bounds_of(
     for i, dof in enumerate(dofs):
         if not low[i] < 0.0 < high[i]:
             text = (
-                f"joint '{m.jnt_names[m.dof_jntid[dof]]}' has no room about its centre "
-                f"{middle[dof]:.4g}: it may move from {lower[dof]:.4g} to {upper[dof]:.4g}, less "
-                f"an inset of {inset[i]:.4g}"
+                f"joint '{m.jnt_names[m.dof_jntid[dof]]}' has no room around its centre "
+                f"{middle[dof]:.4g}: its range is {lower[dof]:.4g} to {upper[dof]:.4g}, with an "
+                f"inset of {inset[i]:.4g}"
             )
             raise ParameterError(Finding("no-room", text, "error", "centre"))
     fast = np.where(np.isfinite(speed), speed, DEFAULT_SPEED)[dofs]
@@ -102,12 +102,12 @@ def bounds_of(
 
 
 def effort_ratio(m: Model, d: Data, bounds: Bounds, rows: Array) -> Array:
-    """Return the largest share of the bound of its effort that each joint takes, (nv,).
+    """Return the largest effort of each joint as a fraction of its bound, (nv,).
 
     Args:
-        m: without passive forces.
+        m: the Model without passive forces.
         d: its Data.
-        bounds: of the joints.
+        bounds: bounds of the joints.
         rows: (3, t, nv) motion of all joints.
     """
     largest = np.zeros(m.nv)
@@ -118,7 +118,7 @@ def effort_ratio(m: Model, d: Data, bounds: Bounds, rows: Array) -> Array:
 
 
 def check_held(m: Model, bounds: Bounds) -> None:
-    """Raise ParameterError if the arm cannot be held at the centre within its efforts."""
+    """Raise ParameterError if the arm cannot be held at the centre within its effort limits."""
     d = make_data(m)
     rest = np.zeros((3, 1, m.nv))
     rest[0, 0] = bounds.centre
@@ -126,21 +126,21 @@ def check_held(m: Model, bounds: Bounds) -> None:
     if (ratio >= 1.0).any():
         worst = int(np.argmax(ratio))
         text = (
-            f"joint '{m.jnt_names[m.dof_jntid[worst]]}' needs {ratio[worst]:.2f} times the effort "
-            "it may have to hold the arm at the centre; choose another centre or a larger "
+            f"joint '{m.jnt_names[m.dof_jntid[worst]]}' needs {ratio[worst]:.2f} times its "
+            "allowed effort to hold the arm at the centre; choose another centre or a larger "
             "effort_share"
         )
         raise ParameterError(Finding("no-effort", text, "error", "effort_share"))
 
 
 def _limits(m: Model) -> tuple[Array, Array, Array, Array]:
-    """Return of each dof lower, upper, speed, effort (nv,), joints that follow it counted."""
+    """Return lower, upper, velocity and effort limits (nv,), including those of mimic joints."""
     lower, upper, speed = np.full(m.nv, -np.inf), np.full(m.nv, np.inf), np.full(m.nv, np.inf)
     for j in range(m.njnt):
         dof, ratio, offset = m.jnt_dofadr[j], m.jnt_mimic_ratio[j], m.jnt_mimic_offset[j]
         if ratio == 0.0:
             continue
-        if m.jnt_limited[j] or m.jnt_mimic[j] >= 0:  # those that follow are not marked
+        if m.jnt_limited[j] or m.jnt_mimic[j] >= 0:  # mimic joints are not marked
             ends = np.sort((m.jnt_range[j] - offset) / ratio)
             lower[dof], upper[dof] = max(lower[dof], ends[0]), min(upper[dof], ends[1])
         speed[dof] = min(speed[dof], m.jnt_velocity[j] / abs(ratio))
@@ -161,11 +161,11 @@ def _centre(m: Model, centre: ArrayLike | None, lower: Array, upper: Array) -> A
 def _positive(what: str, value: ArrayLike, count: int, zero: bool = False) -> Array:
     array, least = finite(what, value, (count,), fill=True), 0.0 if zero else LEAST
     if (array < least).any():
-        raise not_allowed(what, value, f"a number from {least:g} on, or {count} of them")
+        raise not_allowed(what, value, f"a number of {least:g} or more, or {count} of them")
     return array
 
 
 def _share(what: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value <= 1.0:
-        raise not_allowed(what, value, "a number over 0 and up to 1")
+        raise not_allowed(what, value, "a number above 0 and up to 1")
     return float(value)

@@ -1,4 +1,4 @@
-"""Tables of time and joints in CSV files: motions to be made, and recordings.
+"""Tables of joint data in CSV files: excitation motions and recordings.
 
 The first line names the columns: `time`, and `<joint>.<quantity>` for each joint and quantity.
 """
@@ -26,20 +26,20 @@ from rbdyn_ros.identification.samples import (
 from rbdyn_ros.loading.output import output_path, write_whole
 
 TIME = "time"
-#: No line of a table is longer [characters].
+#: Longest line of a table [characters].
 LONGEST_LINE = 1_000_000
-#: Of the columns of a file so many are named in a message.
+#: Number of columns that a message lists.
 SHOWN = 12
 
 
 def read_csv(path: Path, names: Sequence[str], others: Sequence[str] = ()) -> Samples:
-    """Read a recording of these joints, and positions of others; other columns are ignored.
+    """Read a recording of some joints, and positions of others; other columns are ignored.
 
-    A last line that was not written to its end is left out.
+    An incomplete last line is skipped.
 
     Raises:
-        ParameterError: the file cannot be read, lacks a column, has a line that is no row of
-            numbers, or holds no usable recording.
+        ParameterError: the file cannot be read, lacks a column, has a line that is not a row of
+            numbers, or is not a usable recording.
     """
     n, header = len(names), _header(path)
     wanted = [f"{name}.{quantity}" for quantity in ("position", "effort") for name in names]
@@ -59,7 +59,7 @@ def write_csv(path: str | Path, samples: Samples) -> None:
     """Write a recording; read_csv reads it again.
 
     Raises:
-        ParameterError: the file cannot be written; what was there before is left as it was.
+        ParameterError: the file cannot be written; an existing file is kept.
     """
     columns = {"position": samples.qpos, "effort": samples.effort}
     if samples.qvel is not None:
@@ -70,22 +70,22 @@ def write_csv(path: str | Path, samples: Samples) -> None:
 def read_table(
     path: str | Path, quantities: Sequence[str]
 ) -> tuple[tuple[str, ...], Array, list[Array]]:
-    """Return the joints of a table (n), its time (p,), and for each quantity a (p, n).
+    """Return the joints of a table (n), its time (p,), and an array (p, n) for each quantity.
 
     Raises:
-        ParameterError: the file cannot be read, has no such columns, or a line that is no row of
-            finite numbers; or time does not grow.
+        ParameterError: the file cannot be read, lacks a column, has a line that is not a row of
+            finite numbers, or time does not increase.
     """
     source = Path(path)
     header, last = _header(source), "." + quantities[0]
     names = tuple(column[: -len(last)] for column in header if column.endswith(last))
     if not names:
-        text = f"no column is called <joint>{last}"
+        text = f"it has no column <joint>{last}"
         raise recording_error("no-column", str(path), text)
     wanted = [f"{name}.{quantity}" for quantity in quantities for name in names]
     numbers = _columns(source, header, [TIME, *wanted])
     if not np.isfinite(numbers).all() or not (np.diff(numbers[:, 0]) > 0.0).all():
-        text = "it has a number that is not finite, or time does not grow from row to row"
+        text = "it has a number that is not finite, or time does not increase from row to row"
         raise recording_error("no-table", str(path), text)
     columns = np.split(numbers[:, 1:], len(quantities), axis=1)
     return names, numbers[:, 0], [np.ascontiguousarray(column) for column in columns]
@@ -98,10 +98,10 @@ def write_table(
     time: Array,
     columns: Mapping[str, Array],
 ) -> None:
-    """Write time (p,) and for each joint its column of each quantity (p, n).
+    """Write time (p,) and the columns (p, n) of each quantity.
 
     Raises:
-        ParameterError: the file cannot be written; what was there before is left as it was.
+        ParameterError: the file cannot be written; an existing file is kept.
     """
     target = output_path(path, what, (".csv",))
     header = [TIME, *(f"{name}.{quantity}" for quantity in columns for name in names)]
@@ -130,7 +130,7 @@ def _header(path: Path) -> list[str]:
             "unreadable-file", str(path), f"it cannot be read: {reason}"
         ) from error
     if not _places(header, TIME):
-        more = "; columns are parted by commas" if ";" in line else ""
+        more = "; columns are separated by commas" if ";" in line else ""
         text = (
             f"its first line has no column '{TIME}'{did_you_mean(TIME, header)}{more}; it should "
             "be time,<joint>.position,<joint>.velocity,<joint>.effort,..."
@@ -140,7 +140,7 @@ def _header(path: Path) -> list[str]:
 
 
 def _first_row(file: TextIO) -> tuple[list[str], str]:
-    """Return the columns of the header, and its text; a quote name may go on in the next line."""
+    """Return the columns of the header and its text; a quoted name may contain line breaks."""
     read: list[str] = []
 
     def lines() -> Iterator[str]:
@@ -154,13 +154,13 @@ def _first_row(file: TextIO) -> tuple[list[str], str]:
 
 
 def _places(header: Sequence[str], column: str) -> list[int]:
-    """Return which columns have this name; spaces about a name count only if they have to."""
+    """Return which columns have this name; if none has, ignore spaces around names."""
     exact = [k for k, name in enumerate(header) if name == column]
     return exact or [k for k, name in enumerate(header) if name.strip() == column]
 
 
 def _whole_lines(file: TextIO, columns: int) -> Iterator[str]:
-    """Return the lines but a last one that was cut off."""
+    """Return the lines without an incomplete last one."""
     for line in file:
         if line.endswith(("\n", "\r")) or _is_whole(line, columns):
             yield line
@@ -168,7 +168,7 @@ def _whole_lines(file: TextIO, columns: int) -> Iterator[str]:
 
 def _is_whole(line: str, columns: int) -> bool:
     values = next(csv.reader([line]), [])
-    # a number may end in what is none yet, as 1.2e-
+    # an incomplete number may end as 1.2e-
     last = values[-1].strip() if len(values) >= columns else ""
     return bool(last) and not last.endswith(("e", "E", "-", "+"))
 
@@ -182,7 +182,7 @@ def _columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> Array:
             warnings.catch_warnings(),
             path.open(encoding="utf-8-sig", newline="") as file,
         ):
-            warnings.simplefilter("ignore")  # of no rows, which are refused below
+            warnings.simplefilter("ignore")  # an empty table is refused below
             _first_row(file)
             numbers: Array = np.loadtxt(
                 _whole_lines(file, len(header)),
@@ -195,7 +195,7 @@ def _columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> Array:
             )
     except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError
         reason = str(error).split(";")[0].rstrip(".")
-        text = f"it is no table of numbers (rows are counted below the header): {reason}"
+        text = f"it is not a table of numbers (rows are counted below the header): {reason}"
         raise recording_error("no-table", str(path), text) from error
     if len(numbers) > MOST_SAMPLES:
         text = f"it has more than {MOST_SAMPLES} samples"
@@ -205,7 +205,8 @@ def _columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> Array:
 
 def _not_once(path: Path, header: Sequence[str], column: str) -> Exception:
     if column in header:
-        return recording_error("two-columns", str(path), f"two columns are called {quote(column)}")
+        text = f"two columns have the name {quote(column)}"
+        return recording_error("two-columns", str(path), text)
     shown = ", ".join(quote(name) for name in header[:SHOWN])
     more = ", ..." if len(header) > SHOWN else ""
     text = f"it has no column {quote(column)}{did_you_mean(column, header)}; it has {shown}{more}"

@@ -1,4 +1,4 @@
-"""The equations of a motion, made small: as many rows as unknowns, whatever its length."""
+"""Least-squares equations of a motion, reduced to one row per unknown and joint."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from rbdyn_ros.identification.regressor import extra_columns, torque_regressor
 from rbdyn_ros.identification.unknowns import Unknowns
 from rbdyn_ros.model.model import Model
 
-CHUNK = 400  # samples that are in memory at once
+#: Samples in memory at once.
+CHUNK = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equations:
-    """All that least squares needs to know of a motion.
+    """Reduced least-squares equations of a motion.
 
     Attributes:
-        R: (n, N + 1, N + 1) for each joint the triangular factor of its rows [A b], so that
+        R: (n, N + 1, N + 1) triangular factor of each joint's rows [A b]:
             |A x - b| = |R [x; -1]|.
     """
 
     R: Array
 
     def weighted(self, sigma: Array) -> tuple[Array, Array]:
-        """Return A (N + 1, N), b in standard deviations, sigma (n,) those of the joints.
+        """Return A (N + 1, N) and b (N + 1,), scaled by standard deviations sigma (n,).
 
         Raises:
             ParameterError: they, or their squares, are not finite.
@@ -35,7 +36,7 @@ class Equations:
         with np.errstate(all="ignore"):
             stacked = (self.R / sigma[:, None, None]).reshape(-1, self.R.shape[2])
             size = np.linalg.norm(stacked)
-        if not np.isfinite(size):  # nor are squares that are calculated with
+        if not np.isfinite(size):
             raise beyond_calculation()
         factor = np.asarray(np.linalg.qr(stacked, mode="r"))
         return factor[:, :-1], factor[:, -1]
@@ -48,13 +49,13 @@ def equations(
 
     Args:
         m: the Model.
-        unknowns: of its motion; their columns follow those of the bodies.
-        effort: (p, n) that the unknowns have to explain.
-        bodies: (10 (nbody - 1), u) unknowns instead of the parameters of all bodies, which are
-            combinations of them.
+        unknowns: unknowns of the joints; their columns follow the columns of the bodies.
+        effort: (p, n) efforts to explain.
+        bodies: (10 (nbody - 1), u) map from u unknowns to the parameters of all bodies; None: the
+            parameters themselves are unknown.
 
     Raises:
-        ParameterError: if numbers of the motion are too large to calculate with.
+        ParameterError: numbers of the motion are too large.
     """
     motion, dofs, extras = unknowns.motion, unknowns.dofs, unknowns.extras
     inertial = 10 * (m.nbody - 1) if bodies is None else bodies.shape[1]
@@ -64,7 +65,7 @@ def equations(
     qpos = of_dofs(m, dofs, motion.qpos, unknowns.rest)
     qvel, qacc = of_dofs(m, dofs, motion.qvel), of_dofs(m, dofs, motion.qacc)
     R = np.zeros((n, N + 1, N + 1))
-    with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is refused
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
         for begin in range(0, len(motion.time), CHUNK):
             part = slice(begin, begin + CHUNK)
             Y = torque_regressor(m, qpos[part], qvel[part], qacc[part])[:, dofs]

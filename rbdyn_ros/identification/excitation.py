@@ -1,8 +1,7 @@
-"""Motions from which the inertias of an arm can be told: rich, within limits, at rest at the ends.
+"""Excitation motions: well conditioned for identification, within limits, at rest at both ends.
 
-Each joint moves as a finite Fourier series about its centre. Its coefficients are chosen so that
-the equations that identification solves are as well conditioned as possible: the condition number
-of the base regressor is searched for a minimum, at motions that meet the limits of each joint.
+Each joint follows a finite Fourier series around its centre. The coefficients minimise the
+condition number of the base regressor, subject to the limits of each joint.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from rbdyn_ros.identification.search import Search, fine_count, of_robot
 from rbdyn_ros.identification.warnings import TOO_POOR
 from rbdyn_ros.model.model import Model
 
-#: Of a motion [s].
+#: Durations of a motion [s].
 SHORTEST, LONGEST = 0.1, 3600.0
-#: Points of a motion in a period of its highest harmonic; fewer are another motion.
+#: Least number of points in a period of the highest harmonic.
 FEWEST_POINTS = 4.0
 
 
@@ -45,16 +44,16 @@ class Excitation:
     """A motion that starts and ends at rest at the centre.
 
     Attributes:
-        names: of the joints that move (n).
+        names: names of the moving joints (n).
         duration: [s].
-        centre: (n,) [rad or m].
+        centre: (n,) position of the moving joints at the start and the end [rad or m].
         coefficients: (2 h, n), see fourier.py.
-        held: positions of the joints of the robot that do not move, by name.
-        condition: of the base regressor, with columns of unit length.
-        effort_share: the largest share of its effort limit that each joint of the robot takes,
-            by the model given and without friction.
-        box: (2, 3) least and largest coordinates that the origins of links reach [m]. Collisions
-            are not checked.
+        held: positions of the joints that do not move, by name.
+        condition: condition number of the base regressor, with columns of unit length.
+        effort_share: largest effort of each joint as a fraction of its limit, by the model and
+            without friction.
+        box: (2, 3) least and largest coordinates of the origins of links [m]. Collisions are not
+            checked.
     """
 
     names: tuple[str, ...]
@@ -79,7 +78,7 @@ class Excitation:
         count = int(np.ceil(self.duration * rate)) + 1
         time = np.linspace(0.0, self.duration, count)
         qpos, qvel, qacc = self.sample(time)
-        qvel[[0, -1]] = qacc[[0, -1]] = 0.0  # what is left of it is rounding
+        qvel[[0, -1]] = qacc[[0, -1]] = 0.0  # rounding
         return time, qpos, qvel, qacc
 
     def path(self, rate: float = 50.0) -> Path:
@@ -88,9 +87,9 @@ class Excitation:
 
     @property
     def peaks(self) -> Array:
-        """Of each joint the least and largest position, the largest speed and acceleration (4, n).
+        """Least and largest position, largest speed and acceleration of each joint, (4, n).
 
-        In [rad or m], per s and per s^2.
+        Units: rad or m, per s, per s^2.
         """
         rows = self.sample(
             np.linspace(0.0, self.duration, fine_count(len(self.coefficients) // 2))
@@ -101,11 +100,11 @@ class Excitation:
     def write(self, path: str | os.PathLike[str], rate: float = 50.0) -> None:
         """Write a CSV file: time, then position, velocity and acceleration of each joint.
 
-        Of all joints of the robot, since those that do not move have to be where they are held,
-        and a controller may want them in every trajectory.
+        The file contains all joints of the robot: joints at rest must be at their positions, and
+        a controller may need them in every trajectory.
 
         Raises:
-            ParameterError: it cannot be written; what was there before is left as it was.
+            ParameterError: the file cannot be written; an existing file is kept.
         """
         time, qpos, qvel, qacc = self.points(rate)
         still = np.zeros((len(time), len(self.held)))
@@ -132,31 +131,31 @@ def excite(
     effort_share: float = 0.7,
     progress: Progress | None = None,
 ) -> Excitation:
-    """Return a motion for identification, the same for the same arguments.
+    """Return a motion for identification; equal arguments give equal motions.
 
-    Whether the arm meets itself, its table or people on the way is not known here: look at the
-    motion in the simulator first, and narrow `reach` or move `centre` as needed.
+    Collisions of the arm with itself, a table or people are not checked. Watch the motion in the
+    simulator first, and reduce `reach` or move `centre` as needed.
 
     Args:
-        m: the robot as far as it is known; gravity is that of m.opt.
-        joints: that move; None: all.
-        duration: of the motion, one period [s].
-        harmonics: of the series, 2 to 20: the highest frequency is harmonics / duration.
-        velocity_share: of the joints' velocity limits that is used; a joint without one is taken
-            to have 1 rad/s or 1 m/s.
-        acceleration_limits: of the joints, one or (n,) [rad/s^2 or m/s^2]; None: none.
-        position_inset: how far joints stay from their position limits, one or (n,) [rad or m];
-            None: 0.05, or a twentieth of the range where that is less.
-        seed: of the random series that the search starts from.
-        centre: (nv,) of all joints, where the motion starts and ends; None: in the middle of
-            their limits, or qpos0.
-        reach: how far joints move from the centre at most, one or (n,) [rad or m].
-        effort_share: of the effort limits that inverse dynamics of m may need.
-        progress: is told what is done.
+        m: the robot as far as it is known; gravity is m.opt.gravity.
+        joints: names of the moving joints; None: all.
+        duration: duration of the motion, one period [s].
+        harmonics: number of harmonics, 2 to 20; the highest frequency is harmonics / duration.
+        velocity_share: fraction of the velocity limits to use; a joint without a limit gets
+            1 rad/s or 1 m/s.
+        acceleration_limits: one number or (n,) [rad/s^2 or m/s^2]; None: no limit.
+        position_inset: distance from the position limits, one number or (n,) [rad or m]; None:
+            0.05, or a twentieth of the range if that is less.
+        seed: seed of the random series from which the search starts.
+        centre: (nv,) positions of all joints at the start and the end; None: the middle of their
+            limits, or qpos0.
+        reach: largest distance from the centre, one number or (n,) [rad or m].
+        effort_share: fraction of the effort limits that the inverse dynamics of m may use.
+        progress: called with a sentence after every iteration.
 
     Raises:
         ModelError: a joint has several coordinates, or the robot has loops or springs.
-        ParameterError: an argument is not allowed, a joint has no room about its centre, or the
+        ParameterError: an argument is not allowed, a joint has no room around its centre, or the
             arm cannot be held there.
     """
     check_identifiable(m)
@@ -175,11 +174,11 @@ def excite(
     search = Search(rigid, bounds, harmonics, period)
     coefficients = search.best(np.random.default_rng(seed), progress or silent)
     number = search.condition(coefficients)
-    return _told(rigid, bounds, period, coefficients, number, effort_share)
+    return _excitation(rigid, bounds, period, coefficients, number, effort_share)
 
 
 def check_rate(rate: float, duration: float, harmonics: int) -> None:
-    """Raise ParameterError unless so many points a second [Hz] make a motion, and not too many."""
+    """Raise ParameterError if a rate [Hz] gives too few or too many points of a motion."""
     period = finite("duration", duration, above=0.0, element="")
     least, most = FEWEST_POINTS * harmonics / period, MOST_SAMPLES / period
     if not least <= finite("rate", rate, above=0.0, element="") <= most:
@@ -187,17 +186,16 @@ def check_rate(rate: float, duration: float, harmonics: int) -> None:
 
 
 def check_informative(motion: Excitation) -> None:
-    """Raise ParameterError if the inertias of the arm can hardly be told from a motion."""
+    """Raise ParameterError if a motion is too poorly conditioned for identification."""
     if not motion.condition <= TOO_POOR:
         text = (
-            f"the best motion that was found tells too little: its condition number is "
-            f"{motion.condition:.4g}; allowed is {TOO_POOR:g}. Let it reach farther, move faster, "
-            "or last longer"
+            f"the best motion is too poor for identification: its condition number is "
+            f"{motion.condition:.4g}; allowed is {TOO_POOR:g}. Increase reach, speed or duration"
         )
         raise ParameterError(Finding("poor-motion", text, "error", "reach"))
 
 
-def _told(
+def _excitation(
     m: Model, bounds: Bounds, period: float, coefficients: Array, number: float, share: float
 ) -> Excitation:
     d, names = make_data(m), dof_names(m)
@@ -235,7 +233,7 @@ def dofs_of_joints(m: Model, joints: Sequence[str] | None) -> Ints:
     """Return the dofs of joints by name, in their order in the robot; None: all.
 
     Raises:
-        ParameterError: it is no list of names, or a name is not allowed or there twice.
+        ParameterError: not a list of names; or a name is unknown, a mimic joint, or named twice.
     """
     names = dof_names(m)
     if joints is None:
@@ -246,7 +244,7 @@ def dofs_of_joints(m: Model, joints: Sequence[str] | None) -> Ints:
         if name not in names:
             given = name if isinstance(name, str) else repr(name)
             text = (
-                f"{quote(given)} is no joint that moves on its own{did_you_mean(given, names)}; "
+                f"{quote(given)} is not an independent joint{did_you_mean(given, names)}; "
                 f"allowed are {', '.join(names[:20])}"
             )
             raise ParameterError(Finding("unknown-joint", text, "error", "joints"))

@@ -1,4 +1,4 @@
-"""A picture of efforts: measured, by the prior, as identified, and what is left over."""
+"""Plot of efforts: measured, predicted by the prior and as identified, and the residuals."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ DPI = 110.0
 
 
 def draw_efforts(before: Residuals, after: Residuals, path: str | Path) -> None:
-    """Draw the efforts of a motion to a .svg, .png or .pdf file, a joint a row.
+    """Draw the efforts of a motion to a .svg, .png or .pdf file, one row per joint.
 
     Args:
-        before: of the prior.
-        after: of the identified Model, of the same motion.
-        path: of the file.
+        before: residuals of the prior.
+        after: residuals of the identified Model in the same motion.
+        path: file to write.
 
     Raises:
-        ParameterError: the motions differ, the suffix is another one, the file cannot be written,
+        ParameterError: the motions differ, the suffix is unknown, the file cannot be written,
             or matplotlib is not installed.
     """
     target = output_path(path, "a picture", SUFFIXES)
     if before.names != after.names or before.measured.shape != after.measured.shape:
-        text = "the residuals are of different motions; those of one motion are needed"
+        text = "the residuals belong to different motions; pass two of the same motion"
         raise ParameterError(Finding("bad-residuals", text))
     n = len(after.names)
     figure = new_figure(WIDTH, ROW * n + 0.8, DPI)
@@ -47,7 +47,7 @@ def draw_efforts(before: Residuals, after: Residuals, path: str | Path) -> None:
             one.tick_params(labelsize=7)
             one.grid(visible=True, lw=0.3)
     axes[0, 0].set_title("effort [N m or N]", fontsize=9)
-    axes[0, 1].set_title("measured less predicted", fontsize=9)
+    axes[0, 1].set_title("measured - predicted", fontsize=9)
     axes[0, 0].legend(fontsize=7, ncols=3, loc="upper right")
     for one in axes[-1]:
         one.set_xlabel("time [s]", fontsize=8)

@@ -1,4 +1,4 @@
-"""Finite Fourier series that begin and end at rest.
+"""Finite Fourier series that start and end at rest.
 
 Source: Swevers, Ganseman, Tukel, De Schutter, Van Brussel, 1997, Optimal robot excitation and
 identification.
@@ -16,11 +16,11 @@ FEWEST_HARMONICS, MOST_HARMONICS = 2, 20
 
 
 def rest_shapes(harmonics: int) -> Array:
-    """Return a basis (2 h, 2 h - 3) of series whose position, velocity, acceleration are 0 at 0.
+    """Return a basis (2 h, 2 h - 3) of series with zero position, velocity, acceleration at 0.
 
-    The series is sum_k a_k sin(k w t) / (k w) - b_k cos(k w t) / (k w), so it moves at
-    sum_k a_k cos(k w t) + b_k sin(k w t); a column is a_1 ... a_h, b_1 ... b_h. Being periodic it
-    is at rest at its end too.
+    The series is sum_k a_k sin(k w t) / (k w) - b_k cos(k w t) / (k w), with the velocity
+    sum_k a_k cos(k w t) + b_k sin(k w t). A column is a_1 ... a_h, b_1 ... b_h. The series is
+    periodic, so it also ends at rest.
     """
     k, zeros = np.arange(1.0, harmonics + 1.0), np.zeros(harmonics)
     position = np.concatenate([zeros, 1.0 / k])
@@ -31,7 +31,7 @@ def rest_shapes(harmonics: int) -> Array:
 
 
 def tables(harmonics: int, duration: float, time: ArrayLike) -> Array:
-    """Return what makes positions, velocities, accelerations of coefficients: (3, t, 2 h)."""
+    """Return matrices (3, t, 2 h) from coefficients to positions, velocities, accelerations."""
     k = 2.0 * np.pi / duration * np.arange(1.0, harmonics + 1.0)
     phase = np.multiply.outer(np.asarray(time, np.float64), k)
     sine, cosine = np.sin(phase), np.cos(phase)

@@ -1,11 +1,12 @@
-"""Ten numbers a body: between the parameters that forces are linear in, and what a body is like.
+"""Conversions between the ten inertial parameters of a body and its mass, centre and inertia.
 
-The ten are those of rb.inertial_parameters: m, m c (3), Ixx Ixy Iyy Ixz Iyz Izz about the origin
-of the body. A rigid body has them if and only if its pseudo-inertia matrix (4, 4)
+The ten parameters are m, m c (3), Ixx Ixy Iyy Ixz Iyz Izz about the origin of the body, as in
+rb.inertial_parameters; forces are linear in them. They are physically consistent if and only if
+the pseudo-inertia matrix (4, 4)
 
     J = [[S, m c], [m c^T, m]],   S = tr(I)/2 1 - I
 
-is positive definite (semidefinite for points and thin plates), in whatever frame.
+is positive definite (semidefinite for points and thin plates), in any frame.
 Source: Wensing, Kim, Slotine, Linear matrix inequalities for physically consistent inertial
 parameter identification, 2018.
 """
@@ -27,10 +28,10 @@ from rbdyn_ros.model.rotation import mat_to_quat
 
 PARAMETER_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
-#: Least second moment of a body about its centre along an axis: that of a radius of 1 mm, and
-#: this part of the largest one.
+#: Least radius of gyration of a body along an axis [m], and least second moment relative to the
+#: largest one.
 SLIMMEST = 1e-3
-#: Least mass of a body, as a part of the mean over all bodies.
+#: Least mass of a body, relative to the mean over all bodies.
 LIGHTEST = 1e-3
 
 
@@ -67,9 +68,9 @@ def parameters_of(J: Array) -> Array:
 
 
 def change_of_frame(R: Array, p: Array) -> Array:
-    """Return T (10, 10): parameters in a frame at p with axes R, to those where p and R are told.
+    """Return T (10, 10), which maps parameters from a frame at p with axes R to its parent frame.
 
-    The columns of a regressor follow: Y_frame = Y T.
+    For the columns of a regressor: Y_frame = Y T.
     """
     turn = np.eye(4)
     turn[:3, :3], turn[:3, 3] = R, p
@@ -78,7 +79,7 @@ def change_of_frame(R: Array, p: Array) -> Array:
 
 
 def bodies_of(x: Array) -> tuple[Array, Array, Array]:
-    """Return masses (k,), centres of mass (k, 3) and inertias about them (k, 3, 3) of (k, 10)."""
+    """Return masses (k,), centres of mass (k, 3) and central inertias (k, 3, 3) of (k, 10)."""
     J = pseudo_inertia(x)
     mass = J[:, 3, 3]
     com = J[:, :3, 3] / mass[:, None]
@@ -88,10 +89,10 @@ def bodies_of(x: Array) -> tuple[Array, Array, Array]:
 
 
 def consistent_prior(m: Model) -> tuple[Array, list[str]]:
-    """Return parameters (nbody - 1, 10) that bodies can have, near those of a Model.
+    """Return physically consistent parameters (nbody - 1, 10) near the ones of a Model.
 
-    Also the names of the bodies that had to be changed: massless ones, points, rods and plates,
-    and inertias that no body has.
+    Also return the names of the changed bodies: massless ones, points, rods, plates, and bodies
+    with an impossible inertia.
     """
     x = inertial_parameters(m).reshape(-1, 10)
     least = LIGHTEST * (float(m.body_mass[1:].mean()) or 1.0)
@@ -115,10 +116,7 @@ def consistent_prior(m: Model) -> tuple[Array, list[str]]:
 
 
 def with_parameters(m: Model, x: Array) -> Model:
-    """Return the Model whose bodies have the parameters x (nbody - 1, 10); they must be possible.
-
-    Sizes, names and options are those of m, the options its own.
-    """
+    """Return a copy of m with body parameters x (nbody - 1, 10), which must be consistent."""
     mass, com, matrices = bodies_of(x)
     moments, axes = principal(matrices)
     rows = {

@@ -1,4 +1,4 @@
-"""Least squares in rounds: how well a joint is explained says how much its samples count."""
+"""Iteratively reweighted least squares: each joint is weighted by its residuals."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from rbdyn_ros.identification.unknowns import Unknowns
 
 Progress = Callable[[str], None]
 
-ITERATIONS = 10  # three or four are usual
-SETTLED = 0.01  # relative change of the standard deviations at which it ends
-FLOOR = 1e-9  # least standard deviation of an effort, as a part of the largest
-HOPED = 1e-3  # the same in the first round
+#: Largest number of iterations; three or four are usual.
+ITERATIONS = 10
+#: Relative change of the standard deviations at which the iteration stops.
+SETTLED = 0.01
+#: Least standard deviation of an effort relative to the largest effort, and the initial one.
+FLOOR, HOPED = 1e-9, 1e-3
 
 
 def silent(_text: str) -> None:
-    """Progress of which nobody wants to know."""
+    """Ignore progress."""
 
 
 def solved(
@@ -35,20 +37,20 @@ def solved(
     """Return the solution x and the standard deviation (n,) of the samples of each joint.
 
     Args:
-        eqs: of the motion.
-        prior: of all that is unknown.
-        strength: of the prior.
-        unknowns: which samples count, and how large efforts are.
-        residuals: those of a solution.
-        progress: called with a sentence after every round.
+        eqs: equations of the motion.
+        prior: prior of all unknowns.
+        strength: weight of the prior.
+        unknowns: unknowns of the joints, with usable samples and largest efforts.
+        residuals: returns the residuals of a solution.
+        progress: called with a sentence after every iteration.
     """
-    # data first: a prior that fits badly would else make them look as if they told nothing
+    # trust the data first: a bad prior would otherwise inflate their standard deviations
     x, sigma = prior.start, HOPED * unknowns.largest
-    for turn in range(ITERATIONS):
+    for k in range(ITERATIONS):
         x = solve(*eqs.weighted(sigma), prior, strength, x)
         after = residuals(x)
         worst = float(np.max(after.rms / unknowns.largest))
-        progress(f"iteration {turn + 1}: residuals up to {worst:.3g} of the largest effort")
+        progress(f"iteration {k + 1}: residuals up to {worst:.3g} of the largest effort")
         old, sigma = sigma, _noise(after, unknowns)
         if np.all(np.abs(sigma - old) < SETTLED * old):
             break
@@ -56,16 +58,16 @@ def solved(
 
 
 def _noise(residuals: Residuals, unknowns: Unknowns) -> Array:
-    """Return the standard deviation (n,) of samples, as large as if they were independent."""
+    """Return standard deviations (n,) that account for the correlation of samples."""
     rest = np.where(residuals.kept, residuals.measured - residuals.predicted, 0.0)
     sigma: Array = np.maximum(residuals.rms * np.sqrt(memory(rest)), FLOOR * unknowns.largest)
     return sigma
 
 
 def deviations(A: Array, rank: int) -> tuple[Array, float]:
-    """Return standard deviations of the unknowns of A, infinite where it tells nothing.
+    """Return standard deviations of the unknowns of A; infinite where A does not determine them.
 
-    Also the condition number of its first `rank` columns, scaled to length 1.
+    Also return the condition number of the first `rank` columns, scaled to length 1.
     """
     lengths = np.linalg.norm(A, axis=0)
     scaled = A / np.where(lengths > 0.0, lengths, 1.0)

@@ -1,4 +1,4 @@
-"""A load in the hand of a known arm, from the efforts that it adds."""
+"""Identify a payload of a known arm from the additional efforts."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ from rbdyn_ros.identification.warnings import payload_warnings
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 
-#: A ball of 1 kg with second moments of a radius of 5 cm: what is expected of a payload, loosely.
+#: Weak prior of a payload: 1 kg at the origin of the link, with second moments of 5e-3 kg m^2.
 EXPECTED = np.array([1.0, 0.0, 0.0, 0.0, 5e-3, 0.0, 5e-3, 0.0, 0.0, 5e-3])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PayloadEstimate:
-    """A rigid body at a link, as rb.with_payload takes it.
+    """A rigid body fixed to a link; its values are arguments of rb.with_payload.
 
     Attributes:
-        link: that carries it.
+        link: name of the link.
         mass: [kg].
         com: (3,) centre of mass in the frame of the link [m].
-        inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about it, in the axes of the link [kg m^2].
+        inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about com, in the axes of the link [kg m^2].
         std: (10,) standard deviations of m, m c, and of Ixx Ixy Iyy Ixz Iyz Izz about the origin
-            of the link; infinite where the motion tells nothing.
-        com_std: (3,) of com, at most; infinite likewise [m].
-        condition: number of the equations, their columns scaled to length 1.
-        friction: of all dofs.
-        before, after: efforts of the motion without and with the payload.
+            of the link; infinite where the motion does not determine them.
+        com_std: (3,) upper bounds of the standard deviations of com, or infinite [m].
+        condition: condition number of the equations, with columns scaled to length 1.
+        friction: friction of all dofs.
+        before: residuals of the motion without the payload.
+        after: residuals with the payload.
         warnings: sentences.
     """
 
@@ -73,18 +74,17 @@ def identify_payload(
 
     Args:
         m: the arm without the payload, as identified before.
-        motion: with the payload.
-        link: name or number of the link that carries it.
-        friction: of all dofs, known; None: it is identified beside.
-        smoothing: as in identify, of friction that is identified.
+        motion: motion with the payload.
+        link: name or number of the link that carries the payload.
+        friction: known friction of all dofs; None: identify it too.
+        smoothing: as in identify, for identified friction.
         strength: as in identify; the prior is a ball of 1 kg at the origin of the link.
-        rest: (nv,) where joints stand that are not in the motion; None: at qpos0.
+        rest: (nv,) positions of joints that are not in the motion; None: qpos0.
 
     Raises:
         ModelError: as check_identifiable, or for an unknown link.
-        ParameterError: the link is fixed to the world or is carried by no joint of the motion,
-            the motion does not fit the Model, its efforts are all 0, its numbers are too large
-            to calculate with, or an argument is not allowed.
+        ParameterError: no joint of the motion moves the link, the motion does not fit the Model,
+            its efforts are all 0, its numbers are too large, or an argument is not allowed.
     """
     dofs, f = dofs_of(m, motion), m.frame_id(link)
     smooth = finite("the smoothing", smoothing, above=0.0, element="")
@@ -95,10 +95,10 @@ def identify_payload(
     prior = Prior(EXPECTED[None], unknowns.positive, unknowns.scale)
     before = validate(m, start, motion, rest=rest)
     own = validate(m, Friction.of(m.nv), motion, rest=rest).predicted
-    own -= m.dof_armature[dofs] * motion.qacc  # of which unknowns.effort() knows already
+    own -= m.dof_armature[dofs] * motion.qacc  # unknowns.effort() subtracts it already
     eqs = equations(m, unknowns, unknowns.effort() - own, _at_link(m, f))
     if not eqs.R[:, :10, :10].any():
-        raise _not_felt(m.frame_names[f])
+        raise _not_carried(m.frame_names[f])
 
     def residuals(x: Array) -> Residuals:
         mass, com, inertia = (values[0] for values in bodies_of(x[None, :10]))
@@ -125,19 +125,19 @@ def identify_payload(
 
 
 def _at_link(m: Model, f: int) -> Array:
-    """Return what parameters in the frame of a link are as parameters of all bodies, (N, 10)."""
+    """Return the map (N, 10) from parameters in a link frame to parameters of all bodies."""
     body = int(m.frame_bodyid[f])
     if body == 0:
-        raise _not_felt(m.frame_names[f])
+        raise _not_carried(m.frame_names[f])
     turn = np.zeros((10 * (m.nbody - 1), 10))
     R = np.asarray(quat_to_mat(m.frame_quat[f]))
     turn[10 * (body - 1) : 10 * body] = change_of_frame(R, m.frame_pos[f])
     return turn
 
 
-def _not_felt(link: str) -> ParameterError:
+def _not_carried(link: str) -> ParameterError:
     text = (
-        f"no joint of the motion carries link '{link}', so a payload there is not felt; allowed "
-        "are links that move"
+        f"no joint of the motion carries link '{link}', so a payload there has no effect; "
+        "allowed are links that move"
     )
     return ParameterError(Finding("payload", text, "error", link))

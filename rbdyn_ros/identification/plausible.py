@@ -1,7 +1,7 @@
-"""A recording judged by the robot it is said to be of, before anything is calculated from it.
+"""Check that a recording can be of a robot, before anything is identified from it.
 
-Least squares finds an answer for every recording. Efforts that nobody measured, degrees and angles
-that jump at half a turn give a robot too, only not this one.
+Least squares finds an answer for every recording, also for missing efforts, degrees, or angles
+that jump by a turn.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from rbdyn_ros.identification.signals import regular_period
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 
-#: No step from sample to sample is longer, ... [rad or m]
+#: Largest step between samples [rad or m], ...
 JUMP = 0.5
-#: ... unless the joint could go there, this many times faster than it may.
+#: ... unless the joint could make it at this multiple of its velocity limit.
 HASTE = 3.0
-#: Speed of a joint without a velocity limit, at most [rad/s or m/s].
+#: Velocity limit of a joint without one [rad/s or m/s].
 FASTEST = 20.0
-#: Positions may be off their limits by this share of the range, or this much [rad or m].
+#: Positions may exceed their limits by this fraction of the range, or this distance [rad or m].
 BEYOND = 0.1, 0.2
-#: Speeds may be over their limits by this factor, over so many seconds.
+#: Mean speeds may exceed their limits by this factor, over this time [s].
 TOO_FAST, WHILE = 1.5, 0.1
-#: Efforts of a robot are larger than this [N m or N].
+#: Least effort of a robot [N m or N].
 LEAST_EFFORT = 1e-9
-#: A joint that is not identified stays within this of its median [rad or m].
+#: Largest distance of a resting joint from its median [rad or m].
 STILL = 0.02
-#: Scatter of the periods at which stamps are those of something else, as a part of a period.
+#: Largest scatter of the stamps, relative to their period.
 SCATTER = 0.25
 
 
 def plausible(m: Model, samples: Samples) -> Samples:
-    """Return a recording of joints of a robot, angles of joints without limits unwrapped.
+    """Return a checked recording, with the angles of joints without limits unwrapped.
 
     Raises:
-        ParameterError: it cannot be of this robot in SI units: time is not in seconds or has a
-            gap, efforts are missing, a position jumps or is far outside of its limits, or a joint
-            moves much faster than it may.
+        ParameterError: the recording cannot be of this robot in SI units: time is not in seconds
+            or has a gap, efforts are missing, a position jumps or is far outside its limits, or
+            a joint is much too fast.
     """
     dofs = np.array([dof_names(m).index(name) for name in samples.names], np.int64)
     regular_period(samples.time)
@@ -58,10 +58,10 @@ def plausible(m: Model, samples: Samples) -> Samples:
 
 
 def at_rest(m: Model, samples: Samples) -> Array:
-    """Return where the joints are that are not identified, (nv,): others as in qpos0.
+    """Return the positions (nv,) of the joints that are not identified; unknown ones as in qpos0.
 
     Raises:
-        ParameterError: one of them moved.
+        ParameterError: one of these joints moved.
     """
     rest: Array = m.qpos0.copy()
     names = dof_names(m)
@@ -72,32 +72,32 @@ def at_rest(m: Model, samples: Samples) -> Array:
         column: Array = _unwrapped(m, np.array([k]), found[:, np.newaxis])[:, 0]
         rest[k] = np.median(column)
         away = np.abs(column - rest[k])
-        # single samples may be wrong
+        # a quantile, as single samples may be wrong
         if np.quantile(away, 0.99) > STILL:
             text = (
-                f"the joint {quote(name)} is to be at rest, but moves from "
-                f"{column.min():.4g} to {column.max():.4g}; name it among the joints too"
+                f"joint {quote(name)} should be at rest, but moves from {column.min():.4g} to "
+                f"{column.max():.4g}; name it among the joints too"
             )
             raise _refused("moving-joint", text)
     return rest
 
 
 def unknown_places(m: Model, samples: Samples) -> list[str]:
-    """Return the joints of which the recording does not say where they were."""
+    """Return the joints whose positions are not in the recording."""
     return [name for name in dof_names(m) if name not in (*samples.names, *samples.others)]
 
 
 def stamp_warnings(samples: Samples) -> list[str]:
-    """Return what is to be said of stamps, in sentences."""
+    """Return warnings about the stamps."""
     steps = np.diff(samples.time)
     period = float(np.median(steps))
-    # a gap counts as one period; it says nothing of the other stamps
+    # a gap counts as one period
     scatter = np.sqrt(np.mean(np.minimum(np.abs(steps - period), period) ** 2)) / period
     if scatter <= SCATTER:
         return []
     text = (
-        f"the stamps scatter by {scatter:.0%} of a period: if they say when a message was sent "
-        "and not when its numbers were measured, masses come out wrong"
+        f"the stamps scatter by {scatter:.0%} of a period; if they are the times of sending, not "
+        "of measuring, masses will be wrong"
     )
     return [text]
 
@@ -112,14 +112,14 @@ def _check_efforts(samples: Samples) -> None:
     wrong = _first(samples.names, constant & moved)
     if wrong:
         text = (
-            f"the joint {quote(wrong)} moves, but its effort is the same in all samples: the "
-            "driver does not report it"
+            f"joint {quote(wrong)} moves, but its effort is constant: the driver does not report "
+            "it"
         )
         raise _refused("no-efforts", text)
 
 
 def _unwrapped(m: Model, dofs: Ints, qpos: Array) -> Array:
-    """Return angles (p, n) of joints without limits without their steps of whole turns."""
+    """Unwrap the angles (p, n) of joints without limits."""
     joints = m.dof_jntid[dofs]
     free = (m.jnt_limited[joints] == 0) & (m.jnt_type[joints] == JointType.HINGE)
     return np.asarray(np.where(free, np.unwrap(qpos, axis=0), qpos), np.float64)
@@ -135,7 +135,7 @@ def _check_positions(m: Model, dofs: Ints, samples: Samples) -> None:
     if wrong:
         i = samples.names.index(wrong)
         text = (
-            f"the joint {quote(wrong)} is from {least[i]:.4g} to {most[i]:.4g}; its limits are "
+            f"joint {quote(wrong)} moves from {least[i]:.4g} to {most[i]:.4g}; its limits are "
             f"{low[i]:.4g} and {high[i]:.4g}. Are positions in rad, and is it this robot?"
         )
         raise _refused("far-outside", text)
@@ -154,14 +154,14 @@ def _check_steady(samples: Samples, speed: Array) -> None:
     if len(jumps):
         k, j = jumps[0]
         text = (
-            f"the position of the joint {quote(samples.names[j])} jumps by {steps[k, j]:.4g} at "
+            f"the position of joint {quote(samples.names[j])} jumps by {steps[k, j]:.4g} at "
             f"{samples.time[k]:.3f} s"
         )
         raise _refused("position-jumps", text)
 
 
 def _check_speeds(samples: Samples, limits: Array) -> None:
-    """Refuse speeds that the joints cannot have, as of angles in degrees."""
+    """Refuse impossible speeds, for example of angles in degrees."""
     time = np.arange(0.0, samples.time[-1], WHILE)
     if len(time) < 2:
         return
@@ -171,7 +171,7 @@ def _check_speeds(samples: Samples, limits: Array) -> None:
     if wrong:
         i = samples.names.index(wrong)
         text = (
-            f"the joint {quote(wrong)} moves at {fastest[i]:.4g} a second; its velocity limit is "
+            f"joint {quote(wrong)} moves at {fastest[i]:.4g} per second; its velocity limit is "
             f"{limits[i]:.4g}. Are positions in rad, and time in seconds?"
         )
         raise _refused("too-fast", text)

@@ -1,4 +1,4 @@
-"""Reads recordings of joint states: rosbag2 folders, MCAP files, CSV files."""
+"""Read recordings of joint states: rosbag2 folders, MCAP files, CSV files."""
 
 from __future__ import annotations
 
@@ -34,21 +34,20 @@ def read_recording(
 ) -> Samples:
     """Read the motion of some joints.
 
-    Time is that of the stamps in the headers, since the time of arrival would add the delays of
-    the network. Messages that name none of the joints belong to another device and are ignored.
+    Time is taken from the header stamps: the time of arrival would add network delays. Messages
+    that name none of the joints belong to another device and are ignored.
 
     Args:
-        path: of a rosbag2 folder (SQLite or MCAP), a single `.mcap` or `.db3` file, or a `.csv`
-            file with the columns time, <joint>.position, <joint>.effort and, if you have them,
-            <joint>.velocity.
-        names: of the joints, in the order of the answer (n).
-        topic: in a bag, sensor_msgs/JointState.
-        effort_topic: in a bag, where the efforts are if they are not in `topic`: another
-            sensor_msgs/JointState, for example of what was commanded. It is interpolated.
-        others: joints whose positions are wanted too, as far as they are there.
+        path: a rosbag2 folder (SQLite or MCAP), a `.mcap` or `.db3` file, or a `.csv` file with
+            the columns time, <joint>.position, <joint>.effort and optionally <joint>.velocity.
+        names: names of the joints (n), in the order of the result.
+        topic: in a bag, a topic of sensor_msgs/JointState.
+        effort_topic: in a bag, another topic of sensor_msgs/JointState that has the efforts, for
+            example the commanded ones; they are interpolated. None: they are in `topic`.
+        others: joints whose positions are read too, if the recording has them.
 
     Raises:
-        ParameterError: with what is wrong with the recording, and what to do about it.
+        ParameterError: the recording cannot be used; the message says why.
     """
     source = existing(path)
     is_folder = source.is_dir()
@@ -78,8 +77,8 @@ def _read_bag(
     if effort_topic is None:
         if not np.isfinite(rows[:, 2]).any():
             text = (
-                f"the messages of '{topic}' have no efforts of the joints; name the topic that "
-                "has them as the effort topic"
+                f"the messages of '{topic}' have no efforts of the joints; set the effort topic "
+                "to the topic that has them"
             )
             raise recording_error("no-efforts", str(path), text)
     else:
@@ -93,7 +92,7 @@ def _read_bag(
                 _seconds(other[whole], stamps[0]),
                 found[whole, 2, j],
             )
-    # nanoseconds since 1970 are too long for a double: the difference is taken first
+    # subtract first: nanoseconds since 1970 exceed the precision of a double
     time = _seconds(stamps, stamps[0])
     places = {name: np.array(values, np.float64) for name, values in beside.items()}
     return checked_samples(str(path), names, time, rows[:, 0], rows[:, 1], rows[:, 2], places)
@@ -106,11 +105,11 @@ def _seconds(stamps: NDArray[np.int64], first: np.int64) -> Array:
 def _between(
     stamps: NDArray[np.int64], other: NDArray[np.int64], source: str, topic: str
 ) -> NDArray[np.bool_]:
-    """Tell which stamps lie within those of the other topic."""
+    """Return which stamps are within the time of another topic."""
     growing = len(other) > 0 and (np.diff(other) >= 0).all()
     inside = (stamps >= other[0]) & (stamps <= other[-1]) if growing else np.zeros(1, bool)
     if not inside.any():
-        text = f"no efforts of the joints in '{topic}' belong to the time of the states"
+        text = f"'{topic}' has no efforts of the joints at the time of the states"
         raise recording_error("no-efforts", source, text)
     return inside
 
@@ -118,9 +117,9 @@ def _between(
 def _rows(
     path: Path, names: Sequence[str], topic: str, beside: dict[str, list[float]]
 ) -> tuple[NDArray[np.int64], Array]:
-    """Return stamps (p,) [ns] and position, velocity and effort (p, 3, n), NaN where none is.
+    """Return stamps (p,) [ns] and position, velocity and effort (p, 3, n), NaN where missing.
 
-    Positions of the joints in `beside` are appended there, also of messages of other devices.
+    Positions of the joints in `beside` are appended to it, also from messages of other devices.
     """
     stamps: list[int] = []
     rows: list[Array] = []
@@ -171,11 +170,11 @@ def _messages(path: Path, topic: str) -> Iterator[Any]:
         from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
         text = (
-            "bags are read by the library rosbags, which is not installed: "
+            "reading bags needs the library rosbags, which is not installed: "
             'pip install "rbdyn_ros[identify]"; or record to CSV'
         )
         raise recording_error("no-identify-extra", str(path), text) from error
-    # joint states are the same in all releases of ROS 2, so the types in the file are not needed
+    # JointState is equal in all ROS 2 releases, so the types in the file are not needed
     deserialize = get_typestore(Stores.LATEST).deserialize_cdr
     recording, wanted = Recording(path), "/" + topic.lstrip("/")
     try:
@@ -189,7 +188,7 @@ def _messages(path: Path, topic: str) -> Iterator[Any]:
         raise damaged(str(path), error) from error
     _check_topic(recording.topics, wanted, str(path))
     if recording.truncated:
-        raise damaged(str(path), EOFError("it ends too early"))
+        raise damaged(str(path), EOFError("the file is truncated"))
 
 
 def _check_topic(topics: Mapping[str, Topic], wanted: str, source: str) -> None:
@@ -198,10 +197,10 @@ def _check_topic(topics: Mapping[str, Topic], wanted: str, source: str) -> None:
         states = sorted(name for name, kind in kinds.items() if kind == STATE)
         shown = ", ".join(quote(name) for name in states[:SHOWN]) or "none"
         text = (
-            f"there is no topic {quote(wanted)}{did_you_mean(wanted, kinds)}; topics of "
-            f"{STATE} in it: {shown}"
+            f"there is no topic {quote(wanted)}{did_you_mean(wanted, kinds)}; the topics of type "
+            f"{STATE} are: {shown}"
         )
         raise recording_error("no-topic", source, text)
     if kinds[wanted] != STATE:
-        text = f"the topic '{wanted}' is of {quote(kinds[wanted])}; needed is {STATE}"
+        text = f"topic '{wanted}' has the type {quote(kinds[wanted])}; expected {STATE}"
         raise recording_error("wrong-type", source, text)

@@ -1,4 +1,4 @@
-"""Efforts as rows times unknowns: inertia of all bodies, friction, offsets, rotors."""
+"""Regressors of the efforts: inertia of all bodies, friction, offsets, rotors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rbdyn_ros.model.model import Model
 
 
 def torque_regressor(m: Model, qpos: Array, qvel: Array, qacc: Array) -> Array:
-    """Return Y (p, nv, 10 (nbody - 1)) of samples (p, nv), gravity of m.opt in it.
+    """Return the regressor Y (p, nv, 10 (nbody - 1)) of samples (p, nv), including gravity.
 
-    Y inertial_parameters are the efforts of inverse dynamics without rotors and friction. Joints
-    that follow others are in it exactly.
+    Y @ inertial_parameters gives the inverse dynamics without rotors and friction. Mimic joints
+    are included exactly.
 
     Raises:
         ModelError: as check_identifiable.
@@ -33,11 +33,11 @@ def torque_regressor(m: Model, qpos: Array, qvel: Array, qacc: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """A column of one joint beside those of the bodies.
+    """An unknown of one joint.
 
     Attributes:
-        kind: what it multiplies: "viscous", "coulomb", "armature" or "offset".
-        column: of the motion.
+        kind: "viscous", "coulomb", "armature" or "offset".
+        column: column of the joint in the motion.
     """
 
     kind: str
@@ -45,17 +45,17 @@ class Extra:
 
 
 def extra_columns(kind: str, motion: Motion, smoothing: Array) -> Array:
-    """Return what the unknowns of a kind of Extra are multiplied by, (p, n).
+    """Return the regressor columns (p, n) of a kind of Extra.
 
     Args:
-        kind: of Extra.
-        motion: whose joints they are of.
-        smoothing: (n,) of their Coulomb friction.
+        kind: kind of Extra.
+        motion: the motion.
+        smoothing: (n,) smoothing of the joints' Coulomb friction.
     """
     if kind == "viscous":
         return motion.qvel
     if kind == "coulomb":
-        with np.errstate(over="ignore"):  # its tanh is 1
+        with np.errstate(over="ignore"):  # tanh is 1 then
             return motion.of_velocity(lambda qvel: np.tanh(qvel / smoothing))
     if kind == "armature":
         return motion.qacc

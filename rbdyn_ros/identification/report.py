@@ -1,4 +1,4 @@
-"""What was identified, for a person and for a program."""
+"""Reports of an identification as text and as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rbdyn_ros.identification.result import Identification
 from rbdyn_ros.report.tables import aligned
 from rbdyn_ros.report.words import Row, cut, numbers
 
-#: A base parameter of a long arm can be a combination of hundreds; so much of its name is told.
+#: Longest name of a base parameter; in a long arm it can combine hundreds of parameters.
 LONGEST = 200
 
 
@@ -22,8 +22,8 @@ def report_text(found: Identification, checked: tuple[Residuals, Residuals] | No
     """Return tables of residuals, friction and bodies.
 
     Args:
-        found: by identify.
-        checked: the efforts of another motion, by the prior and by the identified Model.
+        found: result of identify.
+        checked: residuals of another motion, by the prior and by the identified Model.
     """
     parts = [_residual_table("efforts of the motion", found.before, found.after)]
     if checked is not None:
@@ -39,14 +39,14 @@ def report_text(found: Identification, checked: tuple[Residuals, Residuals] | No
 def report_dict(
     found: Identification, checked: tuple[Residuals, Residuals] | None = None
 ) -> dict[str, Any]:
-    """Return the same as numbers for JSON; what is not known is None. Arguments as report_text."""
-    m, told = found.m, {"robot": found.m.name, "condition": _number(found.condition)}
-    told["residuals"] = _residuals(found.before, found.after)
+    """Return the report as numbers for JSON; unknown ones are None. Arguments as report_text."""
+    m, report = found.m, {"robot": found.m.name, "condition": _number(found.condition)}
+    report["residuals"] = _residuals(found.before, found.after)
     if checked is not None:
-        told["validation"] = _residuals(*checked)
+        report["validation"] = _residuals(*checked)
     if found.held is not None:
-        told["residuals_of_urdf"] = _residuals(found.before, found.held)
-    told["joints"] = [
+        report["residuals_of_urdf"] = _residuals(found.before, found.held)
+    report["joints"] = [
         {
             "name": name,
             "viscous": float(found.friction.viscous[k]),
@@ -58,23 +58,23 @@ def report_dict(
         }
         for k, name in enumerate(dof_names(m))
     ]
-    told["bodies"] = [
+    report["bodies"] = [
         {"name": name, "prior": _body(found.prior, i), "identified": _body(m, i)}
         for i, name in enumerate(m.body_names[1:], start=1)
     ]
-    told["base_parameters"] = [
+    report["base_parameters"] = [
         {"name": _shortened(name), "value": float(value), "std": _number(std)}
         for name, value, std in zip(
             found.base.names, found.base_values, found.base_std, strict=True
         )
     ]
-    told["warnings"] = list(found.warnings)
-    told["no_patch"] = list(found.grave)
-    return told
+    report["warnings"] = list(found.warnings)
+    report["no_patch"] = list(found.grave)
+    return report
 
 
 def payload_text(found: PayloadEstimate) -> str:
-    """Return a payload, the residuals without and with it, and what is to be said of it."""
+    """Return a payload, the residuals without and with it, and the warnings."""
     lines = [
         f"payload at link '{found.link}'",
         f"  mass            {found.mass:.4g} kg, standard deviation {found.std[0]:.2g}",
@@ -88,7 +88,7 @@ def payload_text(found: PayloadEstimate) -> str:
 
 
 def payload_dict(found: PayloadEstimate) -> dict[str, Any]:
-    """Return the same as numbers for JSON; what is not known is None."""
+    """Return the report of a payload as numbers for JSON; unknown ones are None."""
     names = found.after.names
     return {
         "link": found.link,
@@ -142,14 +142,14 @@ _ROTOR_HEAD = ("joint", "armature before", "after [kg m^2 or kg]", "offset [N m 
 
 
 def _rotor_table(found: Identification) -> list[list[str]]:
-    """Return the table of rotors and offsets; none if there are none."""
+    """Return the table of rotors and offsets; empty if there are none."""
     old, new = found.prior.dof_armature, found.m.dof_armature
     if found.held is None and not new.any():
         return []
     rows: list[Row] = [_ROTOR_HEAD]
     for k, name in enumerate(dof_names(found.m)):
         rows.append((cut(name), f"{old[k]:.4g}", f"{new[k]:.4g}", f"{found.offset[k]:.4g}"))
-    return [["rotors and offsets; a URDF has no place for them", *aligned(rows)]]
+    return [["rotors and offsets, which a URDF cannot hold", *aligned(rows)]]
 
 
 _BODY_HEAD = ("body", "mass before", "after [kg]", "centre of mass moved by [m]")
@@ -164,8 +164,8 @@ def _body_table(found: Identification) -> list[str]:
         rows.append((cut(name), *masses, " ".join(f"{value:+.4f}" for value in shift)))
     total = f"{old.body_mass.sum():.4g}", f"{m.body_mass.sum():.4g}"
     return [
-        "bodies, one for all links that are fixed to each other",
-        *aligned([*rows, ("all", *total, "")]),
+        "bodies (links that are fixed to each other are one body)",
+        *aligned([*rows, ("total", *total, "")]),
     ]
 
 
@@ -174,7 +174,7 @@ def _base_lines(found: Identification) -> list[str]:
         f"{found.base.rank} base inertial parameters, condition number of the motion "
         f"{found.condition:.3g}"
     )
-    return [text, "  masses of single bodies are not told by efforts, only such combinations"]
+    return [text, "  efforts determine only such combinations, not the masses of single bodies"]
 
 
 def _with_std(value: float, std: float) -> str:
@@ -209,5 +209,5 @@ def _shortened(name: str) -> str:
 
 
 def _number(value: float) -> float | None:
-    """Return a number as JSON can have it: None for what is not finite."""
+    """Return a number for JSON; None if it is not finite."""
     return float(value) if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""What a model says of a motion, beside what was measured."""
+"""Predict the efforts of a motion and compare them with the measured ones."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from rbdyn_ros.model.model import Model
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residuals:
-    """Efforts as measured and as predicted, of the joints of a motion.
+    """Measured and predicted efforts of the joints of a motion.
 
     Attributes:
-        names: of the joints (n,).
+        names: names of the joints (n,).
         time: (p,) [s].
         measured, predicted: (p, n) [N m or N].
         full_scale: (n,) effort limits of the joints; NaN where there is none.
-        kept: (p, n) samples whose drive was not saturated; only these are in the figures below.
+        kept: (p, n) samples whose drive was not saturated; only these count below.
     """
 
     names: tuple[str, ...]
@@ -50,12 +50,12 @@ class Residuals:
 
     @property
     def share(self) -> Array:
-        """The same as a part of full scale (n,)."""
+        """The RMS as a fraction of full scale (n,)."""
         return self.rms / self.full_scale
 
     @property
     def share_of_peak(self) -> Array:
-        """The same as a part of the largest effort that was measured (n,); NaN if that is 0."""
+        """The RMS as a fraction of the largest measured effort (n,); NaN if that is 0."""
         peak = np.abs(self.measured).max(axis=0)
         return self.rms / np.where(peak > 0.0, peak, np.nan)
 
@@ -68,19 +68,19 @@ def validate(
     *,
     rest: ArrayLike | None = None,
 ) -> Residuals:
-    """Predict the efforts of a motion with a Model, gravity being that of m.opt.
+    """Predict the efforts of a motion with a Model and gravity m.opt.gravity.
 
     Args:
         m: the Model; its rotors (dof_armature) count, its passive forces do not.
-        friction: of all dofs; Friction.of_model(m) is that of its description.
-        motion: what was recorded.
-        offset: (nv,) efforts that are always there; None: none.
-        rest: (nv,) where joints stand that are not in the motion; None: at qpos0.
+        friction: friction of all dofs; Friction.of_model(m) gives the one of the description.
+        motion: the recorded motion.
+        offset: (nv,) constant efforts [N m or N]; None: 0.
+        rest: (nv,) positions of joints that are not in the motion; None: qpos0.
 
     Raises:
         ModelError: as check_identifiable.
         ParameterError: the motion names joints that the Model lacks, lengths differ, or numbers
-            are too large to calculate with.
+            are too large.
     """
     dofs, where = dofs_of(m, motion), resting(m, rest)
     friction.check_dofs(m.nv)
@@ -92,7 +92,7 @@ def validate(
     qpos = of_dofs(m, dofs, motion.qpos, where)
     qvel, qacc = of_dofs(m, dofs, motion.qvel), of_dofs(m, dofs, motion.qacc)
     bodies = np.empty((len(qpos), m.nv))
-    with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is refused below
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
         for k in range(len(qpos)):
             d.qpos[:], d.qvel[:], d.qacc[:] = qpos[k], qvel[k], qacc[k]
             inverse(bare, d)
@@ -108,9 +108,9 @@ def validate(
 
 
 def friction_effort(friction: Friction, motion: Motion, dofs: Ints) -> Array:
-    """Return the efforts of friction in a motion (p, n), filtered as its efforts were.
+    """Return the efforts of friction in a motion (p, n), filtered like its efforts.
 
-    Viscous friction is linear in velocities, which are filtered already.
+    Viscous friction is linear in the velocities, which are filtered already.
     """
     of = {field.name: getattr(friction, field.name)[dofs] for field in fields(friction)}
     coulomb = replace(friction, **of | {"viscous": np.zeros(len(dofs))})
@@ -126,9 +126,9 @@ def friction_effort(friction: Friction, motion: Motion, dofs: Ints) -> Array:
 
 
 def memory(differences: Array) -> Array:
-    """Return how many successive samples count as one (n,), 1 or more: noise is not white.
+    """Return the correlation length (n,) of differences (p, n) in samples, 1 or more.
 
-    1 + 2 times the sum of autocorrelations up to the first that is not positive, of (p, n).
+    It is 1 plus twice the sum of the autocorrelations before the first that is not positive.
     """
     p = len(differences)
     spectrum = np.fft.rfft(differences - differences.mean(axis=0), 2 * p, axis=0)

@@ -1,4 +1,4 @@
-"""What a recording holds, whatever file it came from, and the judge of it."""
+"""Samples of a recording, independent of its file format, and their checks."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ParameterError, quote
 
-#: More than half an hour at 1 kHz; what is larger is not a calibration motion.
+#: More than half an hour at 1 kHz; longer recordings are not calibration motions.
 MOST_SAMPLES = 2_000_000
-#: Of the samples so many may lack something, and so many may repeat a stamp.
+#: Largest fraction of incomplete samples, and of samples with a repeated stamp.
 TOLERATED = 0.01
 FEWEST = 10
-#: Of positions, speeds, efforts and seconds: products of what is larger may overflow.
+#: Largest position, speed, effort and time: products of larger numbers may overflow.
 LARGEST = 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """A motion as it was measured; nothing in it is filtered.
+    """A measured motion, not filtered.
 
     Attributes:
-        names: of the joints (n).
-        time: since the first sample (p,), growing [s].
+        names: names of the joints (n).
+        time: (p,) time since the first sample, increasing [s].
         qpos: (p, n) [rad or m].
-        qvel: (p, n) [rad/s or m/s]; None if the recording has no velocities, or not everywhere.
+        qvel: (p, n) [rad/s or m/s]; None if the recording lacks velocities.
         effort: (p, n) [N m or N].
-        left_out: how many samples were left out because they lacked something.
-        others: positions of joints that were asked for beside, by name; each has as many as it
-            has, finite [rad or m]. Joints that the recording does not name are not in it.
+        left_out: number of incomplete samples that were skipped.
+        others: finite positions of other joints by name, each of its own length [rad or m].
+            Joints that the recording does not name are missing.
     """
 
     names: tuple[str, ...]
@@ -45,7 +45,7 @@ class Samples:
 
 
 def recording_error(code: str, source: str, text: str) -> ParameterError:
-    """Return the error for a recording that is of no use."""
+    """Return the error of an unusable recording."""
     return ParameterError(Finding(code, text, "error", "recording"), source)
 
 
@@ -58,20 +58,20 @@ def checked_samples(
     effort: Array,
     others: Mapping[str, Array] | None = None,
 ) -> Samples:
-    """Return the samples that are whole, in order of time.
+    """Return the complete samples in order of time.
 
     Args:
-        source: where they are from, for messages.
-        names: of the joints (n).
+        source: file name for messages.
+        names: names of the joints (n).
         time: (p,) [s].
-        qpos: (p, n); NaN where a sample has none. Likewise qvel and effort.
-        qvel: (p, n).
-        effort: (p, n).
-        others: positions of other joints, NaN where there is none.
+        qpos: (p, n) [rad or m]; NaN where missing, also in qvel and effort.
+        qvel: (p, n) [rad/s or m/s].
+        effort: (p, n) [N m or N].
+        others: positions of other joints, NaN where missing.
 
     Raises:
-        ParameterError: there are too few, too many of them lack something or repeat a stamp, a
-            number is too large to calculate with, or time goes back.
+        ParameterError: there are too few samples, too many are incomplete or repeat a stamp, a
+            number is too large, or time goes back.
     """
     whole = np.isfinite(time) & np.isfinite(qpos).all(axis=1) & np.isfinite(effort).all(axis=1)
     if not whole.all():
@@ -83,7 +83,7 @@ def checked_samples(
     fresh = np.diff(time, prepend=-np.inf) != 0.0
     _check_order(time, fresh, source)
     if fresh.sum() < FEWEST:
-        text = f"it has {fresh.sum()} samples of the joints; at least {FEWEST} are needed"
+        text = f"it has {fresh.sum()} samples of the joints; it needs at least {FEWEST}"
         raise recording_error("empty-recording", source, text)
     time, qpos, qvel, effort = time[fresh], qpos[fresh], qvel[fresh], effort[fresh]
     _check_ordinary(source, names, qpos, effort)
@@ -97,8 +97,8 @@ def _check_ordinary(source: str, names: Sequence[str], qpos: Array, effort: Arra
         if len(large):
             k, j = large[0]
             text = (
-                f"the {kind} of the joint {quote(names[j])} in sample {k + 1} is {rows[k, j]:g}; "
-                f"at most {LARGEST:g} is possible"
+                f"the {kind} of joint {quote(names[j])} in sample {k + 1} is {rows[k, j]:g}; "
+                f"at most {LARGEST:g} is allowed"
             )
             raise recording_error("large-number", source, text)
 
@@ -119,11 +119,11 @@ def _check_mostly(
     for kind, values in (("position", qpos), ("effort", effort)):
         bad = np.flatnonzero(~np.isfinite(values[first]))
         if np.isfinite(time[first]) and len(bad):
-            what, where = kind, f" of the joint {quote(names[bad[0]])}"
+            what, where = kind, f" of joint {quote(names[bad[0]])}"
             break
     text = (
-        f"{lacking} of {len(whole)} samples lack something or have a number that is not finite, "
-        f"first the {what}{where} in sample {first + 1}; at most {TOLERATED:.0%} may"
+        f"{lacking} of {len(whole)} samples are incomplete or not finite, first the "
+        f"{what}{where} in sample {first + 1}; at most {TOLERATED:.0%} may be"
     )
     raise recording_error("incomplete-samples", source, text)
 
@@ -134,13 +134,13 @@ def _check_order(time: Array, fresh: NDArray[np.bool_], source: str) -> None:
         k = int(np.argmax(steps < 0.0))
         text = (
             f"time goes back by {-steps[k]:.3g} s after {time[k] - time[0]:.3f} s: two nodes "
-            "publish on the topic, or the clock was set; record one arm, without a reset"
+            "publish on the topic, or the clock was set; record one arm, without a clock reset"
         )
         raise recording_error("time-goes-back", source, text)
     repeated = int((~fresh).sum())
     if repeated > TOLERATED * len(time):
         text = (
-            f"{repeated} of {len(time)} samples have the stamp of the one before: they have no "
-            "stamps of their own, or two nodes publish on the topic"
+            f"{repeated} of {len(time)} samples have the stamp of the previous one: the driver "
+            "does not set stamps, or two nodes publish on the topic"
         )
         raise recording_error("repeated-stamps", source, text)

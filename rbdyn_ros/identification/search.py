@@ -1,4 +1,4 @@
-"""The search for the motion that tells most, among those that meet the limits."""
+"""Search for the best conditioned motion within the limits."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from rbdyn_ros.identification.iterations import Progress
 from rbdyn_ros.identification.regressor import torque_regressor
 from rbdyn_ros.model.model import Model
 
-#: Random series from which the search starts, the best of them.
+#: The search starts from the best of this many random series.
 STARTS = 60
-#: Rounds of the search; each costs as many motions as there are unknowns.
+#: Iterations of the search; each evaluates as many motions as there are unknowns.
 ITERATIONS = 20
 MOST_MOTIONS = 20_000
-#: Samples a motion in the search, and a period of the highest harmonic when limits are met.
+#: Samples per motion in the search, and per period of the highest harmonic in checks of limits.
 COARSE, FINE = 80, 100
-#: Room that is left for what lies between the fine samples.
+#: Margin for extrema between the fine samples.
 ROUNDING = 0.998
 
 
 class Search:
-    """Looks for coefficients with a small condition number.
+    """Searches for coefficients with a small condition number.
 
-    Unknowns are the shapes of the joints' motions; their sizes follow from the bounds.
+    The unknowns are the shapes of the joints' motions; the amplitudes follow from the bounds.
     """
 
     def __init__(self, m: Model, bounds: Bounds, harmonics: int, period: float) -> None:
@@ -40,20 +40,20 @@ class Search:
         self.fine = tables(harmonics, period, np.linspace(0.0, period, fine_count(harmonics)))
         self.base = base_parameters(m, bounds.dofs)
         self.inertia = inertial_parameters(m)
-        # an effort counts by the size of the joint's drive
+        # weight efforts by the size of the joint's drive
         finite = bounds.effort[np.isfinite(bounds.effort)]
         ordinary = float(np.median(finite)) if len(finite) else 1.0
         self.weight = np.where(np.isfinite(bounds.effort), bounds.effort, ordinary)
 
     def best(self, rng: np.random.Generator, tell: Progress) -> Array:
-        """Return the coefficients (2 h, n) that were found."""
+        """Return the best coefficients (2 h, n)."""
         n = len(self.bounds.dofs)
         starts = rng.normal(size=(STARTS, self.shapes.shape[1] * n))
         costs = [self.cost(start) for start in starts]
         start = starts[int(np.argmin(costs))]
         tell(f"best of {STARTS} random motions: condition number {np.exp(min(costs)):.4g}")
 
-        def after_round(intermediate_result: object) -> None:
+        def after_iteration(intermediate_result: object) -> None:
             cost = float(getattr(intermediate_result, "fun", np.nan))
             tell(f"condition number {np.exp(cost):.4g}")
 
@@ -62,18 +62,18 @@ class Search:
             start,
             method="L-BFGS-B",
             options={"maxiter": ITERATIONS, "maxfun": MOST_MOTIONS},
-            callback=after_round,
+            callback=after_iteration,
         )
         return self.within_efforts(self.coefficients(found.x))
 
     def coefficients(self, unknowns: Array) -> Array:
-        """Return coefficients of a motion that meets the bounds but those of efforts."""
+        """Return coefficients of a motion that meets all bounds except effort."""
         n = len(self.bounds.dofs)
         coefficients = self.shapes @ unknowns.reshape(-1, n)
         return coefficients * (ROUNDING * self.bounds.scale(self.fine @ coefficients))
 
     def cost(self, unknowns: Array) -> float:
-        """Return the logarithm of the condition number, and more beyond efforts."""
+        """Return the logarithm of the condition number, plus a penalty for excessive efforts."""
         rows = of_robot(self.bounds, self.coarse @ self.coefficients(unknowns))
         Y = torque_regressor(self.m, *rows)
         efforts = Y @ self.inertia + rows[2] * self.m.dof_armature
@@ -91,17 +91,17 @@ class Search:
         return condition(weighted.reshape(-1, self.base.rank))
 
     def within_efforts(self, coefficients: Array) -> Array:
-        """Return the motion, made smaller about its centre until efforts suffice."""
+        """Scale a motion down around its centre until it meets the effort bounds."""
         d, shrink = make_data(self.m), 1.0
         while True:
             rows = of_robot(self.bounds, self.fine @ (shrink * coefficients))
             if (effort_ratio(self.m, d, self.bounds, rows) <= 1.0).all():
                 return shrink * coefficients
-            shrink *= 0.95  # ends, since at the centre they suffice
+            shrink *= 0.95  # ends, as the efforts suffice at the centre
 
 
 def of_robot(bounds: Bounds, rows: Array) -> Array:
-    """Return the motion of all joints (3, t, nv) of that of some about their centre (3, t, n)."""
+    """Return the motion of all joints (3, t, nv) from one around the centre (3, t, n)."""
     full = np.zeros((3, rows.shape[1], len(bounds.centre)))
     full[:, :, bounds.dofs] = rows
     full[0] += bounds.centre
@@ -109,5 +109,5 @@ def of_robot(bounds: Bounds, rows: Array) -> Array:
 
 
 def fine_count(harmonics: int) -> int:
-    """Return at how many samples limits are met."""
+    """Return the number of samples at which limits are checked."""
     return FINE * harmonics + 1

@@ -1,11 +1,10 @@
-"""From what was measured to a motion: one clock, no noise, velocities and accelerations.
+"""Turn measured samples into a motion: resample, filter and differentiate.
 
-Positions and efforts go through the same filter, forward and backward. Forward and backward,
-because a filter that delays would show each effort with the acceleration of another moment.
-The same, because what the filter takes from the accelerations it must take from the efforts too:
-an equation that is linear in both still holds when both are filtered alike ("parallel
-filtering"). The regressor is linear in accelerations, and nearly so in what little a filter well
-above the motion's frequencies takes from positions and velocities.
+Positions and efforts pass the same filter, forward and backward. Forward and backward, so that
+efforts and accelerations are not delayed against each other. The same, because an equation that
+is linear in accelerations and efforts still holds if both are filtered equally ("parallel
+filtering"). The regressor is linear in accelerations, and nearly linear in the small changes that
+a filter well above the motion's frequencies makes to positions and velocities.
 
 Source: Gautier, 1997, Dynamic identification of robots with power model; Khalil, Dombre, 2002,
 Modeling, Identification and Control of Robots, ch. 12.
@@ -24,35 +23,34 @@ from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.identification.motion import Motion
 from rbdyn_ros.identification.samples import Samples
 
-#: Of the Butterworth filter; forward and backward it acts as one of twice the order.
+#: Order of the Butterworth filter; forward and backward it acts as one of twice the order.
 ORDER = 4
-#: The cutoff is so many times the highest frequency of the motion, ...
-CUTOFF_RATIO = 10.0
-#: ... below which is all but this share of the power of the velocities, ...
-REST_OF_POWER = 0.01
-#: ... and at least this, since gravity and friction vary faster than the joints [Hz].
+#: Default cutoff as a multiple of the highest frequency of the motion. That frequency bounds all
+#: but the fraction REST_OF_POWER of the power of the velocities.
+CUTOFF_RATIO, REST_OF_POWER = 10.0, 0.01
+#: Least default cutoff, as gravity and friction vary faster than the joints [Hz].
 LEAST_CUTOFF = 5.0
-#: No filter is sharp: it needs this much room below half the sampling rate.
+#: Largest cutoff as a fraction of the Nyquist frequency.
 MOST_OF_NYQUIST = 0.8
-#: Without a rate of one's own, samples are thinned to this many times the cutoff.
+#: Default rate of the motion, as a multiple of the cutoff.
 RATE_RATIO = 5.0
-#: The filter does not know what was before and after: so much is cut off there [1 / cutoff].
+#: Time cut off at both ends because of transients of the filter [1 / cutoff].
 TRIMMED = 2.0
-#: Gaps are bridged up to this many periods, or this long [s], whichever is longer.
+#: Gaps are interpolated up to this many periods or this time [s], whichever is longer.
 LONGEST_GAP = 5.0, 0.1
-#: What is bridged over more than this many periods tells nothing.
+#: Efforts interpolated over more than this many periods are not used.
 BRIDGED = 3.5
-#: No arm is measured at longer or shorter periods than these [s].
+#: Shortest and longest period of a recording [s].
 PERIODS = 1e-5, 0.2
-#: Stamps may be off a regular grid by this much of a period.
+#: Largest deviation of stamps from a regular grid, as a fraction of the period.
 REGULAR = 1e-3
-#: Measured velocities differ at most by this share from those of the positions, or do not count.
+#: Largest relative difference of measured velocities from differentiated positions.
 AGREEMENT = 0.02
-#: Share of its limit, or of what it never exceeds, at which an effort is cut.
+#: Fraction of its limit, or of its extreme value, from which on an effort is saturated.
 SATURATED = 0.999
-#: Never exceeded because it is cut off is a value that so many samples have, and this share, ...
+#: An extreme value is a saturation if it occurs this often, in this fraction of the samples, ...
 FLAT = 10, 0.01
-#: ... so many times as many as have the values next to it, of which there are these many.
+#: ... FLATNESS times as often as the NEXT neighbouring values, of LEVELS values or more.
 FLATNESS, NEXT, LEVELS = 10.0, 5, 20
 
 
@@ -62,31 +60,30 @@ def to_motion(
     rate: float | None = None,
     effort_limits: ArrayLike | None = None,
 ) -> Motion:
-    """Return a motion that can be identified from.
+    """Return a motion for identification.
 
-    Samples are brought to a regular grid by straight lines if their stamps are off it, filtered
-    by a Butterworth filter without delay, differentiated by central differences of fourth order,
-    freed of the ends, and thinned. (Lines, since a curve through two stamps that lie closer to
-    each other than the samples were taken swings far out.)
+    Samples are interpolated linearly to a regular grid if necessary, filtered by a Butterworth
+    filter without delay, differentiated by central differences of fourth order, cut at both ends,
+    and downsampled. (Linearly, as a curve through two stamps that are closer than the sampling
+    period would overshoot.)
 
-    Measured velocities are used for a joint, and differentiated to its acceleration, if they
-    carry less noise than the derivative of its position would in the band that is kept, and
-    agree with it to within 2 %: what a drive reports is often delayed or filtered already.
+    Measured velocities of a joint are used, and differentiated to its acceleration, if they have
+    less noise in the pass band than the differentiated position and agree with it within 2 %:
+    drives often report delayed or filtered velocities.
 
     Args:
-        samples: of a recording.
-        cutoff: of the low-pass filter [Hz]; None: ten times the highest frequency of the motion,
-            at least 5 Hz, and no more than the sampling rate allows.
-        rate: of the motion's samples [Hz]; None: five times the cutoff. It is met as nearly as
-            leaving out samples allows.
-        effort_limits: of the joints (n,) [N m or N], 0 or infinite where there is none. Efforts
-            at them tell nothing, nor do those near them in time, into which the filter spreads
-            them; such samples are marked in the motion. So are those of a drive that cuts its
-            efforts below its limit, and what is bridged of a gap.
+        samples: samples of a recording.
+        cutoff: cutoff of the low-pass filter [Hz]; None: ten times the highest frequency of the
+            motion, at least 5 Hz, and at most what the sampling rate allows.
+        rate: rate of the motion's samples [Hz]; None: five times the cutoff. The result has the
+            nearest rate that skipping samples allows.
+        effort_limits: (n,) [N m or N], 0 or infinite where there is none. Efforts at their limits
+            and next to them in time, where the filter spreads them, are marked as unusable. So
+            are efforts that a drive cuts off below its limit, and interpolated ones in a gap.
 
     Raises:
-        ParameterError: an argument is not allowed, or the samples are too short, too sparse, or
-            have a gap.
+        ParameterError: an argument is not allowed, or the recording is too short or too sparse or
+            has a gap.
     """
     _check_positive("cutoff", cutoff)
     _check_positive("rate", rate)
@@ -106,13 +103,13 @@ def to_motion(
     trimmed = int(np.ceil(TRIMMED / cutoff / period))
     if len(qpos) < 4 * trimmed:
         text = (
-            f"the recording lasts {samples.time[-1]:.3g} s; with a cutoff of {cutoff:.3g} Hz at "
-            f"least {4 * trimmed * period:.3g} s are needed"
+            f"the recording lasts {samples.time[-1]:.3g} s; a cutoff of {cutoff:.3g} Hz needs at "
+            f"least {4 * trimmed * period:.3g} s"
         )
         raise _refused("short-recording", text)
 
     def smooth(rows: Array) -> Array:
-        # as much is added at each end, mirrored through it, as is cut off later
+        # extends both ends, point-mirrored, by the length that is cut off later
         return np.asarray(sosfiltfilt(low_pass, rows, axis=0, padlen=trimmed), np.float64)
 
     q = smooth(qpos)
@@ -124,7 +121,7 @@ def to_motion(
     step = max(1, int(1.0 / (period * (RATE_RATIO * cutoff if rate is None else rate))))
     kept = slice(trimmed, len(q) - trimmed, step)
     time = np.arange(len(q), dtype=np.float64)[kept] * period
-    wide = 2 * int(np.ceil(1.0 / cutoff / period)) + 1  # what the filter mixes with a sample
+    wide = 2 * int(np.ceil(1.0 / cutoff / period)) + 1  # width of the filter
     return Motion(
         samples.names,
         time,
@@ -139,12 +136,12 @@ def to_motion(
 
 
 def saturated(effort: Array, limits: ArrayLike | None = None) -> Bools:
-    """Tell which efforts are as large as the drive gives, (p, n).
+    """Return which efforts are saturated, (p, n).
 
-    At the limits (n,), or where an effort as measured (not filtered) is cut: many samples share
-    the largest or the least value of all, and few the values next to it. That is no matter of
-    coarse numbers: of those the value at the top of a curve is no ten times as frequent as the
-    next ones.
+    These are efforts at the limits (n,), and measured (not filtered) efforts that a drive cuts
+    off: many samples share the largest or least value, and few have the values next to it. Coarse
+    quantisation does not look like that: there the value at the top of a curve is less than ten
+    times as frequent as its neighbours.
     """
     top = np.full(effort.shape[1], np.inf)
     if limits is not None:
@@ -160,21 +157,21 @@ def saturated(effort: Array, limits: ArrayLike | None = None) -> Bools:
 
 
 def _is_flat(counts: NDArray[np.int64], samples: int) -> bool:
-    """Tell whether the last of all values, by how often there is each, is where they are cut."""
-    there, beside = int(counts[-1]), float(counts[-1 - NEXT : -1].mean())
-    return there >= max(FLAT[0], FLAT[1] * samples) and there > FLATNESS * beside
+    """Whether the last value is a saturation, from the counts of all values."""
+    here, beside = int(counts[-1]), float(counts[-1 - NEXT : -1].mean())
+    return here >= max(FLAT[0], FLAT[1] * samples) and here > FLATNESS * beside
 
 
 def _check_positive(name: str, value: float | None) -> None:
     if value is not None and not (np.isfinite(value) and value > 0.0):
-        raise _refused(f"bad-{name}", f"the {name} is {value!r}; allowed is a number over 0 [Hz]")
+        raise _refused(f"bad-{name}", f"the {name} is {value!r}; allowed is a number above 0 [Hz]")
 
 
 def regular_period(time: Array) -> float:
     """Return the period of samples without a gap [s].
 
     Raises:
-        ParameterError: there is a gap, or the period is not one at which arms are measured.
+        ParameterError: there is a gap, or the period is implausible for a recording of an arm.
     """
     steps = np.diff(time)
     period = float(np.median(steps))
@@ -191,36 +188,35 @@ def regular_period(time: Array) -> float:
             "there, or record again"
         )
         raise _refused("gap", text)
-    # as many periods as there are samples, so that a grid does not drift off a regular clock
+    # an integer number of periods, so that the grid does not drift from a regular clock
     return float(time[-1]) / max(1, round(float(time[-1]) / period))
 
 
 def _regular(
     samples: Samples, period: float, usable: Bools
 ) -> tuple[Array, Array | None, Array, Bools]:
-    """Return positions, velocities, efforts and which are of use at multiples of the period."""
+    """Return positions, velocities, efforts and usable marks at multiples of the period."""
     time = samples.time
     grid = period * np.arange(round(time[-1] / period) + 1)
     if len(grid) == len(time) and np.abs(time - grid).max() <= REGULAR * period:
         return samples.qpos, samples.qvel, samples.effort, usable
     grid[-1] = time[-1]
 
-    def there(rows: Array) -> Array:
+    def on_grid(rows: Array) -> Array:
         return np.asarray(make_interp_spline(time, rows, k=1)(grid), np.float64)
 
-    qvel = None if samples.qvel is None else there(samples.qvel)
-    # between two samples it is of use if both are, and if they are neighbours
-    of_use = there(usable.astype(np.float64)) > 1.0 - REGULAR
+    qvel = None if samples.qvel is None else on_grid(samples.qvel)
+    # between two samples efforts are usable if both are, and if they are neighbours
+    on_grid_usable = on_grid(usable.astype(np.float64)) > 1.0 - REGULAR
     after = np.searchsorted(time, grid).clip(1, len(time) - 1)
-    of_use[time[after] - time[after - 1] > BRIDGED * period] = False
-    return there(samples.qpos), qvel, there(samples.effort), of_use
+    on_grid_usable[time[after] - time[after - 1] > BRIDGED * period] = False
+    return on_grid(samples.qpos), qvel, on_grid(samples.effort), on_grid_usable
 
 
 def _highest_frequency(qpos: Array, period: float) -> float:
-    """Return the frequency that all but a small share of the power of the velocities is below.
+    """Return the frequency below which nearly all power of the velocities lies.
 
-    Noise of positions grows with frequency when they are differentiated, so the spectrum's floor
-    is taken off first.
+    Differentiation amplifies noise with frequency, so the noise floor is subtracted first.
     """
     length = min(len(qpos), round(20.0 / period))
     frequency, density = welch(qpos, 1.0 / period, "hann", length, detrend="linear", axis=0)
@@ -242,10 +238,9 @@ def _derivative(rows: Array, period: float, order: int) -> Array:
 def _better(
     noise_q: Array, noise_v: Array, qd: Array, v: Array, cutoff: float
 ) -> NDArray[np.bool_]:
-    """Tell for which joints the measured velocities are better than the derived ones.
+    """Return for which joints measured velocities are better than differentiated positions.
 
-    White noise of positions has in its derivative, up to the cutoff f, 2 pi f / sqrt(3) times its
-    amplitude there.
+    Differentiation amplifies white noise below the cutoff f by 2 pi f / sqrt(3).
     """
     derived = 2.0 * np.pi * cutoff / np.sqrt(3.0) * noise_q.std(axis=0)
     agrees = (v - qd).std(axis=0) <= AGREEMENT * qd.std(axis=0)

@@ -1,13 +1,13 @@
-"""Least squares over what bodies can be: a convex problem, solved by Newton's method.
+"""Least squares over physically consistent parameters: a convex problem, by Newton's method.
 
-Minimised over x = [parameters of bodies, coefficients that are not negative, free ones] is
+It minimises over x = [parameters of bodies, positive coefficients c, free coefficients o]
 
     |A x - b|^2 / 2 + g sum_k D(J_k, P_k) + g sum_c (c/p - log(c/p) - 1) + g sum_o (o/s)^2 / 2
 
-with pseudo-inertias J, those of the prior P, and D(J, P) = tr(P^-1 J) - log det(P^-1 J) - 4. D is
-zero for J = P, infinite where J stops being a body's, convex, and the same in all frames and
-units. So one term keeps every body possible and decides what the data say nothing about; both
-the first and the last are exact in the limit g -> 0.
+with pseudo-inertias J, prior pseudo-inertias P, and D(J, P) = tr(P^-1 J) - log det(P^-1 J) - 4. D
+is zero for J = P, infinite at the boundary of consistent bodies, convex, and independent of frames
+and units. So it keeps every body consistent and determines the directions that the data do not
+excite. In the limit g -> 0 the data are fitted exactly.
 Source: Lee, Wensing, Park, Geometric robot dynamic identification: a convex programming
 approach, 2020.
 """
@@ -23,21 +23,26 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.identification.inertia import BASIS, pseudo_inertia
 from rbdyn_ros.identification.motion import beyond_calculation
 
-SHRINK = 0.1  # of g from one round to the next, until it is as small as wanted
-MOST_STEPS = 60  # of Newton in a round; a few are usual
-UNSEEN = 1e-12  # of the largest singular value: rounding
-SHORTEST = 1e-10  # part of a step of Newton
-DONE = 1e-9  # Newton decrement, in units of g
+#: Factor by which g decreases until it has the wanted value.
+SHRINK = 0.1
+#: Largest number of Newton steps for one g; a few are usual.
+MOST_STEPS = 60
+#: Singular values below this fraction of the largest one are rounding.
+UNSEEN = 1e-12
+#: Shortest fraction of a Newton step.
+SHORTEST = 1e-10
+#: Newton decrement at which the iteration stops, in units of g.
+DONE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prior:
-    """What is taken where data say nothing, and how large things are.
+    """Expected values of the unknowns.
 
     Attributes:
-        bodies: (k, 10) parameters of possible bodies.
-        positive: (c,) coefficients above 0.
-        scale: (o,) sizes of free coefficients, which are 0 of themselves.
+        bodies: (k, 10) consistent parameters of bodies.
+        positive: (c,) expected positive coefficients.
+        scale: (o,) magnitudes of the free coefficients, whose expected value is 0.
     """
 
     bodies: Array
@@ -50,7 +55,7 @@ class Prior:
         return np.concatenate([self.bodies.ravel(), self.positive, 0.0 * self.scale])
 
     def metric(self) -> Array:
-        """Return L: |L^-1 dx| is the size of a change in units of the prior itself.
+        """Return L: |L^-1 dx| is the size of a change relative to the prior.
 
         L L^T is the inverse of the Hessian of D at the prior.
         """
@@ -61,13 +66,13 @@ class Prior:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Problem:
-    """The sum above over z, in which the Hessian of the data is diagonal.
+    """The problem in coordinates z, in which the Hessian of the data is diagonal.
 
     Attributes:
-        seen: (N,) roots of that diagonal.
-        target: (N,) what seen z would be if the data decided all.
+        seen: (N,) square roots of the diagonal.
+        target: (N,) value of seen z that fits the data exactly.
         basis: (N, N): x = prior.start + basis z.
-        prior: with N entries.
+        prior: prior with N entries.
     """
 
     seen: Array
@@ -76,31 +81,31 @@ class _Problem:
     prior: Prior
 
     def x(self, z: Array) -> Array:
-        """Return the x of a z."""
+        """Return x at z."""
         found: Array = self.prior.start + self.basis @ z
         return found
 
     def miss(self, z: Array) -> Array:
-        """Return by how much the data are missed (N,)."""
+        """Return the residuals of the data (N,)."""
         return np.asarray(self.seen * z - self.target)
 
     def value(self, z: Array) -> float:
-        """Return the terms of the prior, infinity where z is not possible."""
+        """Return the terms of the prior; infinite if z is not consistent."""
         return _value(self.x(z), self.prior)
 
 
 def solve(A: Array, b: Array, prior: Prior, strength: float, start: Array | None = None) -> Array:
-    """Return the x that minimises the sum above.
+    """Return the x that minimises the sum in the header of this file.
 
     Args:
         A: (r, N), in units of a standard deviation.
-        b: (r,) likewise.
-        prior: with N entries.
-        strength: g above; 1 takes the prior as seriously as data that tell everything to 100 %.
-        start: where to begin, a possible x; None: at the prior.
+        b: (r,), in units of a standard deviation.
+        prior: prior with N entries.
+        strength: g; with 1 the prior weighs as much as data that determine everything to 100 %.
+        start: a consistent x to start from; None: the prior.
 
     Raises:
-        ParameterError: A, b or what is calculated from them is not finite.
+        ParameterError: A, b or an intermediate result is not finite.
     """
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -120,7 +125,7 @@ def _solved(A: Array, b: Array, prior: Prior, strength: float, start: Array | No
     problem = _Problem(seen, target, L @ Vt.T, prior)
     x = prior.start if start is None else start
     z = Vt @ np.linalg.solve(L, x - prior.start)
-    if not np.isfinite(problem.value(z)):  # rounding, next to the border
+    if not np.isfinite(problem.value(z)):  # rounding at the boundary
         z = np.zeros(len(z))
     weight = max(strength, float(np.sum(problem.miss(z) ** 2)) / len(z))
     while True:
@@ -136,11 +141,11 @@ def _check_finite(*arrays: Array) -> None:
 
 
 def _descend(z: Array, problem: _Problem, weight: float) -> Array:
-    """Minimise over z for one weight of the prior, from a possible z."""
+    """Minimise over z for one weight of the prior, from a consistent z."""
     seen, rooted = problem.seen, np.sqrt(weight)
     for _ in range(MOST_STEPS):
         value, slope, curve = _divergence(problem.x(z), problem.prior)
-        # H = M^T M, gradient = M^T rest: a least-squares step never squares what is large
+        # H = M^T M, gradient = M^T rest: a least-squares step avoids squares of large numbers
         M = np.concatenate([np.diag(seen), rooted * (curve @ problem.basis)])
         rest = np.concatenate([problem.miss(z), rooted * slope])
         _check_finite(M, rest)
@@ -161,9 +166,9 @@ def _descend(z: Array, problem: _Problem, weight: float) -> Array:
 def _length(
     z: Array, step: Array, decrease: float, value: float, problem: _Problem, weight: float
 ) -> float:
-    """Return the part of a step that makes the sum smaller; 0 where rounding hides it.
+    """Return the fraction of a step that decreases the sum; 0 if rounding hides the decrease.
 
-    Differences are taken of each part by itself: the sum of large squares would lose digits.
+    Each term is subtracted separately: the sum of large squares would lose digits.
     """
     miss, along = problem.miss(z), problem.seen * step
     length = 1.0
@@ -194,7 +199,7 @@ def _divergence(x: Array, prior: Prior) -> tuple[float, Array, Array]:
 
 
 def _value(x: Array, prior: Prior) -> float:
-    """Return the terms of the prior, infinity where x is not possible."""
+    """Return the terms of the prior; infinite if x is not consistent."""
     bodies, positive, free = _parts(x, prior)
     if not (positive > 0.0).all():
         return float("inf")
@@ -210,6 +215,6 @@ def _value(x: Array, prior: Prior) -> float:
 
 
 def _parts(x: Array, prior: Prior) -> tuple[Array, Array, Array]:
-    """Return bodies (k, 10), coefficients above 0 (c,) and free ones (o,) of x."""
+    """Split x into bodies (k, 10), positive coefficients (c,) and free ones (o,)."""
     k, c = prior.bodies.size, len(prior.positive)
     return x[:k].reshape(-1, 10), x[k : k + c], x[k + c :]

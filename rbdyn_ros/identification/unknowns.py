@@ -1,4 +1,4 @@
-"""What is identified beside bodies: friction, rotors and offsets of joints, and what is known."""
+"""Unknowns of the joints: friction, rotors and offsets."""
 
 from __future__ import annotations
 
@@ -16,35 +16,42 @@ from rbdyn_ros.identification.regressor import Extra
 from rbdyn_ros.identification.residuals import friction_effort
 from rbdyn_ros.model.model import Model
 
-MOVING = 5.0  # times the smoothing: a speed at which friction shows, ...
-MOVING_SHARE = 0.1  # ... if a joint is as fast in this part of its samples
-MOST_LOST = 0.5  # of the samples of a joint; if more are saturated, its friction is not told
-GUESS = 0.01  # friction of a joint whose description has none, as a part of the largest effort
-CARRIES_NOTHING = 1e-6  # of the largest effort of all joints
-NO_EFFORT = 1e-6  # [N m or N] no drive measures as little
-LEAST_KEPT = 10  # samples of a joint
+#: Friction is identified if a joint is faster than this multiple of the smoothing ...
+MOVING = 5.0
+#: ... in this fraction of its samples, ...
+MOVING_SHARE = 0.1
+#: ... and no more than this fraction of them is saturated.
+MOST_LOST = 0.5
+#: Prior friction of a joint without one, as a fraction of its largest effort.
+GUESS = 0.01
+#: Least effort scale of a joint, as a fraction of the largest effort of all joints.
+CARRIES_NOTHING = 1e-6
+#: Least measurable effort [N m or N].
+NO_EFFORT = 1e-6
+#: Least number of usable samples of a joint.
+LEAST_KEPT = 10
 
 
 class Unknowns:
-    """Coefficients of the joints of a motion.
+    """Unknown coefficients of the joints of a motion.
 
     Args:
-        m: the Model; its armature is that of joints whose rotor is not unknown.
-        motion: of its joints.
-        dofs: the dof of each joint of the motion (n,).
-        friction: of all dofs; where it is unknown it is what is expected.
-        kinds: of Extra, "offset" last. Friction and rotors of joints that hardly moved, or whose
-            drives were saturated half the time, are known.
-        rest: (nv,) where joints stand that are not in the motion; None: at qpos0.
+        m: the Model; it gives the armature of joints whose rotor is known.
+        motion: motion of its joints.
+        dofs: (n,) dof of each joint of the motion.
+        friction: friction of all dofs; the prior where it is unknown.
+        kinds: kinds of Extra, "offset" last. Friction and rotors are not identified for joints
+            that hardly moved or whose drives were saturated most of the time.
+        rest: (nv,) positions of joints that are not in the motion; None: qpos0.
 
     Attributes:
-        extras: in the order of the solution.
-        moved: (n,) joints that were fast for long enough for friction to show.
+        extras: the unknowns, in the order of the solution.
+        moved: (n,) joints that moved fast enough to identify friction.
         kept: (p, n) samples whose drive was not saturated.
-        lost: (n,) the share of samples of each joint that are not kept.
-        largest: (n,) effort of each joint, by size [N m or N].
-        positive: what coefficients above 0 are expected to be.
-        scale: sizes of the others, the offsets.
+        lost: (n,) fraction of the samples of each joint that are not kept.
+        largest: (n,) largest absolute effort of each joint [N m or N].
+        positive: prior of the positive coefficients.
+        scale: magnitudes of the free coefficients, the offsets.
 
     Raises:
         ParameterError: all efforts are 0, a joint has too few samples below its effort limit, or
@@ -90,7 +97,7 @@ class Unknowns:
         return float(guess)
 
     def effort(self) -> Array:
-        """Return efforts less what is known of friction and rotors, (p, n)."""
+        """Return the efforts without known friction and rotors, (p, n)."""
         values = {"armature": self.m.dof_armature.copy(), "offset": np.zeros(self.m.nv)}
         values |= {
             "viscous": self.friction.viscous.copy(),
@@ -108,7 +115,7 @@ class Unknowns:
         return effort
 
     def found(self, values: Array) -> tuple[Friction, Array, Array]:
-        """Return friction, armature and offsets (nv,) of the part of a solution beside bodies."""
+        """Return friction, armature and offsets (nv,) of a solution."""
         rows = {"viscous": self.friction.viscous.copy(), "coulomb": self.friction.coulomb.copy()}
         rows |= {"armature": self.m.dof_armature.copy(), "offset": np.zeros(self.m.nv)}
         for extra, value in zip(self.extras, values, strict=True):
@@ -118,15 +125,15 @@ class Unknowns:
 
 
 def _largest(motion: Motion) -> Array:
-    """Return the largest effort of each joint (n,), by size; never 0."""
+    """Return the largest absolute effort of each joint (n,), never 0."""
     largest = np.abs(motion.effort).max(axis=0)
     if largest.max() < NO_EFFORT:
         text = (
-            f"the largest effort of the motion is {largest.max():.3g} N m or N, as if its drives "
-            f"reported none; allowed is {NO_EFFORT:g} or more"
+            f"the largest effort of the motion is {largest.max():.3g} N m or N, so the drives "
+            f"seem to report none; allowed is {NO_EFFORT:g} or more"
         )
         raise ParameterError(Finding("no-efforts", text, "error", "motion"))
-    # a joint that carries nothing shows rounding, which is not to count as good data
+    # the efforts of a joint that carries nothing are rounding, not accurate data
     return np.asarray(np.maximum(largest, CARRIES_NOTHING * largest.max()))
 
 
@@ -136,7 +143,7 @@ def _check_samples(motion: Motion, kept: Bools) -> None:
     if short:
         name = motion.names[short[0]]
         text = (
-            f"joint {quote(name)} has {counts[short[0]]} samples below its effort limit; at "
-            f"least {LEAST_KEPT} are needed, some seconds of motion are good"
+            f"joint {quote(name)} has {counts[short[0]]} samples below its effort limit; it needs "
+            f"at least {LEAST_KEPT}, better some seconds of motion"
         )
         raise ParameterError(Finding("too-few-samples", text, "error", name))

@@ -1,4 +1,4 @@
-"""What a recording is not good for, and what speaks against a result, in sentences."""
+"""Warnings about a recording and about an identified result."""
 
 from __future__ import annotations
 
@@ -16,30 +16,38 @@ from rbdyn_ros.identification.result import Identification
 from rbdyn_ros.identification.solve import Prior
 from rbdyn_ros.identification.unknowns import MOST_LOST, Unknowns
 
-DOUBTFUL = 0.3  # standard deviation of a base parameter, in units of its prior
-POOR = 100.0  # condition number above which errors of a model are magnified
-TOO_POOR = 1e4  # and above which a motion shows next to nothing of some parameters
-MASS_RATIO = 2.0  # a description is wrong about single links, seldom so about the whole arm
-UNEXPLAINED = 0.15  # of the largest efforts; a good model leaves a few percent
-NOTHING = 2e-3  # of the largest effort of a joint; no joint rubs as little
-ALONG = 0.5  # of what is left over (power), if friction explains so much it is friction
-SEEN = 0.02  # of the largest effort; less left over is noise
-SURE = 3.0  # standard deviations
-FAR = 0.05  # [m] of a centre of mass
-SPREAD = 0.01  # [m^2] of moments of inertia by mass: (10 cm)^2
+#: Largest standard deviation of a base parameter, relative to its prior.
+DOUBTFUL = 0.3
+#: Condition numbers of a motion above which model errors are amplified, and of an unusable one.
+POOR, TOO_POOR = 100.0, 1e4
+#: Largest change of the total mass: URDFs are often wrong about links, rarely about the whole arm.
+MASS_RATIO = 2.0
+#: Largest residuals, as a fraction of the largest efforts; a good model leaves a few percent.
+UNEXPLAINED = 0.15
+#: Least friction of a real joint, as a fraction of its largest effort.
+NOTHING = 2e-3
+#: Residuals are friction if it explains this fraction of their power, ...
+ALONG = 0.5
+#: ... and noise if they are below this fraction of the largest effort.
+SEEN = 0.02
+#: Standard deviations above which a payload is significant.
+SURE = 3.0
+#: Largest standard deviations of a payload's centre of mass [m] and moments by mass [m^2].
+FAR, SPREAD = 0.05, 0.01
+#: Number of names that a warning lists.
 MOST_NAMED = 8
 
 
 def why_no_patch(found: Identification) -> str:
-    """Return why a description is not to be replaced by a result; "" if nothing speaks against.
+    """Return why a result should not replace the robot description; "" if nothing is wrong.
 
-    The reasons are in found.warnings too, each a sentence of its own.
+    The reasons are also in found.warnings, one sentence each.
     """
     return "; ".join(found.grave)
 
 
 def joint_warnings(unknowns: Unknowns, changed: Sequence[str] = ()) -> list[str]:
-    """Return what is to be said of joints, and of bodies whose prior no body can have."""
+    """Return warnings about joints, and about bodies with an impossible prior inertia."""
     m, motion, found = unknowns.m, unknowns.motion, []
     resting = [
         f"{name} at {unknowns.rest[k]:.4g}"
@@ -47,22 +55,22 @@ def joint_warnings(unknowns: Unknowns, changed: Sequence[str] = ()) -> list[str]
         if name not in motion.names
     ]
     if resting:
-        found.append(f"not in the motion, taken to stand still: {_listed(resting)}")
+        found.append(f"not in the motion, assumed to rest: {_listed(resting)}")
     still = [name for name, fast in zip(motion.names, unknowns.moved, strict=True) if not fast]
     if still:
-        found.append(f"hardly moved, so that their friction stays as it was: {_listed(still)}")
+        found.append(f"moved too little, so their friction is kept: {_listed(still)}")
     for i, name in enumerate(motion.names):
         lost = int(np.sum(~unknowns.kept[:, i]))
         if lost:
-            stays = ", so that its friction stays as it was"
+            kept = "; its friction is kept" if unknowns.lost[i] > MOST_LOST else ""
             found.append(
                 f"{lost} of {len(motion.time)} samples of {quote(name)} are at the effort limit "
-                f"or in a gap and left out{stays if unknowns.lost[i] > MOST_LOST else ''}"
+                f"or in a gap and are skipped{kept}"
             )
     if changed:
         found.append(
-            "no rigid body can be as the description says of these, the nearest one is taken as "
-            f"prior: {_listed(changed)}"
+            "these bodies have an impossible inertia in the robot description; the nearest "
+            f"possible one is the prior: {_listed(changed)}"
         )
     return found
 
@@ -70,11 +78,11 @@ def joint_warnings(unknowns: Unknowns, changed: Sequence[str] = ()) -> list[str]
 def parameter_warnings(
     base: BaseParameters, std: Array, prior: Prior, condition: float
 ) -> list[str]:
-    """Return which base parameters the motion hardly shows, std (b,) being what it leaves open."""
+    """Return warnings about weakly excited base parameters with standard deviations std (b,)."""
     found = []
     if POOR < condition <= TOO_POOR:
         found.append(
-            f"the condition number of the motion is {condition:.3g}; up to {POOR:g} is good, a "
+            f"the condition number of the motion is {condition:.3g}; up to {POOR:g} is good. A "
             "better motion moves all joints at once, far and in both directions"
         )
     size = prior.bodies.size
@@ -82,15 +90,15 @@ def parameter_warnings(
     weak = [name for name, doubt in zip(base.names, std > DOUBTFUL * spread, strict=True) if doubt]
     if weak:
         found.append(
-            f"{len(weak)} of {base.rank} base parameters are hardly shown by the motion and stay "
-            f"near the prior; those of {_listed([name.split(' ')[0] for name in weak])}"
+            f"the motion hardly excites {len(weak)} of {base.rank} base parameters, which stay "
+            f"near the prior: {_listed([name.split(' ')[0] for name in weak])}"
         )
     return found
 
 
 def patch_warnings(unknowns: Unknowns, found: Identification) -> list[str]:
-    """Return what speaks against a result as a whole: each is a reason to patch nothing."""
-    doubts = (
+    """Return the reasons for which a result must not patch a URDF."""
+    reasons = (
         too_poor(found.condition),
         _of_mass(found),
         _unexplained(found.after),
@@ -99,56 +107,56 @@ def patch_warnings(unknowns: Unknowns, found: Identification) -> list[str]:
         along_velocity(unknowns, found.after.measured - found.after.predicted),
         _of_held(found),
     )
-    return [text for text in doubts if text]
+    return [text for text in reasons if text]
 
 
 def payload_warnings(
     unknowns: Unknowns, mass: float, std: Array, condition: float, after: Residuals
 ) -> list[str]:
-    """Return what is to be said of a payload of a mass [kg], std (10,) as in PayloadEstimate."""
-    doubts = joint_warnings(unknowns)
+    """Return warnings about a payload of a mass [kg]; std (10,) as in PayloadEstimate."""
+    found = joint_warnings(unknowns)
     if mass < SURE * std[0]:
-        doubts.append(
-            f"the efforts show no payload: {mass:.3g} kg is less than {SURE:g} standard "
+        found.append(
+            f"the efforts show no payload: {mass:.3g} kg is below {SURE:g} standard "
             f"deviations of {std[0]:.2g} kg"
         )
     elif not (std[1:4] < FAR * mass).all():
-        doubts.append(
-            "the centre of mass is hardly told, nor is the inertia; the motion has to turn the "
-            "link about level axes"
+        found.append(
+            "the motion hardly determines the centre of mass and the inertia; turn the link "
+            "about horizontal axes"
         )
     elif not (std[4:] < SPREAD * mass).all():
-        doubts.append("the inertia is hardly told, mass and centre of mass are; move faster")
+        found.append("the motion hardly determines the inertia; move faster")
     rest = after.measured - after.predicted
-    doubts += [too_poor(condition), saturated(unknowns), along_velocity(unknowns, rest)]
-    return [text for text in (*doubts, _unexplained(after)) if text]
+    found += [too_poor(condition), saturated(unknowns), along_velocity(unknowns, rest)]
+    return [text for text in (*found, _unexplained(after)) if text]
 
 
 def too_poor(condition: float) -> str:
-    """Return why a motion shows too little, "" if it does not."""
+    """Return a warning about a poorly conditioned motion, or ""."""
     if condition <= TOO_POOR:
         return ""
     return (
         f"the motion is too poor: the condition number of its equations is {condition:.3g}, "
-        f"allowed is {TOO_POOR:g}; `rbdyn excite` makes a motion that tells more"
+        f"allowed is {TOO_POOR:g}; `rbdyn excite` makes a better motion"
     )
 
 
 def saturated(unknowns: Unknowns) -> str:
-    """Return which joints lost most of their samples to the limits of their drives."""
+    """Return a warning about joints whose drives were mostly saturated, or ""."""
     names, lost = unknowns.motion.names, unknowns.lost
     most = [f"{quote(names[i])} {lost[i]:.0%}" for i in np.flatnonzero(lost > MOST_LOST)]
     if not most:
         return ""
     return (
-        f"the drives were saturated in most samples of {_listed(most)}, allowed is "
-        f"{MOST_LOST:.0%}; move slower, or with less load"
+        f"the drives were saturated in most samples of {_listed(most)}; allowed is "
+        f"{MOST_LOST:.0%}. Move slower, or with less load"
     )
 
 
 def along_velocity(unknowns: Unknowns, rest: Array) -> str:
-    """Return at which joints what is left over of the efforts (p, n) looks like friction."""
-    motion, told = unknowns.motion, []
+    """Return a warning about joints whose residuals (p, n) look like friction, or ""."""
+    motion, found = unknowns.motion, []
     smoothing = unknowns.friction.smoothing[unknowns.dofs]
     columns = [extra_columns(kind, motion, smoothing) for kind in ("viscous", "coulomb")]
     for i in np.flatnonzero(unknowns.moved):
@@ -157,18 +165,18 @@ def along_velocity(unknowns: Unknowns, rest: Array) -> str:
         share = _explained(slides, left)
         loud = np.sqrt(np.mean(left**2)) > SEEN * unknowns.largest[i]
         if loud and share > ALONG:
-            told.append(f"{quote(motion.names[i])} {share:.0%}")
-    if not told:
+            found.append(f"{quote(motion.names[i])} {share:.0%}")
+    if not found:
         return ""
     return (
-        "what is left over of the efforts goes with the velocity like friction that is not in "
-        f"the model, or efforts of the wrong sign: {_listed(told)} of its power; identify "
-        "friction, or look at the signs"
+        "the residuals follow the velocity, as if friction were missing in the model or efforts "
+        f"had the wrong sign: {_listed(found)} of their power. Identify friction, or check the "
+        "signs"
     )
 
 
 def _explained(columns: Array, rest: Array) -> float:
-    """Return the share of the power of rest (k,) that its best combination of columns has."""
+    """Return the fraction of the power of rest (k,) that the best combination of columns has."""
     lengths = np.linalg.norm(columns, axis=0)
     fit = np.linalg.lstsq(columns / np.where(lengths > 0.0, lengths, 1.0), rest, rcond=None)[0]
     explained = (columns / np.where(lengths > 0.0, lengths, 1.0)) @ fit
@@ -181,9 +189,9 @@ def _of_mass(found: Identification) -> str:
     if before <= 0.0 or before / MASS_RATIO <= after <= before * MASS_RATIO:
         return ""
     return (
-        f"the moved bodies were {before:.4g} kg in all and are identified as {after:.4g} kg; a "
-        f"change by more than a factor of {MASS_RATIO:g} speaks of efforts or positions in other "
-        "units, of the wrong sign, or cut off by the drives"
+        f"the moving bodies had {before:.4g} kg in total and are identified with {after:.4g} kg. "
+        f"A change by more than a factor of {MASS_RATIO:g} suggests efforts or positions in other "
+        "units, a wrong sign, or efforts that the drives cut off"
     )
 
 
@@ -193,9 +201,9 @@ def _unexplained(after: Residuals) -> str:
     if share <= UNEXPLAINED:
         return ""
     return (
-        f"{100.0 * share:.3g} percent of the largest efforts stay unexplained, allowed are "
-        f"{100.0 * UNEXPLAINED:g}; look at the joint where the share is large: units, signs, a "
-        "stop, a collision, friction that is not in the model"
+        f"the model leaves {100.0 * share:.3g} percent of the largest efforts unexplained; "
+        f"allowed are {100.0 * UNEXPLAINED:g}. Check the joints with large residuals: units, "
+        "signs, end stops, collisions, missing friction"
     )
 
 
@@ -210,8 +218,8 @@ def _of_friction(unknowns: Unknowns, found: Identification) -> str:
         if value > NOTHING * unknowns.largest[i]:
             return ""
     return (
-        "no joint is identified to have friction, which no real arm is like; efforts of the "
-        "wrong sign, or commands instead of measured efforts, look like that"
+        "no joint has friction, which is impossible for a real arm; efforts may have the wrong "
+        "sign, or be commands instead of measurements"
     )
 
 
@@ -222,8 +230,8 @@ def _of_held(found: Identification) -> str:
     if held <= before:
         return ""
     return (
-        f"without the rotors and offsets, for which a URDF has no place, the efforts are off by "
-        f"an RMS of {held:.4g}, more than the {before:.4g} of the description as it is"
+        f"without rotors and offsets, which a URDF cannot hold, the RMS residual is {held:.4g}, "
+        f"more than the {before:.4g} of the present robot description"
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.refusals import refused
 from support.robots import find
 
 import rbdyn_ros as rb
@@ -206,62 +207,56 @@ def test_csv(motion, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "code"),
     [
-        ({"joints": ["elbow"]}, r"'elbow' is no joint that moves on its own; allowed are arm, l"),
-        ({"joints": ["lefft"]}, r"did you mean 'left'\?"),
-        ({"joints": ["right"]}, r"'right' is no joint that moves on its own"),
-        ({"joints": ["arm", "arm"]}, "each joint once"),
-        ({"joints": []}, "a list of names"),
-        ({"joints": "arm"}, "a list of names"),
-        ({"joints": [3]}, "'3' is no joint"),
-        ({"duration": 0.0}, "duration is 0.0; allowed is a finite number above 0"),
-        ({"duration": float("nan")}, "duration is nan"),
-        ({"duration": 1e6}, "duration is 1000000.0; allowed is from 0.1 to 3600 s"),
-        ({"harmonics": 1}, "harmonics is 1; allowed is a whole number from 2 to 20"),
-        ({"harmonics": 2.5}, "harmonics is 2.5"),
-        ({"seed": -1}, "seed is -1"),
-        ({"velocity_share": 1.5}, "velocity_share is 1.5; allowed is a number over 0 and up to 1"),
-        ({"effort_share": float("nan")}, "effort_share is nan"),
-        (
-            {"acceleration_limits": [1.0]},
-            r"acceleration_limits has the shape \(1,\); allowed is \(2,\) or",
-        ),
-        (
-            {"acceleration_limits": -1.0},
-            "acceleration_limits is -1.0; allowed is a number from 0.001 on",
-        ),
-        ({"acceleration_limits": [1.0, 2.0, 3.0]}, r"has the shape \(3,\)"),
-        ({"position_inset": float("inf")}, "position_inset is inf"),
-        ({"position_inset": 0.03}, "joint 'left' has no room about its centre 0.025: it may move"),
-        ({"reach": 0.0}, "reach is 0.0; allowed is a number from 0.001 on"),
-        ({"reach": 1e-300}, "reach is 1e-300; allowed is a number from 0.001 on"),
-        ({"acceleration_limits": 1e-300}, "acceleration_limits is 1e-300"),
-        ({"duration": 1e-9}, "duration is 1e-09; allowed is from 0.1"),
-        ({"reach": "far"}, "reach is 'far'"),
-        ({"centre": 0.0}, "centre is 0.0; allowed is 2 finite numbers"),
-        ({"centre": [0.0, float("nan")]}, "a number of centre is nan"),
-        ({"centre": [3.0, 0.02]}, "joint 'arm' has no room about its centre 3: it may move from"),
-        ({"effort_share": 0.01}, "joint 'arm' needs .* times the effort it may have to hold the"),
+        ({"joints": ["elbow"]}, "unknown-joint"),
+        ({"joints": ["lefft"]}, "unknown-joint"),
+        ({"joints": ["right"]}, "unknown-joint"),  # a mimic joint
+        ({"joints": ["arm", "arm"]}, "bad-argument"),
+        ({"joints": []}, "bad-argument"),
+        ({"joints": "arm"}, "bad-argument"),
+        ({"joints": [3]}, "unknown-joint"),
+        ({"duration": 0.0}, "bad-argument"),
+        ({"duration": float("nan")}, "bad-argument"),
+        ({"duration": 1e6}, "bad-argument"),
+        ({"harmonics": 1}, "bad-argument"),
+        ({"harmonics": 2.5}, "bad-argument"),
+        ({"seed": -1}, "bad-argument"),
+        ({"velocity_share": 1.5}, "bad-argument"),
+        ({"effort_share": float("nan")}, "bad-argument"),
+        ({"acceleration_limits": [1.0]}, "bad-argument"),
+        ({"acceleration_limits": -1.0}, "bad-argument"),
+        ({"acceleration_limits": [1.0, 2.0, 3.0]}, "bad-argument"),
+        ({"position_inset": float("inf")}, "bad-argument"),
+        ({"position_inset": 0.03}, "no-room"),
+        ({"reach": 0.0}, "bad-argument"),
+        ({"reach": 1e-300}, "bad-argument"),
+        ({"acceleration_limits": 1e-300}, "bad-argument"),
+        ({"duration": 1e-9}, "bad-argument"),
+        ({"reach": "far"}, "bad-argument"),
+        ({"centre": 0.0}, "bad-argument"),
+        ({"centre": [0.0, float("nan")]}, "bad-argument"),
+        ({"centre": [3.0, 0.02]}, "no-room"),
+        ({"effort_share": 0.01}, "no-effort"),
     ],
 )
-def test_refusals(arguments, told):
+def test_refusals(arguments, code):
     arguments = {"position_inset": 0.001, "harmonics": 2, **arguments}
-    with pytest.raises(ParameterError, match=told):
+    with refused(ParameterError, code):
         excite(gripper(), **arguments)
 
 
 @pytest.mark.filterwarnings("error")
-def test_points_make_the_motion_or_are_refused(tmp_path):
+def test_too_few_or_too_many_points_are_refused(tmp_path):
     motion = excite(gripper(), position_inset=0.001, harmonics=3, duration=5.0)
     # four points in a period of the third harmonic are 2.4 Hz
-    for rate, refused in ((2.3, True), (2.5, False), (1e9, True), (float("nan"), True)):
-        if refused:
-            with pytest.raises(ParameterError, match="rate is"):
+    for rate, wrong in ((2.3, True), (2.5, False), (1e9, True), (float("nan"), True)):
+        if wrong:
+            with refused(ParameterError, "bad-argument"):
                 motion.points(rate)
         else:
             assert np.diff(motion.points(rate)[0]).max() <= 1.0 / rate
-    with pytest.raises(ParameterError, match=r"from 2\.4 to 4e"):
+    with refused(ParameterError, "bad-argument"):
         motion.write(tmp_path / "m.csv", 1e9)
 
 
@@ -279,14 +274,14 @@ def test_joints_that_are_held_are_in_the_file(ur5, tmp_path):
             assert not qacc[:, k].any()
 
 
-def test_a_motion_that_tells_nothing_is_refused():
+def test_a_poorly_conditioned_motion_is_refused():
     motion = excite(gripper(), position_inset=0.001, harmonics=2)
     check_informative(motion)
     for number in (np.inf, np.nan, 2e4):
-        with pytest.raises(ParameterError, match="tells too little"):
+        with refused(ParameterError, "poor-motion"):
             check_informative(replace(motion, condition=number))
 
 
-def test_robots_that_are_no_arms():
-    with pytest.raises(ModelError, match="has several coordinates"):
+def test_robots_other_than_arms_are_refused():
+    with refused(ModelError, "not-an-arm"):
         excite(rb.load_urdf(bundled_robot("seven_dof_arm"), floating_base=True))

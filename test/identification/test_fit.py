@@ -5,6 +5,7 @@ import pytest
 from moved_arms import ARM, recorded, rubbing, sines, wrong
 from scipy.signal import butter, sosfiltfilt
 from support import robots
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.friction import Friction
@@ -271,12 +272,12 @@ def test_what_a_recording_lacks_is_told():
     effort[:20, 1] = 150.0
     found = identify(truth, Motion(motion.names, motion.time, q, v, a, effort))
     told = " | ".join(found.warnings)
-    assert "hardly moved, so that their friction stays as it was: wrist_3_joint" in told
-    assert "20 of 1500 samples of 'shoulder_lift_joint' are at the effort limit" in told
+    assert "wrist_3_joint" in told
+    assert "20 of 1500 samples of 'shoulder_lift_joint'" in told
     assert found.friction.viscous[5] == truth.dof_damping[5]
 
 
-def test_a_robot_at_rest_is_told_from_its_weight_only():
+def test_a_resting_robot_determines_only_its_weight():
     truth = load("ur5_robot.urdf")
     motion = recorded(truth, Friction.of(6), seed=1, samples=400)
     still = np.zeros_like(motion.qpos)
@@ -287,7 +288,7 @@ def test_a_robot_at_rest_is_told_from_its_weight_only():
         wrong(truth), Motion(motion.names, motion.time, motion.qpos, still, still, effort)
     )
     assert found.after.rms.max() < 1e-6 * np.abs(effort).max()
-    assert "hardly shown" in " ".join(found.warnings)
+    assert "hardly excites" in " ".join(found.warnings)
     assert np.isinf(found.base_std).any()
 
 
@@ -304,26 +305,26 @@ def test_a_prior_that_no_body_has_is_told_and_used():
     assert base_error(found, truth) < 1e-6
 
 
-def test_progress_is_told_in_sentences():
+def test_progress_is_reported_in_sentences():
     truth, told = load("seven_dof_arm"), []
     identify(truth, recorded(truth, rubbing(truth), seed=1, samples=200), progress=told.append)
     assert told[0] == "200 samples of 7 joints"
-    assert told[1].startswith("round 1: residuals up to ")
+    assert told[1].startswith("iteration 1: ")
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    "options",
     [
-        ({"strength": 0.0}, "the strength"),
-        ({"strength": float("nan")}, "the strength"),
-        ({"smoothing": -1.0}, "the smoothing"),
-        ({"friction": Friction.of(3)}, "friction is of 3 joints, not of 7"),
+        {"strength": 0.0},
+        {"strength": float("nan")},
+        {"smoothing": -1.0},
+        {"friction": Friction.of(3)},
     ],
 )
-def test_options_that_mean_nothing_are_refused(options, told):
+def test_invalid_options_are_refused(options):
     truth = load("seven_dof_arm")
     motion = recorded(truth, rubbing(truth), seed=1, samples=50)
-    with pytest.raises(rb.ParameterError, match=told):
+    with refused(rb.ParameterError, "bad-argument"):
         identify(truth, motion, **options)
 
 
@@ -332,16 +333,16 @@ def test_efforts_at_their_limits_only_are_refused():
     motion = recorded(truth, rubbing(truth), seed=1, samples=50)
     high = np.full_like(motion.effort, 1e4)
     motion = Motion(motion.names, motion.time, motion.qpos, motion.qvel, motion.qacc, high)
-    with pytest.raises(rb.ParameterError, match="0 samples below its effort limit"):
+    with refused(rb.ParameterError, "too-few-samples"):
         identify(truth, motion)
 
 
-def test_numbers_beyond_calculation_are_refused():
+def test_numbers_that_overflow_are_refused():
     truth = load("seven_dof_arm")
     motion = recorded(truth, rubbing(truth), seed=1, samples=50)
     fast = np.full_like(motion.qvel, 1e200)
     motion = Motion(motion.names, motion.time, motion.qpos, fast, motion.qacc, motion.effort)
-    with np.errstate(all="ignore"), pytest.raises(rb.ParameterError, match="too large"):
+    with np.errstate(all="ignore"), refused(rb.ParameterError, "bad-motion", "motion"):
         identify(truth, motion)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from moved_arms import ARM, recorded, rubbing, wrong
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.identification.fit import identify
@@ -51,10 +52,10 @@ def pseudo(x):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e200, 1e308])
 @pytest.mark.parametrize("place", ["A", "b"])
-def test_numbers_beyond_calculation_are_refused(prior, place, value):
+def test_numbers_that_overflow_are_refused(prior, place, value):
     A, b = np.ones((30, 23)), np.ones(30)
     (A if place == "A" else b)[3] = value
-    with pytest.raises(rb.ParameterError, match="too large to calculate with"):
+    with refused(rb.ParameterError, "bad-motion"):
         solve(A, b, prior, 0.01)
 
 

@@ -1,9 +1,10 @@
-"""What speaks against a result: wrong units, wrong signs, drives at their limits, no friction."""
+"""Warnings about results: wrong units, wrong signs, saturated drives, no friction."""
 
 import numpy as np
 import pytest
 from moved_arms import recorded, rubbing, wrong
 from support import robots
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.friction import Friction
@@ -47,32 +48,29 @@ def assert_refused(found, *told):
 
 def test_efforts_of_the_wrong_sign(truth, good):
     found = identify(wrong(truth), changed(good, effort=-good.effort))
-    assert_refused(found, "the moved bodies were 11.9 kg in all and are identified as")
+    assert_refused(found, "the moving bodies had 11.9 kg in total")
 
 
 def test_degrees(truth, good):
     k = 180.0 / np.pi
     motion = changed(good, qpos=k * good.qpos, qvel=k * good.qvel, qacc=k * good.qacc)
     found = identify(wrong(truth), motion)
-    assert_refused(found, "percent of the largest efforts stay unexplained, allowed are 15")
+    assert_refused(found, "percent of the largest efforts unexplained")
 
 
-def test_drives_that_were_cut_off_in_secret(truth, good):
+def test_unmarked_saturation(truth, good):
     most = 0.4 * np.abs(good.effort).max(axis=0)
     found = identify(wrong(truth), changed(good, effort=np.clip(good.effort, -most, most)))
-    assert_refused(found, "percent of the largest efforts stay unexplained")
+    assert_refused(found, "percent of the largest efforts unexplained")
 
 
 def test_most_samples_saturated(truth, good):
     kept = np.ones(good.qpos.shape, bool)
     kept[:300, 2] = False
     found = identify(wrong(truth), changed(good, kept=kept))
-    assert_refused(found, "saturated in most samples of 'elbow_joint' 60%, allowed is 50%")
+    assert_refused(found, "saturated in most samples of 'elbow_joint' 60%")
     told = " | ".join(found.warnings)
-    assert (
-        "300 of 500 samples of 'elbow_joint' are at the effort limit or in a gap and left out, so"
-        in told
-    )
+    assert "300 of 500 samples of 'elbow_joint'" in told
     assert np.isnan(found.friction_std[:, 2]).all()
     assert found.friction.coulomb[2] == truth.dof_frictionloss[2]
     assert not np.isnan(found.friction_std[:, [0, 1, 3, 4, 5]]).any()
@@ -82,9 +80,9 @@ def test_most_samples_saturated(truth, good):
     assert not np.isnan(found.friction_std).any()
 
 
-def test_friction_that_is_not_identified(truth, good):
+def test_missing_friction(truth, good):
     found = identify(wrong(truth), good, friction=Friction.of(6))
-    assert_refused(found, "goes with the velocity like friction", "'wrist_2_joint'")
+    assert_refused(found, "residuals follow the velocity", "'wrist_2_joint'")
     known = identify(wrong(truth), good, friction=rubbing(truth))
     assert why_no_patch(known) == ""
 
@@ -92,7 +90,7 @@ def test_friction_that_is_not_identified(truth, good):
 def test_no_joint_with_friction(truth):
     plain = recorded(truth, Friction.of(6), seed=1, samples=500)
     motion = changed(plain, effort=plain.effort - 0.5 * plain.qvel)
-    assert_refused(identify(truth, motion), "no joint is identified to have friction")
+    assert_refused(identify(truth, motion), "no joint has friction")
 
 
 def test_joints_that_move_one_by_one_or_not_at_all(truth, good):
@@ -101,7 +99,7 @@ def test_joints_that_move_one_by_one_or_not_at_all(truth, good):
     nothing = np.zeros_like(still)
     motion = changed(good, qpos=still, qvel=nothing, qacc=nothing)
     found = identify(truth, motion)
-    assert_refused(found, "the motion is too poor", "allowed is 10000")
+    assert_refused(found, "the motion is too poor")
 
 
 def test_a_urdf_that_explains_less_than_before(truth, good):
@@ -113,30 +111,30 @@ def test_a_urdf_that_explains_less_than_before(truth, good):
     # masses in their place
     compensating = identify(truth, motion).m.replaced(dof_armature=np.zeros(6))
     found = identify(compensating, motion, armature=True, offset=True)
-    assert_refused(found, "without the rotors and offsets, for which a URDF has no place")
+    assert_refused(found, "without rotors and offsets")
     assert found.held is not None
     assert found.held.rms.max() > found.before.rms.max() > 1e3 * found.after.rms.max()
     assert identify(truth, good).held is None
 
 
-def test_one_fast_sample_is_no_motion(truth, good):
+def test_one_fast_sample_is_not_enough_motion(truth, good):
     v = np.full(good.qvel.shape, 1e-4)
     v[7, 3] = 1.0
     qvel = good.qvel.copy()
     qvel[:, 3] = v[:, 3]
     told = " | ".join(identify(truth, changed(good, qvel=qvel)).warnings)
-    assert "hardly moved, so that their friction stays as it was: wrist_1_joint" in told
+    assert "their friction is kept: wrist_1_joint" in told
 
 
 def test_efforts_of_zero_are_refused(truth, good):
     for effort in (0.0 * good.effort, 1e-300 * good.effort):
-        with pytest.raises(rb.ParameterError, match="as if its drives reported none"):
+        with refused(rb.ParameterError, "no-efforts", "motion"):
             identify(truth, changed(good, effort=effort))
-        with pytest.raises(rb.ParameterError, match="as if its drives reported none"):
+        with refused(rb.ParameterError, "no-efforts", "motion"):
             identify_payload(truth, changed(good, effort=effort), "tool0")
 
 
-def test_payload_that_is_told_well_has_no_warnings(truth):
+def test_a_well_identified_payload_has_no_warnings(truth):
     loaded = rb.with_payload(truth, "tool0", *LOAD)
     found = identify_payload(truth, recorded(loaded, rubbing(truth), 3, noise=0.05), "tool0")
     assert found.warnings == ()
@@ -145,17 +143,17 @@ def test_payload_that_is_told_well_has_no_warnings(truth):
     assert found.com_std.max() < 0.005
 
 
-def test_payload_of_a_motion_that_shows_nothing(truth):
+def test_payload_of_a_motion_that_hardly_moves(truth):
     loaded = rb.with_payload(truth, "tool0", *LOAD)
     motion = recorded(loaded, rubbing(truth), 3, samples=300, size=0.002)
     noise = 0.3 * np.random.default_rng(0).normal(size=motion.effort.shape)
     found = identify_payload(truth, changed(motion, effort=motion.effort + noise), "tool0")
     told = " | ".join(found.warnings)
-    assert "hardly moved" in told
-    assert "the centre of mass is hardly told, nor is the inertia" in told
+    assert "moved too little" in told
+    assert "hardly determines the centre of mass and the inertia" in told
 
 
-def test_payload_that_is_none(truth, good):
+def test_no_payload(truth, good):
     found = identify_payload(truth, good, "tool0")
     assert "the efforts show no payload" in " | ".join(found.warnings)
 
@@ -164,10 +162,10 @@ def test_payload_by_efforts_of_the_wrong_sign_or_of_half_a_recording(truth):
     loaded = rb.with_payload(truth, "tool0", *LOAD)
     motion = recorded(loaded, rubbing(truth), 3, noise=0.05, samples=300)
     flipped = identify_payload(truth, changed(motion, effort=-motion.effort), "tool0")
-    assert "percent of the largest efforts stay unexplained" in " | ".join(flipped.warnings)
+    assert "percent of the largest efforts unexplained" in " | ".join(flipped.warnings)
     kept = np.ones(motion.qpos.shape, bool)
     kept[:200, 1] = False
     half = identify_payload(truth, changed(motion, kept=kept), "tool0")
     assert "saturated in most samples of 'shoulder_lift_joint' 67%" in " | ".join(half.warnings)
     unknown = identify_payload(truth, motion, "tool0", friction=Friction.of(6))
-    assert "goes with the velocity like friction" in " | ".join(unknown.warnings)
+    assert "residuals follow the velocity" in " | ".join(unknown.warnings)

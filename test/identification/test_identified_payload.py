@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from moved_arms import ARM, recorded, rubbing
 from support import robots
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.identification.payload import identify_payload
@@ -65,7 +66,7 @@ def test_no_payload_is_next_to_nothing():
 def test_a_link_that_does_not_move_is_refused():
     m = load("ur5_robot.urdf")
     motion = recorded(m, rubbing(m), seed=3, samples=20)
-    with pytest.raises(rb.ParameterError, match="'base_link', so a payload there is not felt"):
+    with refused(rb.ParameterError, "payload", "base_link"):
         identify_payload(m, motion, "base_link")
-    with pytest.raises(rb.ModelError, match="did you mean 'tool0'"):
+    with refused(rb.ModelError, "unknown-frame"):
         identify_payload(m, motion, "tol0")

@@ -118,7 +118,7 @@ def test_identify_patch_and_reload_improves(files, urdf, true_arm):
     patch = folder / "identified.urdf"
     told = _rbdyn("identify", urdf, recording, "--validate", other, "--patch", patch, "--json")
     assert told.returncode == 0, told.stderr
-    assert told.stderr == ""  # no progress where nobody watches
+    assert told.stderr == ""  # no progress without a terminal
     found = json.loads(told.stdout)
     shares = {row["joint"]: row["share_after"] for row in found["validation"]}
     print("RMS of the validation motion, of full scale:", shares)
@@ -200,16 +200,16 @@ def test_poor_motion_gets_no_patch(files, urdf, true_arm):
     recording = write_recording(folder / "poor.csv", *true_arm, one_joint, 1)
     told = _rbdyn("identify", urdf, recording, "--patch", patch)
     assert told.returncode == 1
-    assert "the motion is too poor: the condition number of its equations is" in told.stderr
+    assert "too poor" in told.stderr
     assert not patch.exists()
 
 
 def test_refused_input_is_one_sentence(files, urdf, tmp_path):
     _, _, recording, _ = files
     for words, sentence in (
-        ((urdf, tmp_path / "none.mcap"), "there is no such file or folder"),
+        ((urdf, tmp_path / "none.mcap"), "none.mcap"),
         ((tmp_path / "none.urdf", recording), "none.urdf"),
-        ((urdf, recording, "--joints", "elbow"), "did you mean 'elbow_joint'?"),
+        ((urdf, recording, "--joints", "elbow"), "'elbow_joint'"),
         ((urdf, recording, "--cutoff", "-3"), "the cutoff is -3.0"),
         ((urdf, recording, "--mounting", "nan", 0, 0), "the mounting"),
         ((urdf, recording, "--effort-topic", "efforts"), "a CSV file has no topics"),
@@ -228,11 +228,11 @@ def test_refused_input_is_one_sentence(files, urdf, tmp_path):
         (("--patch", "out.txt"), "a URDF is written to a file .urdf, not to 'out.txt'"),
         (("--patch", "/no/such/out.urdf"), "there is no such folder"),
         (("--figure", "out.gif"), "a picture is written to a file .svg, .png or .pdf"),
-        (("--payload", "tool0", "--patch", "out.urdf"), "--payload is for an arm that is known"),
-        (("--payload", "tool0", "--validate", "x.csv"), "--payload is for an arm that is known"),
+        (("--payload", "tool0", "--patch", "out.urdf"), "--payload is for a known arm"),
+        (("--payload", "tool0", "--validate", "x.csv"), "--payload is for a known arm"),
     ],
 )
-def test_usage_is_judged_before_any_work(words, sentence):
+def test_usage_is_checked_before_any_work(words, sentence):
     told = _rbdyn("identify", "no_such_robot.urdf", "no_such.csv", *words)
     assert told.returncode == 2
     assert sentence in told.stderr
@@ -243,7 +243,7 @@ def test_excite_refusals(urdf, tmp_path):
     for words, status, sentence in (
         (("-o", tmp_path / "motion.txt"), 2, "a motion is written to a file .csv"),
         (("-o", "/no/such/motion.csv"), 2, "there is no such folder"),
-        (("-o", tmp_path / "m.csv", "--joints", "elbo_joint"), 1, "did you mean 'elbow_joint'?"),
+        (("-o", tmp_path / "m.csv", "--joints", "elbo_joint"), 1, "'elbow_joint'"),
         (("-o", tmp_path / "m.csv", "--centre", 1, 2), 1, "allowed is 6 finite numbers"),
         (("-o", tmp_path / "m.csv", "--rate", 0, "--harmonics", 2), 1, "rate is 0.0"),
     ):
@@ -272,10 +272,10 @@ def test_progress_is_for_people(urdf, tmp_path, monkeypatch):
 
     monkeypatch.setattr(io, "StringIO", Screen)
     told = _rbdyn("excite", urdf, "-o", tmp_path / "m.csv", "--harmonics", 2)
-    assert told.stderr.startswith("\rlooking for a motion: ")
+    assert told.stderr.startswith("\rsearching for a motion: ")
     assert " 0/21 [" in told.stderr
     assert "best of 60 random motions: condition number" in told.stderr
-    assert "looking for" not in told.stdout
+    assert "searching for" not in told.stdout
     assert told.stderr.endswith("\r")  # it has vanished
 
 
@@ -300,7 +300,7 @@ def held_still(seed):
     return sample
 
 
-def test_joints_that_are_held_are_where_the_recording_has_them(files, urdf):
+def test_positions_of_resting_joints_come_from_the_recording(files, urdf):
     folder = files[0]
     m = rb.load_urdf(urdf)
     recording = write_recording(folder / "held.csv", m, Friction.of(6), held_still(11), 12)
@@ -316,19 +316,19 @@ def test_joints_that_are_held_are_where_the_recording_has_them(files, urdf):
     moving = write_recording(folder / "moving.csv", m, Friction.of(6), smooth_motion(11), 12)
     told = _rbdyn("identify", urdf, moving, "--joints", *moved)
     assert told.returncode == 1
-    assert "the joint 'shoulder_lift_joint' is to be at rest, but moves from" in told.stderr
+    assert "'shoulder_lift_joint'" in told.stderr
 
 
-def test_joints_of_which_nothing_is_recorded_are_told(files, urdf):
+def test_joints_that_are_not_recorded_cause_a_warning(files, urdf):
     folder, _, recording, _ = files
     names, time, (qpos, effort) = read_table(recording, ("position", "effort"))
     alone = folder / "alone.csv"
     write_csv(alone, Samples(names[3:], time, qpos[:, 3:], None, effort[:, 3:]))
     told = _rbdyn("identify", urdf, alone, "--joints", *names[3:])
-    assert "does not say where these joints are, taken to be at 0: shoulder_pan" in told.stderr
+    assert "shoulder_pan" in told.stderr
 
 
-def test_recordings_that_are_of_no_robot(files, urdf, tmp_path):
+def test_implausible_recordings_are_refused(files, urdf, tmp_path):
     _, _, recording, _ = files
     names, time, (qpos, effort) = read_table(recording, ("position", "effort"))
     jumping = qpos.copy()
@@ -339,7 +339,7 @@ def test_recordings_that_are_of_no_robot(files, urdf, tmp_path):
         ({"qpos": jumping}, "'elbow_joint' jumps by 1.5"),
         ({"time": 1e9 * time}, "Is the time in seconds?"),
         ({"time": 1e3 * time}, "Is the time in seconds?"),
-        ({"effort": 1e300 * effort}, "at most 1e+09 is possible"),
+        ({"effort": 1e300 * effort}, "at most 1e+09"),
     ):
         parts = {"time": time, "qpos": qpos, "effort": effort} | changed
         odd, patch = tmp_path / "odd.csv", tmp_path / "odd.urdf"
@@ -375,7 +375,7 @@ def test_friction_is_not_biased_by_the_filter(urdf, tmp_path):
         (("--topic", "states"), "a CSV file has no topics, so no topic"),
     ],
 )
-def test_how_the_robot_stands_is_judged(files, urdf, words, sentence):
+def test_mounting_and_gravity_are_checked(files, urdf, words, sentence):
     told = _rbdyn("identify", urdf, files[2], *words)
     assert told.returncode == 1
     assert sentence in told.stderr
@@ -409,10 +409,10 @@ def test_files_that_cannot_be_written_are_refused_at_the_start(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--offset", "--armature"])
-def test_a_payload_is_all_that_is_identified_then(option):
+def test_a_payload_is_identified_alone(option):
     told = _rbdyn("identify", "no.urdf", "no.csv", "--payload", "tool0", option)
     assert told.returncode == 2
-    assert "it takes no --patch, --validate, --offset, --armature" in told.stderr
+    assert "--patch, --validate, --offset, --armature" in told.stderr
 
 
 @pytest.mark.filterwarnings("error")
@@ -426,10 +426,10 @@ def test_a_payload_is_all_that_is_identified_then(option):
         (("--acceleration-limits", 1e-300), "acceleration_limits is 1e-300"),
         (("--duration", 0), "duration is 0.0"),
         (("--duration", 1e-9), "allowed is from"),
-        (("--reach", 0.002, "--harmonics", 2), "tells too little"),
+        (("--reach", 0.002, "--harmonics", 2), "too poor"),
     ],
 )
-def test_motions_of_no_use(urdf, tmp_path, words, sentence):
+def test_useless_motions_are_refused(urdf, tmp_path, words, sentence):
     told = _rbdyn("excite", urdf, "-o", tmp_path / "m.csv", *words)
     assert told.returncode == 1, told.stdout
     assert sentence in told.stderr

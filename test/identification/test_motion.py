@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.identification.motion import Motion, dof_names, dofs_of, kept_samples, resting
@@ -78,21 +79,21 @@ def test_names_of_the_robot_are_found_in_any_order():
 
 def test_unknown_joint_is_refused_with_the_nearest_name():
     motion = Motion(**GOOD | {"names": ("shouldr", "b")})
-    with pytest.raises(rb.ParameterError, match="did you mean 'shoulder'"):
+    with refused(rb.ParameterError, "bad-motion"):
         dofs_of(arm("continuous"), motion)
 
 
 def test_joints_of_several_coordinates_are_refused():
-    with pytest.raises(rb.ModelError, match="'shoulder' has several coordinates"):
+    with refused(rb.ModelError, "not-an-arm"):
         dofs_of(arm("planar"), Motion(**GOOD))
 
 
-def test_what_is_no_motion_at_all_is_refused():
-    with pytest.raises(rb.ParameterError, match="a Motion is needed"):
+def test_other_objects_than_a_motion_are_refused():
+    with refused(rb.ParameterError, "not-a-motion"):
         dofs_of(arm("continuous"), [1, 2, 3])
 
 
-def test_a_function_of_velocity_is_thinned_after_it_was_taken():
+def test_a_function_of_velocity_is_evaluated_before_downsampling():
     fast = np.array([[-1.0, 2.0], [3.0, -4.0]] * 3)
     motion = Motion(**GOOD, fast_qvel=fast, thin=lambda rows: rows[::2] + 0.5 * rows[1::2])
     np.testing.assert_array_equal(motion.of_velocity(np.abs), [[2.5, 4.0]] * 3)
@@ -102,9 +103,9 @@ def test_a_function_of_velocity_is_thinned_after_it_was_taken():
 
 
 @pytest.mark.parametrize("thin", [lambda rows: rows, lambda rows: np.inf * rows[:3]])
-def test_what_is_thinned_wrongly_is_refused(thin):
+def test_a_wrong_thin_is_refused(thin):
     motion = Motion(**GOOD, fast_qvel=np.ones((9, 2)), thin=thin)
-    with pytest.raises(rb.ParameterError, match="thin of a motion returns the shape"):
+    with refused(rb.ParameterError, "bad-motion"):
         motion.of_velocity(np.abs)
 
 
@@ -119,7 +120,7 @@ def test_samples_count_unless_marked_or_at_the_limit():
 
 
 @pytest.mark.parametrize("rest", [0.5, [0.0] * 6, [np.nan] * 7, "text", [[0.0] * 7]])
-def test_a_place_to_rest_at_is_one_of_each_joint(rest):
+def test_rest_is_one_position_per_joint(rest):
     m = rb.load_urdf("config/robots/seven_dof_arm.urdf")
     np.testing.assert_array_equal(resting(m, None), m.qpos0)
     np.testing.assert_array_equal(resting(m, range(7)), range(7))

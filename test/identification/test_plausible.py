@@ -1,9 +1,10 @@
-"""Recordings that are of no robot, or of another one, and angles that jump by whole turns."""
+"""Recordings of no robot or of another one, and angles that jump by whole turns."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.refusals import refused, worded
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ParameterError
@@ -36,14 +37,16 @@ def samples(**changed):
 def refusal(m, *args):
     with pytest.raises(ParameterError) as caught:
         plausible(m, *args)
-    return str(caught.value)
+    error = caught.value
+    worded(error.code, error.findings[0].message)
+    return error.code
 
 
 def wrapped(angle):
     return (angle + np.pi) % (2.0 * np.pi) - np.pi
 
 
-def test_what_is_right_stays(robot):
+def test_a_good_recording_is_not_changed(robot):
     given = samples()
     assert np.array_equal(plausible(robot, given).qpos, given.qpos)
 
@@ -65,12 +68,10 @@ def test_other_joints_may_not_jump(robot, joint):
     given = samples()
     jumping = given.qpos.copy()
     jumping[1000:, joint] += 0.7
-    told = refusal(robot, replace(given, qpos=jumping))
-    assert f"position of the joint '{given.names[joint]}' jumps by 0.69" in told
-    assert "at 3.996 s" in told
+    assert refusal(robot, replace(given, qpos=jumping)) == "position-jumps"
 
 
-def test_samples_that_were_lost_are_no_jump(robot):
+def test_lost_samples_are_not_a_jump(robot):
     kept = np.r_[0:500, 520:2501]  # 0.08 s at up to 2 rad/s
     given = samples()
     fewer = replace(given, time=given.time[kept], qpos=given.qpos[kept], effort=given.effort[kept])
@@ -80,36 +81,30 @@ def test_samples_that_were_lost_are_no_jump(robot):
 def test_degrees(robot):
     given = samples()
     degrees = replace(given, qpos=np.rad2deg(given.qpos))
-    told = refusal(robot, degrees)
-    assert "the joint 'arm' is from" in told
-    assert "its limits are -2 and 2. Are positions in rad" in told
-    # of joints without position limits speeds tell
+    assert refusal(robot, degrees) == "far-outside"
+    # joints without position limits are too fast
     endless = robot.replaced(jnt_limited=np.zeros_like(robot.jnt_limited))
-    told = refusal(endless, degrees)
-    assert "moves at" in told
-    assert "its velocity limit is 3. Are positions in rad" in told
+    assert refusal(endless, degrees) == "too-fast"
 
 
-def test_positions_a_little_outside_are_those_of_an_arm_that_is_not_calibrated(robot):
+def test_positions_of_an_uncalibrated_arm_may_be_a_little_outside(robot):
     given = samples()
     plausible(robot, replace(given, qpos=given.qpos + np.array([0.0, 1.1, 0.0])))
 
 
-def test_noise_is_no_speed(robot):
+def test_noise_is_not_taken_for_speed(robot):
     # 2 mrad at 250 Hz are 0.7 rad/s from sample to sample, but not over a tenth of a second
     given, rng = samples(), np.random.default_rng(0)
     plausible(robot, replace(given, qpos=given.qpos + rng.normal(0.0, 2e-3, given.qpos.shape)))
 
 
-def test_efforts_that_nobody_measured(robot):
+def test_missing_efforts_are_refused(robot):
     given = samples()
     for factor in (0.0, 1e-300):
-        assert "all efforts are 0" in refusal(robot, replace(given, effort=factor * given.effort))
+        assert refusal(robot, replace(given, effort=factor * given.effort)) == "no-efforts"
     some = given.effort.copy()
     some[:, 1] = 0.0
-    assert "the joint 'arm' moves, but its effort is the same" in refusal(
-        robot, replace(given, effort=some)
-    )
+    assert refusal(robot, replace(given, effort=some)) == "no-efforts"
     still = given.qpos.copy()
     still[:, 1] = 0.3
     plausible(robot, replace(given, effort=some, qpos=still))
@@ -124,18 +119,17 @@ def test_joints_at_rest(robot):
     assert unknown_places(robot, few) == []
     assert unknown_places(robot, replace(few, others={})) == ["turn", "slide"]
     moving = replace(few, others={"slide": np.linspace(0.0, 0.1, 30)})
-    with pytest.raises(
-        ParameterError, match=r"'slide' is to be at rest, but moves from 0 to 0\.1"
-    ):
+    with refused(ParameterError, "moving-joint"):
         at_rest(robot, moving)
     odd = np.full(1000, 0.25)
     odd[7] = 0.9
     assert at_rest(robot, replace(few, others={"slide": odd}))[2] == 0.25
 
 
-def test_stamps_of_arrival_are_doubted():
+def test_irregular_stamps_cause_a_warning():
     t, rng = samples().time, np.random.default_rng(0)
     assert stamp_warnings(samples()) == []
     assert stamp_warnings(samples(time=np.delete(t, np.r_[100:110, 300, 500:520]))) == []
     late = np.sort(t + rng.exponential(0.003, t.shape))
-    assert "the stamps scatter by" in stamp_warnings(samples(time=late))[0]
+    (warning,) = stamp_warnings(samples(time=late))
+    assert "stamps" in warning

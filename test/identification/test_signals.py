@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.refusals import refused
 
 from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.identification.samples import Samples
@@ -179,18 +180,14 @@ def test_coarse_efforts_are_not_flat():
 
 
 @pytest.mark.parametrize(
-    ("factor", "told"),
-    [
-        (1e9, r"the samples are 2e\+06 s apart; .* Is the time in seconds"),
-        (1e3, "the samples are 2 s apart"),
-        (1e-6, "the samples are 2e-09 s apart"),
-    ],
+    "factor",
+    [1e9, 1e3, 1e-6],
 )
 @pytest.mark.filterwarnings("error")
-def test_time_in_other_units(factor, told):
+def test_time_in_other_units(factor):
     samples = recorded(CLOCK)
     odd = Samples(samples.names, factor * CLOCK, samples.qpos, None, samples.effort)
-    with pytest.raises(ParameterError, match=told):
+    with refused(ParameterError, "odd-period"):
         to_motion(odd)
 
 
@@ -229,21 +226,16 @@ def test_a_robot_at_rest():
 
 
 @pytest.mark.parametrize(
-    ("samples", "arguments", "told"),
+    ("samples", "arguments", "code"),
     [
-        (recorded(CLOCK), {"cutoff": 0.0}, "the cutoff is 0.0; allowed is a number over 0"),
-        (recorded(CLOCK), {"cutoff": np.nan}, "the cutoff is nan"),
-        (recorded(CLOCK), {"rate": -1.0}, "the rate is -1.0"),
-        (recorded(CLOCK), {"cutoff": 300.0}, "too high for samples at 500 Hz; allowed is at most"),
-        (recorded(CLOCK[:400]), {"cutoff": 5.0}, "at least 1.6 s are needed"),
-        (
-            recorded(np.delete(CLOCK, np.arange(2000, 2200))),
-            {},
-            "the recording has no samples from 3.998 to 4.400 s",
-        ),
+        (recorded(CLOCK), {"cutoff": 0.0}, "bad-cutoff"),
+        (recorded(CLOCK), {"cutoff": np.nan}, "bad-cutoff"),
+        (recorded(CLOCK), {"rate": -1.0}, "bad-rate"),
+        (recorded(CLOCK), {"cutoff": 300.0}, "high-cutoff"),
+        (recorded(CLOCK[:400]), {"cutoff": 5.0}, "short-recording"),
+        (recorded(np.delete(CLOCK, np.arange(2000, 2200))), {}, "gap"),
     ],
 )
-def test_refusals(samples, arguments, told):
-    with pytest.raises(ParameterError) as caught:
+def test_refusals(samples, arguments, code):
+    with refused(ParameterError, code):
         to_motion(samples, **arguments)
-    assert told in str(caught.value)
