@@ -1,4 +1,4 @@
-"""Control of real arms: laws that turn a state into efforts, and the gate they must pass.
+"""Control of real arms: control laws and a safety gate.
 
     from rbdyn_ros import control
 
@@ -6,7 +6,7 @@
     law = control.GravityCompensation(arm, damping_rate=2.0)
     effort = law(qpos, qvel, target)
 
-No ROS here: the node is rbdyn_ros/ros/arm/node.py.
+It does not depend on ROS; the node is in rbdyn_ros/ros/arm/node.py.
 """
 
 from rbdyn_ros.control.arm import Arm as Arm

@@ -1,4 +1,4 @@
-"""The robot as its controller knows it: mounting, payloads, friction, and what it does itself."""
+"""An arm to be controlled: mounting, payloads, friction, its own gravity compensation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rbdyn_ros.model.model import Model
 if TYPE_CHECKING:
     from rbdyn_ros.control.law_code import LawCode
 
-#: Mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2] as in with_payload.
+#: Mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2], see Arm.with_payload.
 Payload = tuple[float, tuple[float, ...], tuple[float, ...]]
 
 _gravity_term = stage(terms.gravity_term)
@@ -34,10 +34,10 @@ def mounted_gravity(mounting: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81))
 
     Args:
         mounting: roll, pitch, yaw of the base link in the world, as in URDF [rad].
-        gravity: in the world [m/s^2].
+        gravity: (3,) in the world [m/s^2].
 
     Raises:
-        ParameterError: if either is not three finite numbers.
+        ParameterError: one of them is not three finite numbers.
     """
     angles = finite("the mounting", mounting, (3,), element="")
     world = finite("gravity", gravity, (3,), element="")
@@ -46,32 +46,32 @@ def mounted_gravity(mounting: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81))
 
 
 class Arm:
-    """A robot whose joints are driven by torques (forces); it is not changed once it is made.
+    """An immutable robot with joints that are driven by torques (forces).
 
-    Its link frames are as if the base link stood upright: only gravity is turned by the mounting.
+    Poses are relative to the base link. The mounting rotates only gravity.
 
     Args:
-        m: of the robot; stays as it is.
-        gravity: in the world [m/s^2].
+        m: Model of the robot; it is not changed.
+        gravity: (3,) in the world [m/s^2].
         mounting: roll, pitch, yaw of the base link in the world [rad].
-        friction: of the joints; None: none.
-        robot_compensates_gravity: the robot adds g(qpos) of itself, without payloads, to every
+        friction: friction of the joints; None: no friction.
+        robot_compensates_gravity: the robot itself adds g(qpos), without payloads, to every
             command.
-        payloads: by the link they are fixed to.
+        payloads: payloads by the name of their link.
         code: specialised code of the laws, see `specialized`; None: the engine computes them.
 
     Attributes:
-        m: with payloads and gravity in the axes of the base link; without passive forces, of
-            which friction is told apart.
-        bare: the same without payloads.
-        d: scratch; belongs to the thread that calls the methods.
-        names: of the joints with a dof, in their order (nv).
-        sha256: of the Model as it was loaded.
+        m: Model with payloads, gravity in the axes of the base link, and without passive forces;
+            friction is separate.
+        bare: the same Model without payloads.
+        d: Data for computations; it belongs to the calling thread.
+        names: names of the joints with a dof, in the order of the dofs (nv).
+        sha256: hash of the Model as loaded.
 
     Raises:
-        ModelError: a joint has several coordinates, or joints close loops, or the code is that
-            of another robot.
-        ParameterError: as mounted_gravity; or friction is of another number of joints.
+        ModelError: a joint has several coordinates, the robot has loops, or the code is of
+            another robot.
+        ParameterError: as mounted_gravity; or friction has another number of joints.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Arm:
         self.names: tuple[str, ...] = tuple(m.jnt_names[j] for j in m.dof_jntid)
         self.sha256: str = m.sha256()
         if code is not None and code.sha256 != self.sha256:
-            text = f"the code of the laws was made for another robot than '{m.name}'"
+            text = f"the code of the laws is of another robot than '{m.name}'"
             raise ModelError(Finding("other-model", text))
         self.bare = m.replaced()
         self.bare.opt.gravity = tuple(mounted_gravity(mounting, gravity).tolist())
@@ -109,7 +109,7 @@ class Arm:
         return Arm(*self._given, self.payloads, self.code)
 
     def with_code(self, code: LawCode) -> Arm:
-        """Return the arm with code of its laws; raises ModelError for that of another robot."""
+        """Return the arm with compiled laws; raises ModelError if they are of another robot."""
         return Arm(*self._given, self.payloads, code)
 
     def specialized(self) -> Arm:
@@ -132,25 +132,25 @@ class Arm:
         com: Sequence[float],
         inertia: Sequence[float] = (0.0,) * 6,
     ) -> Arm:
-        """Return the arm with a rigid body fixed to a link, in the place of the one there.
+        """Return the arm with a rigid body fixed to a link; it replaces the payload of this link.
 
         Args:
             link: name of a link that moves.
-            mass: [kg]; 0 takes the payload there away.
-            com: (3,) in the frame of the link [m].
+            mass: [kg]; 0 removes the payload.
+            com: (3,) centre of mass in the frame of the link [m].
             inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass [kg m^2].
 
         Raises:
             ModelError, ParameterError: as rb.with_payload.
         """
         payload = mass, tuple(com), tuple(inertia)
-        with_payload(self.bare, link, *payload)  # refuses what is wrong, also without mass
+        with_payload(self.bare, link, *payload)  # checks the arguments, also for mass 0
         others = {name: kept for name, kept in self.payloads.items() if name != link}
         loaded = {**others, link: payload} if mass > 0.0 else others
         return Arm(*self._given, loaded, self.code)
 
     def gravity_effort(self, qpos: Array, out: Array) -> Array:
-        """Write and return g(qpos), (nv,): the efforts that hold the arm, payloads included."""
+        """Write and return g(qpos) (nv,), the efforts that hold the arm with its payloads."""
         self.d.qpos[:] = qpos
         _gravity_term(self.m, self.d, out)
         return out
@@ -164,15 +164,15 @@ class Arm:
         return out
 
     def command(self, effort: Array, qpos: Array, qvel: Array) -> Array:
-        """Turn efforts of the rigid body dynamics (nv,) into what is commanded, in place.
+        """Turn efforts of the rigid body dynamics (nv,) into commands, in place.
 
-        Friction at qvel is added; what the robot compensates itself is taken away.
+        It adds friction at qvel and subtracts the robot's own gravity compensation.
         """
         effort += self.friction.effort(qvel, self._row)
         return self.without_own(effort, qpos)
 
     def without_own(self, effort: Array, qpos: Array) -> Array:
-        """Take from efforts at the joints (nv,), in place, what the robot adds itself."""
+        """Subtract the robot's own gravity compensation from efforts (nv,), in place."""
         if self.robot_compensates_gravity:
             self._bare_d.qpos[:] = qpos
             _gravity_term(self.bare, self._bare_d, self._row)
@@ -181,16 +181,16 @@ class Arm:
 
 
 def check_arm(m: Model) -> None:
-    """Raise ModelError unless every joint that moves has one coordinate and no loop is closed."""
+    """Raise ModelError unless every moving joint has one coordinate and there are no loops."""
     if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"a Model is needed, got {m!r}"))
+        raise ModelError(Finding("not-a-model", f"expected a Model, got {m!r}"))
     several = [name for name, n in zip(m.jnt_names, m.jnt_dofnum, strict=True) if n > 1]
     why = ""
     if several:
-        why = f"joint '{several[0]}' has several coordinates; allowed are joints of one"
+        why = f"joint '{several[0]}' has several coordinates; allowed are joints with one"
     elif m.nefc > 0 or m.nvall > m.nv + m.nmimic:
-        why = "it has loops, constraints or driven joints; allowed are trees of joints"
+        why = "it has loops, constraints or prescribed motions; allowed are trees of joints"
     elif m.nv == 0:
         why = "it has no joint that moves"
     if why:
-        raise ModelError(Finding("not-an-arm", f"'{m.name}' is no arm to control: {why}"))
+        raise ModelError(Finding("not-an-arm", f"'{m.name}' is not an arm: {why}"))

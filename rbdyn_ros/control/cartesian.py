@@ -1,4 +1,4 @@
-"""Impedance of a frame in space: a spring and a damper between its pose and the one wanted."""
+"""Cartesian impedance control of a frame."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ _frame_pose = stage(frame_pose)
 class CartesianImpedance:
     """J^T (K e - D J qvel) + P^T (k (posture - qpos) - d P qvel) + C qvel + g.
 
-    The error e of the pose is [angular; linear] in world axes: log(R_d R^T), and the way to the
-    wanted position. The inertia is left as it is. D gives every mode of the swing on K the damping
-    ratio: with B = K^1/2 J and B M^-1 B^T = U Omega^2 U^T it is 2 ratio K^1/2 U Omega^-1 U^T
-    K^1/2, and B^T U Omega^-1 U^T B stays finite where the robot is singular or has fewer than six
-    joints.
+    The pose error e is [angular; linear] in world axes: log(R_d R^T), and the difference of the
+    positions. The inertia is not shaped. D gives every mode of the robot on the spring K the same
+    damping ratio: with B = K^1/2 J and B M^-1 B^T = U Omega^2 U^T it is 2 ratio K^1/2 U Omega^-1
+    U^T K^1/2. B^T U Omega^-1 U^T B stays finite in singular postures and for robots with fewer
+    than six joints.
 
     P is the dynamically consistent projector: efforts P^T tau do not accelerate the frame, and
-    P qvel is the motion that it does not feel. Directions without stiffness, or in which the robot
-    cannot move, belong to the null space. A mode slower than 0.5 percent of the fastest, as
-    near a singular posture, is left to it by degrees, so that the efforts are continuous.
+    P qvel is the motion in the null space. Directions without stiffness, or in which the robot
+    cannot move, belong to the null space. Modes slower than 0.5 percent of the fastest one, as
+    near a singular posture, fade into it, so that the efforts are continuous.
 
     Args:
         arm: the robot.
-        frame: name or number of a link that moves.
+        frame: name or number of a moving link.
         stiffness: K (6,), or one number for all [N m/rad; N/m].
         damping_ratio: one number; 1 is critical.
         null_stiffness: k (nv,) or one number [N m/rad or N/m].
         null_damping: d (nv,) or one number [N m s/rad or N s/m].
 
     Attributes:
-        effort: (nv,), of the last call.
+        effort: (nv,) result of the last call [N m or N].
 
     Raises:
-        ModelError: there is no such frame, or too many joints for a mass matrix.
-        ParameterError: the frame is fixed to the world, or a gain is negative or no number.
+        ModelError: there is no such frame, or the robot has too many joints for a mass matrix.
+        ParameterError: the frame is fixed to the world, or a gain is negative or not a number.
 
     Source: Albu-Schaeffer, Ott, Frese, Hirzinger, Cartesian impedance control of redundant robots,
-    2003 (K and the operational inertia made diagonal together); Khatib, A unified approach for
-    motion and force control, 1987 (the projector).
+    2003 (simultaneous diagonalisation of K and the operational inertia); Khatib, A unified
+    approach for motion and force control, 1987 (the projector).
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class CartesianImpedance:
         self._frame = m.frame_id(frame)
         if m.frame_bodyid[self._frame] == 0:
             name = quote(m.frame_names[self._frame])
-            text = f"link {name} is fixed to the world; allowed are links that move"
+            text = f"link {name} is fixed to the world; allowed are moving links"
             raise bad_argument("frame", text)
         self._ratio = finite("damping_ratio", damping_ratio, low=0.0, element="")
         self._poses, self._task = np.zeros((2, 4, 3)), np.zeros((frame_stiffness.FORCE + 13, 6))
@@ -85,18 +85,18 @@ class CartesianImpedance:
         self.arm = arm
 
     def use(self, arm: Arm) -> None:
-        """Go on with an arm of the same joints, for its payload say."""
+        """Continue with another arm of the same joints, for example with another payload."""
         self.arm = arm
 
     def pose(self, qpos: Array) -> Array:
-        """Return the pose of the frame at qpos, (4, 3): rows of its rotation, its position [m]."""
+        """Return the pose of the frame at qpos, (4, 3): rows of the rotation, position [m]."""
         out = np.empty((4, 3))
         self.arm.d.qpos[:] = qpos
         _frame_pose(self.arm.m, self.arm.d, self._frame, out)
         return out
 
     def fastest(self, qpos: Array) -> tuple[float, float]:
-        """Return how fast the arm swings on the stiffness at qpos [rad/s], and the ratio."""
+        """Return the highest natural frequency at qpos [rad/s], and the damping ratio."""
         m, d = self.arm.m, self.arm.d
         d.qpos[:] = qpos
         root = self._task[frame_stiffness.ROOT]
@@ -109,12 +109,12 @@ class CartesianImpedance:
         Args:
             qpos: (nv,) positions.
             qvel: (nv,) velocities.
-            pose: (4, 3) wanted, as `pose` returns one: rows of a rotation matrix, the position in
-                the base's axes [m].
-            posture: (nv,) positions that the joints take as far as the pose leaves them free.
+            pose: (4, 3) desired pose as from `pose`: rows of a rotation matrix, then the position
+                in the base link [m].
+            posture: (nv,) desired positions in the null space.
 
         Raises:
-            ParameterError: pose or posture has another shape.
+            ParameterError: pose or posture has a wrong shape.
         """
         if np.shape(pose) != (4, 3) or np.shape(posture) != self.effort.shape:
             text = (

@@ -1,8 +1,8 @@
-"""How an armed arm ends when something is wrong: braked, then held; or held up blind, then silent.
+"""Stop an armed arm after a fault: brake and hold it, or hold it blindly and then stay silent.
 
-With a good state: gravity compensation and damping until it rests, then it is held there. Without
-one: g at the last good position, in all no longer than blind_time, then nothing is published, so
-that the arm's own watchdog takes over.
+With valid states the arm is braked by gravity compensation with damping until it rests, and then
+held. Without states it gets g at the last valid position, for blind_time in total. Then nothing
+is published any more, so that the arm's own watchdog takes over.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from rbdyn_ros.control.target import Target
 
 #: Rate at which motion decays while the arm is braked [1/s].
 BRAKING = 10.0
-#: Below this it rests [rad/s or m/s], if it does so for a while [s].
+#: The arm rests if it stays below this speed [rad/s or m/s] for this time [s].
 REST, RESTING = 0.01, 0.1
-#: After so long it is held wherever it is: with a wrong model it would not come to rest [s].
+#: After this time it is held anyway, as with a wrong model it may never rest [s].
 LONGEST_BRAKING = 1.0
 
 
 class Ending:
-    """Computes the efforts from the fault on.
+    """Computes the efforts after a fault.
 
     Args:
         arm: the robot.
         settings: gains of holding, and blind_time.
-        others: dofs that are not controlled: held as little as anything else is done with them.
+        others: dofs that are not controlled; they are not held.
 
     Attributes:
         state: braking, holding, blind or silent.
@@ -44,13 +44,13 @@ class Ending:
         self.begin()
 
     def use(self, arm: Arm) -> None:
-        """Go on with an arm of the same joints."""
+        """Continue with another arm of the same joints."""
         self._arm = arm
         self._brake.use(arm)
         self._hold.use(arm)
 
     def begin(self) -> None:
-        """Something is wrong from now on."""
+        """Start after a fault."""
         self._blind = 0.0
         self._start_braking()
 
@@ -59,7 +59,7 @@ class Ending:
         self._braking = self._resting = 0.0
 
     def seeing(self, qpos: Array, qvel: Array, dt: float) -> Array | None:
-        """Return the efforts (nv,) for a good state; None: silence."""
+        """Return the efforts (nv,) for a valid state; None: stay silent."""
         if self.state == "silent":
             return None
         if self.state == "blind":
@@ -75,7 +75,7 @@ class Ending:
         return law(qpos, qvel, self._target)
 
     def blind(self, qpos: Array, dt: float) -> Array | None:
-        """Return the efforts (nv,) if nothing is known but where the arm was; None: silence."""
+        """Return the efforts (nv,) at the last known position; None: stay silent."""
         if self.state == "silent":
             return None
         self._blind += dt if self.state == "blind" else 0.0

@@ -1,9 +1,8 @@
-"""Kernels of the stiffness of a frame and of what it leaves free of the joints.
+"""Kernels of Cartesian impedance control and its null space.
 
-With stiffness K and B = K^1/2 J, the matrix B M^-1 B^T = U Omega^2 U^T holds the squares of the
-frequencies [1/s^2] with which the robot would swing on that stiffness, whatever the units of its
-rows: rad and m are not mixed. Directions that the robot cannot move in have frequency 0, so that
-nothing here is inverted that could be singular; the same holds for those without stiffness.
+With stiffness K and B = K^1/2 J, the matrix B M^-1 B^T = U Omega^2 U^T holds the squared natural
+frequencies [1/s^2] of the robot on this stiffness, without mixing rad and m. Directions in which
+the robot cannot move, or without stiffness, have frequency 0. So no singular matrix is inverted.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-#: Modes slower than this part of the fastest are none: what remains of them is rounding.
+#: Modes slower than this fraction of the fastest one are rounding.
 NO_MODE = 1e-7
-#: Modes slower than this part of the fastest begin to be left to the null space.
+#: Modes slower than this fraction of the fastest one fade into the null space.
 FADING = 0.005
 #: Rows of `rows` (nv,) and of `task` (6,).
 POSTURE, NULL_STIFFNESS, NULL_DAMPING, EFFORT, X, Y = range(6)
@@ -47,10 +46,10 @@ def cartesian_impedance(
         d: its state.
         frame: number of the frame.
         ratio: damping ratio.
-        poses: (2, 4, 3) pose that is wanted; the present one is written.
-        task: (17, 6) row ROOT has the roots of the stiffness; below FORCE are W and U.
+        poses: (2, 4, 3) desired pose; the present pose is written.
+        task: (17, 6) row ROOT has the square roots of the stiffness; W and U follow FORCE.
         B: (2, 6, nv) K^1/2 J and K^1/2 J M^-1/2 are written.
-        rows: (6, nv) POSTURE, NULL_STIFFNESS and NULL_DAMPING are given, EFFORT is written.
+        rows: (6, nv) POSTURE, NULL_STIFFNESS and NULL_DAMPING are inputs, EFFORT is written.
     """
     bias_term(m, d, rows[EFFORT])
     frame_pose(m, d, frame, poses[1])
@@ -67,7 +66,7 @@ def cartesian_impedance(
 
 @kernel
 def _write_error(poses, task):
-    """Write K^1/2 e: the turn to the wanted pose about world axes, and the way there."""
+    """Write K^1/2 e, with the rotation and the translation to the desired pose in world axes."""
     R_d, R = _rotation(poses[0]), _rotation(poses[1])
     e = log_mat(mat_mul(R_d, transposed(R)))
     for r in range(3):
@@ -107,7 +106,7 @@ def _write_modes(m, d, frame, task, B):
 
 @kernel
 def diagonalise(W: Matrix, U: Matrix) -> None:
-    """Replace W, symmetric, by U^T W U, which is diagonal; U is orthogonal.
+    """Replace the symmetric W by the diagonal U^T W U with an orthogonal U.
 
     Source: Golub, Van Loan, Matrix computations, section 8.5 (cyclic Jacobi).
     """
@@ -131,7 +130,7 @@ def diagonalise(W: Matrix, U: Matrix) -> None:
 
 @kernel
 def _rotate(W, U, p, q):
-    """Make W[p, q] zero by a turn in that plane."""
+    """Make W[p, q] zero by a rotation in the plane of p and q."""
     theta = (W[q, q] - W[p, p]) / (2.0 * W[p, q])
     t = np.copysign(1.0, theta) / (abs(theta) + np.sqrt(theta * theta + 1.0))
     c = 1.0 / np.sqrt(t * t + 1.0)
@@ -172,10 +171,10 @@ def _add_spring(m, ratio, task, B, rows):
 
 @kernel
 def _add_null_space(m, d, task, B, rows):
-    """effort += P^T (k (posture - qpos) - D P qvel), where P qvel is what the frame does not feel.
+    """effort += P^T (k (posture - qpos) - D P qvel), where P qvel is motion in the null space.
 
-    P = 1 - M^-1 B^T U w Omega^-2 U^T B: all of the modes (w = 1) is taken away but of those that
-    are slow, as near a singular posture; so the efforts stay continuous there.
+    P = 1 - M^-1 B^T U w Omega^-2 U^T B removes all modes (w = 1) except slow ones, as near a
+    singular posture, so that the efforts stay continuous.
     """
     _along_modes(m, task, B, rows)
     solve_ltdl(m, d, rows[Y])
@@ -196,7 +195,7 @@ def _add_null_space(m, d, task, B, rows):
 
 @kernel
 def _along_modes(m, task, B, rows):
-    """Write row Y: B^T U w Omega^-2 U^T x, where x is in row VELOCITY."""
+    """Write B^T U w Omega^-2 U^T x to row Y, with x in row VELOCITY."""
     U, most = task[FORCE + 7 :], _fastest(task)
     for k in range(m.nv):
         rows[Y, k] = 0.0

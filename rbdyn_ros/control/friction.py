@@ -1,4 +1,4 @@
-"""Friction of the joints as an effort that a command adds, smooth through standstill."""
+"""Friction of the joints, as a feedforward effort that is smooth at standstill."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Vector
 
 
-#: What a value of 0 cannot be: the model divides by it.
+#: These must be above 0, as the model divides by them.
 _SPEEDS = ("stribeck_velocity", "smoothing")
 
 
@@ -27,19 +27,18 @@ _SPEEDS = ("stribeck_velocity", "smoothing")
 class Friction:
     """viscous v + (coulomb + stribeck exp(-(v / stribeck_velocity)^2)) tanh(v / smoothing).
 
-    An effort along the velocity: what a motor must add so that the joint moves as if it had no
-    friction. tanh stands for the sign of v, so that the effort is continuous where the velocity
-    is measured around 0; sticking is not in it.
+    The effort acts along the velocity: a motor must add it to compensate friction. tanh replaces
+    the sign of v, so that the effort is continuous around standstill. Stiction is not modelled.
 
     Attributes:
-        viscous: (nv,) [N m s/rad or N s/m].
-        coulomb: (nv,) dry friction of a joint that moves fast [N m or N].
-        stribeck: (nv,) what dry friction has more of near standstill [N m or N].
-        stribeck_velocity: (nv,) speed at which 1 / e of that is left [rad/s or m/s].
-        smoothing: (nv,) speed at which 76 percent of the dry friction is there [rad/s or m/s].
+        viscous: (nv,) viscous friction [N m s/rad or N s/m].
+        coulomb: (nv,) dry friction at high speed [N m or N].
+        stribeck: (nv,) additional dry friction near standstill [N m or N].
+        stribeck_velocity: (nv,) speed at which 1 / e of it is left [rad/s or m/s].
+        smoothing: (nv,) speed at which 76 percent of the dry friction acts [rad/s or m/s].
 
     Raises:
-        ParameterError: lengths differ, or a value is not finite, is negative, or is 0 and a speed.
+        ParameterError: lengths differ, a value is negative or not finite, or a speed is 0.
 
     Source: Armstrong-Helouvry, Dupont, Canudas de Wit, A survey of models, analysis tools and
     compensation methods for the control of machines with friction, 1994 (Stribeck's curve).
@@ -68,7 +67,7 @@ class Friction:
         stribeck_velocity: ArrayLike = 0.1,
         smoothing: ArrayLike = 0.01,
     ) -> Friction:
-        """Return the friction of nv joints; each value is one number or one for each joint.
+        """Return the friction of nv joints; each value is one number or one per joint.
 
         Raises:
             ParameterError: as Friction.
@@ -79,22 +78,22 @@ class Friction:
 
     @classmethod
     def of_model(cls, m: Model) -> Friction:
-        """Return the friction that the description gives the joints (<dynamics> in a URDF)."""
+        """Return the friction in the robot description (<dynamics> in a URDF)."""
         return cls.of(m.nv, m.dof_damping, m.dof_frictionloss)
 
     def check_dofs(self, nv: int) -> Friction:
         """Return this friction; raises ParameterError unless it has nv joints."""
         if len(self.viscous) != nv:
             raise bad_argument(
-                "friction", f"friction is of {len(self.viscous)} joints, not of {nv}"
+                "friction", f"friction has {len(self.viscous)} joints; the robot has {nv}"
             )
         return self
 
     def scaled(self, share: float) -> Friction:
-        """Return a share of it; less than 1, because too much of it makes a joint creep away.
+        """Return this friction scaled; overcompensation makes a joint creep, so use less than 1.
 
         Raises:
-            ParameterError: the share is not a finite number of 0 or more.
+            ParameterError: the share is not a finite number, 0 or more.
         """
         part = finite("the share of friction", share, low=0.0, element="")
         return dataclasses.replace(
@@ -105,10 +104,10 @@ class Friction:
         )
 
     def effort(self, qvel: Array, out: Array) -> Array:
-        """Write and return the efforts (nv,) at velocities (nv,); out may be qvel itself.
+        """Write and return the efforts (nv,) at velocities (nv,); out may be qvel.
 
         Raises:
-            ParameterError: either is not a float64 array of nv entries.
+            ParameterError: one of them is not a contiguous float64 array (nv,).
         """
         n = len(self.viscous)
         if not (is_vector(qvel, n, False) and is_vector(out, n, True)):
@@ -144,12 +143,12 @@ def _write_effort(
 
 
 def _spread(name: str, value: ArrayLike, nv: int) -> Array:
-    """Return a value for each joint; their signs are not yet checked."""
+    """Return one value per joint; signs are not checked."""
     return finite(f"{name} of friction", value, (nv,), fill=True)
 
 
 def _checked(name: str, value: ArrayLike, count: int | None) -> Array:
-    """Return a copy that cannot be written, of `count` values if that is known."""
+    """Return a read-only copy, of `count` values if that is not None."""
     values = finite(f"{name} of friction", value, None)
     if values.ndim != 1 or (count is not None and len(values) != count):
         allowed = "(nv,)" if count is None else f"({count},)"

@@ -1,9 +1,9 @@
-"""The safety gate: what every state passes on its way in and every effort on its way out.
+"""The safety gate: checks of every state before the control law and of every effort after it.
 
-finite -> names -> age -> position -> velocity -> (the law) -> effort -> stops -> rate -> bumpless
-start -> watchdog, in this order. A fault is latched with its reason until it is cleared.
+The order is: finite -> names -> age -> position -> velocity -> (control law) -> effort -> stops ->
+rate -> bumpless start -> watchdog. A fault is latched with its reason until it is cleared.
 
-This is no safety function: the arm's own safety controller and its emergency stop stay in charge.
+This is not a safety function: the arm's own safety controller and emergency stop stay in charge.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from rbdyn_ros.control.measured import NOT_FINITE, Measured
 from rbdyn_ros.model.model import Model
 
 NANOSECONDS = 1_000_000_000
-#: So much faster than the steady clock the one of the states may run, and not for long: effort
-#: rates and paths are told in its time.
+#: Largest rate of the states' clock relative to the steady clock. Effort rates and paths depend on
+#: the states' clock, so it may not run faster for long.
 FASTER = 1.1
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why the arm must not go on.
+    """The reason why an arm must stop.
 
     Attributes:
-        code: finite, names, age, clock, position, velocity, effort, tracking, target.
+        code: finite, names, age, clock, position, velocity, effort, tracking or target.
         text: a sentence.
-        blind: the state cannot be known, so nothing can be controlled by it.
+        blind: the state is unknown, so feedback is impossible.
     """
 
     code: str
@@ -54,16 +54,16 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """How strict the gate is.
+    """Settings of the safety gate.
 
     Attributes:
-        state_timeout: age at which a state is too old [s].
-        effort_rate: most that an effort changes in a second [N m/s or N/s].
-        blend_time: in which the difference between law and arm at a start decays [s].
-        simulated: the clock of the states is a simulator's, which may run at any speed.
+        state_timeout: largest age of a state [s].
+        effort_rate: largest rate of change of an effort [N m/s or N/s].
+        blend_time: time in which the initial difference between law and arm decays [s].
+        simulated: the states' clock belongs to a simulator and may run at any speed.
 
     Raises:
-        ParameterError: one of them is not a finite number above 0.
+        ParameterError: a number is not finite or not above 0.
     """
 
     state_timeout: float = 0.1
@@ -77,20 +77,20 @@ class GateSettings:
 
 
 class SafetyGate:
-    """Stands before and behind a law; nothing is published that did not pass it.
+    """Checks states and limits efforts; only efforts that passed it are published.
 
     Args:
         m: the robot.
-        limits: of the controlled joints (n).
-        settings: see there.
+        limits: limits of the controlled joints (n).
+        settings: see GateSettings.
 
     Attributes:
-        measured: the newest good state.
-        fault: latched, or None.
-        effort: (n,) what passed last.
-        saturated: (n,) whether the law wanted more than the limit of its effort.
-        step: from the state before to the newest, as their clock tells [s].
-        unfit: what was wrong with the efforts that were wanted last, or None.
+        measured: the newest valid state.
+        fault: the latched fault, or None.
+        effort: (n,) the efforts that passed last [N m or N].
+        saturated: (n,) whether the law exceeded the effort limit.
+        step: time between the last two states by their clock [s].
+        unfit: fault of the last desired efforts, or None.
     """
 
     def __init__(self, m: Model, limits: Limits, settings: GateSettings | None = None) -> None:
@@ -112,19 +112,19 @@ class SafetyGate:
         self.limits = limits
 
     def tighten(self, effort_scale: float, velocity_scale: float, inset: float) -> None:
-        """Make the limits tighter, see Limits.tightened, which may raise ParameterError."""
+        """Tighten the limits, see Limits.tightened; raises ParameterError as it does."""
         self._use(self.limits.tightened(effort_scale, velocity_scale, inset))
 
     def trip(self, fault: Fault) -> None:
-        """Latch a fault; the first one stays. Nothing is left of a start: what brakes, brakes."""
+        """Latch a fault, unless there is one, and end a bumpless start: it would delay braking."""
         self.fault = self.fault or fault
         self._since_start = math.inf
 
     def clear(self) -> None:
-        """Forget the fault."""
+        """Clear the fault."""
         self.fault = None
 
-    # the way in
+    # states
 
     def admit(
         self,
@@ -135,25 +135,25 @@ class SafetyGate:
         stamp: int,
         arrival: int,
     ) -> tuple[float, Fault | None]:
-        """Take a state, or say why not: its numbers, its names, its age, where and how fast.
+        """Accept or reject a state.
 
         Args:
-            names: as for Measured.take, like the next three.
+            names: names of joints; these and the next three as for Measured.take.
             position: [rad or m].
             velocity: [rad/s or m/s].
             effort: [N m or N].
-            stamp: when it was measured [ns]; 0: not told, the arrival counts.
-            arrival: of the message on the steady clock [ns].
+            stamp: time of measurement [ns]; 0: unknown, the arrival is used.
+            arrival: time of arrival on the steady clock [ns].
 
         Returns:
-            Time since the state before [s], from SHORTEST to LONGEST, 0 if there is nothing new;
-            and what is wrong, or None.
+            The time since the previous state [s], from SHORTEST to LONGEST, or 0 if there is no
+            new state; and the fault, or None.
         """
         seen = self.measured
         time = stamp or arrival
         first = seen.arrival is None
         if not first and time == seen.time:
-            return 0.0, None  # said again while time stands
+            return 0.0, None  # repeated while the clock is paused
         for row, kept in zip((seen.qpos, seen.qvel, seen.effort), self._before, strict=True):
             kept[:] = row
         why = seen.take(names, position, velocity, effort)
@@ -179,21 +179,21 @@ class SafetyGate:
         return min(self.step, LONGEST), wrong
 
     def _jumped(self, step: float, waited: float) -> str:
-        """Return what is wrong with the clock of the states: it jumped, or runs too fast."""
+        """Return why the states' clock is wrong: it jumped or runs too fast; "" if it is right."""
         allowed = self.settings.state_timeout
         if self.settings.simulated:
-            waited = 0.0  # says nothing: only a step that is too long is a jump
+            waited = 0.0  # unrelated to simulated time: only a long step is a jump
         if step < 0.0 or abs(step - waited) > allowed:
             return (
-                f"the clock of the states jumped: from one to the next it went on by {step:.6f} s "
-                f"while {waited:.6f} s passed"
+                f"the clock of the states jumped: it advanced by {step:.6f} s while "
+                f"{waited:.6f} s passed"
             )
         if self.settings.simulated or self._ahead + step - FASTER * waited <= allowed:
             return ""
-        return f"the clock of the states runs more than {FASTER:g} times as fast as time"
+        return f"the clock of the states runs more than {FASTER:g} times as fast as real time"
 
     def _inspect(self, step: float) -> Fault | None:
-        """Return what is wrong with where the joints are and how fast they move."""
+        """Return the fault of the positions and velocities, or None."""
         seen, found, limits = self.measured, self._found, self.limits
         rows, strange = self._rows, self._strange
         inspect(seen.qpos, seen.qvel, self._before, limits.dofs, rows, step, strange, found)
@@ -208,7 +208,7 @@ class SafetyGate:
             )
             return Fault("position", text, blind)
         if kind == UNLIKE:
-            text = f"joint '{name}' does not move at the velocities that are measured of it"
+            text = f"joint '{name}' does not move at its measured velocity"
             return Fault("velocity", text, blind)
         if kind == VELOCITY:
             text = f"joint '{name}' moves at {seen.qvel[dof]:.6g}"
@@ -219,38 +219,38 @@ class SafetyGate:
         return Fault("velocity", text, blind)
 
     def watch(self, now: int) -> Fault | None:
-        """Return what is wrong if the newest state is too old; `now` on the steady clock [ns]."""
+        """Return a fault if the newest state is too old; `now` is on the steady clock [ns]."""
         arrival = self.measured.arrival
         if arrival is None:
-            return Fault("age", "no state of the arm came yet", blind=True)
+            return Fault("age", "no state of the arm has arrived yet", blind=True)
         age = (now - arrival) / NANOSECONDS
         if age <= self.settings.state_timeout:
             return None
-        text = f"the newest state is {age:.3f} s old; at most {self.settings.state_timeout:g} s is"
-        return Fault("age", f"{text} allowed", blind=True)
+        allowed = f"allowed is {self.settings.state_timeout:g} s"
+        return Fault("age", f"the newest state is {age:.3f} s old; {allowed}", blind=True)
 
-    # the way out
+    # efforts
 
     def begin(self, effort: Array) -> None:
-        """Start bumpless: the first effort that passes is this one (n,), and the rest decays."""
+        """Start bumpless: the next effort is this one (n,); its difference to the law decays."""
         cap = self.limits.effort
         np.clip(effort, -cap, cap, out=self.effort)
         self._start[:] = self.effort
         self._since_start = 0.0
 
     def release(self, wanted: Array, holding: Array, dt: float) -> Array:
-        """Return what may be commanded (n,), the gate's own array.
+        """Return the efforts that may be commanded (n,), an array of the gate.
 
         Args:
-            wanted: (nv,) by the law.
-            holding: (nv,) what holds the arm where it is: only what exceeds it pushes.
-            dt: since the last time, of which LONGEST counts at most [s].
+            wanted: (nv,) efforts of the law [N m or N].
+            holding: (nv,) efforts that hold the arm; only the excess pushes it.
+            dt: time since the last call, at most LONGEST counts [s].
         """
         dt = min(dt, LONGEST)
         dofs, rows, qpos = self.limits.dofs, self._rows, self.measured.qpos
         first = self._since_start == 0.0
         step = self.settings.effort_rate * dt
-        largest = math.inf if first else step  # there is no rate before there was anything
+        largest = math.inf if first else step  # the first effort has no rate
         limited, difference = self._limited, self._difference
         found = self._found
         limit(wanted, holding, qpos, dofs, rows, largest, limited, self.saturated, found)
@@ -268,5 +268,5 @@ class SafetyGate:
 
 
 def _share(x: float) -> float:
-    """Fall from 1 to 0 while x goes from 0 to 1, without a jump of its rate."""
+    """Decrease smoothly from 1 to 0 as x increases from 0 to 1."""
     return 0.5 + 0.5 * math.cos(math.pi * x) if x < 1.0 else 0.0

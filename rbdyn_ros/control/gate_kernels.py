@@ -1,7 +1,7 @@
-"""Kernels of the safety gate: what is wrong with a state, and what may leave of an effort.
+"""Kernels of the safety gate: checks of states and limits of efforts.
 
-Rows of `rows` (4, n) are the lower and upper limits of the positions, those of the velocities and
-those of the efforts of n controlled joints, which are the degrees of freedom `dofs` of the robot.
+The rows of `rows` (4, n) are the lower and upper position limits, the velocity limits and the
+effort limits of the n controlled joints, whose degrees of freedom are `dofs`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from rbdyn_ros.control.limits import MARGIN
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix, Vector
 
-#: What time is between two states at least and at most, for rates and paths [s].
+#: Bounds of the time between two states, for rates and paths [s].
 SHORTEST, LONGEST = 1e-5, 0.02
-#: Within about so long [s] positions may go by so much [rad or m] beyond what velocities tell.
+#: Within about this time [s] positions may deviate by this much [rad or m] from the velocities.
 RECENT, STRANGE = 0.25, 0.1
-#: What is wrong with a state.
+#: Kinds of faults of a state.
 POSITION, VELOCITY, MOVED, UNLIKE = 1, 2, 3, 4
 
 
@@ -36,11 +36,11 @@ def inspect(
     strange: Vector,
     found: Vector,
 ) -> None:
-    """Write what is wrong first, with which joint, and why the state cannot be believed.
+    """Write the first fault, its joint, and why the state is implausible.
 
-    Positions come before velocities. What a joint cannot have moved was measured wrongly, or is
-    another joint's. `strange` is how far the joints went beyond what their velocities tell, of
-    late: with a velocity of the wrong sign, what should brake would drive.
+    Positions are checked before velocities. An impossible displacement means a wrong measurement
+    or another joint's. `strange` is the recent deviation of positions from integrated velocities:
+    with a velocity of the wrong sign, damping would accelerate the arm.
     """
     found[0] = found[2] = 0.0
     for i in range(len(dofs)):
@@ -70,12 +70,12 @@ def compare(
     strange: Vector,
     found: Vector,
 ) -> None:
-    """Compare how far the joints went with their velocities; after a pause it begins anew."""
+    """Compare displacements with velocities; a pause restarts the comparison."""
     kept = np.exp(-step / RECENT) if step <= LONGEST else 0.0
     for i in range(len(dofs)):
         k = dofs[i]
-        told = 0.5 * step * (qvel[k] + before[1, k])
-        strange[i] = kept * strange[i] + qpos[k] - before[0, k] - told if kept > 0.0 else 0.0
+        travelled = 0.5 * step * (qvel[k] + before[1, k])
+        strange[i] = kept * strange[i] + qpos[k] - before[0, k] - travelled if kept > 0.0 else 0.0
         if not abs(strange[i]) <= STRANGE:
             found[2] = UNLIKE
             if found[0] == 0.0:
@@ -94,9 +94,9 @@ def limit(
     saturated: Vector,
     found: Vector,
 ) -> None:
-    """Write wanted efforts within their limits, not further into a stop, and changing slowly.
+    """Write the desired efforts within their limits, not into a stop, with a limited rate.
 
-    What is no number leaves the effort as it was; the first such joint is found, or -1.
+    For NaN the effort is kept; the first such joint is written to found, or -1.
     """
     found[0] = -1.0
     for i in range(len(dofs)):
@@ -111,7 +111,7 @@ def limit(
 
 @kernel
 def allowed(tau: float, hold: float, q: float, rows: Matrix, i: int) -> float:
-    """Return an effort within its limit; at a stop no more than carries the joint there."""
+    """Return an effort within its limit; at a stop, at most the effort that holds the joint."""
     tau = min(max(tau, -rows[3, i]), rows[3, i])
     if q >= rows[1, i]:
         tau = min(tau, max(hold, 0.0))
@@ -133,9 +133,9 @@ def blend(
     step: float,
     effort: Vector,
 ) -> None:
-    """Add what is left of the difference at the start; what leaves keeps all limits, too.
+    """Add the rest of the initial difference; the result is within all limits, too.
 
-    It stays between law and start: a law that has changed its mind is not pushed beyond.
+    It stays between the law and the initial effort, also if the law changes meanwhile.
     """
     for i in range(len(dofs)):
         tau = limited[i] + share * difference[i]

@@ -1,4 +1,4 @@
-"""What a real arm may do: its limits, which can be made tighter but never wider."""
+"""Limits of a real arm, which can be tightened but never relaxed."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.model import Model
 
-#: A measured position may be beyond a limit by so much: half a degree [rad or m].
+#: Tolerance of measured positions beyond a limit: half a degree [rad or m].
 MARGIN = 0.0087
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of n controlled joints.
+    """Limits of n controlled joints.
 
     Attributes:
-        names: of the joints.
-        dofs: (n,) their places among all degrees of freedom.
-        lower, upper: (n,) positions [rad or m], infinite where there are none.
-        velocity: (n,) [rad/s or m/s], infinite where there is none.
+        names: names of the joints.
+        dofs: (n,) their degrees of freedom.
+        lower, upper: (n,) positions [rad or m], infinite if there is no limit.
+        velocity: (n,) [rad/s or m/s], infinite if there is no limit.
         effort: (n,) [N m or N].
-        effort_scale, velocity_scale, inset: how much tighter they are than the robot's.
+        effort_scale: effort limits as a fraction of the robot's.
+        velocity_scale: velocity limits as a fraction of the robot's.
+        inset: distance from the robot's position limits [rad or m].
     """
 
     names: tuple[str, ...]
@@ -45,18 +47,17 @@ class Limits:
 
         Args:
             m: the robot.
-            names: of joints, each once; none: all that have limits of effort and velocity
-                above 0.
+            names: names of joints; empty: all joints with effort and velocity limits above 0.
 
         Raises:
-            ParameterError: with every joint that cannot be controlled.
+            ParameterError: joints cannot be controlled; there is a finding for each.
         """
         findings = _refused(m, names)
         if findings:
             raise ParameterError(findings)
         joints = [m.jnt_names.index(name) for name in names] if names else _controllable(m)
         if not joints:
-            text = f"'{m.name}' has no joint with an actuator and a limit of its effort above 0"
+            text = f"'{m.name}' has no joint with an actuator and an effort limit above 0"
             raise ParameterError(Finding("joints", text, "error", "joints"))
         j = np.array(joints, np.int64)
         ranges = np.where(m.jnt_limited[j, None] == 1, m.jnt_range[j], [[-np.inf, np.inf]])
@@ -70,24 +71,25 @@ class Limits:
         )
 
     def tightened(self, effort_scale: float, velocity_scale: float, inset: float) -> Limits:
-        """Return limits that are tighter, told as shares of the robot's own.
+        """Return tighter limits, relative to the limits of the robot.
 
         Args:
-            effort_scale: above 0 and at most what it is now.
-            velocity_scale: likewise.
-            inset: how far inside the robot's limits of position, at least what it is now.
+            effort_scale: fraction of the effort limits, above 0 and at most the present one.
+            velocity_scale: fraction of the velocity limits, above 0 and at most the present one.
+            inset: distance from the position limits, at least the present one [rad or m].
 
         Raises:
-            ParameterError: a limit would become wider, or leave nothing.
+            ParameterError: a limit would become wider, or a range would be empty.
         """
         for name, wanted, now in (
             ("effort_scale", effort_scale, self.effort_scale),
             ("velocity_scale", velocity_scale, self.velocity_scale),
         ):
             if not 0.0 < wanted <= now:
-                raise _not_tighter(name, wanted, f"above 0 and at most {now:g}, which it is now")
+                raise _not_tighter(name, wanted, f"above 0 and at most {now:g}, the present value")
         if not self.inset <= inset < np.inf:
-            raise _not_tighter("position_inset", inset, f"at least {self.inset:g}, as it is now")
+            allowed = f"at least {self.inset:g}, the present value"
+            raise _not_tighter("position_inset", inset, allowed)
         lower, upper = self.lower + (inset - self.inset), self.upper - (inset - self.inset)
         for k in np.flatnonzero(~(lower < upper)):
             text = (
@@ -114,7 +116,7 @@ def _controllable(m: Model) -> list[int]:
 
 
 def left_out(m: Model) -> list[str]:
-    """Return a sentence for each joint that is not controlled unless it is named."""
+    """Return a sentence for each joint that is not controlled by default."""
     own = [int(j) for j in m.dof_jntid]
     chosen = _controllable(m)
     return [f"joint '{m.jnt_names[j]}' {_why_not(m, j)}" for j in own if j not in chosen]
@@ -138,16 +140,16 @@ def _refused(m: Model, names: Sequence[str]) -> list[Finding]:
 def _why_not(m: Model, j: int) -> str:
     """Return why a joint is not controlled; empty if it can be."""
     if m.jnt_mimic[j] >= 0:
-        return f"follows joint '{m.jnt_names[m.jnt_mimic[j]]}'; control that one"
+        return f"is a mimic joint; control its leader '{m.jnt_names[m.jnt_mimic[j]]}'"
     if m.jnt_dofnum[j] != 1:
         return "is fixed" if m.jnt_dofnum[j] == 0 else "has several coordinates"
     if not m.jnt_actuated[j]:
         return "has no actuator"
     if not 0.0 < m.jnt_effort[j] < np.inf:
         limit = "no limit" if m.jnt_effort[j] > 0.0 else "a limit of 0"
-        return f"has {limit} for its effort; a real arm is only controlled within one above 0"
+        return f"has {limit} for its effort; a controlled joint needs one above 0"
     if m.jnt_velocity[j] <= 0.0:
-        return "has a velocity limit of 0, so it must not move"
+        return "has a velocity limit of 0"
     return ""
 
 

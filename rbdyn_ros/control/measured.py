@@ -1,4 +1,4 @@
-"""What a robot says of its joints, judged and put in the order of the degrees of freedom."""
+"""Measured states of all joints, checked and in the order of the degrees of freedom."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.model import Model
 
-#: Larger numbers are no measurements.
+#: Larger numbers are not measurements.
 LARGEST = 1e9
-#: How refusals of numbers end.
-NOT_FINITE = "a finite number is needed"
+#: End of messages about numbers.
+NOT_FINITE = "expected a finite number"
 
 
 class Measured:
     """The newest state of all joints.
 
-    Joints that are not demanded may be missing from a message; they rest where they were last.
-    Nothing is done about them, so what is measured of them counts within their own limits only.
+    Joints that are not required may be missing from a message; they are assumed to rest at their
+    last position. They are not controlled, so their measurements are clipped to their limits.
 
     Args:
         m: the robot.
-        demanded: joints that every message must have.
+        required: joints that every message must contain.
 
     Attributes:
-        qpos, qvel, effort: (nv,), effort NaN where it is not measured.
-        time: of the state, from stamps [ns].
-        arrival: of its message on the steady clock [ns]; None: none came yet.
+        qpos, qvel, effort: (nv,); effort is NaN where it is not measured.
+        time: stamp of the state [ns].
+        arrival: time of arrival on the steady clock [ns]; None before the first state.
     """
 
-    def __init__(self, m: Model, demanded: Sequence[str]) -> None:
+    def __init__(self, m: Model, required: Sequence[str]) -> None:
         self._names = tuple(m.jnt_names[j] for j in m.dof_jntid)
         self._places = {name: k for k, name in enumerate(self._names)}
-        self._demanded = tuple(demanded)
+        self._required = tuple(required)
         self._others = frozenset(m.jnt_names) - set(self._names)
         limits = np.array([_range(m, int(j)) for j in m.dof_jntid]).T
         self.qpos = np.clip(np.zeros(m.nv), *limits)
-        judged = [name in self._demanded for name in self._names]  # by the gate
-        self._lower, self._upper = np.where(judged, [[-np.inf], [np.inf]], limits)
-        self._fastest = np.where(judged, np.inf, m.jnt_velocity[m.dof_jntid])
+        checked = [name in self._required for name in self._names]  # by the gate
+        self._lower, self._upper = np.where(checked, [[-np.inf], [np.inf]], limits)
+        self._fastest = np.where(checked, np.inf, m.jnt_velocity[m.dof_jntid])
         self.qvel, self.effort = np.zeros(m.nv), np.full(m.nv, np.nan)
         self.time = 0
         self.arrival: int | None = None
@@ -50,17 +50,19 @@ class Measured:
         self._at, self._to = np.empty(0, np.int64), np.empty(0, np.int64)
 
     def concerns(self, names: Sequence[str]) -> bool:
-        """Whether a message is about any joint that is demanded; others are of other devices."""
-        return names == self._last_names or not set(self._demanded).isdisjoint(names)
+        """Whether a message names a required joint; otherwise it belongs to another device."""
+        return names == self._last_names or not set(self._required).isdisjoint(names)
 
     def take(self, names: Sequence[str], position: Array, velocity: Array, effort: Array) -> str:
-        """Take a message as a whole, or return why it is refused.
+        """Store a message, or return why it is refused and store nothing.
+
+        It returns the reason instead of raising because it runs in the control loop.
 
         Args:
-            names: of joints, in any order.
-            position: one a name, finite.
-            velocity: likewise.
-            effort: one a name, or none; NaN: not measured, but not infinite.
+            names: names of joints, in any order.
+            position: finite, one per name [rad or m].
+            velocity: finite, one per name [rad/s or m/s].
+            effort: one per name, or empty; NaN where not measured, but not infinite [N m or N].
         """
         why = _finite(names, position, velocity, effort) or self._find(names)
         why = why or _lengths(names, position, velocity, effort)
@@ -78,18 +80,18 @@ class Measured:
         return ""
 
     def _find(self, names: Sequence[str]) -> str:
-        """Find out where which joint stands; it is the same in most messages."""
+        """Find the index of every joint, unless the names are as in the last message."""
         if names == self._last_names:
             return ""
         if len(set(names)) < len(names):
             twice = Counter(names).most_common(1)[0][0]
             return f"joint {quote(twice)} is named twice"
-        for name in self._demanded:
+        for name in self._required:
             if name not in names:
                 found = ", ".join(map(quote, names[:20])) or "none"
                 strangers = [other for other in names if other not in self._places]
                 hint = did_you_mean(name, strangers)
-                return f"joint '{name}' is missing; it names {found}{hint}"
+                return f"joint '{name}' is missing; the message names {found}{hint}"
         known = [(k, self._places[name]) for k, name in enumerate(names) if name in self._places]
         pairs = np.array(known, np.int64).reshape(-1, 2).T
         self._at, self._to, self._last_names = pairs[0].copy(), pairs[1].copy(), list(names)
@@ -116,7 +118,7 @@ def _finite(names: Sequence[str], position: Array, velocity: Array, effort: Arra
 def _lengths(names: Sequence[str], position: Array, velocity: Array, effort: Array) -> str:
     for kind, values in (("positions", position), ("velocities", velocity)):
         if len(values) != len(names):
-            return f"there are {len(values)} {kind} for {len(names)} names; both are needed"
+            return f"there are {len(values)} {kind} for {len(names)} names"
     if len(effort) not in (0, len(names)):
         return f"there are {len(effort)} efforts for {len(names)} names"
     return ""

@@ -1,4 +1,4 @@
-"""Paths of the joints over time: polynomials between points, and how fast they become."""
+"""Joint paths: polynomials of time between points, and their peak velocities."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ ORDERS = (1, 3, 5)
 
 
 class Path:
-    """Positions of n joints between p points in time; it is not changed once it is made.
+    """An immutable path of n joints through p points in time.
 
     Between two points each joint follows the polynomial of degree `order` that has the positions
     of both (1), their velocities too (3), their accelerations too (5).
 
     Args:
-        times: (p,) of the points, each later than the one before [s].
+        times: (p,) increasing times of the points [s].
         positions: (p, n) [rad or m].
-        velocities: (p, n), or None.
-        accelerations: (p, n), or None; with them there must be velocities.
+        velocities: (p, n) [rad/s or m/s], or None.
+        accelerations: (p, n) [rad/s^2 or m/s^2], or None; they need velocities.
         order: 1, 3 or 5; None: the highest for which there are derivatives.
 
     Attributes:
-        times, positions, velocities, accelerations: as given, zeros where nothing was.
+        times, positions, velocities, accelerations: the arguments, with zeros for None.
         order: degree of the polynomials.
-        duration: from the first point to the last [s].
+        duration: time from the first to the last point [s].
 
     Raises:
-        ParameterError: shapes that do not fit, numbers that are not finite, times that do not
-            increase, points so far apart that velocities between them overflow.
+        ParameterError: shapes do not fit, a number is not finite, times do not increase, or
+            velocities between points overflow.
     """
 
     __slots__ = ("_nodes", "_peaks", "accelerations", "order", "positions", "times", "velocities")
@@ -58,8 +58,8 @@ class Path:
         self._peaks.flags.writeable = False
         if not np.isfinite(self._peaks).all():
             text = (
-                "between points of the path velocities or accelerations are not finite; allowed "
-                "are points at such places and times that they are"
+                "the velocities or accelerations between points of the path are not finite; use "
+                "smaller distances or longer times"
             )
             raise bad_argument("path", text)
 
@@ -70,14 +70,14 @@ class Path:
     def sample(self, t: float, rows: Array) -> Array:
         """Write and return position, velocity and acceleration at a time, (3, n).
 
-        Before the first point and from the last one on the joints rest there.
+        Before the first and after the last point the joints rest.
 
         Args:
-            t: on the clock of `times` [s].
-            rows: (3, n), Target.rows say; nothing else is allocated.
+            t: time as in `times` [s].
+            rows: (3, n) output, for example Target.rows.
 
         Raises:
-            ParameterError: the time is not finite, or rows is no such array.
+            ParameterError: the time is not finite, or rows is not such an array.
         """
         if not math.isfinite(t):
             raise bad_argument("t", f"the time is {t!r}; allowed is a finite number")
@@ -86,24 +86,24 @@ class Path:
         return rows
 
     def peaks(self) -> tuple[Array, Array]:
-        """Return the largest velocity (n,) and acceleration (n,) of each joint, magnitudes.
+        """Return the largest absolute velocity (n,) and acceleration (n,) of each joint.
 
-        They are exact: those at the points and where their derivatives vanish between them. A
-        velocity that jumps in a point (order 1) has no acceleration there.
+        They are exact, found at the points and at extrema between them. The velocity jumps at
+        points of a path of order 1, without an acceleration there.
         """
         return self._peaks[0], self._peaks[1]
 
     def scaled(self, duration: float) -> Path:
-        """Return the same way in another time [s]; it begins when this one does.
+        """Return the path stretched to another duration [s], with the same start time.
 
         Raises:
-            ParameterError: the duration is not a finite number above 0; or this path is one point.
+            ParameterError: the duration is not finite and above 0, or this path has one point.
         """
         if self.duration == 0.0:
             raise bad_argument("duration", "a path of one point cannot be stretched in time")
         ratio = finite("the duration of a path", duration, above=0.0, element="") / self.duration
         start = self.times[0]
-        with np.errstate(all="ignore"):  # what overflows is refused as every path is
+        with np.errstate(all="ignore"):  # Path refuses what overflows
             rates = self.velocities / ratio, self.accelerations / ratio**2
             return Path(start + (self.times - start) * ratio, self.positions, *rates, self.order)
 
@@ -116,7 +116,7 @@ def _checked_times(times: ArrayLike) -> Array:
     late = np.flatnonzero(~(values[1:] > values[:-1]))
     if late.size:
         i = int(late[0]) + 1
-        text = f"point {i} of the path is at {values[i]:g} s, not after the one before it"
+        text = f"point {i} of the path is at {values[i]:g} s, not after the previous one"
         raise bad_argument("times", text)
     return values
 
@@ -143,7 +143,7 @@ def _nodes(p: int, places: ArrayLike, rates: dict[str, ArrayLike | None]) -> Arr
 
 def _checked_order(order: object, velocities: bool, accelerations: bool) -> int:
     if accelerations and not velocities:
-        raise bad_argument("velocities", "a path with accelerations needs velocities too")
+        raise bad_argument("velocities", "a path with accelerations also needs velocities")
     highest = 5 if accelerations else 3 if velocities else 1
     if order is None:
         return highest

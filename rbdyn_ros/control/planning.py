@@ -1,4 +1,4 @@
-"""Makes paths: of minimum jerk through points, and as fast as limits allow."""
+"""Path planning: minimum jerk through points, and time-optimal within limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.errors import Finding, ParameterError, bad_argument
 
-#: Points of a path nearer to each other are one [s]: polynomials over less are but rounding.
+#: Points closer in time are merged, as shorter polynomials would be rounding [s].
 SHORTEST = 1e-6
 
 
@@ -24,40 +24,41 @@ def quintic(
 ) -> Path:
     """Return a path of polynomials of fifth degree through points.
 
-    Without velocities it starts and ends at rest, without acceleration, and between has the least
-    integral of the squared jerk: a spline whose derivatives up to the fourth are continuous.
+    Without velocities it starts and ends at rest, without acceleration, and minimises the integral
+    of the squared jerk: a spline with continuous derivatives up to the fourth.
 
     Args:
-        points: (p, n) positions, p of 2 or more [rad or m].
+        points: (p, n) positions, at least two [rad or m].
         times: (p,) [s].
-        velocities: (p, n) in the points; None: as said.
-        accelerations: likewise; None with velocities: zeros.
+        velocities: (p, n) at the points [rad/s or m/s]; None: minimum jerk.
+        accelerations: (p, n) at the points [rad/s^2 or m/s^2]; None with velocities: zeros.
 
     Raises:
-        ParameterError: as Path; or there are fewer than two points, or accelerations alone.
+        ParameterError: as Path; or there are fewer than two points, or accelerations without
+            velocities.
 
     Source: Flash, Hogan, The coordination of arm movements, 1985 (minimum jerk); its solution
     through points is the spline of fifth degree, de Boor, A practical guide to splines, 1978.
     """
     plain = Path(times, points)
     if len(plain.times) < 2:
-        raise bad_argument("points", "a quintic path needs two points or more, got 1")
+        raise bad_argument("points", "a quintic path needs at least two points, got 1")
     if velocities is not None:
         if accelerations is None:
             accelerations = np.zeros(plain.positions.shape)
         return Path(times, points, velocities, accelerations)
     if accelerations is not None:
-        raise bad_argument("velocities", "a path with accelerations needs velocities too")
+        raise bad_argument("velocities", "a path with accelerations also needs velocities")
     return Path(times, points, *_least_jerk(plain))
 
 
 def _least_jerk(plain: Path) -> tuple[Array, Array]:
-    """Return velocities and accelerations in the points, (p, n) each."""
+    """Return velocities and accelerations at the points, (p, n) each."""
     from scipy.interpolate import make_interp_spline  # slow to import
 
     still = np.zeros(plain.positions.shape[1])
     at_rest = [(1, still), (2, still)]
-    # the times as parts of the duration, for the condition of the equations
+    # normalised times, for well conditioned equations
     start, duration = plain.times[0], plain.duration
     parts = (plain.times - start) / duration
     try:
@@ -77,22 +78,21 @@ def time_optimal(
     acceleration: ArrayLike,
     jerk: ArrayLike | None = None,
 ) -> Path:
-    """Return the fastest path within limits that comes to rest in every point.
+    """Return the fastest path within limits that rests at every point.
 
-    All joints arrive in a point together, those with less to do along a straight line with the
-    others where their limits allow that without loss of time. It is the trajectory of the library
-    ruckig: its pieces of constant jerk are those of the path, but for pieces shorter than
-    SHORTEST, which are left out.
+    All joints reach a point at the same time, on a straight line if that costs no time. The
+    trajectory is computed by the library ruckig. Its pieces of constant jerk become segments of
+    the path, except for pieces shorter than SHORTEST, which are skipped.
 
     Args:
-        points: (p, n) positions [rad or m]; the path starts in the first one at time 0.
-        velocity: limit, one number or one for each joint [rad/s or m/s].
-        acceleration: likewise [rad/s^2 or m/s^2].
-        jerk: likewise [rad/s^3 or m/s^3]; None: the acceleration may jump.
+        points: (p, n) positions [rad or m]; the path starts at the first one at time 0.
+        velocity: velocity limits, one number or one per joint [rad/s or m/s].
+        acceleration: acceleration limits, one number or one per joint [rad/s^2 or m/s^2].
+        jerk: jerk limits, one number or one per joint [rad/s^3 or m/s^3]; None: unlimited.
 
     Raises:
-        ParameterError: points or limits that are no numbers, or limits that are not positive;
-            ruckig is not installed, or finds no trajectory.
+        ParameterError: points or limits are not finite numbers, a limit is not positive, ruckig
+            is not installed, or it finds no trajectory.
 
     Source: Berscheid, Kroeger, Jerk-limited real-time trajectory generation with arbitrary target
     states, 2021.
@@ -114,7 +114,7 @@ def time_optimal(
 
 
 def _segment(start: Array, goal: Array, limits: list[Array], i: int) -> tuple[Array, Array] | None:
-    """Return times and (positions, velocities) after the start, or None where nothing moves."""
+    """Return times and (positions, velocities) after the start, or None if nothing moves."""
     trajectory = _trajectory(start, goal, limits, i)
     if trajectory.duration < SHORTEST:
         return None
@@ -147,12 +147,12 @@ def _trajectory(start: Array, goal: Array, limits: list[Array], i: int) -> Any:
     try:
         result = ruckig.Ruckig(len(start)).calculate(given, trajectory)
         fine = result in (ruckig.Result.Working, ruckig.Result.Finished)
-    except (ruckig.RuckigError, ValueError):  # it refuses some numbers, and some with odd results
+    except (ruckig.RuckigError, ValueError):  # refused numbers; some raise a ValueError
         fine = False
     if not fine:
         text = (
-            f"ruckig finds no trajectory from point {i} to point {i + 1} of the path; allowed are "
-            "points and limits of the size that robots have"
+            f"ruckig finds no trajectory from point {i} to point {i + 1} of the path; use points "
+            "and limits of realistic magnitude"
         )
         raise bad_argument("points", text)
     return trajectory

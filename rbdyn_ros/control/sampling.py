@@ -1,6 +1,6 @@
-"""Kernels of paths: where one is at a time, and how fast it becomes between its points.
+"""Kernels of paths: sampling, and peak velocities and accelerations.
 
-Nodes (3, p, n) are positions, velocities and accelerations in the points.
+Nodes (3, p, n) are positions, velocities and accelerations at the points.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rbdyn_ros.engine.hermite import hermite
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Cube, Matrix, Vector
 
-#: Halvings of a piece of a segment: as far as the numbers reach.
+#: Bisections of a segment, to the precision of the numbers.
 HALVINGS = 60
 
 
@@ -37,7 +37,7 @@ def sample(times: Vector, nodes: Cube, order: int, t: float, rows: Matrix) -> No
 
 @kernel
 def _segment(times, t, last):
-    """Return the point before the time t, by bisection."""
+    """Return the index of the point before time t, by bisection."""
     low, high = 0, last
     while high - low > 1:
         middle = (low + high) // 2
@@ -50,7 +50,7 @@ def _segment(times, t, last):
 
 @kernel
 def _between(nodes, order, i, k, x, h):
-    """Return position, velocity, acceleration of a joint at the part x of a segment."""
+    """Return position, velocity, acceleration of a joint at the fraction x of a segment."""
     first = nodes[0, i, k], nodes[1, i, k], nodes[2, i, k]
     last = nodes[0, i + 1, k], nodes[1, i + 1, k], nodes[2, i + 1, k]
     return hermite(order, x, h, first, last)
@@ -70,7 +70,7 @@ def write_peaks(times: Vector, nodes: Cube, order: int, peaks: Matrix) -> None:
 
 @kernel
 def _jerk_roots(nodes, order, i, k, h):
-    """Return where in a segment the acceleration, a cubic of x, turns: 0 <= low <= high <= 1."""
+    """Return where the acceleration, a cubic of x, has its extrema: 0 <= low <= high <= 1."""
     a0 = _between(nodes, order, i, k, 0.0, h)[2]
     a1 = _between(nodes, order, i, k, 1.0 / 3.0, h)[2]
     a2 = _between(nodes, order, i, k, 2.0 / 3.0, h)[2]
@@ -88,13 +88,13 @@ def _jerk_roots(nodes, order, i, k, h):
 
 @kernel
 def _inside(s):
-    """Return a root as a part of the segment; one outside, or none, as an end of it."""
+    """Return a root as a fraction of the segment, clamped to it; NaN becomes 0."""
     return min(s / 3.0, 1.0) if s > 0.0 else 0.0
 
 
 @kernel
 def _climb(nodes, order, i, k, h, low, high, peaks):
-    """Take in a piece in which the acceleration is monotone: its ends, and where it is 0."""
+    """Update the peaks from a piece with monotone acceleration: its ends, and its zero."""
     start, end = _between(nodes, order, i, k, low, h), _between(nodes, order, i, k, high, h)
     _raise(peaks, k, start)
     _raise(peaks, k, end)

@@ -1,4 +1,4 @@
-"""Where the joints should be."""
+"""Desired motion of the joints at one moment."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from rbdyn_ros.arrays import Array
 
 
 class Target:
-    """Position, velocity and acceleration of all joints.
+    """Desired position, velocity and acceleration of all joints.
 
     Args:
         nv: number of joints.
-        qpos: (nv,) where they should rest; None: at 0.
+        qpos: (nv,) position at rest [rad or m]; None: 0.
 
     Attributes:
-        rows: (3, nv), one memory with the following.
-        qpos, qvel, qacc: (nv,) [rad or m; per s; per s^2].
+        rows: (3, nv) position, velocity, acceleration.
+        qpos, qvel, qacc: (nv,) views of these rows [rad or m; per s; per s^2].
     """
 
     __slots__ = ("qacc", "qpos", "qvel", "rows")
@@ -29,10 +29,10 @@ class Target:
             self.rest_at(qpos)
 
     def let_go(self, dofs: NDArray[np.int64], qpos: Array, qvel: Array) -> None:
-        """Want of some degrees of freedom what they do at a state (nv,), whatever it is."""
+        """Set the target of some degrees of freedom to their measured state, (nv,) each."""
         self.qpos[dofs], self.qvel[dofs], self.qacc[dofs] = qpos[dofs], qvel[dofs], 0.0
 
     def rest_at(self, qpos: ArrayLike) -> None:
-        """Stay at a position (nv,)."""
+        """Rest at a position (nv,)."""
         self.rows[1:] = 0.0
         self.qpos[:] = qpos

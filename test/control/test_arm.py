@@ -5,6 +5,7 @@ import pytest
 from closed_loop import BENT, FILES, model, path_of
 from scipy.spatial.transform import Rotation
 from support import pinocchio_twin
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.arm import Arm, mounted_gravity
@@ -131,9 +132,9 @@ def test_an_arm_on_the_ceiling_and_one_on_the_wall():
 
 @pytest.mark.parametrize("bad", [(0, 0), (0, 0, np.nan), (0, 0, np.inf), "abc", None, ((0,),)])
 def test_what_is_no_mounting_is_refused(bad):
-    with pytest.raises(ParameterError, match="mounting"):
+    with refused(ParameterError, "bad-argument"):
         mounted_gravity(bad)
-    with pytest.raises(ParameterError, match="gravity"):
+    with refused(ParameterError, "bad-argument"):
         Arm(model(), gravity=bad)
 
 
@@ -215,7 +216,7 @@ def test_friction_is_added_at_the_measured_velocity():
     friction = Friction.of(m.nv, viscous=2.0, coulomb=0.5)
     command = Arm(m, friction=friction).command(np.zeros(m.nv), q, v)
     np.testing.assert_allclose(command, 2.0 * v + 0.5 * np.tanh(v / 0.01), rtol=1e-12)
-    with pytest.raises(ParameterError, match="friction is of 5 joints"):
+    with refused(ParameterError, "bad-argument", "friction"):
         Arm(m, friction=Friction.of(5))
 
 
@@ -229,12 +230,12 @@ def test_what_is_no_arm_is_refused():
             "</robot>"
         )
 
-    for kind, why in (("planar", "several"), ("floating", "several"), ("fixed", "no joint")):
-        with pytest.raises(ModelError, match=why):
+    for kind in ("planar", "floating", "fixed"):
+        with refused(ModelError, "not-an-arm"):
             Arm(robot(kind))
-    with pytest.raises(ModelError, match="several"):
+    with refused(ModelError, "not-an-arm"):
         Arm(rb.load_urdf(path_of(FILES[0]), floating_base=True))
-    with pytest.raises(ModelError, match="a Model is needed"):
+    with refused(ModelError, "not-a-model"):
         Arm("ur5.urdf")
 
 

@@ -1,7 +1,6 @@
 """Cartesian impedance against Pinocchio's terms, matrix functions of SciPy, and simulation."""
 
 import functools
-import re
 import tracemalloc
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 import scipy.linalg
 from scipy.spatial.transform import Rotation
 from support import robots
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.control import frame_stiffness
@@ -427,28 +427,28 @@ def test_a_call_allocates_nothing():
 
 
 @pytest.mark.parametrize(
-    ("change", "text"),
+    "change",
     [
-        ({"frame": "l0"}, "link 'l0' is fixed to the world; allowed are links that move"),
-        ({"stiffness": [1.0] * 5}, "stiffness has the shape (5,)"),
-        ({"stiffness": -1.0}, "stiffness is -1.0; allowed are numbers of 0 or more"),
-        ({"stiffness": [np.nan] * 6}, "stiffness is"),
-        ({"damping_ratio": np.inf}, "damping_ratio is"),
-        ({"damping_ratio": -0.1}, "damping_ratio is"),
-        ({"damping_ratio": [1.0, 1.0]}, "damping_ratio is"),
-        ({"damping_ratio": None}, "damping_ratio is"),
-        ({"null_stiffness": [1.0] * 5}, "null_stiffness has the shape (5,)"),
-        ({"null_damping": np.nan}, "null_damping is"),
+        {"frame": "l0"},
+        {"stiffness": [1.0] * 5},
+        {"stiffness": -1.0},
+        {"stiffness": [np.nan] * 6},
+        {"damping_ratio": np.inf},
+        {"damping_ratio": -0.1},
+        {"damping_ratio": [1.0, 1.0]},
+        {"damping_ratio": None},
+        {"null_stiffness": [1.0] * 5},
+        {"null_damping": np.nan},
     ],
 )
-def test_what_is_no_impedance_is_refused(change, text):
+def test_invalid_arguments_are_refused(change):
     arguments = {"frame": "l4", "stiffness": K} | change
-    with pytest.raises(ParameterError, match=re.escape(text)):
+    with refused(ParameterError, "bad-argument"):
         CartesianImpedance(Arm(four_joints()), **arguments)
 
 
-def test_frames_that_are_not_there():
-    with pytest.raises(ModelError, match="there is no frame 'l5'"):
+def test_an_unknown_frame_is_refused():
+    with refused(ModelError, "unknown-frame"):
         CartesianImpedance(Arm(four_joints()), "l5", K)
 
 
@@ -456,7 +456,7 @@ def test_frames_that_are_not_there():
     ("pose", "posture"),
     [(np.zeros((3, 4)), np.zeros(4)), (np.zeros((4, 3)), np.zeros(5)), (0.0, 0.0), (None, None)],
 )
-def test_poses_and_postures_of_another_shape(pose, posture):
+def test_wrong_shapes_of_pose_and_posture_are_refused(pose, posture):
     law = CartesianImpedance(Arm(four_joints()), "l4", K)
-    with pytest.raises(ParameterError, match=r"allowed are \(4, 3\) and \(4,\)"):
+    with refused(ParameterError, "bad-argument", "pose"):
         law(np.zeros(4), np.zeros(4), pose, posture)

@@ -56,7 +56,7 @@ def test_it_floats_where_the_robot_compensates_gravity_itself():
 
 
 @each_mode
-def test_a_dry_run_reaches_nothing_and_never_trips_by_what_the_arm_does_not_do(mode):
+def test_a_dry_run_sends_nothing_and_never_trips(mode):
     loop = ClosedLoop(model(), mode=mode, dry_run=True, target_timeout=0.1).arm()
     if mode == "computed_torque":
         loop.controller.follow_path(quintic([Q, Q + 1.0], [0.0, 1.0]))
@@ -87,7 +87,7 @@ def test_modes_change_without_a_bump(before, mode):
     assert np.abs(loop.d.qvel).max() < 0.05
 
 
-def test_a_fault_amid_a_start_is_not_pushed_by_what_is_left_of_it():
+def test_a_fault_during_a_bumpless_start_ends_the_start():
     """Held at 2 rad/s the start would add what the old law had more, until it has decayed."""
     loop = armed(gravity_damping=0.0, tracking_tolerance=0.01)
     loop.d.qvel[0] = 2.0
@@ -134,7 +134,7 @@ def test_stopped_on_a_path_it_slows_down_within_its_limits():
     assert loop.controller.progress().done
 
 
-def test_a_path_counts_from_the_state_it_was_judged_by():
+def test_a_path_starts_at_the_state_it_was_checked_with():
     loop = armed(mode="computed_torque")
     q = loop.d.qpos.copy()
     path = quintic([q, q + 0.5], [0.1, 1.1])
@@ -146,7 +146,7 @@ def test_a_path_counts_from_the_state_it_was_judged_by():
     np.testing.assert_allclose(loop.controller.progress().desired[0], rows[0], atol=1e-9)
 
 
-def test_limits_that_an_armed_arm_would_not_stand_are_refused():
+def test_limits_that_an_armed_arm_would_violate_are_refused():
     loop = armed(mode="hold")
     c = loop.controller
     with refused(RbdynError, "too-heavy", "shoulder_lift_joint"):
@@ -159,7 +159,7 @@ def test_limits_that_an_armed_arm_would_not_stand_are_refused():
     assert c.fault is None
 
 
-def test_one_that_is_not_active_is_not_armed():
+def test_an_inactive_controller_is_not_armed():
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.3)
     loop.controller.active = False
@@ -177,7 +177,7 @@ def test_states_that_are_too_rare_refuse_to_arm():
         loop.controller.try_arm(loop.now)
 
 
-def test_modes_that_are_none_and_idle():
+def test_unknown_modes_and_idle():
     loop = armed()
     with refused(RbdynError, "mode", "gravty"):
         loop.controller.set_mode("gravty")
@@ -220,7 +220,7 @@ def test_a_joint_that_is_not_controlled_does_not_pull_at_the_others():
         np.testing.assert_allclose(loop.d.qpos[1:], Q[1:], atol=0.1)
 
 
-def test_messages_of_other_devices_are_no_states():
+def test_messages_of_other_devices_are_not_states():
     loop = armed()
     states = loop.controller.states
     assert loop.tell(names=["gripper"], position=np.array([np.nan])) is None
@@ -229,14 +229,14 @@ def test_messages_of_other_devices_are_no_states():
     assert loop.controller.fault is None
 
 
-def test_gains_and_settings_are_judged():
+def test_gains_and_settings_are_checked():
     for name in ("stiffness", "damping", "impedance_stiffness", "impedance_damping"):
         for bad in (-1.0, np.nan, (1.0, 2.0)):
-            with pytest.raises(ParameterError, match=name.replace("impedance_", "impedance.")):
+            with refused(ParameterError, "bad-argument"):
                 ClosedLoop(model(), **{name: bad})
     for name in ("blind_time", "target_timeout", "tracking_tolerance", "start_tolerance"):
         for bad in (-1.0, np.nan, np.inf):
-            with pytest.raises(ParameterError, match=name):
+            with refused(ParameterError, "bad-argument"):
                 ClosedLoop(model(), **{name: bad})
 
 
@@ -341,7 +341,7 @@ def test_services_and_states_at_the_same_time():
     assert "forearm_link" in c.arm.payloads  # one that was taken is not lost by another
 
 
-def test_arming_from_another_thread_starts_at_what_was_measured():
+def test_arming_from_another_thread_starts_at_the_measured_effort():
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.3)
     asked = threading.Thread(target=loop.controller.try_arm, args=(loop.now,))
@@ -371,7 +371,7 @@ def test_efforts_that_were_computed_disarmed_are_not_for_the_robot():
     assert not c.sending
 
 
-def test_gains_that_would_shake_refuse_to_arm_and_to_change():
+def test_gains_that_would_shake_prevent_arming_and_mode_changes():
     loop = ClosedLoop(model(), mode="impedance", impedance_stiffness=100.0, impedance_damping=30.0)
     loop.run(0.3)
     with refused(RbdynError, "gains"):

@@ -1,13 +1,13 @@
-"""Friction against its closed form: odd, never driving, and refused where it is none."""
+"""Friction against its closed form: odd and dissipative; invalid values are refused."""
 
 import math
-import re
 import tracemalloc
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.friction import Friction
@@ -57,7 +57,7 @@ def test_it_is_odd_and_never_drives(v):
     assert (speeds * effort >= 0.0).all()
 
 
-def test_it_may_be_written_where_the_velocity_is():
+def test_out_may_be_qvel():
     v = np.array([0.3, -0.2, 0.01])
     expected = friction().effort(v, np.empty(3)).copy()
     np.testing.assert_array_equal(friction().effort(v, v), expected)
@@ -84,7 +84,7 @@ def test_of_the_description():
     assert of_model.effort(np.array([2.0]), np.empty(1))[0] == pytest.approx(1.7, rel=1e-14)
 
 
-def test_one_number_stands_for_all_joints():
+def test_one_number_applies_to_all_joints():
     made = Friction.of(3, viscous=2.0, coulomb=[1, 2, 3])
     np.testing.assert_array_equal(made.viscous, [2.0, 2.0, 2.0])
     np.testing.assert_array_equal(made.coulomb, [1.0, 2.0, 3.0])
@@ -123,27 +123,26 @@ def test_an_effort_allocates_nothing():
     "value", [np.nan, np.inf, -1.0, "1", True, None, [1.0, 2.0], [[1.0] * 3], 1j, 10**400, {}]
 )
 @pytest.mark.parametrize("name", VALUES)
-def test_what_is_no_friction_is_refused(name, value):
-    with pytest.raises(ParameterError, match=f"{name} of friction"):
+def test_invalid_values_are_refused(name, value):
+    with refused(ParameterError, "bad-argument"):
         Friction.of(3, **{name: value})
 
 
 @pytest.mark.parametrize("name", ["stribeck_velocity", "smoothing"])
 def test_speeds_are_above_zero(name):
-    text = f"{name} of friction of dof 1 is 0.0; allowed is a finite number above 0"
-    with pytest.raises(ParameterError, match=re.escape(text)):
+    with refused(ParameterError, "bad-argument", name):
         Friction.of(2, **{name: [0.1, 0.0]})
 
 
 def test_lengths_agree():
-    with pytest.raises(ParameterError, match=r"smoothing of friction has the shape \(2,\)"):
+    with refused(ParameterError, "bad-argument", "smoothing"):
         Friction(np.ones(3), np.ones(3), np.ones(3), np.ones(3), np.ones(2))
-    with pytest.raises(ParameterError, match="friction is of 3 joints, not of 7"):
+    with refused(ParameterError, "bad-argument", "friction"):
         friction().check_dofs(7)
 
 
 @pytest.mark.parametrize("share", [-0.1, np.nan, np.inf, "1", None, 1e309])
-def test_shares_that_are_none(share):
+def test_invalid_shares_are_refused(share):
     with pytest.raises(ParameterError):
         friction().scaled(share)
 
@@ -151,8 +150,8 @@ def test_shares_that_are_none(share):
 @pytest.mark.parametrize(
     "v", [np.zeros(2), np.zeros(3, np.float32), [0.0] * 3, np.zeros((3, 1)), np.zeros(6)[::2]]
 )
-def test_arrays_that_do_not_fit(v):
-    with pytest.raises(ParameterError, match="contiguous float64 arrays of 3 entries"):
+def test_wrong_arrays_are_refused(v):
+    with refused(ParameterError, "bad-argument", "qvel"):
         friction().effort(v, np.empty(3))
-    with pytest.raises(ParameterError, match="contiguous float64 arrays of 3 entries"):
+    with refused(ParameterError, "bad-argument", "qvel"):
         friction().effort(np.zeros(3), v)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from closed_loop import FILES, model
 from scipy.linalg import expm
+from support.refusals import refused
 from test_arm import Pin, each_arm, state
 
 import rbdyn_ros as rb
@@ -48,7 +49,7 @@ def test_each_law_is_its_formula_in_pinocchios_terms(file):
 
 
 @each_arm
-def test_laws_count_with_friction_and_with_what_the_robot_does(file):
+def test_laws_include_friction_and_the_robots_gravity_compensation(file):
     m, (q, v, _a) = model(file), state(file)
     friction = Friction.of(m.nv, viscous=0.7, coulomb=0.3)
     plain, arm = Arm(m), Arm(m, friction=friction, robot_compensates_gravity=True)
@@ -92,7 +93,7 @@ def rk4(m, law, q, v, h, steps, target):
 
 
 @each_arm
-def test_kinetic_energy_decays_as_told(file):
+def test_kinetic_energy_decays_at_the_given_rate(file):
     """dT/dt = -2 rate T for any motion of any arm, so T = T0 exp(-2 rate t)."""
     m, (q, v, _a) = model(file), state(file)
     rate, h, d = 4.0, 1e-3, rb.make_data(m)
@@ -139,17 +140,17 @@ def test_the_error_of_computed_torque_obeys_its_own_equation(file):
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, (1.0, 2.0), "many", (1.0,) * 5 + (-0.1,)])
-def test_gains_that_are_none_are_refused(law, bad):
+def test_invalid_gains_are_refused(law, bad):
     arm = Arm(model())
-    with pytest.raises(ParameterError, match="stiffness"):
+    with refused(ParameterError, "bad-argument", "stiffness"):
         law(arm, bad, 1.0)
-    with pytest.raises(ParameterError, match="damping"):
+    with refused(ParameterError, "bad-argument", "damping"):
         law(arm, 1.0, bad)
 
 
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, (1.0,) * 6, None])
 def test_one_rate_brakes_all_joints(bad):
-    with pytest.raises(ParameterError, match="damping_rate"):
+    with refused(ParameterError, "bad-argument"):
         GravityCompensation(Arm(model()), bad)
 
 

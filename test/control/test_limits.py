@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from closed_loop import model
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.limits import Limits, left_out
@@ -65,34 +66,23 @@ def test_names_choose_and_order():
     np.testing.assert_array_equal(limits.effort, [5.0, 10.0])
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("trun", "did you mean 'turn'"),
-        ("weak", "a limit of 0 for its effort"),
-        ("stuck", "velocity limit of 0"),
-        ("endless", "no limit for its effort"),
-        ("follower", "follows joint 'turn'; control that one"),
-        ("slide", "named twice"),
-    ],
-)
-def test_what_cannot_be_controlled_is_refused_with_all_reasons(name, why):
-    with pytest.raises(ParameterError, match=why) as caught:
+@pytest.mark.parametrize("name", ["trun", "weak", "stuck", "endless", "follower", "slide"])
+def test_all_joints_that_cannot_be_controlled_are_refused(name):
+    with refused(ParameterError, ["joints", "joints"], name):
         Limits.of(robot(), ["slide", name, "nobody"])
-    assert len(caught.value.findings) == 2
 
 
-def test_a_robot_without_limits_is_no_arm_to_control():
+def test_a_robot_without_limits_cannot_be_controlled():
     m = rb.load_urdf(
         '<robot name="x"><link name="a"/><link name="b"><inertial><mass value="1"/><inertia '
         'ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" '
         'type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint></robot>'
     )
-    with pytest.raises(ParameterError, match="no joint with an actuator"):
+    with refused(ParameterError, "joints", "joints"):
         Limits.of(m)
 
 
-def test_limits_are_told_as_shares_of_the_robots_own():
+def test_limits_are_fractions_of_the_robots_limits():
     limits = Limits.of(model())
     tight = limits.tightened(0.5, 0.8, 0.1).tightened(0.25, 0.8, 0.3)
     np.testing.assert_allclose(tight.effort, 0.25 * limits.effort, rtol=1e-15)
@@ -101,7 +91,7 @@ def test_limits_are_told_as_shares_of_the_robots_own():
     np.testing.assert_allclose(tight.upper, limits.upper - 0.3, rtol=1e-15)
 
 
-def test_limits_stay_where_they_are_when_they_are_told_again():
+def test_equal_limits_can_be_set_repeatedly():
     limits = Limits.of(model()).tightened(0.3, 0.7, 0.1)
     again = limits
     for _ in range(100):
@@ -130,11 +120,11 @@ def test_limits_stay_where_they_are_when_they_are_told_again():
 )
 def test_limits_never_become_wider(wider):
     limits = Limits.of(model()).tightened(0.5, 0.8, 0.1)
-    with pytest.raises(ParameterError, match="tightened, never relaxed"):
+    with refused(ParameterError, "limits"):
         limits.tightened(*wider)
 
 
 def test_limits_leave_a_range():
-    with pytest.raises(ParameterError, match=r"leaves joint 'slide' no range from 0 to 0.5"):
+    with refused(ParameterError, "limits", "position_inset"):
         Limits.of(robot()).tightened(1.0, 1.0, 0.25)
     Limits.of(robot()).tightened(1.0, 1.0, 0.24)

@@ -72,13 +72,13 @@ def test_what_a_gripper_measures_cannot_drive_the_arm():
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, LARGEST, -1e300])
 @pytest.mark.parametrize("row", [0, 1])
 @pytest.mark.parametrize("k", [0, 3, 6])
-def test_what_is_not_finite_is_refused_with_its_joint(bad, row, k):
+def test_numbers_that_are_not_finite_are_refused_with_their_joint(bad, row, k):
     seen = measured()
     given = [r.copy() for r in rows(7)]
     given[row][k] = bad
     why = seen.take(ARM, *given)
     kind = ("position", "velocity")[row]
-    assert why == f"the {kind} of joint '{ARM[k]}' is {bad}; a finite number is needed"
+    assert why.startswith(f"the {kind} of joint '{ARM[k]}' is {bad}")
 
 
 def test_an_effort_may_be_unknown_but_not_infinite():
@@ -103,15 +103,15 @@ def test_an_effort_may_be_unknown_but_not_infinite():
         (("panda_joint_1", *ARM[1:]), (7, 7, 7), "did you mean 'panda_joint_1'"),
         ((*ARM, ARM[2]), (8, 8, 8), "joint 'panda_joint3' is named twice"),
         ((*ARM, "x", "x"), (9, 9, 9), "joint 'x' is named twice"),
-        ((), (0, 0, 0), "it names none"),
-        (ARM, (6, 7, 7), "there are 6 positions for 7 names; both are needed"),
+        ((), (0, 0, 0), "names none"),
+        (ARM, (6, 7, 7), "there are 6 positions for 7 names"),
         (ARM, (7, 8, 7), "there are 8 velocities for 7 names"),
         (ARM, (7, 0, 7), "there are 0 velocities for 7 names"),
         (ARM, (0, 0, 0), "there are 0 positions for 7 names"),
         (ARM, (7, 7, 6), "there are 6 efforts for 7 names"),
     ],
 )
-def test_a_message_that_does_not_fit_is_refused_and_changes_nothing(names, lengths, why):
+def test_a_wrong_message_is_refused_and_changes_nothing(names, lengths, why):
     seen = measured()
     assert seen.take(ARM, *rows(7, 1.0)) == ""
     before = everything(seen)

@@ -1,11 +1,11 @@
 """Paths against SciPy's Bernstein polynomials and finite differences; what is refused."""
 
-import re
 import tracemalloc
 
 import numpy as np
 import pytest
 from scipy.interpolate import BPoly
+from support.refusals import refused
 
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.target import Target
@@ -164,57 +164,57 @@ POINTS = np.zeros((2, 3))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    "arguments",
     [
-        (([], np.zeros((0, 3))), "times of a path have the shape (0,)"),
-        (([[0, 1]], POINTS), "times of a path have the shape (1, 2)"),
-        (([0, 0], POINTS), "point 1 of the path is at 0 s, not after the one before it"),
-        (([1, 0], POINTS), "point 1 of the path is at 0 s"),
-        (([0, np.nan], POINTS), "times of a path is [0, nan]; allowed are finite numbers"),
-        ((["0", "1"], POINTS), "allowed are finite numbers"),
-        (([0, 1], np.zeros(2)), "positions of a path of 2 times have the shape (2,), not (2, n)"),
-        (([0, 1], np.zeros((3, 2))), "positions of a path of 2 times have the shape (3, 2)"),
-        (([0, 1], np.zeros((2, 0))), "have the shape (2, 0), not (2, n)"),
-        (([0, 1], [[0, 1], [0]]), "positions of a path is [[0, 1], [0]]"),
-        (([0, 1], [[np.inf], [0]]), "positions of a path is [[inf], [0]]"),
-        (([0, 1], None), "positions of a path"),
-        (([0, 1], POINTS, np.zeros((2, 2))), "velocities of a path have the shape (2, 2), pos"),
-        (([0, 1], POINTS, [[np.nan] * 3] * 2), "velocities of a path"),
-        (([0, 1], POINTS, None, POINTS), "a path with accelerations needs velocities too"),
-        (([0, 1], POINTS, POINTS, [[1j] * 3] * 2), "accelerations of a path"),
-        (([0, 1], POINTS, None, None, 3), "the order of a path is 3; allowed with the"),
-        (([0, 1], POINTS, POINTS, POINTS, 4), "the order of a path is 4; allowed with the"),
-        (([0, 1], POINTS, POINTS, POINTS, 3.5), "the order of a path is 3.5"),
-        (([0, 1], POINTS, POINTS, POINTS, "5"), "the order of a path is '5'"),
-        (([0, 1e-300], [[0.0], [1e300]]), "velocities or accelerations are not finite"),
-        (([0, 1], [[-1e308], [1e308]]), "velocities or accelerations are not finite"),
+        ([], np.zeros((0, 3))),
+        ([[0, 1]], POINTS),
+        ([0, 0], POINTS),
+        ([1, 0], POINTS),
+        ([0, np.nan], POINTS),
+        (["0", "1"], POINTS),
+        ([0, 1], np.zeros(2)),
+        ([0, 1], np.zeros((3, 2))),
+        ([0, 1], np.zeros((2, 0))),
+        ([0, 1], [[0, 1], [0]]),
+        ([0, 1], [[np.inf], [0]]),
+        ([0, 1], None),
+        ([0, 1], POINTS, np.zeros((2, 2))),
+        ([0, 1], POINTS, [[np.nan] * 3] * 2),
+        ([0, 1], POINTS, None, POINTS),
+        ([0, 1], POINTS, POINTS, [[1j] * 3] * 2),
+        ([0, 1], POINTS, None, None, 3),
+        ([0, 1], POINTS, POINTS, POINTS, 4),
+        ([0, 1], POINTS, POINTS, POINTS, 3.5),
+        ([0, 1], POINTS, POINTS, POINTS, "5"),
+        ([0, 1e-300], [[0.0], [1e300]]),
+        ([0, 1], [[-1e308], [1e308]]),
     ],
 )
-def test_what_is_no_path_is_refused(arguments, text):
-    with pytest.raises(ParameterError, match=re.escape(text)):
+def test_invalid_paths_are_refused(arguments):
+    with refused(ParameterError, "bad-argument"):
         Path(*arguments)
 
 
 @pytest.mark.parametrize("t", [np.nan, np.inf, -np.inf])
-def test_times_that_are_none(t):
-    with pytest.raises(ParameterError, match="allowed is a finite number"):
+def test_sampling_needs_a_finite_time(t):
+    with refused(ParameterError, "bad-argument", "t"):
         path(5).sample(t, np.empty((3, 3)))
 
 
 @pytest.mark.parametrize(
     "rows", [None, np.empty(9), np.empty((3, 2)), np.empty((3, 3), np.float32), np.empty((3, 3)).T]
 )
-def test_rows_that_do_not_fit(rows):
-    with pytest.raises(ParameterError, match=r"a contiguous float64 array \(3, 3\)"):
+def test_wrong_rows_are_refused(rows):
+    with refused(ParameterError, "bad-argument", "rows"):
         path(5).sample(1.0, rows)
 
 
 @pytest.mark.parametrize("duration", [0.0, -1.0, np.nan, np.inf, "1", None, 1e-320])
-def test_durations_that_are_none(duration):
+def test_invalid_durations_are_refused(duration):
     with pytest.raises(ParameterError):
         path(5).scaled(duration)
 
 
 def test_a_point_is_not_stretched():
-    with pytest.raises(ParameterError, match="a path of one point cannot be stretched"):
+    with refused(ParameterError, "bad-argument", "duration"):
         Path([0.0], [[1.0]]).scaled(2.0)

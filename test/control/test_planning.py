@@ -1,10 +1,10 @@
 """Paths of least jerk: by their conditions, and beside others through the same points."""
 
-import re
 import sys
 
 import numpy as np
 import pytest
+from support.refusals import refused
 
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.planning import quintic, time_optimal
@@ -93,26 +93,26 @@ def test_far_from_time_zero():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    "arguments",
     [
-        (([[0.0]], [0.0]), "a quintic path needs two points or more, got 1"),
-        (([[0.0], [1.0]], [0, 1], None, [[0], [0]]), "needs velocities too"),
-        (([[0.0], [np.nan]], [0, 1]), "positions of a path"),
-        (([[0.0], [1.0]], [1, 1]), "point 1 of the path is at 1 s"),
-        (([[0.0], [1.0]], [0, 1], [[0]]), "velocities of a path have the shape (1, 1)"),
+        ([[0.0]], [0.0]),
+        ([[0.0], [1.0]], [0, 1], None, [[0], [0]]),
+        ([[0.0], [np.nan]], [0, 1]),
+        ([[0.0], [1.0]], [1, 1]),
+        ([[0.0], [1.0]], [0, 1], [[0]]),
     ],
 )
-def test_what_is_no_quintic_is_refused(arguments, text):
-    with pytest.raises(ParameterError, match=re.escape(text)):
+def test_invalid_quintic_paths_are_refused(arguments):
+    with refused(ParameterError, "bad-argument"):
         quintic(*arguments)
 
 
-def test_times_no_spline_can_have():
+def test_too_uneven_times_are_refused():
     with pytest.raises(ParameterError):
         quintic(points(4), [0.0, 1e-200, 2e-200, 1.0])
 
 
-def test_without_ruckig_it_says_what_to_install(monkeypatch):
+def test_missing_ruckig_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "ruckig", None)
-    with pytest.raises(ParameterError, match=re.escape('pip install "rbdyn_ros[control]"')):
+    with refused(ParameterError, "no-ruckig"):
         time_optimal([[0.0], [1.0]], 1.0, 1.0)

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from closed_loop import MS, START, model
+from support.refusals import refused
 
 from rbdyn_ros.control.gate import FASTER, Fault, GateSettings, SafetyGate
 from rbdyn_ros.control.gate_kernels import LONGEST, SHORTEST
@@ -157,7 +158,7 @@ def test_time_without_messages_counts_for_the_next_move():
 
 
 @pytest.mark.parametrize("lie", [-1.0, 0.0, 57.3])
-def test_velocities_that_are_not_those_of_the_positions_are_found(lie):
+def test_velocities_that_contradict_positions_are_found(lie):
     """Of the wrong sign, never measured, or in degrees: damping by them would be none."""
     tell = admitting()
     speed = 0.05 if lie > 1.0 else 1.0
@@ -169,7 +170,7 @@ def test_velocities_that_are_not_those_of_the_positions_are_found(lie):
         if fault is not None:
             break
     assert (fault.code, fault.blind) == ("velocity", True)
-    assert "joint 'wrist_1_joint' does not move at the velocities" in fault.text
+    assert "joint 'wrist_1_joint'" in fault.text
     assert qpos[3] - REST[3] < 0.15
     np.testing.assert_array_equal(tell.gate.measured.qpos, qpos)  # positions are believed
     for _ in range(400):
@@ -192,7 +193,7 @@ def test_velocities_may_be_noisy_and_filtered():
 @pytest.mark.parametrize("row", ["qpos", "qvel"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
 @pytest.mark.parametrize("k", range(N))
-def test_what_is_not_finite_is_found_everywhere_and_nothing_is_taken(row, bad, k):
+def test_numbers_that_are_not_finite_are_refused_in_every_joint(row, bad, k):
     tell = admitting()
     before = tell.gate.measured.qpos.copy(), tell.gate.measured.arrival
     dt, fault = tell(**{row: at(k, bad)})
@@ -213,14 +214,14 @@ def test_a_partial_message_is_refused_and_one_of_another_order_is_not():
     assert (fault.code, fault.blind) == ("names", True)
     assert "joint 'shoulder_pan_joint' is missing" in fault.text
     _, fault = tell(qvel=np.empty(0))
-    assert "there are 0 velocities for 6 names; both are needed" in fault.text
+    assert (fault.code, fault.blind) == ("names", True)
     assert code(tell(effort=np.empty(0))) is None
 
 
 # clocks
 
 
-def test_a_state_that_is_said_again_is_nothing_new_and_grows_old():
+def test_a_repeated_state_is_not_new_and_ages():
     tell = admitting()
     arrival = tell.arrival
     for _ in range(200):
@@ -266,7 +267,7 @@ def test_the_clock_of_the_states_goes_on_with_time(dt, waited, expected):
 
 @pytest.mark.parametrize("factor", [2.0, 10.0, 90.0])
 def test_a_clock_that_runs_too_fast_is_found(factor):
-    """Effort rates and paths are told in its time: both would be so many times as fast."""
+    """Effort rates and paths depend on this clock: both would be that much faster."""
     tell = admitting()
     found = [code(tell(dt=factor, waited=1.0)) for _ in range(250)]
     first = found.index("clock")
@@ -296,14 +297,14 @@ def test_a_clock_may_be_somewhat_off_and_its_messages_late(factor):
         assert code(result) is None
 
 
-def test_watch_knows_how_old_the_newest_state_is():
+def test_watch_reports_the_age_of_the_newest_state():
     gate = SafetyGate(M, LIMITS)
-    assert gate.watch(START).text == "no state of the arm came yet"
+    fault = gate.watch(START)
+    assert (fault.code, fault.blind) == ("age", True)
     tell = admitting()
     assert tell.gate.watch(tell.arrival + 100 * MS) is None
     fault = tell.gate.watch(tell.arrival + 100 * MS + 1)
     assert (fault.code, fault.blind) == ("age", True)
-    assert "at most 0.1 s is allowed" in fault.text
 
 
 def test_a_fault_is_latched_and_the_first_one_stays():
@@ -318,11 +319,11 @@ def test_a_fault_is_latched_and_the_first_one_stays():
 @pytest.mark.parametrize("name", ["state_timeout", "effort_rate", "blend_time"])
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, "1", None])
 def test_a_gate_cannot_be_switched_off(name, bad):
-    with pytest.raises(ParameterError, match=name):
+    with refused(ParameterError, "bad-argument"):
         GateSettings(**{name: bad})
 
 
-# the way out
+# efforts
 
 
 def releasing(qpos=REST, **settings):

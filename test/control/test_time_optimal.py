@@ -1,9 +1,8 @@
 """The fastest paths: by closed forms of their times, and by ruckig itself."""
 
-import re
-
 import numpy as np
 import pytest
+from support.refusals import refused
 
 from rbdyn_ros.control.planning import SHORTEST, time_optimal
 from rbdyn_ros.errors import ParameterError
@@ -134,24 +133,24 @@ def test_limits_are_of_each_joint():
 
 
 @pytest.mark.parametrize(
-    ("change", "text"),
+    "change",
     [
-        ({"points": [0.0, 1.0]}, "points have the shape (2,); allowed is (p, n)"),
-        ({"points": []}, "points have the shape (0,)"),
-        ({"points": [[0.0], [np.nan]]}, "points of a path"),
-        ({"points": [["0"], ["1"]]}, "points of a path"),
-        ({"velocity": 0.0}, "velocity limit has 0 in it; allowed is more than 0"),
-        ({"velocity": None}, "velocity limit is nan"),
-        ({"velocity": np.inf}, "velocity limit is inf"),
-        ({"acceleration": -1.0}, "acceleration limit has -1 in it"),
-        ({"acceleration": [1.0, 2.0]}, "acceleration limit has the shape (2,)"),
-        ({"jerk": 0.0}, "jerk limit has 0 in it"),
-        ({"jerk": np.nan}, "jerk limit is nan"),
-        ({"points": [[0.0], [1e300]], "jerk": 1.0}, "ruckig finds no trajectory from point 0 to"),
-        ({"velocity": 1e-300}, "ruckig finds no trajectory from point 0 to point 1"),
+        {"points": [0.0, 1.0]},
+        {"points": []},
+        {"points": [[0.0], [np.nan]]},
+        {"points": [["0"], ["1"]]},
+        {"velocity": 0.0},
+        {"velocity": None},
+        {"velocity": np.inf},
+        {"acceleration": -1.0},
+        {"acceleration": [1.0, 2.0]},
+        {"jerk": 0.0},
+        {"jerk": np.nan},
+        {"points": [[0.0], [1e300]], "jerk": 1.0},
+        {"velocity": 1e-300},
     ],
 )
-def test_what_has_no_fastest_path_is_refused(change, text):
+def test_invalid_time_optimal_paths_are_refused(change):
     arguments = {"points": [[0.0], [1.0]], "velocity": 1.0, "acceleration": 1.0} | change
-    with pytest.raises(ParameterError, match=re.escape(text)):
+    with refused(ParameterError, "bad-argument"):
         time_optimal(**arguments)
