@@ -1,9 +1,9 @@
-"""A joint type of your own: a barrel cam, which lifts what turns on it along a curve.
+"""A user-defined joint type: a barrel cam, which lifts a rotating arm along a curve.
 
     python examples/cam_joint.py
 
-One function is all it takes. It is compiled and called inside the engine's tick: the joint costs
-a tenth of a microsecond more than a hinge, most of it for the cam's own sines.
+The type is one function, compiled and called inside the engine's tick. The joint takes a tenth of
+a microsecond more than a hinge, mostly for the cam's own sines.
 """
 
 import time
@@ -15,10 +15,10 @@ import rbdyn_ros as rb
 
 @rb.register_joint("barrel_cam", parameters=("lift", "lobes"))
 def barrel_cam(q, qd, p, E, r, S, S_dot):
-    """Turn by q about z and rise by h(q) = lift / 2 (1 - cos(lobes q))."""
+    """Rotate by q about z and rise by h(q) = lift / 2 (1 - cos(lobes q))."""
     lift, lobes = p[0], p[1]
     c, s = np.cos(q[0]), np.sin(q[0])
-    E[0, 0], E[0, 1] = c, s  # from the cam's coordinates to the follower's
+    E[0, 0], E[0, 1] = c, s  # from the cam's to the follower's coordinates
     E[1, 0], E[1, 1] = -s, c
     r[2] = 0.5 * lift * (1.0 - np.cos(lobes * q[0]))
     slope = 0.5 * lift * lobes * np.sin(lobes * q[0])
@@ -28,7 +28,7 @@ def barrel_cam(q, qd, p, E, r, S, S_dot):
 
 
 def model(joint_type, **parameters):
-    """An arm that turns on the cam, with a pendulum at its end."""
+    """Return an arm on a joint of the given type, with a pendulum at its end."""
     arm = rb.shapes.box((0.4, 0.05, 0.05), density=2700.0, at=rb.pose((0.2, 0.0, 0.0)))
     rod = rb.shapes.cylinder(0.02, 0.3, density=2700.0, at=rb.pose((0.0, 0.0, -0.15)))
     return rb.build(
@@ -47,11 +47,11 @@ def energy(m, d):
 
 
 def main():
-    # The arm runs down from a lobe and up the next one; what it turns with is kept.
+    # The arm slides down from one lobe and up the next one. Its energy is conserved.
     m = model("barrel_cam", lift=0.1, lobes=3.0)
     m.opt.integrator = "rk4"
     d = rb.make_data(m)
-    d.qpos[0] = 0.9  # a little before the top of a lobe: it runs down and up again
+    d.qpos[0] = 0.9  # just before the top of a lobe
     start = energy(m, d)
     print("time [s]  angle [rad]  height [m]")
     for _ in range(10):
@@ -60,7 +60,7 @@ def main():
         print(f"{d.time:7.1f}  {d.qpos[0]:11.4f}  {d.xpos[m.body_names.index('arm'), 2]:10.4f}")
     print(f"energy gained: {energy(m, d) - start:.1e} J")
 
-    # The same arm on a plain hinge shows what the function costs.
+    # The same arm on a plain hinge shows the cost of the function.
     for name, robot in {"barrel_cam": m, "revolute": model("revolute", axis=(0, 0, 1))}.items():
         robot.opt.integrator = "euler"
         d = rb.make_data(robot)

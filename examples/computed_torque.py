@@ -1,10 +1,10 @@
-"""An arm follows a fast motion: computed torque against PD control with the same gains.
+"""An arm tracks a fast motion: computed torque against PD control with the same gains.
 
     python examples/computed_torque.py [--out FOLDER] [--error PERCENT]
 
-Computed torque feeds what inverse dynamics says, so that in the joints' accelerations nothing is
-left but the gains; PD scales them by the inertia that each joint moves in the middle posture. Both
-run at 1 kHz. In a wrong model of the robot all masses and friction are too large, here by 5 %:
+Computed torque feeds inverse dynamics forward, so the gains act directly on the joints'
+accelerations. PD control scales the gains by the inertia of each joint in the middle posture.
+Both run at 1 kHz. In the last row the controller's masses and friction are 5 % too large:
 
     error of the flange [mm], root of mean square after the first second
     PD                           71.373
@@ -21,7 +21,7 @@ import numpy as np
 import rbdyn_ros as rb
 from rbdyn_ros.loading.assets import bundled_robot
 
-STIFFNESS, DAMPING = 400.0, 40.0  # of the errors [1/s^2, 1/s]: 20 rad/s, critically damped
+STIFFNESS, DAMPING = 400.0, 40.0  # [1/s^2, 1/s]: 20 rad/s, critically damped
 FLANGE, SECONDS, SETTLED = "tool_flange", 5.0, 1.0  # [s]
 CENTRE = np.array([0.0, 0.9, 0.0, -0.8, 0.0, 0.8, 0.0])  # [rad]
 SWING = np.array([0.6, 0.4, 0.6, 0.4, 0.7, 0.4, 0.8])  # [rad]
@@ -29,18 +29,18 @@ RATE = np.array([3.0, 3.5, 3.0, 4.0, 3.5, 4.0, 4.0])  # [rad/s]
 
 
 def wanted(time):
-    """Return position, velocity and acceleration of the joints."""
+    """Return the desired position, velocity and acceleration of the joints."""
     angle = RATE * time
     swing, rate = SWING * np.sin(angle), SWING * RATE * np.cos(angle)
     return CENTRE + swing, rate, -(RATE**2) * swing
 
 
 class Controller:
-    """Torques from a state; subclasses say which.
+    """Base class of controllers; a subclass computes torques from a state.
 
     Args:
-        m: the Model that the controller believes in.
-        trust: what its torques are multiplied with: they are linear in masses and friction.
+        m: the controller's Model of the robot.
+        trust: factor of its torques, which are linear in masses and friction.
     """
 
     def __init__(self, m, trust=1.0):
@@ -49,7 +49,7 @@ class Controller:
         self.inertia = rb.mass_matrix(m, self.d).diagonal().copy()
 
     def acceleration(self, time, qpos, qvel):
-        """Return that of the errors which the gains ask for."""
+        """Return the acceleration that the gains demand."""
         q, v, _ = wanted(time)
         return STIFFNESS * (q - qpos) + DAMPING * (v - qvel)
 
@@ -74,7 +74,7 @@ class ComputedTorque(Controller):
 
 
 def track(m, controller):
-    """Return times and errors of the flange [m]; the arm begins where it should be."""
+    """Return times and errors of the flange [m]; the arm starts on the desired motion."""
     d, target, rows = rb.make_data(m), rb.make_data(m), []
     d.qpos, d.qvel, _ = wanted(0.0)
     while d.time < SECONDS:
@@ -87,7 +87,7 @@ def track(m, controller):
 
 
 def draw(path, runs):
-    from matplotlib.figure import Figure  # only here: the numbers need no pictures
+    from matplotlib.figure import Figure  # imported here because only drawing needs it
 
     figure = Figure(figsize=(9, 4), layout="constrained")
     axes = figure.subplots()
@@ -102,8 +102,10 @@ def draw(path, runs):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
-    parser.add_argument("--error", type=float, default=5.0, metavar="PERCENT", help="of masses")
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="output folder")
+    parser.add_argument(
+        "--error", type=float, default=5.0, metavar="PERCENT", help="error of the masses"
+    )
     given = parser.parse_args()
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     controllers = {
@@ -113,7 +115,7 @@ def main():
         f"computed torque, {given.error:g} % off": ComputedTorque(m, 1.0 + given.error / 100.0),
     }
 
-    # All of them follow the same motion; the arm is the same Model, only one controller errs.
+    # All controllers track the same motion of the same arm; only the last one has a wrong Model.
     runs = {name: track(m, controller) for name, controller in controllers.items()}
     print("error of the flange [mm], root of mean square after the first second")
     for name, (time, error) in runs.items():

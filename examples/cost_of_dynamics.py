@@ -1,12 +1,13 @@
-"""What dynamics costs: algorithms of order n against those of n^2 and more, in one figure.
+"""Cost of dynamics: algorithms of order n against algorithms of order n^2 and more.
 
     python examples/cost_of_dynamics.py [--out FOLDER] [--links MOST]
 
-Chains of up to 1024 links. Compiled are inverse dynamics (recursive Newton-Euler) and forward
-dynamics (articulated bodies). Unit vectors are forward dynamics as well, by n + 1 inverse dynamics
-and a linear system. In NumPy there are the textbook's Newton-Euler, its unit vectors, and the
-equation of motion in closed form, whose n^3 coefficients are sums over bodies. The exponents are
-those of the longer half of the chains; for short ones what every call of NumPy costs hides them:
+The robots are chains of up to 1024 links. Inverse dynamics (recursive Newton-Euler) and forward
+dynamics (articulated bodies) are compiled. "Unit vectors" is forward dynamics by n + 1 calls of
+inverse dynamics and a linear system. In NumPy there are the textbook's Newton-Euler, its unit
+vectors, and the equation of motion in closed form, whose n^3 coefficients are sums over bodies.
+The exponents are fitted to the longer half of the chains; on short chains the overhead of NumPy's
+calls dominates:
 
     rb.inverse                    n^1.0  1024 links in 55.7 us
     rb.forward_dynamics           n^1.0  1024 links in 81.6 us
@@ -21,7 +22,7 @@ import os
 import time
 from pathlib import Path
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy's threads would wait for each other
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy's threads would only wait for each other
 
 import numpy as np
 
@@ -31,12 +32,12 @@ from rbdyn_ros.textbook.rnea import rnea
 from rbdyn_ros.textbook.system import System
 from rbdyn_ros.textbook.unit_vectors import unit_vectors
 
-ENOUGH, LEAST = 0.05, 3  # [s] of repetition, and calls, for a figure
-LONGEST = 0.3  # [s]: what takes longer for a chain is not tried for the next
+ENOUGH, LEAST = 0.05, 3  # repeat for this time [s] and at least this many calls
+LONGEST = 0.3  # slower algorithms skip the longer chains [s]
 
 
 def chain(links):
-    """Return a Model of so many links, each turned by a quarter about the one before."""
+    """Return a chain with the given number of links and alternating joint axes."""
     rod = rb.shapes.box((0.1, 0.02, 0.02), density=2700.0, at=rb.pose((0.05, 0, 0)))
     s, last = rb.SystemBuilder("chain", base="ground"), "ground"
     for k in range(links):
@@ -48,7 +49,7 @@ def chain(links):
 
 
 def algorithms(m):
-    """Return calls without argument, by name."""
+    """Return calls without arguments, by name."""
     d, s = rb.make_data(m), System.of(m)
     generator = np.random.default_rng(1)
     q, qd, qdd = generator.uniform(-1.0, 1.0, (3, m.nv))
@@ -71,7 +72,7 @@ def algorithms(m):
 
 
 def seconds(call):
-    """Return what the fastest of some calls takes."""
+    """Return the time of the fastest of several calls."""
     times, now = [], time.perf_counter()
     end = now + ENOUGH
     while now < end or len(times) < LEAST:
@@ -83,7 +84,7 @@ def seconds(call):
 
 
 def measure(most):
-    """Return links and seconds of each algorithm; it stops where it takes too long."""
+    """Return links and seconds of each algorithm, up to the length at which it becomes slow."""
     for call in algorithms(chain(2)).values():
         call()  # compiles
     costs, links = {}, 2
@@ -98,13 +99,13 @@ def measure(most):
 
 
 def exponent(sizes, times):
-    """Return the slope over the larger half of the sizes."""
+    """Return the slope of log(time) over log(size) for the larger half of the sizes."""
     half = len(sizes) // 2
     return np.polyfit(np.log(sizes[half:]), np.log(times[half:]), 1)[0]
 
 
 def draw(path, costs):
-    from matplotlib.figure import Figure  # only here: the numbers need no pictures
+    from matplotlib.figure import Figure  # imported here because only drawing needs it
 
     figure = Figure(figsize=(9, 5), layout="constrained")
     axes = figure.subplots()
@@ -120,8 +121,10 @@ def draw(path, costs):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
-    parser.add_argument("--links", type=int, default=1024, metavar="MOST", help="of a chain")
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="output folder")
+    parser.add_argument(
+        "--links", type=int, default=1024, metavar="MOST", help="links of the longest chain"
+    )
     given = parser.parse_args()
     costs = measure(given.links)
     for name, (sizes, times) in costs.items():

@@ -1,9 +1,9 @@
-"""The delta robot of delta_robot.yaml: its motors move, its platform circles and stays level.
+"""A delta robot from YAML: three motors move a platform that stays level.
 
     python examples/delta_robot.py
 
-It is assembled from motor angles alone, inverse dynamics says what holds it there, and while the
-motors follow their wave the torques that takes come out:
+The robot of delta_robot.yaml is assembled from its motor angles. Inverse dynamics gives the
+torques that hold it. Then the motors follow a wave, and the required torques are printed:
 
     to hold it: [0.543 0.58  0.58 ] N m
     time [s]    platform x, y, z [m]        torques [N m]
@@ -24,23 +24,23 @@ MOTORS = ("motor_1", "motor_2", "motor_3")
 
 
 def angles(time):
-    """Return the motor angles [rad]: a wave that goes round once a second."""
+    """Return the motor angles [rad]: a wave with a period of one second."""
     return 0.3 + 0.2 * np.cos(2.0 * np.pi * (time - np.arange(3) / 3.0))
 
 
 def main():
-    # A tree of 21 freedoms, and six loops whose 18 independent equations leave three of them.
+    # The tree has 21 dofs. Six loops with 18 independent equations leave three freedoms.
     m = rb.load(FILE)
     d, h = rb.make_data(m), m.opt.timestep
     dofs = [m.jnt_dofadr[m.jnt_id(motor)] for motor in MOTORS]
 
-    # The motor angles are given; assembly finds all others. What holds the robot there?
+    # Given the motor angles, assembly finds all other angles. Which torques hold the robot there?
     d.qpos[[m.jnt_qposadr[m.jnt_id(motor)] for motor in MOTORS]] = angles(0.0)
     d.qpos = rb.assemble(m, d.qpos, fixed=MOTORS)
     rb.inverse(m, d)
     print("to hold it:", d.qfrc_inverse[dofs].round(3), "N m")
 
-    # The motors are told where to be a step later, and the torques for that come out.
+    # Each step drives the motors to their next angles and returns the required torques.
     print("time [s]    platform x, y, z [m]        torques [N m]")
     tilt = gap = 0.0
     for tick in range(1001):
@@ -49,7 +49,7 @@ def main():
         rb.forward(m, d)
         place, R = rb.frame_pose(m, d, "platform")
         tilt, gap = max(tilt, np.hypot(R[0, 2], R[1, 2])), max(gap, np.abs(d.efc_pos).max())
-        if tick % 125 == 0 and tick > 0:  # the first tick jerks it from rest
+        if tick % 125 == 0 and tick > 0:  # the first tick starts with a jerk
             numbers = (*place, *d.qfrc_drive[dofs])
             print(f"{d.time:8.3f} ", *(f"{number:8.4f}" for number in numbers))
         rb.step(m, d)

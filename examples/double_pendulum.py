@@ -1,9 +1,10 @@
-"""A double pendulum: its energy stays, its future does not.
+"""A double pendulum conserves its energy, but its motion cannot be predicted.
 
     python examples/double_pendulum.py [--out FOLDER]
 
-Two of them, released a billionth of a radian apart, go their own ways after 12 s.
-After 20 s with steps of 1 ms, in units of what it takes to lift it from hanging to standing:
+Two double pendulums, released a billionth of a radian apart, diverge within 13 s. Energy errors
+after 20 s with steps of 1 ms, relative to the energy that lifts the pendulum from hanging to
+standing:
 
     energy is off by 7e-08 with rk4, by 2e-01 with the default integrator
     1e-09 rad apart at first; 1 rad apart after 12.9 s
@@ -17,7 +18,7 @@ import numpy as np
 import rbdyn_ros as rb
 
 LENGTH, SECONDS, APART = 0.5, 20.0, 1e-9  # [m], [s], [rad]
-RELEASED = (2.0, 1.0)  # rad from hanging, rad from straight on
+RELEASED = (2.0, 1.0)  # angles of shoulder and elbow, zero when hanging [rad]
 
 
 def double_pendulum():
@@ -32,7 +33,7 @@ def double_pendulum():
 
 
 def swing(m, integrator, qpos):
-    """Return arrays over time: time, angles (2), total energy, place of the tip (x, z)."""
+    """Return arrays over time: time, angles (2), total energy, position of the tip (x, z)."""
     m.opt.integrator = integrator
     d = rb.make_data(m)
     d.qpos = qpos
@@ -47,7 +48,7 @@ def swing(m, integrator, qpos):
 
 
 def draw(path, time, tips, apart, energies):
-    from matplotlib.figure import Figure  # only here: the numbers need no pictures
+    from matplotlib.figure import Figure  # imported here because only drawing needs it
 
     figure = Figure(figsize=(12, 3.8), layout="constrained")
     ways, gap, kept = figure.subplots(1, 3)
@@ -70,16 +71,16 @@ def draw(path, time, tips, apart, energies):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="output folder")
     folder = parser.parse_args().out
     m = double_pendulum()
 
-    # Three runs: two integrators, and once more from a billionth of a radian beside.
-    lift = 9.81 * LENGTH * 2.0 * m.body_mass.sum()  # hanging to standing [J]
+    # Run two integrators, and one of them again from an angle a billionth of a radian away.
+    lift = 9.81 * LENGTH * 2.0 * m.body_mass.sum()  # energy from hanging to standing [J]
     runs = {name: swing(m, name, RELEASED) for name in ("rk4", "implicit_damping")}
     other = swing(m, "rk4", np.add(RELEASED, (APART, 0.0)))
 
-    # What became of the energy, and of the distance?
+    # How large are the energy errors, and when did the two motions diverge?
     errors = {name: np.abs(run[3] - run[3, 0]) / lift for name, run in runs.items()}
     exact = runs["rk4"]
     time, apart = exact[0], np.linalg.norm(exact[1:3] - other[1:3], axis=0)

@@ -1,9 +1,9 @@
-"""A wing nut in orbit: turned about its middle axis it flips, again and again.
+"""A wing nut in orbit: spun about its middle axis, it flips again and again.
 
     python examples/dzhanibekov.py [--out FOLDER]
 
-Cosmonaut Dzhanibekov saw it; Jacobi had solved it: the components of the angular velocity are
-elliptic functions, and half a period of theirs lies between two flips.
+Cosmonaut Dzhanibekov observed it; Jacobi had solved it: the components of the angular velocity
+are elliptic functions, and half of their period lies between two flips.
 
     moments of inertia: 0.0041, 0.0150, 0.0184 kg m^2
     a flip every 3.8580 s; by the elliptic integral 3.8580 s: off by 9e-11
@@ -17,13 +17,13 @@ from scipy.special import ellipk
 
 import rbdyn_ros as rb
 
-BAR, STEM = (0.06, 0.3, 0.04), (0.1, 0.05, 0.04)  # of a T [m]
-SPIN, NUDGE = 6.0, 0.01  # about the middle axis, about the others [rad/s]
+BAR, STEM = (0.06, 0.3, 0.04), (0.1, 0.05, 0.04)  # sizes of the parts of the T [m]
+SPIN, NUDGE = 6.0, 0.01  # about the middle axis and the other axes [rad/s]
 SECONDS = 20.0
 
 
 def wing_nut():
-    """Return a Model of a T without gravity; its principal axes are those of the body's frame."""
+    """Return a Model of a T without gravity, with principal axes along the body's axes."""
     bar = rb.shapes.box(BAR, density=rb.shapes.ALUMINIUM)
     stem = rb.shapes.box(STEM, density=rb.shapes.ALUMINIUM, at=rb.pose((0.08, 0, 0)))
     system = rb.SystemBuilder("wing_nut", base="world").body("nut", rb.shapes.combine(bar, stem))
@@ -33,13 +33,13 @@ def wing_nut():
 
 
 def principal(m):
-    """Return moments of inertia, ascending, and their axes as columns."""
+    """Return the moments of inertia in ascending order, and their axes as columns."""
     order = np.argsort(m.body_inertia[1])
     return m.body_inertia[1, order], m.body_imat[1].reshape(3, 3)[:, order]
 
 
 def simulate(m, start):
-    """Return time, and angular velocity about the principal axes (n, 3)."""
+    """Return time and angular velocity about the principal axes (n, 3)."""
     d, axes = rb.make_data(m), principal(m)[1]
     d.qvel[3:] = axes @ start
     rows = []
@@ -52,7 +52,7 @@ def simulate(m, start):
 def time_between_flips(moments, w):
     """Return 2 K(k) / rate [s], half the period of Jacobi's functions.
 
-    With I1 < I2 < I3, energy T and momentum L, and L^2 > 2 T I2 (else I1 and I3 change places):
+    With I1 < I2 < I3, energy T, momentum L and L^2 > 2 T I2 (otherwise exchange I1 and I3):
     rate^2 = (I3 - I2) (L^2 - 2 T I1) / (I1 I2 I3),
     k^2 = (I2 - I1) (2 T I3 - L^2) / ((I3 - I2) (L^2 - 2 T I1)).
     Source: Landau, Lifshitz, Mechanics, section 37.
@@ -64,13 +64,13 @@ def time_between_flips(moments, w):
 
 
 def zeros(time, values):
-    """Return when values change their sign, between samples by the straight line."""
+    """Return the times of sign changes, by linear interpolation between samples."""
     k = np.flatnonzero(values[:-1] * values[1:] < 0.0)
     return time[k] - values[k] * (time[k + 1] - time[k]) / (values[k + 1] - values[k])
 
 
 def draw(path, time, w):
-    from matplotlib.figure import Figure  # only here: the numbers need no pictures
+    from matplotlib.figure import Figure  # imported here because only drawing needs it
 
     figure = Figure(figsize=(9, 3.5), layout="constrained")
     axes = figure.subplots()
@@ -84,13 +84,13 @@ def draw(path, time, w):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="output folder")
     folder = parser.parse_args().out
     m, start = wing_nut(), np.array([NUDGE, SPIN, NUDGE])
     moments, _ = principal(m)
     time, w = simulate(m, start)
 
-    # The middle component changes its sign at every flip.
+    # The middle component changes sign at every flip.
     measured = np.diff(zeros(time[:, 0], w[:, 1])).mean()
     exact = time_between_flips(moments, start)
     print("moments of inertia: {:.4f}, {:.4f}, {:.4f} kg m^2".format(*moments))

@@ -1,10 +1,10 @@
-"""A humanoid without power falls on the floor and comes to rest.
+"""An unpowered humanoid falls on the floor and comes to rest.
 
     python examples/falling_humanoid.py [--out FOLDER] [--film]
 
 Introduction to Humanoid Robotics, section 6.4.3: all torques are zero, only gravity and the floor
-act. Talos comes from a package of robots: pip install example-robot-data. It has 32 joints and
-touches with the convex hulls of its collision meshes.
+act. Talos has 32 joints and collides with the convex hulls of its collision meshes. It comes from
+a package of robots: pip install example-robot-data.
 
     first contact after 0.06 s; the trunk is down at 1.3 s
     fastest joint: 13.0 rad/s; from 10 s to 40 s 0.0013 rad/s
@@ -21,7 +21,7 @@ from scipy.spatial import ConvexHull
 import rbdyn_ros as rb
 
 ROBOT = "talos_data/robots/talos_reduced.urdf"
-HEIGHT = 1.1  # of its pelvis at the start [m]
+HEIGHT = 1.1  # initial height of the pelvis [m]
 SECONDS, SAMPLE, QUIET = 40.0, 0.01, 10.0  # [s]
 SHOWN = (0.0, 0.5, 0.8, 1.1, 1.5, 5.0)  # [s]
 
@@ -35,7 +35,7 @@ def talos():
                 folder / ROBOT,
                 floating_base=True,
                 package_dirs=[folder],
-                strict=False,  # its grippers' mimic joints follow what does not move
+                strict=False,  # the leaders of its grippers' mimic joints are fixed
                 contact=True,
             )
     raise SystemExit("Talos is missing: pip install example-robot-data")
@@ -48,9 +48,9 @@ def standing(m):
 
 
 def simulate(m):
-    """Return time, speed of the fastest joint, points that touch, height; and poses in silhouette.
+    """Return time, speed of the fastest joint, contacts, height; then silhouettes and final Data.
 
-    The Data of the end comes last.
+    The silhouettes are a dict by time.
     """
     d, rows, poses = standing(m), [], {}
     for k in range(round(SECONDS / SAMPLE) + 1):
@@ -64,7 +64,7 @@ def simulate(m):
 
 
 def silhouette(m, d):
-    """Return the outline (2, n) of every geometry, seen along y; the nearest last."""
+    """Return the outline (2, n) of every geometry seen along y, the nearest one last."""
     outlines = []
     for g in range(m.ngeom):
         body = m.geom_bodyid[g]
@@ -76,7 +76,7 @@ def silhouette(m, d):
 
 
 def draw(path, time, speed, poses):
-    from matplotlib.figure import Figure  # only here: the numbers need no pictures
+    from matplotlib.figure import Figure  # imported here because only drawing needs it
 
     figure = Figure(figsize=(11, 5.5), layout="constrained")
     film, speeds = figure.subplots(2, 1, height_ratios=(3, 2))
@@ -97,13 +97,13 @@ def draw(path, time, speed, poses):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
-    parser.add_argument("--film", action="store_true", help="write a film as well")
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="output folder")
+    parser.add_argument("--film", action="store_true", help="also write a film")
     given = parser.parse_args()
     m = talos()
     (time, speed, touch, height), poses, d = simulate(m)
 
-    # When it touched, when its trunk was down, and whether it ever came to rest.
+    # When did it touch the floor, when was its trunk down, and did it come to rest?
     landed, down = time[np.argmax(touch > 0)], time[np.argmax(height < 0.3)]
     quiet = speed[time >= QUIET].max()
     force, weight = d.cfrc_contact[:, 5].sum(), m.body_mass.sum() * 9.81

@@ -1,8 +1,8 @@
-"""Hoeken's linkage: a motor turns a crank, and the tip of a bar draws a line, nearly straight.
+"""Hoeken's linkage: a motor turns a crank, and the tip of a bar draws a nearly straight line.
 
     python examples/four_bar.py [--out FOLDER]
 
-The motor has a constant torque and a bearing that brakes, so that it comes to 10 rad/s:
+The motor has a constant torque and a damped bearing, which limits its speed to 10 rad/s:
 
     time [s]  crank [turns]  speed [rad/s]
          0.5           0.49           9.31
@@ -21,8 +21,8 @@ import rbdyn_ros as rb
 
 CRANK = 0.04  # [m]
 GROUND, BAR, ROCKER = 2.0 * CRANK, 5.0 * CRANK, 2.5 * CRANK
-TORQUE = 0.5  # of the motor [N m]
-HINGE = {"axis": (0, -1, 0)}  # turns x upwards
+TORQUE = 0.5  # motor torque [N m]
+HINGE = {"axis": (0, -1, 0)}  # rotates x upwards
 
 
 def bar(length):
@@ -30,7 +30,7 @@ def bar(length):
 
 
 def linkage():
-    """The rocker holds the middle of the bar that the crank pushes."""
+    """Return a linkage whose crank pushes a bar; the rocker holds the middle of the bar."""
     middle, tip = rb.pose((BAR / 2, 0, 0)), rb.pose((ROCKER, 0, 0))
     return rb.build(
         rb.SystemBuilder("hoeken", base="ground")
@@ -45,9 +45,9 @@ def linkage():
 
 
 def simulate(m, seconds):
-    """Return arrays over time: time, crank angle, its speed, tip (x, z), error of the loop."""
+    """Return arrays over time: time, crank angle, its speed, tip (x, z), gap of the loop."""
     d = rb.make_data(m)
-    d.qpos = rb.assemble(m, [0.0, 1.4, 1.8], fixed=["motor"])  # roughly, above the ground
+    d.qpos = rb.assemble(m, [0.0, 1.4, 1.8], fixed=["motor"])  # a guess above the ground
     motor = m.jnt_dofadr[m.jnt_id("motor")]
     d.qfrc_applied[motor] = TORQUE
     rows = []
@@ -61,7 +61,7 @@ def simulate(m, seconds):
 
 
 def draw(path, time, error, tip, straight):
-    from matplotlib.figure import Figure  # only here: the numbers need no pictures
+    from matplotlib.figure import Figure  # imported here because only drawing needs it
 
     figure = Figure(figsize=(10, 4), layout="constrained")
     curve, gap = figure.subplots(1, 2)
@@ -76,14 +76,14 @@ def draw(path, time, error, tip, straight):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="output folder")
     folder = parser.parse_args().out
     time, angle, speed, x, z, error = simulate(linkage(), seconds=3.0)
     print("time [s]  crank [turns]  speed [rad/s]")
     for k in range(249, len(time), 250):
         print(f"{time[k]:8.1f}  {angle[k] / (2 * np.pi):13.2f}  {speed[k]:13.2f}")
 
-    # The tip draws its line in the half turn in which the crank points away from the pivot.
+    # The tip draws the line in the half turn in which the crank points away from the pivot.
     straight = np.cos(angle) < 0.0
     print(f"the loop is open by {error.max():.0e} m at most")
     length, height = np.ptp(x[straight]), np.ptp(z[straight])

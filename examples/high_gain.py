@@ -1,10 +1,10 @@
-"""High-gain mode: a humanoid whose joints follow a pattern while its body flies freely.
+"""High-gain control: the joints of a humanoid follow a pattern while its body flies freely.
 
     python examples/high_gain.py [--out FOLDER]
 
-OpenHRP calls so what perfect servos do: the motion of the joints is given, the motion of the body
-follows from it, and the torques that the servos need come out. Nothing but gravity can change
-the momentum of a jump, however the limbs move; what it is off by is of the order of the timestep.
+OpenHRP calls perfect servos high-gain control: the motion of the joints is given, the motion of
+the body follows from it, and the torques of the servos are computed. Only gravity changes the
+momentum of a jump, however the limbs move; the error is of the order of the timestep.
 
     torque [N m]:       hip      knee     ankle  shoulder     elbow   trunk at [m]
             0.1 s    -31.27    -11.09      0.57     15.67      6.19         0.328
@@ -22,8 +22,8 @@ import numpy as np
 
 import rbdyn_ros as rb
 
-PERIOD = 0.8  # of the pattern [s]
-#: joint: centre and amplitude [rad], phase [turns]; the other side is half a period late
+PERIOD = 0.8  # period of the pattern [s]
+#: Centre and amplitude [rad] and phase [turns] by joint; the right side is half a period later.
 PATTERN = {
     "hip": (0.4, 0.6, 0.0),
     "knee": (-0.8, 0.6, 0.25),
@@ -31,16 +31,16 @@ PATTERN = {
     "shoulder": (0.0, 0.8, 0.5),
     "elbow": (1.0, 0.4, 0.5),
 }
-BENDS = {"axis": (0, -1, 0)}  # forwards
+BENDS = {"axis": (0, -1, 0)}  # bends forwards
 
 
 def limb(length, radius):
-    """A limb hangs down from its joint."""
+    """Return a limb that hangs down from its joint."""
     return rb.shapes.capsule(radius, length, density=1000.0, at=rb.pose((0, 0, -length / 2)))
 
 
 def humanoid():
-    """Return a humanoid of 1.6 m that looks along x."""
+    """Return a humanoid of 1.6 m that faces along x."""
     trunk = rb.shapes.box((0.2, 0.3, 0.6), density=1000.0, at=rb.pose((0, 0, 0.3)))
     head = rb.shapes.sphere(0.11, density=1000.0, at=rb.pose((0, 0, 0.72)))
     foot = rb.shapes.box((0.25, 0.1, 0.05), density=1000.0, at=rb.pose((0.06, 0, 0)))
@@ -72,9 +72,9 @@ def pattern(joint, time):
 
 
 def on_the_pattern(m):
-    """Return a Data that is about to leave the ground, its joints on their way."""
+    """Return a Data at take-off, with joints on the pattern."""
     d, h = rb.make_data(m), m.opt.timestep
-    d.qvel[2] = 9.81 * PERIOD / 2.0  # upwards: it is back after a period
+    d.qvel[2] = 9.81 * PERIOD / 2.0  # lands again after a period
     for name in m.jnt_names[1:]:
         j = m.jnt_id(name)
         d.qpos[m.jnt_qposadr[j]] = pattern(name, 0.0)
@@ -83,12 +83,12 @@ def on_the_pattern(m):
 
 
 def momentum(m, d):
-    """Return the linear momentum [N s]: the first rows of the floating joint."""
+    """Return the linear momentum [N s]: the first three rows of M qvel."""
     return (rb.mass_matrix(m, d) @ d.qvel)[:3]
 
 
 def draw(path, time, torques, heights):
-    from matplotlib.figure import Figure  # only here: the numbers need no pictures
+    from matplotlib.figure import Figure  # imported here because only drawing needs it
 
     figure = Figure(figsize=(10, 4), layout="constrained")
     servos, body = figure.subplots(1, 2)
@@ -108,12 +108,12 @@ def draw(path, time, torques, heights):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="output folder")
     folder = parser.parse_args().out
     m = humanoid()
     m.opt.integrator = "rk4"
 
-    # Before each step every joint is told where the pattern has it at the end of the step.
+    # Before each step every joint gets its position on the pattern at the end of the step.
     d, h = on_the_pattern(m), m.opt.timestep
     start = momentum(m, d)
     shown = [m.jnt_dofadr[m.jnt_id(f"left_{name}")] for name in PATTERN]
@@ -130,7 +130,7 @@ def main():
     time, trunk, com, *torques = np.array(rows).T
     print("      largest", *(f"{np.abs(torque).max():9.2f}" for torque in torques))
 
-    # Whatever the limbs did: momentum has changed by what gravity gave.
+    # However the limbs moved, momentum has changed by gravity's impulse only.
     change, fall = momentum(m, d) - start, m.body_mass.sum() * m.opt.gravity * d.time
     off = np.linalg.norm(change - fall)
     share = f"gravity's share {fall[2]:.2f}: off by {off:.2f}"

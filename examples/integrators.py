@@ -1,10 +1,11 @@
-"""What integrators do to energy, and how fast they get better with a smaller step.
+"""Energy errors and convergence orders of the integrators.
 
     python examples/integrators.py [--out FOLDER]
 
-A double pendulum without friction, the same with bearings that brake hard, and a box that tumbles
-freely: by a joint of type floating, and by one of type sixdof_fp, whose pose follows the
-exponential of SE(3) of its velocity. Orders are slopes of the error of all poses after a second:
+The systems are a double pendulum without friction, the same pendulum with strong damping, and a
+freely tumbling box: on a joint of type floating, and on one of type sixdof_fp, whose pose follows
+the exponential of SE(3) of its velocity. An order is the slope of the error of all poses after a
+second:
 
     order of euler                1.04
     order of implicit_damping     1.04
@@ -30,7 +31,7 @@ import numpy as np
 import rbdyn_ros as rb
 
 STEPS = 1.0 / np.array([128, 256, 512, 1024])  # [s]
-LENGTH = 0.5  # of a rod [m]
+LENGTH = 0.5  # length of a rod [m]
 INTEGRATORS = ("euler", "implicit_damping", "rk4")
 
 
@@ -48,7 +49,7 @@ def double_pendulum(brake=0.0):
 
 
 def tumbling(joint):
-    """Return a Model of a box, where it is, and its velocity: the same for either joint."""
+    """Return a Model of a box, its position and its velocity, equal for both joint types."""
     box = rb.shapes.box((0.1, 0.4, 0.9), mass=36.0)
     system = rb.SystemBuilder("box", base="world").body("box", box)
     m = rb.build(system.joint("free", joint, "world", "box"))
@@ -59,7 +60,7 @@ def tumbling(joint):
 
 
 def simulate(system, integrator, timestep, seconds, every):
-    """Return arrays over time: time, energy; and where the bodies end."""
+    """Return time and energy over time, and the final poses of the bodies."""
     m, qpos, qvel = system
     m.opt.integrator, m.opt.timestep = integrator, timestep
     d, rows = rb.make_data(m), []
@@ -72,24 +73,24 @@ def simulate(system, integrator, timestep, seconds, every):
 
 
 def by_integrator(system, timestep, seconds, every):
-    """Return time and energy with each integrator."""
+    """Return time and energy for each integrator."""
     return {name: simulate(system, name, timestep, seconds, every)[0] for name in INTEGRATORS}
 
 
 def errors(system, integrator):
-    """Return how far the bodies are off after a second, by step."""
+    """Return the error of the poses after a second for each step size."""
     exact = simulate(system, "rk4", 1.0 / 8192, 1.0, 8192)[1]
     ends = [simulate(system, integrator, h, 1.0, 1)[1] for h in STEPS]
     return np.array([np.abs(end - exact).max() for end in ends])
 
 
 def order(error):
-    """Return the slope of an error over the step on logarithmic scales, at the smaller ones."""
+    """Return the slope of log(error) over log(step), without the largest step."""
     return np.polyfit(np.log(STEPS[1:]), np.log(error[1:]), 1)[0]
 
 
 def convergence():
-    """Return errors of everything that integrates, by name."""
+    """Return the errors of all integrators and joint types by name."""
     cases = {name: errors(double_pendulum(), name) for name in INTEGRATORS}
     for name in ("euler", "rk4"):
         for joint in ("floating", "sixdof_fp"):
@@ -98,7 +99,7 @@ def convergence():
 
 
 def draw(path, energies, cases):
-    from matplotlib.figure import Figure  # only here: the numbers need no pictures
+    from matplotlib.figure import Figure  # imported here because only drawing needs it
 
     figure = Figure(figsize=(11, 6.5), layout="constrained")
     panels = figure.subplots(2, 2).ravel()
@@ -109,7 +110,7 @@ def draw(path, energies, cases):
     for k, (name, error) in enumerate(cases.items()):
         panels[3].loglog(STEPS * 1e3, error, "os^vD<>"[k] + "-", markersize=4, label=name)
     panels[3].set(title="error after a second", xlabel="step [ms]", ylabel="largest")
-    panels[1].set_ylim(-8.0, 4.0)  # Euler's method leaves it
+    panels[1].set_ylim(-8.0, 4.0)  # Euler's method leaves this range
     panels[3].set_xticks(STEPS * 1e3, [f"{h * 1e3:.2g}" for h in STEPS])
     panels[3].minorticks_off()
     for axes in panels:
@@ -121,14 +122,14 @@ def draw(path, energies, cases):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="output folder")
     folder = parser.parse_args().out
-    # Orders: how the error after a second falls with the step.
+    # Orders: how the error after a second decreases with the step.
     cases = convergence()
     for name, error in cases.items():
         print(f"order of {name:20} {order(error):.2f}")
 
-    # Energy over ten seconds, in three systems that each find another weakness.
+    # Energy in three systems, each of which shows another weakness.
     free, braked = double_pendulum(), double_pendulum(brake=3.0)
     energies = {
         "no friction, 5 ms": by_integrator(free, 0.005, 10.0, 4),

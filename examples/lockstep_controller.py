@@ -3,8 +3,8 @@
 In one terminal  .venv/bin/rbdyn sim --ros-args -p time_mode:=lockstep -p start_paused:=true
 in another       .venv/bin/python examples/lockstep_controller.py [seconds of simulated time]
 
-The joints swing by 0.2 rad (m). In the end the simulator is paused, and a hash of its state is
-printed: it is the same each time, however busy the machine is.
+The joints swing by 0.2 rad (m). At the end the simulator is paused, and a hash of its state is
+printed. The hash is the same in every run, however busy the machine is.
 """
 
 import math
@@ -19,12 +19,12 @@ from std_srvs.srv import SetBool, Trigger
 
 
 def law(time: float, start: float) -> float:
-    """Return where a joint shall be at a time [s]; your own law goes here."""
+    """Return the desired position of a joint at a time [s]; replace it by your own law."""
     return start + 0.1 * (1.0 - math.cos(math.pi * time))
 
 
 class Controller(Node):
-    """Answers every state with a command that is stamped for it."""
+    """Answers every state with a command that carries the state's stamp."""
 
     def __init__(self, end: float) -> None:
         super().__init__("lockstep_controller")
@@ -42,26 +42,24 @@ class Controller(Node):
 
     def answer(self, state: JointState) -> None:
         if self.publisher.get_subscription_count() == 0:
-            return  # nobody would hear it; while time stands the state comes again
+            return  # no subscriber yet; a waiting simulator repeats its state
         now = state.header.stamp.sec * 10**9 + state.header.stamp.nanosec
         if not self.start:
             self.start = dict(zip(state.name, state.position, strict=True))
             self.begin = now
         before, self.time = self.time, 1e-9 * (now - self.begin)
         if self.time >= self.end:
-            return  # unanswered: time stands until it is paused
+            return  # no answer: the simulator waits until it is paused
         command = JointState(name=self.joints)
-        command.header.stamp = state.header.stamp  # the tick that it is for
+        command.header.stamp = state.header.stamp  # names the answered tick
         command.position = [law(self.time, self.start[name]) for name in self.joints]
         self.publisher.publish(command)
-        if (
-            self.time == before
-        ):  # a state comes again after a second, when the first answer is long there
+        if self.time == before:  # a repeated state: the simulator is still paused
             self.pause.call_async(SetBool.Request(data=False))
 
 
 def main(seconds: str = "2.0") -> str:
-    """Control; return a sentence if that was not possible."""
+    """Control the joints; return an error message, or an empty string."""
     try:
         end = float(seconds)
     except ValueError:

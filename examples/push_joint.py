@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 
 
 def main(joint: str = "", effort: str = "5.0") -> str:
-    """Push; return a sentence if that was not possible."""
+    """Push the joint; return an error message, or an empty string."""
     try:
         command = JointState(name=[joint], effort=[float(effort)])
     except ValueError:
@@ -32,11 +32,11 @@ def main(joint: str = "", effort: str = "5.0") -> str:
     names = list(states[-1].name)
     command.name = [joint or names[0]]
     if command.name[0] not in names:
-        return f"there is no joint '{joint}'; there are {', '.join(names)}"
+        return f"there is no joint '{joint}'; the robot has {', '.join(names)}"
     k = names.index(command.name[0])
     begin = send = show = time.monotonic()
     while time.monotonic() < begin + 2.0:
-        if time.monotonic() >= send:  # again and again: an old command is given up
+        if time.monotonic() >= send:  # repeat: a command expires
             publisher.publish(command)
             send += 0.01
         rclpy.spin_once(node, timeout_sec=0.01)

@@ -1,11 +1,11 @@
 """Let an arm make a motion of `rbdyn excite`, and record it for `rbdyn identify`.
 
-The controller must be armed and follow trajectories; it may be arm_controller or any that takes
-a JointTrajectory. The arm first goes slowly to where the motion starts, joints that do not move
-in it too. It is stopped when it does not follow. Ctrl-C stops it:
+The controller must be armed and accept a JointTrajectory; arm_controller does, and so do others.
+The arm first moves slowly to the start of the motion, including joints that do not move in it. It
+is stopped if it does not follow, or by Ctrl-C:
     python examples/record_motion.py motion.csv recording.csv
     python examples/record_motion.py motion.csv recording.csv --topic joint_trajectory
-The second makes the simulator move as it is, by its own servos.
+The second command moves the simulator by its own servos.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from rbdyn_ros.identification.csv_files import read_table, write_csv
 from rbdyn_ros.identification.samples import judged
 from rbdyn_ros.loading.output import output_path
 
-#: On the way to the start [rad/s or m/s], and at least for so long [s].
+#: Speed of the approach to the start [rad/s or m/s], and its shortest duration [s].
 APPROACH_SPEED, APPROACH_TIME = 0.2, 2.0
-#: What is recorded after the motion [s].
+#: Time recorded after the motion [s].
 AFTERWARDS = 0.3
-#: How far from the start the arm may be when the motion starts [rad or m].
+#: Allowed distance from the start when the motion begins [rad or m].
 NEAR = 0.1
-#: On half of the way to the start an arm that moves has left this share of it behind.
+#: A moving arm has covered this fraction of the approach after half of its time.
 UNDER_WAY = 0.1
-#: So often the motion is sent: the first one may be lost while two nodes still meet.
+#: Attempts to send the motion: the first message may be lost while the nodes still connect.
 TRIES = 2
-#: So long there may be no states [s].
+#: Longest time without states [s].
 PATIENCE = 10.0
 
 
 class Recorder:
-    """Sends the motion and keeps the states that come meanwhile."""
+    """Sends the motion and records the states during it."""
 
     def __init__(self, topic: str, names: tuple[str, ...]) -> None:
         self.names = names
         self.rows: list[np.ndarray] = []
         self.stamp, self.position = 0, np.zeros(0)
-        self.start = sys.maxsize  # of the motion, on the clock of the states [ns]
-        self.judge: Callable[[], str] = str  # says why there is no sense in going on
+        self.start = sys.maxsize  # start of the motion on the clock of the states [ns]
+        self.judge: Callable[[], str] = str  # returns why the motion has failed, or ""
         self.node = rclpy.create_node("record_motion")
         self.publisher = self.node.create_publisher(JointTrajectory, topic, 1)
-        # best effort hears every publisher; the queue is for when this process is not scheduled
+        # best effort matches every publisher; the queue bridges pauses of this process
         qos = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
         self.node.create_subscription(JointState, "joint_states", self.take, qos)
 
@@ -72,7 +72,7 @@ class Recorder:
             self.rows.append(np.append(1e-9 * (self.stamp - self.start), row))
 
     def states_until(self, stamp: int) -> str:
-        """Take states until one has this stamp or a later one; return why none comes."""
+        """Take states until one has this stamp or a later one; return an error message or ""."""
         before, heard = self.stamp, time.monotonic()
         while self.stamp < stamp:
             rclpy.spin_once(self.node, timeout_sec=0.1)
@@ -82,7 +82,7 @@ class Recorder:
                 if failure:
                     return failure
             if time.monotonic() > heard + PATIENCE:
-                return f"no state of {', '.join(self.names)} comes on joint_states"
+                return f"no states of {', '.join(self.names)} on joint_states"
         return ""
 
     def send(self, times: np.ndarray, rows: list[np.ndarray]) -> None:
@@ -98,17 +98,17 @@ class Recorder:
         self.publisher.publish(JointTrajectory(joint_names=list(self.names), points=points))
 
     def stop(self) -> None:
-        """Tell the controller to stop: a trajectory without points ends the one in progress."""
+        """Stop the arm: a trajectory without points ends the current one."""
         self.publisher.publish(JointTrajectory(joint_names=list(self.names)))
         self.publisher.wait_for_all_acked(Duration(seconds=1.0))
 
 
 def record(recorder: Recorder, times: np.ndarray, rows: list[np.ndarray], patience: float) -> str:
-    """Make and record the motion; return why that was not possible."""
+    """Make and record the motion; return an error message or ""."""
     give_up = time.monotonic() + patience
     while recorder.publisher.get_subscription_count() == 0:
         if time.monotonic() > give_up:
-            return f"no controller takes trajectories from {recorder.publisher.topic_name}"
+            return f"no controller subscribes to {recorder.publisher.topic_name}"
         rclpy.spin_once(recorder.node, timeout_sec=0.1)
     failure = recorder.states_until(1)
     if failure:
@@ -121,7 +121,7 @@ def record(recorder: Recorder, times: np.ndarray, rows: list[np.ndarray], patien
 
 
 def approach(recorder: Recorder, times: np.ndarray, rows: list[np.ndarray]) -> str:
-    """Send the motion and wait until the arm is at its start; return why it does not get there."""
+    """Send the motion and wait until the arm is at its start; return an error message or ""."""
     lost = "the arm does not go to the start: is it armed, and does it follow trajectories?"
     for _ in range(TRIES):
         farthest = distance(recorder, rows[0][0])
@@ -140,41 +140,46 @@ def approach(recorder: Recorder, times: np.ndarray, rows: list[np.ndarray]) -> s
 
 
 def distance(recorder: Recorder, qpos: np.ndarray) -> float:
-    """Return how far the joint farthest from its place is from it [rad or m]."""
+    """Return the largest distance of a joint from its target [rad or m]."""
     return float(np.abs(recorder.position - qpos).max())
 
 
 def strayed(recorder: Recorder, times: np.ndarray, qpos: np.ndarray) -> str:
-    """Return where the arm left the motion, if it did: a fault of its controller ends it."""
+    """Return where the arm left the motion, or ""; a fault of its controller ends the motion."""
     late = 1e-9 * (recorder.stamp - recorder.start)
     wanted = np.array([np.interp(late, times, column) for column in qpos.T])
     if distance(recorder, wanted) < NEAR or not np.isfinite(recorder.position).all():
         return ""
-    return f"the arm left the motion at {late:.2f} s; see what its controller says"
+    return f"the arm left the motion at {late:.2f} s; see the log of its controller"
 
 
 def chosen(
     names: tuple[str, ...], rows: list[np.ndarray], joints: list[str] | None
 ) -> tuple[tuple[str, ...], list[np.ndarray]]:
-    """Return the motion of some joints; the others do not move in it, or it is another motion."""
+    """Return the motion of the given joints; joints left out must not move in it."""
     kept = [k for k, name in enumerate(names) if joints is None or name in joints]
     moved = np.flatnonzero(np.ptp(rows[0], axis=0) > 0.0)
     unknown = set(joints or ()) - set(names)
     if unknown or not set(moved) <= set(kept):
-        text = f"the motion moves {', '.join(names[k] for k in moved)}; --joints has to name these"
+        text = f"the motion moves {', '.join(names[k] for k in moved)}; --joints must name these"
         more = f" and not {', '.join(sorted(unknown))}" if unknown else ""
         raise ParameterError(Finding("other-joints", text + more, "error", "joints"))
     return tuple(names[k] for k in kept), [columns[:, kept] for columns in rows]
 
 
 def main() -> str:
-    """Record; return a sentence if that was not possible."""
+    """Record; return an error message or ""."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("motion", type=Path, help="a .csv file of `rbdyn excite`")
     parser.add_argument("recording", type=Path, help="the .csv file to write")
     parser.add_argument("--topic", default="arm_controller/joint_trajectory")
-    parser.add_argument("--joints", nargs="+", help="that the controller has (all in the motion)")
-    parser.add_argument("--wait", type=float, default=30.0, help="for it [s] (%(default)s)")
+    parser.add_argument("--joints", nargs="+", help="joints of the controller (all of the motion)")
+    parser.add_argument(
+        "--wait",
+        type=float,
+        default=30.0,
+        help="time to wait for the controller [s] (%(default)s)",
+    )
     options = parser.parse_args()
     try:
         output_path(options.recording, "a recording", (".csv",))
@@ -182,13 +187,13 @@ def main() -> str:
         names, rows = chosen(names, rows, options.joints)
     except RbdynError as error:
         return str(error)
-    # Ctrl-C must leave time to stop the arm, so it may not end rclpy at once
+    # rclpy must outlive Ctrl-C, to stop the arm
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     recorder = Recorder(options.topic, names)
     try:
         failure = record(recorder, times, rows, options.wait)
     except KeyboardInterrupt:
-        failure = "stopped; nothing was recorded"
+        failure = "interrupted; nothing was recorded"
     if failure:
         recorder.stop()
         return failure

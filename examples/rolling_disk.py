@@ -1,8 +1,8 @@
-"""A coin that leans and rolls on a table without slipping: the path of its centre.
+"""A leaning coin rolls on a table without slipping: the path of its centre.
 
     python examples/rolling_disk.py [--out FOLDER]
 
-A leaning coin that is spun just so goes round in a circle, known in closed form. Spun slower it
+At the right spin a leaning coin rolls in a circle that is known in closed form. With less spin it
 falls, rises again, and draws a rosette:
 
     spun at -28.3 rad/s: a circle of 42.42 mm, kept to 1.2e-06 mm
@@ -18,12 +18,12 @@ import numpy as np
 import rbdyn_ros as rb
 
 RADIUS, THICKNESS, MASS = 0.012, 0.002, 0.008  # [m, m, kg]
-LEAN, TURN = 0.4, 8.0  # from the vertical [rad], about it [rad/s]
-SLOWER = 0.4  # times the spin of the circle
+LEAN, TURN = 0.4, 8.0  # angle to the vertical [rad], rotation about it [rad/s]
+SLOWER = 0.4  # fraction of the spin of the circle
 
 
 def coin():
-    """A coin whose axis is y; it stands upright at zero and rolls on the edge in its middle."""
+    """Return a coin with its axis along y, upright at zero, that rolls on its edge."""
     disk = rb.shapes.cylinder(RADIUS, THICKNESS, mass=MASS, at=rb.pose(rpy=(np.pi / 2, 0, 0)))
     m = rb.build(
         rb.SystemBuilder("coin", base="table")
@@ -36,10 +36,10 @@ def coin():
 
 
 def spin_of_a_circle():
-    """Return the spin about its axis with which the coin goes on leaning so [rad/s].
+    """Return the spin about its axis at which the coin keeps its lean [rad/s].
 
-    The torque of the table turns the angular momentum: with A, C the inertia across and along
-    the axis, TURN cos(LEAN) ((C + m r^2) spin - A TURN sin(LEAN)) = -m g r sin(LEAN).
+    The table's moment rotates the angular momentum. With inertia A across and C along the axis,
+    TURN cos(LEAN) ((C + m r^2) spin - A TURN sin(LEAN)) = -m g r sin(LEAN).
     """
     across = MASS * (RADIUS**2 / 4 + THICKNESS**2 / 12)
     along = MASS * RADIUS**2 / 2
@@ -48,11 +48,11 @@ def spin_of_a_circle():
 
 
 def roll(m, spin, seconds):
-    """Return the places of the centre (n, 3), and how far the coin is off the table [m]."""
+    """Return the positions of the centre (n, 3), and the coin's largest gap to the table [m]."""
     d = rb.make_data(m)
     d.qpos[2] = RADIUS * (np.cos(LEAN) - 1.0)
     d.qpos[3:] = np.cos(LEAN / 2), np.sin(LEAN / 2), 0.0, 0.0
-    d.qvel[:3] = spin * RADIUS, 0.0, 0.0  # of the centre: it does not slip
+    d.qvel[:3] = spin * RADIUS, 0.0, 0.0  # velocity of the centre without slip
     d.qvel[3:] = 0.0, spin, TURN * np.cos(LEAN)
     places, gap = [], 0.0
     while d.time < seconds:
@@ -64,7 +64,7 @@ def roll(m, spin, seconds):
 
 
 def draw(path, circle, rosette):
-    from matplotlib.figure import Figure  # only here: the numbers need no pictures
+    from matplotlib.figure import Figure  # imported here because only drawing needs it
 
     figure = Figure(figsize=(9, 4.5), layout="constrained")
     figure.suptitle("the centre of a rolling coin")
@@ -77,13 +77,13 @@ def draw(path, circle, rosette):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="output folder")
     folder = parser.parse_args().out
     m, spin = coin(), spin_of_a_circle()
     circle, gap_1 = roll(m, spin, seconds=4.0)
     rosette, gap_2 = roll(m, SLOWER * spin, seconds=4.0)
 
-    # In balance its centre goes round in a circle whose radius the spin tells.
+    # In balance the centre moves on a circle, whose radius follows from the spin.
     radius = abs(spin) * RADIUS / TURN
     off = np.abs(np.hypot(circle[:, 0], circle[:, 1] + radius) - radius).max()
     low, high = rosette[:, 2].min(), rosette[:, 2].max()

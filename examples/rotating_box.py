@@ -1,10 +1,10 @@
-"""A box thrown up turning: no axis stays, angular momentum does. Beside it Euler's equation.
+"""A rotating box thrown upwards keeps its angular momentum; Euler's method loses it.
 
     python examples/rotating_box.py [--out FOLDER]
 
-Introduction to Humanoid Robotics, section 6.1: 0.1 x 0.4 x 0.9 m, 36 kg, (1, 1, 1) rad/s at first.
-The book takes Euler's method with 20 ms; the engine takes Runge-Kutta's with 1 ms, while the box
-falls besides. After 5 s:
+Introduction to Humanoid Robotics, section 6.1: a box of 0.1 x 0.4 x 0.9 m and 36 kg starts with
+(1, 1, 1) rad/s. The book integrates with Euler's method and steps of 20 ms, the engine with
+Runge-Kutta's and steps of 1 ms while the box also falls. After 5 s:
 
     angular velocity [rad/s]: engine (0.6740, 1.6774, -0.4078), Euler (1.5180, 0.4592, 0.8471)
     angular momentum is off by 8e-14, Euler's by 6e-02
@@ -22,12 +22,12 @@ import rbdyn_ros as rb
 from rbdyn_ros.textbook.euler_equation import turning as euler_turning
 
 SIZE, MASS = (0.1, 0.4, 0.9), 36.0  # [m, kg]
-START = np.ones(3)  # angular velocity [rad/s]
+START = np.ones(3)  # initial angular velocity [rad/s]
 SECONDS, EULER_STEP = 5.0, 0.02  # [s]
 
 
 def by_engine():
-    """Return over time: time, angular velocity and momentum (n, 3), kinetic and total energy."""
+    """Return time, angular velocity and momentum (n, 3), and kinetic and total energy."""
     system = rb.SystemBuilder("box", base="world").body("box", rb.shapes.box(SIZE, mass=MASS))
     m = rb.build(system.joint("free", "floating", "world", "box"))
     m.opt.integrator, m.opt.timestep = "rk4", 0.001
@@ -45,14 +45,14 @@ def by_engine():
 
 
 def by_euler(count):
-    """Return angular velocity and momentum (n, 3), by the textbook's program."""
+    """Return angular velocity and momentum (n, 3), computed by the textbook's program."""
     I_body = np.diag(rb.shapes.box(SIZE, mass=MASS).inertia[:3])
     states = itertools.islice(euler_turning(I_body, START, EULER_STEP), count)
     return np.array([(w, R @ I_body @ R.T @ w) for R, w in states]).transpose(1, 0, 2)
 
 
 def draw(path, time, engine, euler):
-    from matplotlib.figure import Figure  # only here: the numbers need no pictures
+    from matplotlib.figure import Figure  # imported here because only drawing needs it
 
     figure = Figure(figsize=(10, 4), layout="constrained")
     names = ("angular velocity [rad/s]", "angular momentum [N m s]")
@@ -67,7 +67,7 @@ def draw(path, time, engine, euler):
 
 
 def off(values):
-    """Return how far values get from the first one, relative to that."""
+    """Return the largest deviation from the first value, relative to its norm."""
     return np.abs(values - values[0]).max() / np.linalg.norm(values[0])
 
 
@@ -81,12 +81,12 @@ def vector(values):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="output folder")
     folder = parser.parse_args().out
     time, w, L, kinetic, total = by_engine()
     w_euler, L_euler = by_euler(len(time))
 
-    # Nothing acts about the centre of mass: momentum and energy of turning ought to stay.
+    # No moment acts about the centre of mass, so momentum and rotational energy are constant.
     turning_off, euler_off = off(energy_of_turning(w, L)), off(energy_of_turning(w_euler, L_euler))
     fall_off = np.abs(total - total[0]).max() / kinetic[-1]
     print(f"angular velocity [rad/s]: engine {vector(w[-1])}, Euler {vector(w_euler[-1])}")

@@ -1,11 +1,11 @@
-"""A spinning top falls on the floor, precesses and nods.
+"""A spinning top falls on the floor, precesses and nutates.
 
     python examples/spinning_top.py [--out FOLDER] [--film]
 
-Introduction to Humanoid Robotics, section 6.3.4: an aluminium disk on a shaft, whose foot feels a
-spring, a damper and viscous friction. The steady precession of a tilted top is a root of a
-quadratic equation; the nodding is the other one. The book's foot slides, by a millimetre, which
-makes the nodding die out and the equation one of third degree:
+Introduction to Humanoid Robotics, section 6.3.4: an aluminium disk on a shaft, on whose foot act
+a spring, a damper and viscous friction. The rates of precession and nutation of a tilted top are
+the roots of a quadratic equation. In the book the foot slides by a millimetre; this damps the
+nutation and makes the equation cubic:
 
     [rad/s]               precession  nutation
     steady, foot fixed         2.207     17.83
@@ -25,7 +25,7 @@ from scipy.optimize import least_squares
 
 import rbdyn_ros as rb
 
-RADIUS, THICKNESS, HEIGHT = 0.2, 0.05, 0.2  # of the disk, its middle above the foot [m]
+RADIUS, THICKNESS, HEIGHT = 0.2, 0.05, 0.2  # disk, and its height above the foot [m]
 FOOT = rb.Surface(stiffness=1e4, damping=1e3, viscosity=1e3)  # [N/m, N s/m, N s/m]
 TILT, SPIN, DROP = np.pi / 50, 50.0, 0.3  # [rad, rad/s, m]
 SECONDS, SETTLED, SAMPLE = 2.0, 0.8, 0.002  # [s]
@@ -44,7 +44,7 @@ def spinning_top(timestep):
 
 
 def dropped(m):
-    """Return a Data of the top above the floor, turning about the vertical."""
+    """Return a Data of the top above the floor, spinning about the vertical."""
     d = rb.make_data(m)
     d.qpos = 0.0, 0.0, DROP, np.cos(TILT / 2), np.sin(TILT / 2), 0.0, 0.0
     _, R = rb.frame_pose(m, d, "top")
@@ -53,7 +53,7 @@ def dropped(m):
 
 
 def simulate(m):
-    """Return arrays over time: time, x + iy of the shaft's direction, its z, spin, contact."""
+    """Return arrays over time: time, direction of the shaft as x + iy, its z, spin, contacts."""
     d, rows = dropped(m), []
     while d.time < SECONDS - 1e-9:
         rb.step(m, d, round(SAMPLE / m.opt.timestep))
@@ -65,12 +65,12 @@ def simulate(m):
 
 
 def steady(m, spin, z, viscosity):
-    """Return rates of precession and nutation of a top with a heavy or a sliding foot [rad/s].
+    """Return the rates of precession and nutation for a viscous friction D of the foot [rad/s].
 
-    On a fixed foot A cos(tilt) W^2 - C spin W + m g l = 0, with A about the foot. On one that
-    slides with a velocity u the friction -D u carries the centre of mass, m (u' + l x') = -D u for
-    a shaft in the direction x + iy = exp(s t): u = -m l s^2 / (m s + D) beside the
-    torque -l D u about the centre of mass. W is the imaginary part of s.
+    For a fixed foot A cos(tilt) W^2 - C spin W + m g l = 0 with A about the foot. For a foot that
+    slides with velocity u the friction -D u moves the centre of mass, m (u' + l x') = -D u. With
+    the shaft's direction x + iy = exp(s t) this gives u = -m l s^2 / (m s + D), beside the moment
+    -l D u about the centre of mass. W is the imaginary part of s.
     """
     mass, (A, _, C), g = m.body_mass[1], m.body_inertia[1], -m.opt.gravity[2]
     about_com = [A * z, -1j * C * spin, -mass * g * HEIGHT]
@@ -81,7 +81,7 @@ def steady(m, spin, z, viscosity):
 
 
 def measured(time, shaft):
-    """Return rates of precession and nutation: two turning arrows that fade fit x + iy best."""
+    """Return the rates of precession and nutation: x + iy fitted by two decaying rotations."""
 
     def error(p):
         slow, fast = complex(p[0], p[1]), complex(p[2], p[3])
@@ -94,7 +94,7 @@ def measured(time, shaft):
 
 
 def report(m):
-    """Print rates by theory and of the simulation; return that."""
+    """Print the rates of theory and simulation; return the simulation."""
     time, shaft, z, spin, touch = simulate(m)
     late = time >= SETTLED
     rates = {
@@ -108,7 +108,7 @@ def report(m):
 
 
 def draw(path, runs):
-    from matplotlib.figure import Figure  # only here: the numbers need no pictures
+    from matplotlib.figure import Figure  # imported here because only drawing needs it
 
     figure = Figure(figsize=(9, 4.5), layout="constrained")
     path_axes, tilt = figure.subplots(1, 2)
@@ -127,20 +127,20 @@ def draw(path, runs):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="for pictures")
-    parser.add_argument("--film", action="store_true", help="write a film as well")
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="output folder")
+    parser.add_argument("--film", action="store_true", help="also write a film")
     given = parser.parse_args()
     models = {f"step {step * 1e3:g} ms": spinning_top(step) for step in (SAMPLE, 0.1 * SAMPLE)}
     print("[rad/s]               precession  nutation")
     runs = {name: report(m) for name, m in models.items()}
 
-    # When did it land, and how much of its spin is left?
+    # When did it land, and how much of its spin remains?
     time, _, _, spin, touch = runs["step 2 ms"]
     landed = time[np.argmax(touch > 0.0)]
     print(f"it landed after {landed:.2f} s and spins at {spin[-1]:.2f} rad/s")
     draw(given.out / "spinning_top.png", runs)
 
-    # The film begins in the air.
+    # The film starts in the air.
     if given.film:
         m = models["step 2 ms"]
         film = given.out / "spinning_top.gif"
