@@ -1,4 +1,4 @@
-"""The parameters of the nodes as YAML files and as tables of the reference, from their rows."""
+"""Generate the parameter files config/*.yaml and the parameter tables of the reference."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TABLES = {"simulator": simulator.PARAMETERS, "arm_controller": arm.PARAMETERS}
 
 
 def parameter_files() -> dict[Path, str]:
-    """Return the text of every file that holds parameters."""
+    """Return the text of every file with generated parameters."""
     files = {ROOT / f"config/{node}.yaml": yaml_text(node) for node in TABLES}
     for node, rows in TABLES.items():
         page = ROOT / f"docs/reference/{node}.md"
@@ -73,7 +73,7 @@ def yaml_text(node: str) -> str:
 
 
 def markdown(rows: Rows) -> str:
-    """Return the rows as a table for each role."""
+    """Return the rows as one table per role."""
     parts = []
     for role, chosen in groupby(rows, lambda row: row.role):
         lines = [

@@ -1,6 +1,6 @@
-"""The SROS2 policy config/sros2/policy.xml: what each role may do with our nodes.
+"""Generate the SROS2 policy config/sros2/policy.xml: the rights of each role with our nodes.
 
-A role is listed with its groups of names; what one role publishes another subscribes to.
+A role has groups of names. What one role publishes, another one subscribes to.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ SET_PARAMETERS = ("set_parameters", "set_parameters_atomically")
 
 @dataclass(frozen=True)
 class Group:
-    """Names with one right.
+    """Names with the same rights.
 
     Attributes:
-        rights: as in SROS2, such as `publish`; two with a space between.
+        rights: rights as in SROS2, such as `publish`; two are separated by a space.
         names: topics, services or actions.
-        comment: above them; may be empty.
+        comment: comment above them; may be empty.
     """
 
     rights: str
@@ -75,7 +75,7 @@ class Role:
     Attributes:
         node: name of the enclave and of the node.
         purpose: comment above it.
-        groups: beside those that every node needs.
+        groups: groups beside the ones of every node.
     """
 
     node: str
@@ -88,7 +88,7 @@ def _of(node: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _services(node: str, changes: tuple[str, ...], queries: tuple[str, ...]) -> _Services:
-    """Return the services of a node with parameters: only live ones can be set."""
+    """Return the services of a node with parameters; only live parameters can be set."""
     live = any(row.live for row in TABLES[node])
     writing = (*changes, "change_state", *(SET_PARAMETERS if live else ()))
     reading = (*queries, *LIFECYCLE, *READ_PARAMETERS)
@@ -266,7 +266,7 @@ def _enclave(role: Role) -> str:
         Group("publish", ("/rosout",), "of every node"),
         Group("publish subscribe", ("/parameter_events",)),
     )
-    if role.node not in TABLES:  # those have them among their services
+    if role.node not in TABLES:  # our nodes list them among their services
         node += (Group("reply", _of(role.node, parameters)),)
     lines = [
         textwrap.fill(

@@ -1,8 +1,8 @@
-"""Hooks of mkdocs: what lies outside docs/ and is linked from it comes into the site, too.
+"""Hooks of mkdocs: include linked files from outside docs/ in the site.
 
 The pages are written for a plain git host, where `../config/sensors.yaml` is a link to a file of
-the repository. README.md becomes the page overview.md, CONTRIBUTING.md contributing.md; any other
-file is copied below files/.
+the repository. README.md becomes the page overview.md and CONTRIBUTING.md the page
+contributing.md. Every other file is copied below files/.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)\s]*)?(\))")
 
-#: Pages that lie elsewhere, by what they are called in the site.
+#: Pages outside docs/, by their names in the site.
 ELSEWHERE = {"overview.md": ROOT / "README.md", "contributing.md": ROOT / "CONTRIBUTING.md"}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that lie elsewhere, and the files that pages link to."""
+    """Add the pages outside docs/ and the files that pages link to."""
     docs = Path(config.docs_dir)
     for name, path in ELSEWHERE.items():
         files.append(File.generated(config, name, abs_src_path=str(path)))
@@ -38,7 +38,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Make links to the repository links within the site."""
+    """Replace links to the repository by links within the site."""
     del files
     docs = Path(config.docs_dir)
     source = _source(docs, page.file.src_uri)
@@ -57,7 +57,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _source(docs: Path, name: str) -> Path:
-    """Return the file a page is written in."""
+    """Return the source file of a page."""
     return ELSEWHERE.get(name, docs / name)
 
 
@@ -74,7 +74,7 @@ def _linked(source: Path) -> Iterator[Path]:
 
 
 def _target(source: Path, link: str) -> Path | None:
-    """Return where in the repository a link leads, None if it leads elsewhere."""
+    """Return the repository path of a link, or None for any other link."""
     if "://" in link or link.startswith("mailto:"):
         return None
     target = (source.parent / link).resolve()
@@ -82,7 +82,7 @@ def _target(source: Path, link: str) -> Path | None:
 
 
 def _place(docs: Path, target: Path) -> str | None:
-    """Return where in the site a file of the repository is; of a folder its first file."""
+    """Return the site path of a file of the repository, or None for a folder."""
     for name, path in ELSEWHERE.items():
         if target == path:
             return name

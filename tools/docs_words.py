@@ -1,4 +1,4 @@
-"""Text of docstrings as Markdown."""
+"""Convert docstrings to Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ITEM = re.compile(r"^    (\S[^:]*): (.*)$")
 
 
 def escaped(text: str) -> str:
-    """Return text whose signs mean themselves in Markdown; what is in back quotes stays."""
+    """Return text with Markdown's special characters escaped, except inside back quotes."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(part if part.startswith("`") else _plain(part) for part in parts)
 
@@ -19,14 +19,14 @@ def escaped(text: str) -> str:
 def _plain(text: str) -> str:
     for sign, instead in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "&#124;")):
         text = text.replace(sign, instead)
-    # a space between brackets and parentheses: else they are a link
+    # a space between brackets and parentheses prevents a link
     text = re.sub(r"\](?=[\[(])", "] ", text)
-    # within a word it is no sign of Markdown
+    # an underscore within a word needs no escape
     return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text.replace("*", "\\*"))
 
 
 def as_markdown(doc: str | None) -> str:
-    """Return a docstring in Google's style as Markdown: sections become lists."""
+    """Return a docstring in Google's style as Markdown, with sections as lists."""
     if not doc:
         return ""
     lines: list[str] = []
@@ -49,7 +49,7 @@ def as_markdown(doc: str | None) -> str:
 
 
 def _entry(line: str) -> str:
-    """Return a line of a section: the start of an item, or what goes on."""
+    """Return a line of a section: the start of an item or its continuation."""
     item = ITEM.match(line)
     if item and not line.startswith("     "):
         return f"- `{item[1]}`: {escaped(item[2])}"

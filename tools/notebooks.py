@@ -2,10 +2,10 @@
 
     python tools/notebooks.py
 
-A notebook is its script in other clothes. The docstring is its first text; what main() does stands
-at the end, unfolded. Docstrings of functions become texts above them, and so do comments that
-begin a paragraph of main(). Options of the command line are variables of the first cell of main().
-Pictures and films are shown where they are drawn. Outputs are not kept: run the notebook.
+A notebook has the same contents as its script. The script's docstring is the first text, and the
+body of main() is unfolded at the end. Docstrings of functions become texts above them, and so do
+comments that begin a paragraph of main(). Command-line options become variables in the first cell
+of main(). Pictures and films are shown where they are drawn. Outputs are not stored.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ FOLDER = "Path(temporary.name)"
 
 
 def names() -> list[str]:
-    """Return the examples that have a notebook: those that need no simulator behind topics."""
+    """Return the examples with a notebook: those that do not use ROS."""
     with_ros = re.compile(r"(?m)^(?:import|from) (?:rclpy|rbdyn_ros\.ros)\b")
     scripts = {path.stem: path.read_text(encoding="ascii") for path in EXAMPLES.glob("*.py")}
     return sorted(name for name, text in scripts.items() if not with_ros.search(text))
 
 
 def notebook(name: str) -> str:
-    """Return the text of the notebook of an example."""
+    """Return the notebook of an example as JSON text."""
     text = (EXAMPLES / f"{name}.py").read_text(encoding="ascii")
     cells = []
     for k, (kind, source, tags) in enumerate(_cells(name, text)):
@@ -69,14 +69,14 @@ def _cells(name: str, text: str) -> Iterator[tuple[str, str, list[str]]]:
             if words:
                 yield "markdown", f"### {node.name}\n\n{_prose(words)}", []
             yield "code", _without_docstring(node, source.strip("\n")), []
-        elif not isinstance(node, ast.If):  # that one calls main
+        elif not isinstance(node, ast.If):  # it calls main
             head.append(source)
 
 
 def _pieces(
     nodes: Sequence[ast.stmt], start: int, lines: list[str]
 ) -> Iterator[tuple[ast.stmt, str]]:
-    """Yield statements and their source, with the comments and blank lines above them."""
+    """Yield statements and their source, including the comments and blank lines above them."""
     for node in nodes:
         end = node.end_lineno or 0
         yield node, "\n".join(lines[start:end])
@@ -84,14 +84,14 @@ def _pieces(
 
 
 def _opening(name: str, docstring: str) -> str:
-    """Return the first text: a title, what the script shows, where it comes from."""
+    """Return the first text: title, purpose and source of the notebook."""
     title, _, rest = docstring.partition("\n\n")
     rest = re.sub(r"(?m)^    python examples/.*\n+", "", rest)
     return f"# {title.rstrip('.')}\n\n{rest.strip()}\n\n{NOTE.format(name=name)}"
 
 
 def _prose(docstring: str) -> str:
-    """Return a docstring as Markdown: its arguments are a list."""
+    """Return a docstring as Markdown, with its arguments as a list."""
     text, _, arguments = docstring.partition("\nArgs:\n")
     listed = re.sub(r"(?m)^    (\w+): ", r"- `\1`: ", arguments)
     return f"{text}\n{listed}".strip()
@@ -107,7 +107,7 @@ def _without_docstring(node: ast.FunctionDef | ast.ClassDef, source: str) -> str
 
 
 def _imports(head: str, text: str) -> str:
-    """Return the first cell of code: without a command line, with what shows pictures."""
+    """Return the first code cell: without the command line, with imports for pictures."""
     head = re.sub(r'Path\(__file__\)\.with_name\("(.*?)"\)', r'Path("../\1")', head)
     if "import argparse\n" not in head:
         return head
@@ -138,7 +138,7 @@ def _unfolded(main: ast.FunctionDef, lines: list[str]) -> Iterator[tuple[str, st
 
 
 def _paragraph(pieces: list[str]) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the comment that begins a paragraph as a text, and its code."""
+    """Yield the comment that begins a paragraph as a text, then its code."""
     lines = "\n".join(pieces).splitlines()
     count = next(k for k, line in enumerate(lines) if not line.startswith("#"))
     if count:
@@ -152,7 +152,7 @@ def _is_call(node: ast.stmt, name: str) -> bool:
 
 
 def _option(node: ast.stmt) -> tuple[str, str, str]:
-    """Return name, value and meaning of an option; its value is the default, a flag is set."""
+    """Return name, value and help of an option: its default, or True for a flag."""
     assert isinstance(node, ast.Expr)
     assert isinstance(node.value, ast.Call)
     given = {word.arg: word.value for word in node.value.keywords}
@@ -162,9 +162,9 @@ def _option(node: ast.stmt) -> tuple[str, str, str]:
 
 
 def _settings(code: str, options: list[tuple[str, str, str]]) -> str:
-    """Return the cell that stands for the command line."""
+    """Return the cell that replaces the command line."""
     variable = code.partition(" = ")[0]
-    temporary = "temporary = TemporaryDirectory()  # it goes with the kernel\n"
+    temporary = "temporary = TemporaryDirectory()  # removed with the kernel\n"
     if code.endswith(".out"):
         return f"{temporary}{variable} = {FOLDER}"
     rows = "".join(f"    {name}={value},  # {text}\n" for name, value, text in options)
@@ -172,7 +172,7 @@ def _settings(code: str, options: list[tuple[str, str, str]]) -> str:
 
 
 def _shown(node: ast.stmt, text: str) -> list[str]:
-    """Return the lines that show what a statement of a script has drawn."""
+    """Return the lines that display what a statement of the script draws."""
     lines = []
     for call in (part for part in ast.walk(node) if isinstance(part, ast.Call)):
         if getattr(call.func, "id", "") == "draw":
