@@ -1,9 +1,9 @@
-"""Draw the joint library: one picture of every type, and of what else ties joints together.
+"""Draw the gallery: one picture for every joint type and every other constraint.
 
     python tools/gallery.py [FOLDER]
 
-The body that a joint carries is drawn at some of its positions, pale to solid, as the engine
-places it. Arrows are the columns of S there: what one unit of each velocity does.
+The moved body is drawn at several of its positions, pale to solid, as the engine computes them.
+Arrows are the columns of S at the last position: the motion of one unit of each velocity.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shown import Shown, draw
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "joints"
 
-#: Pictures by name: the types of JOINT_SPECS, a user-defined one, and what else ties bodies.
+#: Pictures by name: the types of JOINT_SPECS, a user-defined type, and other constraints.
 PICTURES: dict[str, Callable[[], Shown]] = {
     make.__name__: make
     for module in (gallery_joints, gallery_ties)

@@ -1,4 +1,4 @@
-"""The joint types of the library, and one that a user defines."""
+"""Joint types in the gallery: the types of the library, and a user-defined type."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def rack_pinion() -> Shown:
 
 
 def _on_a_table(kind: str, poses: list[Floats], along_body: bool) -> Shown:
-    """Return a puck on a table; a dashed line leads to it as its coordinates do."""
+    """Return a puck on a table; a dashed line shows its coordinates."""
     ground = box((2.0, 1.5, 0.06), (0, 0, -0.09))
     puck = box((0.42, 0.26, 0.12)) + box((0.12, 0.1, 0.12), (0.26, 0, 0))
     m = one_joint(kind, axis=(0, 0, 1), axis2=(1, 0, 0))
@@ -107,7 +107,7 @@ def _on_a_table(kind: str, poses: list[Floats], along_body: bool) -> Shown:
 
 
 def _way(along_body: bool) -> Callable[[Picture, Places], None]:
-    """Return what draws the way from the predecessor's frame along one coordinate after another.
+    """Return a function that draws the path from F_p along one coordinate after another.
 
     Args:
         along_body: whether the coordinates are along the axes of the successor.
@@ -159,7 +159,7 @@ def spherical_ypr() -> Shown:
 
 
 def _in_space(kind: str, poses: list[Floats], along_body: bool) -> Shown:
-    """Return a satellite; a dashed line leads to it as its coordinates do."""
+    """Return a satellite; a dashed line shows its coordinates."""
     ground = box((0.5, 0.5, 0.04), (0, 0, -0.02))
     craft = box((0.26, 0.26, 0.32)) + cylinder(0.05, 0.2, (0, 0, 0.24))
     for side in (-1, 1):
@@ -171,7 +171,7 @@ def _in_space(kind: str, poses: list[Floats], along_body: bool) -> Shown:
     return Shown(m, ground, {"body": craft}, poses, ("joint",), arrow, (-40, 26), _way(along_body))
 
 
-CRAFT = np.linspace((-0.1, 1.3, 0.2), (1.0, 0.5, 0.8), 3)  # places of the satellite
+CRAFT = np.linspace((-0.1, 1.3, 0.2), (1.0, 0.5, 0.8), 3)  # positions of the satellite
 TURNS = [wxyz(vector) for vector in np.linspace((0.7, -0.5, 0.3), (0.2, 0.25, -0.3), 3)]
 
 

@@ -1,4 +1,4 @@
-"""What ties bodies together besides joints: given motion, couplings, constraints, loops."""
+"""Constraints in the gallery: prescribed motion, couplings, gears, lengths, rolling, loops."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Makes the pictures of the view in docs/pictures/view with a real browser.
+"""Make the pictures of the view in docs/pictures/view with a real browser.
 
-Needs what `make setup` installs and a Chromium of the system. Run it after a change of the view:
+It needs `make setup` and an installed Chromium. Run it after a change of the view:
 
-    .venv/bin/python tools/screenshots.py            # or the names of some pictures
+    .venv/bin/python tools/screenshots.py            # or with the names of pictures
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ PICTURES = ROOT / "docs" / "pictures" / "view"
 ROBOTS = "cmeel.prefix/share/example-robot-data/robots"
 
 WINDOW = {"width": 1200, "height": 720}
-#: Software WebGL takes its time: what a picture may wait for [ms].
+#: Timeout of a picture; software WebGL is slow [ms].
 PATIENCE = 180_000.0
 ARGS = (
     *("--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--disable-gpu", "--hide-scrollbars"),
     *("--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
 )
-#: What viser says about this browser, which is none of a user's business.
+#: Hides viser's warnings about this browser.
 HIDE = ".mantine-Notifications-root { display: none !important; }"
-#: Hides all that is beside the scene.
+#: Hides everything except the scene.
 SCENE_ALONE = """() => {
     let inner = document.querySelector("canvas[data-engine]");
     for (; inner !== document.body; inner = inner.parentElement)
@@ -53,7 +53,7 @@ SCENE_ALONE = """() => {
             if (other !== inner) other.style.visibility = "hidden";
 }"""
 
-#: Robots of the wide picture: their files, where they stand [m], where they look [rad], how.
+#: Robots of the wide picture: file, position [m], yaw [rad], joints.
 PANDA, UR5 = "panda_description/urdf/panda.urdf", "ur_description/urdf/ur5_robot.urdf"
 TALOS, GO2 = "talos_data/robots/talos_full_v2.urdf", "go2_description/urdf/go2.urdf"
 STANDING = {
@@ -96,7 +96,7 @@ def robot_file(name: str) -> Path:
 def page_at(
     browser: Browser, address: str, size: dict[str, int] | None = None, scale: int = 1
 ) -> Iterator[Page]:
-    """Open a view and wait until its scene is lit; `scale`: pixels drawn for one of the page."""
+    """Open a view and wait until its scene is lit; `scale` is the device pixel ratio."""
     context = browser.new_context(
         viewport=size or WINDOW,  # type: ignore[arg-type]
         device_scale_factor=scale,
@@ -116,7 +116,7 @@ def page_at(
 
 
 def settle(page: Page) -> None:
-    """Wait until two pictures of the scene in a row are nearly the same, meshes and all."""
+    """Wait until two successive pictures of the scene are nearly equal."""
     before = None
     for _ in range(40):
         page.wait_for_timeout(700)
@@ -127,24 +127,24 @@ def settle(page: Page) -> None:
 
 
 def picture(page: Page) -> Image.Image:
-    """Return what a page shows, without the hint of what the mouse is on."""
+    """Return a picture of the page, without a tooltip."""
     page.mouse.move(300, 5)
     page.wait_for_timeout(300)
     return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
 
 
 def save(image: Image.Image, name: str) -> None:
-    """Write a picture, small."""
+    """Write a picture with a small palette."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     path = PICTURES / f"{name}.png"
-    # rare colours count: a few pixels of a marker, the lines of a chart
+    # keep rare colours: markers and lines of charts have few pixels
     few = image.quantize(256, Image.Quantize.MAXCOVERAGE, 3, dither=Image.Dither.NONE)
     few.save(path, optimize=True)
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1000} kB")
 
 
 def posed(name: str, joints: dict[str, float], floating_base: bool = False) -> rb.Model:
-    """Return a robot that begins with some joints elsewhere."""
+    """Return a robot with the given start positions of joints."""
     m = rb.load_urdf(robot_file(name), floating_base=floating_base, strict=False)
     qpos0 = m.qpos0.copy()
     for joint, position in joints.items():
@@ -159,7 +159,7 @@ def wide(browser: Browser) -> None:
         for k, (name, place, yaw, joints) in enumerate(WIDE):
             m = posed(name, joints, floating_base=True)
             show = Show(server, m, read_appearance(robot_file(name)), str(k))
-            show.display.set(GRID, k == 0)  # that of the first is the floor of all
+            show.display.set(GRID, k == 0)  # the first robot's floor serves all
             qpos = m.qpos0.copy()
             qpos[:3] = *place, -show.stage.low[2]
             qpos[3:7] = np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)
@@ -167,7 +167,7 @@ def wide(browser: Browser) -> None:
         camera = server.initial_camera
         camera.fov, camera.look_at = np.radians(14.8), (0.0, -0.1, 0.72)
         camera.position = (7.8, -0.4, 1.35)
-        server.gui.main_panel.float()  # one at the side shifts the middle of the scene
+        server.gui.main_panel.float()  # a side panel would shift the scene
         size = {"width": 1400, "height": 480}
         with page_at(browser, address_of(server), size, scale=2) as page:
             page.evaluate(SCENE_ALONE)
@@ -214,7 +214,7 @@ def page_of(
 
 
 def tick(page: Page, label: str) -> None:
-    """Press a check box of the panel."""
+    """Toggle a check box of the panel."""
     page.get_by_label(label, exact=True).first.click()
     page.wait_for_timeout(300)
 
@@ -226,7 +226,7 @@ def unfold(page: Page, folder: str) -> None:
 
 
 def fill(page: Page, label: str, text: str, at: int = 1) -> None:
-    """Write into a box of the panel."""
+    """Fill a text box of the panel."""
     box = page.locator("label", has_text=re.compile(f"^{re.escape(label)}$")).first.locator(
         f"xpath=following::input[{at}]"
     )
@@ -243,10 +243,10 @@ def sliders(browser: Browser) -> None:
 
 
 def layers(browser: Browser) -> None:
-    """A dog as dynamics sees it: ellipsoids of inertia, axes of joints, centre of mass."""
+    """A quadruped with inertia ellipsoids, joint axes and centre of mass."""
     m = posed(GO2, STANDING, floating_base=True)
     qpos = m.qpos0.copy()
-    qpos[2] = -0.1  # on the floor below its straight legs
+    qpos[2] = -0.1  # standing on straight legs
     with page_of(browser, "view", robot_file(GO2), "--floating-base") as page:
         fill(page, "qpos", qpos_text(qpos))
         unfold(page, "Joints")
@@ -258,7 +258,7 @@ def layers(browser: Browser) -> None:
 
 
 def missing(browser: Browser) -> None:
-    """A UR5 whose meshes are not there."""
+    """A UR5 with missing meshes."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(robot_file(UR5), Path(folder) / "ur5_robot.urdf")
         with page_of(browser, "view", "ur5_robot.urdf", folder=Path(folder)) as page:
@@ -266,13 +266,13 @@ def missing(browser: Browser) -> None:
 
 
 def loops(browser: Browser) -> None:
-    """A delta robot: no looks, closed loops."""
+    """A delta robot: no visuals, closed loops."""
     with page_of(browser, "view", ROOT / "examples/delta_robot.yaml") as page:
         save(picture(page), "delta_robot")
 
 
 def live(browser: Browser) -> None:
-    """`rbdyn sim`: an arm that holds its place, with charts, pushed."""
+    """`rbdyn sim`: an arm that holds its position while it is pushed, with charts."""
     start = [f"initial_positions.{joint}:={angle}" for joint, angle in REACHING.items()]
     words = [word for one in ("on_timeout:=hold", *start) for word in ("-p", one)]
     with page_of(browser, "sim", robot_file(PANDA), "--ros-args", *words, height=860) as page:
@@ -301,11 +301,11 @@ SHOTS: dict[str, Callable[[Browser], None]] = {
 
 
 def main(names: list[str]) -> None:
-    """Make the pictures of these names, or all."""
+    """Make the named pictures, or all of them."""
     unknown = [name for name in names if name not in SHOTS]
     if unknown:
         sys.exit(
-            f"tools/screenshots.py: there is no {', '.join(unknown)}; there are {', '.join(SHOTS)}"
+            f"tools/screenshots.py: unknown picture {', '.join(unknown)}, use {', '.join(SHOTS)}"
         )
     path = next(
         filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, NoReturn, Sequence
 
-Info = Dict[str, Any]  # what an interpreter says of itself
+Info = Dict[str, Any]  # the output of PROBE
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -44,7 +44,7 @@ ROS_VARIABLES = (
     "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
 )
 
-# Asked of a candidate interpreter: what it is and what it lacks.
+# Run by a candidate interpreter: prints its version and its missing parts.
 PROBE = """
 import importlib.util as u, json, os, sys, sysconfig
 print(json.dumps({
@@ -77,7 +77,7 @@ def clean_environment() -> dict[str, str]:
 
 
 def probe(python: str) -> Info | None:
-    """Return what an interpreter says of itself, or None if it does not run."""
+    """Return the output of PROBE for an interpreter, or None if it does not run."""
     try:
         command = [python, "-c", PROBE]
         out = subprocess.run(command, env=clean_environment(), capture_output=True, check=True)
@@ -87,12 +87,12 @@ def probe(python: str) -> Info | None:
 
 
 def is_supported(info: Info) -> bool:
-    """Whether an interpreter's version is one this project is tested with."""
+    """Return whether this project is tested with an interpreter's version."""
     return OLDEST <= tuple(info["version"][:2]) <= NEWEST
 
 
 def choose_python(asked: str | None, recorded: str | None) -> Info:
-    """Return the interpreter for .venv: the one asked for, the one it has, or the first found."""
+    """Return the interpreter for .venv: the requested, the present or the first suitable one."""
     found = []
     for name in (asked,) if asked else (recorded, *CANDIDATES):
         info = probe(name) if name else None
@@ -112,7 +112,7 @@ def choose_python(asked: str | None, recorded: str | None) -> Info:
 
 
 def missing_prerequisites(info: Info) -> list[tuple[str, str]]:
-    """Return (what is missing, Debian package that brings it) pairs."""
+    """Return pairs of a missing part and the Debian package that has it."""
     name = "python{}.{}".format(*info["version"])
     missing = []
     if not info["venv"]:
@@ -207,7 +207,7 @@ def run_logged(*command: str | Path) -> None:
 
 
 def make_environment(info: Info) -> None:
-    """Create a virtual environment with a new pip: the resolver of an old one may never end."""
+    """Create a virtual environment with a new pip; the resolver of an old one may never end."""
     if VENV.exists():
         shutil.rmtree(VENV)
     VENV.mkdir()
@@ -273,9 +273,11 @@ def set_up(asked: str | None, steps: Sequence[str]) -> None:
 def main() -> None:
     """Read the command line and set up, one process at a time."""
     parser = argparse.ArgumentParser(description="Make .venv with everything rbdyn_ros needs.")
-    parser.add_argument("--python", help="interpreter; default: the one .venv has, else python3")
     parser.add_argument(
-        "--users", action="store_true", help="leave out what only tests and developers need"
+        "--python", help="interpreter; default: the one of .venv, otherwise python3"
+    )
+    parser.add_argument(
+        "--users", action="store_true", help="without the packages for tests and developers"
     )
     options = parser.parse_args()
     lock = os.open(ROOT, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""One picture of the gallery: bodies at some of their positions, and the motion subspace."""
+"""Draw one picture of the gallery: bodies at several positions, and the motion subspace."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from solids import Floats, Picture, Solid, moved
 import rbdyn_ros as rb
 from rbdyn_ros.view.pictures.canvas import BLUE
 
-STAND = "#A9A9A9"  # of what does not move
+STAND = "#A9A9A9"  # color of the ground
 MASS = rb.shapes.box((0.2, 0.2, 0.2), mass=1.0)
-Places = dict[str, tuple[Floats, Floats]]  # of bodies: position, rotation
+Places = dict[str, tuple[Floats, Floats]]  # position and rotation by body
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +24,15 @@ class Shown:
     """One picture.
 
     Attributes:
-        m: the Model that says where everything is.
-        ground: solids of what does not move.
+        m: the Model that places the bodies.
+        ground: solids that do not move.
         bodies: solids of each body in its own frame.
-        poses: qpos of what is shown, the last one solid.
-        joints: whose S is drawn.
-        arrow: length of a straight arrow, radius of a round one, and where it is along its axis.
-        view: azimuth and elevation from which it is seen [degree].
-        more: adds lines to the picture, knowing the last pose of every body.
-        time: of each pose, for joints driven over time.
+        poses: qpos of each drawn position, the last one solid.
+        joints: joints whose S is drawn.
+        arrow: length of a straight arrow, radius of a round arrow, and its position on the axis.
+        view: azimuth and elevation of the viewer [degree].
+        more: function that adds lines, given the last pose of every body.
+        times: time of each pose, for joints with prescribed motion.
     """
 
     m: rb.Model
@@ -85,13 +85,13 @@ def _arrows(picture: Picture, shown: Shown, d: rb.Data, joint: str) -> None:
 
 
 def one_joint(kind: str, **properties: Any) -> rb.Model:
-    """Return a Model of one body, carried by one joint."""
+    """Return a Model of one body on one joint."""
     system = rb.SystemBuilder(kind).body("body", MASS)
     return rb.build(system.joint("joint", kind, "base", "body", **properties))
 
 
 def ramp(first: Sequence[float], last: Sequence[float], count: int = 5) -> list[Floats]:
-    """Return positions evenly from one to another."""
+    """Return evenly spaced positions from the first to the last."""
     return list(np.linspace(first, last, count))
 
 

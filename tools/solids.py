@@ -1,7 +1,7 @@
-"""Solids seen from afar: boxes, cylinders and balls with a depth buffer, arrows for motions.
+"""Orthographic pictures of solids with a depth buffer, and arrows for motions.
 
-Everything is in the world's coordinates [m]; a solid is a list of convex faces, each (corners, 3),
-whose corners go round anticlockwise for who looks from outside.
+Everything is in world coordinates [m]. A solid is a list of convex faces, each (corners, 3) with
+its corners counter-clockwise as seen from outside.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Floats = NDArray[np.float64]
 Solid = list[Floats]
 
 LIGHT = np.array([0.35, -0.55, 0.76])
-WIDTH, HEIGHT, DPI = 3.2, 2.4, 150  # [inch], of a picture
-FINE = 3  # pixels of the depth buffer for one of the picture
-TURN = 1.5 * np.pi  # of the arrow that stands for an angular velocity [rad]
+WIDTH, HEIGHT, DPI = 3.2, 2.4, 150  # size of a picture [inch]
+FINE = 3  # pixels of the depth buffer per pixel of the picture
+TURN = 1.5 * np.pi  # arc of the arrow of an angular velocity [rad]
 
 
 def box(size: ArrayLike, at: ArrayLike = (0, 0, 0)) -> Solid:
@@ -62,7 +62,7 @@ def ball(radius: float, at: ArrayLike = (0, 0, 0), rows: int = 10) -> Solid:
 
 
 def gear_wheel(radius: float, width: float, teeth: int, first: float = 0.0) -> Solid:
-    """Return a wheel about the origin whose axis is z, the middle of a tooth at `first` [rad]."""
+    """Return a gear wheel about z at the origin, with a tooth centred at `first` [rad]."""
     faces = cylinder(radius - 0.03, width)
     for k in range(teeth):
         angle = first + 2.0 * np.pi * k / teeth
@@ -73,17 +73,17 @@ def gear_wheel(radius: float, width: float, teeth: int, first: float = 0.0) -> S
 
 
 def _outwards(faces: Solid, middle: Floats) -> Solid:
-    """Return the faces of a convex solid, their corners so ordered that they look outwards."""
+    """Return the faces of a convex solid with outward normals."""
     return [facing(face, face.mean(axis=0) - middle) for face in faces]
 
 
 def facing(face: Floats, direction: Floats) -> Floats:
-    """Return a face with its corners so ordered that it looks in a direction."""
+    """Return a face with its normal along a direction."""
     return face if normal(face) @ direction > 0.0 else face[::-1]
 
 
 def normal(face: Floats) -> Floats:
-    """Return the unit normal of a face, by all its corners (Newell)."""
+    """Return the unit normal of a face by Newell's method."""
     whole: Floats = np.cross(face, np.roll(face, -1, axis=0)).sum(axis=0)
     length: float = float(np.linalg.norm(whole))
     return np.asarray(whole / length)
@@ -99,11 +99,11 @@ def moved(solid: Solid, R: Floats, p: Floats) -> Solid:
 
 
 class Picture:
-    """Solids and arrows from one direction; parallel lines stay parallel.
+    """Solids and arrows in orthographic projection.
 
     Args:
-        azimuth: where it is seen from, about z from x [degree].
-        elevation: the same above the horizon [degree].
+        azimuth: direction of the viewer, about z from x [degree].
+        elevation: direction of the viewer above the horizon [degree].
     """
 
     def __init__(self, azimuth: float = -60.0, elevation: float = 24.0) -> None:
@@ -116,7 +116,7 @@ class Picture:
         self.heads: list[tuple[Floats, Floats, str]] = []
 
     def add(self, solid: Solid, color: str, alpha: float = 1.0) -> None:
-        """Add a solid, shaded; one that is not opaque covers what was added before it."""
+        """Add a shaded solid. A translucent one covers the solids added before it."""
         from matplotlib.colors import to_rgb
 
         light = LIGHT / np.linalg.norm(LIGHT)
@@ -142,14 +142,14 @@ class Picture:
     def screw(self, p: Floats, s: Floats, length: float, radius: float, pole: float) -> None:
         """Add the arrows of a spatial velocity [angular; linear] at a point of the body.
 
-        A turn is an arrow round its axis, which is a thin line; a shift is a straight arrow.
+        A rotation is an arrow around its axis, which is a thin line; a translation is straight.
 
         Args:
             p: origin of the body's frame.
             s: unit velocity at p, in world axes.
-            length: of a straight arrow.
-            radius: of a round one.
-            pole: where along the axis, from the point next to p, it goes round.
+            length: length of a straight arrow.
+            radius: radius of a round arrow.
+            pole: position of a round arrow along the axis, from the point nearest to p.
         """
         w, v = s[:3], s[3:]
         if not np.any(w):
@@ -177,7 +177,7 @@ class Picture:
             self.heads.append((tip @ self.view[:, :2], np.zeros(2), name))
 
     def save(self, path: Path) -> None:
-        """Draw everything that was added, as large as fits."""
+        """Draw everything as large as it fits."""
         figure = new_figure(WIDTH, HEIGHT, DPI)
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         low, high = self._window()
@@ -197,7 +197,7 @@ class Picture:
         _fewer_colors(path)
 
     def _window(self) -> tuple[Floats, Floats]:
-        """Return the corners of what is shown, of the shape of the picture."""
+        """Return the corners of the shown area, with the aspect ratio of the picture."""
         flat = [face[:, :2] for face, _, _ in self.faces] + [line for line, _ in self.lines]
         corners = np.concatenate([*flat, *(tip[None] for tip, _, _ in self.heads)])
         low, high = corners.min(axis=0), corners.max(axis=0)
@@ -228,7 +228,7 @@ class Picture:
 
 
 def _fill(image: Floats, depth: Floats, triangle: Floats, shade: Floats) -> None:
-    """Paint a triangle, (3, 3) in pixels and depth, where nothing nearer is."""
+    """Paint a triangle (3, 3), in pixels and depth, where it is the nearest."""
     rows, columns = depth.shape
     low = np.maximum(np.floor(triangle[:, :2].min(axis=0)), 0.0).astype(int)
     high = np.ceil(triangle[:, :2].max(axis=0)).astype(int)
@@ -248,7 +248,7 @@ def _fill(image: Floats, depth: Floats, triangle: Floats, shade: Floats) -> None
 
 
 def _fewer_colors(path: Path) -> None:
-    """Write a picture again with a palette of 128 colours: a third of its size."""
+    """Rewrite a picture with a palette of 128 colours, a third of its size."""
     from PIL import Image
 
     with Image.open(path) as picture:
