@@ -1,4 +1,4 @@
-"""docs/reference/command_line.md knows every command of `rbdyn` and every option."""
+"""docs/reference/command_line.md lists every command of `rbdyn` and every option."""
 
 import re
 
@@ -11,7 +11,7 @@ PAGE = text_of("docs/reference/command_line.md")
 SECTIONS = dict(re.findall(r"^## rbdyn (\w+)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
 
 
-def said(capsys, *words):
+def output_of(capsys, *words):
     with pytest.raises(SystemExit) as end:
         main(list(words))
     assert end.value.code == 0
@@ -20,7 +20,9 @@ def said(capsys, *words):
 
 def test_every_command_has_a_section_and_a_row(capsys):
     listed = set(
-        re.findall(r"^  (\w+)  +\S", said(capsys, "--help").split("Examples:")[0], re.MULTILINE)
+        re.findall(
+            r"^  (\w+)  +\S", output_of(capsys, "--help").split("Examples:")[0], re.MULTILINE
+        )
     )
     assert listed == set(SECTIONS)
     for name in listed:
@@ -28,8 +30,8 @@ def test_every_command_has_a_section_and_a_row(capsys):
 
 
 @pytest.mark.parametrize("name", SECTIONS)
-def test_every_option_is_named(capsys, name):
-    text = said(capsys, name, "--help").split("options:")[1].split("Example")[0]
+def test_every_option_is_on_the_page(capsys, name):
+    text = output_of(capsys, name, "--help").split("options:")[1].split("Example")[0]
     options = set(re.findall(r"(?:^  |, )(--[\w-]+)", text, re.MULTILINE)) - {"--help"}
     for option in options:
         assert re.search(rf"{option}(?![\w-])", SECTIONS[name]), f"{name} has {option}"

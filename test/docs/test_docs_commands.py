@@ -1,10 +1,10 @@
-"""Commands in the documentation: those that can run do; of the others it is said why they do not.
+"""Commands in the documentation run, or have a reason why they do not.
 
-A block marked `bash` runs in a folder that looks like the root of the repository. A command that
-serves until Ctrl-C stays in the background while the blocks after it run, until the text says "End
-it with Ctrl-C", a block starts another one, or the page ends; then Ctrl-C must end it well. If a
-block of output follows at once, its lines must be said, whatever the numbers in them. A block with
-the name of a file is saved. A block marked `console` does not run; it has to be in NOT_RUN.
+A block marked `bash` runs in a folder that looks like the root of the repository. A server stays
+in the background while the following blocks run, until the text says "End it with Ctrl-C", a
+block starts another server, or the page ends; then Ctrl-C must end it with status 0. If a block
+of output follows at once, its lines must appear in the output, with any numbers. A block with a
+file name is saved. A block marked `console` does not run and must be in NOT_RUN.
 """
 
 import itertools
@@ -27,7 +27,7 @@ SHELL = "writes the completion file of the reader's shell"
 FLOAT = "ros2 launch rbdyn_ros gravity_compensation.launch.py"
 SEVERAL = "ros2 launch rbdyn_ros multi_robot.launch.py"
 
-#: Blocks that do not run, by page and the beginning of their first line.
+#: Reasons why blocks do not run, by page and the beginning of their first line.
 NOT_RUN = {
     ("README.md", "ros2 launch rbdyn_ros gravity_compensation"): WORKSPACE,
     ("README.md", "cd ~/ws/src && git clone"): WORKSPACE,
@@ -73,10 +73,10 @@ NOT_RUN = {
     ("docs/guides/several_robots.md", "ros2 run tf2_ros"): WORKSPACE,
 }  # fmt: skip
 
-#: What a page says where servers end before it does.
+#: The phrase that ends servers before the end of a page.
 ENDS = re.compile(r"End (?:it|both|them) with Ctrl-C")
 
-#: Three pages at a time: much of it is waiting.
+#: Pages that run in parallel; most of their time is waiting.
 AT_ONCE = 3
 
 
@@ -89,7 +89,7 @@ RUN = list(filter(with_bash, page_names()))
 
 @pytest.fixture(scope="module")
 def outcomes(request, tmp_path_factory):
-    """What became of the pages that are asked for; they run side by side."""
+    """Return the futures of the selected pages, which run in parallel."""
     asked = [
         item.callspec.params["page"]
         for item in request.session.items
@@ -114,20 +114,20 @@ def run_page(page, folder, number):
                 session.save(block)
             if block.language != "bash":
                 continue
-            if not session.terminals and run_as_example(block):
+            if not session.terminals and ran_as_example(block):
                 continue
-            session.run(block, promised(following))
+            session.run(block, expected_output(following))
 
 
-def promised(block):
+def expected_output(block):
     """Return the lines of output that a page shows right after a block."""
     if block is None or block.language != "text" or block.after.strip():
         return []
     return [line for line in block.text.splitlines() if line.strip() not in {"", "..."}]
 
 
-def run_as_example(block):
-    """Run a block that is a single example as the tests of examples do, who remember it."""
+def ran_as_example(block):
+    """Run a block of examples through test_examples.run, which caches; return whether it did."""
     lines = commands(block.text)
     found = [re.match(r"\.venv/bin/python examples/(\w+\.py)(.*)", line) for line in lines]
     if not all(found):
@@ -143,12 +143,12 @@ def test_commands_of_a_page_run(page, outcomes):
 
 
 def matches(block):
-    """Return the entry of NOT_RUN that is about a block: the longest that its line begins with."""
+    """Return the NOT_RUN key with the longest match for a block's first line, or None."""
     fitting = [key for key in NOT_RUN if key[0] == block.page and block.first.startswith(key[1])]
     return max(fitting, key=lambda key: len(key[1]), default=None)
 
 
-def test_what_does_not_run_is_listed():
+def test_blocks_that_do_not_run_have_a_reason():
     listed = {}
     for page in page_names():
         for block in of_language(page, "console"):
@@ -173,21 +173,21 @@ ROS = [
 
 
 @pytest.mark.parametrize(("where", "line"), ROS, ids=lambda text: text[:60])
-def test_a_command_of_ros_names_what_there_is(where, line):
+def test_names_and_types_in_a_ros_command_exist(where, line):
     words = shlex.split(line[line.index("ros2 ") :], comments=True)[1:]
     if words[:2] in (["service", "call"], ["topic", "pub"], ["action", "send_goal"]):
-        judge_message(words)
+        check_message(words)
     elif words[:2] == ["param", "set"]:
         assert words[2] in {"/simulator", "/arm_controller"}
         live = rf"| `{words[3]}` \* |"  # the star: it can be set at run time
         assert live in REFERENCE, f"{where}: {words[3]}"
         yaml.safe_load(words[4])
     elif words[:2] == ["launch", "rbdyn_ros"]:
-        judge_launch(words[2], words[3:])
+        check_launch(words[2], words[3:])
 
 
-def judge_message(words):
-    """The type exists, and what is given fits its fields."""
+def check_message(words):
+    """Check that the type exists and that the values fit its fields."""
     plain = [word for word in words[2:] if not word.startswith("-")]
     if words[:2] == ["topic", "pub"] and "-r" in words:
         plain.remove(words[words.index("-r") + 1])
@@ -202,7 +202,7 @@ def judge_message(words):
 
 
 def fill(message, values):
-    """Set the fields of a message from a mapping; a wrong name or type fails."""
+    """Set the fields of a message from a mapping; fail for a wrong name or type."""
     kinds = message.get_fields_and_field_types()
     for name, value in values.items():
         assert name in kinds, f"{type(message).__name__} has no field {name}"
@@ -214,8 +214,8 @@ def fill(message, values):
             setattr(message, name, value)
 
 
-def judge_launch(file, arguments):
-    """The launch file exists, and takes these arguments."""
+def check_launch(file, arguments):
+    """Check that the launch file exists and takes these arguments."""
     launching = "".join(
         path.read_text() for path in (ROOT / "rbdyn_ros/ros").rglob("*launching.py")
     )
@@ -226,7 +226,7 @@ def judge_launch(file, arguments):
 
 
 @pytest.mark.parametrize(
-    ("promise", "line", "kept"),
+    ("expected", "line", "matching"),
     [
         ("q = 0.5 rad", "q = -1.25e-3  rad", True),
         ("http://127.0.0.1:8080", "at http://127.0.0.1:8093", True),
@@ -234,5 +234,5 @@ def judge_launch(file, arguments):
         ("q = 0.5 rad", "q = 0.5 m", False),
     ],
 )
-def test_output_is_compared(promise, line, kept):
-    assert bool(alike(promise).search(line)) == kept
+def test_comparison_of_output(expected, line, matching):
+    assert bool(alike(expected).search(line)) == matching

@@ -1,4 +1,4 @@
-"""The generated pages are what the code says, and the site is built without a complaint."""
+"""The generated pages are up to date, and mkdocs builds the site without warnings."""
 
 import os
 import re
@@ -20,20 +20,20 @@ API = (REFERENCE / "api.md").read_text()
 
 
 def test_generated_pages_are_up_to_date():
-    """If not, `python tools/docs.py` makes them so."""
+    """Run `python tools/docs.py` to update them."""
     command = [sys.executable, str(ROOT / "tools/docs.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_every_field_is_there_once():
-    """Option, size, array and name, each in the part of the page that is about it."""
+def test_every_field_is_listed_once():
+    """Options, sizes, arrays and names."""
     named = [field.name for field in (*OPTION_FIELDS, *MODEL_FIELDS, *DATA_FIELDS)]
     listed = re.findall(r"^\| `(\w+)`", FIELDS, re.MULTILINE)
     assert sorted(listed) == sorted([*named, *SIZES, *NAMES])
 
 
-def test_shape_unit_and_stage_are_those_of_the_field():
+def test_a_row_has_shape_unit_and_stage_of_its_field():
     row = (
         "| `xpos` | (nbody, 3) | float | m | yes | origin of the body in the world | kinematics |"
     )
@@ -42,14 +42,14 @@ def test_shape_unit_and_stage_are_those_of_the_field():
 
 
 @pytest.mark.parametrize("name", ["nv", "xpos", "cinert", "body_rootid", "qfrc_bias"])
-def test_mujoco_has_what_the_page_says_it_has(name):
+def test_mujoco_has_the_fields_marked_as_its_own(name):
     mujoco = pytest.importorskip("mujoco")
     assert hasattr(mujoco.MjModel, name) or hasattr(mujoco.MjData, name)
     assert re.search(rf"^\| `{name}` \|.* yes \|", FIELDS, re.MULTILINE)
 
 
-def test_no_public_name_is_missing():
-    """By what the file of the package says, not by what the generator found in it."""
+def test_every_public_name_is_listed():
+    """The names come from the package's file, independently of the generator."""
     text = (ROOT / "rbdyn_ros/__init__.pyi").read_text()
     names = re.findall(r"^from \S+ import (?:\w+) as (\w+)$", text, re.MULTILINE)
     assert len(names) > 90
@@ -58,7 +58,7 @@ def test_no_public_name_is_missing():
         assert hasattr(rb, name)
 
 
-def test_a_docstring_is_taken_over():
+def test_docstring_sections_become_lists():
     part = API.split("### rb.frame_jacobian\n")[1].split("\n### ")[0]
     assert "- `reference`: " in part
     assert "- `ParameterError`: " in part
@@ -67,12 +67,12 @@ def test_a_docstring_is_taken_over():
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The folder of the site, built as `make docs` builds it."""
+    """Build the site as `make docs` does; return its folder."""
     pytest.importorskip("material")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
     env = dict(os.environ, NO_MKDOCS_2_WARNING="1", http_proxy="http://127.0.0.1:9")
-    env["https_proxy"] = env["http_proxy"]  # whoever asks the network is told off
+    env["https_proxy"] = env["http_proxy"]  # network requests fail
     done = subprocess.run(
         [*command, "--site-dir", str(folder)],
         cwd=ROOT,
@@ -95,7 +95,7 @@ LOADED = {"stylesheet", "preload", "preconnect", "icon"}
 
 
 class Loaded(HTMLParser):
-    """Collects what a browser would load for a page."""
+    """Collects the addresses that a browser loads with a page."""
 
     def __init__(self):
         super().__init__()
@@ -116,7 +116,7 @@ def test_no_page_loads_anything_from_the_network(site):
         assert [address for address in loaded.found if "//" in address] == [], page.name
 
 
-def test_what_is_shown_as_a_link_is_in_the_site(site):
+def test_linked_files_are_copied_into_the_site(site):
     """Links to files of the repository lead to copies."""
     text = (site / "guides/sensors.html").read_text()
     assert 'href="../files/config/sensors.yaml"' in text
@@ -124,7 +124,7 @@ def test_what_is_shown_as_a_link_is_in_the_site(site):
     assert copied == (ROOT / "config/sensors.yaml").read_text()
 
 
-def test_the_makefile_builds_it():
+def test_the_makefile_builds_the_site():
     makefile = (ROOT / "Makefile").read_text()
     recipe = re.search(r"^docs:.*?(?=^\S|\Z)", makefile, re.DOTALL | re.MULTILINE)[0]
     assert "tools/docs.py" in recipe

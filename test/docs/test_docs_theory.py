@@ -16,8 +16,8 @@ PAGE = (ROOT / "docs/explanation/theory.md").read_text()
 IN_MODEL = {field.name for field in MODEL_FIELDS} | SIZES.keys() | NAMES.keys()
 IN_DATA = {field.name for field in DATA_FIELDS}
 
-#: What the texts number, chapter by chapter, from the texts. Of the last one's equations those
-#: that it refers to: the formulas themselves and their numbers were lost in our copy.
+#: Numbers of equations, tables and figures, chapter by chapter. The formulas of the last text were
+#: lost in our copy, so only the numbers that it mentions are listed.
 NUMBERS = {
     "RBDA chapter 4": [
         *(f"4.{k}" for k in range(1, 14)),
@@ -37,7 +37,7 @@ NUMBERS = {
     ],
 }  # fmt: skip
 
-#: What mj_comPos reads, writes and calls.
+#: Symbols that mj_comPos reads, writes and calls.
 MUJOCO = [
     "mass_subtree", "subtree_com", "mjMINVAL", "xipos", "ximat", "body_mass", "body_inertia",
     "body_parentid", "body_rootid", "cinert", "mju_inertCom", "jnt_dofadr", "jnt_bodyid",
@@ -46,7 +46,7 @@ MUJOCO = [
 
 
 def section(title):
-    """Return the part of the page below the heading that begins with a title."""
+    """Return the part of the page below the heading that contains a title."""
     parts = re.split(r"^## (.*)\n", PAGE, flags=re.MULTILINE)[1:]
     found = [text for head, text in zip(parts[::2], parts[1::2], strict=True) if title in head]
     assert len(found) == 1, f"one section of '{title}' is needed"
@@ -59,33 +59,33 @@ def rows(text):
 
 
 @pytest.mark.parametrize("chapter", NUMBERS)
-def test_every_number_of_a_chapter_has_one_row(chapter):
+def test_every_equation_number_has_one_row(chapter):
     numbered = [row[0] for row in rows(section(chapter)) if len(row) == 4 and row[0] != "number"]
     assert sorted(numbered) == sorted(NUMBERS[chapter])
 
 
 @pytest.mark.parametrize("chapter", NUMBERS)
-def test_every_row_leads_to_code(chapter):
+def test_every_row_names_code(chapter):
     for row in rows(section(chapter)):
         if len(row) == 4 and row[0] != "number":
-            assert "`" in row[2] + row[3], f"{row[0]} leads nowhere"
+            assert "`" in row[2] + row[3], f"{row[0]} names no code"
             assert all(re.search(r"`|^-$", cell) for cell in row[2:]), row
 
 
-def test_every_symbol_of_mj_compos_is_there():
+def test_every_symbol_of_mj_compos_is_listed():
     first = " ".join(row[0] + row[1] for row in rows(section("mj_comPos")))
     for symbol in MUJOCO:
         assert f"`{symbol}`" in first, f"the table of mj_comPos lacks {symbol}"
 
 
 def names():
-    """Return what the page says in back quotes that is a name of ours: with a dot or a slash."""
+    """Return the project's names in back quotes: names with a dot or a slash."""
     quoted = set(re.findall(r"`([^`]+)`", PAGE))
     ours = r"(?:rb|m|d|(?:engine|textbook|model|description|control)(?:\.\w+)*)\.\w[\w.]*"
     return sorted(word for word in quoted if re.fullmatch(ours, word) or "/" in word)
 
 
-def test_the_page_has_names_to_check():
+def test_many_names_are_checked():
     assert len(names()) > 150
 
 
@@ -107,7 +107,7 @@ def test_a_name_exists(name):
 
 
 def reaches(thing, path):
-    """Return whether a dotted name leads to something; fields of a dataclass count."""
+    """Return whether a dotted name exists; fields of a dataclass count."""
     for name in path:
         if name in getattr(thing, "__dataclass_fields__", {}):
             return True
@@ -118,7 +118,7 @@ def reaches(thing, path):
 
 
 def is_code(name):
-    """Return whether a dotted name below rbdyn_ros is a module or something in one."""
+    """Return whether a dotted name below rbdyn_ros is a module or an attribute of a module."""
     parts = name.split(".")
     for count in range(len(parts), 0, -1):
         module = ".".join(["rbdyn_ros", *parts[:count]])
@@ -135,5 +135,5 @@ def is_code(name):
 @pytest.mark.parametrize(
     "wrong", ["rb.inverse_dynamicz", "engine.rne.nothing", "engine.nothing.rne", "control.no.law"]
 )
-def test_a_wrong_name_is_noticed(wrong):
+def test_a_wrong_name_is_detected(wrong):
     assert not (reaches(rb, wrong.split(".")[1:]) if wrong.startswith("rb.") else is_code(wrong))

@@ -1,4 +1,4 @@
-"""README and docs are true: their Python runs, tables name what there is, links lead somewhere."""
+"""README and docs are correct: their Python runs, names exist, links have targets."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -16,8 +16,8 @@ LANGUAGES = {"python", "bash", "console", "text", "yaml", "xml", "c", "cpp"}
 
 
 @pytest.mark.parametrize("page", page_names())
-def test_every_block_says_what_it_is(page):
-    """So none escapes: what a language means to the tests stands in docs/index.md."""
+def test_every_block_has_a_known_language(page):
+    """docs/index.md explains how the tests treat each language."""
     for block in blocks(page):
         assert block.language in LANGUAGES, f"{block.where}: '{block.info}' is no language here"
 
@@ -32,7 +32,7 @@ def test_python_blocks_of_a_page_run_in_turn(page, monkeypatch):
     found = {"__name__": "page"}
     for block in of_language(page, "python"):
         if not block.source:
-            # as many empty lines before it, so that an error names the line of the page
+            # empty lines before it: an error then has the line number of the page
             code = compile("\n" * block.line + block.text, page, "exec")
             exec(code, found)
     if page == "README.md":
@@ -46,7 +46,7 @@ SHOWN = [
 
 
 @pytest.mark.parametrize("block", SHOWN, ids=lambda block: block.where)
-def test_a_part_of_a_file_is_in_the_file(block):
+def test_a_quoted_part_of_a_file_is_in_the_file(block):
     wanted = [line.strip() for line in block.text.splitlines()]
     lines = [line.strip() for line in (ROOT / block.source).read_text().splitlines()]
     starts = (k for k, line in enumerate(lines) if line == wanted[0])
@@ -59,8 +59,8 @@ YAML = [block for page in page_names() for block in of_language(page, "yaml")]
 
 
 @pytest.mark.parametrize("block", YAML, ids=lambda block: block.where)
-def test_yaml_is_read_by_its_reader(block, tmp_path, monkeypatch):
-    """A mechanism by the reader of mechanisms, parameters by the tables of the nodes."""
+def test_yaml_blocks_are_valid(block, tmp_path, monkeypatch):
+    """Mechanisms and sensors are read by their readers; names of parameters must exist."""
     content = yaml.safe_load(block.text)
     assert isinstance(content, dict), "a block of YAML is a mapping"
     if "rbdyn_mechanism" in content:
@@ -89,7 +89,7 @@ KNOWN_PARAMETERS = set(re.findall(PARAMETER_ROW, REFERENCE, re.MULTILINE))
 
 
 def parameters(content):
-    """Yield the names of parameters in a file of ROS parameters."""
+    """Yield the names of parameters in a ROS parameter file."""
     for key, value in content.items():
         if key == "ros__parameters":
             yield from value
@@ -118,19 +118,19 @@ def arm_of(content):
     [block for page in page_names() for block in of_language(page, "xml")],
     ids=lambda block: block.where,
 )
-def test_xml_is_well_formed(block):
+def test_xml_blocks_are_well_formed(block):
     ET.fromstring(f"<page>{block.text}</page>")
 
 
 @pytest.mark.parametrize("page", page_names())
-def test_links_lead_somewhere(page):
+def test_link_targets_exist(page):
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", prose(page)):
         if "://" not in target:
             assert (ROOT / page).parent.joinpath(target).exists(), f"{page} links to {target}"
 
 
 def prose(page):
-    """Return a page without its blocks of code."""
+    """Return a page without its code blocks."""
     return re.sub(r"^ *```.*?^ *```$", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
 
 
@@ -140,13 +140,13 @@ def test_make_targets_exist(target):
 
 
 def test_files_in_commands_exist():
-    """Of all commands, those that are not run included."""
+    """Also for commands that do not run."""
     for page in page_names():
         for block in of_language(page, "bash", "console"):
             for word in re.findall(r"(?<![\w/.])(?:examples|config)/[\w/.]+", block.text):
                 assert (ROOT / word).exists(), f"{block.where} names {word}"
 
 
-def test_commands_are_told_apart():
+def test_a_block_is_split_into_commands():
     text = 'a b  # c\n# only a comment\nd \\\n  e\npython -c "\nf\n"\n'
     assert documents.commands(text) == ["a b  # c", "d   e", 'python -c "\nf\n"']

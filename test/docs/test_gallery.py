@@ -1,4 +1,4 @@
-"""The gallery shows every joint type, and what it says of them is what the engine does."""
+"""The gallery lists every joint type, and its columns agree with the engine."""
 
 import re
 import sys
@@ -42,14 +42,14 @@ def gallery():
             del JOINT_SPECS[name]
 
 
-def test_every_type_has_a_row_and_a_picture_and_nothing_else_has():
+def test_rows_and_pictures_are_the_joint_types():
     listed = {name for name in ROWS if len(ROWS[name]) == 6} - {"barrel_cam"}
     assert listed == set(TYPE_OF_NAME)
     assert set(TYPE_OF_NAME) <= set(JOINT_SPECS)
     assert {path.stem for path in PICTURES.glob("*.png")} == set(ROWS)
 
 
-def test_every_picture_of_the_tool_is_on_the_page_and_kept(gallery):
+def test_every_picture_of_the_tool_is_stored_and_on_the_page(gallery):
     assert set(gallery.PICTURES) == set(ROWS)
     for name in ROWS:
         picture = (PICTURES / f"{name}.png").read_bytes()
@@ -58,8 +58,8 @@ def test_every_picture_of_the_tool_is_on_the_page_and_kept(gallery):
 
 
 @pytest.mark.parametrize("name", ["helical", "loop", "barrel_cam"])
-def test_a_kept_picture_is_what_the_tool_draws(name, gallery, tmp_path):
-    """But for what versions of Matplotlib and Pillow make of letters and palettes."""
+def test_a_stored_picture_is_up_to_date(name, gallery, tmp_path):
+    """Versions of Matplotlib and Pillow differ slightly in letters and palettes."""
     from PIL import Image
 
     gallery.draw(gallery.PICTURES[name](), tmp_path / "again.png")
@@ -69,7 +69,7 @@ def test_a_kept_picture_is_what_the_tool_draws(name, gallery, tmp_path):
 
 
 def vectors(cell, values):
-    """Return the columns (6, n) that a cell such as `e1, h e3 + e6` writes."""
+    """Return the columns (6, n) of a cell such as `e1, h e3 + e6`."""
     columns = []
     for text in cell.strip("`").split(", "):
         if text != "-":
@@ -79,7 +79,7 @@ def vectors(cell, values):
 
 
 @pytest.mark.parametrize("name", [*TYPE_OF_NAME, "barrel_cam"])
-def test_subspaces_are_those_of_the_engine(name, gallery):
+def test_subspaces_agree_with_the_engine(name, gallery):
     _, S, T, flat, takes, _ = ROWS[name]
     if name == "fixed":
         assert (S, vectors(T, UNITS).tolist()) == ("-", np.eye(6).tolist())
@@ -104,14 +104,14 @@ def test_subspaces_are_those_of_the_engine(name, gallery):
 
 
 @pytest.mark.parametrize("name", TYPE_OF_NAME)
-def test_what_a_type_takes_and_where_it_lives(name):
-    shown, _, _, flat, takes, lives = ROWS[name]
+def test_arguments_and_code_of_a_type(name):
+    shown, _, _, flat, takes, code = ROWS[name]
     assert shown == f"`{name}`"
     spec = JOINT_SPECS[name]
     axes = {0: set(), 1: {"axis"}, 2: {"axis", "axis2"}}[spec.axes]
     words = set(re.findall(r"axis2?|`\w+`", takes))
     assert words == axes | {f"`{parameter}`" for parameter in spec.parameters}
-    kind, file, function = lives.split(", ")
+    kind, file, function = code.split(", ")
     assert JointType[kind.strip("`")] == TYPE_OF_NAME[name]
     text = (ROOT / "rbdyn_ros/engine/joints" / file).read_text()
     assert re.search(rf"\b{kind.strip('`')}\b", text) or name == "fixed"
@@ -120,7 +120,7 @@ def test_what_a_type_takes_and_where_it_lives(name):
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if len(ROWS[name]) == 4])
-def test_what_ties_bodies_has_so_many_equations(name, gallery):
+def test_number_of_equations_of_a_constraint(name, gallery):
     call, _, equations, file = ROWS[name]
     assert gallery.PICTURES[name]().m.nefc == int(equations)
     assert hasattr(rb.SystemBuilder, call.strip("`").partition("(")[0])

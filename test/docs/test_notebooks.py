@@ -1,4 +1,4 @@
-"""The notebooks are what tools/notebooks.py writes, and run without a display to their end."""
+"""The notebooks are what tools/notebooks.py writes, and they run without a display."""
 
 import ast
 import importlib.util
@@ -14,8 +14,8 @@ pytest.importorskip("matplotlib")
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "examples" / "notebooks"
-#: Set after a notebook's own parameters: nothing is left out but films (test_examples.py has one)
-#: and the longest chains, whose exponents nobody asks for here.
+#: Set after a notebook's own parameters to save time: no films (test_examples.py makes one) and no
+#: long chains.
 SHORTER = {
     "cost_of_dynamics": "given.links = 32",
     "falling_humanoid": "given.film = False",
@@ -35,7 +35,7 @@ NAMES = WRITER.names()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_is_what_the_tool_writes(name):
+def test_a_notebook_is_up_to_date(name):
     kept = (NOTEBOOKS / f"{name}.ipynb").read_text(encoding="ascii")
     assert kept == WRITER.notebook(name), "run python tools/notebooks.py"
 
@@ -44,7 +44,7 @@ def test_every_notebook_has_its_script():
     assert sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")) == NAMES
 
 
-def test_scripts_without_a_notebook_are_those_that_need_ros():
+def test_only_scripts_with_ros_have_no_notebook():
     scripts = {path.stem: path.read_text() for path in (ROOT / "examples").glob("*.py")}
     without = scripts.keys() - set(NAMES)
     assert {"lockstep_controller", "push_joint", "record_motion"} <= without
@@ -53,8 +53,8 @@ def test_scripts_without_a_notebook_are_those_that_need_ros():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_keeps_all_code_of_its_script(name):
-    """Every statement of the script, but for command line and main(), is in a cell."""
+def test_a_notebook_has_all_code_of_its_script(name):
+    """Every statement of the script is in a cell, except the command line and main()."""
     book = nbformat.reads((NOTEBOOKS / f"{name}.ipynb").read_text(), as_version=4)
     nbformat.validate(book)
     code = "\n".join(cell.source for cell in book.cells if cell.cell_type == "code")
@@ -65,7 +65,7 @@ def test_a_notebook_keeps_all_code_of_its_script(name):
 
 
 def statements(script):
-    """Yield what a notebook has to have: functions and branches by what is in their bodies."""
+    """Yield the statements that a notebook must have: the bodies of functions and branches."""
     for node in script.body[1:-1]:
         parts = node.body if isinstance(node, ast.FunctionDef | ast.ClassDef) else [node]
         for part in parts:
@@ -87,7 +87,7 @@ RUN = [
 
 @pytest.mark.parametrize("name", RUN)
 def test_a_notebook_runs(name, monkeypatch):
-    """In a kernel of this very Python; its picture is among the outputs."""
+    """In a kernel of this Python; its picture is among the outputs."""
     monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     book = nbformat.reads((NOTEBOOKS / f"{name}.ipynb").read_text(), as_version=4)

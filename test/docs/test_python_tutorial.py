@@ -1,4 +1,4 @@
-"""The Python tutorial prints what stands in its comments."""
+"""The Python tutorial prints the values in its comments."""
 
 import ast
 import contextlib
@@ -20,43 +20,43 @@ NUMBER = r"-?\d+(?:\.\d*)?(?:e[-+]\d+)?"
 
 
 def statements(code):
-    """Yield statements of a block, and the comments right below each."""
+    """Yield the statements of a block, and the comments right below each of them."""
     lines = code.splitlines()
     for node in ast.parse(code).body:
-        said = []
+        expected = []
         for line in lines[node.end_lineno :]:
             if not line.startswith("# "):
                 break
-            said.append(line[2:])
+            expected.append(line[2:])
         source = "\n" * (node.lineno - 1) + "\n".join(lines[node.lineno - 1 : node.end_lineno])
-        yield source, said
+        yield source, expected
 
 
-def same(said, printed):
-    """Return whether a line says the same, its numbers in the last digit or so."""
-    if re.sub(NUMBER, "", said).split() != re.sub(NUMBER, "", printed).split():
+def same(expected, printed):
+    """Return whether two lines are equal, with numbers equal to about the last digit."""
+    if re.sub(NUMBER, "", expected).split() != re.sub(NUMBER, "", printed).split():
         return False
-    pairs = zip(re.findall(NUMBER, said), re.findall(NUMBER, printed), strict=True)
+    pairs = zip(re.findall(NUMBER, expected), re.findall(NUMBER, printed), strict=True)
     return all(float(b) == pytest.approx(float(a), rel=2e-3, abs=2e-3) for a, b in pairs)
 
 
-def test_blocks_print_what_stands_below_them(monkeypatch):
+def test_blocks_print_the_comments_below_them(monkeypatch):
     monkeypatch.chdir(ROOT)
     found, prints = {}, 0
     for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
-        for source, said in statements(code):
+        for source, expected in statements(code):
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
                 exec(compile(source, str(PAGE), "exec"), found)
             printed = out.getvalue().splitlines()
-            assert len(printed) == len(said), f"{source.strip()} prints {printed}"
-            for line, promise in zip(printed, said, strict=True):
-                assert same(promise, line), f"{promise!r} is not {line!r}"
+            assert len(printed) == len(expected), f"{source.strip()} prints {printed}"
+            for line, wanted in zip(printed, expected, strict=True):
+                assert same(wanted, line), f"{wanted!r} is not {line!r}"
             prints += len(printed)
     assert prints > 25
 
 
-def test_the_tutorial_names_fields_and_functions_that_exist():
+def test_fields_and_functions_of_the_tutorial_exist():
     text = PAGE.read_text()
     m = rb.load_urdf(str(ROOT / "config/robots/pendulum.urdf"))
     d = rb.make_data(m)
