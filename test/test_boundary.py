@@ -1,10 +1,10 @@
 """Whatever a Python user gets wrong is answered with a sentence, and nothing is changed."""
 
 import copy
-import re
 
 import numpy as np
 import pytest
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.poses import Pose
@@ -28,30 +28,29 @@ def other():
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "allowed"),
+    ("option", "value", "refusal"),
     [
-        ("timestep", "0.1", "a finite number of seconds greater than 0"),
-        ("timestep", None, "a finite number of seconds greater than 0"),
-        ("timestep", 0.0, "a finite number of seconds greater than 0"),
-        ("timestep", float("nan"), "a finite number of seconds greater than 0"),
-        ("gravity", "down", "three finite numbers [m/s^2]"),
-        ("gravity", [0.0, np.inf, 0.0], "three finite numbers [m/s^2]"),
-        ("integrator", "heun", "one of euler, implicit_damping, rk4"),
-        ("passive", "no", "True or False"),
+        ("timestep", "0.1", ("option-timestep", "timestep")),
+        ("timestep", None, ("option-timestep", "timestep")),
+        ("timestep", 0.0, ("option-timestep", "timestep")),
+        ("timestep", float("nan"), ("option-timestep", "timestep")),
+        ("gravity", "down", ("option-gravity", "gravity")),
+        ("gravity", [0.0, np.inf, 0.0], ("option-gravity", "gravity")),
+        ("integrator", "heun", ("option-integrator", "integrator")),
+        ("passive", "no", ("option-passive", "passive")),
     ],
 )
-def test_option(arm, option, value, allowed):
+def test_option(arm, option, value, refusal):
     before = repr(arm.opt)
-    with pytest.raises(rb.ParameterError) as caught:
+    with refused(rb.ParameterError, *refusal):
         setattr(arm.opt, option, value)
-    assert str(caught.value) == f"opt.{option} is {value!r}; allowed is {allowed}."
     assert repr(arm.opt) == before
 
 
 @pytest.mark.parametrize("nstep", [-1, 2.5, "3", None, 10**30])
 def test_number_of_steps(arm, nstep):
     d = rb.make_data(arm)
-    with pytest.raises(rb.ParameterError, match="allowed is a whole number from 0 to 2"):
+    with refused(rb.ParameterError, "nstep", "nstep"):
         rb.step(arm, d, nstep)
     assert d.time == 0.0
 
@@ -76,48 +75,52 @@ def test_numpy_integers_are_whole_numbers(arm):
 def test_data_of_another_model(arm, other, call):
     d = rb.make_data(other)
     before = d.buffer.copy()
-    with pytest.raises(rb.ModelError, match=r"was not made for <Model 'seven_dof_arm'"):
+    with refused(rb.ModelError, "data-of-other-model"):
         call(arm, d)
     assert np.array_equal(d.buffer, before)
 
 
 def test_none_is_no_pair():
-    with pytest.raises(rb.ModelError, match="None was not made for None"):
+    with refused(rb.ModelError, "data-of-other-model"):
         rb.forward(None, None)
 
 
 def test_data_refuses_what_does_not_fit(arm):
     d = rb.make_data(arm)
     d.qpos = 0.25
-    for value in ("abc", [1.0, 2.0], np.zeros((arm.nq, 2))):
-        with pytest.raises(rb.ModelError, match=r"Data\.qpos"):
+    for value, code in (
+        ("abc", "data-value"),
+        ([1.0, 2.0], "data-shape"),
+        (np.zeros((arm.nq, 2)), "data-shape"),
+    ):
+        with refused(rb.ModelError, code, "qpos"):
             d.qpos = value
     with pytest.raises(AttributeError, match="did you mean 'qpos'"):
         d.qpso = 1.0
-    with pytest.raises(rb.ModelError, match="cannot be deleted"):
+    with refused(rb.ModelError, "data-delete", "qpos"):
         del d.qpos
     assert (d.qpos == 0.25).all()
 
 
 def test_model_is_read_only(arm):
-    with pytest.raises(rb.ModelError, match="a Model is read-only"):
+    with refused(rb.ModelError, "model-read-only", "body_mass"):
         arm.body_mass = 1.0
-    with pytest.raises(rb.ModelError, match="a Model is read-only"):
+    with refused(rb.ModelError, "model-read-only", "table"):
         del arm.table
     with pytest.raises(ValueError, match="read-only"):
         arm.body_mass[1] = 1.0
 
 
 def test_replaced_checks_its_arrays(arm):
-    with pytest.raises(rb.ModelError, match="did you mean 'dof_armature'"):
+    with refused(rb.ModelError, "model-array", "dof_amature"):
         arm.replaced(dof_amature=arm.dof_armature)
-    with pytest.raises(rb.ModelError, match=r"Model.dof_armature has shape \(7,\)"):
+    with refused(rb.ModelError, "model-array", "dof_armature"):
         arm.replaced(dof_armature=[1.0])
     for numbers in (arm.dof_armature * np.nan, arm.dof_armature + np.inf, ["a"] * arm.nv):
-        with pytest.raises(rb.ModelError, match="takes numbers; NaN is refused"):
+        with refused(rb.ModelError, "model-array", "dof_armature"):
             arm.replaced(dof_armature=numbers)
     for structure in ("body_parentid", "body_mass", "dof_bodyid"):
-        with pytest.raises(rb.ModelError, match=f"Model.{structure} cannot be replaced"):
+        with refused(rb.ModelError, "model-array", structure):
             arm.replaced(**{structure: getattr(arm, structure)})
 
 
@@ -125,9 +128,9 @@ def test_vectors_must_not_overlap(arm):
     d = rb.make_data(arm)
     rb.fwd_position(arm, d)
     x = np.ones(arm.nv)
-    with pytest.raises(rb.ModelError, match="must not share memory"):
+    with refused(rb.ModelError, "shared-vectors"):
         rb.mul_m(arm, d, x, x)
-    with pytest.raises(rb.ModelError, match=r"shape \(7,\)"):
+    with refused(rb.ModelError, "vector-shape"):
         rb.solve_m(arm, d, x, x.astype(np.float32))
 
 
@@ -137,7 +140,7 @@ def test_read_only_memory_is_not_written(arm, read):
     rb.fwd_position(arm, d)
     rb.factor_m(arm, d)
     before = arm.qpos0.copy()
-    with pytest.raises(rb.ModelError, match="a writable, contiguous float64 array"):
+    with refused(rb.ModelError, "vector-shape"):
         read(arm, d, arm.qpos0, np.ones(arm.nv))
     assert np.array_equal(arm.qpos0, before)
 
@@ -145,9 +148,9 @@ def test_read_only_memory_is_not_written(arm, read):
 @pytest.mark.parametrize("source", [None, 5, [], {}])
 def test_a_source_is_a_path_or_text(source):
     for reader in (rb.load_urdf, rb.load):
-        with pytest.raises(rb.ParameterError, match="a robot comes from a path or from URDF text"):
+        with refused(rb.ParameterError, "not-a-source"):
             reader(source)
-    with pytest.raises(rb.ParameterError, match="build needs a Description"):
+    with refused(rb.ParameterError, "not-a-description"):
         rb.build(source)
 
 
@@ -157,17 +160,16 @@ def test_no_model_at_all(arm, call):
     for m, other in ((None, d), (d, arm), ("arm", d)):
         with pytest.raises(rb.ModelError):
             call(m, other)
-    with pytest.raises(rb.ModelError, match="make_data needs a Model"):
+    with refused(rb.ModelError, "not-a-model"):
         rb.make_data(None)
 
 
 def test_a_part_has_a_name_or_a_number(arm):
     assert arm.body_id(3) == arm.body_id(np.int64(3)) == arm.body_id(arm.body_names[3]) == 3
-    last = arm.nbody - 1
     for name in (arm.nbody, -1, None, True, 1.5, [1], "nobody"):
-        with pytest.raises(rb.ModelError, match=f"there is no body {re.escape(repr(name))}"):
+        with refused(rb.ModelError, "unknown-body"):
             arm.body_id(name)
-    with pytest.raises(rb.ModelError, match=f"allowed is a name, or a number from 0 to {last}"):
+    with refused(rb.ModelError, "unknown-body"):
         arm.body_id(None)
 
 
@@ -208,9 +210,8 @@ def test_only_the_joint_without_inertia_is_named():
         for i in range(4)
     )
     urdf = f"<robot name='r'><link name='a'/>{links}</robot>"
-    with pytest.raises(rb.DescriptionError) as caught:
+    with refused(rb.DescriptionError, "no-inertia", "joint 'j3'"):
         rb.load_urdf(urdf)
-    assert [finding.element for finding in caught.value.findings] == ["joint 'j3'"]
     m = rb.load_urdf(urdf, strict=False)
     assert np.flatnonzero(m.dof_armature).tolist() == [3]
 
@@ -236,7 +237,7 @@ def test_negative_inertia_is_not_repaired():
     urdf = f"""<robot name="r"><link name="a"/><link name="b">{wrong}</link>
         <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"""
     for strict in (True, False):
-        with pytest.raises(rb.DescriptionError, match="joint 'j': sees an inertia of -1;"):
+        with refused(rb.DescriptionError, "negative-inertia", "joint 'j'"):
             rb.load_urdf(urdf, strict=strict)
 
 
@@ -298,8 +299,9 @@ def test_limit_spring_is_no_faster_than_two_timesteps(arm):
 @pytest.mark.parametrize(("look_up", "kind"), [("jnt_id", "joint"), ("frame_id", "frame")])
 def test_unknown_name_gets_the_nearest(arm, look_up, kind):
     names = arm.jnt_names if kind == "joint" else arm.frame_names
-    with pytest.raises(rb.ModelError, match=f"there is no {kind} '{names[1]}x' .did you mean"):
+    with refused(rb.ModelError, f"unknown-{kind}") as caught:
         getattr(arm, look_up)(f"{names[1]}x")
+    assert "(did you mean " in str(caught.value)
 
 
 def test_floating_root_called_world_keeps_body_names_unique():
@@ -335,28 +337,22 @@ EXTREME = "numbers too extreme for a spline to run through them"
 
 
 @pytest.mark.parametrize(
-    ("times", "positions", "sentence"),
+    ("times", "positions", "refusal"),
     [
-        ((0, 1e-300, 1), (0, 1, 2), f"1 and 2 (times 0 and 1e-300) {EXTREME}"),
-        ((0, 1, 2), (0, 1e308, -1e308), f"1 and 2 (times 0 and 1) {EXTREME}"),
-        ((0, 1e100), (0, 1), f"1 and 2 (times 0 and 1e+100) {EXTREME}"),
-        ((0, 1e-9, 1), (0, 1, 2), f"2 and 3 (times 1e-09 and 1) {EXTREME}"),
+        ((0, 1e-300, 1), (0, 1, 2), ("bad-trajectory", "joint 'j'")),
+        ((0, 1, 2), (0, 1e308, -1e308), ("bad-trajectory", "joint 'j'")),
+        ((0, 1e100), (0, 1), ("bad-trajectory", "joint 'j'")),
+        ((0, 1e-9, 1), (0, 1, 2), ("bad-trajectory", "joint 'j'")),
         (
             (0, 1e-3, 1),
             (0, 1, 2),
-            (
-                "2 and 3 (times 0.001 and 1) a spline that swings out to 5.77e+04, though all "
-                "samples lie between 0 and 2"
-            ),
+            ("bad-trajectory", "joint 'j'"),
         ),
     ],
 )
-def test_trajectories_that_no_spline_can_follow(times, positions, sentence):
-    with pytest.raises(rb.DescriptionError) as caught:
+def test_trajectories_that_no_spline_can_follow(times, positions, refusal):
+    with refused(rb.DescriptionError, *refusal, line=7):
         rb.build(driven(times, positions))
-    assert str(caught.value) == (
-        f"line 7: joint 'j': its trajectory has between the samples {sentence}"
-    )
 
 
 @pytest.mark.parametrize(
@@ -385,17 +381,11 @@ def ring(**fields):
 
 def test_what_a_joint_loses_that_the_spanning_tree_leaves_out():
     (lost,) = rb.build(ring(damping=1.0, rest=(0.5,), stiffness=2.0)).findings
-    assert lost.message == (
-        "joint 'far': closes a loop and has no coordinate of its own, so these mean nothing and "
-        "are ignored: damping, stiffness, rest"
-    )
-    with pytest.raises(rb.DescriptionError) as caught:
+    assert (lost.code, lost.element) == ("loop-joint", "joint 'far'")
+    assert lost.found == "damping, stiffness, rest"
+    with refused(rb.DescriptionError, "motion-loop-joint", "joint 'far'"):
         rb.build(ring(motion=Trajectory((0, 1), (0, 1))))
-    assert str(caught.value) == (
-        "<text>: joint 'far': closes a loop and has no coordinate of its own that could be driven "
-        "over time; let another joint close the loop"
-    )
-    with pytest.raises(rb.DescriptionError, match="a loop joint has no coordinate of its own and"):
+    with refused(rb.DescriptionError, "mimic-loop-joint", "joint 'far'"):
         rb.build(ring(mimic=Mimic("j")))
 
 

@@ -1,1 +1,1 @@
-"""What the author of a robot wrote: readers, builders and checks."""
+"""Robot descriptions: data types, readers of URDF and mechanism files, builders, checks."""

@@ -1,4 +1,4 @@
-"""Reads the bytes of the files that a user names."""
+"""Read the bytes of a file that a user names."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rbdyn_ros.errors import did_you_mean, quote
 
 
 def read_bytes(path: Path, wanted: str, instead: str) -> bytes:
-    """Return what is in a file, but not more than one byte beyond guard.MAX_BYTES.
+    """Return the content of a file, at most guard.MAX_BYTES + 1 bytes.
 
     Args:
         path: of the file.
-        wanted: what kind of file is wanted, for messages: ``a .urdf or .xacro file``.
-        instead: what to give if there is no such file: ``a path or the text of a URDF``.
+        wanted: the expected kind of file, for messages: ``a .urdf or .xacro file``.
+        instead: the advice if there is no such file: ``a path or the text of a URDF``.
 
     Raises:
         DescriptionError: there is no such file, or it cannot be read.

@@ -1,6 +1,6 @@
-"""What a robot touches its surroundings with: shapes of links, obstacles of the world.
+"""Contact geometry: shapes of links and obstacles of the world, as plain frozen data.
 
-Plain frozen data, like types.py. Links touch obstacles, never each other.
+Links touch obstacles, never each other.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import dataclass, field
 
 from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3, keep_floats, keep_points
 
-#: Of sizes, corners and places of geometries and obstacles [m]; links are shorter.
+#: Largest size, corner or position of a geometry or obstacle [m].
 MAX_LENGTH = 1e5
 
 
 @dataclass(frozen=True, slots=True)
 class Sphere:
-    """Around the origin of its frame; radius in [m]."""
+    """A sphere around the origin of its frame; radius in [m]."""
 
     radius: float
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Around the origin of its frame; lengths of the edges along x, y and z [m]."""
+    """A box around the origin of its frame; edge lengths along x, y and z [m]."""
 
     size: Vec3
 
@@ -34,7 +34,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Cylinder:
-    """Along z, around the origin of its frame [m]."""
+    """A cylinder along z, around the origin of its frame [m]."""
 
     radius: float
     length: float
@@ -42,7 +42,7 @@ class Cylinder:
 
 @dataclass(frozen=True, slots=True)
 class Capsule:
-    """A cylinder along z with half a sphere on either end; length of the cylinder alone [m]."""
+    """A cylinder along z with a half sphere on each end; length of the cylinder alone [m]."""
 
     radius: float
     length: float
@@ -50,7 +50,7 @@ class Capsule:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Corners of a convex body, in its frame [m]; of a mesh those of its convex hull."""
+    """Corners of a convex body in its frame [m]; for a mesh the corners of its convex hull."""
 
     points: tuple[Vec3, ...]
 
@@ -60,7 +60,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """Everything below z = 0 of its frame; only the world has one."""
+    """The half space below z = 0 of its frame; for obstacles only."""
 
 
 Shape = Sphere | Box | Cylinder | Capsule | Points
@@ -69,16 +69,16 @@ WorldShape = Plane | Sphere | Box
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """How a geometry presses and rubs, at each point that touches.
+    """Contact properties of a geometry, at each contact point.
 
     Attributes:
-        friction: of Coulomb, dimensionless.
-        time_constant: in which a penetration dies out [s]; with the mass that the point moves it
-            makes stiffness and damping, so that light and heavy links do alike.
-        damping_ratio: of that spring; 1 is critical.
-        stiffness: [N/m], instead of what follows from the time constant.
-        damping: [N s/m], likewise.
-        viscosity: of purely viscous friction [N s/m], instead of Coulomb's.
+        friction: Coulomb coefficient, dimensionless.
+        time_constant: decay time of a penetration [s]; stiffness and damping follow from it and
+            the mass at the point, so that light and heavy links behave alike.
+        damping_ratio: of the contact spring; 1 is critical.
+        stiffness: [N/m], instead of the value from the time constant.
+        damping: [N s/m], instead of the value from the time constant.
+        viscosity: coefficient of viscous friction [N s/m], instead of Coulomb friction.
     """
 
     friction: float = 0.8
@@ -94,7 +94,7 @@ class Geometry:
     """A shape fixed to a link.
 
     Attributes:
-        origin: frame of the shape in that of the link.
+        origin: frame of the shape in the link frame.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Obstacle:
 
     Attributes:
         origin: frame of the shape in the world.
-        friction: of what touches it the smaller of this and its own holds.
+        friction: a contact has the smaller of this and the friction of the geometry.
     """
 
     name: str
@@ -126,11 +126,11 @@ FLOOR = Obstacle("floor", Plane())
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """What a robot's `<collision>` elements meet, and how.
+    """Obstacles for the `<collision>` elements of a robot, and their surfaces.
 
     Attributes:
         obstacles: of the world; by default a floor at z = 0.
-        surface: of all geometries but those in `surfaces`.
+        surface: of all geometries not in `surfaces`.
         surfaces: by the name of a geometry or of a link.
     """
 

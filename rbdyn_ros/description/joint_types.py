@@ -1,6 +1,6 @@
-"""The joint library as an author sees it: names of types, and what each one takes.
+"""The joint types of descriptions: their names and properties.
 
-How a type moves is engine/joints/jcalc.py; both are keyed by the name (model/joints.py).
+engine/joints/jcalc.py computes their motion; model/joints.py connects both by name.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ import numpy as np
 
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, shown
 
-#: The six types that URDF knows.
+#: The six types of URDF.
 URDF_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 
 
 @dataclass(frozen=True, slots=True)
 class JointSpec:
-    """What a joint of one type takes.
+    """The properties of a joint type.
 
     Attributes:
-        axes: how many axes an author gives: `axis`, then `axis2` perpendicular to it.
-        optional_axis2: whether the second may be left out; it is then chosen.
-        parameters: names of its parameters; all must be given, as finite numbers.
-        nonzero: those of them that must not be zero.
-        coordinates: "rad" or "m" for every coordinate that can have a Limit, a rest position or
-            a motion given over time; empty where the coordinates cannot (quaternions, positions
-            that are not the integral of their velocities).
-        radial: it has one Limit all the same: `upper` bounds the angle from the zero position.
+        axes: number of axes: `axis`, then `axis2` perpendicular to it.
+        optional_axis2: whether `axis2` may be left out; any perpendicular axis is then chosen.
+        parameters: names of its parameters; all are required, as finite numbers.
+        nonzero: the parameters that must not be zero.
+        coordinates: "rad" or "m" for each coordinate; empty where coordinates can have no limit,
+            rest position or prescribed motion (quaternions, positions that are not the integral
+            of their velocities).
+        radial: whether it has one Limit, whose `upper` bounds the angle from the zero position.
         velocities: its degrees of freedom where `coordinates` is empty.
     """
 
@@ -67,15 +67,15 @@ JOINT_SPECS: dict[str, JointSpec] = {
     "sixdof_fs": JointSpec(velocities=6),
 }
 
-#: Types of the joint that carries a floating base; the first is the usual one.
+#: Joint types for a floating base; the first is the default.
 FLOATING_TYPES = ("floating", "sixdof_fp", "sixdof_fs")
 
 
 def check_floating_base(floating_base: object) -> str:
-    """Return the type of the joint that carries the base, empty if it stands on the ground.
+    """Return the joint type of a floating base; empty if the base is fixed.
 
     Raises:
-        ParameterError: it is neither True, False nor one of FLOATING_TYPES.
+        ParameterError: the argument is not True, False or one of FLOATING_TYPES.
     """
     if isinstance(floating_base, bool | np.bool_):
         return FLOATING_TYPES[0] if floating_base else ""

@@ -56,10 +56,10 @@ IN_PLACE = Pose()
 
 
 def pose(xyz: Vec3 = ZERO, rpy: Vec3 = ZERO) -> Pose:
-    """Return the pose with an origin [m] and with URDF's roll, pitch and yaw [rad].
+    """Return the pose with an origin [m] and the roll, pitch and yaw of URDF [rad].
 
     Raises:
-        ParameterError: one of them is not three finite numbers.
+        ParameterError: xyz or rpy is not three finite numbers.
     """
     x, y, z = finite("xyz", xyz, (3,), element="").tolist()
     roll, pitch, yaw = finite("rpy", rpy, (3,), element="").tolist()
@@ -67,7 +67,7 @@ def pose(xyz: Vec3 = ZERO, rpy: Vec3 = ZERO) -> Pose:
 
 
 def compose(a: Pose, b: Pose) -> Pose:
-    """Return the pose, in the parent frame of ``a``, of what has pose ``b`` in the frame ``a``."""
+    """Return the pose ``b``, given in the frame ``a``, in the parent frame of ``a``."""
     x, y, z = rotate(a.quat, b.pos)
     pos = (a.pos[0] + x, a.pos[1] + y, a.pos[2] + z)
     return Pose(pos, quat_mul(a.quat, b.quat))

@@ -1,4 +1,4 @@
-"""Reads a robot from whatever names it: URDF text, or a file of either format."""
+"""Read a robot from URDF text, a URDF or xacro file, or a mechanism file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import Finding, ParameterError, quote
 
 MECHANISM_SUFFIXES = (".yaml", ".yml")
-URDF_SUFFIXES = (".urdf", ".xacro", ".xml", "")  # "": it says itself that it is no URDF
+URDF_SUFFIXES = (".urdf", ".xacro", ".xml", "")  # the reader reports other formats
 
 
 def read(
@@ -28,18 +28,18 @@ def read(
 
     Args:
         source: path of a `.urdf`, `.xacro` or mechanism `.yaml` file, or the text of a URDF.
-        strict: refuse what could be repaired; otherwise repair it and add a warning.
-        package_dirs: folders where `$(find package)` of a xacro file and the packages of meshes
-            are looked for.
+        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+        package_dirs: folders to search for packages, of `$(find package)` and of meshes.
         xacro_args: values for the `$(arg ...)` of a xacro file.
-        contact: True or a Contact: links touch with their `<collision>` elements.
+        contact: True or a Contact: use the `<collision>` elements of links for contact.
 
     Returns:
         The checked Description.
 
     Raises:
-        DescriptionError: holds every error of the document, each with its line.
-        ParameterError: the source is neither a path nor text, or the contact is none.
+        DescriptionError: with all errors of the document, each with its line.
+        ParameterError: the source is neither a path nor text, or contact is neither a bool nor a
+            Contact.
     """
     check_source(source)
     if isinstance(source, bytes) or (isinstance(source, str) and urdf.is_text(source)):
@@ -48,8 +48,8 @@ def read(
     reader = mechanism.read if suffix in MECHANISM_SUFFIXES else urdf.read
     if suffix not in (*MECHANISM_SUFFIXES, *URDF_SUFFIXES):
         message = (
-            f"{quote(str(source), 200)} is neither URDF nor a mechanism file by its name; "
-            "known are .urdf, .xacro, .yaml and .yml"
+            f"the suffix of {quote(str(source), 200)} is unknown; "
+            "allowed are .urdf, .xacro, .yaml and .yml"
         )
         refuse("unknown-format", message, "", found=suffix, allowed=".urdf, .xacro, .yaml, .yml")
     return reader(
@@ -60,5 +60,5 @@ def read(
 def check_source(source: object) -> None:
     """Raise ParameterError unless it is a path or text."""
     if not isinstance(source, str | bytes | Path):
-        text = f"a robot comes from a path or from URDF text, not from {source!r}"
+        text = f"expected the path of a robot or the text of a URDF, got {source!r}"
         raise ParameterError(Finding("not-a-source", text))

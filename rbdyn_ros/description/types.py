@@ -1,7 +1,7 @@
-"""What the author of a robot wrote: names, floats and SI units, nothing derived.
+"""A robot as its author described it: names and numbers in SI units, nothing derived.
 
-A Description is plain frozen data. Readers (urdf.py) and builders make it,
-check.py judges it, model/compile.py turns it into a Model.
+A Description is plain frozen data. Readers and builders make it, checks/check.py checks it,
+model/compile.py turns it into a Model.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Limits of a joint; an infinite value means none.
+    """Limits of a joint; an infinite value is no limit.
 
     Attributes:
         lower, upper: position [rad or m].
@@ -69,15 +69,15 @@ class Mimic:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """A motion given by samples, for a joint that is driven over time.
+    """A prescribed motion of a joint, given by samples.
 
-    Between the samples a spline of degree five runs through them; before the first and after
-    the last the joint stands still, unless the motion repeats.
+    A spline of degree five interpolates the samples. Before the first and after the last sample
+    the joint rests, unless the motion repeats.
 
     Attributes:
         times: of the samples, ascending [s].
-        positions: one row a sample, one number a coordinate of the joint [rad or m]; for a joint
-            of one coordinate a number will do for a row.
+        positions: one row per sample with one number per coordinate [rad or m]; for a joint of one
+            coordinate a row may be a number.
         periodic: the motion repeats after the last sample, which equals the first.
     """
 
@@ -96,33 +96,33 @@ class Trajectory:
 class Joint:
     """A joint from a parent (its predecessor) to a child (its successor).
 
-    URDF knows the fields up to `mimic`; the types it knows are joint_types.URDF_TYPES.
+    URDF has the fields up to `mimic`, and the types joint_types.URDF_TYPES.
 
     Attributes:
         type: a name in joint_types.JOINT_SPECS.
-        parent, child: predecessor and successor link. In a spanning tree the joint may turn out
-            to be reversed: to carry its predecessor.
+        parent, child: predecessor and successor link. In the spanning tree the joint may be
+            reversed: then it carries its predecessor.
         origin: joint frame (= child link frame at zero position) in the parent link frame; X_P.
-        axis: unit axis in the joint frame, for types that have one; a planar joint's normal.
-        limit: of a joint of one coordinate.
+        axis: unit axis in the joint frame, for types with an axis; normal of a planar joint.
+        limit: for a joint with one coordinate.
         damping: viscous coefficient [N m s/rad or N s/m].
         friction: dry friction [N m or N].
         child_origin: joint frame in the child link frame; X_S.
         axis2: second unit axis, perpendicular to the first: the axis of the second turn of a
             universal joint, the x axis of a plane, the direction of a rack.
         parameters: by name, for example {"pitch": 0.01} [m/rad] or {"radius": 0.1} [m].
-        limits: of a joint of several coordinates, one for each.
+        limits: for a joint with several coordinates, one each.
         stiffness: of a spring in the joint [N m/rad or N/m].
-        rest: where that spring is at rest, one number a coordinate; empty: at zero position.
-        armature: rotor inertia seen at the joint [kg m^2 or kg].
+        rest: rest position of the spring, one number per coordinate; empty: the zero position.
+        armature: rotor inertia reflected to the joint [kg m^2 or kg].
         closes_loop: never a joint of the spanning tree.
-        motion: a joint driven over time has no freedom: a Trajectory, or the name of a function
-            registered with register_motion.
-        actuated: an actuator acts along its coordinates: inverse dynamics of a closed loop may
-            ask forces of it.
-        transmission: where that force acts, one spatial force [moment; force] a coordinate, in
-            the joint's frame on the successor; only its direction counts, it is scaled to do the
-            work of the coordinate's force. Empty: along the joint's own axes. T_a of RBDA 3.5.
+        motion: prescribed motion, which leaves the joint no degree of freedom: a Trajectory, or
+            the name of a function registered with register_motion.
+        actuated: whether an actuator acts along its coordinates, so that inverse dynamics of a
+            closed loop may use its force.
+        transmission: direction of the actuator force, one spatial force [moment; force] per
+            coordinate, in the joint frame on the successor; it is scaled to do the work of the
+            force along the coordinate. Empty: along the axes of the joint. T_a of RBDA 3.5.
     """
 
     name: str
@@ -159,7 +159,7 @@ class Joint:
 
 @dataclass(frozen=True, slots=True)
 class Spring:
-    """A spring and damper between two points, each fixed to a link; it pulls along their line.
+    """A spring and damper between two points, each fixed to a link; it acts along their line.
 
     Attributes:
         link1, link2: the links it connects.
@@ -186,15 +186,15 @@ class Spring:
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """The distances along a line through points of bodies add up to a constant.
+    """A line through points of bodies keeps its total length.
 
-    With two points it is a rod without mass. A band round disks of one radius r is the closed line
-    through their centres, of the band's length less 2 pi r (RBDA fig 3.2c).
+    With two points it is a massless rod. A band around disks of equal radius r is the closed line
+    through their centres, shorter than the band by 2 pi r (RBDA fig 3.2c).
 
     Attributes:
-        links, points: a link, and a point in its frame [m], for each corner of the line.
+        links, points: a link for each corner of the line, and a point in its frame [m].
         length: of the whole line [m].
-        closed: the line goes back to its first point.
+        closed: whether the line returns to its first point.
     """
 
     name: str
@@ -213,7 +213,7 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class GearTerm:
-    """A share of a gear: factor times one coordinate of a joint."""
+    """A term of a gear: a factor times one coordinate of a joint."""
 
     joint: str
     factor: float = 1.0
@@ -224,8 +224,8 @@ class GearTerm:
 class Gear:
     """A linear equation between joint positions: the terms add up to `offset`.
 
-    A joint that only follows another is better a Mimic, which takes its freedom away; a gear
-    keeps all freedoms and adds a constraint force. It can hold between more than two joints.
+    A gear keeps all degrees of freedom and adds a constraint force; it may connect more than two
+    joints. For one joint that follows another a Mimic is simpler: it removes the freedom.
     """
 
     name: str
@@ -240,7 +240,7 @@ class Gear:
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """A sphere or a thin disk rolls on a plane without slipping; it never leaves the plane.
+    """A sphere or thin disk that rolls on a plane without slipping and never leaves it.
 
     Attributes:
         link: the link that rolls.
@@ -248,7 +248,7 @@ class Roll:
         radius: [m].
         centre: of the sphere or disk, in `link` [m].
         axis: of the disk, a unit vector in `link`; None for a sphere.
-        point: some point of the plane, in `on` [m].
+        point: any point of the plane, in `on` [m].
         normal: of the plane, towards the rolling body, a unit vector in `on`.
     """
 
@@ -272,17 +272,17 @@ Constraint = Length | Gear | Roll
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A whole robot as its author wrote it.
+    """A whole robot as its author described it.
 
     Attributes:
-        source: where it came from: a path, or ``<text>``.
-        findings: warnings and notes of the reader, in the order of the text.
-        base: the link that is fixed to the world (or floats). Empty: links and joints must be
-            one tree, and it is the link without a parent. With a name they may be any connected
-            graph: joints may run either way, and close loops.
+        source: a path, or ``<text>``.
+        findings: warnings and notes of the reader, in the order of the lines.
+        base: the link that is fixed to the world (or floats). Empty: the link without a parent;
+            links and joints must be one tree. With a name links and joints may be any connected
+            graph: joints may point in either direction, and close loops.
         springs: spring-dampers between points.
-        constraints: what holds between bodies beside their joints.
-        geometries: shapes of links that touch the obstacles.
+        constraints: constraints between bodies in addition to joints.
+        geometries: contact shapes of links.
         obstacles: shapes fixed in the world.
     """
 

@@ -1,4 +1,4 @@
-"""Whether the arrays of a Model belong together, so that kernels may trust them.
+"""Audit the arrays of a Model from a file, so that kernels may trust them.
 
 Kernels do not check whether an index is within an array. A compiled Model is right by
 construction; a Model read from a file is checked: every index must be within its range, and there
@@ -27,7 +27,7 @@ DRIVEN = JointClass.DRIVEN
 
 FLAGS = ("jnt_reversed", "jnt_limited", "jnt_actuated", "length_closed")
 
-#: Numbers of something of which there are so many.
+#: Fields of indices, and the size that bounds them.
 INDICES = {
     "body_parentid": "nbody",
     "limit_dofid": "nv",
@@ -41,7 +41,7 @@ INDICES = {
     "geom_bodyid": "nbody",
 }
 
-#: Shares of something, and the least there may be of it.
+#: Fields of counts that add up to a size, and the least count.
 SHARES = {
     "drive_knotnum": ("nknot", 0),
     "length_pointnum": ("npoint", 2),
@@ -60,15 +60,15 @@ STORED = tuple(field for field in MODEL_FIELDS if not field.derived)
 
 
 def audit_arrays(arrays: NamedArrays, names: Names, audit: Audit) -> None:
-    """Add an error for everything that would let a kernel leave its arrays, or that is no number.
+    """Add an error for every index outside its array, and every invalid number.
 
     Args:
         arrays: the fields PRIMARY, of the right element types.
-        names: all of NAMES, lists of texts.
-        audit: receives the errors; the later judgements need what the earlier ones demand.
+        names: all of NAMES, lists of strings.
+        audit: receives the errors; later audits rely on earlier ones.
 
     Raises:
-        ModelError: if a function of the user that is named is not registered.
+        ModelError: a joint type or motion of the user is not registered.
     """
     sizes = _audit_shapes(arrays, names, audit)
     if audit.errors:
@@ -106,7 +106,7 @@ def _audit_shapes(arrays: NamedArrays, names: Names, audit: Audit) -> dict[str, 
     if audit.errors:
         return sizes
     if sizes["nbody"] != sizes["njnt"] + 1:
-        audit.error("bad-shape", "the sizes", None, "every body but the world has one joint")
+        audit.error("bad-shape", "the sizes", None, "every body except the world has one joint")
     for name, size in NAME_DIMS.items():
         if len(names[name]) != sizes[size]:
             message = f"has {len(names[name])} names, not {sizes[size]}"
@@ -155,37 +155,37 @@ def _audit_range(arrays: NamedArrays, name: str, least: int, most: int, audit: A
     array = arrays[name]
     if ((array >= least) & (array <= most)).all():
         return True
-    _wrong(audit, name, f"has an entry that is not from {least} to {most}")
+    _wrong(audit, name, f"has an entry outside {least} to {most}")
     return False
 
 
 def _audit_types(arrays: NamedArrays, names: Names, audit: Audit) -> None:
     for field, types in TYPES.items():
         if not np.isin(arrays[field], types).all():
-            _wrong(audit, field, "has an entry that is no type of a joint there")
+            _wrong(audit, field, "has an entry that is not an allowed joint type")
         user = arrays[field] == JointType.USER
         list_name = field.replace("_type", "_usertype")
         if user.tolist() != [bool(name) for name in names[list_name]]:
-            message = "names a type of the user where there is none, or none where there is one"
+            message = "does not match the joints with a type of the user"
             _wrong(audit, list_name, message)
 
 
 def _audit_couplings(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
-    """Whether classes and leaders agree; a leader must not be a mimic joint itself."""
+    """Audit whether classes and leaders agree; a leader must not be a mimic joint itself."""
     mimic, classes = arrays["jnt_mimic"], arrays["jnt_class"]
-    follows = mimic >= 0
-    leaders = mimic[follows]
+    is_mimic = mimic >= 0
+    leaders = mimic[is_mimic]
     single = np.array([kind.nv == 1 for kind in kinds], bool)
-    if follows[leaders].any() or not (single[follows].all() and single[leaders].all()):
-        _wrong(audit, "jnt_mimic", "couples joints of more than one coordinate, or in a chain")
-    elif not np.array_equal(classes, joint_classes(mimic, (classes == DRIVEN) & ~follows)):
+    if is_mimic[leaders].any() or not (single[is_mimic].all() and single[leaders].all()):
+        _wrong(audit, "jnt_mimic", "has mimic joints of several coordinates, or in a chain")
+    elif not np.array_equal(classes, joint_classes(mimic, (classes == DRIVEN) & ~is_mimic)):
         _wrong(audit, "jnt_class", "does not follow from the driven joints and the leaders")
 
 
 def _audit_coordinates(
     arrays: NamedArrays, kinds: Sequence[JointKind], sizes: Sizes, audit: Audit
 ) -> None:
-    """Whether there are as many coordinates as the joints have."""
+    """Audit the number of coordinates."""
     classes = arrays["jnt_class"]
     nq, nv = (np.array([getattr(kind, n) for kind in kinds], np.int64) for n in ("nq", "nv"))
     counts = {
@@ -196,7 +196,7 @@ def _audit_coordinates(
     }
     for (name, size), count in counts.items():
         if sizes[size] != count:
-            _wrong(audit, name, f"has {sizes[size]} entries; the joints make it {count}")
+            _wrong(audit, name, f"has {sizes[size]} entries; the joints need {count}")
 
 
 def _audit_drives(
@@ -205,7 +205,7 @@ def _audit_drives(
     kinds: Sequence[JointKind],
     audit: Audit,
 ) -> None:
-    """Whether every driven coordinate has knots, or its joint a function of the right size."""
+    """Audit whether every driven coordinate has knots, or a function of the right size."""
     number, at = arrays["drive_knotnum"], 0
     for j, name in enumerate(names["jnt_motion_name"]):
         if arrays["jnt_class"][j] != DRIVEN:
@@ -213,12 +213,12 @@ def _audit_drives(
                 _wrong(audit, "jnt_motion_name", f"drives joint {j}, which is not driven")
             continue
         shares, at = number[at : at + kinds[j].nv], at + kinds[j].nv
-        if arrays["jnt_mimic"][j] >= 0:  # it moves as the driven joint it follows
+        if arrays["jnt_mimic"][j] >= 0:  # its leader is driven
             if name or shares.any():
-                _wrong(audit, "drive_knotnum", f"drives joint {j}, which follows another")
+                _wrong(audit, "drive_knotnum", f"drives joint {j}, which is a mimic joint")
             continue
         if not kinds[j].flat or (shares.any() if name else not shares.all()):
-            _wrong(audit, "drive_knotnum", f"does not say how joint {j} moves")
+            _wrong(audit, "drive_knotnum", f"has no motion of joint {j}")
         if name and registered_motion(name).nv != kinds[j].nv:
             message = (
                 f"gives joint {j} the motion {quote(name)}, which is registered for "
@@ -228,24 +228,24 @@ def _audit_drives(
 
 
 def _audit_limits(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
-    """Whether limits and springs belong to joints that a force moves, and that have them."""
+    """Audit whether limits and springs belong to free joints that can have them."""
     bound = arrays["jnt_class"] != JointClass.FREE
     one = np.array([kind.nv == 1 for kind in kinds], bool) | (arrays["jnt_type"] == JointType.BALL)
     if (arrays["jnt_limited"].astype(bool) & (bound | ~one)).any():
-        _wrong(audit, "jnt_limited", "limits a joint that has no limit of its own")
+        _wrong(audit, "jnt_limited", "limits a joint that cannot have a limit")
     if arrays["jnt_stiffness"][bound].any():
-        _wrong(audit, "jnt_stiffness", "gives a spring to a joint that has no freedom")
+        _wrong(audit, "jnt_stiffness", "gives a spring to a joint without a degree of freedom")
     free = np.flatnonzero(~bound).tolist()
     joints = np.repeat(free, np.array([kinds[j].nv for j in free], np.int64))
     if not all(kinds[j].flat for j in joints[arrays["limit_dofid"]]):
-        _wrong(audit, "limit_dofid", "limits a coordinate that is no position")
+        _wrong(audit, "limit_dofid", "limits a coordinate that is not a position")
 
 
 def _audit_terms(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
-    """Whether gears connect positions of joints."""
+    """Audit whether gears connect positions of joints."""
     for j, coordinate in zip(arrays["term_jntid"], arrays["term_coord"], strict=True):
         if not (kinds[j].flat and coordinate < kinds[j].nv):
-            _wrong(audit, "term_coord", f"has {coordinate}, which is no position of joint {j}")
+            _wrong(audit, "term_coord", f"has {coordinate}, which is not a position of joint {j}")
 
 
 def _wrong(audit: Audit, name: str, message: str) -> None:

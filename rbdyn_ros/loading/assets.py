@@ -1,4 +1,4 @@
-"""Where the files that ship beside the code lie: bundled robots, launch and config files."""
+"""Find the data files of the package: bundled robots, launch and config files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _ROBOTS = Path("config", "robots")
 
 
 def share_dir() -> Path:
-    """Return the folder that holds ``config/`` and ``launch/``.
+    """Return the folder with ``config/`` and ``launch/``.
 
-    That is the repository for a checkout, an editable install and ``colcon build
+    It is the repository for a checkout, an editable install and ``colcon build
     --symlink-install``, and ``<prefix>/share/rbdyn_ros`` for every other install.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Whether the arrays of geometries and obstacles of a Model are such as geoms.py makes them."""
+"""Audit the arrays of geometries and obstacles of a Model from a file."""
 
 from __future__ import annotations
 
@@ -12,62 +12,62 @@ from rbdyn_ros.description.geometries import MAX_LENGTH
 from rbdyn_ros.model.geoms import RIM, GeomType
 from rbdyn_ros.model.model_fields import NOT_NEGATIVE, POSITIVE
 
-#: Fields of types, and those that are known there.
+#: Fields of types, and their allowed types.
 GEOM_TYPES: dict[str, list[GeomType]] = {
     "geom_type": [kind for kind in GeomType if kind != GeomType.PLANE],
     "obstacle_type": [GeomType.PLANE, GeomType.SPHERE, GeomType.BOX],
 }
-#: How many corners a type has, on which kernels rely; a mesh has any number.
+#: Number of corners of each type, on which kernels rely; a mesh has any number.
 CORNERS = {
     GeomType.SPHERE: 1,
     GeomType.CAPSULE: 2,
     GeomType.CYLINDER: 2 * RIM,
     GeomType.BOX: 8,
 }
-#: How many numbers of its size a type has; a plane and a mesh have none.
+#: Number of sizes of each type; a plane and a mesh have none.
 SIZES = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.CYLINDER: 2, GeomType.BOX: 3}
-#: More than any length that is made of what geometry_check.py lets pass [m].
+#: More than any length of a checked geometry [m].
 LONGEST = 10.0 * MAX_LENGTH
 _LENGTHS = ("geom_size", "geom_rbound", "geom_radius", "obstacle_size")
 _ROTATIONS = ("geom_mat", "obstacle_mat")
-#: Products of rotations are right to far better than this.
+#: Rotations are orthogonal to better than this.
 TOLERANCE = 1e-9
 
 
 def audit_geom_arrays(arrays: NamedArrays, audit: Audit) -> None:
-    """Add an error for every type, length, rotation and factor that no geometry has.
+    """Add an error for every invalid type, length, rotation and factor.
 
     Args:
-        arrays: of the right shapes; indices are judged elsewhere.
+        arrays: of the right shapes; arrays.py audits the indices.
         audit: receives the errors.
     """
     for name, kinds in GEOM_TYPES.items():
         if not np.isin(arrays[name], kinds).all():
-            _wrong(audit, name, "has an entry that is no type of a geometry there")
+            _wrong(audit, name, "has an entry that is not an allowed geometry type")
     if (arrays["geom_bodyid"] == 0).any():
         _wrong(audit, "geom_bodyid", "has a geometry of the world, which does not move")
     _audit_numbers(arrays, audit)
     _audit_sizes(arrays, audit)
     for kind, number in CORNERS.items():
         if (arrays["geom_vertnum"][arrays["geom_type"] == kind] != number).any():
-            told = f"gives a {kind.name.lower()} another number of corners than {number}"
-            _wrong(audit, "geom_vertnum", told)
+            message = f"gives a {kind.name.lower()} a number of corners other than {number}"
+            _wrong(audit, "geom_vertnum", message)
     for name in _ROTATIONS:
         R = arrays[name].reshape(-1, 3, 3)
-        with np.errstate(all="ignore"):  # NaN is told of elsewhere
+        with np.errstate(all="ignore"):  # NaN is reported elsewhere
             apart = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(initial=0.0)
             turned = (np.linalg.det(R) > 0.0).all()
         if not (apart <= TOLERANCE and turned):
-            _wrong(audit, name, "holds a matrix that is no rotation")
+            _wrong(audit, name, "has a matrix that is not a rotation")
 
 
 def _audit_numbers(arrays: NamedArrays, audit: Audit) -> None:
     for name in (*_LENGTHS, *_of_geometries(NOT_NEGATIVE)):
         if (arrays[name] < 0.0).any():
-            _wrong(audit, name, "holds a number that is less than zero")
+            _wrong(audit, name, "has a negative number")
     for name in _of_geometries(POSITIVE):
         if (arrays[name] <= 0.0).any():
-            _wrong(audit, name, "holds a number that is not above zero")
+            _wrong(audit, name, "has a number that is not above zero")
 
 
 def _of_geometries(names: Iterable[str]) -> list[str]:
@@ -77,12 +77,12 @@ def _of_geometries(names: Iterable[str]) -> list[str]:
 def _audit_sizes(arrays: NamedArrays, audit: Audit) -> None:
     for name in _LENGTHS:
         if (arrays[name] > LONGEST).any():
-            _wrong(audit, name, f"holds a length of more than {LONGEST:.0f} m")
+            _wrong(audit, name, f"has a length of more than {LONGEST:.0f} m")
     for what in ("geom", "obstacle"):
         for kind, number in SIZES.items():
             sizes = arrays[f"{what}_size"][arrays[f"{what}_type"] == kind]
             if (sizes[:, :number] == 0.0).any():
-                _wrong(audit, f"{what}_size", f"holds a {kind.name.lower()} of a length of 0")
+                _wrong(audit, f"{what}_size", f"has a {kind.name.lower()} with a size of 0")
 
 
 def _wrong(audit: Audit, name: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""What touches: the mass behind each geometry, and what is worth a word."""
+"""Complete the geometries of a Model: the effective mass of each, and findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model
 
-#: Of a Model with more dofs than this, or without M, bodies are taken as if they were alone.
+#: With more dofs than this, or without M, the mass of the body alone is used.
 MOST_DOFS = 1000
 
 _kinematics = stage(kinematics)
@@ -24,13 +24,13 @@ _com_vel = stage(com_vel)
 
 
 def with_masses(m: Model) -> Model:
-    """Return the Model with geom_mass0 filled in: the mass that a corner moves, at qpos0.
+    """Return the Model with geom_mass0: the effective mass at the corners of a geometry, at qpos0.
 
-    With the Jacobian J of a corner, J M_c^-1 J^T is its mobility [1/kg]; of that the mean is
-    taken over three perpendicular directions and all corners of a geometry, and 1 over it is
-    the mass. A geometry that cannot move at qpos0 has the mass of its body, and so have all
-    of a Model that is too large: a body alone is moved more easily than one that others hang
-    on, so that what is made of its mass is soft rather than unstable.
+    With the Jacobian J of a corner, J M_c^-1 J^T is its mobility [1/kg]. The mass is 1 over the
+    mean mobility of all corners of a geometry in three perpendicular directions. A geometry that
+    cannot move at qpos0 has the mass of its body; so have all geometries of a too large Model.
+    A body alone moves more easily than with others attached, so its contacts become softer, not
+    unstable.
     """
     if m.ngeom == 0:
         return m
@@ -43,14 +43,14 @@ def with_masses(m: Model) -> Model:
 
 
 def _own_masses(m: Model) -> Array:
-    """Return by geometry the mass of its body; of a body without mass that of all below it."""
+    """Return the mass of the body of each geometry, or of its subtree if the body is massless."""
     mass = np.where(m.body_mass > 0.0, m.body_mass, m.body_subtreemass)
     masses: Array = mass[m.geom_bodyid]
     return masses
 
 
 def _corner_mobility(m: Model, inverse: Array) -> Array:
-    """Return by geometry the mean mobility of its corners; `inverse` is M^-1 or M_c^-1."""
+    """Return the mean mobility of the corners of each geometry; `inverse` is M^-1 or M_c^-1."""
     d = Data(m)
     _kinematics(m, d)
     _com_pos(m, d)
@@ -68,11 +68,11 @@ def _corner_mobility(m: Model, inverse: Array) -> Array:
 def _jacobians(m: Model, d: Data, bodies: NDArray[np.int64]) -> Array:
     """Return S (n, 6, nv) with cvel = S qvel, for some bodies.
 
-    Column by column it is the velocity that a dof alone makes, with all that follows it.
+    A column is the velocity for unit velocity of one dof and its mimic joints.
     """
     S = np.zeros((len(bodies), 6, m.nv))
     _com_vel(m, d)
-    driven = d.cvel[bodies]  # by joints that move over time
+    driven = d.cvel[bodies]  # by joints with a prescribed motion
     for k in range(m.nv):
         d.qvel[:] = 0.0
         d.qvel[k] = 1.0
@@ -82,7 +82,7 @@ def _jacobians(m: Model, d: Data, bodies: NDArray[np.int64]) -> Array:
 
 
 def _traces(L: Array, r: Array) -> Array:
-    """Return trace(A L A^T) with A = [-r x, 1], which maps a velocity to that of the point r.
+    """Return trace(A L A^T) with A = [-r x, 1], which maps a velocity to the point r.
 
     Args:
         L: (n, 6, 6), in terms of [angular; linear].
@@ -102,35 +102,35 @@ def _traces(L: Array, r: Array) -> Array:
 
 
 def geometry_findings(m: Model, description: Description) -> list[Finding]:
-    """Return what is worth a word of the geometries of a Model, compiled from a description."""
+    """Return findings about the geometries of a Model compiled from a description."""
     total = len(description.geometries)
     if total == 0 and not description.obstacles:
         return []
     if total == 0:
-        text = "there are obstacles, but no link has a geometry: nothing touches them"
+        text = "there are obstacles, but no link has a geometry, so there is no contact"
         return [Finding("no-geometries", text, "warning")]
     if not description.obstacles:
-        text = f"of {_count(total)} none touches anything: there is no obstacle; add a floor"
+        text = f"{_count(total)}, but no obstacle, so there is no contact; add a floor"
         return [Finding("no-obstacles", text, "warning")]
     if m.ngeom == 0:
-        text = f"of {_count(total)} none touches anything: their links are fixed to the world"
+        text = f"{_count(total)}, all on links that are fixed to the world: there is no contact"
         return [Finding("no-geometries", text, "warning")]
     text = f"{_count(m.ngeom)} can touch {len(description.obstacles)} obstacles"
     if len(description.obstacles) == 1:
         text = f"{_count(m.ngeom)} can touch the obstacle '{description.obstacles[0].name}'"
     if m.ngeom < total:
-        text += f"; {total - m.ngeom} more are left out, on links that are fixed to the world"
+        text += f"; {total - m.ngeom} on links that are fixed to the world are left out"
     return [Finding("geometries", text, "note"), *_corners_only(m)]
 
 
 def _corners_only(m: Model) -> list[Finding]:
-    """Return a warning if a mesh can meet what is not flat, or not endless."""
+    """Return a warning if a mesh can touch a sphere or box."""
     small = np.isin(m.obstacle_type, (GeomType.SPHERE, GeomType.BOX)).any()
     if not (small and (m.geom_type == GeomType.MESH).any()):
         return []
     text = (
-        "meshes touch boxes and spheres with their corners only: what is smaller than a facet "
-        "slips between them"
+        "meshes touch boxes and spheres with their corners only: an obstacle smaller than a facet "
+        "can pass between them"
     )
     return [Finding("corners-only", text, "warning")]
 

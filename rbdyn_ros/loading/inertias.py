@@ -1,7 +1,7 @@
-"""Whether every joint of a Model moves enough inertia to be simulated.
+"""Check that every joint of a Model moves enough inertia to be simulated.
 
-Bodies may be massless; what must be positive is the inertia each dof sees (the D of the
-articulated-body algorithm), or its acceleration would be infinite.
+Bodies may be massless, but the articulated inertia of each dof (the D of the articulated-body
+algorithm) must be positive, or its acceleration would be infinite.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from rbdyn_ros.model.model import Model
 
 Lines = dict[str, int | None]
 
-#: Below this part of the rigid subtree's inertia, D is a rounding error.
+#: Below this part of the inertia of the rigid subtree, D is a rounding error.
 RELATIVE_ZERO = 1e-12
 
-#: What strict=False gives a joint that moves no inertia [kg m^2 or kg].
+#: Armature for a joint without inertia, with strict=False [kg m^2 or kg].
 REPAIR_ARMATURE = 1e-6
 
-#: Rounds of looking for dofs without inertia; more than the robots in the field need.
+#: Maximum number of passes over the dofs without inertia; real robots need fewer.
 MAX_ROUNDS = 50
 
-#: Part of the heaviest joint's inertia below which a joint's own is worth a warning.
+#: Below this part of the largest inertia of a joint, an inertia gets a warning.
 TINY_INERTIA = 1e-11
 
 _survey = stage(survey)
@@ -40,16 +40,16 @@ _move = stage(move)
 def with_inertias(
     model: Model, description: Description, findings: Sequence[Finding], strict: bool
 ) -> Model:
-    """Return the Model with dof_inertia0 filled in, and with an armature where that is needed.
+    """Return the Model with dof_inertia0, and with an armature where it is needed.
 
     Args:
         model: compiled from the description.
-        description: where its joints are found, by line.
-        findings: what is known so far; the Model gets them and what is found here.
+        description: for the lines of its joints.
+        findings: the findings so far; the Model gets them and new ones.
         strict: refuse a joint without inertia; otherwise repair it.
 
     Raises:
-        DescriptionError: if a joint sees a negative inertia, or none and strict is set.
+        DescriptionError: a joint moves a negative inertia; or none, if strict.
     """
     repaired, inertia, missing, wrong = _repair(model)
     lines = {joint.name: joint.line for joint in description.joints}
@@ -57,12 +57,12 @@ def with_inertias(
     missed = [_missing(repaired, j, lines, strict) for j in _joints_of(model, missing)]
     if errors or (strict and missed):
         raise DescriptionError([*errors, *missed], description.source)
-    told = [*findings, *missed, *_tiny(repaired, inertia, lines)]
-    return repaired.replaced(findings=told, dof_inertia0=_constrained(repaired, inertia))
+    findings = [*findings, *missed, *_tiny(repaired, inertia, lines)]
+    return repaired.replaced(findings=findings, dof_inertia0=_constrained(repaired, inertia))
 
 
 def _constrained(m: Model, inertia: Array) -> Array:
-    """Return the inertia each dof sees when loops and other constraints hold: 1 / (M_c^-1)_kk.
+    """Return the effective inertia of each dof under the constraints: 1 / (M_c^-1)_kk.
 
     A dof that cannot move at qpos0 keeps the inertia of the open tree.
     """
@@ -74,14 +74,14 @@ def _constrained(m: Model, inertia: Array) -> Array:
 
 
 def _repair(model: Model) -> tuple[Model, Array, Bools, list[int]]:
-    """Give an armature to each dof that sees no inertia, from the tips to the root.
+    """Give an armature to each dof that moves no inertia, from the tips to the root.
 
-    A dof that sees nothing makes nonsense of what all dofs above it see, so only those with no
-    such dof below are judged, and then it is measured again.
+    A dof without inertia invalidates the values of all dofs above it. So each pass treats the
+    lowest such dofs, then all are computed again.
 
     Returns:
-        The Model with armatures, the inertia its dofs see, which dofs got an armature, and those
-        whose inertia is not positive but not zero either.
+        The Model with armatures, the inertia of its dofs, the dofs with a new armature, and the
+        dofs with negative inertia.
     """
     armature = model.dof_armature.copy()
     missing = np.zeros(model.nv, bool)
@@ -95,7 +95,7 @@ def _repair(model: Model) -> tuple[Model, Array, Bools, list[int]]:
         wrong = np.flatnonzero(lowest & ~(inertia >= -zero))
         if len(wrong):
             return model, inertia, missing, wrong.tolist()
-        # no need to ask one by one where there is no mass at all
+        # without any mass below there is no need for several passes
         lowest |= absent & (rigid == 0.0)
         missing |= lowest
         armature[lowest] = REPAIR_ARMATURE
@@ -105,9 +105,9 @@ def _repair(model: Model) -> tuple[Model, Array, Bools, list[int]]:
 
 
 def _measure(m: Model) -> tuple[Array, Array]:
-    """Return the inertia each dof sees at qpos0, and the same with all joints below held rigid.
+    """Return the inertia of each dof at qpos0, and with all joints below it rigid.
 
-    Where that is zero, as it may be by accident, it is taken at an arbitrary configuration.
+    A value of zero, which may be a coincidence, is computed again at a random configuration.
     """
     d = Data(m)
     _survey(m, d)
@@ -123,7 +123,7 @@ def _measure(m: Model) -> tuple[Array, Array]:
 
 
 def _above_any(m: Model, chosen: Bools) -> Bools:
-    """Return which dofs are on the way from a chosen one to the root."""
+    """Return the dofs between a chosen dof and the root."""
     above = np.zeros(m.nv, bool)
     for k in range(m.nv - 1, -1, -1):
         parent = m.dof_parentid[k]
@@ -144,14 +144,14 @@ def _missing(m: Model, j: int, lines: Lines, strict: bool) -> Finding:
         if strict
         else f"repaired with an armature of {REPAIR_ARMATURE:g}"
     )
-    text = f"moves no inertia, its acceleration would be infinite; {outcome}"
+    text = f"moves no inertia, so its acceleration would be infinite; {outcome}"
     severity: Severity = "error" if strict else "warning"
     return _finding("no-inertia", text, severity, name, lines)
 
 
 def _wrong(m: Model, dof: int, inertia: float, lines: Lines) -> Finding:
     name = m.jnt_names[m.dof_jntid[dof]]
-    text = f"sees an inertia of {inertia:.3g}; correct the inertias of the links below it"
+    text = f"moves an inertia of {inertia:.3g}; correct the inertias of the links below it"
     return _finding("negative-inertia", text, "error", name, lines)
 
 
@@ -163,13 +163,13 @@ def _finding(code: str, text: str, severity: Severity, name: str, lines: Lines) 
 
 
 def _tiny(m: Model, inertia: Array, lines: Lines) -> list[Finding]:
-    """Warn of joints so light beside the heaviest that rounding errors decide how they move."""
+    """Warn of joints with an inertia too small against the largest for floating point."""
     largest = inertia.max(initial=0.0)
     return [
         _finding(
             "tiny-inertia",
             f"moves an inertia of only {inertia[k]:.2g}, the heaviest joint moves {largest:.2g}; "
-            "accelerations of it and of the joints beside it are lost in rounding",
+            "rounding errors dominate its acceleration",
             "warning",
             m.jnt_names[m.dof_jntid[k]],
             lines,

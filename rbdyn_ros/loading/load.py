@@ -32,8 +32,7 @@ from rbdyn_ros.model.compile import compile_model
 from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.model import Model
 
-#: Constraints that are violated by less than this at zero position [m or rad] are taken to hold:
-#: authors round.
+#: Constraints hold at zero position if the error is less than this [m or rad]: files round.
 CLOSED = 1e-6
 
 
@@ -50,25 +49,25 @@ def load_urdf(
 
     Args:
         source: path of a `.urdf` or `.xacro` file, or the text itself.
-        floating_base: let the root link move freely, by a joint `root_joint`: True is a joint of
-            the type `floating`; or the name of a type of six degrees of freedom: `floating`,
-            `sixdof_fp` or `sixdof_fs`, of which the latter two have velocities in the axes of
-            the link and are integrated by the exponential of SE(3).
-        package_dirs: folders where packages are looked for, by xacro's `$(find package)` and by
-            `package://` in the names of meshes; each may hold the package or be the package.
-        strict: refuse what could be repaired; otherwise repair it, each time with a warning.
-        mimic: mimic joints follow the joint they name and have no freedom of their own; if
-            False they are ordinary joints.
+        floating_base: connect the root link to the world by a free joint `root_joint`: True for
+            the type `floating`, or a type with six degrees of freedom: `floating`, `sixdof_fp`
+            or `sixdof_fs`. The latter two have velocities in the axes of the link and are
+            integrated by the exponential of SE(3).
+        package_dirs: folders to search for packages, of `$(find package)` in xacro files and of
+            `package://` in names of meshes; each may contain the package or be it.
+        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+        mimic: whether mimic joints follow their leader, without a degree of freedom; if False
+            they are ordinary joints.
         xacro_args: values for the arguments of a xacro file.
-        contact: let the `<collision>` elements of links touch: True, and a floor at z = 0, or a
-            Contact, which says what they touch and how. A robot with a floating base then
-            starts above it (qpos0). With False nothing of them is read and no mesh is opened.
+        contact: use the `<collision>` elements of links for contact: True for contact with a
+            floor at z = 0, or a Contact with obstacles and surfaces. A robot with a floating
+            base then starts above them (qpos0). False: ignore them and open no mesh.
 
     Returns:
-        The Model; what the reader noticed is in its `findings`.
+        The Model; its `findings` are the warnings and notes.
 
     Raises:
-        DescriptionError: with every error of the document, each with its line.
+        DescriptionError: with all errors of the document, each with its line.
         ParameterError: an argument has a value that is not allowed.
     """
     check_source(source)
@@ -92,34 +91,27 @@ def load(
     """Load a robot from a file.
 
     Args:
-        path: of a `.urdf` or `.xacro` file, a mechanism `.yaml` file, or a Model kept by `save`,
-            which takes none of the other arguments.
+        path: of a `.urdf` or `.xacro` file, a mechanism `.yaml` file, or a Model written by
+            `save`, which accepts none of the other arguments.
         floating_base: as for load_urdf.
         package_dirs: as for load_urdf.
         contact: as for load_urdf.
 
     Raises:
-        DescriptionError: with every error of the document, each with its line.
-        ModelError: if a function of the user that it names is not registered.
-        ParameterError: the path is none, or an argument has a value that is not allowed.
+        DescriptionError: with all errors of the document, each with its line.
+        ModelError: a function of the user is not registered.
+        ParameterError: path is not a path, or an argument has a value that is not allowed.
     """
     wanted, base_joint = check_contact(contact), check_floating_base(floating_base)
     if isinstance(path, str | Path) and Path(path).suffix == MODEL_SUFFIX:
         for name, given in (("contact", wanted is not None), ("floating_base", base_joint)):
             if given:
-                text = (
-                    f"{name} is for robots that are built; a kept Model is loaded as it was saved"
-                )
+                text = f"{name} must be False for a saved Model, which is loaded as it is"
                 raise ParameterError(Finding(f"bad-{name}", text, "error", name, allowed="False"))
         return load_model(path)
     source = Path(path) if isinstance(path, str) else path
     described = read(source, package_dirs=package_dirs, contact=contact)
     return complete(described, floating_base)
-
-
-def _kept(name: str) -> ParameterError:
-    text = f"{name} is for robots that are built; a kept Model is loaded as it was saved"
-    return ParameterError(Finding(f"bad-{name}", text, "error", name, allowed="False"))
 
 
 def build(
@@ -129,16 +121,15 @@ def build(
     mimic: bool = True,
     contact: bool | Contact = False,
 ) -> Model:
-    """Make a Model from what was built in Python; arguments as for load_urdf.
+    """Make a Model from a robot built in Python; arguments as for load_urdf.
 
-    Geometries and obstacles of the system itself need no `contact`. With one its surfaces hold
-    for the geometries that it names and for those without a surface of their own, and its
-    obstacles are added: one takes the place of the system's own of its name, and the default
-    floor gives way to any other.
+    Geometries and obstacles of the system do not need `contact`. The surfaces of a Contact apply
+    to the geometries that it names and to geometries without a surface. Its obstacles are added
+    and replace obstacles of the same name; the default floor is left out if there are others.
 
     Raises:
-        DescriptionError: with everything that is wrong with the description.
-        ModelError: if a function of the user that it names is not registered, or is wrong.
+        DescriptionError: with all errors of the description.
+        ModelError: a function of the user is not registered, or its derivatives are wrong.
         ParameterError: an argument has a value that is not allowed.
     """
     wanted = check_contact(contact)
@@ -159,13 +150,13 @@ def complete(
     strict: bool = True,
     mimic: bool = True,
 ) -> Model:
-    """Make a Model from a Description that a reader has checked; arguments as for load_urdf.
+    """Make a Model from a checked Description; arguments as for load_urdf.
 
     Raises:
-        DescriptionError: if a joint moves no inertia that would let it be simulated, no spline
-            runs through a trajectory, or a joint that closes a loop is driven or coupled.
-        ModelError: if a function of the user that it names is not registered, or is wrong.
-        ParameterError: the floating base is of no type that a base can have.
+        DescriptionError: a joint moves no inertia, no spline interpolates a trajectory, or a joint
+            that closes a loop has a prescribed motion or a mimic.
+        ModelError: a function of the user is not registered, or its derivatives are wrong.
+        ParameterError: the type of the floating base is not allowed.
     """
     base_joint = check_floating_base(floating_base)
     if not mimic:
@@ -185,15 +176,15 @@ def complete(
 
 
 def _assembled(model: Model) -> tuple[Model, list[Finding]]:
-    """Return the Model with a qpos0 in which its loops are closed, if they are not at zero."""
+    """Return the Model with a qpos0 at which its loops are closed, and a finding if not zero."""
     if model.nefc == 0 or np.abs(position_errors(model, model.qpos0)).max() <= CLOSED:
         return model, []
     try:
         qpos0 = assemble(model)
     except ModelError as error:
-        text = f"at zero position the mechanism is not assembled: {error}"
+        text = f"the loops are not closed at zero position: {error}"
         return model, [Finding("not-assembled", text, "warning")]
-    text = "the mechanism is not assembled at zero position; qpos0 is one in which it is"
+    text = "the loops are not closed at zero position; they are closed at qpos0"
     return model.replaced(qpos0=qpos0), [Finding("assembled", text, "note")]
 
 
@@ -201,19 +192,19 @@ def _check_description(description: object) -> None:
     if not isinstance(description, Description):
         text = (
             f"build needs a Description or a SystemBuilder, got {description!r}; load_urdf reads "
-            "files and text"
+            "files and URDF text"
         )
         raise ParameterError(Finding("not-a-description", text))
 
 
 def _audit_loops(model: Model, description: Description) -> list[Finding]:
-    """Return what means nothing for the joints that close loops.
+    """Return notes on properties without effect of joints that close loops.
 
-    check.py knows only those that their author calls so; the spanning tree leaves out others too,
-    and what they have is judged here.
+    checks/check.py audits the joints that the file marks as loops; here are also the joints that
+    the spanning tree left out.
 
     Raises:
-        DescriptionError: one of them is driven, or coupled with another joint.
+        DescriptionError: one has a prescribed motion, a mimic, or a mimic joint.
     """
     if not model.loop_names:
         return []

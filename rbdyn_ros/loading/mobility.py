@@ -1,4 +1,4 @@
-"""How easily the dofs of a Model are accelerated: M^-1, free and with constraints."""
+"""Mobility of the dofs of a Model: M^-1, free and with constraints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rbdyn_ros.engine.crb import crb
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-#: Below this part of what it would be without constraints a mobility is a rounding error.
+#: Below this part of the unconstrained mobility, a mobility is a rounding error.
 LOCKED = 1e-9
 
 _survey = stage(survey)
@@ -19,14 +19,14 @@ _crb = stage(crb)
 
 
 def mobility(m: Model) -> tuple[Array, Array]:
-    """Return M^-1 at qpos0, and M_c^-1, the same with loops and other constraints; both (nv, nv).
+    """Return M^-1 at qpos0, and M_c^-1 with loops and other constraints; both (nv, nv).
 
     M_c^-1 = M^-1 - M^-1 K^T (K M^-1 K^T)^+ K M^-1 maps forces to accelerations (RBDA eq 3.17).
     The Model must have a mass matrix, and every dof must move some inertia.
     """
     d = Data(m)
     _survey(m, d)
-    if m.accelerate_stage == 0:  # else it needs M, and has it
+    if m.accelerate_stage == 0:  # else M is computed already
         _crb(m, d)
     M = np.zeros((m.nv, m.nv))
     rows = np.repeat(np.arange(m.nv), m.M_rownnz)

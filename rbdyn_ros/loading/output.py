@@ -1,4 +1,4 @@
-"""Writes files whole or not at all: a reader never sees half of one."""
+"""Write files completely or not at all: a reader never sees a partial file."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ from rbdyn_ros.errors import Finding, ParameterError, quote
 
 
 def output_path(path: object, what: str, suffixes: Collection[str]) -> Path:
-    """Return the path of a file that is to be written, if its suffix is one of these.
-
-    What can be known to fail should do so before the work is done, not after.
+    """Return the path of an output file after checking suffix and folder, before any work.
 
     Args:
-        path: a text or a Path.
-        what: what will be in the file, for messages: ``a Model``.
-        suffixes: the allowed ones, in lower case.
+        path: a string or a Path.
+        what: content of the file, for messages: ``a Model``.
+        suffixes: allowed suffixes, in lower case.
 
     Raises:
-        ParameterError: it is no path, has another suffix, or its folder does not exist.
+        ParameterError: it is not a path, has another suffix, or its folder does not exist.
     """
     if not isinstance(path, str | os.PathLike):
         text = f"{what} is written to a path, not to {path!r}"
@@ -40,23 +38,23 @@ def output_path(path: object, what: str, suffixes: Collection[str]) -> Path:
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Let `write` fill a new file beside `path`, then put it in the place of `path`.
+    """Let `write` write a new file beside `path`, then replace `path` with it.
 
     Raises:
-        ParameterError: the file cannot be written; what was there before is left as it was.
+        ParameterError: the file cannot be written; an old file stays unchanged.
     """
     write_together({path: write})
 
 
 def write_together(writers: Mapping[Path, Callable[[BinaryIO], object]]) -> None:
-    """Let each of `writers` fill a new file beside its path, then put all in their places.
+    """Let each of `writers` write a new file beside its path, then replace all paths.
 
-    Each takes its place at once, and all do so straight after one another when the last is full:
-    no file system can do more, so who reads in just that moment may see some old, some new.
+    Each replacement is atomic, and all follow immediately after the last file is complete. A
+    reader in that moment may see some old and some new files.
 
     Raises:
-        ParameterError: a file cannot be written; what was there before is left as it was. If one
-            cannot take its place, those before it have taken theirs.
+        ParameterError: a file cannot be written; old files stay unchanged. If a replacement
+            fails, the earlier ones remain.
     """
     beside = {path: path.with_name(f".{secrets.token_hex(4)}{path.suffix}") for path in writers}
     try:
@@ -72,7 +70,7 @@ def write_together(writers: Mapping[Path, Callable[[BinaryIO], object]]) -> None
 
 
 def unwritable(path: Path, error: Exception, kind: str = "file") -> ParameterError:
-    """Return the error for a file, or another kind of thing, that we are not let write."""
+    """Return the error for a file, or another kind of output, that cannot be written."""
     reason = getattr(error, "strerror", None) or str(error)
     text = f"the {kind} {quote(str(path), 200)} cannot be written: {reason}"
     return ParameterError(Finding("unwritable-file", text, "error", "path", None, str(path)))
@@ -80,7 +78,7 @@ def unwritable(path: Path, error: Exception, kind: str = "file") -> ParameterErr
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Let an error name the file that is wanted, not the one beside it."""
+    """Let an error name the output file, not the temporary one."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -91,4 +89,4 @@ def _remove(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except (OSError, ValueError):
-        return  # it could not be made either
+        return  # it was not created

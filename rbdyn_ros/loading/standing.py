@@ -1,4 +1,4 @@
-"""Where a robot starts: above what it touches, not in it."""
+"""Start a robot above its obstacles, not inside them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 
-#: Entry of the height in the position of a root joint that floats.
+#: Index of the height in the position of a floating root joint.
 HEIGHT = {JointType.FREE: 2, JointType.SIXDOF_FP: 6, JointType.SIXDOF_FS: 6}
 
-ROUNDS = 100  # of raising it; a list of contacts may leave out the deepest
+ROUNDS = 100  # the contact list may lack the deepest contact
 CLEAR = 1e-9  # [m]
-DEEP = 1e-6  # [m] of which a robot may be in an obstacle without a word
+DEEP = 1e-6  # [m] penetration without a warning
 
 _touching = stage(touching)
 
 
 def out_of_obstacles(m: Model) -> tuple[Model, list[Finding]]:
-    """Return the Model with a qpos0 in which nothing is in an obstacle, or a warning.
+    """Return the Model with a qpos0 outside all obstacles, or a warning.
 
-    If the first joint floats it is raised until the robot touches what it stands on.
+    A floating robot is raised until it just touches.
     """
     if m.ngeom == 0:
         return m, []
@@ -46,7 +46,7 @@ def out_of_obstacles(m: Model) -> tuple[Model, list[Finding]]:
 
 
 def _warned(m: Model) -> list[Finding]:
-    """Return a warning if the robot is in an obstacle at qpos0: it would be thrown out of it."""
+    """Return a warning if the robot is inside an obstacle at qpos0."""
     d = Data(m)
     depth = _depth(m, d)
     if depth <= DEEP:
@@ -54,13 +54,13 @@ def _warned(m: Model) -> list[Finding]:
     geom, obstacle = d.contact_geom[np.argmin(d.contact_dist[: min(d.ncon, m.ncontact)])]
     text = (
         f"qpos0 puts the geometry '{m.geom_names[geom]}' {depth:.3g} m into the obstacle "
-        f"'{m.obstacle_names[obstacle]}', which will throw it out; start elsewhere"
+        f"'{m.obstacle_names[obstacle]}', which will push it out violently; choose another start"
     )
     return [Finding("in-obstacle", text, "warning")]
 
 
 def _depth(m: Model, d: Data) -> float:
-    """Return how deep a geometry is in an obstacle at qpos, of those listed; 0 if none is."""
+    """Return the largest penetration of the listed contacts at qpos; 0 without contact."""
     _touching(m, d)
     listed = min(d.ncon, m.ncontact)
     return float(-d.contact_dist[:listed].min()) if listed else 0.0

@@ -1,9 +1,9 @@
-"""Keeps a Model in a file: every primary array, bit by bit, its names, options and findings.
+"""Store a Model in a file: its primary arrays bit by bit, names, options and findings.
 
-The file is a zip of .npy files, as numpy.load reads it: one a field of PRIMARY, and `header`,
-which is JSON in UTF-8. It holds no code: functions of the user are named, and looked up when the
-Model is loaded. What is read may come from anybody: nothing is unpickled, nothing is allocated
-that the size of the file does not justify, and no index is believed (judge/arrays.py).
+The file is a zip of .npy files, as numpy.load reads it: one per field of PRIMARY, and `header`,
+JSON in UTF-8. It has no code: functions of the user are stored by name and looked up at loading.
+Files are untrusted: nothing is unpickled, no more memory is allocated than the size of the file
+justifies, and every index is checked (arrays.py).
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ SUFFIX = ".npz"
 FORMAT = "rbdyn_ros model"
 VERSION = 4
 HEADER = "header"
-MAX_BYTES = 1 << 30  # what a file may unpack to: a robot of a million bodies
-MAX_HEADER = 1 << 26  # what its names and findings may take
+MAX_BYTES = 1 << 30  # unpacked: a robot of a million bodies
+MAX_HEADER = 1 << 26  # names and findings, unpacked
 
 _DTYPES = {"int": np.dtype("<i8"), "float": np.dtype("<f8")}
 _SEVERITIES = ("error", "warning", "note")
-#: What zipfile and numpy raise for what is no archive of arrays.
+#: The errors of zipfile and numpy for broken archives.
 _DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
@@ -72,15 +72,15 @@ _DAMAGED = (
 
 
 def save(m: Model, path: str | Path) -> None:
-    """Write a Model to a .npz file, whole or not at all.
+    """Write a Model to a .npz file, completely or not at all.
 
     Args:
-        m: the Model, with its options as they are now.
-        path: of the file; what is there is replaced.
+        m: the Model; its current options are saved.
+        path: of the file; an old file is replaced.
 
     Raises:
-        ModelError: if m is no Model.
-        ParameterError: for another suffix, or if the file cannot be written.
+        ModelError: m is not a Model.
+        ParameterError: the suffix is not .npz, or the file cannot be written.
     """
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"save needs a Model, got {m!r}"))
@@ -95,18 +95,18 @@ def save(m: Model, path: str | Path) -> None:
 
 
 def load_model(path: str | Path) -> Model:
-    """Read a Model that `save` wrote; it equals the one that was saved, sha256 included.
+    """Read a Model written by `save`; it equals the saved one, including sha256.
 
-    Joint types and motions of the user must have been registered before.
+    Joint types and motions of the user must be registered before.
 
     Raises:
-        DescriptionError: there is no such file, it is none of `save`, or of another version, or
-            what it holds is no Model; with everything that is wrong.
-        ModelError: if a function of the user that it names is not registered, or is wrong.
+        DescriptionError: there is no such file, `save` did not write it, or in another version; or
+            with all errors of its content.
+        ModelError: a function of the user is not registered, or its derivatives are wrong.
     """
     if not isinstance(path, str | Path):
         raise ParameterError(
-            Finding("not-a-path", f"a Model is loaded from a path, not from {path!r}")
+            Finding("not-a-path", f"expected the path of a saved Model, got {path!r}")
         )
     source = str(path)
     header, arrays = _read(Path(path), source)
@@ -139,7 +139,7 @@ def _header(m: Model) -> dict[str, Any]:
 
 
 def _read(path: Path, source: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the header and all arrays, each of the element type of its field."""
+    """Return the header and all arrays, with the element types of their fields."""
     try:
         if not path.is_file():
             kind = "is not a file" if path.exists() else "does not exist"
@@ -150,7 +150,7 @@ def _read(path: Path, source: str) -> tuple[dict[str, Any], dict[str, NDArray[An
         refuse("unreadable-file", f"the file cannot be read: {error.strerror}", source)
     except _DAMAGED as error:
         reason = str(error) or type(error).__name__
-        refuse("damaged-file", f"this is no .npz file, or it is damaged: {reason}", source)
+        refuse("damaged-file", f"this is not a .npz file, or it is damaged: {reason}", source)
 
 
 def _read_archive(
@@ -161,7 +161,7 @@ def _read_archive(
         refuse("too-large", f"the file unpacks to more than {MAX_BYTES >> 20} MiB", source)
     names = [part.filename.removesuffix(".npy") for part in parts]
     if HEADER not in names:
-        refuse("not-a-model-file", f"this file holds no Model: it has no {quote(HEADER)}", source)
+        refuse("not-a-model-file", f"this is not a saved Model: it has no {quote(HEADER)}", source)
     first = parts[names.index(HEADER)]
     if first.file_size > MAX_HEADER:
         refuse("too-large", f"its header unpacks to more than {MAX_HEADER >> 20} MiB", source)
@@ -178,62 +178,64 @@ def _read_archive(
 
 
 def _array(archive: zipfile.ZipFile, part: zipfile.ZipInfo, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return one array of the archive; raises ValueError if it is of another type."""
+    """Return one array of the archive; raises ValueError for another element type."""
     if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{quote(part.filename)} is compressed in a way that save never takes")
+        raise ValueError(f"{quote(part.filename)} has a compression that save does not use")
     file = io.BytesIO(archive.read(part))
     if npy.read_magic(file) != (1, 0):
-        raise ValueError(f"{quote(part.filename)} is of another version of .npy")
+        raise ValueError(f"{quote(part.filename)} has another version of .npy")
     shape, fortran_order, found = npy.read_array_header_1_0(file)
     if found != dtype or fortran_order:
         raise ValueError(f"{quote(part.filename)} has elements of type {found}, not {dtype}")
     content = file.read()
     if len(content) != math.prod(shape) * dtype.itemsize:
-        raise ValueError(f"{quote(part.filename)} is not as long as it says")
+        raise ValueError(f"{quote(part.filename)} is shorter or longer than its header says")
     return np.frombuffer(content, dtype).reshape(shape)
 
 
 def _check_version(header: object, source: str) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        refuse("not-a-model-file", "this file holds no Model of rbdyn_ros", source)
+        refuse("not-a-model-file", "this is not a saved Model of rbdyn_ros", source)
     version = header.get("version")
     if version != VERSION:
         message = (
-            f"the file is of version {quote(str(version))} of the format; this release reads "
-            f"version {VERSION}. Build the Model again from its robot, and save that"
+            f"the file has version {quote(str(version))} of the format; this release reads "
+            f"version {VERSION}. Build and save the Model again"
         )
         refuse("other-version", message, source, found=str(version), allowed=str(VERSION))
     return header
 
 
 def _check_fields(names: Sequence[str], source: str) -> None:
-    """Raise DescriptionError unless the file has every field once, and nothing else."""
+    """Raise DescriptionError unless the file has every field exactly once, and nothing else."""
     audit = Audit()
     known = dict.fromkeys([HEADER, *PRIMARY])
     given = Counter(names)
     missing = [name for name in known if name not in given]
     unknown = [name for name in given if name not in known]
-    twice = [name for name, count in given.items() if count > 1]
+    repeated = [name for name, count in given.items() if count > 1]
     if missing:
         audit.error("missing-field", "", None, f"the file lacks {listing(missing)}")
     if unknown:
         hint = did_you_mean(unknown[0], known)
-        message = f"the file holds {listing(unknown)}, which no Model has{hint}"
+        message = f"the file has {listing(unknown)}, which is not a field of a Model{hint}"
         audit.error("unknown-field", "", None, message)
-    if twice:
-        audit.error("duplicate-field", "", None, f"the file holds {listing(twice)} more than once")
+    if repeated:
+        audit.error(
+            "duplicate-field", "", None, f"the file has {listing(repeated)} more than once"
+        )
     audit.raise_errors(source)
 
 
 def _text(value: object, what: str, audit: Audit) -> str:
-    """Return a text that can be printed; add an error if it is none."""
+    """Return a string that can be encoded; else add an error."""
     try:
         if isinstance(value, str):
-            value.encode()  # half a surrogate pair has no encoding
+            value.encode()  # a lone surrogate has no encoding
             return value
     except UnicodeEncodeError:
-        value = "a text that has no encoding"
-    audit.error("bad-header", HEADER, None, f"{what} is {quote(str(value))}, not a text")
+        value = "a string without an encoding"
+    audit.error("bad-header", HEADER, None, f"{what} is {quote(str(value))}, not a string")
     return ""
 
 
@@ -241,7 +243,7 @@ def _names(header: Mapping[str, Any], audit: Audit) -> dict[str, list[str]]:
     """Return every list in NAMES, empty where there is an error."""
     given = header.get("names")
     if not isinstance(given, dict) or set(given) != set(NAMES):
-        audit.error("bad-header", HEADER, None, f"'names' does not hold {', '.join(NAMES)}")
+        audit.error("bad-header", HEADER, None, f"'names' must have {', '.join(NAMES)}")
         return {}
     lists = {kind: value if isinstance(value, list) else [None] for kind, value in given.items()}
     return {kind: [_text(x, f"one of {kind}", audit) for x in lists[kind]] for kind in NAMES}
@@ -254,7 +256,7 @@ def _options(header: Mapping[str, Any], audit: Audit) -> Options | None:
     except RbdynError as error:
         audit.error("bad-header", HEADER, None, str(error))
     except (TypeError, ValueError, OverflowError):
-        message = "'options' does not hold timestep, gravity, integrator and passive"
+        message = "'options' must have timestep, gravity, integrator and passive"
         audit.error("bad-header", HEADER, None, message)
     return None
 
@@ -266,15 +268,15 @@ def _findings(header: Mapping[str, Any], audit: Audit) -> list[Finding]:
     except TypeError:
         findings = [Finding("", "", "none")]  # type: ignore[arg-type]
     if not all(map(_is_sound, findings)):
-        audit.error("bad-header", HEADER, None, "'findings' is no list of findings")
+        audit.error("bad-header", HEADER, None, "'findings' is not a list of findings")
     return findings
 
 
 def _is_sound(finding: Finding) -> bool:
-    texts = (finding.code, finding.message, finding.element, finding.found, finding.allowed)
+    strings = (finding.code, finding.message, finding.element, finding.found, finding.allowed)
     line = finding.line
     return (
-        all(isinstance(text, str) for text in texts)
+        all(isinstance(text, str) for text in strings)
         and finding.severity in _SEVERITIES
         and (line is None or (isinstance(line, int) and not isinstance(line, bool)))
     )

@@ -1,7 +1,7 @@
-"""Whether functions of the user are right: S against the pose, S_dot against S, qd against q.
+"""Check functions of the user: S against the pose, S_dot against S, qd against q.
 
-What is called here is the Python function, not its machine code: it tells when it leaves its
-arrays. Derivatives are differences over h and h/2; where these do not agree nothing is judged.
+The Python function is called, not its machine code, so that an index error raises. Derivatives are
+finite differences over h and h/2; where these disagree, nothing is checked.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from rbdyn_ros.model.model import Model
 Values = tuple[Array, ...]
 
 STEP = 1e-5
-#: Of E E^T = 1, and relative to a derivative: extrapolated differences are far better.
+#: For E E^T = 1, and relative for derivatives; extrapolated differences are far better.
 TOLERANCE = 1e-6
-#: What rounding leaves of a difference over STEP of numbers of size one, with a wide margin.
+#: Rounding error of a difference over STEP of numbers near one, with a wide margin.
 ROUNDING = 1e-8
 STATES = 9
-#: Not round: there a motion may well have a corner [s].
+#: Not round numbers, where a motion may have a corner [s].
 TIMES = (0.1371, 0.7193, 1.9337, 5.3171, 17.9113)
 
 
 def check_user_functions(m: Model) -> None:
-    """Raise ModelError if a user-defined joint or motion of m is not what its derivatives say.
+    """Raise ModelError if the derivatives of a joint or motion of the user are wrong.
 
-    Looked at is each such joint at some positions within its limits, each motion at some times.
+    Joints are checked at some positions within their limits, motions at some times.
     """
     if m.loops is not None:
         check_user_functions(m.loops)
     with np.errstate(all="ignore"):
         for j in np.flatnonzero(m.jnt_type == JointType.USER).tolist():
-            _Joint(m, j).judge()
+            _Joint(m, j).check()
         for j in np.flatnonzero(m.jnt_motion).tolist():
-            _Motion(m, j).judge()
+            _Motion(m, j).check()
 
 
-class _Judged:
+class _UserFunction:
     """A function of the user; `call` gives its values at x, or raises ModelError."""
 
     def __init__(self, m: Model, j: int, of: str, address: int, where: str) -> None:
@@ -56,7 +56,7 @@ class _Judged:
     def run(self, x: object, *arguments: object) -> None:
         try:
             self.function(*arguments)
-        except Exception as error:  # whatever it is, it is the user's
+        except Exception as error:  # the function may raise anything
             raise self.wrong(x, f"raises {type(error).__name__}: {error}") from error
 
     def wrong(self, x: object, why: str) -> ModelError:
@@ -65,7 +65,7 @@ class _Judged:
 
     def check_finite(self, x: object, values: Values) -> None:
         if not all(np.isfinite(value).all() for value in values):
-            raise self.wrong(x, "has numbers that are not finite")
+            raise self.wrong(x, "returns numbers that are not finite")
 
     def check_slope(
         self, x: object, name: str, given: Array, of: str, value: Callable[[float], Array]
@@ -86,7 +86,7 @@ class _Judged:
             )
 
 
-class _Joint(_Judged):
+class _Joint(_UserFunction):
     def __init__(self, m: Model, j: int) -> None:
         of = f"the jcalc of '{m.jnt_usertype[j]}'"
         super().__init__(m, j, of, int(m.jnt_jcalc[j]), "q")
@@ -95,9 +95,9 @@ class _Joint(_Judged):
         q = int(m.jnt_qposadr[j])
         self.zero = m.qpos0[q : q + self.nv] if q < m.nq else None
 
-    def judge(self) -> None:
+    def check(self) -> None:
         rng = np.random.default_rng(1)
-        # every coordinate is once in each of STATES equal parts of its range
+        # stratified: each coordinate is once in each of STATES equal parts of its range
         parts = np.column_stack([rng.permutation(STATES) for _ in range(self.nv)])
         for share in (parts + rng.uniform(size=parts.shape)) / STATES:
             low, high = np.array(self.ranges).T
@@ -118,9 +118,7 @@ class _Joint(_Judged):
         try:
             self.check_finite(q.tolist(), self.call(q, np.zeros(self.nv)))
         except ModelError as error:
-            raise self.wrong(
-                q.tolist(), "is not defined: its zero position is outside its domain"
-            ) from error
+            raise self.wrong(q.tolist(), "is not defined at its zero position") from error
 
     def compare(self, q: Array, qd: Array) -> None:
         at = q.tolist()
@@ -128,14 +126,14 @@ class _Joint(_Judged):
         self.check_finite(at, here)
         E, _, S, S_dot = here
         if np.abs(E @ E.T - np.eye(3)).max() > TOLERANCE or np.linalg.det(E) < 0.0:
-            raise self.wrong(at, "has an E that is no rotation")
+            raise self.wrong(at, "returns an E that is not a rotation")
         self.check_slope(at, "S", S, "its pose", lambda h: self._moved(q, E, h))
         self.check_slope(at, "S_dot", S_dot, "S", lambda h: self.call(q + h * qd, qd)[2])
 
     def _moved(self, q: Array, E: Array, h: float) -> Array:
-        """Return columns whose derivative is S: turn and shift if a coordinate moves by h.
+        """Return columns whose derivative is S: rotation and translation for a step h.
 
-        Both are seen in the moved frame at q; dE/dt = -w x E.
+        Both are in the moved frame at q; dE/dt = -w x E.
         """
         columns = []
         for axis in np.eye(self.nv):
@@ -146,12 +144,12 @@ class _Joint(_Judged):
         return np.column_stack(columns)
 
 
-class _Motion(_Judged):
+class _Motion(_UserFunction):
     def __init__(self, m: Model, j: int) -> None:
         of = f"the motion '{m.jnt_motion_name[j]}'"
         super().__init__(m, j, of, int(m.jnt_motion[j]), "t")
 
-    def judge(self) -> None:
+    def check(self) -> None:
         self.check_finite(0.0, self.call(0.0))
         for t in TIMES:
             here = self.call(t)

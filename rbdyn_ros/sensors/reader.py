@@ -1,8 +1,8 @@
-"""Reads which sensors a robot has from a YAML file.
+"""Read the sensors of a robot from a YAML file.
 
-    rbdyn_sensors: 1                # the version of this format
+    rbdyn_sensors: 1                # version of this format
     sensors:
-      imu:                          # its name; topics are called by it
+      imu:                          # its name, also of its topics
         type: imu
         link: tool_flange
         rate: 200                   # [Hz]; default: every tick
@@ -24,8 +24,8 @@
         threshold: 5.0              # [N], default 1
         noise: {force: {stddev: 0.5}}
 
-Units are SI. A part of `noise` has `stddev`, `bias`, `bias_walk` and `resolution`, each a number
-or a list of three, by axis; orientation has no `resolution`. specs.py says what each means.
+Units are SI. Noise has `stddev`, `bias`, `bias_walk` and `resolution`, each a number or a list of
+three, one per axis; orientation has no `resolution`. specs.py describes all keys.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ NOISE = ("stddev", "bias", "bias_walk", "resolution")
 MAX_RATE = 1e6  # [Hz]
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*_?")
-_NAME_ALLOWED = "letters, digits and single underscores, a letter first: topics are called by it"
+_NAME_ALLOWED = (
+    "letters, digits and single underscores, starting with a letter, as in names of topics"
+)
 
 
 def read_sensors(path: str | Path, m: Model, description: Description) -> tuple[Spec, ...]:
@@ -69,13 +71,13 @@ def read_sensors(path: str | Path, m: Model, description: Description) -> tuple[
     Args:
         path: of the file.
         m: the robot.
-        description: what it was made of.
+        description: of the robot.
 
     Returns:
         The sensors, in the order of the file.
 
     Raises:
-        DescriptionError: holds every error of the document, each with its line.
+        DescriptionError: with all errors of the document, each with its line.
     """
     data = read_bytes(Path(path), "a .yaml file", "the path of a sensors file")
     return read_sensors_text(data, m, description, source=str(path))
@@ -89,15 +91,15 @@ def read_sensors_text(
     Args:
         text: the document.
         m: the robot.
-        description: what it was made of.
-        source: where the text came from, for messages.
+        description: of the robot.
+        source: name of the document, for messages.
     """
     audit = Audit()
     top = parse(text, source, audit, "a sensors file")
     version = top.nodes.get(VERSION)
     if getattr(version, "text", None) != "1":
         line = top.line if version is None else top.lines[VERSION]
-        message = f"this is not a sensors file, which says '{VERSION}: 1' at its top"
+        message = f"this is not a sensors file: it does not have '{VERSION}: 1' at the top"
         refuse("not-a-sensors-file", message, source, line, allowed=f"{VERSION}: 1")
     reader = _Reader(Form(audit), m, description)
     specs = reader.sensors(top)
@@ -116,7 +118,7 @@ class _Reader:
         }
 
     def sensors(self, top: YamlTable) -> tuple[Spec, ...]:
-        """Return the sensors that could be read; the others are errors."""
+        """Return the sensors without errors."""
         self.form.table(top, "sensors file", "", (VERSION, "sensors"), ("sensors",))
         table = top.nodes.get("sensors")
         if table is None:
@@ -131,7 +133,7 @@ class _Reader:
         """Return one sensor."""
         owner, node = f"sensor {quote(name)}", table.nodes[name]
         if not _NAME.fullmatch(name):
-            message = f"it cannot be called so; allowed are {_NAME_ALLOWED}"
+            message = f"its name is not allowed; allowed are {_NAME_ALLOWED}"
             self.error("bad-name", owner, table.lines[name], message, name, _NAME_ALLOWED)
         if not isinstance(node, YamlTable):
             self.form.wrong(node, "sensor", owner, "a table of keys")
@@ -144,11 +146,12 @@ class _Reader:
         owner = f"sensor {quote(name)}"
         self.form.table(table, "imu", owner, (*COMMON, "link", "orientation"), ("link",))
         quantities = ("angular_velocity", "linear_acceleration", "orientation")
-        noise, rate, told = self.noise(table, owner, quantities), self.rate(table, owner), True
+        noise, rate = self.noise(table, owner, quantities), self.rate(table, owner)
+        orientation = True
         if "orientation" in table.nodes:
-            told = self.form.flag(table.nodes["orientation"], "orientation", owner) is True
+            orientation = self.form.flag(table.nodes["orientation"], "orientation", owner) is True
         link = self.link(table, owner)
-        return None if link is None else ImuSpec(name, link, rate, told, noise)
+        return None if link is None else ImuSpec(name, link, rate, orientation, noise)
 
     def force_torque(self, name: str, table: YamlTable) -> ForceTorqueSpec | None:
         """Return a force/torque sensor."""
@@ -165,8 +168,8 @@ class _Reader:
         if "pushes" in table.nodes and joint.type != "fixed":
             line = table.lines["pushes"]
             message = (
-                f"'pushes' is for fixed joints; joint {quote(joint.name)} is {joint.type}, so it "
-                "is known on which side of it a push acts"
+                f"'pushes' is for fixed joints; joint {quote(joint.name)} is {joint.type}, so the "
+                "side of an external force is known"
             )
             self.error("pushes-at-moving-joint", owner, line, message, joint.type, "fixed")
         frame = self.frame(table, joint, owner)
@@ -188,7 +191,7 @@ class _Reader:
         if link is None:
             return None
         if self.m.frame_bodyid[self.m.frame_id(link)] == 0:
-            message = f"link {quote(link)} is fixed to the world; only links that move touch"
+            message = f"link {quote(link)} is fixed to the world; only moving links have contacts"
             self.error("fixed-link", owner, table.lines["link"], message, link, "a moving link")
         return ContactSpec(name, link, threshold, rate, noise)
 
@@ -211,7 +214,7 @@ class _Reader:
         return self.joints[name]
 
     def frame(self, table: YamlTable, joint: Joint, owner: str) -> str | None:
-        """Return the link that a wrench is about: rigidly connected with an end of the joint."""
+        """Return the frame of the wrench: a link rigidly connected to an end of the joint."""
         if "frame" not in table.nodes:
             return joint.child
         name = self.link(table, owner, "frame")
@@ -221,8 +224,8 @@ class _Reader:
         ends = [body[self.m.frame_id(end)] for end in (joint.parent, joint.child)]
         if body[self.m.frame_id(name)] not in ends:
             message = (
-                f"the frame {quote(name)} moves against both ends of joint {quote(joint.name)}; "
-                "allowed are links that are rigidly connected with one of them"
+                f"the frame {quote(name)} moves relative to joint {quote(joint.name)}; "
+                "allowed are links that are rigidly connected to an end of the joint"
             )
             self.error("moving-frame", owner, table.lines["frame"], message, name, joint.child)
         return name
@@ -230,7 +233,7 @@ class _Reader:
     def known(
         self, name: str, names: Collection[str], what: str, owner: str, node: Node
     ) -> str | None:
-        """Return a name that the robot knows."""
+        """Return a name of a part of the robot."""
         if name in names:
             return name
         hint = self.form.audit.hint(name, names)
@@ -241,7 +244,7 @@ class _Reader:
     def choice(
         self, table: YamlTable, key: str, owner: str, allowed: Collection[str], default: str | None
     ) -> str | None:
-        """Return one of some words; the default, if there is one, where the key is not there."""
+        """Return one of the allowed words, or the default for a missing key."""
         if key not in table.nodes and default is not None:
             return default
         words = ", ".join(allowed)
@@ -268,7 +271,7 @@ class _Reader:
         return value
 
     def at_least_zero(self, node: Node, what: str, owner: str) -> float | None:
-        """Return a number that is not negative."""
+        """Return a number, 0 or more."""
         value = self.form.number(node, what, owner)
         if value is not None and value < 0.0:
             self.form.wrong(node, what, owner, "0 or more")
@@ -277,14 +280,14 @@ class _Reader:
     def noise(
         self, table: YamlTable, owner: str, quantities: Collection[str]
     ) -> dict[str, NoiseSpec]:
-        """Return by quantity what is wrong with it."""
+        """Return the noise of each quantity."""
         if "noise" not in table.nodes:
             return {}
         noise = self.form.table(table.nodes["noise"], "noise", owner, quantities)
         return {} if noise is None else {q: self.one_noise(noise, q, owner) for q in noise.nodes}
 
     def one_noise(self, noise: YamlTable, quantity: str, owner: str) -> NoiseSpec:
-        """Return what is wrong with one quantity."""
+        """Return the noise of one quantity."""
         allowed = [key for key in NOISE if key != "resolution" or quantity != "orientation"]
         what = f"noise of {quantity}"
         table = self.form.table(noise.nodes[quantity], what, owner, allowed)
@@ -296,7 +299,7 @@ class _Reader:
         return NoiseSpec(**values)
 
     def three(self, node: Node, what: str, owner: str, negative: bool) -> Vec3 | None:
-        """Return three numbers, given as a list or as one that holds for each axis."""
+        """Return three numbers, given as a list or as one number for all axes."""
         if isinstance(node, Items):
             vector = self.form.vector(node, what, owner)
         else:

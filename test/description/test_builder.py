@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.build import shapes
@@ -44,12 +45,8 @@ def crank_slider():
 
 
 def test_a_joint_that_closes_a_loop_cannot_be_driven():
-    with pytest.raises(DescriptionError) as caught:
+    with refused(DescriptionError, "motion-loop-joint", "joint 'J4'"):
         crank_slider().drive("J4", "wave").description()
-    assert str(caught.value) == (
-        "crank_slider: joint 'J4': closes a loop and has no coordinate of its own that could be "
-        "driven over time; let another joint close the loop"
-    )
 
 
 def test_what_is_built_is_what_was_said():
@@ -196,7 +193,7 @@ def test_a_builder_goes_on():
     assert replace(after, links=after.links[:4], joints=after.joints[:4]) == before
 
 
-def test_everything_wrong_is_told_at_once():
+def test_all_errors_are_reported_at_once():
     builder = (
         crank_slider()
         .body("rod")
@@ -208,26 +205,27 @@ def test_everything_wrong_is_told_at_once():
         .drive("J1", "g")
         .spring("s", "rod", "rood")
     )
-    with pytest.raises(DescriptionError) as caught:
+    expected = {
+        "coupling of 'J22'": "unknown-joint",
+        "drive of 'J9'": "unknown-joint",
+        "drive of 'J1'": "duplicate",
+        "link 'rod'": "duplicate-name",
+        "joint 'J5'": "unknown-parameter",
+        "joint 'J2'": "mimic-unknown",
+        "joint 'J5' ": "unknown-link",
+        "spring 's'": "unknown-link",
+    }
+    with refused(DescriptionError, list(expected.values())) as caught:
         builder.description()
-    assert str(caught.value) == (
-        "crank_slider: 8 errors\n"
-        "  coupling of 'J22': there is no such joint (did you mean 'J2'?)\n"
-        "  drive of 'J9': there is no such joint\n"
-        "  drive of 'J1': is given more than once\n"
-        "  link 'rod': the name is given to more than one link; names must be unique\n"
-        "  joint 'J5': the parameter 'pich' is unknown (did you mean 'pitch'?); "
-        "a helical joint takes pitch\n"
-        "  joint 'J2': follows the joint 'J33', which does not exist (did you mean 'J3'?)\n"
-        "  joint 'J5': its child link 'tool' does not exist\n"
-        "  spring 's': the link 'rood' does not exist (did you mean 'rod'?)"
-    )
+    found = [finding.element for finding in caught.value.findings]
+    assert found == [element.strip() for element in expected]
+    assert "(did you mean 'J2'?)" in caught.value.findings[0].message
 
 
 def test_a_motion_is_given_once():
     builder = SystemBuilder("s").body("a").joint("j", "revolute", "base", "a", motion="f")
     assert builder.description().joints[0].motion == "f"
-    with pytest.raises(DescriptionError, match="drive of 'j': is given more than once"):
+    with refused(DescriptionError, "duplicate", "drive of 'j'"):
         builder.drive("j", "g").description()
 
 
@@ -236,154 +234,141 @@ def base():
 
 
 @pytest.mark.parametrize(
-    ("call", "sentence"),
+    ("call", "refusal"),
     [
-        (lambda: SystemBuilder(""), "the name of the system is ''; allowed is a name"),
-        (lambda: SystemBuilder("s", base=3), "the name of the base is 3; allowed is a name"),
-        (lambda: base().body(None), "the name of a body is None; allowed is a name"),
+        (lambda: SystemBuilder(""), ("bad-argument", "")),
+        (lambda: SystemBuilder("s", base=3), ("bad-argument", "")),
+        (lambda: base().body(None), ("bad-argument", "")),
         (
             lambda: base().body("a", 3.0),
-            "the inertial of 'a' is 3.0; allowed is an Inertial or None",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().joint("j", "revolute", "base", "a", xyz=(1, 2)),
-            "xyz is (1, 2); allowed is 3 finite numbers",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().joint("j", "revolute", "base", "a", xyz=(1, 2, 3), origin=pose()),
-            None,
+            ("bad-argument", ""),
         ),
         (
             lambda: base().joint("j", "revolute", "base", "a", origin=(1, 2, 3)),
-            "the origin of joint 'j' is (1, 2, 3); allowed is a Pose",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().joint("j", "revolute", "base", "a", axis="z"),
-            "the axis of joint 'j' is 'z'; allowed is 3 finite numbers",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().joint("j", "revolute", "base", "a", damping=math.nan),
-            "the damping of joint 'j' is nan; allowed is a finite number",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().joint("j", "revolute", "base", "a", limit=(1, 2, 3)),
-            "the limit of joint 'j' is (1, 2, 3); allowed is a Limit or a pair (lower, upper)",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().joint("j", "universal", "base", "a", limits=3),
-            (
-                "the limits of joint 'j' is 3; "
-                "allowed is a Limit or a pair (lower, upper) for each coordinate"
-            ),
+            ("bad-argument", ""),
         ),
         (
             lambda: base().joint("j", "revolute", "base", ""),
-            "the child of joint 'j' is ''; allowed is a name",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().loop("j", "revolute", "base", "a", X_S=1),
-            "the child origin of joint 'j' is 1; allowed is a Pose",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().couple("j", "k", ratio="2"),
-            "the ratio is '2'; allowed is a finite number",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().drive("j", 3),
-            "the motion is 3; allowed is a Trajectory or the name of a function",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().joint("j", "revolute", "base", "a", transmission=3),
-            (
-                "the transmission of joint 'j' is 3; "
-                "allowed is a spatial force of 6 numbers for each degree of freedom"
-            ),
+            ("bad-argument", ""),
         ),
         (
             lambda: base().joint("j", "revolute", "base", "a", transmission=[(1, 2)]),
-            "a force of the transmission of joint 'j' is (1, 2); allowed is 6 finite numbers",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().rod("", "a", "b", 1.0),
-            "the name of a rod is ''; allowed is a name",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().rod("r", "a", "b", "1"),
-            "the length is '1'; allowed is a finite number",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().rod("r", "a", "b", 1.0, (0, 0, 0), 5),
-            "point 2 of the rod 'r' is 5; allowed is 3 finite numbers",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().band("r", {"a": (0, 0, 0)}, 1.0),
-            (
-                "the points of the band 'r' is {'a': (0, 0, 0)}; "
-                "allowed is a sequence of pairs (body, point)"
-            ),
+            ("bad-argument", ""),
         ),
         (
             lambda: base().band("r", ["a", "b"], 1.0),
-            "a point of the band 'r' is 'a'; allowed is a pair (body, point)",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().band("r", [("a", 5)], 1.0),
-            "point 1 of the band 'r' is 5; allowed is 3 finite numbers",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().band("r", [], 1.0, closed=1),
-            "closed is 1; allowed is True or False",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().band("r", [], 1.0, radius=-1.0),
-            "the radius is -1.0; allowed is a number that is not negative",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().band("r", [], 1.0, closed=False, radius=1.0),
-            "the radius is 1.0; allowed is 0, for a band with ends does not go round disks",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().band("r", [], 3.0, radius=0.5),
-            "the length is 3.0; allowed is more than once round a disk, 3.14159",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().gear("g", 3),
-            (
-                "the terms of the gear 'g' is 3; "
-                "allowed is a mapping of joints to factors, or triples (joint, coordinate, factor)"
-            ),
+            ("bad-argument", ""),
         ),
         (
             lambda: base().gear("g", "jk"),
-            "a term of the gear 'g' is 'j'; allowed is a triple (joint, coordinate, factor)",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().gear("g", {"j": None}),
-            "a factor of the gear 'g' is None; allowed is a finite number",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().gear("g", [("j", 0.0, 1.0)]),
-            "a coordinate of the gear 'g' is 0.0; allowed is a whole number",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().gear("g", [("j", True, 1.0)]),
-            "a coordinate of the gear 'g' is True; allowed is a whole number",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().roll("r", "a", "b", 1.0, axis=5),
-            "the axis is 5; allowed is 3 finite numbers",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().weld("w", "a", "b", (1, 0, 0)),
-            "the origin of joint 'w' is (1, 0, 0); allowed is a Pose",
+            ("bad-argument", ""),
         ),
         (
             lambda: base().spring("s", "a", "b", point1=1),
-            "point1 is 1; allowed is 3 finite numbers",
+            ("bad-argument", ""),
         ),
     ],
 )
-def test_bad_arguments(call, sentence):
-    with pytest.raises(ParameterError) as caught:
+def test_bad_arguments(call, refusal):
+    with refused(ParameterError, *refusal):
         call()
-    assert sentence is None or str(caught.value) == sentence

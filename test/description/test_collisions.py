@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from support import robots
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.geometries import (
@@ -41,12 +42,6 @@ def robot(*collisions):
 
 def shape(text, more=""):
     return f"<collision{more}><geometry>{text}</geometry></collision>"
-
-
-def refusal(text, **options):
-    with pytest.raises(DescriptionError) as caught:
-        urdf.read(text, contact=True, **options)
-    return str(caught.value)
 
 
 def test_shapes_names_and_origins():
@@ -90,60 +85,60 @@ KNOWN = "'box', 'sphere', 'cylinder', 'capsule', 'mesh'"
 
 
 @pytest.mark.parametrize(
-    ("collision", "sentence"),
+    ("collision", "refusal"),
     [
-        (shape('<box size="1 1"/>'), "<box size> is '1 1', not three numbers but 2"),
-        (shape('<box size="1 nan 1"/>'), "<box size> is '1 nan 1'; numbers must be finite"),
-        (shape("<box/>"), "has no <box size>"),
+        (shape('<box size="1 1"/>'), ("bad-number", "link 'a'")),
+        (shape('<box size="1 nan 1"/>'), ("not-finite", "link 'a'")),
+        (shape("<box/>"), ("missing-attribute", "link 'a'")),
         (shape('<sphere radius="1,5"/>'),
-         ("<sphere radius> is '1,5', not one number; write a decimal point, and spaces between "
-          "numbers")),
-        (shape('<cylinder radius="1"/>'), "has no <cylinder length>"),
-        (shape('<capsule length="1"/>'), "has no <capsule radius>"),
-        (shape("<mesh/>"), "has no <mesh filename>"),
-        (shape('<mesh filename=" "/>'), "its <mesh filename> is empty"),
+         ("bad-number", "link 'a'")),
+        (shape('<cylinder radius="1"/>'), ("missing-attribute", "link 'a'")),
+        (shape('<capsule length="1"/>'), ("missing-attribute", "link 'a'")),
+        (shape("<mesh/>"), ("missing-attribute", "link 'a'")),
+        (shape('<mesh filename=" "/>'), ("missing-attribute", "link 'a'")),
         (shape('<mesh filename="a.stl" scale="1 0 1"/>'),
-         "the scale of the mesh is 1 0 1; none of its numbers may be 0"),
+         ("zero-scale", "link 'a'")),
         (shape('<bux size="1 1 1"/>'),
-         "the shape <bux> of its <collision> is unknown (did you mean 'box'?)"),
+         ("unknown-shape", "link 'a'")),
         (shape("<heightmap/>"),
-         f"the shape <heightmap> of its <collision> is unknown; known are {KNOWN}"),
+         ("unknown-shape", "link 'a'")),
         (shape(""),
-         f"has no shape in the <geometry> of its <collision>; a shape is one of {KNOWN}"),
-        ("<collision/>", f"has no <geometry> in its <collision>; a shape is one of {KNOWN}"),
+         ("missing-element", "link 'a'")),
+        ("<collision/>", ("missing-element", "link 'a'")),
         (shape(BOX + BALL),
-         ("has more than one shape in its <collision>, <box> and <sphere>; give each a "
-          "<collision>")),
+         ("duplicate-element", "link 'a'")),
         (f"<collision><geometry>{BOX}</geometry><geometry/></collision>",
-         ("has more than one shape in its <collision>, <geometry> and <geometry>; give each a "
-          "<collision>")),
+         ("duplicate-element", "link 'a'")),
         (f'<collision><origin xyz="1"/><geometry>{BOX}</geometry></collision>',
-         "<origin xyz> is '1', not three numbers but 1"),
+         ("bad-number", "link 'a'")),
     ],
 )  # fmt: skip
-def test_mistakes(collision, sentence):
-    assert refusal(robot(collision)) == f"<text>: line 2: link 'a': {sentence}"
+def test_mistakes(collision, refusal):
+    with refused(DescriptionError, *refusal, line=2):
+        urdf.read(robot(collision), contact=True)
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "refusal"),
     [
-        ('<box size="1 -1 1"/>', "the size is 1 -1 1; all three must be above 0"),
-        ('<sphere radius="0"/>', "the radius is 0; it must be above 0"),
-        ('<cylinder radius="1" length="-2"/>', "the length is -2; it must be above 0"),
-        ('<capsule radius="1" length="1e6"/>', "the length is 1e+06; allowed is up to 100000 m"),
+        ('<box size="1 -1 1"/>', ("non-positive-size", "geometry 'a'")),
+        ('<sphere radius="0"/>', ("non-positive-radius", "geometry 'a'")),
+        ('<cylinder radius="1" length="-2"/>', ("non-positive-length", "geometry 'a'")),
+        ('<capsule radius="1" length="1e6"/>', ("too-long", "geometry 'a'")),
     ],
 )
-def test_sizes(text, sentence):
-    assert refusal(robot(shape(text))) == f"<text>: line 2: geometry 'a': {sentence}"
+def test_sizes(text, refusal):
+    with refused(DescriptionError, *refusal, line=2):
+        urdf.read(robot(shape(text)), contact=True)
 
 
-def test_all_mistakes_are_told_together_in_the_order_of_the_text():
+def test_all_errors_are_reported_in_the_order_of_the_text():
     text = robot(shape('<box size="1"/>'), shape(BOX), shape('<sphere radius="-1"/>'))
-    assert refusal(text).splitlines()[1:] == [
-        "  line 2: link 'a': <box size> is '1', not three numbers but 1",
-        "  line 4: geometry 'a_1': the radius is -1; it must be above 0",
-    ]
+    codes = ["bad-number", "non-positive-radius"]
+    with refused(DescriptionError, codes, "link 'a'", line=2) as caught:
+        urdf.read(text, contact=True)
+    second = caught.value.findings[1]
+    assert (second.element, second.line) == ("geometry 'a_1'", 4)
 
 
 def test_an_unknown_shape_can_be_left_out():
@@ -151,21 +146,21 @@ def test_an_unknown_shape_can_be_left_out():
     assert [geometry.name for geometry in read.geometries] == ["a"]
     (finding,) = read.findings
     assert (finding.severity, finding.line) == ("warning", 2)
-    assert finding.message == (
-        f"link 'a': the shape <cone> of its <collision> is unknown; known are {KNOWN}; the "
-        "geometry is left out"
-    )
+    assert (finding.code, finding.element, finding.found) == ("unknown-shape", "link 'a'", "cone")
 
 
 def test_a_broken_link_is_not_reported_again_for_its_collisions():
     text = robot(shape(BOX)).replace('<mass value="2"/>', "")
-    assert refusal(text) == "<text>: line 1: link 'a': has no <mass> in its <inertial>"
+    with refused(DescriptionError, "missing-element", "link 'a'", line=1):
+        urdf.read(text, contact=True)
 
 
 def test_entities_and_depth_are_refused_there_too():
-    assert "DOCTYPE" in refusal('<!DOCTYPE r [<!ENTITY x "y">]>' + robot(shape(BOX)))
+    with refused(DescriptionError, "doctype"):
+        urdf.read('<!DOCTYPE r [<!ENTITY x "y">]>' + robot(shape(BOX)), contact=True)
     deep = "<x>" * 100 + "</x>" * 100
-    assert "nested more than 64 deep" in refusal(robot(shape(deep)))
+    with refused(DescriptionError, "too-deep"):
+        urdf.read(robot(shape(deep)), contact=True)
 
 
 def test_contact_says_what_touches_and_how():
@@ -178,12 +173,8 @@ def test_contact_says_what_touches_and_how():
     read = urdf.read(text, contact=contact)
     assert read.obstacles == contact.obstacles
     assert [geometry.surface.friction for geometry in read.geometries] == [0.4, 0.3]
-    with pytest.raises(DescriptionError) as caught:
+    with refused(DescriptionError, "unknown-geometry", "contact", found="tap"):
         urdf.read(text, contact=Contact(surfaces={"tap": Surface()}))
-    assert str(caught.value) == (
-        "<text>: contact: there is no geometry, and no link with one, of the name 'tap' "
-        "(did you mean 'tip'?)"
-    )
 
 
 # the same through load_urdf, load and build
@@ -196,9 +187,8 @@ def test_contact_is_an_argument(load, tmp_path):
     assert load(path).ngeom == 0
     m = load(path, contact=True)
     assert (m.ngeom, m.nobstacle, m.geom_names) == (2, 1, ("a", "a_1"))
-    told = [f.message for f in m.findings if f.code == "geometries"]
-    assert told == ["2 geometries can touch the obstacle 'floor'"]
-    with pytest.raises(ParameterError, match="contact is 'on'; allowed is True, False or a Conta"):
+    assert [f.severity for f in m.findings if f.code == "geometries"] == ["note"]
+    with refused(ParameterError, "bad-contact"):
         load(path, contact="on")
 
 
@@ -207,11 +197,8 @@ def test_a_kept_model_is_as_it_was(tmp_path):
     rb.save(m, tmp_path / "m.npz")
     assert rb.load(tmp_path / "m.npz").ngeom == 1
     for name in ("contact", "floating_base"):
-        with pytest.raises(ParameterError) as caught:
+        with refused(ParameterError, f"bad-{name}", name):
             rb.load(tmp_path / "m.npz", **{name: True})
-        assert str(caught.value) == (
-            f"{name} is for robots that are built; a kept Model is loaded as it was saved"
-        )
 
 
 def test_load_takes_a_base_that_floats():
@@ -223,10 +210,7 @@ def test_load_takes_a_base_that_floats():
 
 def test_a_robot_without_collisions_is_warned_of():
     (finding,) = rb.load_urdf(robot(), contact=True).findings
-    assert finding.severity == "warning"
-    assert finding.message == (
-        "there are obstacles, but no link has a geometry: nothing touches them"
-    )
+    assert (finding.severity, finding.code) == ("warning", "no-geometries")
 
 
 # sentences of the builder
@@ -257,45 +241,38 @@ def test_what_is_built_is_what_was_said():
 
 
 @pytest.mark.parametrize(
-    ("call", "sentence"),
+    ("call", "refusal"),
     [
         (
             lambda b: b.geometry("", "box", Sphere(1.0)),
-            "the name of a geometry is ''; allowed is a name",
+            ("bad-argument", ""),
         ),
         (
             lambda b: b.geometry("g", "box", Plane()),
-            (
-                "the shape of geometry 'g' is Plane(); allowed is a Sphere, Box, Cylinder, "
-                "Capsule or Points"
-            ),
+            ("bad-argument", ""),
         ),
         (
             lambda b: b.geometry("g", "box", Sphere(1.0), surface=0.5),
-            "the surface of geometry 'g' is 0.5; allowed is a Surface or None",
+            ("bad-argument", ""),
         ),
-        (lambda b: b.floor("low"), "the height of the floor is 'low'; allowed is a finite number"),
+        (lambda b: b.floor("low"), ("bad-argument", "")),
         (
             lambda b: b.floor(friction=math.nan),
-            "the friction of obstacle 'floor' is nan; allowed is a number",
+            ("bad-argument", ""),
         ),
         (
             lambda b: b.obstacle("o", Cylinder(1.0, 1.0)),
-            (
-                "the shape of obstacle 'o' is Cylinder(radius=1.0, length=1.0); allowed is a "
-                "Plane, Sphere or Box"
-            ),
+            ("bad-argument", ""),
         ),
         (
             lambda b: b.obstacle("o", Plane(), origin=(0, 0, 1)),
-            "the origin of obstacle 'o' is (0, 0, 1); allowed is a Pose",
+            ("bad-argument", ""),
         ),
     ],
 )
-def test_wrong_arguments_of_the_builder(call, sentence):
-    with pytest.raises(ParameterError) as caught:
+def test_wrong_arguments_of_the_builder(call, refusal):
+    with refused(ParameterError, *refusal):
         call(builder())
-    assert str(caught.value) == sentence
 
 
 # the floating base
@@ -318,12 +295,9 @@ def test_a_floating_base_of_another_type(kind):
     [("sixdof", " (did you mean 'sixdof_fs'?)"), ("revolute", ""), (5, ""), (None, "")],
 )
 def test_unknown_floating_bases(value, hint):
-    with pytest.raises(ParameterError) as caught:
+    with refused(ParameterError, "bad-argument", found=repr(value)) as caught:
         rb.load_urdf(robot(), floating_base=value)
-    assert str(caught.value) == (
-        f"floating_base is {value!r}; allowed are True, False, 'floating', 'sixdof_fp', "
-        f"'sixdof_fs'{hint}"
-    )
+    assert hint in str(caught.value)
 
 
 # real robots

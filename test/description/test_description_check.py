@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from support.refusals import refused
 
 from rbdyn_ros.description.checks.check import check
 from rbdyn_ros.description.poses import Pose
@@ -38,94 +39,84 @@ NAN = math.nan
 
 
 @pytest.mark.parametrize(
-    ("description", "sentence"),
+    ("description", "refusal"),
     [
-        (replace(GOOD, name=" "), "robot without a name: has no name"),
+        (replace(GOOD, name=" "), ("missing-name", "robot without a name")),
         (
             replace(GOOD, links=(), joints=()),
-            "robot 'r': has no links; the smallest robot is one <link name=.../>",
+            ("no-links", "robot 'r'"),
         ),
         (
             replace(GOOD, links=(Link("c\0"),), joints=()),
-            "link 'c\\x00': the name 'c\\x00' is empty or holds a NUL character",
+            ("missing-name", "link 'c\\x00'"),
         ),
         (
             replace(GOOD, links=(*GOOD.links, Link("a"))),
-            "link 'a': the name is given to more than one link; names must be unique",
+            ("duplicate-name", "link 'a'"),
         ),
-        (with_inertial(mass=NAN), "link 'b': the mass is nan, not a finite number"),
+        (with_inertial(mass=NAN), ("not-finite", "link 'b'")),
         (
             with_inertial(inertia=(1, 1, math.inf, 0, 0, 0)),
-            "link 'b': the inertia is (1, 1, inf, 0, 0, 0), not 6 finite numbers",
+            ("not-finite", "link 'b'"),
         ),
         (
             with_inertial(inertia=(1, 1, 1)),
-            "link 'b': the inertia is (1, 1, 1), not 6 finite numbers",
+            ("not-finite", "link 'b'"),
         ),
         (
             with_inertial(mass="heavy"),
-            "link 'b': the mass is 'heavy', not a finite number",
+            ("not-finite", "link 'b'"),
         ),
         (
             with_joint(origin=Pose((0, NAN, 0))),
-            "joint 'j': the position of the origin is (0, nan, 0), not 3 finite numbers",
+            ("not-finite", "joint 'j'"),
         ),
         (
             with_joint(origin=Pose(quat=(1, 1, 0, 0))),
-            "joint 'j': the quaternion of the origin has length 1.41421; it must be 1",
+            ("bad-quaternion", "joint 'j'"),
         ),
-        (with_joint(axis=(0, 1)), "joint 'j': the axis is (0, 1), not 3 finite numbers"),
-        (with_joint(damping=NAN), "joint 'j': the damping is nan, not a finite number"),
+        (with_joint(axis=(0, 1)), ("not-finite", "joint 'j'")),
+        (with_joint(damping=NAN), ("not-finite", "joint 'j'")),
         (
             with_joint(limit=Limit(lower=NAN)),
-            "joint 'j': the limits are (nan, inf, inf, inf); a limit must be a number",
+            ("not-finite", "joint 'j'"),
         ),
         (
             with_joint(limit=Limit(lower=math.inf)),
-            "joint 'j': the lower limit inf is above the upper limit inf",
+            ("limit-order", "joint 'j'"),
         ),
         (
             with_joint(type="hinge"),
-            (
-                "joint 'j': the type 'hinge' is unknown; allowed are "
-                "revolute, continuous, prismatic, fixed, floating, planar, helical, cylindrical, "
-                "universal, spherical, spherical_ypr, rack_pinion, planar_fp, planar_fs, "
-                "sixdof_fp, sixdof_fs"
-            ),
+            ("unknown-joint-type", "joint 'j'"),
         ),
         (
             with_joint(mimic=Mimic("j", NAN)),
-            "joint 'j': the mimic ratio and offset is (nan, 0.0), not 2 finite numbers",
+            ("not-finite", "joint 'j'"),
         ),
     ],
 )
-def test_bad_values(description, sentence):
-    with pytest.raises(DescriptionError) as caught:
+def test_bad_values(description, refusal):
+    with refused(DescriptionError, *refusal):
         check(description)
-    assert str(caught.value) == f"built: {sentence}"
 
 
 def test_long_cycles_and_lists_are_cut():
     links = tuple(Link(f"l{i}") for i in range(1000))
     ring = tuple(Joint(f"j{i}", "fixed", f"l{i - 1}", f"l{i}") for i in range(1, 1000))
     ring += (Joint("j0", "fixed", "l999", "l0"),)
-    with pytest.raises(DescriptionError) as caught:
+    with refused(DescriptionError, "cycle", "link 'l0'") as caught:
         check(Description("r", links, ring))
-    assert caught.value.findings[0].message == (
-        "link 'l0': lies on a cycle: 'l0' -> 'l1' -> 'l2' -> 'l3' -> ... -> "
-        "'l997' -> 'l998' -> 'l999' -> 'l0' (1000 steps); delete one of its joints"
-    )
-    with pytest.raises(DescriptionError) as caught:
+    assert "'l3' -> ... -> 'l997'" in str(caught.value)
+    with refused(DescriptionError, "several-roots", "robot 'r'") as caught:
         check(Description("r", links, ()))
-    assert "'l6', 'l7', ... (1000 in all) have no parent" in str(caught.value)
+    assert "'l6', 'l7', ... (1000 in all)" in str(caught.value)
 
 
-def test_two_cycles_are_both_told():
+def test_two_cycles_are_both_reported():
     links = tuple(Link(name) for name in "abcde")
     joints = tuple(Joint(p + c, "fixed", p, c) for p, c in ("bc", "cb", "de", "ed"))
-    with pytest.raises(DescriptionError) as caught:
+    with refused(DescriptionError, ["cycle", "cycle"]):
         check(Description("r", links, joints))
-    assert [finding.code for finding in caught.value.findings] == ["cycle", "cycle"]
 
 
 def test_long_mimic_chain_is_not_recursive():

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.checks.check import check
@@ -152,128 +153,108 @@ def test_only_our_errors_leave_a_contact(kind, field):
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("given", "refusal"),
     [
-        (system(name=None), "robot: name is None; allowed is a text"),
-        (system(base=b"x"), "robot 'n': base is b'x'; allowed is a text"),
-        (system(links=None), "robot 'n': links is None; allowed is a tuple of Link"),
-        (system(joints="x"), "robot 'n': joints is 'x'; allowed is a tuple of Joint"),
-        (system(springs=(5,)), "robot 'n': number 1 of its springs is 5; allowed is a Spring"),
+        (system(name=None), ("wrong-kind", "robot")),
+        (system(base=b"x"), ("wrong-kind", "robot 'n'")),
+        (system(links=None), ("wrong-kind", "robot 'n'")),
+        (system(joints="x"), ("wrong-kind", "robot 'n'")),
+        (system(springs=(5,)), ("wrong-kind", "robot 'n'")),
         (
             system(constraints=(S,)),
-            (
-                "robot 'n': number 1 of its constraints is Spring(name='s', link1='base', "
-                "link2='b', point1=(0.0, 0.0, 0.0), point2=(0.0, 0...; "
-                "allowed is a Length, Gear or Roll"
-            ),
+            ("wrong-kind", "robot 'n'"),
         ),
         (
             system(geometries=(5,)),
-            "robot 'n': number 1 of its geometries is 5; allowed is a Geometry",
+            ("wrong-kind", "robot 'n'"),
         ),
         (
             system(obstacles=(GEOM.shape,)),
-            ("robot 'n': number 1 of its obstacles is Sphere(radius=0.1); allowed is an Obstacle"),
+            ("wrong-kind", "robot 'n'"),
         ),
         (
             with_shape(Plane()),
-            (
-                "geometry 'geom': shape is Plane(); allowed is a Sphere, Box, Cylinder, Capsule "
-                "or Points"
-            ),
+            ("wrong-kind", "geometry 'geom'"),
         ),
         (
             with_shape(Points(5)),
-            "geometry 'geom': shape.points is 5; allowed is a sequence of points",
+            ("wrong-kind", "geometry 'geom'"),
         ),
         (
             with_constraint(ROD, links=5),
-            "constraint 'rod': links is 5; allowed is a sequence of names",
+            ("wrong-kind", "constraint 'rod'"),
         ),
         (
             with_constraint(ROD, links=("a", ["b"])),
-            "constraint 'rod': number 2 of its links is ['b']; allowed is a text",
+            ("wrong-kind", "constraint 'rod'"),
         ),
         (
             with_constraint(ROD, points=None),
-            "constraint 'rod': points is None; allowed is a sequence of points, one a link",
+            ("wrong-kind", "constraint 'rod'"),
         ),
         (
             with_constraint(ROD, closed=1),
-            "constraint 'rod': closed is 1; allowed is True or False",
+            ("wrong-kind", "constraint 'rod'"),
         ),
         (
             with_constraint(GEAR, terms=GearTerm("j")),
-            (
-                "constraint 'gear': terms is GearTerm(joint='j', factor=1.0, coordinate=0); "
-                "allowed is a sequence of GearTerm"
-            ),
+            ("wrong-kind", "constraint 'gear'"),
         ),
         (
             with_constraint(GEAR, terms=("j", GearTerm("k"))),
-            "constraint 'gear': number 1 of its terms is 'j'; allowed is a GearTerm",
+            ("wrong-kind", "constraint 'gear'"),
         ),
         (
             with_constraint(GEAR, terms=(GearTerm("j"), GearTerm("k", 1.0, 0.5))),
-            (
-                "constraint 'gear': number 2 of its terms: coordinate is 0.5; "
-                "allowed is a whole number"
-            ),
+            ("wrong-kind", "constraint 'gear'"),
         ),
-        (with_constraint(ROLL, on=None), "constraint 'roll': on is None; allowed is a text"),
-        (with_constraint(ROLL, name=3), "constraint number 1: name is 3; allowed is a text"),
-        (system(joints=(J, Joint(None, "fixed", "a", "b"))), "joint number 2: name is None; "),
-        (with_joint(parent=None), "joint 'j': parent is None; allowed is a text"),
-        (with_joint(mimic=5), "joint 'j': mimic is 5; allowed is a Mimic or None"),
-        (with_joint(mimic=Mimic(("k",))), "joint 'j': mimic.joint is ('k',); allowed is a text"),
+        (with_constraint(ROLL, on=None), ("wrong-kind", "constraint 'roll'")),
+        (with_constraint(ROLL, name=3), ("wrong-kind", "constraint number 1")),
+        (system(joints=(J, Joint(None, "fixed", "a", "b"))), ("wrong-kind", "joint number 2")),
+        (with_joint(parent=None), ("wrong-kind", "joint 'j'")),
+        (with_joint(mimic=5), ("wrong-kind", "joint 'j'")),
+        (with_joint(mimic=Mimic(("k",))), ("wrong-kind", "joint 'j'")),
         (
             with_joint(motion=dataclasses.replace(MOTION, periodic=np.ones(2))),
-            "joint 'j': motion.periodic is array([1., 1.]); allowed is True or False",
+            ("wrong-kind", "joint 'j'"),
         ),
-        (with_joint(closes_loop=1), "joint 'j': closes_loop is 1; allowed is True or False"),
+        (with_joint(closes_loop=1), ("wrong-kind", "joint 'j'")),
         (
             with_joint(rest=5),
-            "joint 'j': rest is 5; allowed is a sequence of numbers, one a coordinate",
+            ("wrong-kind", "joint 'j'"),
         ),
-        (with_inertial(5), "link 'a': inertial is 5; allowed is an Inertial or None"),
-        (with_joint(line="x"), "joint 'j': line is 'x'; allowed is a whole number or None"),
-        (with_joint(axis=None), "joint 'j': the axis is None, not 3 finite numbers"),
-        (with_joint(axis2=5), "joint 'j': the second axis is 5, not 3 finite numbers"),
-        (with_joint(damping=np.ones(1)), "joint 'j': the damping is array([1.]), not a finite "),
+        (with_inertial(5), ("wrong-kind", "link 'a'")),
+        (with_joint(line="x"), ("wrong-kind", "joint 'j'")),
+        (with_joint(axis=None), ("not-finite", "joint 'j'")),
+        (with_joint(axis2=5), ("not-finite", "joint 'j'")),
+        (with_joint(damping=np.ones(1)), ("not-finite", "joint 'j'")),
         (
             with_joint(origin=Pose(quat=np.zeros((1, 2)))),
-            "joint 'j': the quaternion of the origin is array([[0., 0.]]), not 4 finite numbers",
+            ("not-finite", "joint 'j'"),
         ),
         (
             with_joint(friction=10**5000),
-            "joint 'j': the friction is a number of very many digits, not a finite number",
+            ("not-finite", "joint 'j'"),
         ),
     ],
 )
-def test_sentences(given, sentence):
-    with pytest.raises(DescriptionError) as caught:
+def test_a_field_of_the_wrong_type_is_refused(given, refusal):
+    with refused(DescriptionError, *refusal):
         check(given)
-    assert str(caught.value).startswith(f"<text>: {sentence}")
-    assert len(caught.value.findings) == 1
 
 
-def test_all_wrong_kinds_are_told_together():
+def test_all_fields_of_the_wrong_type_are_reported():
     given = system(base=3, joints=(dataclasses.replace(J, child=None, closes_loop=None), 7))
-    with pytest.raises(DescriptionError) as caught:
+    with refused(DescriptionError, ["wrong-kind"] * 5) as caught:
         check(dataclasses.replace(given, source=np.zeros(2)))
-    assert [finding.message for finding in caught.value.findings] == [
-        "robot 'n': source is array([0., 0.]); allowed is a text",
-        "robot 'n': base is 3; allowed is a text",
-        "joint 'j': child is None; allowed is a text",
-        "joint 'j': closes_loop is None; allowed is True or False",
-        "robot 'n': number 2 of its joints is 7; allowed is a Joint",
-    ]
+    elements = [finding.element for finding in caught.value.findings]
+    assert elements == ["robot 'n'"] * 2 + ["joint 'j'"] * 2 + ["robot 'n'"]
 
 
 def test_a_builder_lets_nothing_through():
     swing = rb.SystemBuilder("swing").body("arm", BALL)
     swing.joint("j", "revolute", "base", "arm", closes_loop=np.ones(2))
-    with pytest.raises(DescriptionError, match="joint 'j': closes_loop is array"):
+    with refused(DescriptionError, "wrong-kind", "joint 'j'"):
         swing.description()
     with pytest.raises(ParameterError):
         swing.drive("j", 5)
@@ -290,4 +271,4 @@ def test_inertias_beyond_all_bounds_are_warned_of_without_a_warning_of_numpy():
         warnings.simplefilter("error")
         findings = check(with_inertial(largest)).findings
     assert [finding.code for finding in findings] == ["non-physical-inertia"]
-    assert "its principal moments are -1.05e+308, 0, inf kg m^2" in findings[0].message
+    assert findings[0].found == "-1.05e+308, 0, inf"

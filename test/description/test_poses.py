@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from support.refusals import refused
 
 from rbdyn_ros.description.poses import Pose, compose, inverse, pose, quat_mul, rotate
 from rbdyn_ros.errors import ParameterError
@@ -45,17 +46,16 @@ def test_roll_pitch_yaw_are_about_fixed_axes():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "refusal"),
     [
-        (((1, 2),), "xyz is (1, 2); allowed is 3 finite numbers"),
-        (("abc",), "xyz is 'abc'; allowed is 3 finite numbers"),
-        ((7,), "xyz is 7; allowed is 3 finite numbers"),
-        (((0, 0, 0), (0, math.nan, 0)), "a number of rpy is nan; allowed is a finite number"),
-        (((0, 0, True),), "xyz is (0, 0, True); allowed is 3 finite numbers"),
-        (((0, 0, 10**400),), None),
+        (((1, 2),), ("bad-argument", "")),
+        (("abc",), ("bad-argument", "")),
+        ((7,), ("bad-argument", "")),
+        (((0, 0, 0), (0, math.nan, 0)), ("bad-argument", "")),
+        (((0, 0, True),), ("bad-argument", "")),
+        (((0, 0, 10**400),), ("bad-argument", "")),
     ],
 )
-def test_bad_arguments(arguments, sentence):
-    with pytest.raises(ParameterError) as caught:
+def test_bad_arguments(arguments, refusal):
+    with refused(ParameterError, *refusal):
         pose(*arguments)
-    assert sentence is None or str(caught.value) == sentence

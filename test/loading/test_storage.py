@@ -7,11 +7,12 @@ import zipfile
 import numpy as np
 import pytest
 from support import robots, states, trees
+from support.refusals import refused, worded
 from support.systems import everything, register, swing, twist
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.loading import arrays as arrays_judge
+from rbdyn_ros.loading import arrays as stored_arrays
 from rbdyn_ros.loading import storage
 from rbdyn_ros.loading.storage import load_model, save
 from rbdyn_ros.model import callbacks
@@ -55,16 +56,19 @@ def refusal(path):
     return [finding.code for finding in caught.value.findings]
 
 
-def message(path):
+def found(path):
+    """Return code and element of every finding of the error that loading must raise."""
     with pytest.raises(rb.RbdynError) as caught:
         load_model(path)
-    return str(caught.value)
+    for finding in caught.value.findings:
+        worded(finding.code, finding.message)
+    return [(finding.code, finding.element) for finding in caught.value.findings]
 
 
 # exact
 
 
-def demand_equal(a, b):
+def assert_equal(a, b):
     assert a.sha256() == b.sha256()
     for field in MODEL_FIELDS:
         assert getattr(a, field.name).tobytes() == getattr(b, field.name).tobytes()
@@ -88,16 +92,16 @@ def test_the_example_has_a_bit_of_everything(m):
     assert d.efc_rank == m.nefc
 
 
-def test_what_was_saved_is_loaded(m, tmp_path):
+def test_a_saved_model_is_loaded_exactly(m, tmp_path):
     kept = m.replaced()
     kept.opt.timestep, kept.opt.gravity = 1 / 3000, (0.1, 0.2, -1 / 3)
     kept.opt.integrator, kept.opt.passive = "rk4", False
     save(kept, tmp_path / "model.npz")
-    demand_equal(load_model(tmp_path / "model.npz"), kept)
-    demand_equal(rb.load(tmp_path / "model.npz"), kept)
+    assert_equal(load_model(tmp_path / "model.npz"), kept)
+    assert_equal(rb.load(tmp_path / "model.npz"), kept)
 
 
-def test_it_moves_alike(m, saved):
+def test_a_loaded_model_moves_identically(m, saved):
     twin = load_model(saved)
     d, e = rb.make_data(m), rb.make_data(twin)
     for model, data in ((m, d), (twin, e)):
@@ -120,7 +124,7 @@ def test_one_model_is_one_file(m, tmp_path):
 def test_real_robots(name, tmp_path):
     m = robots.load(robots.find(name), floating_base=True)
     save(m, tmp_path / "robot.npz")
-    demand_equal(load_model(tmp_path / "robot.npz"), m)
+    assert_equal(load_model(tmp_path / "robot.npz"), m)
 
 
 def test_models_of_no_joint_and_of_too_many_for_a_mass_matrix(tmp_path):
@@ -129,7 +133,7 @@ def test_models_of_no_joint_and_of_too_many_for_a_mass_matrix(tmp_path):
     assert chain.nM == 0
     for m in (stone, chain):
         save(m, tmp_path / "model.npz")
-        demand_equal(load_model(tmp_path / "model.npz"), m)
+        assert_equal(load_model(tmp_path / "model.npz"), m)
 
 
 # functions of the user
@@ -141,7 +145,7 @@ def test_a_joint_type_that_is_wrong_now(saved):
 
     try:
         rb.register_joint("storage_twist", parameters=("lead",))(stiff)
-        with pytest.raises(rb.ModelError, match=r"the jcalc of 'storage_twist' has S\[2, 0\] = 1"):
+        with refused(rb.ModelError, "user-function", "joint 'screw'"):
             load_model(saved)
     finally:
         register()
@@ -149,13 +153,13 @@ def test_a_joint_type_that_is_wrong_now(saved):
 
 def test_a_joint_type_that_is_not_registered(saved, monkeypatch):
     monkeypatch.delitem(callbacks.JOINTS, "storage_twist")
-    with pytest.raises(rb.ModelError, match="joint type 'storage_twist' is not registered"):
+    with refused(rb.ModelError, "unknown-joint-type", "storage_twist"):
         load_model(saved)
 
 
 def test_a_motion_that_is_not_registered(saved, monkeypatch):
     monkeypatch.delitem(callbacks.MOTIONS, "storage_swing")
-    with pytest.raises(rb.ModelError, match="motion 'storage_swing' is not registered"):
+    with refused(rb.ModelError, "unknown-motion", "storage_swing"):
         load_model(saved)
 
 
@@ -163,9 +167,9 @@ def test_functions_of_another_size(saved):
     try:
         del MOTIONS["storage_swing"], JOINT_SPECS["storage_twist"]  # as in another process
         rb.register_motion("storage_swing", nv=2)(swing)
-        assert "registered for 2 coordinates, not 1" in message(saved)
+        assert found(saved) == [("bad-array", "jnt_motion_name")]
         rb.register_joint("storage_twist", nv=2)(twist)
-        assert "dof_armature: has 58 entries; the joints make it 59" in message(saved)
+        assert ("bad-array", "dof_armature") in found(saved)
     finally:
         MOTIONS.pop("storage_swing", None), JOINT_SPECS.pop("storage_twist", None)
         register()
@@ -175,7 +179,7 @@ def test_functions_of_another_size(saved):
 
 
 def test_every_stored_index_has_a_range():
-    assert sorted(arrays_judge.FREE_FIELDS) == sorted(INTS)
+    assert sorted(stored_arrays.FREE_FIELDS) == sorted(INTS)
 
 
 def test_a_file_holds_no_derived_field(saved):
@@ -252,14 +256,14 @@ def test_a_limit_on_a_joint_that_has_none(m, saved, j):
     arrays["jnt_limited"][m.jnt_id(j)] = 1
     arrays["jnt_range"][m.jnt_id(j)] = (-1.0, 1.0)
     pack(saved, header, arrays)
-    assert "jnt_limited: limits a joint that has no limit of its own" in message(saved)
+    assert ("bad-array", "jnt_limited") in found(saved)
 
 
 def test_a_spring_on_a_driven_joint(m, saved):
     header, arrays = unpacked(saved)
     arrays["jnt_stiffness"][m.jnt_id("sway")] = 1.0
     pack(saved, header, arrays)
-    assert "jnt_stiffness: gives a spring to a joint that has no freedom" in message(saved)
+    assert ("bad-array", "jnt_stiffness") in found(saved)
 
 
 def test_a_limit_on_a_coordinate_that_is_no_position(m, saved):
@@ -267,7 +271,7 @@ def test_a_limit_on_a_coordinate_that_is_no_position(m, saved):
     ball = m.jnt_type.tolist().index(rb.JointType.BALL)
     arrays["limit_dofid"][0] = m.jnt_dofadr[ball]
     pack(saved, header, arrays)
-    assert "limit_dofid: limits a coordinate that is no position" in message(saved)
+    assert ("bad-array", "limit_dofid") in found(saved)
 
 
 @pytest.mark.parametrize(
@@ -278,26 +282,23 @@ def test_couplings_in_a_chain_or_of_several_coordinates(m, saved, follower, foll
     header, arrays = unpacked(saved)
     arrays["jnt_mimic"][m.jnt_id(follower)] = m.jnt_id(followed)
     pack(saved, header, arrays)
-    assert message(saved) == (
-        f"{saved}: jnt_mimic: couples joints of more than one coordinate, or in a chain"
-    )
+    assert found(saved) == [("bad-array", "jnt_mimic")]
 
 
-def test_a_joint_more_that_follows(m, saved):
+def test_an_additional_mimic_joint(m, saved):
     header, arrays = unpacked(saved)
     arrays["jnt_mimic"][m.jnt_id("worm")] = m.jnt_id("door")
     pack(saved, header, arrays)
-    assert "jnt_class: does not follow from the driven joints and the leaders" in message(saved)
+    assert ("bad-array", "jnt_class") in found(saved)
 
 
 @pytest.mark.parametrize(("joint", "coordinate"), [("air", 3), ("joint3", 0), ("cross", 2)])
-def test_a_gear_on_what_is_no_position(m, saved, joint, coordinate):
+def test_a_gear_needs_a_position(m, saved, joint, coordinate):
     header, arrays = unpacked(saved)
     j = m.jnt_id(joint)
     arrays["term_jntid"][0], arrays["term_coord"][0] = j, coordinate
     pack(saved, header, arrays)
-    told = f"{saved}: term_coord: has {coordinate}, which is no position of joint {j}"
-    assert message(saved) == told
+    assert found(saved) == [("bad-array", "term_coord")]
 
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
@@ -316,68 +317,67 @@ def test_every_type_on_every_loop(m, saved, kind):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value"),
     [
-        ("length_pointnum", [1, 4], "has an entry that is not from 2 to 5"),
-        ("gear_termnum", [0], "has an entry that is not from 1 to 3"),
-        ("loop_bodyid", [[2, 2], [0, 1]], "has a loop that begins and ends at one body"),
-        ("jnt_actuated", 2, "has an entry that is not from 0 to 1"),
-        ("roll_bodyid", 26, "has an entry that is not from 0 to 25"),
-        ("jnt_class", 0, "does not follow from the driven joints and the leaders"),
+        ("length_pointnum", [1, 4]),
+        ("gear_termnum", [0]),
+        ("loop_bodyid", [[2, 2], [0, 1]]),
+        ("jnt_actuated", 2),
+        ("roll_bodyid", 26),
+        ("jnt_class", 0),
     ],
 )
-def test_constraints_that_mean_nothing(saved, name, value, told):
+def test_invalid_constraints(saved, name, value):
     header, arrays = unpacked(saved)
     arrays[name][...] = value
     pack(saved, header, arrays)
-    assert f"{name}: {told}" in message(saved)
+    assert ("bad-array", name) in found(saved)
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value"),
     [
-        ("geom_bodyid", 0, "has a geometry of the world, which does not move"),
-        ("geom_type", 0, "has an entry that is no type of a geometry there"),
-        ("obstacle_type", 5, "has an entry that is no type of a geometry there"),
-        ("geom_vertnum", 0, "has an entry that is not from 1 to 38"),
-        ("geom_size", -1.0, "holds a number that is less than zero"),
-        ("geom_size", 0.0, "holds a sphere of a length of 0"),
-        ("geom_size", 1.1e6, "holds a length of more than 1000000 m"),
-        ("obstacle_size", 0.0, "holds a box of a length of 0"),
-        ("obstacle_size", 1e300, "holds a length of more than 1000000 m"),
-        ("geom_solref", 0.0, "holds a number that is not above zero"),
-        ("geom_solref", [0.01, -1.0], "holds a number that is not above zero"),
-        ("geom_mass0", 0.0, "holds a number that is not above zero"),
-        ("geom_stiffness", -1.0, "holds a number that is less than zero"),
-        ("geom_rbound", -1.0, "holds a number that is less than zero"),
-        ("geom_friction", -1.0, "holds a number that is less than zero"),
-        ("obstacle_friction", -1.0, "holds a number that is less than zero"),
-        ("geom_mat", 1.0, "holds a matrix that is no rotation"),
-        ("obstacle_mat", np.diag([1.0, 1.0, -1.0]).ravel(), "holds a matrix that is no rotation"),
+        ("geom_bodyid", 0),
+        ("geom_type", 0),
+        ("obstacle_type", 5),
+        ("geom_vertnum", 0),
+        ("geom_size", -1.0),
+        ("geom_size", 0.0),
+        ("geom_size", 1.1e6),
+        ("obstacle_size", 0.0),
+        ("obstacle_size", 1e300),
+        ("geom_solref", 0.0),
+        ("geom_solref", [0.01, -1.0]),
+        ("geom_mass0", 0.0),
+        ("geom_stiffness", -1.0),
+        ("geom_rbound", -1.0),
+        ("geom_friction", -1.0),
+        ("obstacle_friction", -1.0),
+        ("geom_mat", 1.0),
+        ("obstacle_mat", np.diag([1.0, 1.0, -1.0]).ravel()),
     ],
 )
-def test_geometries_that_mean_nothing(saved, name, value, told):
+def test_invalid_geometries(saved, name, value):
     header, arrays = unpacked(saved)
     arrays[name][...] = value
     pack(saved, header, arrays)
-    assert f"{name}: {told}" in message(saved)
+    assert ("bad-array", name) in found(saved)
 
 
 @pytest.mark.parametrize(
     ("kind", "number"), [("SPHERE", 1), ("CAPSULE", 2), ("CYLINDER", 24), ("BOX", 8)]
 )
 def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
-    """A kernel looks at the second corner of a capsule, whatever number is told."""
+    """A kernel reads the second corner of a capsule, whatever the number of corners."""
     header, arrays = unpacked(saved)
     arrays["geom_type"][:] = GeomType.MESH  # which may have any number
     for g in range(m.ngeom):
         arrays["geom_type"][g] = GeomType[kind]
         pack(saved, header, arrays)
-        told = f"geom_vertnum: gives a {kind.lower()} another number of corners than {number}"
         if m.geom_vertnum[g] == number:
             load_model(saved)
         else:
-            assert told in message(saved)
+            assert ("bad-array", "geom_vertnum") in found(saved)
         arrays["geom_type"][g] = GeomType.MESH
 
 
@@ -388,9 +388,7 @@ def test_a_capsule_of_one_corner(saved):
     capsule, mesh = kinds.index(GeomType.CAPSULE), kinds.index(GeomType.MESH)
     arrays["geom_vertnum"][[capsule, mesh]] += (-1, 1)
     pack(saved, header, arrays)
-    assert message(saved) == (
-        f"{saved}: geom_vertnum: gives a capsule another number of corners than 2"
-    )
+    assert found(saved) == [("bad-array", "geom_vertnum")]
 
 
 @pytest.mark.parametrize("name", ["geom_damping", "geom_viscosity"])
@@ -401,20 +399,19 @@ def test_less_than_zero_is_not_given(saved, name):
     assert (getattr(load_model(saved), name) == -1.0).all()
 
 
-def test_a_driven_joint_that_nothing_drives(m, saved):
+def test_a_driven_joint_without_a_motion(m, saved):
     header, arrays = unpacked(saved)
     names = header["names"]["jnt_motion_name"]
     names[names.index("storage_swing")] = ""
     pack(saved, header, arrays)
-    told = message(saved)
-    assert f"drive_knotnum: does not say how joint {m.jnt_id('sway')} moves" in told
+    assert found(saved) == [("bad-array", "drive_knotnum")]
 
 
 def test_a_motion_of_a_joint_that_is_free(m, saved):
     header, arrays = unpacked(saved)
     header["names"]["jnt_motion_name"][m.jnt_id("door")] = "storage_swing"
     pack(saved, header, arrays)
-    assert f"drives joint {m.jnt_id('door')}, which is not driven" in message(saved)
+    assert found(saved) == [("bad-array", "jnt_motion_name")]
 
 
 @pytest.mark.parametrize(
@@ -422,11 +419,11 @@ def test_a_motion_of_a_joint_that_is_free(m, saved):
     [
         (("qpos0", "qpos_spring"), "qpos0: has 6"),
         (("drive_knotnum", "drive_period", "dof_transmission"),
-         "drive_knotnum: "),
-        (("knot_time", "knot_coef"), "drive_knotnum: adds up to 6, not to nknot, which is"),
-        (("point_bodyid", "point_pos"), "length_pointnum: adds up to 5, not to npoint, which is"),
+         "drive_knotnum"),
+        (("knot_time", "knot_coef"), "drive_knotnum"),
+        (("point_bodyid", "point_pos"), "length_pointnum"),
         (("term_jntid", "term_coord", "term_factor"),
-         "gear_termnum: "),
+         "gear_termnum"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("change", [lambda a: a[:-1], lambda a: np.concatenate([a, a[-1:]])])
@@ -435,7 +432,7 @@ def test_lists_that_are_long_or_short_together(saved, names, told, change):
     for name in names:
         arrays[name] = change(arrays[name])
     pack(saved, header, arrays)
-    assert told in message(saved)
+    assert told in [element for _, element in found(saved)]
 
 
 # its shapes and numbers
@@ -459,14 +456,14 @@ def test_nan_and_infinity(saved, name):
     good = arrays[name].copy()
     arrays[name].flat[0] = np.nan
     pack(saved, header, arrays)
-    assert f"{name}: holds NaN" in message(saved)
+    assert ("bad-array", name) in found(saved)
     arrays[name] = good
     arrays[name].flat[0] = np.inf
     pack(saved, header, arrays)
-    if name in arrays_judge.UNLIMITED:
+    if name in stored_arrays.UNLIMITED:
         load_model(saved)
     else:
-        assert f"{name}: holds an infinite number" in message(saved)
+        assert ("bad-array", name) in found(saved)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, ">i8", np.uint64, complex, "U8"])
@@ -492,18 +489,16 @@ def test_missing_and_unknown_fields_are_named(saved):
     header, arrays = unpacked(saved)
     arrays["body_mas"] = arrays.pop("body_mass")
     pack(saved, header, arrays)
-    assert message(saved) == (
-        f"{saved}: 2 errors\n"
-        "  the file lacks 'body_mass'\n"
-        "  the file holds 'body_mas', which no Model has (did you mean 'body_mass'?)"
-    )
+    with refused(rb.DescriptionError, ["missing-field", "unknown-field"], "") as caught:
+        load_model(saved)
+    assert "(did you mean 'body_mass'?)" in str(caught.value)
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_field_twice(saved):
     with zipfile.ZipFile(saved, "a") as archive:
         archive.writestr("body_mass.npy", archive.read("body_mass.npy"))
-    assert message(saved) == f"{saved}: the file holds 'body_mass' more than once"
+    assert found(saved) == [("duplicate-field", "")]
 
 
 # its header
@@ -513,10 +508,8 @@ def test_another_version(saved):
     header, arrays = unpacked(saved)
     header["version"] = 99
     pack(saved, header, arrays)
-    assert message(saved) == (
-        f"{saved}: the file is of version '99' of the format; this release reads version 4. "
-        "Build the Model again from its robot, and save that"
-    )
+    with refused(rb.DescriptionError, "other-version", found="99", allowed="4"):
+        load_model(saved)
 
 
 @pytest.mark.parametrize(
@@ -562,7 +555,7 @@ def test_a_header_that_is_wrong(saved, key, value):
     assert set(refusal(saved)) <= {"bad-header", "bad-shape"}
 
 
-def test_what_is_left_out_of_the_header(saved):
+def test_missing_keys_of_the_header(saved):
     header, arrays = unpacked(saved)
     for key in ("name", "names", "options", "findings"):
         pack(saved, {k: v for k, v in header.items() if k != key}, arrays)
@@ -589,7 +582,7 @@ def test_damaged_files(saved):
             continue
 
 
-def test_a_shape_that_promises_more_than_there_is(saved):
+def test_a_shape_larger_than_the_content(saved):
     header, arrays = unpacked(saved)
     arrays.pop("body_mass")
     pack(saved, header, arrays)
@@ -598,14 +591,11 @@ def test_a_shape_that_promises_more_than_there_is(saved):
         shape = {"descr": "<f8", "fortran_order": False, "shape": (2**40, 2**20)}
         np.lib.format.write_array_header_1_0(text, shape)
         archive.writestr("body_mass.npy", text.getvalue())
-    assert message(saved) == (
-        f"{saved}: this is no .npz file, or it is damaged: 'body_mass.npy' is not as long as it "
-        "says"
-    )
+    assert found(saved) == [("damaged-file", "")]
 
 
 @pytest.mark.parametrize("limit", ["MAX_BYTES", "MAX_HEADER"])
-def test_a_file_that_unpacks_to_too_much(saved, monkeypatch, limit):
+def test_a_file_that_unpacks_to_too_many_bytes(saved, monkeypatch, limit):
     monkeypatch.setattr(storage, limit, 1 << 10)
     assert refusal(saved) == ["too-large"]
 
@@ -616,22 +606,20 @@ def test_other_compressions(saved, method):
     with zipfile.ZipFile(saved) as old, zipfile.ZipFile(other, "w", method) as new:
         for name in old.namelist():
             new.writestr(name, old.read(name))
-    assert "is compressed in a way that save never takes" in message(other)
+    assert found(other) == [("damaged-file", "")]
 
 
 def test_files_of_others(tmp_path):
     path = tmp_path / "other.npz"
     np.savez(path, x=np.zeros(3))
-    assert message(path) == f"{path}: this file holds no Model: it has no 'header'"
+    assert found(path) == [("not-a-model-file", "")]
     path.write_text("<robot/>")
-    assert message(path) == (
-        f"{path}: this is no .npz file, or it is damaged: File is not a zip file"
-    )
-    assert message(tmp_path) == f"the file '{tmp_path}' is not a file"
+    assert found(path) == [("damaged-file", "")]
+    assert found(tmp_path) == [("no-such-file", "")]
     missing = tmp_path / "missing.npz"
-    assert message(missing) == f"the file '{missing}' does not exist"
+    assert found(missing) == [("no-such-file", "")]
     assert refusal(tmp_path / "nul\0.npz") == ["no-such-file"]
-    with pytest.raises(rb.ParameterError, match="a Model is loaded from a path, not from 3"):
+    with refused(rb.ParameterError, "not-a-path"):
         load_model(3)
 
 
@@ -639,25 +627,24 @@ def test_files_of_others(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "refusal"),
     [
-        ("model.urdf", "a Model is written to a file .npz, not to 'model.urdf'"),
-        ("model", "a Model is written to a file .npz, not to 'model'"),
-        (None, "a Model is written to a path, not to None"),
+        ("model.urdf", ("unknown-suffix", "path")),
+        ("model", ("unknown-suffix", "path")),
+        (None, ("not-a-path", "path")),
         (
             "/no/such/folder/m.npz",
-            "the file '/no/such/folder/m.npz' cannot be written: there is no such folder",
+            ("unwritable-file", "path"),
         ),
     ],
 )
-def test_where_a_model_cannot_be_saved(m, path, told):
-    with pytest.raises(rb.ParameterError) as caught:
+def test_where_a_model_cannot_be_saved(m, path, refusal):
+    with refused(rb.ParameterError, *refusal):
         save(m, path)
-    assert str(caught.value) == told
 
 
 def test_only_a_model_is_saved(tmp_path):
-    with pytest.raises(rb.ModelError, match="save needs a Model, got 3"):
+    with refused(rb.ModelError, "not-a-model"):
         save(3, tmp_path / "m.npz")
     assert list(tmp_path.iterdir()) == []
 
@@ -670,7 +657,7 @@ def test_a_failure_leaves_the_old_file(m, saved, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez_compressed", full)
-    with pytest.raises(rb.ParameterError, match="cannot be written: No space left on device"):
+    with refused(rb.ParameterError, "unwritable-file", "path"):
         save(m, saved)
     assert saved.read_bytes() == before
     assert [path.name for path in saved.parent.iterdir()] == ["model.npz"]
@@ -679,4 +666,4 @@ def test_a_failure_leaves_the_old_file(m, saved, monkeypatch):
 def test_an_old_file_is_replaced(saved):
     other = trees.build(trees.auto_tree(3))
     save(other, saved)
-    demand_equal(load_model(saved), other)
+    assert_equal(load_model(saved), other)

@@ -1,1 +1,1 @@
-"""The appearance of a robot: the shapes and colours of its visual elements."""
+"""The appearance of a robot: the shapes and colors of its visual elements."""

@@ -1,4 +1,4 @@
-"""The colours that a URDF gives to its `<visual>` elements; pictures are not looked at."""
+"""The colors of the `<visual>` elements of a URDF; textures are ignored."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Color = tuple[float, float, float, float]
 
 
 class Colors:
-    """The materials of a robot by their names, as in RViz and Pinocchio.
+    """The named materials of a robot, as in RViz and Pinocchio.
 
-    Those of the robot itself come first, then those that a `<visual>` defines where it uses them,
-    which others may name too. Of one name the first counts, also where another colour stands.
+    Materials of the robot come first, then materials defined inside a `<visual>`, which other
+    visuals may name, too. The first definition of a name counts everywhere.
     """
 
     def __init__(self, robot: Element, audit: Audit) -> None:
@@ -28,7 +28,7 @@ class Colors:
                 self._named.setdefault(name, color)
 
     def of(self, visual: Element, owner: str) -> Color | None:
-        """Return the colour of a `<visual>`.
+        """Return the color of a `<visual>`.
 
         Args:
             visual: not pruned yet.
@@ -37,15 +37,15 @@ class Colors:
         material = visual.find("material")
         if not isinstance(material, Element):
             return None
-        self._judge(material, owner)
+        self._audit(material, owner)
         return self._named.get(material.get("name", "").strip(), _rgba(material))
 
-    def _judge(self, material: Element, owner: str) -> None:
-        """Warn of a colour that is none."""
+    def _audit(self, material: Element, owner: str) -> None:
+        """Warn of an invalid color."""
         color = material.find("color")
         if isinstance(color, Element) and _rgba(material) is None:
             found = color.get("rgba", "")
-            message = f"<color rgba> is {quote(found)}, not four numbers; it is not looked at"
+            message = f"<color rgba> is {quote(found)}, not four numbers; the color is ignored"
             self._audit.add(
                 "warning", "bad-color", owner, color.line, message, found=found[:100],
                 allowed="four numbers from 0 to 1",
@@ -53,7 +53,7 @@ class Colors:
 
 
 def _materials(robot: Element) -> Iterator[Element]:
-    """Return those of the robot, then those of its visuals."""
+    """Yield the materials of the robot, then the materials of its visuals."""
     links = (part for part in robot if part.tag == "link")
     visuals = (part for link in links for part in link if part.tag == "visual")
     for parent in (robot, *visuals):
@@ -63,7 +63,7 @@ def _materials(robot: Element) -> Iterator[Element]:
 
 
 def _rgba(material: Element) -> Color | None:
-    """Return the colour that stands in a material, each number brought into 0 to 1."""
+    """Return the color of a material, each number clipped to 0 to 1."""
     color = material.find("color")
     words = "" if color is None else color.get("rgba", "")
     try:

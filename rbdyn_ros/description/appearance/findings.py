@@ -1,4 +1,4 @@
-"""Collects what is wrong with the looks of a robot, for which no robot is refused."""
+"""Collect errors in the appearance of a robot as warnings: no robot is refused for them."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.meshes.meshes import LEFT_OUT
 from rbdyn_ros.errors import Finding, Severity
 
-#: Warnings that are told one by one.
+#: Maximum number of warnings.
 MOST_FINDINGS = 50
-#: What is kept of a text that the robot gives, such as the name of a mesh [characters].
+#: Strings from the robot, such as names of meshes, are cut to this length [characters].
 LONGEST_NAME = 200
 
 
 class OnlyWarnings(Audit):
-    """Takes every error as a warning that something is left out, and tells the first ones.
+    """An Audit that turns errors into warnings and keeps the first MOST_FINDINGS.
 
     Attributes:
-        errors_told: how many errors there were.
+        error_count: number of errors.
     """
 
     def __init__(self) -> None:
         super().__init__(strict=False)
-        self.errors_told = 0
+        self.error_count = 0
         self._more = 0
 
     def add(
@@ -36,7 +36,7 @@ class OnlyWarnings(Audit):
         allowed: str = "",
     ) -> None:
         if severity == "error":
-            self.errors_told += 1
+            self.error_count += 1
             message = f"{message}; {LEFT_OUT}"
         if len(self.findings) == MOST_FINDINGS:
             self._more += 1
@@ -45,8 +45,8 @@ class OnlyWarnings(Audit):
         super().add("warning", code, element, line, message, found=found, allowed=allowed)
 
     def all(self) -> tuple[Finding, ...]:
-        """Return the warnings in the order of the text."""
+        """Return the warnings in the order of their lines."""
         if not self._more:
             return self.sorted()
-        text = f"there are {self._more} more warnings of what the robot looks like"
+        text = f"{self._more} more warnings about the appearance of the robot are not shown"
         return (*self.sorted(), Finding("more-warnings", text, "warning"))

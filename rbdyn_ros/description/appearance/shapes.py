@@ -1,8 +1,7 @@
-"""What a robot looks like: the shapes of its `<visual>` and `<collision>` elements.
+"""Read the appearance of a robot: the shapes of its `<visual>` and `<collision>` elements.
 
-Dynamics does not need it, so no robot is refused for it: what is broken is left out, for a mesh
-that cannot be had a Placeholder stands, and each time there is a warning. No mesh is opened here;
-view/scene/surfaces.py does that.
+Dynamics does not need them, so no robot is refused: broken elements are left out, a Placeholder
+replaces a mesh that is not available, each with a warning. view/scene/surfaces.py opens meshes.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ from rbdyn_ros.description.urdf_files.guard import Element
 from rbdyn_ros.description.urdf_files.xacro_files import expand
 from rbdyn_ros.errors import Finding, listing, quote
 
-#: Visuals of a robot that are read, and collisions; no browser shows more.
+#: Maximum number of visuals, and of collisions; no browser shows more.
 MOST_SHAPES = 10_000
 
-#: What guard.parse goes into.
+#: The elements that guard.parse reads.
 WANTED = {
     "robot": {"link", "material"},
     "link": {"visual", "collision"},
@@ -57,8 +56,8 @@ class MeshFile:
     """A mesh, in its own axes.
 
     Attributes:
-        path: of a file that was there, and may be opened.
-        scale: factors along x, y and z; a negative one mirrors, none is 0.
+        path: of an existing file inside the allowed folders.
+        scale: factors along x, y and z, not 0; a negative factor mirrors.
     """
 
     path: Path
@@ -67,10 +66,10 @@ class MeshFile:
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """Stands for a mesh that cannot be had.
+    """Replaces a mesh that is not available.
 
     Attributes:
-        name: as the robot names it, cut after LONGEST_NAME characters.
+        name: of the mesh in the robot, cut to LONGEST_NAME characters.
     """
 
     name: str
@@ -81,14 +80,14 @@ AnyShape = Box | Sphere | Cylinder | Capsule | Points | MeshFile | Placeholder
 
 @dataclass(frozen=True, slots=True)
 class LinkShape:
-    """A shape to show with a link.
+    """A visible shape of a link.
 
     Attributes:
-        link: its name; whether there is such a link is not judged here.
-        shape: all its sizes are above 0 and up to geometries.MAX_LENGTH.
-        origin: frame of the shape in that of the link.
-        color: red, green, blue and opacity, 0 to 1, as the robot says; None if it says nothing.
-            As in RViz, the colours of a mesh file, where it has some, go before it.
+        link: its name; the link may not exist.
+        shape: all sizes are above 0 and at most geometries.MAX_LENGTH.
+        origin: frame of the shape in the link frame.
+        color: red, green, blue and opacity, 0 to 1; None if the robot gives none. As in RViz, the
+            colors of a mesh file take precedence.
     """
 
     link: str
@@ -99,10 +98,10 @@ class LinkShape:
 
 @dataclass(frozen=True, slots=True)
 class Appearance:
-    """What is shown of a robot, in the order of the text.
+    """The visible shapes of a robot, in the order of the file.
 
     Attributes:
-        findings: what was left out or replaced; all are warnings.
+        findings: warnings about shapes that were left out or replaced.
     """
 
     visuals: tuple[LinkShape, ...] = ()
@@ -116,18 +115,18 @@ def read_appearance(
     folder: Path | None = None,
     package_dirs: Sequence[str | Path] = (),
 ) -> Appearance:
-    """Read what a robot looks like.
+    """Read the appearance of a robot.
 
     Args:
         source: path of a `.urdf`, `.xacro` or mechanism `.yaml` file, or URDF text. A mechanism
-            looks like the robot that it starts from; its own geometries are collisions, meshes
-            among them as their convex hulls. Any other file, as a kept Model, has no looks.
-        folder: of the robot's file, if its text is given: where its meshes are looked for.
-            Without it text names meshes of packages only. The folder of a path is its own.
-        package_dirs: folders where packages are looked for; each may hold the package or be it.
+            has the visuals of the robot that it starts from; its own geometries are collisions,
+            with convex hulls for meshes. Other files, such as a saved Model, have no appearance.
+        folder: for URDF text, the folder to search for its meshes; without it only meshes of
+            packages are found. For a path it is the folder of the file.
+        package_dirs: folders to search for packages; each may contain the package or be it.
 
     Raises:
-        DescriptionError: there is no such file, or it is no document of its kind.
+        DescriptionError: there is no such file, or it has another format.
         ParameterError: the source is neither a path nor text.
     """
     check_source(source)
@@ -141,7 +140,7 @@ def read_appearance(
         return Appearance()
     data: str | bytes = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
     if suffix == ".xacro":
-        guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro looks at it
+        guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro runs
         data = expand(path, Audit(), package_dirs)
     return _of_urdf(data, str(path), MeshFiles(path.parent, package_dirs))
 
@@ -158,8 +157,8 @@ def _of_urdf(text: str | bytes, source: str, files: MeshFiles) -> Appearance:
 def _read(
     kind: str, robot: Element, meshes: _NamedMeshes, colors: Colors | None, audit: OnlyWarnings
 ) -> tuple[LinkShape, ...]:
-    """Return the looks of all elements of a kind that can be shown."""
-    looks: list[LinkShape] = []
+    """Return the shapes of all elements of a kind that can be shown."""
+    shapes: list[LinkShape] = []
     reader = ShapeReader[MeshFile | Placeholder](kind, meshes.read, audit)
     for number, (link, element) in enumerate(reader.elements(robot)):
         if number == MOST_SHAPES:
@@ -168,23 +167,25 @@ def _read(
             )
             audit.add("warning", "many-looks", "", element.line, f"{message} it are not shown")
             break
-        owner, before = f"link {quote(link)}", audit.errors_told
+        owner, before = f"link {quote(link)}", audit.error_count
         color = colors.of(element, owner) if colors is not None else None
         read = reader.read(element, owner)
         if read is not None:
             shape, origin = read
-            _judge(shape, origin, owner, element.line, audit)
-            if audit.errors_told == before:
-                looks.append(LinkShape(link, shape, origin, color))
-    return tuple(looks)
+            _audit_shape(shape, origin, owner, element.line, audit)
+            if audit.error_count == before:
+                shapes.append(LinkShape(link, shape, origin, color))
+    return tuple(shapes)
 
 
-def _judge(shape: AnyShape, origin: Pose, owner: str, line: int | None, audit: Audit) -> None:
-    """Add an error for sizes and distances that cannot be shown."""
+def _audit_shape(
+    shape: AnyShape, origin: Pose, owner: str, line: int | None, audit: Audit
+) -> None:
+    """Add an error for sizes and distances that are too large to show."""
     if not isinstance(shape, MeshFile | Placeholder):
         audit_shape(shape, owner, line, audit)
     if max(map(abs, origin.pos)) > MAX_LENGTH:
-        message = f"<origin xyz> is farther away than {MAX_LENGTH:g} m"
+        message = f"<origin xyz> is more than {MAX_LENGTH:g} m away"
         audit.error("too-long", owner, line, message, allowed=f"up to {MAX_LENGTH:g} m")
 
 
@@ -196,20 +197,20 @@ def _of_mechanism(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
     robot = Appearance()
     if isinstance(name, yaml_text.Scalar) and Path(name.text).suffix.lower() in ROBOT_SUFFIXES:
         robot = read_appearance(path.parent / name.text, package_dirs=package_dirs)
-    looks: list[LinkShape] = []
+    shapes: list[LinkShape] = []
     if isinstance(own, yaml_text.YamlTable):
         meshes = Meshes(MeshFiles(path.parent, package_dirs))
         for geometry in read_geometries(own, meshes, Form(audit)):
-            owner, before = f"geometry {quote(geometry.name)}", audit.errors_told
-            _judge(geometry.shape, geometry.origin, owner, geometry.line, audit)
-            if audit.errors_told == before:
-                looks.append(LinkShape(geometry.link, geometry.shape, geometry.origin))
-    collisions = (*robot.collisions, *looks)[:MOST_SHAPES]
+            owner, before = f"geometry {quote(geometry.name)}", audit.error_count
+            _audit_shape(geometry.shape, geometry.origin, owner, geometry.line, audit)
+            if audit.error_count == before:
+                shapes.append(LinkShape(geometry.link, geometry.shape, geometry.origin))
+    collisions = (*robot.collisions, *shapes)[:MOST_SHAPES]
     return Appearance(robot.visuals, collisions, (*robot.findings, *audit.all()))
 
 
 class _NamedMeshes:
-    """Finds the meshes that a robot names, each name once."""
+    """Finds the meshes of a robot, each name once."""
 
     def __init__(self, files: MeshFiles) -> None:
         self._files = files
@@ -219,7 +220,7 @@ class _NamedMeshes:
     def read(
         self, name: str, scale: Vec3, owner: str, line: int | None, audit: Audit
     ) -> MeshFile | Placeholder | None:
-        """Return the mesh of a name, or what stands for it; None if it has no size."""
+        """Return the mesh of a name, or a Placeholder; None if its scale is 0."""
         if not audit_scale(scale, owner, line, audit):
             return None
         if name not in self._found and name not in self._missing:
@@ -233,16 +234,16 @@ class _NamedMeshes:
         return Placeholder(name[:LONGEST_NAME])
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return one warning for all that are missing, or nothing."""
+        """Return one warning about all missing meshes, or none."""
         if not self._missing:
             return ()
         count, first = len(self._missing), next(iter(self._missing.values()))
         names = listing(self._missing, most=3)
         if count == 1:
-            text = f"the mesh {names} cannot be shown, a marker stands for it; it {first.message}"
+            text = f"the mesh {names} cannot be shown, a marker replaces it: it {first.message}"
         else:
-            text = f"{count} meshes cannot be shown, markers stand for them: {names}"
+            text = f"{count} meshes cannot be shown, markers replace them: {names}"
             text += f"; the first {first.message}"
         if "package_dirs" not in text:
-            text += "; folders of packages that are elsewhere can be passed in package_dirs"
+            text += "; pass the folders of other packages in package_dirs"
         return (replace(first, code="missing-meshes", message=text, element=""),)

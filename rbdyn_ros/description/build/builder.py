@@ -1,4 +1,4 @@
-"""Builds systems of bodies and joints in Python, one sentence a part."""
+"""Build systems of bodies and joints in Python, one call per part."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rbdyn_ros.errors import listing, not_allowed, quote
 
 
 class SystemBuilder(ConstraintBuilder, GeometryBuilder):
-    """A system of bodies that joints connect, part by part.
+    """A system of bodies and joints, built part by part.
 
         swing = (
             SystemBuilder("swing", base="ground")
@@ -35,9 +35,9 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
             .description()
         )
 
-    Parts may come in any order and may name parts that come later; what does not fit together
-    is told by `description`, all of it at once. Joints may run either way: the parent of a joint
-    may be the body that is farther from the base.
+    Parts may come in any order and may name parts that come later; `description` reports all
+    errors at once. Joints may point in either direction: the parent of a joint may be the body
+    farther from the base.
     """
 
     def __init__(self, system: str, base: str = "base") -> None:
@@ -45,7 +45,7 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
 
         Args:
             system: its name.
-            base: the body that stands on the ground (or floats); it needs no call of `body`.
+            base: the body that is fixed to the world (or floats); it needs no call of `body`.
 
         Raises:
             ParameterError: a name is empty.
@@ -60,14 +60,14 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         self._drives: list[tuple[str, Trajectory | str]] = []
 
     def body(self, body: str, inertial: Inertial | None = None) -> SystemBuilder:
-        """Add a body, or give the base its inertial.
+        """Add a body, or set the inertial of the base.
 
         Args:
             body: its name.
-            inertial: its mass distribution, for example from shapes.py; None: it has no mass.
+            inertial: its mass distribution, for example from rb.shapes; None: massless.
 
         Raises:
-            ParameterError: the name is empty or the inertial is none.
+            ParameterError: the name is empty, or the inertial is neither an Inertial nor None.
         """
         if inertial is not None and not isinstance(inertial, Inertial):
             raise not_allowed(f"the inertial of {body!r}", inertial, "an Inertial or None")
@@ -96,20 +96,20 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         Args:
             joint: its name.
             joint_type: a name in joint_types.JOINT_SPECS.
-            parent: body that is its predecessor.
-            child: body that is its successor.
-            xyz: origin of the joint frame in the frame of the parent [m].
-            rpy: its roll, pitch and yaw there [rad].
-            origin: both in one, instead of them; X_P.
-            child_origin: joint frame in the frame of the child; X_S.
+            parent: its predecessor body.
+            child: its successor body.
+            xyz: origin of the joint frame in the parent frame [m].
+            rpy: roll, pitch and yaw of the joint frame in the parent frame [rad].
+            origin: pose of the joint frame, instead of xyz and rpy; X_P.
+            child_origin: joint frame in the child frame; X_S.
             **properties: further fields of types.Joint: `axis`, `axis2`, `limit` (a Limit or a
-                pair (lower, upper)), `limits` (one such for each coordinate), `damping`,
-                `friction`, `armature`, `stiffness`, `rest` (a number, or one a coordinate),
-                `motion`, `actuated`, `transmission` (a spatial force for each degree of
-                freedom); and the parameters of the type, such as `pitch` and `radius`.
+                pair (lower, upper)), `limits` (one per coordinate), `damping`, `friction`,
+                `armature`, `stiffness`, `rest` (a number, or one per coordinate), `motion`,
+                `actuated`, `transmission` (a spatial force per degree of freedom); and the
+                parameters of the type, such as `pitch` and `radius`.
 
         Raises:
-            ParameterError: an argument is not of the kind that is wanted.
+            ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         if origin is None:
             origin = pose(ZERO if xyz is None else xyz, ZERO if rpy is None else rpy)
@@ -128,19 +128,19 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         X_S: Pose = IN_PLACE,
         **properties: Any,
     ) -> SystemBuilder:
-        """Add a joint that closes a loop: it is never part of the spanning tree.
+        """Add a joint that closes a loop; it is never part of the spanning tree.
 
         Args:
             joint: its name.
             joint_type: a name in joint_types.JOINT_SPECS; `fixed` welds.
-            predecessor: body that is its predecessor.
-            successor: body that is its successor.
+            predecessor: its predecessor body.
+            successor: its successor body.
             X_P: joint frame in the frame of the predecessor.
             X_S: joint frame in the frame of the successor.
             **properties: as for `joint`.
 
         Raises:
-            ParameterError: an argument is not of the kind that is wanted.
+            ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         properties["closes_loop"] = True
         return self._add(joint, joint_type, predecessor, successor, X_P, X_S, properties)
@@ -153,12 +153,12 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         X_P: Pose = IN_PLACE,
         X_S: Pose = IN_PLACE,
     ) -> SystemBuilder:
-        """Let a point of a body stay at a point of another: a spherical loop joint.
+        """Pin a point of a body to a point of another: a spherical loop joint.
 
-        Arguments are those of `loop`; how its frames are turned means nothing.
+        Takes the arguments of `loop`; the orientation of the frames has no effect.
 
         Raises:
-            ParameterError: an argument is not of the kind that is wanted.
+            ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         return self.loop(joint, "spherical", predecessor, successor, X_P=X_P, X_S=X_S)
 
@@ -170,32 +170,32 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         X_P: Pose = IN_PLACE,
         X_S: Pose = IN_PLACE,
     ) -> SystemBuilder:
-        """Let a frame of a body stay in a frame of another: a fixed loop joint.
+        """Weld a frame of a body to a frame of another: a fixed loop joint.
 
-        Unlike a fixed joint of the tree it is held by a constraint force. Arguments are those of
+        Unlike a fixed joint of the tree a constraint force holds it. Takes the arguments of
         `loop`.
 
         Raises:
-            ParameterError: an argument is not of the kind that is wanted.
+            ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         return self.loop(joint, "fixed", predecessor, successor, X_P=X_P, X_S=X_S)
 
     def couple(
         self, joint: str, follows: str, ratio: float = 1.0, offset: float = 0.0
     ) -> SystemBuilder:
-        """Let a joint follow another: q = ratio * q_follows + offset.
+        """Make a joint mimic another, its leader: q = ratio * q_follows + offset.
 
-        It has no freedom of its own any more. A `gear` between joints leaves them theirs.
+        The mimic joint loses its degree of freedom. A `gear` keeps all degrees of freedom.
 
         Raises:
-            ParameterError: an argument is not of the kind that is wanted.
+            ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         mimic = Mimic(
-            name("the name of the joint to follow", follows),
+            name("the name of the leader", follows),
             number("the ratio", ratio),
             number("the offset", offset),
         )
-        self._couplings.append((name("the name of the joint that follows", joint), mimic))
+        self._couplings.append((name("the name of the mimic joint", joint), mimic))
         return self
 
     def spring(
@@ -210,10 +210,10 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         damping: float = 0.0,
         length: float = 0.0,
     ) -> SystemBuilder:
-        """Add a spring and damper between two points; arguments are the fields of types.Spring.
+        """Add a spring and damper between two points; arguments as the fields of types.Spring.
 
         Raises:
-            ParameterError: an argument is not of the kind that is wanted.
+            ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         self._springs.append(
             Spring(
@@ -230,10 +230,10 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         return self
 
     def drive(self, joint: str, motion: Trajectory | str) -> SystemBuilder:
-        """Let a joint move as a Trajectory says, or a function registered under a name.
+        """Prescribe the motion of a joint: a Trajectory, or the name of a registered function.
 
         Raises:
-            ParameterError: an argument is not of the kind that is wanted.
+            ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         if not isinstance(motion, Trajectory | str):
             raise not_allowed("the motion", motion, "a Trajectory or the name of a function")
@@ -241,16 +241,16 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         return self
 
     def description(self, *, strict: bool = True) -> Description:
-        """Return what was built, checked; the builder can go on being used.
+        """Return the checked Description; the builder remains usable.
 
         Args:
-            strict: refuse what could be repaired; otherwise repair it and add a warning.
+            strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
 
         Raises:
-            DescriptionError: with everything that is wrong.
+            DescriptionError: with all errors.
         """
         audit = Audit(strict=strict)
-        joints = {joint.name: joint for joint in reversed(self._joints)}  # of duplicates the first
+        joints = {joint.name: joint for joint in reversed(self._joints)}  # the first of duplicates
         changes: dict[str, dict[str, Any]] = {}
         for joint, mimic in self._couplings:
             _change("coupling", joint, "mimic", mimic, joints, changes, audit)
@@ -311,13 +311,13 @@ def _change(
     changes: dict[str, dict[str, Any]],
     audit: Audit,
 ) -> None:
-    """Note what a coupling or a drive changes in a joint; add an error if there is none."""
+    """Record the change of a joint by a coupling or a drive; add an error for an unknown joint."""
     owner = f"{kind} of {quote(joint)}"
     if joint not in joints:
         hint = audit.hint(joint, joints)
         message = f"there is no such joint{hint}"
         audit.error("unknown-joint", owner, None, message, found=joint, allowed=listing(joints))
     elif field in changes.setdefault(joint, {}) or getattr(joints[joint], field) is not None:
-        audit.error("duplicate", owner, None, "is given more than once", found=joint)
+        audit.error("duplicate", owner, None, "is defined more than once", found=joint)
     else:
         changes[joint][field] = value

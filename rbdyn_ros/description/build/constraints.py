@@ -1,4 +1,4 @@
-"""The sentences of a SystemBuilder about what holds between bodies beside their joints."""
+"""The methods of a SystemBuilder that add constraints between bodies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Z_AXIS = (0.0, 0.0, 1.0)
 
 
 class ConstraintBuilder:
-    """Constraints, one sentence each."""
+    """Constraints, one method each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,18 +33,18 @@ class ConstraintBuilder:
         point1: Vec3 = ZERO,
         point2: Vec3 = ZERO,
     ) -> Self:
-        """Keep two points at a distance, as a rod without mass would that has a ball at each end.
+        """Keep two points at a fixed distance, like a massless rod with ball joints at its ends.
 
         Args:
             rod: its name.
-            link1: body that the first point belongs to.
-            link2: body that the second one belongs to.
-            length: of the rod [m], above 0; two points that coincide are a `point`.
-            point1: in the frame of link1 [m].
-            point2: in the frame of link2 [m].
+            link1: body of the first point.
+            link2: body of the second point.
+            length: of the rod [m], above 0; for coinciding points use `point`.
+            point1: first point, in the frame of link1 [m].
+            point2: second point, in the frame of link2 [m].
 
         Raises:
-            ParameterError: an argument is not of the kind that is wanted.
+            ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         ends = ((link1, point1), (link2, point2))
         return self._length("rod", rod, ends, number("the length", length), closed=False)
@@ -58,17 +58,17 @@ class ConstraintBuilder:
         closed: bool = True,
         radius: float = 0.0,
     ) -> Self:
-        """Keep the length of a line through points of bodies: a band that is always taut.
+        """Keep the length of a line through points of bodies: a taut band.
 
         Args:
             band: its name.
             points: in their order along the band, each a body and a point in its frame [m].
             length: of the whole band [m].
-            closed: it goes back to the first point.
-            radius: of disks of one size with these centres that a closed band goes round [m].
+            closed: whether the band returns to the first point.
+            radius: of equal disks around these points that a closed band goes around [m].
 
         Raises:
-            ParameterError: an argument is not of the kind that is wanted.
+            ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         allowed = "a sequence of pairs (body, point)"
         if not isinstance(points, Iterable) or isinstance(points, str | Mapping):
@@ -88,16 +88,16 @@ class ConstraintBuilder:
         terms: Mapping[str, float] | Iterable[tuple[str, int, float]],
         offset: float = 0.0,
     ) -> Self:
-        """Let joint positions, each times its factor, always add up to an offset.
+        """Keep a weighted sum of joint positions equal to an offset.
 
         Args:
             gear: its name.
             terms: a factor for each joint, such as {"sun": 1.0, "planet": 2.5}; or triples
-                (joint, coordinate, factor) where joints have several coordinates.
-            offset: what they add up to.
+                (joint, coordinate, factor) for joints with several coordinates.
+            offset: the constant sum.
 
         Raises:
-            ParameterError: an argument is not of the kind that is wanted.
+            ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         allowed = "a mapping of joints to factors, or triples (joint, coordinate, factor)"
         triples: Any = terms
@@ -124,16 +124,16 @@ class ConstraintBuilder:
     ) -> Self:
         """Let a sphere, or a thin disk if it has an axis, roll on a plane without slipping.
 
-        Arguments are the fields of types.Roll, `roll` its name.
+        The arguments are the fields of types.Roll; `roll` is the name.
 
         Raises:
-            ParameterError: an argument is not of the kind that is wanted.
+            ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         self._constraints.append(
             Roll(
-                name("the name of what rolls", roll),
-                name("the body that rolls", link),
-                name("the body it rolls on", on),
+                name("the name of the rolling constraint", roll),
+                name("the rolling body", link),
+                name("the body with the plane", on),
                 number("the radius", radius),
                 vector("the centre", centre),
                 None if axis is None else vector("the axis", axis),
@@ -161,26 +161,28 @@ class ConstraintBuilder:
 
 
 def centre_line(length: float, radius: float, closed: bool) -> float:
-    """Return the length of the line through the centres of the disks that a band goes round.
+    """Return the length of the centre line of a band around equal disks.
 
-    A closed band that touches disks of one radius from outside runs parallel to the line through
-    their centres and turns once about them all: that is one circumference more (RBDA fig 3.2c).
+    A closed band around disks of one radius is longer than the line through their centres by one
+    circumference (RBDA fig 3.2c).
 
     Args:
         length: of the band [m].
         radius: of the disks [m]; 0 for points.
-        closed: the band has no ends.
+        closed: whether the band has no ends.
 
     Raises:
-        ParameterError: there can be no such band.
+        ParameterError: no such band exists.
     """
     if number("the radius", radius) < 0.0:
-        raise not_allowed("the radius", radius, "a number that is not negative")
+        raise not_allowed("the radius", radius, "0 or more")
     if radius > 0.0 and not closed:
-        raise not_allowed("the radius", radius, "0, for a band with ends does not go round disks")
+        raise not_allowed("the radius", radius, "0 for an open band")
     around = 2.0 * math.pi * radius
     if radius > 0.0 and length <= around:
-        raise not_allowed("the length", length, f"more than once round a disk, {around:.6g}")
+        raise not_allowed(
+            "the length", length, f"more than the circumference of a disk, {around:.6g}"
+        )
     return length - around
 
 

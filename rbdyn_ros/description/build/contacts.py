@@ -1,4 +1,4 @@
-"""What a caller asks for by `contact`: obstacles for a robot, surfaces for its geometries."""
+"""Apply the argument `contact`: obstacles for a robot, surfaces for its geometries."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _WHAT = "contact"
 
 
 def check_contact(contact: object) -> Contact | None:
-    """Return what is asked for: True is a Contact with all its defaults, False is None.
+    """Return the Contact: True is a Contact with its defaults, False is None.
 
     Raises:
-        ParameterError: it is neither True, False nor a Contact, or with everything that is wrong
-            with the Contact.
+        ParameterError: contact is not True, False or a Contact; or with all errors of the
+            Contact.
     """
     if isinstance(contact, bool | np.bool_):
         return Contact() if contact else None
@@ -45,13 +45,13 @@ def check_contact(contact: object) -> Contact | None:
 def with_contact(description: Description, contact: Contact | None, audit: Audit) -> Description:
     """Return a description with the obstacles and surfaces of a Contact.
 
-    Obstacles of the description stay, but one of the Contact takes the place of that of its
-    name. Where there are any the Contact's floor by default is left out.
+    Obstacles of the description stay, unless the Contact has one of the same name. If there are
+    any, the default floor of the Contact is left out.
 
     Args:
-        description: its geometries may be of any origin.
-        contact: None: nothing is changed.
-        audit: receives an error for every surface of a geometry or link that is not there.
+        description: of the robot.
+        contact: None: change nothing.
+        audit: receives an error for every surface of an unknown geometry or link.
     """
     if contact is None:
         return description
@@ -73,7 +73,7 @@ def _together(own: tuple[Obstacle, ...], wanted: tuple[Obstacle, ...]) -> tuple[
 def _dressed(
     geometries: tuple[Geometry, ...], contact: Contact, audit: Audit
 ) -> tuple[Geometry, ...]:
-    """Return geometries with surfaces; one that was given its own keeps it if it is not named."""
+    """Return geometries with surfaces; a geometry with its own keeps it unless it is named."""
     _audit_named(contact.surfaces, geometries, audit)
     return tuple(replace(part, surface=_surface(part, contact)) for part in geometries)
 
@@ -92,7 +92,7 @@ def _audit_named(
     }
     for name in surfaces:
         if name not in known and not audit.partial:
-            there_is = f"there is no geometry, and no link with one, of the name {quote(name)}"
-            message = f"{there_is}{audit.hint(name, known)}"
+            unknown = f"no geometry, and no link with one, is called {quote(name)}"
+            message = f"{unknown}{audit.hint(name, known)}"
             allowed = listing(known)
             audit.error("unknown-geometry", _WHAT, None, message, found=name, allowed=allowed)

@@ -1,13 +1,13 @@
 """Chains from Denavit-Hartenberg tables.
 
-A row of four numbers places one joint and its link. Two conventions are in use; in both `theta`
-turns about the joint axis, `d` runs along it, and for the joint's own coordinate the number in the
-row is its offset: the value at q = 0.
+A row of four numbers places one joint and its link. In both conventions `theta` is an angle about
+the joint axis and `d` a distance along it; the number for the coordinate of the joint is its
+offset, the value at q = 0.
 
-* `proximal` (modified; Khalil, Craig, Springer Handbook; RBDA 4.3): link i has its frame on the
-  axis of joint i, and a_i, alpha_i run along x_(i-1): Rx(alpha_i) Tx(a_i) Rz(theta_i) Tz(d_i).
-* `distal` (classic; Denavit and Hartenberg, Paul): link i has its frame on the axis of joint i+1,
-  and a_i, alpha_i run along x_i: Rz(theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i).
+* `proximal` (modified; Khalil, Craig, Springer Handbook; RBDA 4.3): the frame of link i is on the
+  axis of joint i, and a_i, alpha_i are along x_(i-1): Rx(alpha_i) Tx(a_i) Rz(theta_i) Tz(d_i).
+* `distal` (classic; Denavit and Hartenberg, Paul): the frame of link i is on the axis of joint
+  i+1, and a_i, alpha_i are along x_i: Rz(theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class DHRow:
     """One row of a Denavit-Hartenberg table.
 
     Attributes:
-        a: distance of two neighbouring joint axes along their common normal [m].
-        alpha: angle between them [rad].
-        d: distance of two neighbouring normals along the joint axis [m].
-        theta: angle between them [rad].
+        a: distance between neighbouring joint axes along their common normal [m].
+        alpha: angle between the joint axes [rad].
+        d: distance between neighbouring normals along the joint axis [m].
+        theta: angle between the normals [rad].
         type: `revolute`, `continuous` or `prismatic`.
         inertial: of the link, in its frame.
-        limit: of the joint; without one it is unlimited.
-        name: of the joint; without one it is called joint<i>. Its link is called link<i>.
+        limit: of the joint; None: unlimited.
+        name: of the joint; None: joint<i>. Its link is called link<i>.
     """
 
     a: float
@@ -54,22 +54,23 @@ class DHRow:
 def proximal(
     rows: Iterable[DHRow], *, name: str = "dh", base: Pose = IN_PLACE, tool: Pose | None = None
 ) -> Description:
-    """Make a chain by the modified convention.
+    """Make a chain from a table in the modified convention.
 
     Args:
         rows: from base to tip.
         name: of the robot.
-        base: frame 0 of the table in the link `base`, which the robot stands on.
-        tool: frame of a link `tool` in the last link, fixed to it by the joint `tool_joint`.
+        base: frame 0 of the table in the link `base`, the base of the robot.
+        tool: frame of an extra link `tool` in the last link, connected by the fixed joint
+            `tool_joint`.
 
     Returns:
-        The checked Description. Its links are `base`, `link1` ... and `tool` if there is one;
-        the frame of link<i> is frame i of the table.
+        The checked Description. Its links are `base`, `link1` ... and `tool` if given; the frame
+        of link<i> is frame i of the table.
 
     Raises:
-        DescriptionError: with everything that is wrong with the rows.
+        DescriptionError: with all errors of the rows.
     """
-    table = _judged(rows, name)
+    table = _checked(rows, name)
     base = frame("base", base)
     joints = []
     for i, row in enumerate(table, start=1):
@@ -81,12 +82,12 @@ def proximal(
 def distal(
     rows: Iterable[DHRow], *, name: str = "dh", base: Pose = IN_PLACE, tool: Pose | None = None
 ) -> Description:
-    """Make a chain by the classic convention; arguments and result as for `proximal`.
+    """Make a chain from a table in the classic convention; arguments and result as for `proximal`.
 
-    The axis of joint i is z_(i-1), so the joint frame is not that of its link: `child_origin`
-    tells where it is in frame i.
+    The axis of joint i is z_(i-1), so the joint frame is not the link frame: `child_origin` is
+    its pose in frame i.
     """
-    table = _judged(rows, name)
+    table = _checked(rows, name)
     base = frame("base", base)
     joints = []
     for i, row in enumerate(table, start=1):
@@ -98,19 +99,19 @@ def distal(
 
 
 def _along_x(row: DHRow) -> Pose:
-    """Return Rx(alpha) Tx(a), which is Tx(a) Rx(alpha) too."""
+    """Return Rx(alpha) Tx(a) = Tx(a) Rx(alpha)."""
     return pose((row.a, 0.0, 0.0), (row.alpha, 0.0, 0.0))
 
 
 def _along_z(row: DHRow) -> Pose:
-    """Return Rz(theta) Tz(d), which is Tz(d) Rz(theta) too."""
+    """Return Rz(theta) Tz(d) = Tz(d) Rz(theta)."""
     return pose((0.0, 0.0, row.d), (0.0, 0.0, row.theta))
 
 
-def _judged(rows: Iterable[DHRow], name: str) -> list[DHRow]:
+def _checked(rows: Iterable[DHRow], name: str) -> list[DHRow]:
     table, audit = list(rows), Audit()
     if not table:
-        audit.error("no-rows", "", None, "the table has no rows; a chain has one joint at least")
+        audit.error("no-rows", "", None, "the table has no rows; a chain has at least one joint")
     for i, row in enumerate(table, start=1):
         _audit_row(row, f"row {i}", audit)
     audit.raise_errors(name)
@@ -125,7 +126,9 @@ def _audit_row(row: object, owner: str, audit: Audit) -> None:
         _audit_entry(what, getattr(row, what), owner, audit)
     if row.type not in TYPES:
         allowed = ", ".join(TYPES)
-        message = f"the type {quote(str(row.type))} has no place in a table; allowed are {allowed}"
+        message = (
+            f"the type {quote(str(row.type))} is not allowed in a table; allowed are {allowed}"
+        )
         audit.error("dh-type", owner, None, message, found=str(row.type), allowed=allowed)
 
 

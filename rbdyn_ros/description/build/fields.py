@@ -1,4 +1,4 @@
-"""How a SystemBuilder reads the properties of a joint that are fields of types.Joint."""
+"""Read the properties of a joint for a SystemBuilder."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def _transmission(what: str, value: object) -> Forces:
     return tuple(numbers(f"a force of {what}", force, 6) for force in value)
 
 
-def _as_it_is(_what: str, value: Any) -> Any:
+def _unchanged(_what: str, value: Any) -> Any:
     return value
 
 
-#: By the name of the property; all others are parameters of the joint's type.
+#: Reader of each property; all others are parameters of the joint type.
 FIELDS: dict[str, Any] = {
     "axis": vector,
     "axis2": vector,
@@ -55,8 +55,8 @@ FIELDS: dict[str, Any] = {
     "armature": number,
     "stiffness": number,
     "rest": _rest,
-    "motion": _as_it_is,
-    "closes_loop": _as_it_is,
-    "actuated": _as_it_is,
+    "motion": _unchanged,
+    "closes_loop": _unchanged,
+    "actuated": _unchanged,
     "transmission": _transmission,
 }

@@ -1,4 +1,4 @@
-"""The sentences of a SystemBuilder about what touches: geometries of bodies, obstacles."""
+"""The methods of a SystemBuilder that add contact: geometries of bodies, and obstacles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WORLD_SHAPES = "a Plane, Sphere or Box"
 
 
 class GeometryBuilder:
-    """Geometries and obstacles, one sentence each."""
+    """Geometries and obstacles, one method each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,17 +42,17 @@ class GeometryBuilder:
         origin: Pose = IN_PLACE,
         surface: Surface | None = None,
     ) -> Self:
-        """Let a body touch obstacles with a shape.
+        """Add a contact shape to a body.
 
         Args:
             geometry: its name.
-            body: what it is fixed to.
+            body: the body it is fixed to.
             shape: a Sphere, Box, Cylinder, Capsule or Points.
-            origin: frame of the shape in the frame of the body.
-            surface: how it presses and rubs; None: as a Surface does by default.
+            origin: frame of the shape in the body frame.
+            surface: its contact properties; None: a default Surface.
 
         Raises:
-            ParameterError: an argument is not of the kind that is wanted.
+            ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         owner = f"geometry {name('the name of a geometry', geometry)!r}"
         if not isinstance(shape, Shape):
@@ -65,14 +65,14 @@ class GeometryBuilder:
         return self
 
     def floor(self, height: float = 0.0, friction: float = math.inf) -> Self:
-        """Put a level floor into the world.
+        """Add a level floor to the world.
 
         Args:
             height: of its surface [m].
-            friction: of what touches it the smaller of this and its own holds.
+            friction: a contact has the smaller of this and the friction of the geometry.
 
         Raises:
-            ParameterError: an argument is not of the kind that is wanted.
+            ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         at = Pose((0.0, 0.0, number("the height of the floor", height)))
         return self.obstacle(FLOOR.name, Plane(), origin=at, friction=friction)
@@ -85,16 +85,16 @@ class GeometryBuilder:
         origin: Pose = IN_PLACE,
         friction: float = math.inf,
     ) -> Self:
-        """Put an obstacle into the world.
+        """Add an obstacle to the world.
 
         Args:
             obstacle: its name.
             shape: a Plane, Sphere or Box.
-            origin: frame of the shape in the world; of a plane z points away from what is solid.
-            friction: of what touches it the smaller of this and its own holds.
+            origin: frame of the shape in the world; z of a plane points out of the solid.
+            friction: a contact has the smaller of this and the friction of the geometry.
 
         Raises:
-            ParameterError: an argument is not of the kind that is wanted.
+            ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         owner = f"obstacle {name('the name of an obstacle', obstacle)!r}"
         if not isinstance(shape, WorldShape):

@@ -1,7 +1,7 @@
 """Mass distributions of simple homogeneous bodies.
 
-Each maker takes exactly one of `density` [kg/m^3] and `mass` [kg], and `at`, the frame of the
-shape in the frame of the link.
+Each function takes either `density` [kg/m^3] or `mass` [kg], and `at`, the frame of the shape in
+the link frame.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def box(
     """Return the inertial of a box around the origin of its frame.
 
     Args:
-        size: lengths of the edges along x, y and z [m].
+        size: edge lengths along x, y and z [m].
         density: [kg/m^3].
         mass: [kg].
-        at: frame of the box in the frame of the link.
+        at: frame of the box in the link frame.
 
     Raises:
-        ParameterError: a length, the density or the mass is not above 0, or not one of the latter
-            two is given.
+        ParameterError: a length, the density or the mass is not above 0; or both or neither of
+            density and mass are given.
     """
     x, y, z = (positive("an edge of the box", edge) for edge in vector("the size", size))
     m = _mass(x * y * z, density, mass)
@@ -76,20 +76,20 @@ def capsule(
     mass: float | None = None,
     at: Pose = IN_PLACE,
 ) -> Inertial:
-    """Return the inertial of a cylinder along z with half a sphere on either end.
+    """Return the inertial of a cylinder along z with a half sphere on each end.
 
     Args:
-        radius: of cylinder and spheres [m].
+        radius: of the cylinder and the spheres [m].
         length: of the cylinder alone [m].
-        density: as for `box`, like the errors.
+        density: as for `box`; so are the errors.
         mass: as for `box`.
-        at: frame of the capsule, which has its origin in the middle, in the frame of the link.
+        at: frame of the capsule, with its origin in the middle, in the link frame.
     """
     r, h = positive("the radius", radius), positive("the length", length)
     tube, ends = math.pi * r * r * h, 4 / 3 * math.pi * r**3
     m = _mass(tube + ends, density, mass)
     tube, ends = tube / (tube + ends), ends / (tube + ends)
-    # the centre of mass of half a sphere lies 3/8 r above its flat side
+    # the centre of mass of a half sphere is 3/8 r above its flat side
     across = tube * (r * r / 4 + h * h / 12) + ends * (2 / 5 * r * r + h * h / 4 + 3 / 8 * h * r)
     return _inertial(m, at, across, across, tube * r * r / 2 + ends * 2 / 5 * r * r)
 
@@ -103,15 +103,15 @@ def top(
     mass: float | None = None,
     at: Pose = IN_PLACE,
 ) -> Inertial:
-    """Return the inertial of a spinning top: a disk on a shaft whose mass does not count.
+    """Return the inertial of a spinning top: a disk on a massless shaft.
 
     Args:
         radius: of the disk [m].
         thickness: of the disk [m].
-        height: of the middle of the disk above the foot of the shaft [m].
-        density: of the disk [kg/m^3]; aluminium if there is neither density nor mass.
+        height: of the centre of the disk above the foot of the shaft [m].
+        density: of the disk [kg/m^3]; without density and mass: aluminium.
         mass: of the disk [kg].
-        at: frame with its origin in the foot and z along the shaft, in the frame of the link.
+        at: frame with its origin at the foot and z along the shaft, in the link frame.
 
     Source: Kajita et al., Introduction to Humanoid Robotics, MakeTop.m of figure 6.27.
     """
@@ -122,13 +122,13 @@ def top(
 
 
 def combine(*inertials: Inertial) -> Inertial:
-    """Return the inertial of the bodies of one link together, in the axes of the link.
+    """Return the sum of the inertials of one link, in the axes of the link.
 
     Raises:
-        ParameterError: there is nothing to combine.
+        ParameterError: no inertial is given.
     """
     if not inertials:
-        raise not_allowed("what combine gets", inertials, "one Inertial or more")
+        raise not_allowed("the argument of combine", inertials, "at least one Inertial")
     if len(inertials) == 1:
         return inertials[0]
     mass = sum(part.mass for part in inertials)
@@ -157,11 +157,11 @@ def _about_com(part: Inertial) -> np.ndarray[tuple[int, ...], np.dtype[np.float6
 def _mass(volume: float, density: float | None, mass: float | None) -> float:
     if (density is None) == (mass is None):
         given = "neither is" if density is None else "both are"
-        message = f"a shape takes either a density or a mass; {given} given"
+        message = f"a shape needs either a density or a mass; {given} given"
         raise ParameterError(Finding("density-or-mass", message))
     if mass is not None:
         return positive("the mass", mass)
-    return positive("the mass by that density", positive("the density", density) * volume)
+    return positive("the mass from the density", positive("the density", density) * volume)
 
 
 def _inertial(mass: float, at: Pose, xx: float, yy: float, zz: float) -> Inertial:

@@ -1,4 +1,4 @@
-"""Judges axes: directions of joints and constraints, as unit vectors in normal form."""
+"""Audit axes, the directions of joints and constraints, and normalise them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rbdyn_ros.description.poses import Vec3
 from rbdyn_ros.description.types import Joint
 
 DEFAULT_AXIS = (1.0, 0.0, 0.0)
-ZERO_AXIS = 1e-6  # a shorter axis is a slip of the author, not a direction
-UNIT_AXIS = 1e-9  # a larger deviation from unit length is worth a note
+ZERO_AXIS = 1e-6  # a shorter axis is a mistake, not a direction
+UNIT_AXIS = 1e-9  # a larger deviation from unit length gets a note
 SQUARE_AXES = 1e-6  # a larger cosine between two axes is more than a rounding error
-ROUNDING = 1e-15  # what is within it is in normal form already
+ROUNDING = 1e-15  # below it two axes count as perpendicular
 
 
 def unit_vector(
@@ -24,9 +24,9 @@ def unit_vector(
     Args:
         what: how findings call the axis.
         axis: three finite numbers.
-        needing: what needs a direction.
-        owner: how findings call the element it belongs to.
-        line: of that element.
+        needing: the thing that needs a direction, for messages.
+        owner: element of the findings.
+        line: its line.
         audit: receives the findings.
     """
     length = math.hypot(*axis)
@@ -34,7 +34,7 @@ def unit_vector(
         message = f"the {what} is zero; {needing} needs a direction"
         audit.error("zero-axis", owner, line, message, found=str(axis), allowed="a direction")
         return None
-    if math.isinf(length):  # beyond the largest number, though none of its entries is
+    if math.isinf(length):  # its square overflows
         axis = _scaled(axis, 4.0)
         length = math.hypot(*axis)
     if abs(length - 1.0) > UNIT_AXIS:
@@ -46,12 +46,12 @@ def unit_vector(
 def audit_axes(
     joint: Joint, spec: JointSpec, owner: str, audit: Audit
 ) -> tuple[Vec3, Vec3 | None]:
-    """Return the axes that the type of a joint has, as unit vectors that are perpendicular."""
+    """Return the axes of a joint as perpendicular unit vectors, as many as its type has."""
     first, second = joint.axis, joint.axis2
     needless = [("axis", first)] if spec.axes == 0 and first != DEFAULT_AXIS else []
     needless += [("second axis", second)] if spec.axes < 2 and second is not None else []
     for what, axis in needless:
-        message = f"the {what} means nothing for a {joint.type} joint and is ignored"
+        message = f"the {what} is ignored: a {joint.type} joint does not use it"
         audit.add("note", "axis-ignored", owner, joint.line, message, found=str(axis))
     if spec.axes == 0:
         return DEFAULT_AXIS, None
@@ -73,7 +73,7 @@ def _scaled(axis: Vec3, divisor: float) -> Vec3:
 
 
 def _squared(axis: Vec3, axis2: Vec3, joint: Joint, owner: str, audit: Audit) -> Vec3:
-    """Return the second axis without what it has of the first."""
+    """Return the second axis without its component along the first."""
     cosine = sum(a * b for a, b in zip(axis, axis2, strict=True))
     if abs(cosine) > SQUARE_AXES:
         angle = math.degrees(math.acos(max(-1.0, min(1.0, cosine))))

@@ -1,4 +1,4 @@
-"""Judges a Description, wherever it came from; what is judged where is listed in `judge`."""
+"""Check a Description from any reader or builder; audit_description lists all audits."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from rbdyn_ros.description.types import Description
 def check(description: Description, *, strict: bool = True) -> Description:
     """Check a Description and return it in normal form.
 
-    Axes become unit vectors, two of them exactly perpendicular; limits, mimics and whatever else
-    means nothing for a joint are left out, each with a note in ``findings``.
+    Axes become unit vectors, two of them exactly perpendicular. Properties that a joint cannot
+    use, such as the limits of a fixed joint, are left out, each with a note in ``findings``.
 
     Args:
         description: from a reader or built in Python.
-        strict: refuse what could be repaired; otherwise repair it and add a warning.
+        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
 
     Returns:
         The normalised Description; its ``findings`` hold warnings and notes.
 
     Raises:
-        DescriptionError: holds every error that was found.
+        DescriptionError: with all errors.
     """
     audit = Audit(strict=strict)
     checked = audit_built(description, audit)
     source: object = description.source
     audit.raise_errors(source if isinstance(source, str) else "")
-    # what a reader has said already is not said again
+    # do not repeat the findings of the reader
     new = [finding for finding in audit.findings if finding not in description.findings]
     audit.findings[:] = [*description.findings, *new]
     return replace(checked, findings=audit.sorted())
 
 
 def audit_built(description: Description, audit: Audit) -> Description:
-    """Judge what was built in Python: kinds first, for nothing else can be said of a wrong one.
+    """Audit a Description built in Python: the types of its fields first, then the values.
 
     Args:
-        description: of which nothing is known.
+        description: not checked yet.
         audit: receives the findings.
 
     Returns:
-        The description in normal form; as it was given if its kinds are wrong.
+        The description in normal form; unchanged if a field has the wrong type.
     """
     if not audit_kinds(description, audit):
         return description
@@ -64,12 +64,12 @@ def audit_built(description: Description, audit: Audit) -> Description:
 def audit_description(
     description: Description, audit: Audit, types: Collection[str] = JOINT_SPECS
 ) -> Description:
-    """Add to ``audit`` what is wrong with a Description; return it in normal form.
+    """Return a Description in normal form; add its errors to the audit.
 
     Args:
-        description: from a reader, maybe without what the reader had to leave out.
+        description: from a reader; elements with errors may be missing.
         audit: receives the findings.
-        types: the joint types that the format of the description knows.
+        types: joint types of the file format.
     """
     if not description.links and not audit.partial:
         message = "has no links; the smallest robot is one <link name=.../>"
@@ -83,7 +83,7 @@ def audit_description(
     audit_inertials(description.links, audit)
     sound = [joint for joint in description.joints if audit_joint_numbers(joint, types, audit)]
     audit.partial |= len(sound) < len(description.joints)
-    bounded = not description.base  # URDF demands limits, a mechanism may turn without end
+    bounded = not description.base  # URDF requires limits, a mechanism file does not
     joints = [audit_joint(joint, bounded, audit) for joint in sound]
     joints = audit_mimics(joints, types, audit)
     audit_mimic_limits(joints, audit)

@@ -1,4 +1,4 @@
-"""Judges whether links and joints form one connected graph on a base, and what is rigid in it."""
+"""Audit whether links and joints form one connected graph, and find its rigid bodies."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from rbdyn_ros.errors import listing, quote
 
 
 class RigidBodies:
-    """Links that fixed joints make one rigid body: a union-find forest over their names."""
+    """Sets of links that fixed joints connect rigidly: a union-find forest over link names."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._above = {name: name for name in names}
 
     def find(self, name: str) -> str:
-        """Return the link that stands for the rigid body of a link."""
+        """Return the link that represents the rigid body of a link."""
         above = self._above
         while (parent := above.setdefault(name, name)) != name:
             above[name] = name = above[parent]
         return name
 
     def merge(self, joint: Joint) -> bool:
-        """Make the ends of a fixed joint one body; return False if they are one already."""
+        """Merge the bodies at the ends of a fixed joint; return False if they are one already."""
         one, other = self.find(joint.parent), self.find(joint.child)
         self._above[other] = one
         return one != other
@@ -52,25 +52,25 @@ def audit_rigid(joints: Sequence[Joint], bodies: RigidBodies, audit: Audit) -> N
         if joint.parent != joint.child and bodies.join_one(joint):
             cure = "delete one of these joints" if joint.type == "fixed" else "it could not move"
             message = (
-                f"joins the links {quote(joint.parent)} and {quote(joint.child)}, which fixed "
-                f"joints make one rigid body; {cure}"
+                f"connects the links {quote(joint.parent)} and {quote(joint.child)}, which fixed "
+                f"joints already connect rigidly; {cure}"
             )
             owner = f"joint {quote(joint.name)}"
             audit.error("one-body", owner, joint.line, message, found=bodies.find(joint.child))
 
 
 def audit_base(description: Description, joints: Sequence[Joint], audit: Audit) -> None:
-    """Add an error if there is no base, or links that no joints connect with it.
+    """Add an error for an unknown base, and for links that no joints connect to it.
 
     Args:
         description: for its links, its name and its base.
-        joints: those of its joints that can be judged.
-        audit: receives the errors; unreached links are only reported if no joint is missing.
+        joints: the joints without errors.
+        audit: receives the errors; unconnected links are reported only if no joint is missing.
     """
     owner, base = robot_element(description.name), str(description.base)
     names = list(dict.fromkeys(link.name for link in description.links))
     if base not in names:
-        if audit.partial:  # it may be one of those that could not be read
+        if audit.partial:  # it may be a link that could not be read
             return
         hint = audit.hint(base, names)
         message = f"its base link {quote(base)} does not exist{hint}"
@@ -84,13 +84,13 @@ def audit_base(description: Description, joints: Sequence[Joint], audit: Audit) 
     message = f"{links.format(listing(missed))} not connected to the base {quote(base)} by joints"
     loop = next((j for j in joints if (j.parent in reached) != (j.child in reached)), None)
     if loop is not None:
-        message += f"; the joint {quote(loop.name)} reaches it, but loop joints carry nothing"
+        message += f"; the joint {quote(loop.name)} reaches it, but it only closes a loop"
     line = next(link.line for link in description.links if link.name == missed[0])
     audit.error("disconnected", owner, line, message, found=listing(missed))
 
 
 def _reached(base: str, joints: Sequence[Joint]) -> set[str]:
-    """Return the links that joints which close no loop connect with the base, either way."""
+    """Return the links connected to the base by joints of the tree, in either direction."""
     neighbours: dict[str, list[str]] = defaultdict(list)
     for joint in joints:
         if not joint.closes_loop:

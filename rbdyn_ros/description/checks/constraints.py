@@ -1,4 +1,4 @@
-"""Judges the constraints of a Description: lengths, gears, rolling."""
+"""Audit springs and constraints between bodies: lengths, gears, rolling."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def audit_springs(description: Description, bodies: Mapping[str, str], audit: Au
 
     Args:
         description: for its springs.
-        bodies: for each link the name of the rigid body it belongs to, as audit_topology says.
+        bodies: the rigid body of each link, from audit_topology.
         audit: receives the errors.
     """
     for spring in description.springs:
@@ -41,7 +41,7 @@ def audit_springs(description: Description, bodies: Mapping[str, str], audit: Au
             continue
         if bodies[spring.link1] == bodies[spring.link2]:
             ends = f"the links {quote(spring.link1)} and {quote(spring.link2)}"
-            message = f"{ends} are one rigid body, so it could not move anything"
+            message = f"{ends} are one rigid body, so the spring has no effect"
             if spring.link1 == spring.link2:
                 message = f"both its ends are on the link {quote(spring.link1)}"
             audit.error("spring-ends", owner, spring.line, message)
@@ -59,12 +59,12 @@ def _audit_spring(spring: Spring, owner: str, audit: Audit) -> None:
 def audit_constraints(
     description: Description, joints: Sequence[Joint], bodies: Mapping[str, str], audit: Audit
 ) -> tuple[Constraint, ...]:
-    """Judge what holds between bodies beside their joints; return it in normal form.
+    """Return the constraints between bodies in normal form; add errors.
 
     Args:
         description: for its constraints.
-        joints: those of its joints that can be judged.
-        bodies: for each link the name of the rigid body it belongs to, as audit_topology says.
+        joints: the joints without errors.
+        bodies: the rigid body of each link, from audit_topology.
         audit: receives the findings.
     """
     for constraint in description.constraints:
@@ -80,14 +80,14 @@ def audit_constraints(
 def audit_beside_loops(
     constraints: Sequence[Constraint], joints: Sequence[Joint], audit: Audit
 ) -> None:
-    """Judge what depends on which joints close loops: the names of constraints, and gears.
+    """Audit what depends on the loop joints: the names of constraints, and gears.
 
     Args:
-        constraints: passed by kinds.py.
-        joints: those of the description that can be judged.
+        constraints: their fields have the right types.
+        joints: the joints without errors.
         audit: receives the errors.
     """
-    by_name = {joint.name: joint for joint in reversed(joints)}  # of duplicates the first
+    by_name = {joint.name: joint for joint in reversed(joints)}  # the first of duplicates
     for constraint in constraints:
         joint = by_name.get(constraint.name)
         if joint is not None and joint.closes_loop:
@@ -121,7 +121,7 @@ def _audit_length(line: Length, bodies: Mapping[str, str], audit: Audit) -> None
 
 
 def _audit_corners(line: Length, bodies: Mapping[str, str], owner: str, audit: Audit) -> None:
-    """Add an error for every two neighbours whose distance could never change."""
+    """Add an error for neighbouring points on one rigid body."""
     count = len(line.links)
     for k in range(count if line.closed else count - 1):
         number, other = k, (k + 1) % count
@@ -142,15 +142,15 @@ def _audit_gear(gear: Gear, joints: Mapping[str, Joint], audit: Audit) -> None:
         terms = f"{count} term{'s' if count != 1 else ''}"
         message = f"has {terms}; a gear needs 2 at least"
         audit.error("bad-terms", owner, gear.line, message, found=terms, allowed="2 or more")
-    said: set[tuple[str, int]] = set()
+    seen: set[tuple[str, int]] = set()
     for term in gear.terms:
         _audit_term(term, joints, owner, gear.line, audit)
         place = (term.joint, int(term.coordinate))
-        if place in said:
+        if place in seen:
             coordinate = f"coordinate {shown(place[1])} of the joint {quote(place[0])}"
-            message = f"{coordinate} stands in more than one term; add up their factors"
+            message = f"{coordinate} is in more than one term; add up their factors"
             audit.error("bad-terms", owner, gear.line, message, found=place[0])
-        said.add(place)
+        seen.add(place)
 
 
 def _audit_term(
@@ -163,7 +163,7 @@ def _audit_term(
         audit.error("zero-factor", owner, line, message, found="0")
     joint = joints.get(term.joint)
     if joint is None:
-        if not audit.partial:  # else it may be one of those that could not be read
+        if not audit.partial:  # else it may be a joint that could not be read
             names = sorted(joints)
             message = f"there is no joint {named}{audit.hint(term.joint, names)}"
             known = listing(names)
@@ -175,7 +175,7 @@ def _audit_term(
     elif joint.type == "fixed":
         message = f"the joint {named} is fixed and does not move"
     elif count == 0:
-        message = f"the joint {named} is {joint.type} and has no coordinates that add up"
+        message = f"the joint {named} is {joint.type} and has coordinates that cannot be added"
     elif not 0 <= term.coordinate < count:
         has = f"{count}, numbered 0 to {count - 1}" if count > 1 else "one, number 0"
         message = f"the joint {named} has no coordinate {shown(term.coordinate)}; it has {has}"
@@ -185,12 +185,12 @@ def _audit_term(
 
 
 def _audit_roll(roll: Roll, bodies: Mapping[str, str], audit: Audit) -> Roll:
-    """Return it with unit vectors."""
+    """Return the constraint with unit vectors."""
     owner, line = _owner(roll), roll.line
     known = audit_links((roll.link, roll.on), bodies, owner, line, audit)
     if known and bodies[roll.link] == bodies[roll.on]:
         ends = f"the links {quote(roll.link)} and {quote(roll.on)}"
-        message = f"{ends} are one rigid body, so it could not roll"
+        message = f"{ends} are one rigid body, so neither can roll on the other"
         if roll.link == roll.on:
             message = f"the link {quote(roll.link)} cannot roll on itself"
         audit.error("one-body", owner, line, message, found=roll.link)

@@ -1,4 +1,4 @@
-"""Judges what touches: geometries of links, obstacles of the world, and their surfaces."""
+"""Audit contact: geometries of links, obstacles of the world, and their surfaces."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import quote, shown
 
-#: Corners that a geometry made in Python may have; meshes are reduced to far fewer (hulls.py).
+#: Maximum number of corners of a geometry made in Python; meshes have far fewer (hulls.py).
 MOST_POINTS = 10_000
 
 
@@ -38,13 +38,13 @@ def audit_geometries(description: Description, links: Collection[str], audit: Au
     """Add an error for every geometry and obstacle with broken numbers or an unknown link.
 
     Args:
-        description: for its geometries and obstacles; passed by kinds.py.
-        links: names of all links that can be judged.
+        description: its fields have the right types.
+        links: names of the links without errors.
         audit: receives the errors.
     """
     for geometry in description.geometries:
         owner, line = f"geometry {quote(geometry.name)}", geometry.line
-        if not audit.partial:  # else its link may be one of those that could not be read
+        if not audit.partial:  # else it may be a link that could not be read
             audit_links((geometry.link,), links, owner, line, audit)
         audit_shape(geometry.shape, owner, line, audit)
         _audit_origin(geometry.origin, owner, line, audit)
@@ -58,7 +58,7 @@ def audit_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:
         owner, line = f"obstacle {quote(obstacle.name)}", obstacle.line
         audit_shape(obstacle.shape, owner, line, audit)
         _audit_origin(obstacle.origin, owner, line, audit)
-        friction: object = obstacle.friction  # infinity: it leaves friction to what touches it
+        friction: object = obstacle.friction  # infinity: the friction of the geometry holds
         if not are_numbers((friction,)):
             message = f"the friction is {shown(friction)}, not a number"
             audit.error("bad-friction", owner, line, message, allowed="a number or infinity")
@@ -67,7 +67,7 @@ def audit_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:
 
 
 def audit_shape(shape: Shape | WorldShape, owner: str, line: int | None, audit: Audit) -> None:
-    """Add an error for every size that is not above 0 and up to MAX_LENGTH; a plane has none."""
+    """Add an error for every size that is not above 0 and at most MAX_LENGTH."""
     if isinstance(shape, Box):
         _audit_edges(shape, owner, line, audit)
     elif isinstance(shape, Points):
@@ -91,7 +91,7 @@ def _audit_origin(origin: Pose, owner: str, line: int | None, audit: Audit) -> N
 def _audit_reach(
     what: str, lengths: tuple[float, ...], owner: str, line: int | None, audit: Audit
 ) -> None:
-    """Add an error if one of these finite numbers is beyond MAX_LENGTH."""
+    """Add an error if one of these lengths is more than MAX_LENGTH."""
     if max(map(abs, lengths)) > MAX_LENGTH:
         found, allowed = " ".join(f"{x:g}" for x in lengths), f"up to {MAX_LENGTH:g} m"
         message = f"the {what} is {found}; allowed is {allowed}"
@@ -119,18 +119,18 @@ def _audit_points(points: Points, owner: str, line: int | None, audit: Audit) ->
             what = f"point {number}"
             if audit_finite(what, point, 3, owner, line, audit):
                 _audit_reach(what, point, owner, line, audit)
-            return  # of many one is enough to say
+            return  # one message is enough
 
 
 def audit_surface(surface: Surface, owner: str, line: int | None, audit: Audit) -> None:
-    """Add an error for every number of a surface that is out of its range."""
+    """Add an error for every number of a surface outside its range."""
     if audit_finite("friction", (surface.friction,), 1, owner, line, audit):
         audit_sign("friction", surface.friction, owner, line, audit)
     audit_positive("time constant", surface.time_constant, owner, line, audit)
     audit_positive("damping ratio", surface.damping_ratio, owner, line, audit)
     if surface.stiffness is not None:
         audit_positive("stiffness", surface.stiffness, owner, line, audit)
-    for what in ("damping", "viscosity"):  # 0 is none of it
+    for what in ("damping", "viscosity"):  # 0 switches it off
         value = getattr(surface, what)
         if value is not None and audit_finite(what, (value,), 1, owner, line, audit):
             audit_sign(what, value, owner, line, audit)

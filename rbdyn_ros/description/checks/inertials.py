@@ -1,4 +1,4 @@
-"""Judges the mass distributions of links."""
+"""Audit the mass distributions of links."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rbdyn_ros.errors import quote
 
 INERTIA_ROUNDING = 1e-6  # of the largest principal moment, for values printed with few digits
 
-#: Where xx yy zz xy xz yz stand in a matrix, row by row; and where the matrix has them.
+#: Index of each matrix entry in xx yy zz xy xz yz; row and column of each of the six.
 _IN_SIX = [0, 3, 4, 3, 1, 5, 4, 5, 2]
 _ROWS, _COLUMNS = [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]
 
-#: What principal moments are allowed.
+#: The allowed principal moments, for messages.
 INERTIA_ALLOWED = "none below 0, and none above the sum of the other two"
 
 
@@ -34,12 +34,12 @@ def as_six(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class InertiaFault(NamedTuple):
-    """An inertia that no rigid body has.
+    """An inertia that no rigid body can have.
 
     Attributes:
-        row: of those that were judged.
-        moments: its principal moments [kg m^2], in ascending order, as text.
-        negative: whether one is negative; if none is, the largest is more than the others' sum.
+        row: of the array of inertias.
+        moments: its principal moments [kg m^2] in ascending order, as a string.
+        negative: whether a moment is negative; else the largest exceeds the sum of the others.
     """
 
     row: int
@@ -48,7 +48,7 @@ class InertiaFault(NamedTuple):
 
 
 def inertia_faults(inertias: NDArray[np.float64]) -> Iterator[InertiaFault]:
-    """Yield those of (n, 6) finite inertias xx yy zz xy xz yz that no distribution of mass has.
+    """Yield the inertias xx yy zz xy xz yz (n, 6) that no mass distribution can have.
 
     Source: the triangle inequalities of principal moments.
     """
@@ -60,17 +60,17 @@ def inertia_faults(inertias: NDArray[np.float64]) -> Iterator[InertiaFault]:
     negative = small < -slack
     for row in np.flatnonzero(negative | (small + middle < large - slack)).tolist():
         largest = float(scale[row])  # Python's numbers overflow without a warning
-        told = ", ".join(f"{moment * largest:.3g}" for moment in moments[row].tolist())
-        yield InertiaFault(row, told, bool(negative[row]))
+        text = ", ".join(f"{moment * largest:.3g}" for moment in moments[row].tolist())
+        yield InertiaFault(row, text, bool(negative[row]))
 
 
 def audit_inertials(links: Sequence[Link], audit: Audit) -> None:
-    """Add errors for numbers that are none, and warn of inertias that no body can have."""
+    """Add errors for invalid numbers, and warnings for inertias that no body can have."""
     _audit_inertias([link for link in links if _audit_inertial(link, audit)], audit)
 
 
 def _audit_inertial(link: Link, audit: Audit) -> bool:
-    """Return whether the link has an inertial whose numbers are usable."""
+    """Return whether the link has an inertial with valid numbers."""
     inertial = link.inertial
     if inertial is None:
         return False
@@ -87,7 +87,7 @@ def _audit_inertial(link: Link, audit: Audit) -> bool:
 
 
 def _audit_inertias(bodies: Sequence[Link], audit: Audit) -> None:
-    """Warn of inertias that no distribution of mass can have."""
+    """Warn of inertias that no mass distribution can have."""
     rows = [link.inertial.inertia for link in bodies if link.inertial is not None]
     if not rows:
         return

@@ -1,7 +1,6 @@
-"""Judges joints one by one: type, numbers, parameters, springs.
+"""Audit joints one by one: type, numbers, parameters, springs, actuators.
 
-What a joint of one type takes is its JointSpec; axes.py, limits.py, motions.py and actuators.py
-judge those four.
+The JointSpec of a type lists what its joints take. axes.py, limits.py and motions.py audit these.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def audit_type(
 
 
 def audit_joint_numbers(joint: Joint, types: Collection[str], audit: Audit) -> bool:
-    """Return whether the joint's type and numbers are usable at all."""
+    """Return whether the type of a joint is known and its numbers are finite."""
     owner, line = f"joint {quote(joint.name)}", joint.line
     sound = audit_type(joint.type, owner, line, audit, types)
     sound &= audit_pose("origin", joint.origin, owner, line, audit)
@@ -69,11 +68,11 @@ def audit_joint_numbers(joint: Joint, types: Collection[str], audit: Audit) -> b
 
 
 def audit_joint(joint: Joint, bounded: bool, audit: Audit) -> Joint:
-    """Judge a joint whose type and numbers are usable; return it in normal form.
+    """Return a joint in normal form; add its errors and notes.
 
     Args:
         joint: passed by audit_joint_numbers.
-        bounded: whether joints that URDF wants to have limits must have them.
+        bounded: whether limits are required, as in URDF.
         audit: receives the findings.
     """
     spec = JOINT_SPECS[joint.type]
@@ -96,9 +95,9 @@ def audit_joint(joint: Joint, bounded: bool, audit: Audit) -> Joint:
     return _changed(joint, axis=axis, axis2=axis2, limit=limit, limits=limits)
 
 
-def _changed(joint: Joint, **judged: Any) -> Joint:
-    """A copy costs time, so it is only made of a joint that did not come in normal form."""
-    changes = {name: new for name, new in judged.items() if new is not getattr(joint, name)}
+def _changed(joint: Joint, **fields: Any) -> Joint:
+    """Return the joint with changes; a joint without changes is not copied, to save time."""
+    changes = {name: new for name, new in fields.items() if new is not getattr(joint, name)}
     return replace(joint, **changes) if changes else joint
 
 
@@ -109,7 +108,7 @@ def _audit_fixed(joint: Joint, owner: str, audit: Audit) -> Joint:
         ignored.insert(0, "axis2")
     if ignored:
         found = ", ".join(ignored)
-        message = f"a fixed joint does not move, so these mean nothing and are ignored: {found}"
+        message = f"a fixed joint does not move; ignored: {found}"
         audit.add("note", "fixed-joint", owner, joint.line, message, found=found)
     if not ignored and joint.limit is None and joint.axis == DEFAULT_AXIS:
         return joint
@@ -130,7 +129,7 @@ def _audit_parameters(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -
     takes = f"a {joint.type} joint takes {' and '.join(spec.parameters) or 'none'}"
     unknown = [str(name) for name in joint.parameters if name not in spec.parameters]
     for name in unknown:
-        # in Python a misspelt field arrives here as well
+        # in Python a misspelt field is a parameter, too
         hint = audit.hint(name, (*spec.parameters, *_JOINT_FIELDS))
         message = f"the parameter {quote(name)} is unknown{hint}; {takes}"
         audit.error("unknown-parameter", owner, joint.line, message, found=name)
@@ -152,20 +151,20 @@ def _audit_rest(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> None
     given, count = len(joint.rest), len(spec.coordinates)
     if count == 0:
         message = (
-            f"the spring of a {joint.type} joint is at rest at the zero position; "
-            "no other rest position can be given"
+            f"the spring of a {joint.type} joint is always at rest at the zero position; "
+            "delete the rest position"
         )
         audit.error("bad-rest", owner, joint.line, message, found=str(joint.rest))
     elif given != count:
         message = f"the rest position has {given} numbers; a {joint.type} joint takes {count}"
         audit.error("bad-rest", owner, joint.line, message, found=str(joint.rest))
     elif joint.stiffness == 0.0:
-        message = "the rest position means nothing, for the stiffness is 0"
+        message = "the rest position has no effect: the stiffness is 0"
         audit.add("note", "rest-ignored", owner, joint.line, message, found=str(joint.rest))
 
 
 def _audit_transmission(joint: Joint, owner: str, audit: Audit) -> bool:
-    """Return whether a transmission holds spatial forces; if not, add errors."""
+    """Return whether a transmission consists of spatial forces; if not, add errors."""
     forces: tuple[object, ...] = joint.transmission
     if not all(isinstance(force, tuple) for force in forces):
         allowed = "a spatial force of 6 numbers for each degree of freedom"
@@ -180,12 +179,12 @@ def _audit_transmission(joint: Joint, owner: str, audit: Audit) -> bool:
 
 
 def _audit_actuator(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> None:
-    """Add an error if a transmission has not one direction for each degree of freedom.
+    """Add an error unless a transmission has one direction for each degree of freedom.
 
     Args:
-        joint: a joint that moves, its numbers passed by _audit_transmission.
+        joint: not fixed, its numbers passed by _audit_transmission.
         spec: of its type.
-        owner: how findings call the joint.
+        owner: element of the findings.
         audit: receives the errors.
     """
     forces = joint.transmission

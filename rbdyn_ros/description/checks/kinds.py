@@ -1,8 +1,7 @@
-"""Judges of what kind the parts of a Description are that was built in Python.
+"""Audit the types of the fields of a Description that was built in Python.
 
-Readers and builders make every field of the kind that types.py says; what a person hands over may
-hold anything anywhere. Numbers, vectors, poses, limits and motions are left to those who judge
-their values.
+Readers and builders use the right types; a Description from a user may hold anything anywhere.
+Numbers, vectors, poses, limits and motions are audited with their values.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ from rbdyn_ros.errors import Finding, quote, shown
 
 Kind = tuple[type | UnionType, str]
 
-_TEXT: Kind = (str, "a text")
+_TEXT: Kind = (str, "a string")
 _FLAG: Kind = (bool | np.bool_, "True or False")
 _COUNT: Kind = (int | np.integer, "a whole number")
 _LINE: Kind = (int | None, "a whole number or None")
 _SURFACE: Kind = (Surface, "a Surface")
 
-#: Of what kind a field must be, and how a sentence says so.
+#: The type of each field, and its name in messages.
 _FIELDS: dict[type, dict[str, Kind]] = {
     Description: {"name": _TEXT, "source": _TEXT, "base": _TEXT},
     Link: {"name": _TEXT, "inertial": (Inertial | None, "an Inertial or None"), "line": _LINE},
@@ -91,7 +90,7 @@ _FIELDS: dict[type, dict[str, Kind]] = {
     },
     Finding: {"code": _TEXT, "message": _TEXT, "severity": _TEXT, "element": _TEXT, "line": _LINE},
 }
-#: What the sequences of a Description hold, how a sentence calls one of it, and how a finding.
+#: The sequences of a Description: type of an item, its name in messages, its name in elements.
 _PARTS: dict[str, tuple[type | UnionType, str, str]] = {
     "links": (Link, "Link", "link"),
     "joints": (Joint, "Joint", "joint"),
@@ -104,7 +103,7 @@ _PARTS: dict[str, tuple[type | UnionType, str, str]] = {
 
 
 def audit_kinds(description: Description, audit: Audit) -> bool:
-    """Return whether every part is of the kind that types.py says; add an error for each other."""
+    """Return whether every field has its type; add an error for each that has not."""
     before = len(audit.findings)
     name: object = description.name
     robot = robot_element(name) if isinstance(name, str) else "robot"
@@ -115,7 +114,7 @@ def audit_kinds(description: Description, audit: Audit) -> bool:
 
 
 def audit_contact_kinds(contact: Contact, audit: Audit) -> bool:
-    """Return whether every part of a Contact is of the kind that geometries.py says."""
+    """Return whether every field of a Contact has its type; if not, add errors."""
     before = len(audit.findings)
     _audit_fields(contact, _FIELDS[Contact], "", "contact", None, audit)
     _audit_parts(contact, "obstacles", "contact", audit)
@@ -124,7 +123,7 @@ def audit_contact_kinds(contact: Contact, audit: Audit) -> bool:
     surfaces: Mapping[Any, Any] = contact.surfaces
     for name, surface in surfaces.items():
         if not isinstance(name, str):
-            _wrong("a name in its surfaces", name, "a text", "contact", None, audit)
+            _wrong("a name in its surfaces", name, "a string", "contact", None, audit)
         elif not isinstance(surface, Surface):
             _wrong(f"the surface of {quote(name)}", surface, "a Surface", "contact", None, audit)
     return len(audit.findings) == before
@@ -151,10 +150,10 @@ def _audit_part(part: Any, element: str, number: int, audit: Audit) -> None:
     owner, line = f"{element} {called}", line if isinstance(line, int) else None
     kinds = next(fields for kind, fields in _FIELDS.items() if isinstance(part, kind))
     _audit_fields(part, kinds, "", owner, line, audit)
-    for field, below in (("mimic", Mimic), ("motion", Trajectory), ("shape", Points)):
+    for field, kind in (("mimic", Mimic), ("motion", Trajectory), ("shape", Points)):
         value = getattr(part, field, None)
-        if isinstance(value, below):
-            _audit_fields(value, _FIELDS[below], f"{field}.", owner, line, audit)
+        if isinstance(value, kind):
+            _audit_fields(value, _FIELDS[kind], f"{field}.", owner, line, audit)
     if isinstance(part, Length):
         _audit_names(part.links, owner, line, audit)
     elif isinstance(part, Gear):
@@ -164,7 +163,7 @@ def _audit_part(part: Any, element: str, number: int, audit: Audit) -> None:
 def _audit_names(links: object, owner: str, line: int | None, audit: Audit) -> None:
     for number, name in enumerate(links if isinstance(links, tuple) else (), start=1):
         if not isinstance(name, str):
-            _wrong(f"number {number} of its links", name, "a text", owner, line, audit)
+            _wrong(f"number {number} of its links", name, "a string", owner, line, audit)
 
 
 def _audit_terms(terms: object, owner: str, line: int | None, audit: Audit) -> None:

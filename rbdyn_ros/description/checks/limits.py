@@ -1,4 +1,4 @@
-"""Judges the limits of a joint: one, one for each coordinate, or the angle of a spherical one."""
+"""Audit the limits of a joint: one, one per coordinate, or the angle of a spherical joint."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rbdyn_ros.description.joint_types import JointSpec
 from rbdyn_ros.description.types import Joint, Limit
 from rbdyn_ros.errors import shown
 
-LIMITED_TYPES = ("revolute", "prismatic")  # those that URDF wants to have a limit
-UNLIMITED_TYPES = ("floating", "planar")  # those whose limit URDF allows and nobody reads
+LIMITED_TYPES = ("revolute", "prismatic")  # URDF requires a limit
+UNLIMITED_TYPES = ("floating", "planar")  # URDF allows a limit, which has no effect
 
 
 def limits_are_numbers(joint: Joint, owner: str, audit: Audit) -> bool:
@@ -42,18 +42,18 @@ def _is_number(limit: object, owner: str, line: int | None, audit: Audit) -> boo
 def audit_limits(
     joint: Joint, spec: JointSpec, bounded: bool, owner: str, audit: Audit
 ) -> tuple[Limit | None, tuple[Limit, ...]]:
-    """Judge `limit` and `limits`; return both in normal form.
+    """Return `limit` and `limits` in normal form; add errors and notes.
 
     Args:
-        joint: a joint that moves.
+        joint: not fixed.
         spec: of its type.
-        bounded: whether a joint that URDF wants to have a limit must have one.
-        owner: how findings call the joint.
+        bounded: whether limits are required, as in URDF.
+        owner: element of the findings.
         audit: receives the findings.
     """
     count = len(spec.coordinates)
     if joint.limits and (count < 2 or len(joint.limits) != count):
-        given = f"a list of {len(joint.limits)}"
+        given = f"a list of {len(joint.limits)} limits"
         _wrong_limits(given, joint, spec, owner, audit)
         return joint.limit, joint.limits
     for limit in joint.limits:
@@ -62,17 +62,17 @@ def audit_limits(
     if joint.limit is None:
         return _missing(joint, bounded, owner, audit), joint.limits
     if count != 1 and not spec.radial and joint.type not in UNLIMITED_TYPES:
-        _wrong_limits("one", joint, spec, owner, audit)
+        _wrong_limits("one limit", joint, spec, owner, audit)
         return joint.limit, joint.limits
     return _audit_limit(joint.limit, joint, spec, owner, audit), joint.limits
 
 
 def _wrong_limits(given: str, joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> None:
     count = len(spec.coordinates)
-    takes = f"a list of {count}, one for each coordinate" if count > 1 else "none"
+    takes = f"{count} limits (a list, one per coordinate)" if count > 1 else "no limit"
     if count == 1 or spec.radial:
-        takes = "one, not a list"
-    message = f"of limits it has {given}; a {joint.type} joint takes {takes}"
+        takes = "one limit, not a list"
+    message = f"has {given}, but a {joint.type} joint takes {takes}"
     audit.error("wrong-limits", owner, joint.line, message, found=given, allowed=takes)
 
 
@@ -81,7 +81,7 @@ def _missing(joint: Joint, bounded: bool, owner: str, audit: Audit) -> Limit | N
         return None
     message = f"a {joint.type} joint must have a <limit>"
     if joint.type == "revolute":
-        message += "; one that turns without end is 'continuous'"
+        message += "; a joint without limits is 'continuous'"
     allowed = "<limit lower=... upper=... effort=... velocity=.../>"
     repaired = "taken as unlimited"
     audit.repair("missing-limit", owner, joint.line, message, repaired, allowed=allowed)
@@ -93,7 +93,7 @@ def _audit_limit(
 ) -> Limit | None:
     _audit_strength(limit, joint, owner, audit)
     if joint.type in UNLIMITED_TYPES:
-        message = f"the limits mean nothing for a {joint.type} joint and are ignored"
+        message = f"the limits are ignored: a {joint.type} joint does not use them"
         audit.add("note", "limit-ignored", owner, joint.line, message)
         return None
     if spec.radial:
@@ -104,7 +104,7 @@ def _audit_limit(
     if limit.lower == -math.inf and limit.upper == math.inf:
         return limit
     bounds = f"{limit.lower:g} to {limit.upper:g}"
-    message = f"the position limits {bounds} are ignored: a continuous joint turns without end"
+    message = f"the position limits {bounds} are ignored: a continuous joint has none"
     audit.add("note", "limit-ignored", owner, joint.line, message, found=bounds)
     return replace(limit, lower=-math.inf, upper=math.inf)
 
@@ -136,12 +136,12 @@ def _audit_range(limit: Limit, joint: Joint, owner: str, audit: Audit) -> None:
 
 
 def _audit_angle(limit: Limit, joint: Joint, owner: str, audit: Audit) -> Limit:
-    """Judge the bound of the angle from the zero position; it has no lower bound but 0."""
+    """Return the limit of the angle from the zero position; its lower bound is 0."""
     upper = limit.upper
     if limit.lower not in (0.0, -math.inf):
         message = (
-            f"the lower limit {limit.lower:g} is ignored: the limit of a {joint.type} joint is of "
-            "the angle from its zero position"
+            f"the lower limit {limit.lower:g} is ignored: a {joint.type} joint is limited in the "
+            "angle from its zero position"
         )
         audit.add("note", "limit-ignored", owner, joint.line, message, found=f"{limit.lower:g}")
     if upper != math.inf and not 0.0 <= upper <= math.pi:

@@ -1,4 +1,4 @@
-"""Judges which joint follows which, and whether it keeps its limits in doing so."""
+"""Audit mimic joints: their leaders, and whether they keep their own limits."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Joint, Limit, Mimic
 from rbdyn_ros.errors import quote
 
-REACH = 1e-6  # of a radian or metre: what rounded numbers in a file leave between two limits
+REACH = 1e-6  # [rad or m] tolerance for limits that were rounded in a file
 
 
 def audit_mimics(joints: Sequence[Joint], types: Collection[str], audit: Audit) -> list[Joint]:
-    """Return the joints without the mimics that mean nothing; add an error for broken ones.
+    """Return the joints without mimics that have no effect; add errors for invalid mimics.
 
-    Chains are legal: a joint may follow one that follows another.
+    Chains are legal: the leader of a mimic joint may be a mimic joint.
 
     Args:
-        joints: of types that are known.
-        types: the joint types that the format of the description knows; those of one
-            coordinate can follow and be followed.
+        joints: of known types.
+        types: joint types of the file format; mimic joints and leaders have one coordinate.
         audit: receives the findings.
     """
     if all(joint.mimic is None for joint in joints):
         return list(joints)
-    by_name = {joint.name: joint for joint in reversed(joints)}  # of duplicates the first
+    by_name = {joint.name: joint for joint in reversed(joints)}  # the first of duplicates
     names = [joint.name for joint in joints]
     single = [name for name in types if len(JOINT_SPECS[name].coordinates) == 1]
-    judged = [
-        joint if joint.mimic is None else _judge(joint, joint.mimic, by_name, names, single, audit)
+    audited = [
+        joint
+        if joint.mimic is None
+        else _audit_mimic(joint, joint.mimic, by_name, names, single, audit)
         for joint in joints
     ]
-    _audit_loops(judged, audit)
-    return judged
+    _audit_loops(audited, audit)
+    return audited
 
 
-def _judge(
+def _audit_mimic(
     joint: Joint,
     mimic: Mimic,
     by_name: dict[str, Joint],
@@ -50,54 +51,54 @@ def _judge(
     owner, line, target = f"joint {quote(joint.name)}", joint.line, mimic.joint
     without = replace(joint, mimic=None)
     if joint.type == "fixed":
-        message = f"a fixed joint cannot follow {quote(target)}; its <mimic> is ignored"
+        message = f"a fixed joint cannot mimic {quote(target)}; its mimic is ignored"
         audit.add("note", "mimic-ignored", owner, line, message, found=target)
         return without
     if joint.type not in single:
-        message = f"a {joint.type} joint cannot follow another"
+        message = f"a {joint.type} joint cannot mimic another"
         audit.error("mimic-type", owner, line, message, found=joint.type, allowed=allowed)
         return without
     if joint.closes_loop:
-        message = "a loop joint has no coordinate of its own and cannot follow another"
+        message = "a loop joint has no coordinate of its own and cannot mimic another"
         audit.error("mimic-loop-joint", owner, line, message, found=target)
         return without
     if target == joint.name:
-        audit.error("mimic-self", owner, line, "follows itself", found=target)
+        audit.error("mimic-self", owner, line, "mimics itself", found=target)
         return without
     if target not in by_name:
         if not audit.partial:
             hint = audit.hint(target, names)
-            message = f"follows the joint {quote(target)}, which does not exist{hint}"
+            message = f"mimics the joint {quote(target)}, which does not exist{hint}"
             repaired = "taken as an ordinary joint"
             audit.repair("mimic-unknown", owner, line, message, repaired, found=target)
         return without
-    followed = by_name[target]
-    if followed.type not in single:
-        code = "mimic-fixed" if followed.type == "fixed" else "mimic-type"
-        what = f"follows the joint {quote(target)}, which is {followed.type}"
+    leader = by_name[target]
+    if leader.type not in single:
+        code = "mimic-fixed" if leader.type == "fixed" else "mimic-type"
+        what = f"mimics the joint {quote(target)}, which is {leader.type}"
         message = f"{what}; it must be one of {allowed}"
         audit.error(code, owner, line, message, found=target, allowed=allowed)
         return without
-    if followed.closes_loop:
-        message = f"follows the joint {quote(target)}, which closes a loop and has no coordinate"
+    if leader.closes_loop:
+        message = f"mimics the joint {quote(target)}, which closes a loop and has no coordinate"
         audit.error("mimic-loop-joint", owner, line, message, found=target)
         return without
     return joint
 
 
 def _audit_loops(joints: Sequence[Joint], audit: Audit) -> None:
-    follows = {joint.name: joint.mimic.joint for joint in joints if joint.mimic is not None}
+    leaders = {joint.name: joint.mimic.joint for joint in joints if joint.mimic is not None}
     lines = {joint.name: joint.line for joint in joints}
     done: set[str] = set()
-    for start in follows:
+    for start in leaders:
         path: dict[str, int] = {}
         name = start
-        while name in follows and name not in done and name not in path:
+        while name in leaders and name not in done and name not in path:
             path[name] = len(path)
-            name = follows[name]
+            name = leaders[name]
         if name in path:
             loop = [*list(path)[path[name] :], name]
-            message = f"follows itself by way of others: {chain(loop)}"
+            message = f"mimics itself through other joints: {chain(loop)}"
             owner = f"joint {quote(name)}"
             audit.error("mimic-loop", owner, lines[name], message, found=chain(loop))
         done.update(path)
@@ -113,14 +114,14 @@ def chain(names: Sequence[str], most: int = 8) -> str:
 
 
 def audit_mimic_limits(joints: Sequence[Joint], audit: Audit) -> None:
-    """Add a warning for every joint that follows another out of its own limits.
+    """Add a warning for every mimic joint that can leave its own limits.
 
-    A joint that follows has no freedom that a limit could act on; only the limits of the joint at
-    the end of the chain are there to hold both.
+    A mimic joint has no degree of freedom that a limit could act on; only the limits of its
+    leader, at the end of the chain, are enforced.
 
     Args:
         joints: passed by audit_mimics.
-        audit: receives notes and warnings; with errors in it a chain may have no end.
+        audit: receives notes and warnings; after errors a chain may be endless, so none is added.
     """
     if audit.errors or all(joint.mimic is None for joint in joints):
         return
@@ -131,15 +132,15 @@ def audit_mimic_limits(joints: Sequence[Joint], audit: Audit) -> None:
         if joint.mimic is None:
             continue
         if joint.mimic.ratio == 0.0:
-            message = f"the ratio is 0, so it stands still at its offset {joint.mimic.offset:g}"
+            message = f"the ratio is 0, so it stays at its offset {joint.mimic.offset:g}"
             owner = f"joint {quote(joint.name)}"
             audit.add("note", "mimic-still", owner, joint.line, message, found="0")
-        if lead.joint.motion is None:  # else it is not for a limit to say where it goes
+        if lead.joint.motion is None:  # a prescribed motion has no limits
             _audit_reach(joint, lead, audit)
 
 
 class _Lead(NamedTuple):
-    """A joint moves as q = ratio * q_joint + offset, and that one follows no other."""
+    """The leader of a joint, not a mimic joint itself: q = ratio * q_leader + offset."""
 
     joint: Joint
     ratio: float
@@ -147,16 +148,16 @@ class _Lead(NamedTuple):
 
 
 def _lead(joint: Joint, by_name: Mapping[str, Joint], leads: dict[str, _Lead]) -> _Lead:
-    """Return what leads a joint; `leads` keeps what was found, for chains may be long."""
-    followers: list[Joint] = []
+    """Return the leader of a joint; `leads` keeps the known ones, for chains may be long."""
+    mimics: list[Joint] = []
     while joint.mimic is not None and joint.name not in leads:
-        followers.append(joint)
+        mimics.append(joint)
         joint = by_name[joint.mimic.joint]
     lead = leads.setdefault(joint.name, _Lead(joint, 1.0, 0.0))
-    for follower in reversed(followers):
-        if (mimic := follower.mimic) is not None:
+    for joint_ in reversed(mimics):
+        if (mimic := joint_.mimic) is not None:
             ratio, offset = mimic.ratio * lead.ratio, mimic.ratio * lead.offset + mimic.offset
-            lead = leads[follower.name] = _Lead(lead.joint, ratio, offset)
+            lead = leads[joint_.name] = _Lead(lead.joint, ratio, offset)
     return lead
 
 
@@ -165,7 +166,7 @@ def _audit_reach(joint: Joint, lead: _Lead, audit: Audit) -> None:
     owner, bounds = f"joint {quote(joint.name)}", f"{own.lower:g} to {own.upper:g}"
     if lead.ratio == 0.0:
         if not own.lower - REACH <= lead.offset <= own.upper + REACH:
-            message = f"it stands still at {lead.offset:g}, outside its limits {bounds}"
+            message = f"it stays at {lead.offset:g}, outside its limits {bounds}"
             audit.add("warning", "mimic-limits", owner, joint.line, message, found=bounds)
         return
     low, high = sorted(lead.ratio * x + lead.offset for x in (others.lower, others.upper))
@@ -174,10 +175,10 @@ def _audit_reach(joint: Joint, lead: _Lead, audit: Audit) -> None:
     low, high = sorted((x - lead.offset) / lead.ratio for x in (own.lower, own.upper))
     low, high = max(low, others.lower), min(high, others.upper)
     named = quote(lead.joint.name)
-    both = f"both keep theirs while {named} is from {low:g} to {high:g}"
+    both = f"both joints are within their limits while {named} is from {low:g} to {high:g}"
     if abs(high - low) <= REACH:
-        both = f"both keep theirs only while {named} is at {low:g}"
+        both = f"both joints are within their limits only while {named} is at {low:g}"
     elif low > high:
-        both = f"no position of {named} keeps the limits of both"
-    message = f"follows {named} out of its own limits {bounds}, which are not enforced; {both}"
+        both = f"no position of {named} is within the limits of both"
+    message = f"mimics {named} beyond its own limits {bounds}, which are not enforced; {both}"
     audit.add("warning", "mimic-limits", owner, joint.line, message, found=bounds)

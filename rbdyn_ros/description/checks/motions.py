@@ -1,4 +1,4 @@
-"""Judges joints that are driven over time."""
+"""Audit joints with a prescribed motion."""
 
 from __future__ import annotations
 
@@ -12,30 +12,32 @@ from rbdyn_ros.description.joint_types import JointSpec
 from rbdyn_ros.description.types import Joint, Trajectory
 from rbdyn_ros.errors import quote, shown
 
-CLOSURE = 1e-9  # of the largest position: what rounding leaves open at the end of a period
+CLOSURE = 1e-9  # of the largest position: rounding at the end of a period
 
 
 def audit_motion(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> Joint:
-    """Judge the motion of a driven joint; return it without what it cannot have beside it."""
+    """Return a joint with a prescribed motion, without the properties that have no effect."""
     if not spec.coordinates:
-        message = f"a {joint.type} joint cannot be driven over time"
+        message = f"a {joint.type} joint cannot have a prescribed motion"
         if joint.type != "fixed":
-            message += ": it has no coordinates that a motion could give one by one"
+            message += ": it has no coordinates that could be prescribed one by one"
         audit.error("motion-type", owner, joint.line, message, found=joint.type)
         return replace(joint, motion=None)
     motion = joint.motion
     if isinstance(motion, Trajectory):
         motion = _audit_trajectory(motion, len(spec.coordinates), owner, joint.line, audit)
     elif not isinstance(motion, str):
-        message = f"the motion is {shown(motion)}, neither a Trajectory nor the name of a function"
+        message = (
+            f"the motion is {shown(motion)}; allowed is a Trajectory or the name of a function"
+        )
         audit.error("bad-motion", owner, joint.line, message)
     elif not motion.strip():
-        message = "the name of the function that drives it is empty"
+        message = "the name of its motion function is empty"
         audit.error("bad-motion", owner, joint.line, message, allowed="a name")
     if joint.mimic is not None:
-        message = f"is driven over time and cannot follow {quote(joint.mimic.joint)} too"
+        message = f"has a prescribed motion and cannot mimic {quote(joint.mimic.joint)}"
         audit.error("motion-mimic", owner, joint.line, message, found=joint.mimic.joint)
-    # no force changes how it moves
+    # forces do not change a prescribed motion
     joint = replace(joint, motion=motion, mimic=None)
     return without_forces(joint, owner, audit)
 
@@ -53,21 +55,21 @@ def _audit_trajectory(
         times = [float(time) for time in motion.times]
         rows = [tuple(float(number) for number in row) for row in motion.positions]
     except (TypeError, ValueError, OverflowError):
-        return wrong("holds what is not a number", "numbers, one row of positions a time")
+        return wrong("must hold numbers only", "numbers, one row of positions per time")
     if len(times) < 2:
         return wrong(f"needs two samples at least, got {len(times)}", "two samples or more")
     if len(rows) != len(times):
-        return wrong(f"has {len(times)} times and {len(rows)} positions", "one row a time")
+        return wrong(f"has {len(times)} times and {len(rows)} positions", "one row per time")
     for number, row in enumerate(rows, start=1):
         if len(row) != count:
             numbers = f"{len(row)} number{'s' if len(row) != 1 else ''}"
-            return wrong(f"has {numbers} in sample {number}, not {count}", f"{count} a sample")
+            return wrong(f"has {numbers} in sample {number}, not {count}", f"{count} per sample")
         if not all(map(math.isfinite, (times[number - 1], *row))):
             return wrong(f"is not finite in sample {number}", "finite numbers")
     late = next((i for i in range(1, len(times)) if times[i] <= times[i - 1]), None)
     if late is not None:
         before, after = times[late - 1], times[late]
-        return wrong(f"goes from time {before:g} back to {after:g}", "ascending times")
+        return wrong(f"has time {after:g} after time {before:g}", "ascending times")
     if motion.periodic:
         scale = max(abs(number) for row in rows for number in row)
         if not _close(rows[0], rows[-1], CLOSURE * scale):

@@ -1,4 +1,4 @@
-"""Judges whether the parts of a description have names, each its own."""
+"""Audit the names of the parts of a description: not empty, and unique."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Named(Protocol):
 
 
 def audit_names(kind: str, parts: Iterable[Named], audit: Audit) -> None:
-    """Add an error for every name that is empty or given twice.
+    """Add an error for every empty or repeated name.
 
     Args:
-        kind: how findings call a part: ``link``.
-        parts: of one kind.
+        kind: of the parts, for messages: ``link``.
+        parts: all of one kind.
         audit: receives the errors.
     """
     first: dict[str, Named] = {}
@@ -37,7 +37,7 @@ def audit_names(kind: str, parts: Iterable[Named], audit: Audit) -> None:
             before = first[name].line
             known = line is not None and before is not None
             lines = f", on lines {before} and {line}" if known else ""
-            message = f"the name is given to more than one {kind}{lines}; names must be unique"
+            message = f"more than one {kind} has this name{lines}; names must be unique"
             audit.error("duplicate-name", f"{kind} {quote(name)}", line, message, found=name)
         else:
             first[name] = part

@@ -1,4 +1,4 @@
-"""Leaves out of a joint what means something only where it has a freedom of its own."""
+"""Remove joint properties that have no effect without a degree of freedom."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.types import Joint
 from rbdyn_ros.errors import quote
 
-#: Fields of Joint, and what stands in them where they say nothing.
-_UNSAID: dict[str, Any] = {
+#: Fields of Joint and their default values.
+_DEFAULTS: dict[str, Any] = {
     "limit": None,
     "limits": (),
     "damping": 0.0,
@@ -22,39 +22,39 @@ _UNSAID: dict[str, Any] = {
     "actuated": True,
     "transmission": (),
 }
-_PASSIVE = tuple(_UNSAID)[:-2]
+_PASSIVE = tuple(_DEFAULTS)[:-2]
 
 
 def audit_loop_joint(joint: Joint, audit: Audit) -> Joint:
-    """Return a joint that closes a loop without what the Model has no place for.
+    """Return a joint that closes a loop, without the properties that have no effect.
 
-    Its mimic is left to mimics.py; that it is not actuated goes without saying.
+    mimics.py audits its mimic.
     """
     owner, why = f"joint {quote(joint.name)}", "closes a loop and has no coordinate of its own"
     if joint.motion is not None:
-        message = f"{why} that could be driven over time; let another joint close the loop"
+        message = f"{why} that could be prescribed; let another joint close the loop"
         audit.error("motion-loop-joint", owner, joint.line, message)
         joint = replace(joint, motion=None)
     return _without((*_PASSIVE, "transmission"), joint, "loop-joint", why, owner, audit)
 
 
 def without_forces(joint: Joint, owner: str, audit: Audit) -> Joint:
-    """Return a joint that is driven over time without what would act on a freedom of its own.
+    """Return a joint with a prescribed motion, without the properties that have no effect.
 
-    It keeps its transmission: a force is needed to drive it.
+    It keeps its transmission: the motion needs a force.
     """
-    why = "is driven over time"
+    why = "has a prescribed motion"
     return _without((*_PASSIVE, "actuated"), joint, "driven", why, owner, audit)
 
 
 def _without(
     names: Sequence[str], joint: Joint, code: str, why: str, owner: str, audit: Audit
 ) -> Joint:
-    """Return a joint without the fields of these names; a note tells those that said something."""
-    ignored = [name for name in names if bool(getattr(joint, name)) != bool(_UNSAID[name])]
+    """Return a joint with default values in these fields; a note lists the ones that changed."""
+    ignored = [name for name in names if bool(getattr(joint, name)) != bool(_DEFAULTS[name])]
     if not ignored:
         return joint
     found = ", ".join(ignored)
-    message = f"{why}, so these mean nothing and are ignored: {found}"
+    message = f"{why}; ignored: {found}"
     audit.add("note", code, owner, joint.line, message, found=found)
-    return replace(joint, **{name: _UNSAID[name] for name in ignored})
+    return replace(joint, **{name: _DEFAULTS[name] for name in ignored})

@@ -1,4 +1,4 @@
-"""Judges how joints connect links: as one tree, or as a graph if the description names a base."""
+"""Audit how joints connect links: one tree, or a graph if the description names a base."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def audit_references(links: Sequence[Link], joints: Sequence[Joint], audit: Audi
 def audit_topology(
     description: Description, joints: Sequence[Joint], audit: Audit
 ) -> Mapping[str, str]:
-    """Add errors for what is no tree, or for what is no connected graph on a base.
+    """Add an error unless links and joints form a tree, or a graph connected to a base.
 
     Args:
         description: for its links, its name and its base.
-        joints: those of its joints that can be judged.
+        joints: the joints without errors.
         audit: receives the errors.
 
     Returns:
-        For each link the one that stands for its rigid body: links that fixed joints join.
+        The link that represents the rigid body of each link.
     """
     _audit_self_loops(joints, audit)
     carrying = [joint for joint in joints if not joint.closes_loop]
@@ -64,7 +64,7 @@ def audit_topology(
 def _audit_self_loops(joints: Sequence[Joint], audit: Audit) -> None:
     for joint in joints:
         if joint.parent == joint.child:
-            message = f"joins the link {quote(joint.child)} to itself"
+            message = f"connects the link {quote(joint.child)} to itself"
             owner = f"joint {quote(joint.name)}"
             audit.error("self-loop", owner, joint.line, message, found=joint.child)
 
@@ -74,8 +74,8 @@ def audit_tree(description: Description, joints: Sequence[Joint], audit: Audit) 
 
     Args:
         description: for its links and its name.
-        joints: those of its joints that can be judged.
-        audit: receives the errors; several roots are only reported if no joint is missing.
+        joints: the joints without errors.
+        audit: receives the errors; several roots are reported only if no joint is missing.
     """
     parent_joint: dict[str, Joint] = {}
     for joint in joints:
@@ -94,13 +94,13 @@ def audit_tree(description: Description, joints: Sequence[Joint], audit: Audit) 
 
 
 def _two_parents(first: Joint, second: Joint, audit: Audit) -> None:
-    def told(joint: Joint) -> str:
+    def described(joint: Joint) -> str:
         at = f", line {joint.line}" if joint.line is not None else ""
         return f"{quote(joint.parent)} (joint {quote(joint.name)}{at})"
 
     message = (
-        f"has two parents, {told(first)} and {told(second)}; URDF robots are trees, "
-        "a closed loop needs a mechanism file"
+        f"has two parents, {described(first)} and {described(second)}; URDF robots are trees; "
+        "describe a closed loop in a mechanism file"
     )
     owner = f"link {quote(second.child)}"
     audit.error("two-parents", owner, second.line, message, found=second.parent)
@@ -118,7 +118,7 @@ def _audit_cycles(links: Sequence[str], parent_joint: dict[str, Joint], audit: A
             upwards = list(path)[path[name] :]
             around = [name, *reversed(upwards)]  # from parent to child
             joint = parent_joint[name]
-            message = f"lies on a cycle: {chain(around)}; delete one of its joints"
+            message = f"is on a cycle: {chain(around)}; delete one of its joints"
             owner = f"link {quote(name)}"
             audit.error("cycle", owner, joint.line, message, found=chain(around))
         done.update(path)
@@ -128,7 +128,7 @@ def _several_roots(description: Description, roots: Sequence[str], audit: Audit)
     lines = {link.name: link.line for link in description.links}
     message = (
         f"the links {listing(roots)} have no parent; a robot has exactly one such root: "
-        "join the others to it"
+        "connect the others to it"
     )
     owner = robot_element(description.name)
     audit.error("several-roots", owner, lines[roots[1]], message, found=listing(roots))

@@ -1,4 +1,4 @@
-"""Judges single values of a Description: whether they are numbers, and poses."""
+"""Audit single values of a Description: numbers and poses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REAL = (float, int, np.floating, np.integer)
 
 
 def are_numbers(values: tuple[object, ...]) -> bool:
-    """Return whether these are real numbers that a float can hold; NaN is none, infinity is."""
+    """Return whether all are real numbers that a float can hold; infinity is, NaN is not."""
     if not all(isinstance(value, _REAL) for value in values):
         return False
     try:
@@ -28,7 +28,7 @@ def are_finite(values: object, count: int) -> bool:
     """Return whether this is a tuple of `count` finite numbers."""
     if not isinstance(values, tuple) or len(values) != count:
         return False
-    if _FLOAT.issuperset(map(type, values)):  # quick, and of what was read nearly always so
+    if _FLOAT.issuperset(map(type, values)):  # the quick and usual case
         return all(map(math.isfinite, values))
     return are_numbers(values) and all(map(math.isfinite, values))
 

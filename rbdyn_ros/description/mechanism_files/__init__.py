@@ -1,1 +1,1 @@
-"""Mechanism files: robots in YAML, with what URDF cannot describe."""
+"""Mechanism files: robots in YAML, with features that URDF lacks."""

@@ -17,16 +17,16 @@ _NUMBERS = ("stiffness", "damping", "length")
 
 
 def read_constraints(section: YamlTable, form: Form) -> list[Constraint]:
-    """Return the constraints that the section tells of."""
+    """Return the constraints of the section."""
     constraints = (
-        _Sentence(name, section.lines[name], form).read(node)
+        _ConstraintReader(name, section.lines[name], form).read(node)
         for name, node in section.nodes.items()
     )
     return [constraint for constraint in constraints if constraint is not None]
 
 
-class _Sentence:
-    """Reads what a file says about one constraint."""
+class _ConstraintReader:
+    """Reads one constraint."""
 
     def __init__(self, name: str, line: int, form: Form) -> None:
         self.name = name
@@ -35,13 +35,13 @@ class _Sentence:
         self.owner = f"constraint {quote(name)}"
 
     def read(self, node: Node) -> Constraint | None:
-        """Return the constraint, None if it cannot be read."""
+        """Return the constraint; None after an error."""
         table = self.form.table(node, "constraint", self.owner, tuple(_READERS))
         if table is None:
             return None
         if len(table.nodes) != 1:
             kinds, has = listing(tuple(_READERS)), listing(tuple(table.nodes)) or "nothing"
-            message = f"the constraint has {has}; it must have one of {kinds}"
+            message = f"the constraint has {has}; it must have exactly one of {kinds}"
             self.form.audit.error(
                 "bad-constraint", self.owner, node.line, message, found=has, allowed=kinds
             )
@@ -52,47 +52,51 @@ class _Sentence:
     def values(
         self, node: Node, kind: str, needed: dict[str, Any], others: dict[str, Any]
     ) -> dict[str, Any] | None:
-        """Return what each key of a table holds, as its reader reads it; None: an error."""
+        """Return the value of each key of a table; None after an error."""
         readers = needed | others
         table = self.form.table(node, kind, self.owner, tuple(readers), tuple(needed))
         if table is None:
             return None
-        said = {key: readers[key](below, key, self.owner) for key, below in table.nodes.items()}
-        return None if any(value is None for value in said.values()) else said
+        values = {key: readers[key](below, key, self.owner) for key, below in table.nodes.items()}
+        return None if any(value is None for value in values.values()) else values
 
     def rod(self, node: Node) -> Length | None:
         form = self.form
         readers = {"from": form.point, "to": form.point, "length": form.number}
-        said = self.values(node, "rod", readers, {})
-        if said is None:
+        values = self.values(node, "rod", readers, {})
+        if values is None:
             return None
-        return self.line_through((said["from"], said["to"]), said["length"], closed=False)
+        return self.line_through((values["from"], values["to"]), values["length"], closed=False)
 
     def band(self, node: Node) -> Length | None:
         form = self.form
         others = {"closed": form.flag, "radius": form.number}
         needed = {"points": self.points, "length": form.number}
-        said = self.values(node, "band", needed, others)
-        if said is None:
+        values = self.values(node, "band", needed, others)
+        if values is None:
             return None
-        closed = said.get("closed", True)
+        closed = values.get("closed", True)
         try:
-            length = centre_line(said["length"], said.get("radius", 0.0), closed)
+            length = centre_line(values["length"], values.get("radius", 0.0), closed)
         except ParameterError as error:
             form.audit.error(error.code, self.owner, node.line, error.findings[0].message)
             return None
-        return self.line_through(said["points"], length, closed)
+        return self.line_through(values["points"], length, closed)
 
     def gear(self, node: Node) -> Gear | None:
-        said = self.values(node, "gear", {"terms": self.terms}, {"offset": self.form.number})
-        return None if said is None else Gear(self.name, line=self.line, **said)
+        values = self.values(node, "gear", {"terms": self.terms}, {"offset": self.form.number})
+        return None if values is None else Gear(self.name, line=self.line, **values)
 
     def roll(self, node: Node) -> Roll | None:
         form = self.form
         needed = {"body": form.name, "on": form.name, "radius": form.number}
         others = dict.fromkeys(("centre", "axis", "point", "normal"), form.vector)
-        said = self.values(node, "roll", needed, others)
-        return None if said is None else Roll(self.name, said.pop("body"), line=self.line, **said)
+        values = self.values(node, "roll", needed, others)
+        return (
+            None
+            if values is None
+            else Roll(self.name, values.pop("body"), line=self.line, **values)
+        )
 
     def line_through(
         self, corners: tuple[tuple[str, Vec3], ...], length: float, closed: bool
@@ -109,21 +113,21 @@ class _Sentence:
     def term(self, node: Node, what: str, _owner: str) -> GearTerm | None:
         form = self.form
         needed = {"joint": form.name, "factor": form.number}
-        said = self.values(node, what, needed, {"coordinate": form.whole})
-        return None if said is None else GearTerm(**said)
+        values = self.values(node, what, needed, {"coordinate": form.whole})
+        return None if values is None else GearTerm(**values)
 
 
-#: The kinds of constraints, each with how it is read.
-_READERS: dict[str, Callable[[_Sentence, Node], Constraint | None]] = {
-    "rod": _Sentence.rod,
-    "band": _Sentence.band,
-    "gear": _Sentence.gear,
-    "roll": _Sentence.roll,
+#: The reader of each kind of constraint.
+_READERS: dict[str, Callable[[_ConstraintReader, Node], Constraint | None]] = {
+    "rod": _ConstraintReader.rod,
+    "band": _ConstraintReader.band,
+    "gear": _ConstraintReader.gear,
+    "roll": _ConstraintReader.roll,
 }
 
 
 def read_springs(section: YamlTable, form: Form) -> list[Spring]:
-    """Return the springs that the section tells of."""
+    """Return the springs of the section."""
     springs = []
     for name, node in section.nodes.items():
         owner = f"spring {quote(name)}"
@@ -131,12 +135,12 @@ def read_springs(section: YamlTable, form: Form) -> list[Spring]:
         if table is None:
             continue
         one, other = (form.point(table.nodes[key], f"end {quote(key)}", owner) for key in ENDS)
-        said = {
+        values = {
             key: form.number(table.nodes[key], key, owner)
             for key in _NUMBERS
             if key in table.nodes
         }
-        known = {key: value for key, value in said.items() if value is not None}
+        known = {key: value for key, value in values.items() if value is not None}
         if one is not None and other is not None:
             line = section.lines[name]
             springs.append(Spring(name, one[0], other[0], one[1], other[1], line=line, **known))

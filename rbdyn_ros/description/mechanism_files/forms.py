@@ -1,4 +1,4 @@
-"""Reads tables, numbers and names out of YAML nodes; what is none of them is an error."""
+"""Read tables, numbers and names from YAML nodes; everything else is an error."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ T = TypeVar("T")
 
 
 def is_nothing(node: Node | None) -> bool:
-    """Return whether a key is not there or holds nothing."""
+    """Return whether a key is missing or empty."""
     return node is None or (isinstance(node, Scalar) and not node.quoted and node.text in _NOTHING)
 
 
 class Form:
-    """Reads nodes of the parts of a document; what it cannot read is None, and an error.
+    """Reads the nodes of a document; a method returns None after an error.
 
-    Every method takes the node, what findings call it, and the element it belongs to.
+    Every method takes the node, its name in messages, and its element.
     """
 
     def __init__(self, audit: Audit) -> None:
         self.audit = audit
 
     def wrong(self, node: Node, what: str, owner: str, allowed: str, *, verb: str = "is") -> None:
-        """Add the error that a node is not what is allowed."""
+        """Add the error that a node has a value that is not allowed."""
         shown = "a table" if isinstance(node, YamlTable) else "a list"
         if isinstance(node, Scalar):
             shown = quote(node.text) if node.text else "empty"
@@ -54,7 +54,7 @@ class Form:
         allowed: Collection[str],
         needed: Collection[str] = (),
     ) -> YamlTable | None:
-        """Return a table that has only keys that are allowed, and all that are needed."""
+        """Return a table with allowed keys only, and all needed keys."""
         if not isinstance(node, YamlTable):
             self.wrong(node, what, owner, "a table of keys")
             return None
@@ -75,28 +75,28 @@ class Form:
         return node if sound else None
 
     def name(self, node: Node, what: str, owner: str) -> str | None:
-        """Return a name; what stands there is the name, whatever YAML takes it for."""
+        """Return a name: the characters as written, whatever type YAML would give them."""
         if isinstance(node, Scalar) and not is_nothing(node) and node.text.strip():
             return node.text
         self.wrong(node, what, owner, "a name")
         return None
 
     def flag(self, node: Node, what: str, owner: str) -> bool | None:
-        """Return whether it says true or false."""
+        """Return true or false."""
         if isinstance(node, Scalar) and not node.quoted and node.text in _FLAGS:
             return _FLAGS[node.text]
         self.wrong(node, what, owner, "true or false")
         return None
 
     def number(self, node: Node, what: str, owner: str, *, infinite: bool = False) -> float | None:
-        """Return a finite number; `.inf` where it may be infinite."""
+        """Return a number, finite unless `infinite`."""
         value = _value(node, infinite)
         if value is None:
             self.wrong(node, what, owner, "a number or .inf" if infinite else "a finite number")
         return value
 
     def whole(self, node: Node, what: str, owner: str) -> int | None:
-        """Return a whole number that is not negative."""
+        """Return a whole number, 0 or more."""
         if isinstance(node, Scalar) and not node.quoted and _WHOLE.fullmatch(node.text):
             return int(node.text)
         self.wrong(node, what, owner, "one of 0, 1, 2, ...")
@@ -110,7 +110,7 @@ class Form:
         owner: str,
         read: Callable[[Node, str, str], T | None],
     ) -> tuple[T, ...] | None:
-        """Return what each item of a list holds, as `read` reads it."""
+        """Return the items of a list, each read by `read`."""
         if not isinstance(node, Items):
             self.wrong(node, what, owner, f"a list of {each}s")
             return None
@@ -158,7 +158,7 @@ class Form:
         return None if link is None or at is None else (link, at)
 
     def pose(self, table: YamlTable, owner: str, before: Pose) -> Pose | None:
-        """Return the pose of a table's `xyz` and `rpy`; what is not there is as before."""
+        """Return the pose of the `xyz` and `rpy` of a table; missing ones are as before."""
         pos: Vec3 | None = before.pos
         angles: Vec3 | None = None
         if "xyz" in table.nodes:
@@ -173,7 +173,7 @@ class Form:
 
 
 def _value(node: Node, infinite: bool = False) -> float | None:
-    """Return the number that a node is, or None."""
+    """Return the number in a node, or None."""
     if not isinstance(node, Scalar) or node.quoted:
         return None
     if infinite and node.text.lower() in _INFINITE:

@@ -1,4 +1,4 @@
-"""The geometries, obstacles and floor of a mechanism file."""
+"""Read the geometries, obstacles and floor of a mechanism file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AT = ("xyz", "rpy")
 #: The keys of shapes.
 SHAPES = ("box", "sphere", "cylinder", "capsule", "points", "mesh")
 WORLD_SHAPES = ("plane", "sphere", "box")
-#: The keys that those need which are told by their sizes.
+#: The keys of each shape.
 SIZES = {
     "plane": (),
     "box": ("size",),
@@ -40,7 +40,7 @@ SIZES = {
 
 
 def read_geometries(section: YamlTable, meshes: Meshes, form: Form) -> list[Geometry]:
-    """Return the geometries that the section tells of."""
+    """Return the geometries of the section."""
     geometries = []
     for name, node in section.nodes.items():
         owner = f"geometry {quote(name)}"
@@ -59,7 +59,7 @@ def read_geometries(section: YamlTable, meshes: Meshes, form: Form) -> list[Geom
 
 
 def read_obstacles(section: YamlTable, form: Form) -> list[Obstacle]:
-    """Return the obstacles that the section tells of."""
+    """Return the obstacles of the section."""
     obstacles = []
     for name, node in section.nodes.items():
         owner = f"obstacle {quote(name)}"
@@ -74,7 +74,7 @@ def read_obstacles(section: YamlTable, form: Form) -> list[Obstacle]:
 
 
 def read_floor(node: Node, form: Form) -> list[Obstacle]:
-    """Return the floor that the section tells of."""
+    """Return the floor of the section."""
     owner = "the floor"
     table = form.table(node, "floor", owner, ("height", "friction"))
     if table is None:
@@ -95,23 +95,23 @@ def _friction(table: YamlTable, owner: str, form: Form) -> float | None:
 
 
 def _surface(table: YamlTable, owner: str, form: Form) -> Surface | None:
-    said = {
+    given = {
         key: form.number(table.nodes[key], key.replace("_", " "), owner)
         for key in SURFACE
         if key in table.nodes
     }
-    known = {key: value for key, value in said.items() if value is not None}
-    return Surface(**known) if len(known) == len(said) else None
+    known = {key: value for key, value in given.items() if value is not None}
+    return Surface(**known) if len(known) == len(given) else None
 
 
 def _one_of(kinds: tuple[str, ...], table: YamlTable, owner: str, form: Form) -> str | None:
-    """Return the key of the one shape that a table has."""
+    """Return the key of the only shape in a table."""
     given = [key for key in table.nodes if key in kinds]
     if len(given) == 1:
         return given[0]
     allowed = ", ".join(kinds)
     found = " and ".join(given) or "none"
-    message = f"has {found} of the shapes {allowed}; it must have one"
+    message = f"has {found} of the shapes {allowed}; it must have exactly one"
     form.audit.error("bad-shape", owner, table.line, message, found=found, allowed=allowed)
     return None
 

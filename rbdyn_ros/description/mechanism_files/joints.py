@@ -1,4 +1,4 @@
-"""The joints, loops, couplings and drives of a mechanism file."""
+"""Read the joints, loops, couplings and drives of a mechanism file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import Joint, Limit, Mimic, Trajectory
 from rbdyn_ros.errors import listing, quote
 
-#: What a joint calls its two ends and the poses of its frame there; and what a loop does.
+#: Keys for the two ends of a joint and the poses of its frame there; and for a loop.
 JOINT_ENDS = ("parent", "child", "origin", "child_origin")
 LOOP_ENDS = ("predecessor", "successor", "X_P", "X_S")
 _NUMBERS = ("damping", "friction", "armature", "stiffness")
@@ -25,27 +25,27 @@ _OTHERS = (
 
 
 def read_joints(section: YamlTable, known: Sequence[Joint], form: Form) -> list[Joint]:
-    """Return the known joints, some changed by the section, and then its own."""
+    """Return the known joints, changed by the section, then the new ones."""
     joints = {joint.name: joint for joint in known}
     for name, node in section.nodes.items():
         before = joints.get(name)
-        joint = _Sentence(name, section.lines[name], form, JOINT_ENDS).read(node, before)
+        joint = _JointReader(name, section.lines[name], form, JOINT_ENDS).read(node, before)
         if joint is not None:
             joints[name] = joint
     return list(joints.values())
 
 
 def read_loops(section: YamlTable, form: Form) -> list[Joint]:
-    """Return the joints that close loops."""
+    """Return the loop joints of the section."""
     loops = (
-        _Sentence(name, section.lines[name], form, LOOP_ENDS).read(node)
+        _JointReader(name, section.lines[name], form, LOOP_ENDS).read(node)
         for name, node in section.nodes.items()
     )
     return [replace(joint, closes_loop=True) for joint in loops if joint is not None]
 
 
-class _Sentence:
-    """Reads what a file says about one joint."""
+class _JointReader:
+    """Reads one joint."""
 
     def __init__(self, name: str, line: int, form: Form, ends: tuple[str, ...]) -> None:
         self.name = name
@@ -55,7 +55,7 @@ class _Sentence:
         self.owner = f"joint {quote(name)}"
 
     def read(self, node: Node, before: Joint | None = None) -> Joint | None:
-        """Return the joint, changed where the file says so; None if it cannot be read."""
+        """Return the joint, changed by the file; None after an error."""
         parameters = {name for spec in JOINT_SPECS.values() for name in spec.parameters}
         allowed = (*self.ends, *_OTHERS, *sorted(parameters))
         needed = () if before is not None else ("type", *self.ends[:2])
@@ -65,13 +65,13 @@ class _Sentence:
             return before
         if before is not None:
             before = self.fitting(before, table)
-        said = {key: self.value(key, below, before) for key, below in table.nodes.items()}
-        if any(value is None for value in said.values()):
+        values = {key: self.value(key, below, before) for key, below in table.nodes.items()}
+        if any(value is None for value in values.values()):
             self.form.audit.partial = True
             return before
-        given = {key: said.pop(key) for key in list(said) if key in parameters}
+        given = {key: values.pop(key) for key in list(values) if key in parameters}
         names = dict(zip(self.ends, JOINT_ENDS, strict=True))
-        changes: dict[str, Any] = {names.get(key, key): value for key, value in said.items()}
+        changes: dict[str, Any] = {names.get(key, key): value for key, value in values.items()}
         changes["line"] = self.line
         if before is None:
             return Joint(name=self.name, parameters=given, **changes)
@@ -79,7 +79,7 @@ class _Sentence:
         return replace(before, **changes)
 
     def value(self, key: str, node: Node, before: Joint | None) -> Any:
-        """Return what a key holds, None if that is an error."""
+        """Return the value of a key; None after an error."""
         form, owner = self.form, self.owner
         if key in ("type", *self.ends[:2]):
             return form.name(node, key, owner)
@@ -123,12 +123,12 @@ class _Sentence:
         table = self.form.table(node, "limit", self.owner, _BOUNDS)
         if table is None:
             return None
-        said = {
+        bounds_ = {
             key: self.form.number(below, f"{key} of the limit", self.owner, infinite=True)
             for key, below in table.nodes.items()
         }
-        known = {key: value for key, value in said.items() if value is not None}
-        return replace(before, **known) if len(known) == len(said) else None
+        known = {key: value for key, value in bounds_.items() if value is not None}
+        return replace(before, **known) if len(known) == len(bounds_) else None
 
     def limits(self, node: Node) -> tuple[Limit, ...] | None:
         if not isinstance(node, Items):
@@ -139,7 +139,7 @@ class _Sentence:
         return known if len(known) == len(limits) else None
 
     def fitting(self, before: Joint, table: YamlTable) -> Joint:
-        """Return the joint without the limits that a new type has no coordinates for."""
+        """Return the joint without limits if its new type has other coordinates."""
         new_type = getattr(table.nodes.get("type"), "text", before.type)
         old, new = JOINT_SPECS[before.type], JOINT_SPECS.get(new_type)
         if new is None or (before.limit is None and not before.limits):
@@ -148,7 +148,7 @@ class _Sentence:
             return before
         if "limit" not in table.nodes and "limits" not in table.nodes:
             message = (
-                f"the limits of the {before.type} joint it was are left out: "
+                f"the limits of the former {before.type} joint are left out: "
                 f"a {new_type} joint has other coordinates"
             )
             self.form.audit.add("note", "limit-left-out", self.owner, self.line, message)
@@ -156,7 +156,7 @@ class _Sentence:
 
 
 def couple(section: YamlTable, joints: Sequence[Joint], form: Form) -> list[Joint]:
-    """Return the joints with the couplings of the section."""
+    """Return the joints with the mimics of the section."""
     mimics = {}
     names = _names(joints)
     for name, node in section.nodes.items():
@@ -178,7 +178,7 @@ def couple(section: YamlTable, joints: Sequence[Joint], form: Form) -> list[Join
 
 
 def drive(section: YamlTable, joints: Sequence[Joint], form: Form) -> list[Joint]:
-    """Return the joints with the motions of the section."""
+    """Return the joints with the prescribed motions of the section."""
     motions = {}
     names = _names(joints)
     for name, node in section.nodes.items():
@@ -224,10 +224,10 @@ def _names(joints: Sequence[Joint]) -> set[str]:
 
 
 def _exists(name: str, names: set[str], owner: str, line: int, form: Form) -> bool:
-    """Return whether there is such a joint; if not, add an error."""
+    """Return whether the joint exists; if not, add an error."""
     if name in names:
         return True
-    if not form.audit.partial:  # else it may be one of those that could not be read
+    if not form.audit.partial:  # else it may be a joint that could not be read
         known = sorted(names)
         hint = form.audit.hint(name, known)
         message = f"there is no joint {quote(name)}{hint}"

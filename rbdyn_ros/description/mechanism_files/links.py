@@ -1,4 +1,4 @@
-"""The links of a mechanism file: mass distributions by shape, or number by number."""
+"""Read the links of a mechanism file: inertials by shape, or by numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import Inertial, Link
 from rbdyn_ros.errors import ParameterError, quote
 
-#: The makers of shapes, and what each one needs.
+#: The function for each shape, and its required keys.
 SHAPES: dict[str, tuple[Callable[..., Inertial], tuple[str, ...]]] = {
     "box": (shapes.box, ("size",)),
     "cylinder": (shapes.cylinder, ("radius", "length")),
@@ -23,7 +23,7 @@ BY_NUMBER = ("mass", "com", "inertia")
 
 
 def read_links(section: YamlTable, known: Sequence[Link], form: Form) -> list[Link]:
-    """Return the links that are known and those of the section, which may give the former mass."""
+    """Return the known links, some with a new inertial, then the links of the section."""
     links = {link.name: link for link in known}
     for name, node in section.nodes.items():
         owner, line = f"link {quote(name)}", section.lines[name]

@@ -1,9 +1,9 @@
-"""Reads mechanism files: what URDF cannot say, in YAML.
+"""Read mechanism files: robots in YAML, with features that URDF lacks.
 
-    rbdyn_mechanism: 1              # the version of this format
+    rbdyn_mechanism: 1              # version of this format
     name: crank_slider              # default: the name of the robot, or of the file
-    robot: robot.urdf               # a .urdf or .xacro file to start from, relative to this file
-    base: ground                    # default: the root link of the robot; it needs no entry below
+    robot: robot.urdf               # .urdf or .xacro file to start from, relative to this file
+    base: ground                    # default: the root link of the robot; needs no entry below
 
     links:                          # more links, or new inertials for links of the robot
       crank: {box: {size: [1, 0.1, 0.1], density: 2700, xyz: [0.5, 0, 0], rpy: [0, 0, 0]}}
@@ -12,15 +12,15 @@
 
     joints:
       J1: {type: revolute, parent: ground, child: crank, axis: [0, 0, 1], damping: 0.1}
-      lead_screw: {type: helical, pitch: 0.01}       # of the robot: changes only what it names
+      lead_screw: {type: helical, pitch: 0.01}       # of the robot: changes only these properties
 
     loops:                          # joints that are never part of the spanning tree
       J4: {type: revolute, predecessor: rod, successor: ground, X_P: {xyz: [1, 0, 0]}}
 
-    couplings:                      # joints that follow others: q = ratio * q_thumb + offset
+    couplings:                      # mimic joints: q = ratio * q_thumb + offset
       finger: {follows: thumb, ratio: 2.0, offset: 0.0}
 
-    constraints:                    # what holds between bodies beside their joints
+    constraints:                    # constraints between bodies in addition to joints
       strut: {rod: {from: {link: crank, xyz: [1, 0, 0]}, to: {link: slider}, length: 2}}
       belt: {band: {points: [{link: a}, {link: b}, {link: c, xyz: [0, 1, 0]}], length: 4,
                     closed: true, radius: 0.1}}
@@ -32,34 +32,35 @@
     springs:
       return: {from: {link: crank, xyz: [1, 0, 0]}, to: {link: ground}, stiffness: 10}
 
-    drives:                         # joints whose motion is given over time
+    drives:                         # joints with a prescribed motion
       J1: {times: [0, 1, 2], positions: [0, 1, 0], periodic: true}
       J2: {function: my_motion}     # registered with register_motion
 
-    contact: true                   # what the robot's <collision> elements say touches too
-    geometries:                     # what links touch obstacles with
+    contact: true                   # use the <collision> elements of the robot, too
+    geometries:                     # contact shapes of links
       toe: {link: rod, sphere: {radius: 0.02}, xyz: [1, 0, 0], friction: 0.6}
       cover: {link: slider, mesh: {file: meshes/cover.stl, scale: [0.001, 0.001, 0.001]}}
-    floor: {height: 0, friction: .inf}              # a level plane; all of it may be left out
+    floor: {height: 0, friction: .inf}              # a level plane; all keys are optional
     obstacles:                      # fixed in the world
       step: {box: {size: [1, 1, 0.1]}, xyz: [1, 0, 0.05], friction: 0.5}
 
-Units are SI. Shapes are those of shapes.py, each with `density` or `mass` and with `xyz`, `rpy`;
-a link may have a list of them, or nothing: then it has no mass. A joint has `type`, `parent`,
+Units are SI. Shapes are those of rb.shapes, each with `density` or `mass` and with `xyz`, `rpy`;
+a link may have a list of shapes, or none: then it is massless. A joint has `type`, `parent`,
 `child`, `origin` and `child_origin` (tables of `xyz` and `rpy`), `axis` (default [1, 0, 0]),
 `axis2`, `limit` (a table of `lower`, `upper`, `effort`, `velocity`, or a list [lower, upper]),
 `limits` (a list of such), `damping`, `friction`, `armature`, `stiffness`, `rest`, `actuated`
 (true or false), `transmission` (a list of spatial forces, six numbers each) and the parameters of
 its type. A loop has `predecessor`, `successor`, `X_P` and `X_S` instead of
-`parent`, `child`, `origin` and `child_origin`. Joints may run either way; those that are no loops
-must connect every link with the base. A constraint is of one kind; of a band `closed` (default
-true) and `radius` (of disks it goes round, default 0) may be left out, of a roll `axis` (then it
-is a sphere), and whatever is 0 or upright by default: types.py says what each means.
+`parent`, `child`, `origin` and `child_origin`. Joints may point in either direction; joints that
+are not loops must connect every link to the base. A constraint has one kind. Optional are, for a
+band, `closed` (default true) and `radius` (of disks, default 0); for a roll, `axis` (without it a
+sphere rolls); and everything that is 0 or upright by default. types.py describes all fields.
 
 A geometry has one of `box`, `sphere`, `cylinder`, `capsule`, `mesh` and `points` (a list of
-corners) and may have what geometries.Surface has; an obstacle one of `plane`, `sphere` and `box`.
-`contact: true` is as the argument `contact=True` of `load`: where no obstacle is named there is a
-floor at height 0. Meshes are looked for as those of a URDF, from the folder of this file.
+corners), and optionally the fields of geometries.Surface; an obstacle has one of `plane`,
+`sphere` and `box`. `contact: true` is like the argument `contact=True` of `load`: without
+obstacles there is a floor at height 0. Meshes are found as for a URDF, from the folder of this
+file.
 """
 
 from __future__ import annotations
@@ -118,18 +119,18 @@ def read(
 
     Args:
         path: of the file.
-        strict: refuse what could be repaired; otherwise repair it and add a warning.
-        package_dirs: for meshes and for a xacro file it starts from, as for `urdf.read`.
-        xacro_args: for such a xacro file.
-        contact: as for `urdf.read`, of the robot it starts from. Geometries and obstacles of the
-            file itself need none; the obstacles of a Contact are added to its own.
+        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+        package_dirs: for meshes and for the xacro file to start from, as for `urdf.read`.
+        xacro_args: for that xacro file.
+        contact: as for `urdf.read`, for the robot to start from. Geometries and obstacles of the
+            file itself do not need it; the obstacles of a Contact are added to them.
 
     Returns:
         The checked Description; links and joints of the robot it starts from come first.
 
     Raises:
-        DescriptionError: holds every error of the document, each with its line.
-        ParameterError: the contact is none.
+        DescriptionError: with all errors of the document, each with its line.
+        ParameterError: contact is neither a bool nor a Contact.
     """
     path = Path(path)
     data = read_bytes(path, "a .yaml file", "the path of a mechanism file")
@@ -158,17 +159,17 @@ def read_text(
 
     Args:
         text: the document.
-        source: where it came from, for messages.
-        folder: where the robot it starts from is looked for; without one it cannot name a robot,
-            so that text alone never opens a file.
-        strict: as for `read`, like the others and what is returned.
+        source: name of the document, for messages.
+        folder: folder of the robot to start from; None: the text must not name a robot, so that
+            text alone never opens a file.
+        strict: as for `read`.
         package_dirs: as for `read`.
         xacro_args: as for `read`.
         contact: as for `read`.
 
     Raises:
-        DescriptionError: holds every error of the document, each with its line.
-        ParameterError: the contact is none.
+        DescriptionError: with all errors of the document, each with its line.
+        ParameterError: contact is neither a bool nor a Contact.
     """
     wanted = check_contact(contact)
     audit = Audit(strict=strict)
@@ -186,7 +187,9 @@ def read_text(
     described = _described(top, robot, source, form)
     if described is None:
         raise DescriptionError(audit.errors, source)
-    described = _touching(described, top, robot, Meshes(MeshFiles(folder, package_dirs)), form)
+    described = _with_geometries(
+        described, top, robot, Meshes(MeshFiles(folder, package_dirs)), form
+    )
     checked = audit_description(with_contact(described, wanted, audit), audit)
     audit.raise_errors(source)
     if robot is not None:
@@ -197,7 +200,7 @@ def read_text(
 def _described(
     top: YamlTable, robot: Description | None, source: str, form: Form
 ) -> Description | None:
-    """Return what the file says, over a robot or alone; None if it has no name or no base."""
+    """Return the Description of the file; None if it has no name or no base."""
     parts = {name: _section(name, top, form) for name in SECTIONS}
     links = read_links(parts["links"], robot.links if robot else (), form)
     joints = read_joints(parts["joints"], robot.joints if robot else (), form)
@@ -223,17 +226,17 @@ def _described(
 
 
 def _contact(top: YamlTable, wanted: Contact | None, form: Form) -> Contact | None:
-    """Return the Contact that is wanted by the caller, or else by the file."""
+    """Return the Contact of the caller, else of the file."""
     if "contact" not in top.nodes:
         return wanted
-    said = form.flag(top.nodes["contact"], "contact", "")
-    return Contact() if said and wanted is None else wanted
+    asked = form.flag(top.nodes["contact"], "contact", "")
+    return Contact() if asked and wanted is None else wanted
 
 
-def _touching(
+def _with_geometries(
     described: Description, top: YamlTable, robot: Description | None, meshes: Meshes, form: Form
 ) -> Description:
-    """Return a description with its geometries, those of the robot first, and its obstacles."""
+    """Return a description with the geometries of the robot, then its own, and its obstacles."""
     own = read_geometries(_section("geometries", top, form), meshes, form)
     floor = read_floor(top.nodes["floor"], form) if "floor" in top.nodes else []
     obstacles = read_obstacles(_section("obstacles", top, form), form)
@@ -245,15 +248,15 @@ def _check_version(top: YamlTable, source: str) -> None:
     version = top.nodes.get(VERSION)
     allowed = f"{VERSION}: 1"
     if version is None:
-        message = f"this is not a mechanism file, which says '{allowed}' at its top"
+        message = f"this is not a mechanism file: it does not have '{allowed}' at the top"
         refuse("not-a-mechanism", message, source, top.line, allowed=allowed)
     if getattr(version, "text", None) != "1":
-        message = f"the version of the mechanism file is not known; known is '{allowed}'"
+        message = f"the version of the mechanism file is unknown; allowed is '{allowed}'"
         refuse("bad-version", message, source, top.lines[VERSION], allowed=allowed)
 
 
 def _section(name: str, top: YamlTable, form: Form) -> YamlTable:
-    """Return a section of the file; one that is not there or cannot be read is empty."""
+    """Return a section of the file; empty if it is missing or broken."""
     node = top.nodes.get(name)
     if isinstance(node, YamlTable):
         return node
@@ -277,7 +280,9 @@ def _base(top: YamlTable, robot: Description | None, form: Form) -> str | None:
     if robot is not None:
         children = {joint.child for joint in robot.joints}
         return next(link.name for link in robot.links if link.name not in children)
-    message = "has no key 'base'; without a robot it must name the link that stands on the ground"
+    message = (
+        "has no key 'base', the link that is fixed to the world; it is required without 'robot'"
+    )
     form.audit.error("missing-key", "the mechanism", top.line, message, allowed="base")
     return None
 
@@ -290,17 +295,17 @@ def _robot(
     xacro_args: Mapping[str, str] | None,
     touches: bool,
 ) -> Description | None:
-    """Return the robot to start from, without the lines of its own file; None: an error."""
+    """Return the robot to start from, without line numbers; None after an error."""
     name = form.name(node, "robot", "")
     if name is None:
         return None
     path, audit = Path(name), form.audit
     if path.suffix.lower() not in ROBOT_SUFFIXES:
-        message = f"the robot {quote(name)} is neither a .urdf nor a .xacro file"
+        message = f"the robot {quote(name)} is not a .urdf or .xacro file"
         audit.error("bad-robot", "", node.line, message, found=name, allowed=".urdf or .xacro")
         return None
     if folder is None:
-        message = f"the robot {quote(name)} is a file, and a mechanism given as text opens none"
+        message = f"the robot {quote(name)} is a file; a mechanism given as text cannot open files"
         audit.error("bad-robot", "", node.line, message, found=name, allowed="a mechanism file")
         return None
     try:
@@ -312,30 +317,30 @@ def _robot(
             contact=touches,
         )[0]
     except DescriptionError as error:
-        audit.findings += [_quoted(finding, name, node.line) for finding in error.findings]
+        audit.findings += [_at_line(finding, name, node.line) for finding in error.findings]
         return None
     return replace(
         robot,
         links=tuple(replace(link, line=None) for link in robot.links),
         joints=tuple(replace(joint, line=None) for joint in robot.joints),
         geometries=tuple(replace(geometry, line=None) for geometry in robot.geometries),
-        findings=tuple(_quoted(finding, name, node.line) for finding in robot.findings),
+        findings=tuple(_at_line(finding, name, node.line) for finding in robot.findings),
     )
 
 
-def _quoted(finding: Finding, file: str, line: int) -> Finding:
-    """Return what was found in another file, at the line that names the file."""
+def _at_line(finding: Finding, file: str, line: int) -> Finding:
+    """Return a finding of another file, moved to the line that names the file."""
     where = f"{file}, line {finding.line}" if finding.line is not None else file
     return replace(finding, message=f"{where}: {finding.message}", line=line)
 
 
 def _keep(robot: Description, top: YamlTable, audit: Audit) -> None:
-    """Add what was found in the robot's own file, unless it is said of the mechanism again."""
+    """Add the findings of the robot file, without repeating them for the mechanism."""
     links = top.nodes.get("links")
     replaced = (
         {f"link {quote(name)}" for name in links.nodes} if isinstance(links, YamlTable) else ()
     )
     kept = [finding for finding in robot.findings if finding.element not in replaced]
-    said = {(finding.code, finding.element) for finding in kept}
-    new = [f for f in audit.findings if f.line is not None or (f.code, f.element) not in said]
+    known = {(finding.code, finding.element) for finding in kept}
+    new = [f for f in audit.findings if f.line is not None or (f.code, f.element) not in known]
     audit.findings[:] = [*kept, *new]

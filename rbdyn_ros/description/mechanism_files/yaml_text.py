@@ -1,9 +1,8 @@
-"""From untrusted text to a small, safe tree of YAML nodes with line numbers.
+"""Parse untrusted YAML into a small, safe tree of nodes with line numbers.
 
-Nothing is made of the text but tables, lists and scalars that are still text: no tags, no anchors
-and aliases, no merge keys, one document, no more than guard.MAX_BYTES, MAX_DEPTH and MAX_NODES.
-What a scalar means is for forms.py to say, so that none of YAML's own guesses apply (in YAML 1.1
-`1e-3` is a string, `010` is eight, and `on` is true).
+The tree has tables, lists and scalars as strings. Tags, anchors, aliases, merge keys and several
+documents are refused, and more than guard.MAX_BYTES, MAX_DEPTH or MAX_NODES. forms.py converts
+scalars, so that the rules of YAML 1.1 do not apply (`1e-3` a string, `010` eight, `on` true).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ MAX_NODES = 1_000_000
 
 @dataclass(slots=True)
 class Scalar:
-    """Text, and whether it stood in quotes."""
+    """A string, and whether it is quoted in the file."""
 
     line: int
     text: str
@@ -42,9 +41,9 @@ class YamlTable:
     """A mapping.
 
     Attributes:
-        line: where it begins.
-        nodes: what each key holds.
-        lines: where each key stands.
+        line: of its beginning.
+        nodes: value of each key.
+        lines: line of each key.
     """
 
     line: int
@@ -56,16 +55,16 @@ Node = Scalar | Items | YamlTable
 
 
 def parse(data: bytes | str, source: str, audit: Audit, what: str = "a mechanism") -> YamlTable:
-    """Parse YAML that nobody vouches for.
+    """Parse untrusted YAML.
 
     Args:
         data: the document; bytes are UTF-8.
         source: name of the document for messages.
-        audit: receives an error for every key that stands twice; the first is kept.
-        what: the document is, in words.
+        audit: receives an error for every repeated key; the first is kept.
+        what: name of the kind of document, for messages.
 
     Returns:
-        The table that the document is.
+        The table of the whole document.
 
     Raises:
         DescriptionError: the document is empty, too large, too deep, not UTF-8, not YAML, not a
@@ -75,8 +74,8 @@ def parse(data: bytes | str, source: str, audit: Audit, what: str = "a mechanism
         refuse("too-large", f"the document is larger than {MAX_BYTES >> 20} MiB", source)
     text = _decode(data, source)
     yaml: Any = importlib.import_module("yaml")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # twenty times as fast, if it is there
-    builder = _Builder(source, audit)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # twenty times as fast, if available
+    builder = _TreeBuilder(source, audit)
     try:
         for event in yaml.parse(text, Loader=loader):
             builder.take(type(event).__name__, event)
@@ -85,7 +84,7 @@ def parse(data: bytes | str, source: str, audit: Audit, what: str = "a mechanism
     if builder.root is None:
         refuse("empty", f"the document is empty; {what} is a table of keys", source)
     if not isinstance(builder.root, YamlTable):
-        message = f"this is not a table of keys, which {what} is"
+        message = f"the document is not a table of keys; {what} is one"
         refuse("not-a-table", message, source, builder.root.line)
     return builder.root
 
@@ -94,7 +93,7 @@ def _decode(data: bytes | str, source: str) -> str:
     try:
         if isinstance(data, bytes):
             return data.decode("utf-8-sig")
-        data.encode("utf-8")  # a lone surrogate is no text
+        data.encode("utf-8")  # a lone surrogate is not valid
         return data.removeprefix("\ufeff")
     except UnicodeError:
         refuse("bad-encoding", "the document is not valid UTF-8; save it as UTF-8", source)
@@ -107,15 +106,15 @@ def _malformed(error: Exception, source: str) -> NoReturn:
     refuse("malformed-yaml", f"the YAML is malformed: {reason}", source, line, found=str(reason))
 
 
-class _Builder:
-    """Builds the tree from the events of the parser."""
+class _TreeBuilder:
+    """Builds the tree from parser events."""
 
     def __init__(self, source: str, audit: Audit) -> None:
         self.source = source
         self.audit = audit
         self.root: Node | None = None
         self.open: list[YamlTable | Items] = []
-        self.keys: list[Scalar | None] = []  # of each open table: the key that waits for its value
+        self.keys: list[Scalar | None] = []  # of each open table: the key without a value yet
         self.count = 0
 
     def take(self, kind: str, event: Any) -> None:
@@ -152,7 +151,7 @@ class _Builder:
             refuse("too-deep", message, self.source, line)
 
     def forbidden(self, what: str, found: str, line: int) -> NoReturn:
-        message = f"{quote(found)} is {what}, which is refused; write out what it stands for"
+        message = f"{quote(found)} is {what}, which is not allowed; write its content out"
         refuse("forbidden-yaml", message, self.source, line, found=found)
 
     def add(self, node: Node) -> None:
@@ -170,7 +169,7 @@ class _Builder:
 
     def key(self, node: Node) -> Scalar:
         if not isinstance(node, Scalar):
-            message = "a key is a table or a list; keys are names"
+            message = "a key is a table or a list; allowed are names"
             refuse("bad-key", message, self.source, node.line)
         if node.text == "<<" and not node.quoted:
             self.forbidden("a merge key", "<<", node.line)
@@ -180,7 +179,7 @@ class _Builder:
         name = key.text
         if name in table.nodes:
             lines = f"on lines {table.lines[name]} and {key.line}"
-            message = f"the key {quote(name)} stands twice, {lines}; delete one"
+            message = f"the key {quote(name)} is repeated, {lines}; delete one"
             self.audit.error("duplicate-key", "", key.line, message, found=name)
         else:
             table.nodes[name] = node

@@ -1,4 +1,4 @@
-"""A look at a COLLADA document with expat alone, before a library builds anything of it."""
+"""Check a COLLADA document with expat, before a library parses it."""
 
 from __future__ import annotations
 
@@ -9,63 +9,64 @@ from xml.parsers import expat
 
 from rbdyn_ros.description.meshes.files import UnusableMeshError
 
-#: Nodes that a scene may have when every instance of a node is written out, with the sets of
-#: triangles or polygons that they show.
+#: Maximum number of nodes and primitives of a scene with all instances expanded.
 MOST_NODES = 10_000
 _PRIMITIVES = {"triangles", "polylist", "polygons", "trifans", "tristrips"}
-#: Of the geometries of a scene when every instance of one is written out; no file is longer.
+#: Maximum size of the geometries of a scene with all instances expanded; no file is larger.
 MOST_BYTES = 64 * 1024 * 1024
 
 
 def check_dae(data: bytes) -> tuple[float, int]:
-    """Return the unit of length of a document [m] and how many sets of triangles it shows.
+    """Return the unit of length of a document [m] and its number of primitives.
 
-    Its up axis says nothing, as in RViz.
+    The up axis is ignored, as in RViz.
 
     Raises:
-        UnusableMeshError: it is no XML, has a DOCTYPE, no scene, a unit that is none, or nodes
-            and geometries that are shown so often that they are far more than the document.
+        UnusableMeshError: the document is not XML, has a DOCTYPE, no scene or an invalid unit, or
+            its instances expand to far more than the document.
     """
     parser = expat.ParserCreate()
-    look = _Look(parser)
+    counter = _InstanceCounter(parser)
     parser.StartDoctypeDeclHandler = _refuse_doctype
-    parser.StartElementHandler = look.start
-    parser.EndElementHandler = look.end
+    parser.StartElementHandler = counter.start
+    parser.EndElementHandler = counter.end
     try:
         parser.Parse(data, True)
-        unit = float(look.unit)
+        unit = float(counter.unit)
     except (expat.ExpatError, ValueError) as error:
-        raise UnusableMeshError("bad-mesh", f"is no COLLADA document: {error}") from error
+        raise UnusableMeshError("bad-mesh", f"is not a COLLADA document: {error}") from error
     if not 0.0 < unit < math.inf:
-        raise UnusableMeshError("bad-mesh", f"has a unit of {look.unit} m, which is no length")
-    if not look.has_scene:
-        raise UnusableMeshError("bad-mesh", "has no scene, which says what is placed where")
-    nodes, parts, size = look.written_out()
+        raise UnusableMeshError(
+            "bad-mesh", f"has a unit of {counter.unit} m; a unit must be above 0"
+        )
+    if not counter.has_scene:
+        raise UnusableMeshError("bad-mesh", "has no scene")
+    nodes, parts, size = counter.expanded()
     if nodes + parts > MOST_NODES:
         message = f"has a scene of more than {MOST_NODES} nodes, or one that contains itself"
         raise UnusableMeshError("mesh-too-large", message, f"up to {MOST_NODES} nodes")
     if size > MOST_BYTES:
         allowed = f"up to {MOST_BYTES >> 20} MiB"
-        message = "has a scene that shows its geometries again and again, written out more than"
+        message = "has a scene that repeats its geometries to more than"
         raise UnusableMeshError("mesh-too-large", f"{message} {MOST_BYTES >> 20} MiB", allowed)
     return unit, parts
 
 
 def without_materials(data: bytes, known: Collection[str]) -> bytes:
-    """Return a judged document in which materials that are not known are not used either.
+    """Return a checked document in which unknown materials are not used.
 
     Args:
         data: the document.
         known: ids of materials.
 
     Raises:
-        ValueError: its encoding is an unusual one.
+        ValueError: the encoding is unusual.
     """
     parser, text = expat.ParserCreate(), bytearray(data)
-    hidden: list[bool] = []  # of each open element, whether it is
+    hidden: list[bool] = []  # for each open element, whether it is hidden
 
     def hide(begin: int) -> None:
-        text[text.index(b"instance_material", begin)] = ord("x")  # a tag that means nothing
+        text[text.index(b"instance_material", begin)] = ord("x")  # an unknown tag is ignored
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         target = attributes.get("target", "").removeprefix("#")
@@ -74,7 +75,7 @@ def without_materials(data: bytes, known: Collection[str]) -> bytes:
             hide(parser.CurrentByteIndex)
 
     def end(tag: str) -> None:
-        index = parser.CurrentByteIndex  # of </a>, or of what comes after <a/>
+        index = parser.CurrentByteIndex  # of </a>, or behind <a/>
         if hidden.pop() and text.startswith(b"</" + tag.encode(), index):
             hide(index)
 
@@ -84,20 +85,19 @@ def without_materials(data: bytes, known: Collection[str]) -> bytes:
 
 
 def _refuse_doctype(*_parts: object) -> NoReturn:
-    message = "has a DOCTYPE, which can define entities and is refused; delete it"
+    message = "has a DOCTYPE, which is not allowed; delete it"
     raise UnusableMeshError("doctype", message)
 
 
-class _Look:
-    """Takes expat's events.
+class _InstanceCounter:
+    """Handles expat events and counts instances.
 
     Attributes:
-        unit: as written; "1" if it is not.
-        has_scene: whether it names one to show.
-        inside: by node, which nodes stand in it or are instanced there; "" is the document.
-        shown: by node, which geometries are instanced there.
-        sizes: of the geometries, as they stand in the document [bytes], and how many sets of
-            triangles or polygons they have.
+        unit: as written; "1" by default.
+        has_scene: whether the document names a scene.
+        inside: for each node, its child nodes and instanced nodes; "" is the document.
+        shown: for each node, its instanced geometries.
+        sizes: for each geometry, its size in the document [bytes] and number of primitives.
     """
 
     def __init__(self, parser: expat.XMLParserType) -> None:
@@ -107,7 +107,7 @@ class _Look:
         self.shown: dict[str, list[str]] = {}
         self.sizes: dict[str, tuple[int, int]] = {}
         self._parser = parser
-        self._geometry = ("", 0, 0)  # the last one: its name, where it begins, its primitives
+        self._geometry = ("", 0, 0)  # the current one: name, position, number of primitives
         self._open = [""]
         self._count = 0
         self._path: list[str] = []
@@ -131,7 +131,7 @@ class _Look:
             self._geometry = (name, begin, count + 1)
         elif tag == "node":
             self._count += 1
-            name = attributes.get("id") or f"\0{self._count}"  # no id holds a NUL
+            name = attributes.get("id") or f"\0{self._count}"  # no id has a NUL
             self.inside[self._open[-1]].append(name)
             self.inside.setdefault(name, [])
             self._open.append(name)
@@ -146,10 +146,10 @@ class _Look:
             size, most = self.sizes.get(name, (0, 0))
             self.sizes[name] = max(size, self._parser.CurrentByteIndex - begin), max(most, count)
 
-    def written_out(self) -> tuple[int, int, int]:
-        """Return the number of nodes, of what they show and its size, with all instances.
+    def expanded(self) -> tuple[int, int, int]:
+        """Return the number of nodes, of primitives, and their size, with all instances.
 
-        Counting ends where there are too many.
+        Counting stops above MOST_NODES.
         """
         shown = dict.fromkeys(self.shown, (0, 0))
         for node, names in self.shown.items():

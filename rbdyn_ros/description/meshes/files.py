@@ -1,4 +1,4 @@
-"""Finds the mesh files that a robot names, inside its own folder and inside ROS packages only."""
+"""Find the mesh files of a robot, only inside its own folder and ROS packages."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _MANIFEST_BYTES = 1 << 20
 
 
 class UnusableMeshError(Exception):
-    """A mesh cannot be had; its text completes a sentence that begins with the file's name.
+    """A mesh cannot be used; the message follows the name of the file.
 
     Attributes:
         code: of the finding.
-        allowed: what would have been accepted.
+        allowed: what is accepted instead.
     """
 
     def __init__(self, code: str, message: str, allowed: str = "") -> None:
@@ -36,37 +36,37 @@ class UnusableMeshError(Exception):
 
 
 class MeshFiles:
-    """Where the meshes of one robot are looked for."""
+    """Finds the mesh files of one robot."""
 
     def __init__(self, folder: Path | None, package_dirs: Sequence[str | Path] = ()) -> None:
-        """Note where to look.
+        """Set the folders to search.
 
         Args:
-            folder: of the robot's file; None for a robot that came as text, which then names
-                files of packages only.
-            package_dirs: folders that may hold a package or be one.
+            folder: folder of the robot file; None for a robot given as text, which can name only
+                files of packages.
+            package_dirs: folders that contain a package or are one.
         """
         self._folder = folder.resolve() if folder is not None else None
         self._package_dirs = package_dirs
 
     def find(self, name: str) -> Path:
-        """Return the path of a file that exists.
+        """Return the path of an existing file.
 
-        A link to elsewhere is followed where the robot's folder or the package goes on there, as
-        in the install space of `colcon build --symlink-install`.
+        A symbolic link out of the folder is followed only to a file of the same package, as in
+        the install space of `colcon build --symlink-install`.
 
         Args:
-            name: ``package://name/path``, ``file:///path``, or a path relative to the robot's
+            name: ``package://name/path``, ``file:///path``, or a path relative to the robot
                 file.
 
         Raises:
-            UnusableMeshError: there is none, or it is not where meshes may be.
+            UnusableMeshError: there is no such file, or it is outside the allowed folders.
         """
         suffix = PurePosixPath(name).suffix.lower()
         if suffix not in SUFFIXES:
             allowed = ", ".join(SUFFIXES)
-            kind = f"is of the kind {quote(suffix)}" if suffix else "has no suffix"
-            message = f"{kind}; meshes are read from {allowed}"
+            kind = f"has the suffix {quote(suffix)}" if suffix else "has no suffix"
+            message = f"{kind}; allowed are {allowed}"
             raise UnusableMeshError("mesh-format", message, allowed)
         try:
             if name.startswith(_PACKAGE):
@@ -75,39 +75,39 @@ class MeshFiles:
             return self._beside_robot(_plain_path(name))
         except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a NUL, too long
             reason = getattr(error, "strerror", None) or str(error)
-            raise UnusableMeshError("mesh-missing", f"cannot be looked for: {reason}") from error
+            raise UnusableMeshError("mesh-missing", f"cannot be found: {reason}") from error
 
     def _in_package(self, package: str, path: str) -> Path:
         if not path or ".." in PurePosixPath(path).parts or path.startswith("/"):
-            message = "leads out of its package"
+            message = "is outside its package"
             raise UnusableMeshError("mesh-outside", message, "package://name/path, without '..'")
         named = PACKAGE_NAME.fullmatch(package) is not None  # and not '..'
         roots = list(dict.fromkeys(self._packages(package))) if named else []
         if not roots:
             message = (
-                f"is in the package {quote(package)}, which is not found; pass the folder that "
-                "holds it in package_dirs, or source the ROS workspace that has it"
+                f"is in the package {quote(package)}, which is not found; pass its folder in "
+                "package_dirs, or source its ROS workspace"
             )
             raise UnusableMeshError("package-not-found", message, "a package that is found")
         for root in roots:
             found = (root / path).resolve()
             if found.is_file():
                 if not (found.is_relative_to(root) or _is_of_package(found, package)):
-                    message = f"leads out of the package {quote(package)} by a link"
+                    message = f"is a link out of the package {quote(package)}"
                     raise UnusableMeshError("mesh-outside", message, "a file of the package")
                 return found
         raise _missing([root / path for root in roots])
 
     def _packages(self, package: str) -> Iterator[Path]:
-        """Return every folder that is this package: as told, as ROS says, above the robot.
+        """Yield the folders of a package: in package_dirs, in ROS, above the robot.
 
-        Above the robot a package.xml makes a folder a package. Without one it is a package if
-        the robot is in it and it has the name: sets of robots are handed on like that.
+        A folder above the robot is the package if it has its package.xml, or its name: sets of
+        robots are often shared without package.xml.
         """
         ros = [place for place in os.environ.get(_ROS_PATH, "").split(":") if place]
-        told = find_package(package, [*self._package_dirs, *ros])
-        if told is not None:
-            yield told.resolve()
+        named = find_package(package, [*self._package_dirs, *ros])
+        if named is not None:
+            yield named.resolve()
         for place in self._above():
             if place.name == package and not _is_for_all(place):
                 yield place
@@ -116,12 +116,12 @@ class MeshFiles:
                     yield root.resolve()
 
     def _above(self) -> list[Path]:
-        """Return the robot's folder and those it is in, the nearest first."""
+        """Return the folder of the robot and its parents, the nearest first."""
         return [] if self._folder is None else [self._folder, *self._folder.parents]
 
     def _beside_robot(self, path: str) -> Path:
         if self._folder is None:
-            message = "is a path, and a robot given as text names files of packages only"
+            message = "is a path; a robot given as text can name only files of packages"
             raise UnusableMeshError("mesh-outside", message, "package://name/path")
         named = self._folder / path
         found = named.resolve()
@@ -130,15 +130,17 @@ class MeshFiles:
             any(found.is_relative_to(folder) for folder in (self._folder, *own))
             or any(_is_of_package(found, folder.name) for folder in own)
         ):
-            message = "leads out of the folder of the robot's file and out of its package"
-            raise UnusableMeshError("mesh-outside", message, "a path inside the robot's folder")
+            message = "is outside the folder of the robot file and its package"
+            raise UnusableMeshError(
+                "mesh-outside", message, "a path inside the folder of the robot"
+            )
         if not found.is_file():
             raise _missing([named])
         return found
 
 
 def _plain_path(name: str) -> str:
-    """Return the path of a ``file://`` address, or of what is a path already."""
+    """Return the path of a ``file://`` address or a path."""
     if name.startswith(_FILE):
         host, slash, path = name[len(_FILE) :].partition("/")
         if host in ("", "localhost") and slash:
@@ -146,19 +148,19 @@ def _plain_path(name: str) -> str:
     address = _ADDRESS.match(name)
     if address is None:
         return name
-    message = f"is an address of the kind {quote(address.group(1))}"
+    message = f"is an address of type {quote(address.group(1))}"
     allowed = "package://name/path, file:///path or a path"
     raise UnusableMeshError("mesh-address", f"{message}; allowed are {allowed}", allowed)
 
 
 def _is_for_all(folder: Path) -> bool:
-    """Return whether a folder is at the top or a home: what lies in it is not the robot's."""
+    """Return whether a folder is at the top or a home: it does not belong to the robot."""
     home = Path(os.environ.get("HOME", folder.anchor)).resolve()
     return folder == home or folder.parent == folder.parent.parent
 
 
 def _is_of_package(path: Path, package: str) -> bool:
-    """Return whether a file lies below the package.xml of a package of this name."""
+    """Return whether a file is inside a package of this name."""
     for folder in path.parents:
         if (folder / _MANIFEST).is_file():
             return _is_called(folder, package)
@@ -166,7 +168,7 @@ def _is_of_package(path: Path, package: str) -> bool:
 
 
 def _is_called(folder: Path, package: str) -> bool:
-    """Return whether a folder has a package.xml of a package of this name."""
+    """Return whether a folder has the package.xml of a package of this name."""
     manifest = folder / _MANIFEST
     if not manifest.is_file():
         return False
@@ -179,4 +181,4 @@ def _is_called(folder: Path, package: str) -> bool:
 
 def _missing(paths: Sequence[Path]) -> UnusableMeshError:
     looked = ", ".join(quote(str(path), 200) for path in paths)
-    return UnusableMeshError("mesh-missing", f"does not exist; looked for {looked}", "a file")
+    return UnusableMeshError("mesh-missing", f"does not exist; searched for {looked}", "a file")

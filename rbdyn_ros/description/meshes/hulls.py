@@ -1,4 +1,4 @@
-"""Convex hulls of meshes, reduced to a number of corners that a simulation can look at."""
+"""Convex hulls of meshes, reduced to few corners for simulation."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 
-#: Corners that are kept of a hull.
+#: Maximum number of corners of a hull.
 MOST_CORNERS = 100
-#: Directions in which the first of them lie.
+#: Number of directions for the first corners.
 FIRST = 26
-#: What is thinner than this part of its length has no volume, or no area.
+#: Relative thickness below which points are in a plane, or on a line.
 FLAT = 1e-9
 
 
 class NoHullError(Exception):
-    """Qhull finds none, though the points are not in a plane."""
+    """Qhull fails, although the points are not in a plane."""
 
 
 def hull_corners(points: Array) -> Array:
     """Return the corners of the convex hull of points (n, 3), in their order.
 
-    Of points in a plane they are the corners of a polygon, of those on a line its two ends, and
-    of one point that point.
+    Points in a plane give the corners of a polygon, points on a line its two ends, one point
+    itself.
 
     Raises:
         NoHullError: the numbers are too extreme.
@@ -40,17 +40,17 @@ def hull_corners(points: Array) -> Array:
 
 
 def reduced(corners: Array, most: int = MOST_CORNERS) -> Array:
-    """Return some of the corners of a convex body, whose hull is nearly the body.
+    """Return corners of a convex body whose hull approximates the body.
 
-    First come those that are farthest in evenly spread directions and along the axes, so that
-    the body keeps its bounding box; then, over and over, those farthest outside the hull of what
-    is kept. What is left out lies outside by at most 5.1 mm on the 273 collision meshes of
-    example-robot-data with more corners than 100 (1 mm on average, 4 % of half the length of
-    the mesh at most); a round body of 100 corners cannot do better than 2 % of its radius.
+    The first corners are the farthest along the axes and in evenly spread directions, which keeps
+    the bounding box; then the corners farthest outside the current hull are added repeatedly. On
+    the 273 collision meshes of example-robot-data with more than 100 corners the error is at most
+    5.1 mm (1 mm on average, at most 4 % of half the length of the mesh); a round body of 100
+    corners cannot be better than 2 % of its radius.
 
     Args:
         corners: (n, 3), as `hull_corners` returns them.
-        most: how many are kept at most, more than FIRST.
+        most: maximum number of corners, more than FIRST.
 
     Raises:
         NoHullError: the numbers are too extreme.
@@ -67,13 +67,13 @@ def reduced(corners: Array, most: int = MOST_CORNERS) -> Array:
         more = [corner for corner in farthest if corner not in kept]
         if not more:
             break
-        # not all at once: what comes in takes others in with it
+        # not all at once: a new corner may cover others
         kept.update(more[: max(1, (most - len(kept)) // 2)])
     return corners[sorted(kept)]
 
 
 def _in_own_axes(points: Array) -> Array:
-    """Return points about their mean along principal axes, those left out in which all are one."""
+    """Return points relative to their mean in principal axes, without flat directions."""
     spread = points - points.mean(axis=0)
     _, lengths, axes = np.linalg.svd(spread, full_matrices=False)
     rank = max(1, int(np.count_nonzero(lengths > FLAT * lengths[0])))
@@ -90,10 +90,10 @@ def _hull(points: Array) -> Any:
 
 
 def _directions(count: int) -> Array:
-    """Return unit vectors, one a row: along the axes both ways, then in a spiral over the sphere.
+    """Return unit vectors, one per row: both ways along the axes, then a spiral over the sphere.
 
-    The spiral turns by the golden angle from one to the next, at evenly spaced heights, so that
-    each stands for the same part of the sphere.
+    The spiral advances by the golden angle at evenly spaced heights, so that each direction
+    covers the same part of the sphere.
     """
     step = np.arange(count - 6)
     z = 1.0 - (2.0 * step + 1.0) / (count - 6)

@@ -1,6 +1,6 @@
-"""Mesh files as parts of a scene, and as convex bodies: the corners of their hulls.
+"""Read mesh files as parts of a scene, and as convex hulls.
 
-A file may come from anybody: nothing that it refers to is opened, no picture and no material.
+Files are untrusted: no file that they refer to is opened, neither textures nor materials.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from rbdyn_ros.description.poses import Vec3
 from rbdyn_ros.errors import quote
 
 MAX_BYTES = 64 * 1024 * 1024
-MIN_LENGTH = 1e-6  # links are longer [m]
-LARGEST = 1e100  # of a number that can still be squared
+MIN_LENGTH = 1e-6  # [m] links are longer
+LARGEST = 1e100  # its square is finite
 
-LEFT_OUT = "the geometry is left out"  # how a broken one is repaired
-#: Of a binary STL: what stands before the number of triangles, before them, and of each [bytes].
+LEFT_OUT = "the geometry is left out"  # the repair of a broken geometry
+#: Of a binary STL: title, header with the number of triangles, and each triangle [bytes].
 _TITLE, _HEAD, _TRIANGLE = 80, 84, 50
 
 
 class Meshes:
-    """The meshes of one robot; a file that is named several times is read once."""
+    """The meshes of one robot; each file is read once."""
 
     def __init__(self, files: MeshFiles) -> None:
         self._files = files
@@ -44,10 +44,10 @@ class Meshes:
 
         Args:
             name: of the file, as MeshFiles.find takes it.
-            scale: factors along x, y and z; a negative one mirrors, none is 0.
+            scale: factors along x, y and z, not 0; a negative factor mirrors.
 
         Raises:
-            UnusableMeshError: there is no such file, or what is in it is no mesh.
+            UnusableMeshError: there is no such file, or it is not a usable mesh.
         """
         path = self._files.find(name)
         try:
@@ -62,14 +62,14 @@ class Meshes:
     def read(
         self, name: str, scale: Vec3, owner: str, line: int | None, audit: Audit
     ) -> Points | None:
-        """Return `points`, or None where there are none.
+        """Return `points`; None after an error.
 
         Args:
             name: as for `points`.
-            scale: as for `points`; numbers that are 0 are an error.
-            owner: the element that names the mesh.
-            line: of it.
-            audit: receives what is wrong; a mesh that cannot be used is left out if not strict.
+            scale: as for `points`; 0 is an error.
+            owner: element of the findings.
+            line: of the element.
+            audit: receives errors; if not strict, an unusable mesh is left out with a warning.
         """
         if not audit_scale(scale, owner, line, audit):
             return None
@@ -84,22 +84,22 @@ class Meshes:
 
 
 def audit_scale(scale: Vec3, owner: str, line: int | None, audit: Audit) -> bool:
-    """Return whether none of the factors is 0; add an error if one is."""
+    """Return whether all factors differ from 0; if not, add an error."""
     if 0.0 not in scale:
         return True
     found = " ".join(f"{factor:g}" for factor in scale)
-    message = f"the scale of the mesh is {found}; none of its numbers may be 0"
+    message = f"the scale of the mesh is {found}; its numbers must not be 0"
     audit.error("zero-scale", owner, line, message, found=found, allowed="not 0")
     return False
 
 
 def scaled(vertices: Array, scale: Vec3) -> Array:
-    """Return vertices (n, 3) of a mesh [m], multiplied by the factors of each axis.
+    """Return the vertices (n, 3) of a mesh [m], scaled along each axis.
 
     Raises:
-        UnusableMeshError: they then are all in one place, or far away.
+        UnusableMeshError: the scaled mesh is too small, or too far away.
     """
-    with np.errstate(all="ignore"):  # what is infinite is far away
+    with np.errstate(all="ignore"):  # infinite vertices are refused below
         grown: Array = vertices * np.array(scale)
         size = float(np.ptp(grown, axis=0).max())
     if size < MIN_LENGTH:
@@ -113,12 +113,12 @@ def scaled(vertices: Array, scale: Vec3) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeshPart:
-    """One geometry of a mesh file, where its scene places it.
+    """One geometry of a mesh file, placed in its scene.
 
     Attributes:
         vertices: (n, 3) [m], finite.
-        geometry: what trimesh makes of it: faces and colours; its own vertices are not placed.
-        mirrored: whether the scene mirrors it, which turns its faces inside out.
+        geometry: of trimesh, with faces and colors; its vertices are not placed.
+        mirrored: whether the scene mirrors it, so that its faces are inside out.
     """
 
     vertices: Array
@@ -127,10 +127,10 @@ class MeshPart:
 
 
 def read_parts(path: Path) -> list[MeshPart]:
-    """Read a mesh file; what it holds together has at least one vertex.
+    """Read a mesh file; its parts have at least one vertex.
 
     Raises:
-        UnusableMeshError: what is in the file is no mesh, or is far too much.
+        UnusableMeshError: the file is not a mesh, or is too large.
     """
     data, kind = _read(path), path.suffix.lower().removeprefix(".")
     if kind == "obj" or (kind == "stl" and not _is_binary_stl(data)):
@@ -140,51 +140,51 @@ def read_parts(path: Path) -> list[MeshPart]:
     if kind == "dae":
         _package("collada", "pycollada")
     try:
-        with np.errstate(all="ignore"):  # what is not finite is told of below
+        with np.errstate(all="ignore"):  # non-finite vertices are refused below
             scene = _scene(trimesh, data, kind)
             if len(scene.graph.nodes_geometry) < shown:
                 scene = _more_of(scene, trimesh, data)
             parts = [_part(scene, node, unit) for node in scene.graph.nodes_geometry]
     except ImportError as error:
         raise _lacks((error.name or "trimesh").partition(".")[0]) from error
-    except Exception as error:  # readers of foreign files raise many types
+    except Exception as error:  # mesh readers raise many types
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UnusableMeshError("bad-mesh", f"cannot be read: {reason}") from error
     if not any(len(part.vertices) for part in parts):
-        raise UnusableMeshError("bad-mesh", "holds no corners")
+        raise UnusableMeshError("bad-mesh", "has no vertices")
     if not all((np.abs(part.vertices) < LARGEST).all() for part in parts):
-        raise UnusableMeshError("bad-mesh", "has corners that are not finite numbers")
+        raise UnusableMeshError("bad-mesh", "has vertices that are not finite numbers")
     return parts
 
 
 def _is_binary_stl(data: bytes) -> bool:
-    """Return whether an STL is binary: then its length follows from its head, else it is text."""
+    """Return whether an STL is binary, with the length of its header; else it is text."""
     if len(data) >= _HEAD:
         triangles = int.from_bytes(data[_TITLE:_HEAD], "little")
         if len(data) == _HEAD + _TRIANGLE * triangles:
             return True
     if not data[:_HEAD].lstrip().lower().startswith(b"solid"):
-        message = "is no STL: it has not the length that its head says, nor is it text"
+        message = "is not an STL: its length differs from its header, and it is not text"
         raise UnusableMeshError("bad-mesh", message)
     return False
 
 
 def _in_ascii(data: bytes) -> bytes:
-    """Return a text of whatever encoding, whose keywords and numbers are in ASCII."""
+    """Return the document with all characters beyond ASCII replaced."""
     return data.decode("ascii", "replace").encode("ascii", "replace")
 
 
 def _scene(trimesh: Any, data: bytes, kind: str) -> Any:
-    # from memory, without a resolver: whatever else the file names cannot be found
+    # from memory, without a resolver: no other file is opened
     return trimesh.load(
         io.BytesIO(data), file_type=kind, force="scene", process=False, skip_materials=True
     )
 
 
 def _more_of(scene: Any, trimesh: Any, data: bytes) -> Any:
-    """Return the scene of a COLLADA document whose geometries were lost with their materials.
+    """Return the scene of a COLLADA document with geometries that were lost with their materials.
 
-    pycollada drops a geometry if it cannot make out one of its materials.
+    pycollada drops geometries with unknown materials.
     """
     collada = _package("collada", "pycollada")
     document = collada.Collada(io.BytesIO(data), ignore=[collada.common.DaeError])
@@ -198,7 +198,7 @@ def _more_of(scene: Any, trimesh: Any, data: bytes) -> Any:
 
 
 def _part(scene: Any, node: str, unit: float) -> MeshPart:
-    """Return what one node of a scene shows, in the axes of the scene."""
+    """Return the geometry of one node, in the axes of the scene."""
     transform, name = scene.graph[node]
     geometry = scene.geometry[name]
     vertices: Array = np.asarray(geometry.vertices, np.float64)

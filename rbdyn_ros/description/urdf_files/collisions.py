@@ -1,8 +1,8 @@
-"""Reads the `<collision>` elements of a URDF: what links touch with.
+"""Read the `<collision>` elements of a URDF, the contact shapes of links.
 
-urdf_parser_py knows no capsules and raises, so the guarded tree is read here, with prune.py's
-judgement of text and numbers. What is broken is reported and left out. A `<visual>` holds a shape
-in the same way: looks.py reads both with a ShapeReader.
+urdf_parser_py raises for capsules, so the guarded tree is read here, with the checks of prune.py.
+Broken elements are reported and left out. appearance/shapes.py reads `<visual>` elements with the
+same ShapeReader.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SCHEMA = {
     **SHAPES,
 }
 
-#: What guard.parse goes into where contact is asked for.
+#: The elements that guard.parse reads for contact.
 WANTED = {
     **WANTED_WITHOUT,
     "link": WANTED_WITHOUT["link"] | {"collision"},
@@ -46,17 +46,16 @@ WANTED = {
 
 
 def read_collisions(robot: Element, meshes: Meshes, audit: Audit) -> tuple[Geometry, ...]:
-    """Return the geometries of all links, in the order of the text.
+    """Return the geometries of all links, in the order of the file.
 
-    A geometry is called as its element, or else as its link; further ones of a name get a number.
+    A geometry has the name of its element, else of its link; repeated names get a number.
 
     Args:
-        robot: the root, not pruned yet.
-        meshes: where those are had that it names.
-        audit: receives what is wrong; a mesh that cannot be used is an error if strict, else it
-            is left out.
+        robot: the root element, not pruned yet.
+        meshes: of the robot.
+        audit: receives errors; an unusable mesh is an error if strict, else it is left out.
     """
-    reader, names = ShapeReader("collision", meshes.read, audit), _Names()
+    reader, names = ShapeReader("collision", meshes.read, audit), _UniqueNames()
     geometries = []
     for link, element in reader.elements(robot):
         called = element.get("name", "")
@@ -68,8 +67,8 @@ def read_collisions(robot: Element, meshes: Meshes, audit: Audit) -> tuple[Geome
     return tuple(geometries)
 
 
-class _Names:
-    """Gives every name once."""
+class _UniqueNames:
+    """Makes names unique by adding numbers."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -85,12 +84,12 @@ class _Names:
 
 
 Mesh = TypeVar("Mesh")
-#: Makes a shape of the name of a mesh, its scale, its owner and its line; None: it is left out.
+#: Makes a shape from name, scale, owner and line of a mesh; None: it is left out.
 MeshReader = Callable[[str, Vec3, str, int | None, Audit], Mesh | None]
 
 
 class ShapeReader(Generic[Mesh]):
-    """Reads what is in the elements of one kind, `collision` or `visual`."""
+    """Reads the shapes of one kind of element, `collision` or `visual`."""
 
     def __init__(self, kind: str, mesh: MeshReader[Mesh], audit: Audit) -> None:
         self.kind = kind
@@ -99,7 +98,7 @@ class ShapeReader(Generic[Mesh]):
         self.pruner = Pruner(audit, {kind: _AROUND, **_SCHEMA})
 
     def elements(self, robot: Element) -> Iterator[tuple[str, Element]]:
-        """Return the name of the link and the element, of each in the order of the text."""
+        """Yield the name of the link and the element, in the order of the file."""
         for link in robot:
             name = link.get("name", "")
             if link.tag != "link" or not name.strip():
@@ -110,13 +109,13 @@ class ShapeReader(Generic[Mesh]):
                     yield name, element
 
     def read(self, element: Element, owner: str) -> tuple[Primitive | Mesh, Pose] | None:
-        """Return shape and origin; None if there is no shape that can be read."""
+        """Return shape and origin; None if the shape cannot be read."""
         shape = self.shape(element, owner)
         self.pruner.clean(element, owner)
         return None if shape is None else (shape, _origin(element))
 
     def shape(self, element: Element, owner: str) -> Primitive | Mesh | None:
-        """Return the one shape of an element; add an error if there is none, or several."""
+        """Return the only shape of an element; add an error for none or several."""
         geometries = [child for child in element if child.tag == "geometry"]
         shapes = [shape for geometry in geometries for shape in geometry]
         where = f"in its <{self.kind}>"

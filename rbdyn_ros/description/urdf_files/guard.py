@@ -1,7 +1,7 @@
-"""From untrusted bytes or text to a small, safe XML tree with line numbers.
+"""Parse untrusted XML into a small, safe tree with line numbers.
 
-Only expat touches the text. No DOCTYPE, no entity, no more than MAX_BYTES, MAX_DEPTH and
-MAX_ELEMENTS; subtrees that the caller has no use for are not even built.
+Only expat parses the text. DOCTYPE and entities are refused, and more than MAX_BYTES, MAX_DEPTH or
+MAX_ELEMENTS. Subtrees that the caller does not want are not built.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BYTE_ORDER_MARKS = (
     (b"<\x00", "utf-16-le"),
     (b"\x00<", "utf-16-be"),
 )
-# Codecs of Python that are no encodings of documents; some are slow on hostile input.
+# Codecs of Python that are not encodings of documents; some are slow on hostile input.
 _NOT_FOR_DOCUMENTS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"}
 _SPACE = "\ufeff \t\r\n"
 
@@ -45,13 +45,13 @@ _OTHER_FORMATS = {
 
 
 class Element(ET.Element):
-    """An XML element that knows its line."""
+    """An XML element with its line number."""
 
     __slots__ = ("line",)
     line: int
 
     def getchildren(self) -> list[ET.Element]:
-        """Return the children; older urdf_parser_py call this name."""
+        """Return the children; older releases of urdf_parser_py call it."""
         return list(self)
 
 
@@ -73,21 +73,21 @@ def parse(
     root_tag: str,
     wanted: Mapping[str, Collection[str]],
 ) -> Element:
-    """Parse XML that nobody vouches for.
+    """Parse untrusted XML.
 
     Args:
-        data: the document; bytes are decoded as they declare, UTF-8 by default.
+        data: the document; bytes are decoded as declared, UTF-8 by default.
         source: name of the document for messages.
-        root_tag: the tag the root must have.
-        wanted: for each tag the tags of the children to go into. Other children are kept
-            as bare elements, with attributes but without content.
+        root_tag: required tag of the root.
+        wanted: for each tag, the tags of the children to read completely. Other children keep
+            only their attributes.
 
     Returns:
         The root; every element has a ``line``.
 
     Raises:
         DescriptionError: the document is empty, too large, too deep, not decodable, not XML,
-            of another format, or holds a DOCTYPE.
+            in another format, or has a DOCTYPE.
     """
     if len(data) > MAX_BYTES:
         refuse("too-large", f"the document is larger than {MAX_BYTES >> 20} MiB", source)
@@ -98,10 +98,10 @@ def parse(
     first_line = 1 + text[: len(text) - len(body)].count("\n")
     if "\0" in body:
         line = first_line + body.count("\n", 0, body.index("\0"))
-        refuse("nul-character", "the document holds a NUL character", source, line)
+        refuse("nul-character", "the document has a NUL character", source, line)
     if not body.startswith("<"):
         _refuse_non_xml(body, source, first_line)
-    return _Builder(source, root_tag, wanted, first_line).build(body)
+    return _XmlBuilder(source, root_tag, wanted, first_line).build(body)
 
 
 def decode(data: bytes | str, source: str) -> str:
@@ -120,7 +120,7 @@ def decode(data: bytes | str, source: str) -> str:
     except LookupError:
         refuse(
             "unknown-encoding",
-            f"the document declares the encoding {quote(encoding)}, which is not known; "
+            f"the document declares the encoding {quote(encoding)}, which is unknown; "
             "save it as UTF-8",
             source,
             1,
@@ -155,7 +155,7 @@ def _refuse_non_xml(body: str, source: str, line: int) -> NoReturn:
         refuse(
             "file-name-as-text",
             f"{quote(body.strip())} is a file name where the text of a URDF was expected; "
-            "read the file and pass what is in it",
+            "pass the content of the file",
             source,
             line,
             found=body[:60].strip(),
@@ -163,7 +163,7 @@ def _refuse_non_xml(body: str, source: str, line: int) -> NoReturn:
         )
     refuse(
         "not-xml",
-        f"this is not XML: it begins with {quote(body.splitlines()[0], 20)} instead of '<'",
+        f"this is not XML: it starts with {quote(body.splitlines()[0], 20)} instead of '<'",
         source,
         line,
         found=body[:20],
@@ -171,8 +171,8 @@ def _refuse_non_xml(body: str, source: str, line: int) -> NoReturn:
     )
 
 
-class _Builder:
-    """Builds the tree from expat's events."""
+class _XmlBuilder:
+    """Builds the tree from expat events."""
 
     def __init__(
         self, source: str, root_tag: str, wanted: Mapping[str, Collection[str]], first_line: int
@@ -183,7 +183,7 @@ class _Builder:
         self.offset = first_line - 1
         self.root: Element | None = None
         self.open: list[Element] = []
-        self.skipping = 0  # levels below an element whose content is not wanted
+        self.skipping = 0  # depth below an element that is not wanted
         self.count = 0
 
     def build(self, body: str) -> Element:
@@ -250,7 +250,7 @@ class _Builder:
     def doctype(self, name: str, *_rest: object) -> None:
         refuse(
             "doctype",
-            "the document has a DOCTYPE, which can define entities and is refused; delete it",
+            "the document has a DOCTYPE, which is not allowed; delete it",
             self.source,
             self.line,
             found=f"<!DOCTYPE {name[:60]}",

@@ -1,7 +1,7 @@
-"""Leaves of a URDF tree only what dynamics needs, and judges its text.
+"""Cut a URDF tree down to the elements that dynamics needs, and audit their text.
 
-What is broken is reported and dropped, so that the rest of the document can still be judged.
-What remains has only known tags, known attributes and well-formed finite numbers.
+Broken elements are reported and dropped, so that the rest of the document is still audited. The
+rest has only known tags, known attributes and well-formed finite numbers.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _VERSION = re.compile(r"1(\.[0-9]+)*")
 
 @dataclass(frozen=True)
 class Tag:
-    """What a tag may hold: attributes by kind and children.
+    """The attributes and children that a tag may have.
 
     Attributes:
-        numbers: attributes that hold one number.
-        vectors: attributes that hold three numbers.
-        names: attributes that hold a name; always required.
-        required: attributes that must be there.
-        assumed: values of required attributes where ``strict=False`` goes on without them.
-        one: children of which there may be one; many: any number; needed: exactly one.
-        ignored: children and attributes that are known and not needed here.
-        kinds: of every attribute how many numbers it holds; 0 for a name.
-        children: all tags that may stand below this one.
-        needs: all attributes that must be there.
+        numbers: attributes with one number.
+        vectors: attributes with three numbers.
+        names: attributes that are names; always required.
+        required: required attributes.
+        assumed: values of required attributes that may be missing with ``strict=False``.
+        one: children allowed once; many: any number; needed: exactly one.
+        ignored: known children and attributes that are not needed.
+        kinds: number of numbers of every attribute; 0 for a name.
+        children: all allowed child tags.
+        needs: all required attributes.
     """
 
     numbers: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ SCHEMA = {
 }
 WANTED = {tag: spec.children for tag, spec in SCHEMA.items()}
 
-# Elements of xacro that stand for content; their presence means that xacro has not run.
+# Elements of xacro that expand to content: xacro has not run.
 _XACRO_CONTENT = {
     f"xacro:{tag}" for tag in ("include", "property", "macro", "arg", "if", "unless")
 }
@@ -105,16 +105,16 @@ def prune(robot: Element, audit: Audit, source: str) -> None:
 
     Args:
         robot: root of the tree, as ``guard.parse`` returns it.
-        audit: receives what is wrong with the text.
+        audit: receives errors.
         source: name of the document for messages.
 
     Raises:
-        DescriptionError: the document is xacro that nobody has expanded.
+        DescriptionError: the document is xacro source that was not expanded.
     """
     _refuse_raw_xacro(robot, source)
     version = robot.get("version", "1.0")
     if not _VERSION.fullmatch(version):
-        message = f"the version of URDF is {quote(version)}; known is 1.x"
+        message = f"the URDF version is {quote(version)}; allowed is 1.x"
         audit.error("bad-version", "", robot.line, message, found=version, allowed="1.x")
     Pruner(audit, SCHEMA).clean(robot, "")
 
@@ -125,21 +125,21 @@ def _refuse_raw_xacro(robot: Element, source: str) -> None:
     for part in parts:
         if part.tag in _XACRO_CONTENT and isinstance(part, Element):
             message = (
-                f"<{part.tag}> shows that this is xacro source, not URDF; expand it with the "
-                "command xacro, or name the file *.xacro and pass its path"
+                f"<{part.tag}> is xacro, not URDF; expand it with the command xacro, or pass the "
+                "path of a .xacro file"
             )
             refuse("raw-xacro", message, source, part.line, f"<{part.tag}>", "URDF")
 
 
 class Pruner:
-    """Prunes elements as a schema says, which has a Tag for each tag that is wanted."""
+    """Prunes elements by a schema, which has a Tag for each wanted tag."""
 
     def __init__(self, audit: Audit, schema: Mapping[str, Tag]) -> None:
         self.audit = audit
         self.schema = schema
 
     def clean(self, element: Element, owner: str) -> bool:
-        """Prune one element and all below it; return False if it has to be dropped."""
+        """Prune an element and its children; return False if it must be dropped."""
         spec = self.schema[element.tag]
         if element.tag in ("robot", "link", "joint"):
             name = element.get("name", "")
@@ -157,7 +157,7 @@ class Pruner:
                 self.unknown(element, name, spec, owner)
                 del present[name]
             elif text == "0 0 0" and element.tag == "origin":
-                del present[name]  # the default: the less urdf_parser_py has to chew the better
+                del present[name]  # the default: less work for urdf_parser_py
             elif count:
                 sound &= self.number(element, name, text, owner, count)
             elif not text.strip():
@@ -180,7 +180,7 @@ class Pruner:
             if tag not in spec.children:
                 self.unknown_child(child, spec, owner)
             elif tag in first and tag not in spec.many:
-                self.twice(first[tag], child, owner)
+                self.duplicate(first[tag], child, owner)
             else:
                 first.setdefault(tag, child)
                 if self.clean(child, owner):
@@ -195,23 +195,23 @@ class Pruner:
         return sound
 
     def dropped(self, child: Element, spec: Tag, kept: list[Element]) -> bool:
-        """Leave out a broken child; return False if its parent cannot do without it."""
+        """Drop a broken child; return False if its parent needs it."""
         if child.tag in ("link", "joint"):
             self.audit.partial = True
-        if child.tag == "limit":  # no limits are better than a complaint that there are none
+        if child.tag == "limit":  # else the missing limit would be reported as well
             child.attrib.update(_UNLIMITED, lower="-inf", upper="inf")
             kept.append(child)
         return child.tag not in spec.needed
 
     def empty_name(self, element: Element, attribute: str, text: str, owner: str) -> None:
         code = "missing-name" if attribute == "name" else "missing-attribute"
-        message = f"its {_shown(element, attribute)} is empty"
+        message = f"its {_named(element, attribute)} is empty"
         self.audit.error(code, owner, element.line, message, found=text, allowed="a name")
 
     def missing(self, element: Element, attribute: str, spec: Tag, owner: str) -> bool:
         code = "missing-name" if attribute == "name" else "missing-attribute"
         allowed = "a name" if attribute in spec.names else "a number"
-        message = f"has no {_shown(element, attribute)}"
+        message = f"has no {_named(element, attribute)}"
         if attribute not in spec.assumed:
             self.audit.error(code, owner, element.line, message, allowed=allowed)
             return False
@@ -223,7 +223,7 @@ class Pruner:
     def number(self, element: Element, attribute: str, text: str, owner: str, count: int) -> bool:
         if (_ONE if count == 1 else _THREE).fullmatch(text):
             if len(text) < 300 and "e" not in text and "E" not in text:
-                return True  # too short to be beyond the largest number
+                return True  # too short to overflow
             if all(math.isfinite(float(word)) for word in text.split()):
                 return True
             self.not_finite(element, attribute, text, owner)
@@ -234,17 +234,17 @@ class Pruner:
             return False
         allowed = "one number" if count == 1 else "three numbers"
         what = f"is {quote(text)}, not {allowed}" if words else f"is empty; it must be {allowed}"
-        message = f"{_shown(element, attribute)} {what}{_advice(text, words)}"
+        message = f"{_named(element, attribute)} {what}{_advice(text, words)}"
         self.audit.error("bad-number", owner, element.line, message, found=text, allowed=allowed)
         return False
 
     def not_finite(self, element: Element, attribute: str, text: str, owner: str) -> None:
-        message = f"{_shown(element, attribute)} is {quote(text)}; numbers must be finite"
+        message = f"{_named(element, attribute)} is {quote(text)}; numbers must be finite"
         self.audit.error(
             "not-finite", owner, element.line, message, found=text, allowed="finite numbers"
         )
 
-    def twice(self, first: Element, second: Element, owner: str) -> None:
+    def duplicate(self, first: Element, second: Element, owner: str) -> None:
         tag = first.tag
         message = f"has more than one <{tag}>, on lines {first.line} and {second.line}; delete one"
         self.audit.error("duplicate-element", owner, second.line, message, found=f"<{tag}>")
@@ -257,7 +257,7 @@ class Pruner:
         self.audit.error("missing-element", owner, element.line, message, allowed=allowed)
 
     def unknown_child(self, child: Element, spec: Tag, owner: str) -> None:
-        """Warn if an element that is left out looks like a misspelt or misplaced known one."""
+        """Warn if an ignored element is probably misspelt or misplaced."""
         tag = child.tag
         if tag in spec.ignored or len(tag) > 20:
             return
@@ -275,7 +275,7 @@ class Pruner:
         )
 
     def unknown(self, element: Element, attribute: str, spec: Tag, owner: str) -> None:
-        """Warn if an attribute that is left out looks like a misspelt known one."""
+        """Warn if an ignored attribute is probably misspelt."""
         if attribute in spec.ignored or element.tag == "robot" or len(attribute) > 20:
             return
         absent = [name for name in spec.kinds if name not in element.attrib]
@@ -292,7 +292,7 @@ class Pruner:
             )
 
 
-def _shown(element: Element, attribute: str) -> str:
+def _named(element: Element, attribute: str) -> str:
     return (
         attribute if element.tag in ("link", "joint", "robot") else f"<{element.tag} {attribute}>"
     )

@@ -1,4 +1,4 @@
-"""Reads robots from URDF and xacro: guard, prune, parse, convert, check."""
+"""Read robots from URDF and xacro: guard, prune, parse, convert, check."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ def read(
 
     Args:
         source: path of a ``.urdf`` or ``.xacro`` file, or the text of a URDF.
-        strict: refuse what could be repaired (an unknown mimic target, a missing limit);
-            otherwise repair it and add a warning to ``findings``.
-        package_dirs: folders where ``$(find package)`` of a xacro file and the packages of meshes
-            are looked for; each may hold the package or be the package.
+        strict: refuse errors that can be repaired (an unknown leader, a missing limit); otherwise
+            repair them, each with a warning in ``findings``.
+        package_dirs: folders to search for packages, of ``$(find package)`` and of meshes; each
+            may contain the package or be it.
         xacro_args: values for the ``$(arg ...)`` of a xacro file.
-        contact: True or a Contact: read the `<collision>` elements and the meshes they name, and
-            put up the obstacles of the Contact; False: nothing of them is looked at.
+        contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
+            obstacles of the Contact; False: ignore them.
 
     Returns:
-        The checked Description, in SI units; links and joints in the order of the text.
+        The checked Description, in SI units; links and joints in the order of the file.
 
     Raises:
-        DescriptionError: holds every error of the document, each with its line. For a xacro
-            file lines are those of what the command ``xacro`` prints.
-        ParameterError: the contact is none.
+        DescriptionError: with all errors of the document, each with its line. For a xacro file
+            the lines are those of the output of the command ``xacro``.
+        ParameterError: contact is neither a bool nor a Contact.
     """
     if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
         return read_text(source, strict=strict, package_dirs=package_dirs, contact=contact)
@@ -80,19 +80,19 @@ def read_file(
     xacro_args: Mapping[str, str] | None = None,
     contact: bool | Contact = False,
 ) -> tuple[Description, str]:
-    """Read a robot file once; return what it describes and the URDF text that says so.
+    """Read a robot file once; return the Description and the URDF text.
 
-    Arguments and errors are those of ``read``; the text of a xacro file is the expanded one.
+    Arguments and errors as for ``read``; for a xacro file the text is expanded.
     """
     wanted = check_contact(contact)
     data = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
     audit = Audit(strict=strict)
-    touch = None if wanted is None else (wanted, Meshes(MeshFiles(path.parent, package_dirs)))
+    contacts = None if wanted is None else (wanted, Meshes(MeshFiles(path.parent, package_dirs)))
     if path.suffix.lower() != ".xacro":
-        return _read(data, str(path), audit, touch), guard.decode(data, str(path))
-    guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro looks at it
+        return _read(data, str(path), audit, contacts), guard.decode(data, str(path))
+    guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro runs
     text = expand(path, audit, package_dirs, xacro_args)
-    return _read(text, f"{path} (as expanded by xacro)", audit, touch), text
+    return _read(text, f"{path} (as expanded by xacro)", audit, contacts), text
 
 
 def read_text(
@@ -105,42 +105,42 @@ def read_text(
 ) -> Description:
     """Read a robot from the text of a URDF; never runs xacro.
 
-    The only files that are opened are meshes of packages, and these only for a contact.
+    Only meshes of packages are opened, and only for contact.
 
     Args:
-        text: the document; bytes are decoded as they declare.
-        source: where it came from, for messages.
+        text: the document; bytes are decoded as declared.
+        source: name of the document, for messages.
         strict: as for ``read``.
-        package_dirs: where the packages of meshes are looked for, as for ``read``.
+        package_dirs: folders to search for packages of meshes, as for ``read``.
         contact: as for ``read``.
 
     Returns:
         The checked Description.
 
     Raises:
-        DescriptionError: holds every error of the document, each with its line.
-        ParameterError: the contact is none.
+        DescriptionError: with all errors of the document, each with its line.
+        ParameterError: contact is neither a bool nor a Contact.
     """
     wanted = check_contact(contact)
-    touch = None if wanted is None else (wanted, Meshes(MeshFiles(None, package_dirs)))
-    return _read(text, source, Audit(strict=strict), touch)
+    contacts = None if wanted is None else (wanted, Meshes(MeshFiles(None, package_dirs)))
+    return _read(text, source, Audit(strict=strict), contacts)
 
 
 def _read(
-    text: str | bytes, source: str, audit: Audit, touch: tuple[Contact, Meshes] | None
+    text: str | bytes, source: str, audit: Audit, contacts: tuple[Contact, Meshes] | None
 ) -> Description:
     with _collector_paused():
-        description = audit_description(_convert(text, source, audit, touch), audit, URDF_TYPES)
+        description = audit_description(_convert(text, source, audit, contacts), audit, URDF_TYPES)
     audit.raise_errors(source)
     return replace(description, findings=audit.sorted())
 
 
 def _convert(
-    text: str | bytes, source: str, audit: Audit, touch: tuple[Contact, Meshes] | None
+    text: str | bytes, source: str, audit: Audit, contacts: tuple[Contact, Meshes] | None
 ) -> Description:
-    if touch is None:
+    if contacts is None:
         return _described(guard.parse(text, source, "robot", WANTED), source, audit)
-    contact, meshes = touch
+    contact, meshes = contacts
     robot = guard.parse(text, source, "robot", collisions.WANTED)
     geometries = collisions.read_collisions(robot, meshes, audit)
     described = replace(_described(robot, source, audit), geometries=geometries)
@@ -150,7 +150,7 @@ def _convert(
 def _described(robot: guard.Element, source: str, audit: Audit) -> Description:
     prune(robot, audit, source)
     lines = {tag: [part.line for part in robot if part.tag == tag] for tag in ("link", "joint")}  # type: ignore[attr-defined]
-    name = robot.attrib.setdefault("name", "")  # if missing: reported, the rest is still judged
+    name = robot.attrib.setdefault("name", "")  # a missing name was reported
     parsed = _parse(robot, source)
     return Description(
         name=name,
@@ -162,7 +162,7 @@ def _described(robot: guard.Element, source: str, audit: Audit) -> Description:
 
 @contextlib.contextmanager
 def _collector_paused() -> Iterator[None]:
-    """A robot is many small objects and no garbage; looking for it costs a fifth of the time."""
+    """Pause the garbage collector: it takes a fifth of the time, and there is no garbage."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -173,7 +173,7 @@ def _collector_paused() -> Iterator[None]:
 
 
 def is_text(source: str) -> bool:
-    """Return whether this is the text of a document rather than its path."""
+    """Return whether a string is the text of a document rather than a path."""
     return "<" in source or "\n" in source or "\0" in source or not source.strip()
 
 
@@ -239,7 +239,7 @@ def _limit(parsed: Any, joint_type: str) -> Limit | None:
         return None
     lower, upper = float(parsed.lower or 0.0), float(parsed.upper or 0.0)
     if joint_type == "continuous" and lower == 0.0 and upper == 0.0:
-        lower, upper = -math.inf, math.inf  # URDF's defaults: the author gave no bounds
+        lower, upper = -math.inf, math.inf  # the defaults of URDF: no bounds given
     return Limit(lower, upper, parsed.effort, parsed.velocity)
 
 

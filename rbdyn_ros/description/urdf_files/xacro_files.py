@@ -1,6 +1,6 @@
-"""Expands the xacro files that a user names.
+"""Expand xacro files.
 
-xacro evaluates Python, so it is run on files only, never on text from elsewhere.
+xacro evaluates Python, so it runs on files that a user names, never on text.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import quote
 
 PACKAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_XACRO_FIND = "_eval_find"  # what xacro calls for $(find ...); it has no public hook
+_XACRO_FIND = "_eval_find"  # xacro calls it for $(find ...); there is no public hook
 _expanding = threading.Lock()  # xacro keeps its state in module globals
 
 
 class _PackageNotFoundError(Exception):
-    """Its text is the name of the package."""
+    """A package was not found; the message is its name."""
 
 
 def find_package(name: str, package_dirs: Sequence[str | Path] = ()) -> Path | None:
@@ -33,8 +33,8 @@ def find_package(name: str, package_dirs: Sequence[str | Path] = ()) -> Path | N
 
     Args:
         name: name of the package.
-        package_dirs: folders to look in first: each may hold the package or be the package.
-            After them the sourced ROS workspaces are asked, if there are any.
+        package_dirs: folders to search first; each may contain the package or be it. Then the
+            sourced ROS workspaces are searched.
     """
     if not PACKAGE_NAME.fullmatch(name):
         return None
@@ -56,12 +56,12 @@ def expand(
     package_dirs: Sequence[str | Path] = (),
     xacro_args: Mapping[str, str] | None = None,
 ) -> str:
-    """Expand a xacro file to URDF text, line for line what the command ``xacro`` prints.
+    """Expand a xacro file to URDF text, the same lines as the command ``xacro`` prints.
 
     Args:
         path: the file.
-        audit: receives what xacro warns of.
-        package_dirs: where packages named by ``$(find ...)`` are looked for, before ROS.
+        audit: receives the warnings of xacro.
+        package_dirs: folders to search for packages of ``$(find ...)``, before ROS.
         xacro_args: values for ``$(arg ...)``.
 
     Raises:
@@ -110,8 +110,8 @@ def _refuse(error: Exception, xacro: ModuleType, path: Path) -> NoReturn:
     if missing is not None:
         refuse(
             "package-not-found",
-            f"$(find {missing}) names a package that is not found{inside}; pass the folder "
-            "that holds it in package_dirs, or source the ROS workspace that has it",
+            f"the package of $(find {missing}) is not found{inside}; pass its folder in "
+            "package_dirs, or source its ROS workspace",
             str(path),
             found=missing,
             allowed="a folder in package_dirs or an installed ROS package",
@@ -128,7 +128,7 @@ def _refuse(error: Exception, xacro: ModuleType, path: Path) -> NoReturn:
 
 
 def _package_not_found(error: BaseException | None) -> str | None:
-    for _ in range(20):  # a chain of causes ends; a loop in it must not hang us
+    for _ in range(20):  # bounded, for a chain of causes may be a loop
         if error is None:
             return None
         if isinstance(error, _PackageNotFoundError):
