@@ -176,13 +176,13 @@ def test_names_that_no_topic_can_have(robot, name):
 
 @pytest.mark.parametrize("text", ["sensors: {}", "rbdyn_sensors: 2\nsensors: {}", "a: 1"])
 def test_what_is_no_sensors_file(robot, text):
-    with pytest.raises(DescriptionError, match="this is not a sensors file, which says"):
+    with pytest.raises(DescriptionError, match="this is not a sensors file"):
         read_sensors_text(text, *robot)
 
 
 def test_two_sensors_of_one_name(robot):
     text = one("{type: imu, link: hand}") + "  a: {type: imu, link: hand}\n"
-    with pytest.raises(DescriptionError, match="the key 'a' stands twice, on lines 3 and 4"):
+    with pytest.raises(DescriptionError, match="the key 'a' is repeated, on lines 3 and 4"):
         read_sensors_text(text, *robot)
 
 

@@ -415,7 +415,7 @@ def test_a_view_of_a_program_shows_its_data():
     ("arguments", "sentence"),
     [
         (("no model",), "open_view needs a Model"),
-        ((rb.load_urdf(ARM), 5), "a robot comes from a path or from URDF text"),
+        ((rb.load_urdf(ARM), 5), "expected the path of a robot or the text of a URDF"),
         ((rb.load_urdf(ARM), "nowhere.urdf"), "nowhere.urdf"),
         (
             (rb.load_urdf(ARM), Appearance((LinkShape("elbow", rb.Sphere(1.0)),))),

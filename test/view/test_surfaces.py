@@ -298,9 +298,9 @@ NO_TRIANGLES = b"v 0 0 0\nv 1 0 0\nv 0 1 0\n"
 @pytest.mark.parametrize(
     ("name", "data", "scale", "begins"),
     [
-        ("m.stl", b"", (1, 1, 1), "is no STL"),
+        ("m.stl", b"", (1, 1, 1), "is not an STL"),
         ("m.stl", stl(TETRAHEDRON[TURNED] * math.nan), (1, 1, 1),
-         "has corners that are not finite numbers"),
+         "has vertices that are not finite numbers"),
         ("m.stl", stl([(0, 0, 0), (1, 1, 1), (2, 2, 2)]), (1, 1, 1), "holds no triangles"),
         ("m.stl", stl(np.ones((3, 3))), (1, 1, 1), "holds no triangles"),
         ("m.obj", NO_TRIANGLES, (1, 1, 1), "holds no triangles"),
@@ -313,7 +313,7 @@ NO_TRIANGLES = b"v 0 0 0\nv 1 0 0\nv 0 1 0\n"
         ("m.dae", b"<COLLADA/>", (1, 1, 1), "has no scene"),
         ("m.dae", dae(z="1e30"), (1, 1, 1), ""),
         ("m.dae", dae(z="1e30", unit="1e200"), (1, 1, 1), "has corners that are not finite"),
-        ("m.dae", dae(scale="nan 1 1"), (1, 1, 1), "has corners that are not finite numbers"),
+        ("m.dae", dae(scale="nan 1 1"), (1, 1, 1), "has vertices that are not finite numbers"),
     ],
 )  # fmt: skip
 def test_unusable_files_have_a_marker(keep, name, data, scale, begins):

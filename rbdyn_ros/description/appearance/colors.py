@@ -37,10 +37,10 @@ class Colors:
         material = visual.find("material")
         if not isinstance(material, Element):
             return None
-        self._audit(material, owner)
+        self._audit_color(material, owner)
         return self._named.get(material.get("name", "").strip(), _rgba(material))
 
-    def _audit(self, material: Element, owner: str) -> None:
+    def _audit_color(self, material: Element, owner: str) -> None:
         """Warn of an invalid color."""
         color = material.find("color")
         if isinstance(color, Element) and _rgba(material) is None:
