@@ -48,8 +48,8 @@ def beside_a_busy_thread(seconds: float) -> list[tuple[str, str, str]]:
     """Run the loop without ROS beside a busy Python thread."""
     import rbdyn_ros as rb
     from rbdyn_ros.loading.assets import bundled_robot
-    from rbdyn_ros.runtime.runtime import Runtime, warm
-    from rbdyn_ros.runtime.settings import Settings
+    from rbdyn_ros.runtime.loop import Loop, warm
+    from rbdyn_ros.runtime.settings import LoopSettings
 
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     warm(m)
@@ -57,12 +57,12 @@ def beside_a_busy_thread(seconds: float) -> list[tuple[str, str, str]]:
     for mode in ("off", "try"):
         stop = threading.Event()
         busy = threading.Thread(target=lambda stop=stop: [None for _ in iter(stop.is_set, True)])
-        runtime = Runtime(m, Settings(realtime=mode))
+        loop = Loop(m, LoopSettings(realtime=mode))
         busy.start()
-        runtime.start()
+        loop.start()
         time.sleep(seconds)
-        timing = runtime.timing()
-        runtime.stop()
+        timing = loop.readout.timing()
+        loop.stop()
         stop.set()
         busy.join()
         asked = f"loop beside a busy thread, realtime {mode}"

@@ -139,15 +139,15 @@ def _rows(columns: list[list[Turn]]) -> list[tuple[str, list[str]]]:
 def answering(count: int = 2000) -> None:
     """Measure what the node's thread does for a view thirty times a second."""
     import rbdyn_ros as rb
-    from rbdyn_ros.runtime.runtime import Runtime
-    from rbdyn_ros.runtime.settings import Settings
+    from rbdyn_ros.runtime.loop import Loop
+    from rbdyn_ros.runtime.settings import LoopSettings
     from rbdyn_ros.view.live.watched import Watched
 
     print("| answering the view | p50, us | p99, us | bytes |\n|---|---|---|---|")
     for robot in ("UR5", "Talos reduced"):
-        runtime = Runtime(rb.load_urdf(path_of(robot)), Settings(realtime="off"))
-        watched = Watched(runtime)
-        runtime.start()
+        loop = Loop(rb.load_urdf(path_of(robot)), LoopSettings(realtime="off"))
+        watched = Watched(loop)
+        loop.start()
         try:
             watched.instant(energy=True)
             taken = []
@@ -156,7 +156,7 @@ def answering(count: int = 2000) -> None:
                 sent = pickle.dumps([watched.instant(energy=True)])
                 taken.append(1e6 * (time.perf_counter() - began))
         finally:
-            runtime.stop()
+            loop.stop()
         p50, p99 = np.percentile(taken, (50, 99))
         print(f"| {robot}, with energies | {p50:.0f} | {p99:.0f} | {len(sent)} |")
 

@@ -31,7 +31,7 @@ MESSAGES = (
 #: Parts of the compiled code, each with a kernel whose file in the cache proves it.
 _KERNELS = {
     "engine": "constants.survey-",
-    "loop": "loop.run-",
+    "loop": "cycle.run-",
     "mimic joints and loops": "coupled._accelerate_by_address-",
     "contact": "contact._by_address-",
 }

@@ -1,1 +1,1 @@
-"""The real-time loop: one compiled function on a thread, and what others share with it."""
+"""The real-time loop: one compiled function on a thread, and the calls of other threads."""

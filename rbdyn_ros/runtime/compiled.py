@@ -1,7 +1,7 @@
-"""What compiled code of the loop needs beyond the engine's: atomic words and system calls.
+"""Atomic words and system calls for the compiled loop.
 
-System calls are external symbols, not ctypes pointers: those have an address of one process and
-would keep Numba from caching the loop.
+System calls are external symbols. Pointers of ctypes hold the address of one process, so Numba
+could not cache the loop.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _write = types.ExternalFunction("write", types.int64(types.int32, types.intp, ty
 _read = types.ExternalFunction("read", types.int64(types.int32, types.intp, types.int64))
 
 
-CACHE_DIRECTORY = jit.cache_below("runtime", Path(__file__).parent.glob("*.py"))
+CACHE_DIRECTORY = jit.cache_below("runtime", Path(__file__).parent.rglob("*.py"))
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function of the loop; like every kernel it releases the GIL."""
+    """Compile a function of the loop; it releases the GIL."""
     return jit.compile_cached(function, jit.OPTIONS, CACHE_DIRECTORY)
 
 
@@ -55,7 +55,7 @@ def _word_pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any)
 
 @intrinsic  # type: ignore[untyped-decorator]
 def load_acquire(typing_context: Any, words: Any, index: Any) -> Any:  # noqa: ARG001
-    """Read a word; what its writer wrote before it is visible afterwards."""
+    """Read a word; everything its writer wrote before it is visible afterwards."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = _word_pointer(context, builder, signature.args[0], args[0], args[1])
@@ -66,7 +66,7 @@ def load_acquire(typing_context: Any, words: Any, index: Any) -> Any:  # noqa: A
 
 @intrinsic  # type: ignore[untyped-decorator]
 def store_release(typing_context: Any, words: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
-    """Write a word; who reads it sees everything written before it."""
+    """Write a word; its reader sees everything written before it."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = _word_pointer(context, builder, signature.args[0], args[0], args[1])
@@ -94,7 +94,7 @@ def _element(context: Any, builder: Any, address: Any, index: Any, kind: Any) ->
 
 @intrinsic  # type: ignore[untyped-decorator]
 def number_at(typing_context: Any, address: Any, index: Any) -> Any:  # noqa: ARG001
-    """Read an entry of an array of floats that is known by its address."""
+    """Read an entry of an array of floats at an address."""
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return _element(context, builder, args[0], args[1], types.float64)
@@ -104,7 +104,7 @@ def number_at(typing_context: Any, address: Any, index: Any) -> Any:  # noqa: AR
 
 @intrinsic  # type: ignore[untyped-decorator]
 def set_number_at(typing_context: Any, address: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
-    """Write an entry of an array of floats that is known by its address."""
+    """Write an entry of an array of floats at an address."""
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         pointer = builder.inttoptr(args[0], context.get_data_type(types.float64).as_pointer())
@@ -116,7 +116,7 @@ def set_number_at(typing_context: Any, address: Any, index: Any, value: Any) -> 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def word_at(typing_context: Any, address: Any, index: Any) -> Any:  # noqa: ARG001
-    """Read an entry of an array of integers that is known by its address."""
+    """Read an entry of an array of integers at an address."""
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return _element(context, builder, args[0], args[1], types.int64)
@@ -143,20 +143,20 @@ def sleep_until(deadline: int, timespec: Words) -> None:
 
 @kernel
 def write_word(words: Words, index: int, value: int) -> None:
-    """Write a word for another thread; it sees everything written before it."""
+    """Write a word for another thread, which sees everything written before it."""
     store_release(words, index, value)
 
 
 @kernel
 def notify(descriptor: int, word: Words) -> None:
-    """Wake who waits at an eventfd."""
+    """Wake the thread that waits at an eventfd."""
     word[0] = 1
     _write(descriptor, word.ctypes.data, 8)
 
 
 @kernel
 def wait_notified(descriptor: int, timeout_ms: int, word: Words) -> bool:
-    """Sleep until an eventfd is notified; False after the timeout."""
+    """Sleep until an eventfd is notified; return False after the timeout."""
     word[0] = descriptor | (POLLIN << 32)
     if _poll(word.ctypes.data, 1, timeout_ms) <= 0:
         return False

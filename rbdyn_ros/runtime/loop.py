@@ -1,239 +1,142 @@
-"""The loop: wait, answer, take commands, choose efforts, advance, hand the state over. Compiled.
-
-What it shares with Python is declared in shared.py; it never waits for Python, except where it is
-asked to (waiting.py).
-"""
+"""A simulation without ROS: a thread that runs the loop, and its interface for other threads."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
 
-from rbdyn_ros.engine.follow import expand
-from rbdyn_ros.engine.forward import substep
-from rbdyn_ros.engine.optional import data_at, model_at
-from rbdyn_ros.engine.spatial import add3, cross3, load3, sub3
-from rbdyn_ros.runtime.compiled import kernel, load_acquire, notify, steady_clock, store_release
-from rbdyn_ros.runtime.edits import perform
-from rbdyn_ros.runtime.efforts import choose_efforts, forget_commands
-from rbdyn_ros.runtime.link import deliver, forget_line, measure, pass_commands
-from rbdyn_ros.runtime.mailbox import post
-from rbdyn_ros.runtime.pushes import apply_pushes, take_pushes
-from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, STEPS, STOP
-from rbdyn_ros.runtime.waiting import (
-    follows_the_wall,
-    may_tick,
-    read_commands,
-    schedule,
-    stands,
-    steps_left,
-    wait_for_turn,
-)
+import numpy as np
 
-if TYPE_CHECKING:
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
-    from rbdyn_ros.runtime.shared import Shared
-
-#: Beyond this [rad, m, rad/s or m/s] a state has diverged.
-HUGE = 1e6
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.engine import jit
+from rbdyn_ros.errors import Finding, RbdynError
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.runtime import realtime, shared
+from rbdyn_ros.runtime.compiled import NANOSECONDS
+from rbdyn_ros.runtime.kernels import cycle
+from rbdyn_ros.runtime.orders import Orders
+from rbdyn_ros.runtime.plant import Plant
+from rbdyn_ros.runtime.preparation import prepare
+from rbdyn_ros.runtime.readout import Readout
+from rbdyn_ros.runtime.requests import Requests
+from rbdyn_ros.runtime.settings import LoopSettings
+from rbdyn_ros.runtime.shared import Shared
+from rbdyn_ros.runtime.time_control import TimeControl
+from rbdyn_ros.runtime.types import Command, Faults
+from rbdyn_ros.runtime.wakeup import Wakeup
 
 
-@kernel
-def run(s: Shared) -> None:
-    """Run until asked to stop."""
-    m, d = _plant(s)
-    _begin(m, d, s)
-    while load_acquire(s.asked, STOP) == 0:
-        wait_for_turn(s)
-        _wake(s)
-        changed = _answer(s)
-        m, d = _plant(s)
-        nominal, still = _nominal(s)
-        ticked = not changed and may_tick(s)
-        if ticked:
-            s.watch += _ages(s)
-            pass_commands(s)
-            choose_efforts(m, d, nominal, still, s)
-            apply_pushes(m, d, s)
-            _advance(m, d, s)
-            s.ticks += 1
-        if changed or ticked:
-            _observe(m, d, s)
-        if changed or (ticked and (s.fault >= 0 or s.tick % s.every == 0)):
-            _hand_over(m, d, s)
-        _acknowledge(s, ticked)
-        schedule(s, ticked)
+class Loop:
+    """Simulates a robot on a thread of its own.
+
+    Args:
+        m: the robot; m.opt.timestep is the physics step.
+        settings: see LoopSettings.
+        start: (nq,) position at the start and after a reset; None: m.qpos0.
+        wakeup: notified for every state, may be shared by several loops; None: one of its own.
+        faults: from the first tick on; None: no fault.
+
+    Attributes:
+        period_ns: length of a tick [ns].
+        grant: privileges granted by the system.
+        orders: commands, trajectories, wrenches.
+        plant: the simulated robot: Model, faults, state.
+        time: pause, steps, pace.
+        readout: states, statistics, timing.
+
+    Raises:
+        RbdynError: compilation is switched off.
+        ModelError: the robot cannot be specialised, though `settings` ask for it.
+        ParameterError: a delay among the faults exceeds the memory of the channel.
+    """
+
+    def __init__(
+        self,
+        m: Model,
+        settings: LoopSettings,
+        start: Array | None = None,
+        wakeup: Wakeup | None = None,
+        faults: Faults | None = None,
+    ) -> None:
+        if jit.DISABLED:
+            text = "the real-time loop must be compiled; unset NUMBA_DISABLE_JIT to run it."
+            raise RbdynError(Finding("no-jit", text))
+        self.m, self.settings = m, settings
+        self.start_position = np.array(m.qpos0 if start is None else start, np.float64)
+        self.grant = realtime.Grant()
+        timestep_ns = max(round(m.opt.timestep * NANOSECONDS), 1)
+        self.period_ns = timestep_ns * settings.control_decimation
+        self._shared = s = Shared(m)
+        prepare(s, m, settings, self.period_ns)
+        self._wakeup, self._owns_wakeup = wakeup or Wakeup(), wakeup is None
+        self._requests = requests = Requests(s, self.period_ns)
+        self.orders = Orders(s, requests, m.nv)
+        self.time = TimeControl(s, requests, self.period_ns)
+        self.time.set_real_time_factor(settings.real_time_factor)
+        self.readout = Readout(s, requests, m, self._wakeup)
+        faults = faults or Faults.none(m.nv)
+        self.plant = Plant(s, requests, m, self.start_position, faults, settings.specialize)
+        self._thread: threading.Thread | None = None
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the loop was started and not stopped."""
+        return self._requests.running
+
+    def compile(self) -> None:
+        """Compile the loop in this thread, where Ctrl-C interrupts it."""
+        self._requests.run_once()
+
+    def start(self) -> None:
+        """Start the loop; return when it runs.
+
+        Raises:
+            ParameterError: the system refuses privileges that the settings enforce.
+        """
+        self._thread = threading.Thread(target=self._run, name="rbdyn-loop")
+        self._requests.running = True
+        self._thread.start()
+        self._ready.wait()
+        if self._failure is not None:
+            self.stop()
+            raise self._failure
+
+    def _run(self) -> None:
+        try:
+            # a thread of high priority without deadlines would only starve the others
+            fast = self.settings.time_mode == "fast"
+            self.grant = realtime.obtain("off" if fast else self.settings.realtime)
+        except BaseException as error:  # noqa: BLE001 - start() raises it
+            self._failure = error
+            return
+        finally:
+            self._ready.set()
+        cycle.run(self._shared)
+
+    def stop(self) -> None:
+        """Stop the loop and wait for its end; no effect if it does not run."""
+        if self._thread is None:
+            return
+        self._requests.send(shared.STOP, 1)
+        if self._thread.is_alive():  # an interrupt may have prevented its start
+            self._thread.join()
+        self._thread, self._requests.running = None, False
+        self._requests.close()
+        if self._owns_wakeup:
+            self._wakeup.close()
 
 
-@kernel
-def _plant(s):
-    """Return the Model that moves and its Data."""
-    return model_at(s.plant), data_at(s.plant, s.row_address)
-
-
-@kernel
-def _nominal(s):
-    """Return the Model that efforts are computed with, and its Data."""
-    return model_at(s.nominal), data_at(s.nominal, s.still_address)
-
-
-@kernel
-def _ages(s):
-    """Return by how much commands grow older in this tick: never by more than is simulated."""
-    return min(s.elapsed, s.period) if follows_the_wall(s) else s.period
-
-
-@kernel
-def _begin(m, d, s):
-    s.saturated = -1
-    s.fault = -1
-    s.paused = stands(s)
-    forget_line(s)
-    forget_commands(s)
-    if m.nvall > m.nv:
-        expand(m, d)
-    _observe(m, d, s)
-    _hand_over(m, d, s)
-    store_release(s.done, PAUSE, s.paused)
-    s.woken = steady_clock(s.scratch)
-    s.deadline = s.woken + load_acquire(s.asked, PACE)
-
-
-@kernel
-def _wake(s):
-    now = steady_clock(s.scratch)
-    s.elapsed = now - s.woken
-    s.woken = now
-    if s.halted == 0:
-        s.active += s.elapsed
-
-
-@kernel
-def _answer(s):
-    """Do what was asked; return whether there is something to hand over."""
-    take_pushes(s)
-    changed = False
-    edits = load_acquire(s.asked, EDITS)
-    if edits != s.performed:
-        m, d = _plant(s)
-        _, still = _nominal(s)
-        changed = perform(m, d, still, s)
-        s.performed = edits
-    paused = stands(s)
-    if s.paused != paused:
-        s.paused = paused
-        changed = True
-    s.halted = s.fault >= 0 or (s.paused and not steps_left(s))
-    if s.paused == 1 and s.halted == 0:
-        read_commands(s)  # one sent before the step was asked for counts in it
-    return changed
-
-
-@kernel
-def _acknowledge(s, ticked):
-    """Tell Python what has been done, after the state that shows it."""
-    store_release(s.done, EDITS, s.performed)
-    store_release(s.done, PAUSE, s.paused)
-    if steps_left(s):
-        if s.fault >= 0:
-            store_release(s.done, STEPS, load_acquire(s.asked, STEPS))
-        elif ticked:
-            store_release(s.done, STEPS, s.done[STEPS] + 1)
-
-
-@kernel
-def _advance(m, d, s):
-    """The physics steps of a tick; one that diverged is undone and latches a fault."""
-    nq = m.nq
-    for n in range(nq):
-        s.saved[n] = d.qpos[n]
-    for k in range(m.nv):
-        s.saved[nq + k] = d.qvel[k]
-    start = d.time
-    for _ in range(s.decimation):
-        for k in range(m.nv):
-            if s.stuck[k] != 0.0:
-                d.qvel[k] = 0.0
-            s.before[k] = d.qvel[k]
-        substep(m, d)
-    if m.nvall > m.nv:
-        expand(m, d)
-    s.bad = d.nbad
-    s.singular = d.nsingular
-    s.fault = _diverged(m, d)
-    if s.fault < 0:
-        s.tick += 1
-        for k in range(m.nv):
-            s.row_qacc[k] = (d.qvel[k] - s.before[k]) / m.opt.timestep
-        return
-    d.time = start
-    for n in range(nq):
-        d.qpos[n] = s.saved[n]
-    for k in range(m.nv):
-        d.qvel[k] = s.saved[nq + k]
-        s.row_qacc[k] = 0.0
-    if m.nvall > m.nv:
-        expand(m, d)
-
-
-@kernel
-def _diverged(m: Model, d: Data) -> int:
-    """Return the first joint whose state is not a number or huge, or -1."""
-    for k in range(m.nvall):
-        if not abs(d.qvel_all[k]) <= HUGE:  # a NaN passes no comparison
-            return _owner(m, m.jnt_dofadr_all, k)
-    for k in range(m.nqall):
-        if not abs(d.qpos_all[k]) <= HUGE:
-            return _owner(m, m.jnt_qposadr_all, k)
-    return -1
-
-
-@kernel
-def _owner(m, address, k):
-    """Return the joint whose entries, beginning at its address, hold entry k."""
-    owner = 0
-    nearest = -1
-    for j in range(m.njnt):
-        if nearest < address[j] <= k and m.jnt_dofnum[j] > 0:
-            nearest = address[j]
-            owner = j
-    return owner
-
-
-@kernel
-def _observe(m, d, s):
-    """Write the state and what encoders see of it; a joint without own dof has no effort."""
-    for n in range(m.nqall):
-        s.row_qpos[n] = d.qpos_all[n]
-    for k in range(m.nvall):
-        s.row_qvel[k] = d.qvel_all[k]
-    for k in range(m.nv):
-        s.row_effort[k] = d.qfrc_applied[k]
-    s.row_time = d.time
-    measure(m, s)
-
-
-@kernel
-def _hand_over(m, d, s):
-    deliver(s)
-    for i in range(m.nbody):
-        for n in range(6):
-            s.row_xfrc[i, n] = d.xfrc_applied[i, n]
-    if m.ngeom > 0:
-        _note_contact(m, d, s)
-    post(s.state_version, s.state_slots, s.state_float_slots, s.state, s.row)
-    s.saturated = -1
-    notify(s.states_bell, s.scratch)
-
-
-@kernel
-def _note_contact(m, d, s):
-    """Write contact forces as xfrc_applied has them; Data has them about the tree's com."""
-    for i in range(1, m.nbody):
-        about, xipos = load3(d.subtree_com, m.body_rootid[i]), load3(d.xipos, i)
-        force = (d.cfrc_contact[i, 3], d.cfrc_contact[i, 4], d.cfrc_contact[i, 5])
-        moment = (d.cfrc_contact[i, 0], d.cfrc_contact[i, 1], d.cfrc_contact[i, 2])
-        torque = add3(moment, cross3(sub3(about, xipos), force))
-        for n in range(3):
-            s.row_contact[i, n] = force[n]
-            s.row_contact[i, 3 + n] = torque[n]
+def warm(m: Model, specialize: bool = False) -> None:
+    """Compile the loop, or load it from the cache, and run it for some ticks."""
+    rehearsal = Loop(m, LoopSettings(realtime="off", on_timeout="hold", specialize=specialize))
+    rehearsal.compile()
+    try:
+        rehearsal.start()
+        zeros = Command.of_efforts(np.arange(m.nv), np.zeros(m.nv))
+        rehearsal.orders.command(zeros, arrival_ns=1)
+        for _ in range(5):
+            rehearsal.readout.next_state(1.0)
+        rehearsal.plant.reset()
+    finally:
+        rehearsal.stop()

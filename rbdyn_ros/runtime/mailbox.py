@@ -1,11 +1,11 @@
-"""Records handed from one thread to another without locks: one writer, one reader, no waiting.
+"""Records passed from one thread to another without locks: one writer, one reader, no waiting.
 
-A mailbox has `depth` slots and a version, the number of the last complete record. Record v lies
-in slot v % depth. The writer fills the slot after the last one and then publishes the version,
-so a reader of record v is disturbed only when the writer is depth - 1 records further; it finds
-out by reading the version again after copying, and takes another record.
+A mailbox has `depth` slots and a version, the number of the last complete record. Record v is in
+slot v % depth. The writer fills the slot after the last one and then publishes the version. So it
+overwrites record v only after depth - 1 more records. The reader checks the version again after
+copying, and copies another record if this one was overwritten.
 
-Orderings (they hold on ARM as well as on x86):
+Memory orderings (valid on ARM and x86):
   writer  fence: no store into a slot before the version that freed it is visible;
           release: the version becomes visible after the slot.
   reader  acquire: the slot is read after the version;
@@ -19,9 +19,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.runtime.compiled import Words, fence, kernel, load_acquire, store_release
+from rbdyn_ros.runtime.compiled import (
+    Words,
+    fence,
+    kernel,
+    load_acquire,
+    store_release,
+)
 
-#: The most a reader tries for a record while the writer overwrites it again and again.
+#: Attempts of a reader to copy a record before the writer overwrites it.
 TRIES = 8
 
 
@@ -30,7 +36,7 @@ class Mailbox:
     """Slots for records.
 
     Attributes:
-        version: the first is the version, the others keep its cache line for itself.
+        version: (8,) the first is the version; the others fill its cache line.
         words: (depth, n) integers.
         floats: (depth, n).
     """
@@ -41,13 +47,13 @@ class Mailbox:
 
     @staticmethod
     def make(nwords: int, nfloats: int, depth: int) -> Mailbox:
-        """Return one of its own memory."""
+        """Return a mailbox with memory of its own."""
         words = np.zeros((depth, nwords), np.int64)
         return Mailbox(np.zeros(8, np.int64), words, np.zeros((depth, nfloats)))
 
     @property
     def arrays(self) -> tuple[Words, Words, Array]:
-        """What the kernels take."""
+        """The arguments of `post` and `fetch`."""
         return self.version, self.words, self.floats
 
 
@@ -68,14 +74,13 @@ def post(version: Words, slots: Words, float_slots: Array, words: Words, floats:
 def fetch(
     version: Words, slots: Words, float_slots: Array, wanted: int, words: Words, floats: Array
 ) -> int:
-    """Copy a record; return its version.
+    """Copy a record from the mailbox (version, slots, float_slots) into `words` and `floats`.
 
-    `version`, `slots`, `float_slots` are the mailbox; `words`, `floats` receive the record.
-    `wanted` is the version to copy, 0 for the latest; one overwritten since gives the latest.
+    `wanted` is the version to copy, 0 for the latest. An overwritten version gives the latest.
 
     Returns:
-        The version copied; 0 if there is no such record yet; -1 if the writer overwrote the
-        record at every try: what was received is then worthless.
+        The copied version; 0 if there is no such record yet; -1 if the writer overwrote the
+        record at every attempt, and the copy is invalid.
     """
     depth = len(slots)
     for _ in range(TRIES):

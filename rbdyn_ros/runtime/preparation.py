@@ -1,4 +1,4 @@
-"""From what a person says to what the loop reads: settings, Models, delays, trajectories."""
+"""Convert settings, Models, delays and trajectories to the form the loop reads."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime import shared
 from rbdyn_ros.runtime.compiled import NANOSECONDS, Words
-from rbdyn_ros.runtime.orders import Faults, Trajectory
-from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME, ON_TIMEOUT, Settings
+from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME, ON_TIMEOUT, LoopSettings
 from rbdyn_ros.runtime.shared import Shared
+from rbdyn_ros.runtime.types import Faults, TrajectoryOrder
 
-#: Rotor inertia of a joint that is stuck [kg m^2 or kg]: nothing moves it.
+#: Rotor inertia of a stuck joint [kg m^2 or kg]: no force moves it.
 STUCK = 1e9
 
 
-def prepare(s: Shared, m: Model, given: Settings, period_ns: int) -> None:
-    """Write settings, and what the loop has to know of the joints, before it starts."""
+def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int) -> None:
+    """Write the settings, and the joints' data that the loop needs, before it starts."""
     s.period[()] = period_ns
     s.decimation[()] = given.control_decimation
     s.time_mode[()] = MODES_OF_TIME.index(given.time_mode)
@@ -44,9 +44,9 @@ def prepare(s: Shared, m: Model, given: Settings, period_ns: int) -> None:
 
 
 def actuated(m: Model) -> Words:
-    """Return 1 for each dof an effort may act on.
+    """Return 1 for each dof with an actuator (nv,).
 
-    An actuator is at a joint of one coordinate that has the dof, or that follows the one with it.
+    The actuator is at the joint of the dof or at a mimic joint of it, with one coordinate.
     """
     acting = (m.jnt_actuated == 1) & (m.jnt_dofnum == 1) & (m.jnt_mimic_ratio != 0.0)
     dofs: Words = np.zeros(m.nv, np.int64)
@@ -55,26 +55,26 @@ def actuated(m: Model) -> Words:
 
 
 def for_efforts(m: Model) -> Model:
-    """Return a Model in which no joint is actuated but those that take efforts."""
+    """Return a Model in which only the joints of actuated dofs are actuated."""
     joints = np.zeros(m.njnt, np.int64)
     joints[m.dof_jntid] = actuated(m)
     return m.replaced(jnt_actuated=joints)
 
 
 def models_with(m: Model, faults: Faults) -> tuple[Model, Model]:
-    """Return the Model that moves and the one that efforts are computed with."""
+    """Return the simulated Model and the Model for computing efforts."""
     plant = m
     if faults.stuck.any():
         plant = m.replaced(dof_armature=np.where(faults.stuck, STUCK, m.dof_armature))
     return plant, for_efforts(m)
 
 
-def with_start(trajectory: Trajectory) -> tuple[Trajectory, bool]:
-    """Return the trajectory, and whether the loop fills in a first point at its time 0."""
+def with_start(trajectory: TrajectoryOrder) -> tuple[TrajectoryOrder, bool]:
+    """Return the trajectory with a point at time 0, and whether the loop fills that point in."""
     if trajectory.times[0] == 0.0:
         return trajectory, False
     blank = np.zeros((1, len(trajectory.dofs)))
-    begun = Trajectory(
+    begun = TrajectoryOrder(
         trajectory.dofs,
         np.concatenate([[0.0], trajectory.times]),
         np.vstack([blank, trajectory.positions]),
@@ -89,7 +89,7 @@ def delays_in_ticks(s: Shared, faults: Faults) -> list[int]:
     """Return delay and jitter of commands, then of states [ticks].
 
     Raises:
-        ParameterError: they are longer than the link remembers.
+        ParameterError: they exceed the memory of the channel.
     """
     longest, period_ns = s.sizes["nring"] - 2, int(s.period)
     findings, ticks = [], []
@@ -100,10 +100,10 @@ def delays_in_ticks(s: Shared, faults: Faults) -> list[int]:
         )
         ticks += [delay, jitter]
         if delay + jitter > longest:
-            allowed = f"together at most {longest * period_ns / NANOSECONDS:g} s"
+            allowed = f"at most {longest * period_ns / NANOSECONDS:g} s"
             text = (
-                f"faults.{name}_delay and faults.{name}_jitter are {delay + jitter} ticks; "
-                f"allowed are {allowed} ({longest} ticks)."
+                f"faults.{name}_delay and faults.{name}_jitter are {delay + jitter} ticks "
+                f"together; allowed is {allowed} ({longest} ticks)."
             )
             parameter = f"faults.{name}_delay"
             findings.append(Finding("fault-delay", text, "error", parameter, None, "", allowed))

@@ -1,4 +1,4 @@
-"""The wrenches that act, as Python keeps them for the loop."""
+"""The list of external wrenches that Python keeps for the loop."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rbdyn_ros.errors import Finding, RbdynError
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.mailbox import Mailbox, post
-from rbdyn_ros.runtime.orders import Wrench
 from rbdyn_ros.runtime.shared import NPUSH, Shared
+from rbdyn_ros.runtime.types import Wrench
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Push:
-    """A wrench, its number among all, where it lies in the loop's table, and its stream."""
+    """A wrench, its serial number, its slot in the loop's table, and its stream."""
 
     number: int
     slot: int
@@ -24,10 +25,10 @@ class _Push:
 
 
 class PushList:
-    """Wrenches in the slots of the loop's table; each stays in its slot until it ends.
+    """Wrenches in the slots of the loop's table; each keeps its slot until it ends.
 
     Args:
-        s: where the loop tells until when each acts.
+        s: shared with the loop, which writes when each wrench ends.
     """
 
     def __init__(self, s: Shared) -> None:
@@ -37,27 +38,27 @@ class PushList:
         self._count = 0
         self._lock = threading.Lock()
 
-    def push(self, wrench: Wrench, stream: str) -> bool:
-        """Add a wrench, in the place of the last of its stream; False if there is no slot."""
+    def push(self, wrench: Wrench, stream: str) -> None:
+        """Add a wrench, see Orders.push."""
         with self._lock:
             self._list = [p for p in self._acting() if not stream or p.stream != stream]
             taken = {push.slot for push in self._list}
             free = [slot for slot in range(NPUSH) if slot not in taken]
             if not free:
-                return False
+                text = f"{NPUSH} wrenches act already; at most {NPUSH} can act at once"
+                raise RbdynError(Finding("pushes", text))
             self._count += 1
             self._list.append(_Push(self._count, free[0], wrench, stream))
             self._post()
-            return True
 
     def clear(self) -> None:
-        """Take all away."""
+        """End all wrenches."""
         with self._lock:
             self._list = []
             self._post()
 
     def wrenches(self) -> list[Wrench]:
-        """Return those that act, or will from the next tick on."""
+        """Return the wrenches that act now or from the next tick on."""
         with self._lock:
             return [push.wrench for push in self._acting()]
 

@@ -1,4 +1,4 @@
-"""What the operating system grants a loop with deadlines, asked for and reported."""
+"""Real-time privileges of the operating system: requested, and reported."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What was granted; an empty reason means granted.
+    """The granted privileges.
 
     Attributes:
-        timer_slack, fifo, memory: why not, or empty.
+        timer_slack, fifo, memory: the reason of a refusal; empty if granted.
         cpu: the processor the thread is bound to, or None.
-        priority: that was asked for.
+        priority: the requested priority.
     """
 
-    timer_slack: str = "not asked for"
-    fifo: str = "not asked for"
-    memory: str = "not asked for"
+    timer_slack: str = "not requested"
+    fifo: str = "not requested"
+    memory: str = "not requested"
     cpu: int | None = None
     priority: int = PRIORITY
 
@@ -45,19 +45,19 @@ class Grant:
 
 
 def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:
-    """Ask for everything that makes the calling thread punctual.
+    """Request real-time privileges for the calling thread.
 
-    The precise timer is always asked for. `try` also asks for SCHED_FIFO and locked memory and
-    binds the thread to a processor if it has SCHED_FIFO: without priority, a thread that may not
-    move waits behind others.
+    `off` requests a precise timer only. `try` and `enforce` also request SCHED_FIFO and locked
+    memory, and bind the thread to one processor if SCHED_FIFO is granted; without priority a bound
+    thread would wait behind others.
 
     Args:
-        mode: how strongly.
+        mode: which privileges to request; see above.
         priority: of SCHED_FIFO, 1 to 99.
-        bind: whether it may be bound.
+        bind: whether to bind the thread to a processor.
 
     Raises:
-        ParameterError: for `enforce`, if SCHED_FIFO or locked memory is refused.
+        ParameterError: mode is `enforce` and SCHED_FIFO or locked memory is refused.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     slack = _outcome(libc.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0))
@@ -78,7 +78,7 @@ def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:
 
 
 def _bound() -> int | None:
-    """Bind the calling thread to the last processor it may use; return it, None if refused."""
+    """Bind the calling thread to its last allowed processor; return it, or None if refused."""
     cpu = max(os.sched_getaffinity(0))
     try:
         os.sched_setaffinity(0, {cpu})
@@ -93,7 +93,7 @@ def _outcome(status: int) -> str:
 
 def _refused(grant: Grant) -> ParameterError:
     text = (
-        f"realtime is 'enforce', but the system refuses it ({grant}). Allow it in "
+        f"realtime is 'enforce', but the system refuses ({grant}). Allow it in "
         "/etc/security/limits.d/ ('@realtime - rtprio 98' and '@realtime - memlock unlimited', "
         "then log in again), or set realtime to 'try'."
     )

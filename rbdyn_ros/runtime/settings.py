@@ -1,4 +1,4 @@
-"""How a loop runs: what is decided before it starts."""
+"""The settings of a loop, fixed before it starts."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from numpy.typing import NDArray
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.runtime.realtime import Mode
 
-#: real time; one tick for each complete set of commands; as fast as the computer can.
+#: At wall-clock pace; one tick for each complete set of commands; as fast as possible.
 MODES_OF_TIME = ("realtime", "lockstep", "fast")
 REALTIME, LOCKSTEP, FAST = range(len(MODES_OF_TIME))
 
-#: What drives a joint whose command is too old.
+#: Policies for a joint whose command expired.
 ON_TIMEOUT = ("zero", "gravity", "hold")
 ZERO, GRAVITY, HOLD = range(len(ON_TIMEOUT))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Settings:
-    """How a loop runs.
+class LoopSettings:
+    """The settings of a loop.
 
     Attributes:
-        command_timeout: age at which a command is given up [s].
-        on_timeout: what then drives the joint, one of ON_TIMEOUT.
-        start_paused: begin paused.
-        realtime: what to ask of the system, see realtime.obtain.
+        command_timeout: age at which a command expires [s].
+        on_timeout: policy for a joint whose command expired, one of ON_TIMEOUT.
+        start_paused: start with time paused.
+        realtime: privileges to request from the system, see realtime.obtain.
         time_mode: one of MODES_OF_TIME.
-        real_time_factor: simulated time by wall time, in mode realtime.
-        control_decimation: physics steps a tick.
-        lockstep_dofs: whose commands a tick waits for; None: all that take efforts.
-        lockstep_timeout: how long it waits at most before time runs free [s]; 0: for ever.
-        servo_time_constant: in which position and velocity commands are approached [s].
-        hand_over_every: ticks from one state that is handed over to the next.
-        seed: of all noise.
-        specialize: timesteps are made by code compiled for this robot alone, see StepCode.
+        real_time_factor: simulated time divided by wall time, in mode realtime.
+        control_decimation: physics steps per tick.
+        lockstep_dofs: dofs whose commands a tick waits for; None: all actuated dofs.
+        lockstep_timeout: how long a tick waits before time runs freely [s]; 0: forever.
+        servo_time_constant: time constant of position and velocity servos [s].
+        hand_over_every: ticks from one state handed over to the next.
+        seed: of all random numbers.
+        specialize: compile the timestep for this robot, see StepCode.
     """
 
     command_timeout: float = 0.1
@@ -54,11 +54,11 @@ class Settings:
     specialize: bool = False
 
     def __post_init__(self) -> None:
-        _demand("on_timeout", self.on_timeout, ON_TIMEOUT)
-        _demand("time_mode", self.time_mode, MODES_OF_TIME)
+        _check_choice("on_timeout", self.on_timeout, ON_TIMEOUT)
+        _check_choice("time_mode", self.time_mode, MODES_OF_TIME)
 
 
-def _demand(name: str, found: str, allowed: tuple[str, ...]) -> None:
+def _check_choice(name: str, found: str, allowed: tuple[str, ...]) -> None:
     if found not in allowed:
         code, listed = name.replace("_", "-"), ", ".join(allowed)
         text = f"{name} is '{found}'; allowed is one of {listed}."

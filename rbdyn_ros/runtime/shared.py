@@ -1,12 +1,11 @@
-"""What the loop and the threads around it share: every number declared once, in one row.
+"""The memory that the loop shares with other threads: one row, every number declared once.
 
-Inside a kernel it is `s`, as a Data is `d`: `s.tick += 1`. From Python `shared.tick` is a view, of
-one number or of an array. A field `inside` another lies in it, behind those declared before it,
-so a group can be copied as a whole.
+In a kernel it is `s`, as a Data is `d`: `s.tick += 1`. In Python `shared.tick` is a view of one
+number or of an array. A field `inside` another occupies part of it, after the fields declared
+before, so a group can be copied as a whole.
 
-Who writes what: Python writes `asked`, the settings before the loop starts, and `edit_...` while
-no edit is under way; the loop writes everything else. Commands, pushes and states go through
-mailboxes.
+Python writes `asked`, the settings before the loop starts, and `edit_...` while no edit is under
+way; the loop writes everything else. Commands, pushes and states go through mailboxes.
 """
 
 from __future__ import annotations
@@ -20,55 +19,55 @@ from rbdyn_ros.engine.views import ViewType
 from rbdyn_ros.model.fields import Field
 from rbdyn_ros.model.model import Model
 
-#: What Python asks for; `done` holds what the loop has made of it, where it answers.
+#: Requests of Python; the loop acknowledges in the same words of `done`.
 ASKED = ("stop", "pause", "pause_tick", "steps", "edits", "pace", "read")
 STOP, PAUSE, PAUSE_TICK, STEPS, EDITS, PACE, READ = range(len(ASKED))
 
 #: Wrenches that can act at once.
 NPUSH = 16
-#: Longest delay of a faulty link [ticks], and the memory for it [numbers].
+#: Longest delay of the channel [ticks], and the memory for it [numbers].
 LONGEST_DELAY, DELAY_MEMORY = 1024, 2_000_000
-#: Bins of a histogram [us]; the last holds all above.
+#: Bins of a histogram, 1 us each; the last holds all larger values.
 NBIN = 10_001
-#: Mailbox slots: of commands and pushes only the latest counts. States are kept for a reader that
-#: is late, for a second at 1 kHz unless that takes more memory than this [numbers].
+#: Mailbox slots: only the latest commands and pushes count. States are held for a late reader, for
+#: a second at 1 kHz unless that takes more memory than STATE_MEMORY [numbers].
 LATEST_DEPTH, STATE_DEPTHS, STATE_MEMORY = 2, (64, 1024), 4_000_000
 
 NSTATE_WORDS, NFAULT_WORDS, NTRAJECTORY, NEDIT = 10, 5, 10, 4
 
 FIELDS = (
-    Field("asked", (len(ASKED),), "see ASKED", "int"),
-    Field("done", (len(ASKED),), "the same words", "int"),
+    Field("asked", (len(ASKED),), "requests, see ASKED", "int"),
+    Field("done", (len(ASKED),), "acknowledgements, the same words", "int"),
     # settings
-    Field("period", (), "of a tick [ns]", "int"),
-    Field("decimation", (), "physics steps a tick", "int"),
-    Field("time_mode", (), "position in MODES_OF_TIME", "int"),
-    Field("timeout", (), "age at which a command is given up [ns]", "int"),
-    Field("policy", (), "position in ON_TIMEOUT", "int"),
-    Field("lockstep_timeout", (), "[ns]; 0: for ever", "int"),
-    Field("every", (), "ticks between two states that are handed over", "int"),
+    Field("period", (), "length of a tick [ns]", "int"),
+    Field("decimation", (), "physics steps per tick", "int"),
+    Field("time_mode", (), "index in MODES_OF_TIME", "int"),
+    Field("timeout", (), "age at which a command expires [ns]", "int"),
+    Field("policy", (), "index in ON_TIMEOUT", "int"),
+    Field("lockstep_timeout", (), "[ns]; 0: wait forever", "int"),
+    Field("every", (), "ticks from one state handed over to the next", "int"),
     Field("servo_time", (), "time constant of position and velocity commands [s]"),
-    Field("states_bell", (), "eventfd that says: a state", "int"),
-    Field("orders_bell", (), "eventfd that says: a command, or something asked", "int"),
+    Field("states_wakeup", (), "eventfd: a state was handed over", "int"),
+    Field("orders_wakeup", (), "eventfd: a command or a request came", "int"),
     # the Models may be exchanged between two ticks
-    Field("plant", (), "address of the Model that moves", "int"),
-    Field("nominal", (), "address of the Model that efforts are computed with", "int"),
-    Field("row_address", (), "of the Data that moves", "int"),
-    Field("still_address", (), "of the Data in which efforts are computed", "int"),
+    Field("plant", (), "address of the simulated Model", "int"),
+    Field("nominal", (), "address of the Model for computing efforts", "int"),
+    Field("row_address", (), "address of the simulated Data", "int"),
+    Field("still_address", (), "address of the Data for computing efforts", "int"),
     Field("start_qpos", ("nq",), "position after a reset"),
-    Field("dof_acts", ("nv",), "1 where an effort acts"),
+    Field("dof_acts", ("nv",), "1 where an actuator acts"),
     Field("dof_effort", ("nv",), "largest effort [N m or N]"),
     Field("dof_low", ("nv",), "lowest position [rad or m]"),
     Field("dof_high", ("nv",), "highest position"),
     Field("dof_speed", ("nv",), "largest speed"),
-    Field("dof_qposadr", ("nv",), "position of a joint of one coordinate, else -1", "int"),
+    Field("dof_qposadr", ("nv",), "address in qpos for single-coordinate joints, else -1", "int"),
     Field("dof_required", ("nv",), "1 where lock-step waits for a command", "int"),
     # what an edit changes, see edits.py
-    Field("edit", (NEDIT,), "which edits; a seed; reset's scope", "int"),
+    Field("edit", (NEDIT,), "see KIND, SCOPE, RESEED, SEED in edits.py", "int"),
     Field("edit_qpos", ("nq",), "new positions"),
     Field("edit_qvel", ("nv",), "new velocities"),
-    Field("edit_qpos_given", ("nq",), "1 where they are given", "int"),
-    Field("edit_qvel_given", ("nv",), "the same", "int"),
+    Field("edit_qpos_given", ("nq",), "1 where edit_qpos counts", "int"),
+    Field("edit_qvel_given", ("nv",), "1 where edit_qvel counts", "int"),
     Field("edit_plant", (), "as plant", "int"),
     Field("edit_nominal", (), "as nominal", "int"),
     Field("edit_trajectory", (NTRAJECTORY,), "as trajectory", "int"),
@@ -80,7 +79,7 @@ FIELDS = (
     Field("command_jitter", (), "[ticks]", "int", inside="fault_words"),
     Field("state_delay", (), "[ticks]", "int", inside="fault_words"),
     Field("state_jitter", (), "[ticks]", "int", inside="fault_words"),
-    Field("link_loss", (), "1: nothing passes", "int", inside="fault_words"),
+    Field("link_loss", (), "1: nothing passes the channel", "int", inside="fault_words"),
     Field("fault_floats", ("nfault",), ""),
     Field("command_drop", (), "probability", inside="fault_floats"),
     Field("state_drop", (), "probability", inside="fault_floats"),
@@ -90,8 +89,8 @@ FIELDS = (
     Field("velocity_noise", ("nv",), "standard deviation", inside="fault_floats"),
     Field("effort_noise", ("nv",), "standard deviation", inside="fault_floats"),
     Field("stuck", ("nv",), "1: the joint does not move", inside="fault_floats"),
-    Field("seed", (), "of all noise", "int"),
-    Field("seeded_tick", (), "tick at which noise began: after a reset it repeats", "int"),
+    Field("seed", (), "of all random numbers", "int"),
+    Field("seeded_tick", (), "tick at which the random numbers restart", "int"),
     # mailboxes
     Field("command_version", (8,), "", "int"),
     Field("command_words", (LATEST_DEPTH, "ncommandword"), "", "int"),
@@ -105,46 +104,46 @@ FIELDS = (
     # commands as they came in
     Field("inbox_words", ("ncommandword",), "", "int"),
     Field(
-        "inbox_arrival", ("nv",), "[ns]; also tells commands apart", "int", inside="inbox_words"
+        "inbox_arrival", ("nv",), "[ns]; also identifies the command", "int", inside="inbox_words"
     ),
     Field("inbox_mode", ("nv",), "EFFORT, POSITION ...", "int", inside="inbox_words"),
-    Field("inbox_tick", ("nv",), "tick it is stamped for, or -1", "int", inside="inbox_words"),
+    Field("inbox_tick", ("nv",), "stamped tick, or -1", "int", inside="inbox_words"),
     Field("inbox_floats", ("ncommandfloat",), ""),
     Field("inbox", (5, "nv"), "position velocity effort stiffness damping", inside="inbox_floats"),
-    Field("inbox_known", ("nv",), "arrival of the newest command that was looked at", "int"),
-    Field("inbox_since", ("nv",), "when that came, on the watch [ns]", "int"),
-    Field("inbox_new", ("nv",), "1: it has not entered the link yet", "int"),
-    Field("due", ("nv",), "tick that it is stamped for, -1: none", "int"),
-    # what a faulty link holds back: records by tick, the last nring of them
-    Field("line_start", (), "first tick there is a record of", "int"),
-    Field("line_last", (), "tick of the record that came out last: none overtakes", "int"),
+    Field("inbox_known", ("nv",), "arrival of the newest command read", "int"),
+    Field("inbox_since", ("nv",), "its arrival on the stopwatch [ns]", "int"),
+    Field("inbox_new", ("nv",), "1: not sent through the channel yet", "int"),
+    Field("due", ("nv",), "its stamped tick, or -1", "int"),
+    # messages under way in a delayed channel: records of the last nring ticks
+    Field("line_start", (), "first tick with a record", "int"),
+    Field("line_last", (), "tick of the last delivered record", "int"),
     Field("line_words", ("nring", 2, "nv"), "arrival, mode", "int"),
     Field("line_floats", ("nring", 5, "nv"), "as inbox"),
-    Field("back_last", (), "tick of the measurement that came out last", "int"),
-    Field("back_start", (), "first tick there is a measurement of", "int"),
+    Field("back_last", (), "tick of the last delivered measurement", "int"),
+    Field("back_start", (), "first tick with a measurement", "int"),
     Field("back", ("nring", 3, "nvall"), "as measured"),
     # commands in force
-    Field("arrival", ("nv",), "of the command [ns]", "int"),
-    Field("since", ("nv",), "when it came into force, on the watch [ns]", "int"),
-    Field("mode", ("nv",), "", "int"),
-    Field("kept", ("nv",), "1: it does not grow old (the end of a trajectory)", "int"),
+    Field("arrival", ("nv",), "[ns]; identifies the command", "int"),
+    Field("since", ("nv",), "when it came into force, on the stopwatch [ns]", "int"),
+    Field("mode", ("nv",), "EFFORT, POSITION ...", "int"),
+    Field("held", ("nv",), "1: does not expire (end of a trajectory)", "int"),
     Field("order", (5, "nv"), "as inbox"),
-    Field("aim", ("nv",), "where a position servo is led now: limited in speed"),
-    Field("speed", ("nv",), "at which it is led: limited"),
-    Field("servo", ("nv",), "what a servo leads: 1 position, 2 speed; 0: none", "int"),
-    Field("carried", ("nv",), "1 where inverse dynamics gives the effort", "int"),
-    Field("effort", ("nv",), "before it is clamped"),
-    Field("full", ("nv",), "of inverse dynamics with all that servos ask for"),
-    # trajectory: addresses of its arrays, which Python keeps
+    Field("aim", ("nv",), "reference position of a servo, limited in speed"),
+    Field("speed", ("nv",), "reference speed of a servo, limited"),
+    Field("servo", ("nv",), "servo of the dof: 1 position, 2 speed, 0 none", "int"),
+    Field("by_dynamics", ("nv",), "1 where inverse dynamics gives the effort", "int"),
+    Field("effort", ("nv",), "unclamped"),
+    Field("full", ("nv",), "inverse dynamics with the full accelerations of all servos"),
+    # trajectory: addresses of its arrays, which Python keeps alive
     Field("trajectory", (NTRAJECTORY,), "", "int"),
-    Field("traj_points", (), "number of points; 0: none", "int", inside="trajectory"),
+    Field("traj_points", (), "number of points; 0: no trajectory", "int", inside="trajectory"),
     Field("traj_dofs", (), "number of dofs", "int", inside="trajectory"),
     Field("traj_order", (), "1, 3 or 5", "int", inside="trajectory"),
     Field("traj_start", (), "tick of its time 0", "int", inside="trajectory"),
     Field(
         "traj_from_here",
         (),
-        "1: its first point is still to be filled in",
+        "1: the loop fills in the first point",
         "int",
         "",
         inside="trajectory",
@@ -154,36 +153,36 @@ FIELDS = (
     Field("traj_pos", (), "address", "int", inside="trajectory"),
     Field("traj_vel", (), "address", "int", inside="trajectory"),
     Field("traj_acc", (), "address", "int", inside="trajectory"),
-    Field("traj_column", ("nv",), "column of the dof, -1: it does not follow", "int"),
-    Field("traj_now", (3, "nv"), "position, velocity, acceleration of those that follow"),
-    # wrenches that act: numbers 1, 2 ...; body; whether in its axes; duration, then last tick
+    Field("traj_column", ("nv",), "column of the dof, or -1", "int"),
+    Field("traj_now", (3, "nv"), "position, velocity, acceleration of the references"),
+    # wrenches: number, body, whether in its axes, duration; point, force, torque
     Field("push_inbox_words", (4 * NPUSH,), "", "int"),
     Field("push_inbox_floats", (9 * NPUSH,), ""),
-    Field("push_number", (NPUSH,), "0: none", "int"),
-    Field("push_until", (NPUSH,), "first tick at which it acts no longer", "int"),
-    Field("push_newest", (), "highest number seen", "int"),
-    # the state that is handed over
+    Field("push_number", (NPUSH,), "0: empty slot", "int"),
+    Field("push_until", (NPUSH,), "first tick without it", "int"),
+    Field("push_newest", (), "highest number read", "int"),
+    # the state handed over
     Field("state", (NSTATE_WORDS,), "", "int"),
     Field("tick", (), "ticks since time began", "int", inside="state"),
     Field("epoch", (), "times time began anew", "int", inside="state"),
     Field("paused", (), "", "int", inside="state"),
-    Field("fault", (), "joint whose state diverged, -1", "int", inside="state"),
+    Field("fault", (), "joint whose state diverged, or -1", "int", inside="state"),
     Field(
         "saturated",
         (),
-        "dof whose effort was clamped since the last state, -1",
+        "dof whose effort was clamped since the last state, or -1",
         "int",
         "",
         inside="state",
     ),
-    Field("stale", (), "dofs without a command that is young enough", "int", inside="state"),
+    Field("stale", (), "number of dofs whose command expired", "int", inside="state"),
     Field("bad", (), "Data.nbad", "int", inside="state"),
     Field("singular", (), "Data.nsingular", "int", inside="state"),
-    Field("following", (), "1: a trajectory is under way", "int", inside="state"),
+    Field("tracking", (), "1: a trajectory is in progress", "int", inside="state"),
     Field(
         "measured_tick",
         (),
-        "tick of `measured`; -1: nothing is delivered",
+        "tick of `measured`; -1: nothing arrived",
         "int",
         "",
         inside="state",
@@ -191,37 +190,35 @@ FIELDS = (
     Field("row", ("nrow",), ""),
     Field("row_qpos", ("nqall",), "Data.qpos_all", inside="row"),
     Field("row_qvel", ("nvall",), "Data.qvel_all", inside="row"),
-    Field("row_effort", ("nvall",), "effort that led here", inside="row"),
+    Field("row_effort", ("nvall",), "applied effort", inside="row"),
     Field("row_time", (), "Data.time [s]", inside="row"),
-    Field(
-        "row_measured", (3, "nvall"), "position, velocity, effort that are delivered", inside="row"
-    ),
-    Field("row_qacc", ("nv",), "mean of the last physics step", inside="row"),
-    Field("row_xfrc", ("nbody", 6), "force, torque at xipos, world axes: wrenches", inside="row"),
-    Field("row_contact", ("nbody", 6), "the same of contact", inside="row"),
-    Field("measured", (3, "nvall"), "position, velocity, effort as encoders see them now"),
+    Field("row_measured", (3, "nvall"), "position, velocity, effort that arrived", inside="row"),
+    Field("row_qacc", ("nv",), "mean acceleration of the last physics step", inside="row"),
+    Field("row_xfrc", ("nbody", 6), "wrenches: force, torque at xipos, world axes", inside="row"),
+    Field("row_contact", ("nbody", 6), "force, torque of contact, the same frame", inside="row"),
+    Field("measured", (3, "nvall"), "position, velocity, effort by the encoders now"),
     # times of the loop, all in ns
     Field("deadline", (), "next wake-up, steady clock", "int"),
     Field("woken", (), "last wake-up, steady clock", "int"),
     Field("elapsed", (), "between the last two", "int"),
-    Field("watch", (), "stands while time stands, never runs ahead of it", "int"),
+    Field("watch", (), "stopwatch: rests while paused, never ahead of simulated time", "int"),
     Field("halted", (), "1: no tick now", "int"),
     Field("locked", (), "1: lock-step waits for commands", "int"),
-    Field("waiting", (), "1: it does so now", "int"),
-    Field("performed", (), "edits that were made; told to Python with the next state", "int"),
-    Field("begun", (), "1: some dof ever got a command", "int"),
+    Field("waiting", (), "1: it is waiting now", "int"),
+    Field("performed", (), "number of edits made; acknowledged with the next state", "int"),
+    Field("begun", (), "1: a command or trajectory ever came", "int"),
     # statistics
-    Field("ticks", (), "made", "int"),
-    Field("overruns", (), "ticks that ended too late", "int"),
+    Field("ticks", (), "number of ticks made", "int"),
+    Field("overruns", (), "ticks that ended after their deadline", "int"),
     Field("latest", (), "worst lateness [ns]", "int"),
     Field("longest", (), "longest work of a tick [ns]", "int"),
     Field("active", (), "time not halted [ns]", "int"),
-    Field("missed", (), "commands lost between threads", "int"),
+    Field("missed", (), "records overwritten while they were read", "int"),
     Field("clamped", (), "ticks in which an effort was clamped", "int"),
-    Field("given_up", (), "times lock-step waited in vain", "int"),
+    Field("timeouts", (), "lock-step timeouts", "int"),
     Field("age", (), "of the oldest command in force [ns]", "int"),
     Field("lateness", (NBIN,), "wake-ups by lateness [us]", "int"),
-    Field("work", (NBIN,), "ticks by the time they took [us]", "int"),
+    Field("work", (NBIN,), "ticks by their duration [us]", "int"),
     # work space
     Field("saved", ("nsaved",), "qpos and qvel before a tick"),
     Field("before", ("nv",), "qvel before the last physics step"),
@@ -252,13 +249,13 @@ SHARED = ViewType("Shared", FIELDS, len(_SIZES), in_row=True, sizes=_SIZES)
 
 
 class Shared:
-    """The row of a loop; every field is an attribute: a view, of one number or of an array.
+    """The row of a loop; every field is an attribute, a view of one number or of an array.
 
     Args:
         m: the robot.
 
     Attributes:
-        sizes: the dims of the fields.
+        sizes: the dimensions of the fields by name.
         buffer: the row.
     """
 
@@ -269,7 +266,7 @@ class Shared:
         raw = np.zeros(end + 16)
         start = 8 + -raw.ctypes.data % 64 // 8  # on a cache line
         self._table = np.array([*self.sizes.values(), *offsets.values()], np.int64)
-        raw.view(np.int64)[start - 1] = self._table.ctypes.data  # where kernels look for it
+        raw.view(np.int64)[start - 1] = self._table.ctypes.data  # kernels read it there
         self.buffer = raw[start : start + end]
         for field in FIELDS:
             shape = field.shape(self.sizes)
@@ -288,9 +285,9 @@ class Shared:
 
 
 def _offsets(sizes: dict[str, int]) -> tuple[dict[str, int], int]:
-    """Return where each field begins, and the length of the row."""
+    """Return the offset of each field, and the length of the row."""
     offsets: dict[str, int] = {}
-    inside: dict[str, int] = {}  # the end of what lies in a group so far
+    inside: dict[str, int] = {}  # the end of the last field in each group
     end = 0
     for field in FIELDS:
         slots = int(np.prod(field.shape(sizes), dtype=np.int64))

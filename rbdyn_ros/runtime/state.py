@@ -1,4 +1,4 @@
-"""A state as the loop hands it over."""
+"""The record that the loop hands over for each state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rbdyn_ros.model.model import Model
 
 
 class Layout:
-    """Where the parts of a state's row lie.
+    """The offset of each part of a state's row.
 
     Args:
         m: the robot.
@@ -39,24 +39,24 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
-    """One record of the loop.
+class LoopState:
+    """One state of the loop.
 
     Attributes:
         m: the robot.
         layout: of the row.
-        row: everything that is a number, a copy; see the properties.
-        tick: ticks since time began, resets included.
-        epoch: times time began anew.
-        paused: whether time stands on request.
-        fault: the joint whose state diverged, -1 if none; the state is then the last good one.
-        saturated: a dof whose effort was clamped since the record before, -1 if none.
-        stale: number of dofs without a command that is young enough.
+        row: a copy of all its numbers; see the properties.
+        tick: number of ticks since time was last reset; a reset counts as a tick.
+        epoch: how often time was reset.
+        paused: whether time is paused on request.
+        fault: the joint whose state diverged, or -1; the state is then the last good one.
+        saturated: a dof whose effort was clamped since the previous record, or -1.
+        stale: number of dofs whose command expired.
         bad: see Data.nbad.
         singular: see Data.nsingular.
-        following: whether a trajectory is under way.
-        measured_tick: the tick that the measured values are of; -1: nothing is delivered.
-        missed: records lost between the one before and this one.
+        tracking: whether a trajectory is in progress.
+        measured_tick: the tick of the measured values; -1: nothing arrived.
+        missed: number of records lost since the previous one.
     """
 
     m: Model
@@ -70,7 +70,7 @@ class State:
     stale: int
     bad: int
     singular: int
-    following: bool
+    tracking: bool
     measured_tick: int
     missed: int = 0
 
@@ -86,7 +86,7 @@ class State:
 
     @property
     def effort(self) -> Array:
-        """Per dof, the effort that led here: commanded or by policy, clamped [N m or N] (nv,)."""
+        """Applied efforts, clamped [N m or N] (nv,)."""
         return self._part("effort", self.m.nv)
 
     @property
@@ -96,32 +96,32 @@ class State:
 
     @property
     def xfrc(self) -> Array:
-        """Wrenches that act: force, torque at xipos, world axes (nbody, 6)."""
+        """External wrenches: force, torque at xipos, world axes (nbody, 6)."""
         return self._part("xfrc", 6 * self.m.nbody).reshape(-1, 6)
 
     @property
     def contact(self) -> Array:
-        """The same of contact forces (nbody, 6)."""
+        """Contact wrenches: force, torque at xipos, world axes (nbody, 6)."""
         return self._part("contact", 6 * self.m.nbody).reshape(-1, 6)
 
     @property
     def measured(self) -> Array:
-        """Position, velocity and effort as encoders saw them, one after the other (3 nvall,)."""
+        """Measured positions, velocities and efforts, concatenated (3 nvall,)."""
         return self._part("measured", 3 * self.m.nvall)
 
     @property
     def measured_position(self) -> Array:
-        """What encoders saw, per entry of qvel_all; of joints of one coordinate (nvall,)."""
+        """Measured position per entry of qvel_all, for single-coordinate joints (nvall,)."""
         return self._part("measured", self.m.nvall)
 
     @property
     def measured_velocity(self) -> Array:
-        """The same (nvall,)."""
+        """Measured velocity (nvall,)."""
         return self._part("measured", self.m.nvall, 1)
 
     @property
     def measured_effort(self) -> Array:
-        """The same (nvall,)."""
+        """Measured effort (nvall,)."""
         return self._part("measured", self.m.nvall, 2)
 
     @property
@@ -134,7 +134,7 @@ class State:
         return self.row[start : start + length]
 
     def hash(self) -> str:
-        """Return SHA-256 of tick, position and velocity: equal for equal trajectories."""
+        """Return the SHA-256 of tick, position and velocity."""
         digest = hashlib.sha256(np.int64(self.tick).tobytes())
         digest.update(self.qpos.tobytes())
         digest.update(self.qvel.tobytes())

@@ -1,4 +1,4 @@
-"""Timesteps by code made for one robot, whatever its payloads, gravity and stuck joints are."""
+"""Specialised timesteps that stay valid for any payload, gravity and stuck joints."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.specialization.specialized import Specialized
 
-#: What is exchanged while a robot moves: the code reads it in every step, and gravity as well.
+#: Arrays that may change while a robot moves: the code reads them in every step, like gravity.
 READ = ("body_mass", "body_ipos", "body_fullinertia", "dof_armature")
-#: Follows from that; a step reads nothing of it.
+#: Arrays derived from them; a step does not read these.
 DERIVED = ("body_subtreemass", "body_iquat", "body_imat", "body_inertia")
 OPTIONS = ("timestep", "integrator", "passive")
 
 
 class StepCode:
-    """A timestep compiled for a robot, see specialize/.
+    """A timestep compiled for one robot, see specialization/.
 
-    It knows nothing of driven dofs (set_drive); those of a Data that a loop has never are.
+    It ignores drive modes (set_drive), which the Data of a loop never has.
 
     Args:
         m: the robot; it stays as it is.
 
     Raises:
-        ModelError: it has what cannot be specialised: contact, loops, stored trajectories.
+        ModelError: the robot has contact, loops or stored trajectories.
     """
 
     def __init__(self, m: Model) -> None:
@@ -33,10 +33,10 @@ class StepCode:
         Specialized(self._model, ("step",), READ).install()
 
     def install(self, m: Model) -> None:
-        """Let loops that run a Model take their timesteps by this code.
+        """Make a Model use this code for its timesteps.
 
         Raises:
-            ModelError: the Model differs in more than the code reads.
+            ModelError: the Model differs in more than READ and gravity.
         """
         ours = self._model
         fixed = [f.name for f in MODEL_FIELDS if f.name not in READ + DERIVED]
@@ -46,8 +46,8 @@ class StepCode:
         other = [name for name, (a, b) in pairs.items() if not np.array_equal(a, b)]
         if other:
             text = (
-                f"the timestep was compiled for '{ours.name}', from which this Model differs in "
-                f"{', '.join(other)}; it may differ in {', '.join(READ)} and gravity"
+                f"the timestep was compiled for '{ours.name}'; this Model differs from it in "
+                f"{', '.join(other)}, but may differ in {', '.join(READ)} and gravity only"
             )
             raise ModelError(Finding("other-model", text, "error", other[0]))
         m.set_step_code(ours.step_stage)

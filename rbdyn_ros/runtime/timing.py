@@ -1,4 +1,4 @@
-"""How punctual a loop was: from its counters and histograms to numbers a person can judge."""
+"""The timing of a loop: percentiles, real-time factor and overruns from its counters."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import numpy as np
 
 from rbdyn_ros.arrays import Ints
 
-#: Run time over which a real-time factor counts as recent [ns].
+#: Duration over which the recent real-time factor is computed [ns].
 RECENT = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timing:
-    """How punctual the loop was: since its start, or since an earlier Timing.
+    """The timing of a loop since its start, or since an earlier Timing.
 
-    Percentiles and worst cases are of histograms with bins of 1 us: they are rounded down.
+    Percentiles come from histograms with bins of 1 us, so they are rounded down.
 
     Attributes:
-        ticks: control ticks made.
-        overruns: periods that ended too late; the schedule then began anew.
-        real_time_factor: simulated time by the time not paused; 0 if there was none.
-        recent_real_time_factor: the same over about the last second that was not paused.
+        ticks: number of control ticks.
+        overruns: ticks that ended after their deadline; each restarted the schedule.
+        real_time_factor: simulated time divided by time not paused; 0 before the first tick.
+        recent_real_time_factor: the same over about the last second not paused.
         p50, p99, worst: lateness of wake-ups [us].
-        step_p50, step_p99, step_worst: time the work of a tick took [us].
-        histogram: number of wake-ups by lateness, one entry a microsecond; the last entry holds
-            all that were later.
-        step_histogram: number of ticks by the time their work took, likewise.
-        simulated_ns: time simulated [ns].
-        active_ns: time that passed meanwhile, pauses left out [ns].
+        step_p50, step_p99, step_worst: duration of the work of a tick [us].
+        histogram: number of wake-ups by lateness, one entry per microsecond; the last entry holds
+            all later ones.
+        step_histogram: number of ticks by duration of their work, like `histogram`.
+        simulated_ns: simulated time [ns].
+        active_ns: time not paused [ns].
     """
 
     ticks: int
@@ -62,7 +62,7 @@ class Timing:
         worst_work_ns: int,
         recent: RecentFactor | None = None,
     ) -> Timing:
-        """Return the Timing of a loop that counts from its start.
+        """Return the Timing of a loop since its start.
 
         Args:
             ticks: see Timing.
@@ -71,9 +71,9 @@ class Timing:
             active_ns: see Timing.
             lateness: number of wake-ups by lateness [us]; copied.
             worst_lateness_ns: [ns].
-            work: number of ticks by the time their work took [us]; copied.
+            work: number of ticks by duration of their work [us]; copied.
             worst_work_ns: [ns].
-            recent: remembers the loop's progress; None: all of it is recent.
+            recent: history of the loop; None: the recent factor is the factor since the start.
         """
         simulated = int(ticks) * int(period_ns)
         factor = _ratio(simulated, int(active_ns))
@@ -118,10 +118,10 @@ class Timing:
         )
 
     def since(self, before: Timing | None) -> Timing:
-        """Return the Timing of what happened after an earlier one of the same loop.
+        """Return the Timing since an earlier Timing of the same loop.
 
         Args:
-            before: earlier; None, or one of a loop that has begun anew since: all happened after.
+            before: the earlier one. None, or a Timing from before a restart, counts as the start.
         """
         if before is None or self.ticks < before.ticks or self.active_ns < before.active_ns:
             return self
@@ -149,13 +149,13 @@ class Timing:
 
 
 class RecentFactor:
-    """The real-time factor over about the last stretch of run time, from counters that only grow.
+    """The real-time factor over a sliding window, from counters that only grow.
 
-    It knows the moments at which it was asked; the stretch ends now and begins at the latest of
-    them that is far enough back, or at the start of the loop.
+    The window begins at the latest earlier call that is at least `span_ns` ago, or at the start
+    of the loop.
 
     Args:
-        span_ns: run time to look back [ns].
+        span_ns: length of the window [ns].
     """
 
     def __init__(self, span_ns: int = RECENT) -> None:
@@ -163,7 +163,7 @@ class RecentFactor:
         self._marks: deque[tuple[int, int]] = deque([(0, 0)])
 
     def at(self, simulated_ns: int, active_ns: int) -> float:
-        """Return the factor now, 0 if nothing ran yet; both are since the start [ns]."""
+        """Return the factor now, 0 before the first tick; counters since the start [ns]."""
         marks = self._marks
         while len(marks) > 1 and marks[1][1] <= active_ns - self._span:
             marks.popleft()
@@ -173,20 +173,20 @@ class RecentFactor:
 
 
 class Window:
-    """Turns the Timing of a loop since its start into that since the last report."""
+    """Computes the Timing since the last report from the Timing since the start."""
 
     def __init__(self) -> None:
         self._before: Timing | None = None
 
     def next(self, timing: Timing) -> Timing:
-        """Return the Timing since the last call, at the first since the start."""
+        """Return the Timing since the last call; the first call returns all of it."""
         window = timing.since(self._before)
         self._before = timing
         return window
 
 
 def percentile(counts: Ints, percent: int) -> float:
-    """Return the percentile of a histogram: the first bin up to which so many percent lie.
+    """Return a percentile of a histogram: the first bin whose cumulative share reaches it.
 
     Args:
         counts: number of values in each bin.
@@ -198,7 +198,7 @@ def percentile(counts: Ints, percent: int) -> float:
 
 
 def mean(counts: Ints) -> float:
-    """Return the mean of a histogram, each value taken at the middle of its bin; 0 if empty."""
+    """Return the mean of a histogram with values at the centres of bins; 0 if empty."""
     filled, weights = _filled(counts)
     return float(((filled + 0.5) * weights).sum() / weights.sum()) if len(filled) else 0.0
 
@@ -211,20 +211,20 @@ def deviation(counts: Ints) -> float:
 
 
 def _filled(counts: Ints) -> tuple[Ints, Ints]:
-    """Return the bins that hold something, and what: they are few, which saves time."""
+    """Return the numbers of the nonempty bins, and their counts."""
     filled: Ints = np.flatnonzero(counts)
     return filled, counts[filled]
 
 
 def coarse(counts: Ints) -> dict[int, int]:
-    """Return the entries of a histogram in wider bins, ten to a decade; empty bins are left out.
+    """Return a histogram with wider bins, ten per decade, without empty bins.
 
     Args:
         counts: number of values in each bin of 1.
 
     Returns:
-        By upper bound, the number of values below it and not below the bound before it. What is
-        in the last entry of `counts`, which holds all above, is under its number plus 1.
+        The count of each bin by its exclusive upper bound. The last entry of `counts`, which holds
+        all larger values, has its number plus 1 as bound.
     """
     bounds = sorted(
         {round(10 ** (k / 10)) for k in range(1 + math.ceil(10 * math.log10(len(counts))))}
@@ -236,7 +236,7 @@ def coarse(counts: Ints) -> dict[int, int]:
 
 
 def _worst_after(counts: Ints, worst: float, before: float) -> float:
-    """Return the worst of a window whose histogram is `counts`: exact if it is a new record."""
+    """Return the worst value of a window with histogram `counts`; exact if a new maximum."""
     if worst > before:
         return worst
     filled, _ = _filled(counts)

@@ -384,9 +384,9 @@ def test_mounting_and_gravity_are_checked(files, urdf, words, sentence):
 
 def test_gravity_may_be_as_large_as_for_nodes():
     from rbdyn_ros.commands import common
-    from rbdyn_ros.ros.common import unfit
+    from rbdyn_ros.ros.common import magnitudes
 
-    assert common.LARGEST_GRAVITY == unfit.LARGEST_GRAVITY
+    assert common.LARGEST_GRAVITY == magnitudes.LARGEST_GRAVITY
 
 
 def test_files_that_cannot_be_written_are_refused_at_the_start(tmp_path):

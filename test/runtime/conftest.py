@@ -7,21 +7,21 @@ from running import wait_until
 @pytest.fixture
 def start(monkeypatch):
     """Start loops: start(m, position, **settings)."""
-    from rbdyn_ros.runtime import runtime as module
-    from rbdyn_ros.runtime.runtime import Runtime, Settings
+    from rbdyn_ros.runtime import requests
+    from rbdyn_ros.runtime.loop import Loop
+    from rbdyn_ros.runtime.settings import LoopSettings
 
-    # [s]; a machine that stalls is no loop that does not answer
-    monkeypatch.setattr(module, "PATIENCE", 30.0)
+    monkeypatch.setattr(requests, "PATIENCE", 60.0)  # [s]; it bounds a hang only
     running = []
 
     def begin(m, position=None, **settings):
-        runtime = Runtime(m, Settings(**{"realtime": "off", **settings}), position)
-        running.append(runtime)
-        runtime.start()
-        # the first one may have to be compiled
-        wait_until(lambda: runtime.paused == runtime.settings.start_paused, 300.0)
-        return runtime
+        loop = Loop(m, LoopSettings(**{"realtime": "off", **settings}), position)
+        running.append(loop)
+        loop.start()
+        # the first loop may have to be compiled
+        wait_until(lambda: loop.time.paused == loop.settings.start_paused, 300.0)
+        return loop
 
     yield begin
-    for runtime in running:
-        runtime.stop()
+    for loop in running:
+        loop.stop()

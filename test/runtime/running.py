@@ -1,4 +1,4 @@
-"""What tests of the loop share beside their fixtures."""
+"""Helpers for tests of the loop."""
 
 import time
 
@@ -8,58 +8,58 @@ import rbdyn_ros as rb
 from rbdyn_ros.loading.assets import bundled_robot
 
 
-def states_for(runtime, seconds):
+def states_for(loop, seconds):
     """Return the states of the next seconds."""
     states, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
-        state = runtime.next_state(0.05)
+        state = loop.readout.next_state(0.05)
         states += [state] if state else []
     return states
 
 
-def states_over(runtime, simulated):
-    """Return the states of the next simulated seconds, however slow the machine is."""
-    states, give_up = [], time.monotonic() + 60.0
+def states_over(loop, simulated):
+    """Return the states of the next simulated seconds."""
+    states, give_up = [], time.monotonic() + 300.0
     while not states or states[-1].time < states[0].time + simulated:
-        assert time.monotonic() < give_up, "the loop hardly moves"
-        state = runtime.next_state(0.05)
+        assert time.monotonic() < give_up, "the loop is stuck"
+        state = loop.readout.next_state(0.05)
         states += [state] if state else []
     return states
 
 
-def states_until(runtime, condition):
-    """Return the states up to the first that meets a condition; one must."""
-    states, give_up = [], time.monotonic() + 60.0
+def states_until(loop, condition):
+    """Return the states up to the first that meets a condition."""
+    states, give_up = [], time.monotonic() + 300.0
     while not states or not condition(states[-1]):
         assert time.monotonic() < give_up, "there is no such state"
-        state = runtime.next_state(0.05)
+        state = loop.readout.next_state(0.05)
         states += [state] if state else []
     return states
 
 
-#: Settings of a loop that moves on request only, by step(n): nothing depends on the clock.
+#: Settings of a loop that moves by step(n) only, independent of the clock.
 WALKING = {"time_mode": "fast", "start_paused": True, "command_timeout": 1e6}
 
-#: Ticks between two looks of the reader: the loop keeps no more states for it.
+#: Ticks between two reads; the loop keeps a few more states for the reader.
 STRIDE = 25
 
 
-def walk(runtime, ticks):
+def walk(loop, ticks):
     """Make ticks; return the state after each of them."""
-    states, before = [], runtime.tick
+    states, before = [], loop.time.tick
     while ticks > 0:
-        while state := runtime.next_state(0.0):
+        while state := loop.readout.next_state(0.0):
             states.append(state)
-        assert runtime.step(min(STRIDE, ticks))
+        loop.time.step(min(STRIDE, ticks))
         ticks -= STRIDE
-    while state := runtime.next_state(0.0):
+    while state := loop.readout.next_state(0.0):
         states.append(state)
     return [state for state in states if state.tick > before]
 
 
 def commanded(dofs, mode, position=0.0, velocity=0.0, effort=0.0, stiffness=0.0, damping=0.0):
-    """Return a Command; numbers hold for all its dofs."""
-    from rbdyn_ros.runtime.orders import Command
+    """Return a Command with the same numbers for all its dofs."""
+    from rbdyn_ros.runtime.types import Command
 
     numbers = (position, velocity, effort, stiffness, damping)
     dofs = np.atleast_1d(dofs)
@@ -67,7 +67,7 @@ def commanded(dofs, mode, position=0.0, velocity=0.0, effort=0.0, stiffness=0.0,
 
 
 def rail(mass=2.0, **joint):
-    """A mass on a horizontal rail: one dof, q'' = effort / mass."""
+    """Return a mass on a horizontal rail: one dof, q'' = effort / mass."""
     box = rb.shapes.box((0.1, 0.1, 0.1), mass=mass)
     return rb.build(
         rb.SystemBuilder("rail").body("cart", box).joint("x", "prismatic", "base", "cart", **joint)
@@ -75,13 +75,13 @@ def rail(mass=2.0, **joint):
 
 
 def bundled_arm():
-    """The arm that comes along, options of its own."""
+    """Return a new Model of the bundled arm."""
     return rb.load_urdf(bundled_robot("seven_dof_arm"))
 
 
-def wait_until(condition, seconds=60.0):
-    """Wait for a condition; the bound is for machines that are stuck, not for slow ones."""
+def wait_until(condition, seconds=300.0):
+    """Wait for a condition; the bound is for a hang."""
     give_up = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < give_up, "it never happened"
+        assert time.monotonic() < give_up, "the condition never held"
         time.sleep(1e-3)

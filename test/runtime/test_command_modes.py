@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from running import WALKING, bundled_arm, commanded, rail, states_for, wait_until, walk
+from running import WALKING, bundled_arm, commanded, rail, wait_until, walk
 from support.robots import find, load
 
 import rbdyn_ros as rb
@@ -13,7 +13,7 @@ from rbdyn_ros.engine import jit
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
-from rbdyn_ros.runtime.orders import EFFORT, IMPEDANCE, POSITION, VELOCITY, Command
+from rbdyn_ros.runtime.types import EFFORT, IMPEDANCE, POSITION, VELOCITY, Command
 
 H, T = 1e-3, 0.05
 
@@ -26,9 +26,9 @@ def pendulum():
 
 @pytest.mark.parametrize("make", [rail, pendulum])
 def test_a_position_is_approached_as_a_critically_damped_oscillator_does(start, make):
-    runtime = start(make(), **WALKING, servo_time_constant=T)
-    runtime.command(commanded(0, POSITION, 0.4))
-    q = np.array([state.qpos[0] for state in walk(runtime, 400)])
+    loop = start(make(), **WALKING, servo_time_constant=T)
+    loop.orders.command(commanded(0, POSITION, 0.4))
+    q = np.array([state.qpos[0] for state in walk(loop, 400)])
     expected, position, speed = [], 0.0, 0.0
     for _ in range(400):  # inverse dynamics: what is asked for is what comes, weight or not
         speed += H * ((0.4 - position) / T**2 - 2.0 * speed / T)
@@ -44,10 +44,10 @@ def test_robots_reach_their_goal_within_their_limits(start, robot):
     m = bundled_arm() if robot == "bundled" else load(find(robot))
     low, high = m.jnt_range[m.dof_jntid].T
     begin, goal = 0.5 * low + 0.5 * high, 0.3 * low + 0.7 * high
-    runtime = start(m, begin, **WALKING)
-    runtime.command(commanded(np.arange(m.nv), POSITION, goal))
+    loop = start(m, begin, **WALKING)
+    loop.orders.command(commanded(np.arange(m.nv), POSITION, goal))
     speed, effort = m.jnt_velocity[m.dof_jntid], m.jnt_effort[m.dof_jntid]
-    states = walk(runtime, 2500)
+    states = walk(loop, 2500)
     assert np.abs(states[-1].qpos - goal).max() < 1e-6
     # 5 %: the few ticks in which even a slowed servo is clamped
     assert (np.abs([state.qvel for state in states]) < 1.05 * speed).all()
@@ -55,90 +55,90 @@ def test_robots_reach_their_goal_within_their_limits(start, robot):
 
 
 def test_the_speed_limit_holds_and_is_used(start):
-    runtime = start(rail(limit=rb.Limit(velocity=0.5)), **WALKING)
-    runtime.command(commanded(0, POSITION, 0.3))
-    states = walk(runtime, 1000)
+    loop = start(rail(limit=rb.Limit(velocity=0.5)), **WALKING)
+    loop.orders.command(commanded(0, POSITION, 0.3))
+    states = walk(loop, 1000)
     speeds = [state.qvel[0] for state in states]
     assert 0.499 < max(speeds) < 0.5 + 1e-9
     assert states[-1].qpos[0] == pytest.approx(0.3, abs=1e-9)
 
 
 def test_the_effort_limit_holds_and_is_reported(start):
-    runtime = start(rail(limit=rb.Limit(effort=10.0)), **WALKING)
-    runtime.command(commanded(0, POSITION, 1.0))
-    states = walk(runtime, 5)
+    loop = start(rail(limit=rb.Limit(effort=10.0)), **WALKING)
+    loop.orders.command(commanded(0, POSITION, 1.0))
+    states = walk(loop, 5)
     assert [state.effort[0] for state in states] == [10.0] * 5
     assert [state.saturated for state in states] == [0] * 5
     assert states[-1].qvel[0] == pytest.approx(5 * H * 5.0, rel=1e-12)
-    assert runtime.saturated_ticks == 5
+    assert loop.readout.saturated_ticks == 5
 
 
 @pytest.mark.parametrize("goal", [9.0, -9.0])
 def test_no_goal_lies_beyond_a_position_limit(start, goal):
-    runtime = start(rail(limit=(-0.2, 0.3)), **WALKING)
+    loop = start(rail(limit=(-0.2, 0.3)), **WALKING)
     end = np.clip(goal, -0.2, 0.3)
-    runtime.command(commanded(0, POSITION, goal))
-    assert walk(runtime, 300)[-1].qpos[0] == pytest.approx(end, abs=1e-6)
-    runtime.command(commanded(0, IMPEDANCE, goal, stiffness=160.0, damping=80.0))
-    assert walk(runtime, 300)[-1].qpos[0] == pytest.approx(end, abs=1e-6)
+    loop.orders.command(commanded(0, POSITION, goal))
+    assert walk(loop, 300)[-1].qpos[0] == pytest.approx(end, abs=1e-6)
+    loop.orders.command(commanded(0, IMPEDANCE, goal, stiffness=160.0, damping=80.0))
+    assert walk(loop, 300)[-1].qpos[0] == pytest.approx(end, abs=1e-6)
 
 
 def test_velocity_stops_at_a_position_limit(start):
-    runtime = start(rail(limit=(-0.2, 0.3), damping=4.0), **WALKING)
-    runtime.command(commanded(0, VELOCITY, velocity=0.5))
-    last = walk(runtime, 1500)[-1]
+    loop = start(rail(limit=(-0.2, 0.3), damping=4.0), **WALKING)
+    loop.orders.command(commanded(0, VELOCITY, velocity=0.5))
+    last = walk(loop, 1500)[-1]
     assert abs(last.qvel[0]) < 1e-6
     assert 0.3 <= last.qpos[0] < 0.3 + 0.5 * 0.01 + 1e-3  # a time constant of braking beyond
-    runtime.command(commanded(0, VELOCITY, velocity=-0.5))
-    assert walk(runtime, 100)[-1].qvel[0] == pytest.approx(-0.5, rel=1e-3)
+    loop.orders.command(commanded(0, VELOCITY, velocity=-0.5))
+    assert walk(loop, 100)[-1].qvel[0] == pytest.approx(-0.5, rel=1e-3)
 
 
-def stands_at_half(runtime, k=0):
+def stands_at_half(loop, k=0):
     """Command the position 0.5 where the joint is: nothing may happen."""
-    runtime.command(commanded(k, POSITION, 0.5))
-    state = walk(runtime, 1)[0]
+    loop.orders.command(commanded(k, POSITION, 0.5))
+    state = walk(loop, 1)[0]
     return state.qacc[k] == 0.0 and state.qpos[k] == 0.5
 
 
 def test_a_servo_takes_over_where_the_joint_is(start):
-    runtime = start(rail(limit=rb.Limit(velocity=1.0)), np.array([0.5]), **WALKING)
-    assert stands_at_half(runtime)
-    runtime.command(commanded(0, POSITION, -2.0))
-    walk(runtime, 100)
-    assert runtime.reset()
-    assert stands_at_half(runtime)
-    runtime.command(commanded(0, POSITION, -2.0))
-    walk(runtime, 100)
+    loop = start(rail(limit=rb.Limit(velocity=1.0)), np.array([0.5]), **WALKING)
+    assert stands_at_half(loop)
+    loop.orders.command(commanded(0, POSITION, -2.0))
+    walk(loop, 100)
+    loop.plant.reset()
+    assert stands_at_half(loop)
+    loop.orders.command(commanded(0, POSITION, -2.0))
+    walk(loop, 100)
     one = np.ones(1, bool)
-    assert runtime.set_state(np.array([0.5]), np.zeros(1), one, one)
-    assert stands_at_half(runtime)
+    loop.plant.set_state(np.array([0.5]), np.zeros(1), one, one)
+    assert stands_at_half(loop)
 
 
 @pytest.mark.parametrize("mode", [EFFORT, VELOCITY, IMPEDANCE])
 def test_a_servo_takes_over_a_joint_that_moves(start, mode):
-    runtime = start(rail(limit=rb.Limit(velocity=1.0)), **WALKING)
-    runtime.command(commanded(0, mode, velocity=0.5, effort=20.0, damping=4.0))
-    before = walk(runtime, 50)[-1]
-    runtime.command(commanded(0, POSITION, 5.0))
-    after = walk(runtime, 1)[0]
+    loop = start(rail(limit=rb.Limit(velocity=1.0)), **WALKING)
+    loop.orders.command(commanded(0, mode, velocity=0.5, effort=20.0, damping=4.0))
+    before = walk(loop, 50)[-1]
+    loop.orders.command(commanded(0, POSITION, 5.0))
+    after = walk(loop, 1)[0]
     # it is led away from where it is with the speed that is allowed
     wanted = 1.0 * H / 0.01**2 - 2.0 * before.qvel[0] / 0.01
     assert after.qacc[0] == pytest.approx(wanted, rel=1e-9)
 
 
 def test_a_speed_fed_forward_does_not_break_the_limit(start):
-    runtime = start(rail(limit=rb.Limit(velocity=0.5)), **WALKING)
-    runtime.command(commanded(0, POSITION, 2.0, 0.5))
-    speeds = [state.qvel[0] for state in walk(runtime, 1000)]
+    loop = start(rail(limit=rb.Limit(velocity=0.5)), **WALKING)
+    loop.orders.command(commanded(0, POSITION, 2.0, 0.5))
+    speeds = [state.qvel[0] for state in walk(loop, 1000)]
     assert 0.499 < max(speeds) < 0.5 + 1e-9
 
 
 @pytest.mark.parametrize(("asked", "found"), [(0.2, 0.2), (-0.2, -0.2), (3.0, 0.5), (-3.0, -0.5)])
 def test_velocity_is_exact_and_within_its_limit(start, asked, found):
     m = rail(damping=8.0, friction=1.5, limit=rb.Limit(velocity=0.5))
-    runtime = start(m, **WALKING)
-    runtime.command(commanded(0, VELOCITY, velocity=asked))
-    assert walk(runtime, 400)[-1].qvel[0] == pytest.approx(found, rel=1e-9)
+    loop = start(m, **WALKING)
+    loop.orders.command(commanded(0, VELOCITY, velocity=asked))
+    assert walk(loop, 400)[-1].qvel[0] == pytest.approx(found, rel=1e-9)
 
 
 def impedance(command, state):
@@ -148,7 +148,7 @@ def impedance(command, state):
 
 
 def test_impedance_is_the_formula_and_nothing_else(start):
-    runtime = start(bundled_arm(), **WALKING)
+    loop = start(bundled_arm(), **WALKING)
     command = Command(
         np.arange(7),
         np.full(7, IMPEDANCE),
@@ -158,15 +158,15 @@ def test_impedance_is_the_formula_and_nothing_else(start):
         np.linspace(20.0, 5.0, 7),
         np.linspace(3.0, 1.0, 7),
     )
-    before = runtime.latest()
-    runtime.command(command)
-    for state in walk(runtime, 60):
+    before = loop.readout.latest()
+    loop.orders.command(command)
+    for state in walk(loop, 60):
         np.testing.assert_allclose(state.effort, impedance(command, before), rtol=1e-12)
         before = state
 
 
 def test_each_joint_has_a_mode_of_its_own(start):
-    runtime = start(bundled_arm(), **WALKING)
+    loop = start(bundled_arm(), **WALKING)
     modes = np.array([EFFORT, POSITION, VELOCITY, IMPEDANCE, POSITION, EFFORT, POSITION])
     columns = np.zeros((5, 7))
     columns[0] = 0.0, 0.3, 0.0, 0.2, -0.2, 0.0, 0.0
@@ -174,8 +174,8 @@ def test_each_joint_has_a_mode_of_its_own(start):
     columns[2] = 1.5, 0.0, 0.0, 0.5, 0.0, -0.1, 0.0
     columns[3:, 3] = 30.0, 4.0
     mixed = Command(np.arange(7), modes, *columns)
-    runtime.command(mixed)
-    states = walk(runtime, 600)
+    loop.orders.command(mixed)
+    states = walk(loop, 600)
     for before, after in itertools.pairwise(states):
         assert (after.effort[[0, 5]] == [1.5, -0.1]).all()
         assert after.effort[3] == pytest.approx(impedance(mixed, before)[3], rel=1e-12)
@@ -185,34 +185,34 @@ def test_each_joint_has_a_mode_of_its_own(start):
 
 
 def test_modes_change_from_tick_to_tick(start):
-    runtime = start(bundled_arm(), **WALKING)
-    runtime.command(commanded(np.arange(7), POSITION, 0.1))
-    walk(runtime, 10)
-    runtime.command(commanded([0, 2], EFFORT, effort=0.25))
-    assert (walk(runtime, 1)[0].effort[[0, 2]] == 0.25).all()
-    runtime.command(commanded(np.arange(7), EFFORT, effort=-0.5))
-    assert (walk(runtime, 1)[0].effort == -0.5).all()
-    runtime.command(commanded(2, VELOCITY, velocity=0.1))
-    after = walk(runtime, 1)[0].effort
+    loop = start(bundled_arm(), **WALKING)
+    loop.orders.command(commanded(np.arange(7), POSITION, 0.1))
+    walk(loop, 10)
+    loop.orders.command(commanded([0, 2], EFFORT, effort=0.25))
+    assert (walk(loop, 1)[0].effort[[0, 2]] == 0.25).all()
+    loop.orders.command(commanded(np.arange(7), EFFORT, effort=-0.5))
+    assert (walk(loop, 1)[0].effort == -0.5).all()
+    loop.orders.command(commanded(2, VELOCITY, velocity=0.1))
+    after = walk(loop, 1)[0].effort
     assert after[2] != -0.5
     assert (after[[0, 1, 3, 4, 5, 6]] == -0.5).all()
 
 
 @pytest.mark.parametrize("mode", [POSITION, VELOCITY, IMPEDANCE])
 def test_every_mode_is_given_up_when_it_is_too_old(start, mode):
-    runtime = start(rail(damping=1.0), command_timeout=0.05)
-    runtime.command(commanded(0, mode, 5.0, 0.5, 1.0, 2.0, 1.0))
-    wait_until(lambda: runtime.latest().effort[0] != 0.0)
-    wait_until(lambda: runtime.latest().stale == 1)
-    assert states_for(runtime, 0.02)[-1].effort[0] == 0.0
+    loop = start(rail(damping=1.0), command_timeout=0.05)
+    loop.orders.command(commanded(0, mode, 5.0, 0.5, 1.0, 2.0, 1.0))
+    wait_until(lambda: loop.readout.latest().effort[0] != 0.0)
+    wait_until(lambda: loop.readout.latest().stale == 1)
+    assert loop.readout.next_state(60.0).effort[0] == 0.0
 
 
 def test_gravity_is_carried_while_one_joint_is_served(start):
     """The others stand under their weight as if nobody moved."""
     m = bundled_arm()
     position = np.array([0.0, 0.9, 0.2, 0.4, 0.1, -0.5, 0.0])
-    runtime = start(m, position, **WALKING | {"command_timeout": 1e5}, on_timeout="gravity")
-    runtime.command(commanded(0, POSITION, 0.0))
-    last = walk(runtime, 200)[-1]
+    loop = start(m, position, **WALKING | {"command_timeout": 1e5}, on_timeout="gravity")
+    loop.orders.command(commanded(0, POSITION, 0.0))
+    last = walk(loop, 200)[-1]
     assert last.qpos == pytest.approx(position, abs=1e-9)
     assert last.stale == 6

@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 from running import WALKING, bundled_arm, commanded, rail, wait_until, walk
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine import jit
@@ -12,34 +13,34 @@ from rbdyn_ros.engine import jit
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
-from rbdyn_ros.runtime.orders import EFFORT, POSITION, Wrench
+from rbdyn_ros.runtime.types import EFFORT, POSITION, Wrench
 
 ALL = np.arange(7)
 
 
 def test_what_is_given_is_set_and_nothing_else(start):
-    runtime = start(bundled_arm(), **WALKING)
-    runtime.command(commanded(ALL, EFFORT, effort=1.0))
-    before = walk(runtime, 30)[-1]
+    loop = start(bundled_arm(), **WALKING)
+    loop.orders.command(commanded(ALL, EFFORT, effort=1.0))
+    before = walk(loop, 30)[-1]
     qpos, qvel = np.linspace(0.1, 0.7, 7), np.linspace(-1.0, 1.0, 7)
-    assert runtime.set_state(qpos, qvel, ALL < 3, ALL > 4)
-    state = runtime.latest()
+    loop.plant.set_state(qpos, qvel, ALL < 3, ALL > 4)
+    state = loop.readout.latest()
     assert (state.tick, state.epoch, state.time) == (31, 0, before.time)
     np.testing.assert_array_equal(state.qpos, np.where(ALL < 3, qpos, before.qpos))
     np.testing.assert_array_equal(state.qvel, np.where(ALL > 4, qvel, before.qvel))
     assert not state.qacc.any()
     np.testing.assert_array_equal(state.measured_position, state.qpos)
-    assert (walk(runtime, 1)[0].effort == 1.0).all()  # commands stay
+    assert (walk(loop, 1)[0].effort == 1.0).all()  # commands stay
 
 
 def test_states_are_set_whole_while_it_runs(start):
     """All joints jump in the same tick, and that tick is made: none is lost to it."""
-    runtime = start(bundled_arm(), on_timeout="hold")
+    loop = start(bundled_arm(), on_timeout="hold")
     seen = []
     for k in range(50):
         value = 0.01 * (k + 1)
-        assert runtime.set_state(np.full(7, value), np.zeros(7), ALL < 7, ALL < 7)
-        while state := runtime.next_state(0.0):
+        loop.plant.set_state(np.full(7, value), np.zeros(7), ALL < 7, ALL < 7)
+        while state := loop.readout.next_state(0.0):
             seen.append(state)
     assert len(seen) > 25
     # what a tick adds to where they were put, all to the same place, is far less than a jump
@@ -48,93 +49,99 @@ def test_states_are_set_whole_while_it_runs(start):
 
 
 def test_a_stream_of_states_takes_no_tick_from_the_physics(start):
-    runtime = start(rail(), start_paused=False)
+    loop = start(rail(), start_paused=False)
     for _ in range(100):
-        assert runtime.set_state(np.zeros(1), np.ones(1), ALL[:1] < 0, ALL[:1] < 1)
-    assert runtime.pause(True)
-    assert runtime.timing().ticks == runtime.tick
-    assert runtime.latest().qpos[0] > 0.5e-3 * runtime.tick
+        loop.plant.set_state(np.zeros(1), np.ones(1), ALL[:1] < 0, ALL[:1] < 1)
+    loop.time.pause(True)
+    assert loop.readout.timing().ticks == loop.time.tick
+    assert loop.readout.latest().qpos[0] > 0.5e-3 * loop.time.tick
 
 
 @pytest.mark.parametrize("time", [False, True])
 @pytest.mark.parametrize("state", [False, True])
 def test_a_reset_begins_anew_what_it_is_asked_for(start, time, state):
     begin = np.linspace(-0.2, 0.3, 7)
-    runtime = start(bundled_arm(), begin, **WALKING)
-    runtime.command(commanded(ALL, EFFORT, effort=1.0))
-    runtime.push(Wrench(3, np.zeros(3), np.ones(3), np.ones(3), False, 9.0))
-    before = walk(runtime, 30)[-1]
-    assert runtime.reset(time=time, state=state)
-    after = runtime.latest()
+    loop = start(bundled_arm(), begin, **WALKING)
+    loop.orders.command(commanded(ALL, EFFORT, effort=1.0))
+    loop.orders.push(Wrench(3, np.zeros(3), np.ones(3), np.ones(3), False, 9.0))
+    before = walk(loop, 30)[-1]
+    loop.plant.reset(time=time, state=state)
+    after = loop.readout.latest()
     assert (after.tick, after.epoch) == ((0, 1) if time else (31, 0))
     assert after.time == (0.0 if time else before.time)
     np.testing.assert_array_equal(after.qpos, begin if state else before.qpos)
     np.testing.assert_array_equal(after.qvel, np.zeros(7) if state else before.qvel)
-    following = walk(runtime, 1)[0]
+    following = walk(loop, 1)[0]
     assert (following.effort == (0.0 if state else 1.0)).all()
     assert following.xfrc.any() != state
     assert following.stale == (7 if state else 0)
 
 
 def diverged(start):
-    runtime = start(bundled_arm(), **WALKING)
-    runtime.command(commanded([0], EFFORT, effort=np.nan))
-    assert runtime.step(3)  # answered, though time stands
-    assert runtime.faulty
-    assert runtime.tick == 0
-    return runtime
+    loop = start(bundled_arm(), **WALKING)
+    loop.orders.command(commanded([0], EFFORT, effort=np.nan))
+    loop.time.step(3)  # answered, though time stands
+    assert loop.time.diverged
+    assert loop.time.tick == 0
+    return loop
 
 
 def test_a_fault_ends_by_reset(start):
-    runtime = diverged(start)
-    assert runtime.reset()
-    assert not runtime.faulty
-    assert walk(runtime, 5)[-1].tick == 6
+    loop = diverged(start)
+    loop.plant.reset()
+    assert not loop.time.diverged
+    assert walk(loop, 5)[-1].tick == 6
 
 
 def test_a_fault_ends_by_a_new_state(start):
-    runtime = diverged(start)
-    assert runtime.set_state(np.zeros(7), np.zeros(7), ALL < 7, ALL < 7)
-    runtime.command(commanded([0], EFFORT, effort=0.0))
-    assert walk(runtime, 5)[-1].fault == -1
+    loop = diverged(start)
+    loop.plant.set_state(np.zeros(7), np.zeros(7), ALL < 7, ALL < 7)
+    loop.orders.command(commanded([0], EFFORT, effort=0.0))
+    assert walk(loop, 5)[-1].fault == -1
 
 
 def test_steps_are_counted_and_add_up(start):
-    runtime = start(bundled_arm(), **WALKING | {"time_mode": "realtime"})
-    threads = [threading.Thread(target=runtime.step, args=(n,)) for n in (3, 5, 7, 9)]
+    loop = start(bundled_arm(), **WALKING | {"time_mode": "realtime"})
+    threads = [threading.Thread(target=loop.time.step, args=(n,)) for n in (3, 5, 7, 9)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    wait_until(lambda: runtime.tick == 24)
-    assert runtime.step(1)
-    assert runtime.tick == 25
-    assert runtime.paused
+    wait_until(lambda: loop.time.tick == 24)
+    loop.time.step(1)
+    assert loop.time.tick == 25
+    assert loop.time.paused
 
 
-def test_steps_can_be_taken_back_at_any_moment(start):
-    """Whatever the loop does meanwhile, afterwards time stands."""
-    runtime = start(bundled_arm(), **WALKING | {"time_mode": "realtime"})
+def steps_that_are_cancelled(loop):
+    with refused(rb.RbdynError, "cancelled"):
+        loop.time.step(1000)
+
+
+def test_steps_can_be_cancelled_at_any_moment(start):
+    """Time rests afterwards, whatever the loop was doing."""
+    loop = start(bundled_arm(), **WALKING | {"time_mode": "realtime"})
     for _ in range(10):
-        thread = threading.Thread(target=runtime.step, args=(1000,))
+        thread = threading.Thread(target=steps_that_are_cancelled, args=(loop,))
         thread.start()
-        tick = runtime.tick
-        wait_until(lambda: runtime.tick > tick + 2)  # noqa: B023 - called at once
-        runtime.cancel_steps()
+        tick = loop.time.tick
+        wait_until(lambda: loop.time.tick > tick + 2)  # noqa: B023 - called at once
+        loop.time.cancel_steps()
         thread.join()
-        tick = runtime.tick
-        assert runtime.step(1)
-        assert tick < runtime.tick <= tick + 2  # one may have been under way
+        tick = loop.time.tick
+        loop.time.step(1)
+        assert tick < loop.time.tick <= tick + 2  # one may have been under way
 
 
-def test_it_stops_at_the_tick_that_is_asked_for(start):
-    runtime = start(bundled_arm(), on_timeout="hold")
-    at = runtime.tick + 60
-    runtime.ask_pause(True, at)
-    assert runtime.await_pause()
-    assert (runtime.tick, runtime.latest().paused) == (at, True)
-    assert runtime.pause(False)
-    wait_until(lambda: runtime.tick > at)
+def test_it_pauses_at_the_requested_tick(start):
+    loop = start(bundled_arm(), on_timeout="hold", start_paused=True)
+    at = 60
+    loop.time.request_pause(True, at)
+    wait_until(lambda: loop.time.tick == at)
+    loop.time.wait_for_pause()
+    assert (loop.time.tick, loop.readout.latest().paused) == (at, True)
+    loop.time.pause(False)
+    wait_until(lambda: loop.time.tick > at)
 
 
 def heavier(gravity):
@@ -144,13 +151,13 @@ def heavier(gravity):
 
 
 def test_gravity_changes_between_two_ticks(start):
-    runtime = start(bundled_arm(), **WALKING)
+    loop = start(bundled_arm(), **WALKING)
     for gravity in ((0.0, 0.0, -9.81), (3.0, 0.0, -1.62), (0.0, 0.0, 0.0)):
         plant = heavier(gravity)
-        d, now = rb.make_data(plant), runtime.latest()
+        d, now = rb.make_data(plant), loop.readout.latest()
         d.qpos, d.qvel = now.qpos, now.qvel
-        assert runtime.set_plant(plant)
-        for state in walk(runtime, 40):
+        loop.plant.exchange(plant)
+        for state in walk(loop, 40):
             rb.step(plant, d)
             assert (state.qpos == d.qpos).all()
             assert (state.qvel == d.qvel).all()
@@ -158,11 +165,11 @@ def test_gravity_changes_between_two_ticks(start):
 
 def test_the_servo_knows_the_robot_that_moves(start):
     """A plant with other weight and damping is carried as well as the first."""
-    runtime = start(bundled_arm(), **WALKING)
+    loop = start(bundled_arm(), **WALKING)
     changed = heavier((2.0, 0.0, -20.0)).replaced(dof_damping=np.full(7, 0.7))
-    assert runtime.set_plant(changed)
-    runtime.command(commanded(ALL, POSITION, 0.2))
-    last = walk(runtime, 1500)[-1]
+    loop.plant.exchange(changed)
+    loop.orders.command(commanded(ALL, POSITION, 0.2))
+    last = walk(loop, 1500)[-1]
     assert last.qpos == pytest.approx([0.2] * 7, abs=1e-6)
     d = rb.make_data(changed)
     d.qpos = last.qpos
@@ -171,36 +178,40 @@ def test_the_servo_knows_the_robot_that_moves(start):
 
 
 def test_many_exchanges_of_the_robot_leave_no_memory_that_is_gone(start):
-    runtime = start(bundled_arm(), on_timeout="hold")
+    loop = start(bundled_arm(), on_timeout="hold")
     for k in range(100):
-        assert runtime.set_plant(heavier((0.0, 0.0, -9.81 - 0.01 * k)))
-    assert runtime.latest().fault == -1
-    assert runtime.plant.opt.gravity[2] == -9.81 - 0.99
+        loop.plant.exchange(heavier((0.0, 0.0, -9.81 - 0.01 * k)))
+    assert loop.readout.latest().fault == -1
+    assert loop.plant.m.opt.gravity[2] == -9.81 - 0.99
 
 
 def test_who_has_stopped_can_be_called(start):
     """Threads that were not told yet do no harm."""
-    runtime = start(rail())
-    runtime.stop()
-    runtime.command(commanded(0, EFFORT))
-    runtime.clear_wrenches()
-    assert not runtime.reset()
-    assert not runtime.set_state(np.zeros(1), np.zeros(1), ALL[:1] < 1, ALL[:1] < 1)
-    assert runtime.latest().fault == -1
-    runtime.stop()
+    loop = start(rail())
+    loop.stop()
+    loop.orders.command(commanded(0, EFFORT))
+    loop.orders.clear_wrenches()
+    for edit in (
+        loop.plant.reset,
+        lambda: loop.plant.set_state(np.zeros(1), np.zeros(1), ALL[:1] < 1, ALL[:1] < 1),
+    ):
+        with refused(rb.RbdynError, "silent"):
+            edit()
+    assert loop.readout.latest().fault == -1
+    loop.stop()
 
 
 def test_a_state_is_waited_for_as_long_as_was_said(start):
-    runtime = start(rail(), **WALKING)
-    while runtime.next_state(0.0):
+    loop = start(rail(), **WALKING)
+    while loop.readout.next_state(0.0):
         pass
-    threading.Timer(0.1, runtime.step).start()
-    assert runtime.next_state(20.0).tick == 1
+    threading.Timer(0.1, loop.time.step).start()
+    assert loop.readout.next_state(60.0).tick == 1
 
 
 def test_time_that_hardly_moves_does_not_keep_who_asks_waiting(start):
     """A tick takes 50 s of the wall; answers come all the same."""
-    runtime = start(rail(), real_time_factor=0.02, control_decimation=1000)
-    assert runtime.pause(True)
-    assert runtime.reset()
-    runtime.stop()
+    loop = start(rail(), real_time_factor=0.02, control_decimation=1000)
+    loop.time.pause(True)
+    loop.plant.reset()
+    loop.stop()

@@ -12,6 +12,7 @@ from running import (
     wait_until,
     walk,
 )
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine import jit
@@ -21,9 +22,9 @@ if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
 from rbdyn_ros.runtime import realtime
-from rbdyn_ros.runtime.orders import Command
-from rbdyn_ros.runtime.runtime import Runtime, Settings, warm
-from rbdyn_ros.runtime.settings import HOLD, ON_TIMEOUT
+from rbdyn_ros.runtime.loop import Loop, warm
+from rbdyn_ros.runtime.settings import HOLD, ON_TIMEOUT, LoopSettings
+from rbdyn_ros.runtime.types import Command
 
 
 @pytest.fixture
@@ -31,24 +32,24 @@ def arm():
     return rb.load_urdf(bundled_robot("seven_dof_arm"))
 
 
-def test_it_moves_exactly_as_step(arm, start):
-    runtime = start(arm, **WALKING)
-    runtime.command(Command.of_efforts(np.arange(7), np.linspace(-1.0, 1.0, 7)))
+def test_it_moves_exactly_like_step(arm, start):
+    loop = start(arm, **WALKING)
+    loop.orders.command(Command.of_efforts(np.arange(7), np.linspace(-1.0, 1.0, 7)))
     d = rb.make_data(arm)
     d.qfrc_applied = np.linspace(-1.0, 1.0, 7)
     for _ in range(20):
-        assert runtime.step()
-    last = runtime.latest()
+        loop.time.step()
+    last = loop.readout.latest()
     rb.step(arm, d, 20)
     assert last.tick == 20
     assert (last.qpos == d.qpos).all()
     assert (last.qvel == d.qvel).all()
 
 
-def test_gravity_policy_carries_what_inverse_dynamics_says(arm, start):
+def test_the_gravity_policy_applies_inverse_dynamics(arm, start):
     position = np.array([0.0, 0.9, 0.2, 0.4, 0.1, -0.5, 0.0])
-    runtime = start(arm, position, on_timeout="gravity")
-    last = states_over(runtime, 0.3)[-1]
+    loop = start(arm, position, on_timeout="gravity")
+    last = states_over(loop, 0.3)[-1]
     d = rb.make_data(arm)
     d.qpos = last.qpos
     rb.forward(arm, d)
@@ -57,52 +58,50 @@ def test_gravity_policy_carries_what_inverse_dynamics_says(arm, start):
     assert last.stale == 7
 
 
-def test_hold_brakes_and_then_stands(arm, start):
+def test_the_hold_policy_brakes_to_rest(arm, start):
     position = np.array([0.0, 0.9, 0.0, 0.4, 0.0, 0.5, 0.0])
     policy = {"on_timeout": "hold", "command_timeout": 0.1}
-    runtime = start(arm, position, **WALKING | policy)
+    loop = start(arm, position, **WALKING | policy)
     for _ in range(10):
-        runtime.command(Command.of_efforts(np.array([0]), np.array([60.0])))
-        walk(runtime, 10)
-    fastest = max(abs(state.qvel[0]) for state in walk(runtime, 150))
-    rested = walk(runtime, 1000)[-1]
+        loop.orders.command(Command.of_efforts(np.array([0]), np.array([60.0])))
+        walk(loop, 10)
+    fastest = max(abs(state.qvel[0]) for state in walk(loop, 150))
+    rested = walk(loop, 1000)[-1]
     assert fastest > 0.5
     assert np.abs(rested.qvel).max() < 0.01
-    last = walk(runtime, 500)[-1]
+    last = walk(loop, 500)[-1]
     np.testing.assert_allclose(last.qpos, rested.qpos, atol=0.01)
 
 
 def test_efforts_are_clamped(arm, start):
-    runtime = start(arm, **WALKING)
-    runtime.command(Command.of_efforts(np.array([6]), np.array([-1e9])))
-    states = walk(runtime, 10)
+    loop = start(arm, **WALKING)
+    loop.orders.command(Command.of_efforts(np.array([6]), np.array([-1e9])))
+    states = walk(loop, 10)
     assert min(state.effort[6] for state in states) == -20.0
     assert any(state.saturated == 6 for state in states)
 
 
 def test_commands_do_not_age_while_paused(arm, start):
-    runtime = start(arm)
-    assert runtime.pause(True)
-    runtime.command(Command.of_efforts(np.array([0]), np.array([3.0])))
+    loop = start(arm)
+    loop.time.pause(True)
+    loop.orders.command(Command.of_efforts(np.array([0]), np.array([3.0])))
     time.sleep(0.3)
-    assert runtime.step()
-    assert runtime.latest().effort[0] == 3.0
-    assert runtime.pause(False)
-    wait_until(lambda: runtime.latest().effort[0] == 0.0)
+    loop.time.step()
+    assert loop.readout.latest().effort[0] == 3.0
+    loop.time.pause(False)
+    wait_until(lambda: loop.readout.latest().effort[0] == 0.0)
 
 
 def test_a_diverged_state_is_frozen_until_reset(arm, start):
-    runtime = start(arm, time_mode="fast")  # then no state is left out for a late reader
-    runtime.command(
-        Command.of_efforts(np.array([0]), np.array([np.nan]))
-    )  # the gate would not let it through
-    states = states_until(runtime, lambda state: state.fault >= 0)
+    loop = start(arm, time_mode="fast")  # no state is skipped
+    loop.orders.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
+    states = states_until(loop, lambda state: state.fault >= 0)
     last = states[-1]
     assert last.fault == 0
     assert np.isfinite([state.row[:14] for state in states]).all()
-    assert states_for(runtime, 0.05) == []
-    assert runtime.reset()
-    states = states_until(runtime, lambda state: state.tick > last.tick + 10)
+    assert states_for(loop, 0.05) == []
+    loop.plant.reset()
+    states = states_until(loop, lambda state: state.tick > last.tick + 10)
     assert {state.fault for state in states} == {-1}
     assert states[0].tick == last.tick + 1
 
@@ -111,8 +110,8 @@ BOX = rb.shapes.box((0.4, 0.1, 0.1), mass=1.0, at=rb.pose((0.2, 0.0, 0.0)))
 
 
 @pytest.mark.parametrize("policy", ["gravity", "hold"])
-def test_springs_carry_their_part(start, policy):
-    """Without commands the robot is carried where it is, neither dropped nor pushed away."""
+def test_policies_leave_springs_their_part(start, policy):
+    """Without commands the robot rests: the policy adds to the springs what gravity needs."""
     m = rb.build(
         rb.SystemBuilder("balanced")
         .body("a", BOX)
@@ -121,8 +120,8 @@ def test_springs_carry_their_part(start, policy):
         .joint("elbow", "revolute", "a", "b", axis=(0, 1, 0), xyz=(0.4, 0, 0))
         .spring("balance", "base", "b", point1=(0, 0, 0.5), stiffness=60.0, length=0.1)
     )
-    runtime = start(m, np.array([0.3, 0.4]), command_timeout=0.001, on_timeout=policy)
-    last = states_over(runtime, 0.4)[-1]
+    loop = start(m, np.array([0.3, 0.4]), command_timeout=0.001, on_timeout=policy)
+    last = states_over(loop, 0.4)[-1]
     assert last.qpos == pytest.approx([0.3, 0.4], abs=1e-6)
     assert np.abs(last.effort).max() > 1.0
 
@@ -134,7 +133,7 @@ def with_a_gap(t, q, qd, qdd):
 
 
 def driven_and_free(motion):
-    """Joint 0 is driven, joint 1 is not: its entries come first."""
+    """Joint 0 has a prescribed motion; the entries of joint 1 come first."""
     return rb.build(
         rb.SystemBuilder("driven")
         .body("a", BOX)
@@ -145,60 +144,60 @@ def driven_and_free(motion):
     )
 
 
-def test_driven_joints_stand_in_the_state(start):
+def test_the_state_holds_prescribed_motions(start):
     times = np.linspace(0.0, 10.0, 11)
-    runtime = start(driven_and_free(rb.Trajectory(times, 0.1 * times)))
-    state = states_over(runtime, 0.05)[-1]
-    expected = rb.make_data(runtime.m)
+    loop = start(driven_and_free(rb.Trajectory(times, 0.1 * times)))
+    state = states_over(loop, 0.05)[-1]
+    expected = rb.make_data(loop.m)
     expected.time = state.time
-    rb.kinematics(runtime.m, expected)
+    rb.kinematics(loop.m, expected)
     assert state.row[1] == expected.qpos_all[1]
     assert state.time > 0.0
 
 
 def test_a_fault_names_the_joint(start):
-    runtime = start(driven_and_free(rb.Trajectory((0.0, 1.0), (0.0, 1.0))))
-    runtime.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
-    assert states_until(runtime, lambda state: state.fault >= 0)[-1].fault == 1
-    runtime = start(driven_and_free("test_with_a_gap"))
-    last = states_until(runtime, lambda state: state.fault >= 0)[-1]
+    loop = start(driven_and_free(rb.Trajectory((0.0, 1.0), (0.0, 1.0))))
+    loop.orders.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
+    assert states_until(loop, lambda state: state.fault >= 0)[-1].fault == 1
+    loop = start(driven_and_free("test_with_a_gap"))
+    last = states_until(loop, lambda state: state.fault >= 0)[-1]
     assert last.fault == 0
     assert np.isfinite(last.row).all()
 
 
-def test_no_state_is_lost_and_none_comes_twice(arm, start):
+def test_states_come_once_and_in_order(arm, start):
     states = states_over(start(arm, time_mode="fast"), 1.0)
     assert (np.diff([state.tick for state in states]) == 1).all()
-    # in real time the loop waits for nobody: what a reader misses if it stalls is counted
+    # in real time the loop does not wait; states that a late reader misses are counted
     states = states_over(start(arm), 0.5)
     gaps = np.diff([state.tick for state in states])
     assert (gaps > 0).all()
     assert (gaps == [1 + state.missed for state in states[1:]]).all()
 
 
-def test_a_stall_is_counted_and_never_made_up(arm, start):
-    # a timestep below what a wake-up takes: every period is an overrun
+def test_an_overrun_is_counted_and_not_made_up(arm, start):
+    # shorter than a wake-up takes, so every period is an overrun
     arm.opt.timestep = 1e-6
     began = time.monotonic()
-    runtime = start(arm)
-    wait_until(lambda: runtime.timing().overruns > 0)
+    loop = start(arm)
+    wait_until(lambda: loop.readout.timing().overruns > 0)
     time.sleep(0.3)
-    timing = runtime.timing()
+    timing = loop.readout.timing()
     assert timing.ticks * 1e-6 < time.monotonic() - began
     arm.opt.timestep = 1e-3
 
 
 def test_settings_are_checked(arm):
-    with pytest.raises(rb.ParameterError, match="on_timeout is 'brake'; allowed is one of zero"):
-        Runtime(arm, Settings(on_timeout="brake"))
+    with refused(rb.ParameterError, "on-timeout", "on_timeout", found="brake"):
+        Loop(arm, LoopSettings(on_timeout="brake"))
 
 
-def test_enforce_says_what_is_missing_and_how_to_get_it(monkeypatch):
+def test_enforce_is_refused_without_the_privileges(monkeypatch):
     def refuse(*_):
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(realtime.os, "sched_setscheduler", refuse)
-    with pytest.raises(rb.ParameterError, match=r"rtprio 98.*realtime to 'try'"):
+    with refused(rb.ParameterError, "realtime", "realtime"):
         realtime.obtain("enforce")
 
 

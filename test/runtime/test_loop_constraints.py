@@ -12,8 +12,8 @@ from rbdyn_ros.engine import jit
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
-from rbdyn_ros.runtime.orders import Command
 from rbdyn_ros.runtime.preparation import actuated
+from rbdyn_ros.runtime.types import Command
 
 FILE = Path(__file__).parents[2] / "examples" / "crank_slider.yaml"
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
@@ -34,11 +34,11 @@ def gripper(ratio=-0.5, offset=0.1):
 
 
 def test_what_follows_stands_in_every_state(start):
-    runtime = start(gripper(), np.array([0.3, 0.0]), **WALKING)
-    runtime.command(Command.of_efforts(np.array([0, 1]), np.array([2.0, 0.1])))
-    states = walk(runtime, 200)
-    assert runtime.reset()
-    states += walk(runtime, 100)
+    loop = start(gripper(), np.array([0.3, 0.0]), **WALKING)
+    loop.orders.command(Command.of_efforts(np.array([0, 1]), np.array([2.0, 0.1])))
+    states = walk(loop, 200)
+    loop.plant.reset()
+    states += walk(loop, 100)
     rows = np.array([state.row for state in states])
     qpos, qvel, effort = rows[:, :3], rows[:, 3:6], rows[:, 6:9]
     np.testing.assert_array_equal(qpos[:, 2], -0.5 * qpos[:, 0] + 0.1)
@@ -54,12 +54,12 @@ def test_what_follows_stands_in_every_state(start):
 
 
 def test_a_fault_names_what_follows(start):
-    runtime = start(gripper(ratio=1e4), command_timeout=100.0)
-    runtime.command(
+    loop = start(gripper(ratio=1e4), command_timeout=100.0)
+    loop.orders.command(
         Command.of_efforts(np.array([0]), np.array([1e12]))
     )  # 1e4 m/s^2, and 1e8 for what follows
-    last = states_until(runtime, lambda state: state.fault >= 0)[-1]
-    assert runtime.m.jnt_names[last.fault] == "right"
+    last = states_until(loop, lambda state: state.fault >= 0)[-1]
+    assert loop.m.jnt_names[last.fault] == "right"
     assert np.isfinite(last.row).all()
 
 
@@ -94,8 +94,8 @@ def potential(m, crank):
 def test_the_crank_carries_the_mechanism(start, policy):
     m = crank_slider()
     position = at_angle(m, 0.8)
-    runtime = start(m, position, on_timeout=policy)
-    last = states_over(runtime, 0.3)[-1]
+    loop = start(m, position, on_timeout=policy)
+    last = states_over(loop, 0.3)[-1]
     # virtual work: the torque is the slope of the potential along the closed mechanism
     slope = (potential(m, 0.8 + 1e-5) - potential(m, 0.8 - 1e-5)) / 2e-5
     assert abs(slope) > 1.0
@@ -107,11 +107,11 @@ def test_the_crank_carries_the_mechanism(start, policy):
 def test_hold_brakes_a_mechanism_that_turns(start):
     m = crank_slider()
     policy = {"on_timeout": "hold", "command_timeout": 0.05}
-    runtime = start(m, at_angle(m, 0.8), **WALKING | policy)
+    loop = start(m, at_angle(m, 0.8), **WALKING | policy)
     for _ in range(20):
-        runtime.command(Command.of_efforts(np.array([0]), np.array([4.0])))
-        walk(runtime, 10)
-    states = walk(runtime, 1400)
+        loop.orders.command(Command.of_efforts(np.array([0]), np.array([4.0])))
+        walk(loop, 10)
+    states = walk(loop, 1400)
     speeds = np.array([state.qvel[0] for state in states])
     assert np.abs(speeds).max() > 2.0
     assert np.abs(states[-1].qvel).max() < 1e-4
@@ -122,8 +122,8 @@ def test_hold_brakes_a_mechanism_that_turns(start):
 
 def test_without_a_policy_it_swings_and_stays_closed(start):
     m = crank_slider()
-    runtime = start(m, at_angle(m, 0.8))
-    states = states_over(runtime, 1.0)
+    loop = start(m, at_angle(m, 0.8))
+    states = states_over(loop, 1.0)
     assert np.ptp([state.qpos[0] for state in states]) > 1.0
     assert max(gap(state.qpos) for state in states) < 1e-7
 
@@ -146,12 +146,12 @@ def test_joints_that_take_no_effort_share_none(start, tmp_path):
 def test_a_diverged_mechanism_moves_again_after_a_reset(start):
     m = crank_slider()
     m.opt.integrator = "rk4"  # looks where the loop is in trial states, which are no numbers
-    runtime = start(m, at_angle(m, 0.8))
-    runtime.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
-    states_until(runtime, lambda state: state.fault >= 0)
-    assert runtime.faulty
-    assert runtime.reset()
-    states = states_over(runtime, 0.3)
+    loop = start(m, at_angle(m, 0.8))
+    loop.orders.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
+    states_until(loop, lambda state: state.fault >= 0)
+    assert loop.time.diverged
+    loop.plant.reset()
+    states = states_over(loop, 0.3)
     assert {state.fault for state in states} == {-1}
     assert np.isfinite([state.row for state in states]).all()
     assert np.ptp([state.qpos[0] for state in states]) > 0.01

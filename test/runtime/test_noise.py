@@ -10,8 +10,8 @@ from rbdyn_ros.engine import jit
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
-from rbdyn_ros.runtime import noise
-from rbdyn_ros.runtime.noise import normal, scramble, uniform
+from rbdyn_ros.runtime.kernels import noise
+from rbdyn_ros.runtime.kernels.noise import normal, scramble, uniform
 
 MASK = 2**64 - 1
 N = 20_000

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from running import WALKING, bundled_arm, commanded, walk
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine import jit
@@ -10,8 +11,8 @@ from rbdyn_ros.engine import jit
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
-from rbdyn_ros.runtime.orders import EFFORT, Wrench
 from rbdyn_ros.runtime.shared import NPUSH
+from rbdyn_ros.runtime.types import EFFORT, Wrench
 
 H = 1e-3
 POSE = np.array([0.3, 0.9, -0.2, 0.4, 0.1, -0.5, 0.2])
@@ -41,7 +42,7 @@ def by_hand(m, d, wrenches):
 def test_it_is_step_with_xfrc_applied(start):
     """In axes of world and body, off the centre of mass, each for its number of ticks."""
     m = bundled_arm()
-    runtime = start(m, POSE, **WALKING)
+    loop = start(m, POSE, **WALKING)
     pushes = [
         (wrench(duration=0.030), 30),
         (wrench(3, in_body=True, duration=0.0101), 11),  # a tick begun is a tick
@@ -49,10 +50,10 @@ def test_it_is_step_with_xfrc_applied(start):
         (wrench(5, duration=0.005, scale=0.3, point=np.zeros(3)), 5),
     ]
     for push, _ in pushes:
-        assert runtime.push(push)
+        loop.orders.push(push)
     d, reference = rb.make_data(m), rb.make_data(m)
     d.qpos = POSE
-    for k, state in enumerate(walk(runtime, 40)):
+    for k, state in enumerate(walk(loop, 40)):
         reference.qpos = d.qpos
         d.xfrc_applied = by_hand(m, reference, [push for push, ticks in pushes if k < ticks])
         np.testing.assert_allclose(state.xfrc, d.xfrc_applied, rtol=1e-9, atol=1e-9)
@@ -62,65 +63,67 @@ def test_it_is_step_with_xfrc_applied(start):
 
 
 def test_what_acts_is_listed_and_cleared(start):
-    runtime = start(bundled_arm(), **WALKING)
+    loop = start(bundled_arm(), **WALKING)
     first, second = wrench(duration=0.01), wrench(3, duration=0.05)
-    assert runtime.push(first)
-    assert runtime.push(second)
-    assert runtime.wrenches() == [first, second]  # from the next tick on
-    walk(runtime, 9)
-    assert runtime.wrenches() == [first, second]
-    walk(runtime, 1)
-    assert runtime.wrenches() == [second]
-    runtime.clear_wrenches()
-    assert runtime.wrenches() == []
-    assert not walk(runtime, 1)[0].xfrc.any()
+    loop.orders.push(first)
+    loop.orders.push(second)
+    assert loop.orders.wrenches() == [first, second]  # from the next tick on
+    walk(loop, 9)
+    assert loop.orders.wrenches() == [first, second]
+    walk(loop, 1)
+    assert loop.orders.wrenches() == [second]
+    loop.orders.clear_wrenches()
+    assert loop.orders.wrenches() == []
+    assert not walk(loop, 1)[0].xfrc.any()
 
 
 def test_no_more_act_at_once_than_there_is_room_for(start):
-    runtime = start(bundled_arm(), **WALKING)
+    loop = start(bundled_arm(), **WALKING)
     for k in range(NPUSH):
-        assert runtime.push(wrench(duration=0.002 if k % 2 else 0.01, scale=2.0**-k))
-    assert not runtime.push(wrench())
-    walk(runtime, 2)
-    assert len(runtime.wrenches()) == NPUSH // 2
+        loop.orders.push(wrench(duration=0.002 if k % 2 else 0.01, scale=2.0**-k))
+    with refused(rb.RbdynError, "pushes"):
+        loop.orders.push(wrench())
+    walk(loop, 2)
+    assert len(loop.orders.wrenches()) == NPUSH // 2
     for _ in range(NPUSH // 2):
-        assert runtime.push(wrench(duration=0.001))
-    assert not runtime.push(wrench())
-    sizes = [state.xfrc[5, 0] / FORCE[0] for state in walk(runtime, 9)]
+        loop.orders.push(wrench(duration=0.001))
+    with refused(rb.RbdynError, "pushes"):
+        loop.orders.push(wrench())
+    sizes = [state.xfrc[5, 0] / FORCE[0] for state in walk(loop, 9)]
     old = sum(2.0**-k for k in range(0, NPUSH, 2))
     assert sizes == pytest.approx([NPUSH // 2 + old] + [old] * 7 + [0.0], rel=1e-12)
 
 
 @pytest.mark.parametrize("scope", ["state", "time"])
 def test_a_reset_of_the_state_ends_them_one_of_time_does_not(start, scope):
-    runtime = start(bundled_arm(), **WALKING)
-    walk(runtime, 50)
-    assert runtime.push(wrench(duration=0.02))
-    walk(runtime, 5)
-    assert runtime.reset(state=scope == "state", time=scope == "time")
-    acting = [state.xfrc.any() for state in walk(runtime, 20)]
+    loop = start(bundled_arm(), **WALKING)
+    walk(loop, 50)
+    loop.orders.push(wrench(duration=0.02))
+    walk(loop, 5)
+    loop.plant.reset(state=scope == "state", time=scope == "time")
+    acting = [state.xfrc.any() for state in walk(loop, 20)]
     # the reset took a tick of its own
     assert acting == [scope == "time"] * 14 + [False] * 6
 
 
 def test_while_paused_it_waits(start):
-    runtime = start(bundled_arm(), **WALKING)
-    assert runtime.push(wrench(duration=0.003))
-    assert runtime.pause(True)
-    assert runtime.wrenches() != []
-    runtime.command(commanded(0, EFFORT))
-    assert [state.xfrc.any() for state in walk(runtime, 5)] == [True] * 3 + [False] * 2
+    loop = start(bundled_arm(), **WALKING)
+    loop.orders.push(wrench(duration=0.003))
+    loop.time.pause(True)
+    assert loop.orders.wrenches() != []
+    loop.orders.command(commanded(0, EFFORT))
+    assert [state.xfrc.any() for state in walk(loop, 5)] == [True] * 3 + [False] * 2
 
 
 def test_many_ticks_of_physics_see_it_fixed_in_the_world(start):
     """Within a tick the shifted wrench stays as it was when the tick began."""
     m = bundled_arm()
-    runtime = start(m, POSE, **WALKING, control_decimation=10)
+    loop = start(m, POSE, **WALKING, control_decimation=10)
     push = wrench(duration=0.05, in_body=True)
-    assert runtime.push(push)
+    loop.orders.push(push)
     d, reference = rb.make_data(m), rb.make_data(m)
     d.qpos = POSE
-    for k, state in enumerate(walk(runtime, 8)):
+    for k, state in enumerate(walk(loop, 8)):
         reference.qpos = d.qpos
         d.xfrc_applied = by_hand(m, reference, [push] if k < 5 else [])
         rb.step(m, d, 10)

@@ -12,7 +12,7 @@ from rbdyn_ros.engine import jit
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
-from rbdyn_ros.runtime.orders import EFFORT, POSITION, Command, Faults
+from rbdyn_ros.runtime.types import EFFORT, POSITION, Command, Faults
 
 EFFORTS = np.linspace(-2.0, 2.0, 7)
 
@@ -20,11 +20,11 @@ EFFORTS = np.linspace(-2.0, 2.0, 7)
 @pytest.mark.parametrize("decimation", [1, 10])
 def test_it_moves_exactly_as_step(start, decimation):
     m = bundled_arm()
-    runtime = start(m, **WALKING, control_decimation=decimation)
-    runtime.command(Command.of_efforts(np.arange(7), EFFORTS))
+    loop = start(m, **WALKING, control_decimation=decimation)
+    loop.orders.command(Command.of_efforts(np.arange(7), EFFORTS))
     d = rb.make_data(m)
     d.qfrc_applied = EFFORTS
-    for k, state in enumerate(walk(runtime, 60)):
+    for k, state in enumerate(walk(loop, 60)):
         rb.step(m, d, decimation - 1)
         before = d.qvel.copy()
         rb.step(m, d, 1)
@@ -33,32 +33,32 @@ def test_it_moves_exactly_as_step(start, decimation):
         assert (state.qpos == d.qpos).all()
         assert (state.qvel == d.qvel).all()
         assert (state.qacc == (d.qvel - before) / m.opt.timestep).all()
-    assert runtime.period_ns == decimation * 1_000_000
+    assert loop.period_ns == decimation * 1_000_000
 
 
 def test_every_state_comes_once_and_in_order_as_fast_as_possible(start):
-    runtime = start(bundled_arm(), **WALKING | {"start_paused": False})
+    loop = start(bundled_arm(), **WALKING | {"start_paused": False})
     ticks = []
     while not ticks or ticks[-1] < 2000:
-        state = runtime.next_state(5.0)
+        state = loop.readout.next_state(60.0)
         assert state.missed == 0
         ticks.append(state.tick)
     assert ticks == list(range(len(ticks)))
 
 
 def test_only_those_that_are_due_are_handed_over(start):
-    runtime = start(bundled_arm(), **WALKING | {"start_paused": False}, hand_over_every=7)
+    loop = start(bundled_arm(), **WALKING | {"start_paused": False}, hand_over_every=7)
     ticks = []
     while len(ticks) < 200:
-        ticks.append(runtime.next_state(5.0).tick)
+        ticks.append(loop.readout.next_state(60.0).tick)
     assert ticks == list(range(0, 1400, 7))
 
 
 def test_without_a_reader_it_waits(start):
-    runtime = start(bundled_arm(), **WALKING | {"start_paused": False})
-    wait_until(lambda: runtime.tick > 20)
-    wait_until(lambda: runtime.tick == runtime.next_state(1.0).tick + 31)
-    assert runtime.set_state(np.zeros(7), np.zeros(7), EFFORTS < 9, EFFORTS < 9)  # it answers
+    loop = start(bundled_arm(), **WALKING | {"start_paused": False})
+    wait_until(lambda: loop.time.tick > 20)
+    wait_until(lambda: loop.time.tick == loop.readout.next_state(1.0).tick + 31)
+    loop.plant.set_state(np.zeros(7), np.zeros(7), EFFORTS < 9, EFFORTS < 9)  # it answers
 
 
 def noisy():
@@ -73,15 +73,15 @@ def noisy():
 
 
 def episode(start, seed, faults, time_mode="fast"):
-    runtime = start(bundled_arm(), **WALKING | {"time_mode": time_mode}, seed=seed)
-    assert runtime.set_faults(faults)
+    loop = start(bundled_arm(), **WALKING | {"time_mode": time_mode}, seed=seed)
+    loop.plant.set_faults(faults)
     for k in range(4):
-        runtime.command(commanded(np.arange(4), POSITION, 0.1 * k))
-        runtime.command(commanded([4, 5, 6], EFFORT, effort=0.1 * k))
-        assert runtime.step(20)
-        while runtime.next_state(0.0):
+        loop.orders.command(commanded(np.arange(4), POSITION, 0.1 * k))
+        loop.orders.command(commanded([4, 5, 6], EFFORT, effort=0.1 * k))
+        loop.time.step(20)
+        while loop.readout.next_state(0.0):
             pass
-    return runtime.state_hash()
+    return loop.readout.latest().hash()
 
 
 def test_the_same_seed_gives_the_same_bits(start):
@@ -94,13 +94,13 @@ def test_the_same_seed_gives_the_same_bits(start):
 
 
 def test_noise_repeats_after_a_reset(start):
-    runtime = start(bundled_arm(), **WALKING, seed=5)
-    assert runtime.set_faults(noisy())
+    loop = start(bundled_arm(), **WALKING, seed=5)
+    loop.plant.set_faults(noisy())
 
     def rerun(**reset):
-        assert runtime.reset(time=True, **reset)
-        runtime.command(commanded(np.arange(7), POSITION, 0.2))
-        return walk(runtime, 50)[-1].hash()
+        loop.plant.reset(time=True, **reset)
+        loop.orders.command(commanded(np.arange(7), POSITION, 0.2))
+        return walk(loop, 50)[-1].hash()
 
     first = rerun()
     assert rerun() == first
@@ -111,10 +111,10 @@ def test_noise_repeats_after_a_reset(start):
 @pytest.mark.parametrize("mode", ["fast", "realtime"])
 def test_a_command_runs_out_in_the_same_tick_every_time(start, mode):
     """While time is not that of the wall, commands grow old by what is simulated."""
-    runtime = start(bundled_arm(), **WALKING | {"time_mode": mode, "command_timeout": 0.01})
+    loop = start(bundled_arm(), **WALKING | {"time_mode": mode, "command_timeout": 0.01})
     for _ in range(3):
-        assert runtime.reset(time=True)
-        runtime.command(commanded(np.arange(7), EFFORT, effort=0.5))
+        loop.plant.reset(time=True)
+        loop.orders.command(commanded(np.arange(7), EFFORT, effort=0.5))
         # each tick in a call of its own; the first makes the command one period old
-        stale = [walk(runtime, 1)[0].stale for _ in range(14)]
+        stale = [walk(loop, 1)[0].stale for _ in range(14)]
         assert stale == [0] * 10 + [7] * 4

@@ -11,9 +11,9 @@ from rbdyn_ros.engine import jit
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
-from rbdyn_ros.runtime.follow import begin_trajectory, follow_trajectory
-from rbdyn_ros.runtime.orders import EFFORT, POSITION, VELOCITY, Trajectory
+from rbdyn_ros.runtime.kernels.tracking import begin_trajectory, track_trajectory
 from rbdyn_ros.runtime.shared import Shared
+from rbdyn_ros.runtime.types import EFFORT, POSITION, VELOCITY, TrajectoryOrder
 
 H = 1e-3
 RNG = np.random.default_rng(6)
@@ -23,7 +23,7 @@ def wild(order, dofs=(0,), times=(0.0, 0.013, 0.1, 0.1205, 0.3)):
     """Points, speeds and accelerations that have nothing to do with each other."""
     shape = len(times), len(dofs)
     rows = (RNG.uniform(-1, 1, shape), RNG.uniform(-5, 5, shape), RNG.uniform(-50, 50, shape))
-    return Trajectory(np.array(dofs), np.array(times), *rows, order)
+    return TrajectoryOrder(np.array(dofs), np.array(times), *rows, order)
 
 
 def smooth(dofs, goals, times=(0.15, 0.4), order=5):
@@ -31,7 +31,7 @@ def smooth(dofs, goals, times=(0.15, 0.4), order=5):
     goals = np.atleast_1d(goals)
     positions = np.outer(np.linspace(1.0 / len(times), 1.0, len(times)), goals)
     zeros = np.zeros(positions.shape)
-    return Trajectory(np.array(dofs), np.array(times), positions, zeros, zeros, order)
+    return TrajectoryOrder(np.array(dofs), np.array(times), positions, zeros, zeros, order)
 
 
 @pytest.mark.parametrize("order", [1, 3, 5])
@@ -55,13 +55,13 @@ def test_it_is_sampled_as_scipy_does(order):
     assert s.traj_column.tolist() == [-1, 1, -1, 2, -1, -1, 0]
     for tick in range(300):
         s.tick[()] = 40 + tick
-        follow_trajectory(s)
+        track_trajectory(s)
         expected = sample(trajectory, tick * H, np.zeros(3))
         for row, size, values in zip(s.traj_now, (1.0, 1e2, 1e5), expected, strict=True):
             np.testing.assert_allclose(row[list(dofs)], values, rtol=1e-9, atol=1e-10 * size)
     s.tick[()] = 340
-    follow_trajectory(s)
-    assert not s.following
+    track_trajectory(s)
+    assert not s.tracking
     np.testing.assert_array_equal(s.order[0, list(dofs)], trajectory.positions[-1])
 
 
@@ -70,135 +70,135 @@ def test_the_robot_follows(start, order):
     """One that is smooth is followed as well as the steps of the physics allow."""
     m = bundled_arm()
     begin = np.array([0.0, 0.9, 0.2, 0.4, 0.1, -0.5, 0.3])
-    runtime = start(m, begin, **WALKING)
+    loop = start(m, begin, **WALKING)
     trajectory = smooth([1, 4, 6], [0.6, -0.2, 0.5], (0.2, 0.5), order)
-    assert runtime.follow(trajectory)
-    states = walk(runtime, 700)
+    loop.orders.track(trajectory)
+    states = walk(loop, 700)
     here = begin[trajectory.dofs]
     errors = [s.qpos[trajectory.dofs] - sample(trajectory, s.tick * H, here)[0] for s in states]
     assert np.abs(errors).max() < (0.05 if order == 1 else 5e-3)
     assert np.abs(errors[-1]).max() < 1e-3
-    assert [s.following for s in states].index(False) == 500
+    assert [s.tracking for s in states].index(False) == 500
     assert {s.stale for s in states} == {4}
 
 
 def test_it_begins_where_and_how_fast_the_joint_is_led(start):
-    runtime = start(rail(limit=rb.Limit(velocity=0.25)), **WALKING)
-    runtime.command(commanded(0, POSITION, 5.0))
-    walk(runtime, 100)  # led at 0.25 m/s, and behind where it is led
+    loop = start(rail(limit=rb.Limit(velocity=0.25)), **WALKING)
+    loop.orders.command(commanded(0, POSITION, 5.0))
+    walk(loop, 100)  # led at 0.25 m/s, and behind where it is led
     aim = 100 * 0.25 * H
-    assert runtime.follow(smooth(0, 0.0, (0.4,)))
-    walk(runtime, 1)
-    assert runtime._shared.aim[0] == pytest.approx(aim, rel=1e-12)
+    loop.orders.track(smooth(0, 0.0, (0.4,)))
+    walk(loop, 1)
+    assert loop._shared.aim[0] == pytest.approx(aim, rel=1e-12)
 
 
 def test_one_in_progress_hands_over_to_the_next(start):
     """Exchanged in full flight: no jump in position or speed."""
-    runtime = start(rail(), **WALKING)
-    straight = Trajectory([0], [0.0, 1.0], [[0.0], [0.5]], [[0.5], [0.5]], [[0.0], [0.0]], 3)
-    assert runtime.follow(straight)
-    before = walk(runtime, 300)[-1]
+    loop = start(rail(), **WALKING)
+    straight = TrajectoryOrder([0], [0.0, 1.0], [[0.0], [0.5]], [[0.5], [0.5]], [[0.0], [0.0]], 3)
+    loop.orders.track(straight)
+    before = walk(loop, 300)[-1]
     assert before.qvel[0] == pytest.approx(0.5, rel=1e-6)
     onward = smooth(0, 1.0, (0.8,), order=3)
-    assert runtime.follow(onward)
-    after = [state.qvel[0] for state in walk(runtime, 20)]
+    loop.orders.track(onward)
+    after = [state.qvel[0] for state in walk(loop, 20)]
     expected = [sample(onward, k * H, [0.15], [0.5])[1][0] for k in range(1, 21)]
     assert after == pytest.approx(expected, rel=5e-3)
 
 
 def test_it_can_be_exchanged_in_every_tick(start):
     """A stream of trajectories: each goes on as the one before would have."""
-    runtime = start(rail(), **WALKING)
+    loop = start(rail(), **WALKING)
     position = speed = acceleration = np.zeros(1)
     for _ in range(200):
         trajectory = smooth(0, 0.1, (0.5,))
-        assert runtime.follow(trajectory)
-        walk(runtime, 1)
-        assert runtime._shared.aim[0] == pytest.approx(position[0], rel=1e-9, abs=1e-15)
+        loop.orders.track(trajectory)
+        walk(loop, 1)
+        assert loop._shared.aim[0] == pytest.approx(position[0], rel=1e-9, abs=1e-15)
         position, speed, acceleration = sample(trajectory, H, position, speed, acceleration)
     assert position[0] > 0.01
 
 
 def test_from_rest_it_begins_where_the_joint_is(start):
-    runtime = start(rail(), np.array([0.4]), **WALKING)
-    assert runtime.follow(smooth(0, 0.4, (0.2,)))
-    assert {s.qpos[0] for s in walk(runtime, 250)} == {0.4}
-    runtime.command(commanded(0, POSITION, 1.0))
-    walk(runtime, 50)
-    assert runtime.reset()
-    assert runtime.follow(smooth(0, 0.4, (0.2,)))
-    np.testing.assert_allclose([s.qpos[0] for s in walk(runtime, 250)], 0.4, atol=1e-12)
+    loop = start(rail(), np.array([0.4]), **WALKING)
+    loop.orders.track(smooth(0, 0.4, (0.2,)))
+    assert {s.qpos[0] for s in walk(loop, 250)} == {0.4}
+    loop.orders.command(commanded(0, POSITION, 1.0))
+    walk(loop, 50)
+    loop.plant.reset()
+    loop.orders.track(smooth(0, 0.4, (0.2,)))
+    np.testing.assert_allclose([s.qpos[0] for s in walk(loop, 250)], 0.4, atol=1e-12)
 
 
 def test_a_command_ends_it_for_its_own_dof(start):
-    runtime = start(bundled_arm(), **WALKING, on_timeout="hold")
-    assert runtime.follow(smooth([0, 4], [0.5, 0.5]))
-    walk(runtime, 100)
-    runtime.command(commanded(0, EFFORT, effort=0.25))
-    states = walk(runtime, 400)
+    loop = start(bundled_arm(), **WALKING, on_timeout="hold")
+    loop.orders.track(smooth([0, 4], [0.5, 0.5]))
+    walk(loop, 100)
+    loop.orders.command(commanded(0, EFFORT, effort=0.25))
+    states = walk(loop, 400)
     assert {s.effort[0] for s in states} == {0.25}
-    assert states[0].following
-    assert not states[-1].following
+    assert states[0].tracking
+    assert not states[-1].tracking
     assert states[-1].qpos[4] == pytest.approx(0.5, abs=1e-3)
 
 
 def test_its_end_is_held_and_does_not_grow_old(start):
-    runtime = start(rail(), **WALKING | {"command_timeout": 0.01})
-    assert runtime.follow(smooth(0, 0.3))
-    states = walk(runtime, 900)
+    loop = start(rail(), **WALKING | {"command_timeout": 0.01})
+    loop.orders.track(smooth(0, 0.3))
+    states = walk(loop, 900)
     assert states[-1].qpos[0] == pytest.approx(0.3, abs=1e-9)
     assert {s.stale for s in states} == {0}
-    assert runtime.command_age() == 0.0
+    assert loop.readout.command_age() == 0.0
 
 
 @pytest.mark.parametrize("how", ["stop", "other"])
 def test_who_stops_following_stays_where_it_was_led(start, how):
-    runtime = start(bundled_arm(), **WALKING)
-    assert runtime.follow(smooth([2], 0.6))
-    walk(runtime, 200)
-    led = runtime._shared.aim[2]
+    loop = start(bundled_arm(), **WALKING)
+    loop.orders.track(smooth([2], 0.6))
+    walk(loop, 200)
+    led = loop._shared.aim[2]
     assert led > 0.1
-    assert runtime.stop_following() if how == "stop" else runtime.follow(smooth([5], 0.1))
-    last = walk(runtime, 600)[-1]
+    loop.orders.stop_tracking() if how == "stop" else loop.orders.track(smooth([5], 0.1))
+    last = walk(loop, 600)[-1]
     assert last.qpos[2] == pytest.approx(led, abs=2e-3)  # a tick further at most
     assert last.stale == (6 if how == "stop" else 5)
 
 
 def test_velocity_takes_over_in_flight(start):
-    runtime = start(rail(), **WALKING)
-    assert runtime.follow(smooth(0, 0.6))
-    walk(runtime, 200)
-    runtime.command(commanded(0, VELOCITY, velocity=-0.2))
-    assert walk(runtime, 150)[-1].qvel[0] == pytest.approx(-0.2, rel=1e-6)
+    loop = start(rail(), **WALKING)
+    loop.orders.track(smooth(0, 0.6))
+    walk(loop, 200)
+    loop.orders.command(commanded(0, VELOCITY, velocity=-0.2))
+    assert walk(loop, 150)[-1].qvel[0] == pytest.approx(-0.2, rel=1e-6)
 
 
 def test_a_reset_ends_it(start):
-    runtime = start(rail(), **WALKING)
-    assert runtime.follow(smooth(0, 0.6))
-    walk(runtime, 100)
-    assert runtime.reset()
-    state = walk(runtime, 50)[-1]
-    assert (state.following, state.qpos[0], state.stale) == (False, 0.0, 1)
+    loop = start(rail(), **WALKING)
+    loop.orders.track(smooth(0, 0.6))
+    walk(loop, 100)
+    loop.plant.reset()
+    state = walk(loop, 50)[-1]
+    assert (state.tracking, state.qpos[0], state.stale) == (False, 0.0, 1)
 
 
 def test_time_that_begins_anew_does_not_move_it(start):
     def end(*, anew):
-        runtime = start(rail(), **WALKING)
-        assert runtime.follow(smooth(0, 0.6))
-        walk(runtime, 100)
-        assert runtime.reset(time=anew, state=False)
-        return [s.qpos[0] for s in walk(runtime, 350)]
+        loop = start(rail(), **WALKING)
+        loop.orders.track(smooth(0, 0.6))
+        walk(loop, 100)
+        loop.plant.reset(time=anew, state=False)
+        return [s.qpos[0] for s in walk(loop, 350)]
 
     assert end(anew=True) == end(anew=False)
 
 
 def test_many_exchanges_leave_no_memory_that_is_gone(start):
     """The loop reads arrays of Python: each must live until the next is in force."""
-    runtime = start(bundled_arm(), command_timeout=1e6)
+    loop = start(bundled_arm(), command_timeout=1e6)
     for k in range(200):
         # allocated and freed in between: what is read after its time would be this
         assert np.full(5000, 1e30).sum() > 0.0
-        assert runtime.follow(smooth(np.arange(7), np.full(7, 0.01 * (k % 3)), (0.3, 0.6)))
-    state = runtime.latest()
+        loop.orders.track(smooth(np.arange(7), np.full(7, 0.01 * (k % 3)), (0.3, 0.6)))
+    state = loop.readout.latest()
     assert state.fault == -1
     assert np.abs(state.qpos).max() < 0.1

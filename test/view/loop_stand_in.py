@@ -5,14 +5,14 @@ from pathlib import Path
 
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.loading.load import complete
-from rbdyn_ros.runtime.orders import Command, Wrench
-from rbdyn_ros.runtime.runtime import Runtime
-from rbdyn_ros.runtime.settings import Settings
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.settings import LoopSettings
+from rbdyn_ros.runtime.types import Command, Wrench
 from rbdyn_ros.view.live.link import Cast
 from rbdyn_ros.view.live.watched import Watched
 
 
-class Loop:
+class ViewedLoop:
     """Simulates a robot of a file, and notes every order in `orders`."""
 
     def __init__(self, path, **settings):
@@ -21,17 +21,17 @@ class Loop:
         self.m = complete(description)
         joints = tuple(n for n, e in zip(self.m.jnt_names, self.m.jnt_dofnum, strict=True) if e)
         self.cast = Cast("", description, text=text, path=path, joints=joints)
-        self.runtime = Runtime(self.m, Settings(realtime="off", **settings))
-        self.watched = Watched(self.runtime)
+        self.loop = Loop(self.m, LoopSettings(realtime="off", **settings))
+        self.watched = Watched(self.loop)
         self.orders, self.looks, self.energies = [], 0, 0
         self._lock = threading.Lock()
 
     def __enter__(self):
-        self.runtime.start()
+        self.loop.start()
         return self
 
     def __exit__(self, *_):
-        self.runtime.stop()
+        self.loop.stop()
 
     def _note(self, *order):
         with self._lock:
@@ -44,7 +44,7 @@ class Loop:
 
     @property
     def state(self):
-        return self.runtime.latest()
+        return self.loop.readout.latest()
 
     def instants(self, energy=False):
         self.looks += 1
@@ -53,33 +53,37 @@ class Loop:
 
     def pause(self, paused):
         self._note("pause", paused)
-        return "" if self.runtime.pause(paused) else "silent"
+        self.loop.time.pause(paused)
+        return ""
 
     def step(self, ticks):
         self._note("step", ticks)
-        if not self.runtime.paused:
+        if not self.loop.time.paused:
             return "the simulation runs; pause it first"
-        return "" if self.runtime.step(ticks) else "silent"
+        self.loop.time.step(ticks)
+        return ""
 
     def reset(self):
         self._note("reset")
-        return "" if self.runtime.reset() else "silent"
+        self.loop.plant.reset()
+        return ""
 
     def set_speed(self, factor):
         self._note("set_speed", factor)
-        self.runtime.set_real_time_factor(factor)
+        self.loop.time.set_real_time_factor(factor)
         return ""
 
     def push(self, _robot, link, point, force, torque, duration):
         self._note("push", link, tuple(force), duration)
         body = int(self.m.frame_bodyid[self.m.frame_id(link)])
         wrench = Wrench(body, point, force, torque, False, duration)
-        return "" if self.runtime.push(wrench, "view") else "full"
+        self.loop.orders.push(wrench, "view")
+        return ""
 
     def drive(self, _robot, efforts):
         self._note("drive", dict(efforts))
         dofs = [int(self.m.jnt_dofadr[self.m.jnt_names.index(name)]) for name in efforts]
-        self.runtime.command(Command.of_efforts(dofs, list(efforts.values())))
+        self.loop.orders.command(Command.of_efforts(dofs, list(efforts.values())))
         return ""
 
     def release(self, _robot):

@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from loop_stand_in import Loop
+from loop_stand_in import ViewedLoop
 from plain_client import PlainClient
 from web_page import open_browser, open_page, press, require_browser, wait_until
 
@@ -37,7 +37,7 @@ def browser():
 @pytest.fixture
 def near():
     """An arm and its view, both in this process."""
-    with Loop(bundled_robot("seven_dof_arm")) as loop:
+    with ViewedLoop(bundled_robot("seven_dof_arm")) as loop:
         server = open_server(0)
         live = Live(server, [loop.cast], loop)
         thread = threading.Thread(target=live.run)
@@ -59,7 +59,7 @@ def test_without_a_client_it_hardly_looks(near):
 
 def test_a_link_follows_the_handle_that_is_dragged(near):
     loop, live, server = near
-    loop.runtime.pause(True)
+    loop.loop.time.pause(True)
     pushes = live.robots[0].pushes
     pushes._set_dragging(True)
     wait_until(lambda: np.any(pushes._handle.position), "the handle at the link")
@@ -70,18 +70,18 @@ def test_a_link_follows_the_handle_that_is_dragged(near):
         link, _, duration = loop.all_of("push")[-1]
         assert link == loop.m.body_names[-1]
         assert 0.1 < duration < 1.0
-        loop.runtime.pause(False)
+        loop.loop.time.pause(False)
         count = len(loop.all_of("push"))
         wait_until(lambda: len(loop.all_of("push")) > count + 10, "renewals")
         wait_until(lambda: np.any(loop.state.xfrc), "the wrench to act")
         hand.say("TransformControlsDragEndMessage", name=HANDLE)
         wait_until(lambda: loop.all_of("push")[-1][1] == STILL, "the end")
-        wait_until(lambda: not loop.runtime.wrenches(), "the wrench to end")
+        wait_until(lambda: not loop.loop.orders.wrenches(), "the wrench to end")
         hand.say("TransformControlsDragStartMessage", name=HANDLE)
         hand.drag(HANDLE, pushes._handle.position + np.array([0.0, 0.2, 0.0]))
         wait_until(lambda: loop.all_of("push")[-1][1] != STILL, "another pull")
     wait_until(lambda: loop.all_of("push")[-1][1] == STILL, "the end, since the hand is gone")
-    wait_until(lambda: not loop.runtime.wrenches(), "the wrench to end")
+    wait_until(lambda: not loop.loop.orders.wrenches(), "the wrench to end")
 
 
 def seen_at(page, server, point):
@@ -109,7 +109,7 @@ def wait_for_frames(page, count=2):
 
 def test_the_handle_can_be_grabbed(browser, near):
     loop, live, server = near
-    loop.runtime.pause(True)
+    loop.loop.time.pause(True)
     with open_page(browser, address_of(server), server, **LARGER) as page:
         page.get_by_label("Drag", exact=True).check()
         pushes = live.robots[0].pushes
@@ -162,7 +162,7 @@ def shown():
     """An arm in a loop of this process, and its view in another."""
     require_browser()
     said = []
-    with Loop(bundled_robot("seven_dof_arm")) as loop:
+    with ViewedLoop(bundled_robot("seven_dof_arm")) as loop:
         view = start_view([loop.cast], loop, port=0, say=lambda *words: said.append(words))
         assert view.wait(60.0), said
         yield loop, view
@@ -181,8 +181,8 @@ def only_page(browser, shown):
 def page(only_page, shown):
     """The one page of the view; time goes on and nothing has been ordered yet."""
     loop, _ = shown
-    loop.runtime.pause(False)
-    loop.runtime.set_real_time_factor(1.0)
+    loop.loop.time.pause(False)
+    loop.loop.time.set_real_time_factor(1.0)
     loop.orders.clear()
     yield only_page
     assert not only_page.complaints
@@ -197,15 +197,15 @@ def fill(page, label, number):
 def test_time_is_ordered_about(shown, page):
     loop, _ = shown
     press(page, "Pause")
-    wait_until(lambda: loop.runtime.paused, "time to stand", page)
+    wait_until(lambda: loop.loop.time.paused, "time to stand", page)
     page.get_by_text("paused |").wait_for()
     page.get_by_role("button", name="Resume", exact=True).wait_for()
-    before = loop.runtime.tick
+    before = loop.loop.time.tick
     fill(page, "Ticks", 250)
     press(page, "Step")
-    wait_until(lambda: loop.runtime.tick == before + 250, "250 ticks", page)
+    wait_until(lambda: loop.loop.time.tick == before + 250, "250 ticks", page)
     press(page, "Resume")
-    wait_until(lambda: loop.runtime.tick > before + 260, "time to go on", page)
+    wait_until(lambda: loop.loop.time.tick > before + 260, "time to go on", page)
     page.get_by_role("button", name="Pause", exact=True).wait_for()
     press(page, "Step")  # which is refused while time runs
     page.get_by_text("the simulation runs; pause it first").wait_for()
@@ -219,9 +219,9 @@ def test_the_box_sets_the_speed_and_follows_it(shown, page):
     box.click()
     page.get_by_role("option", name="0.2 x", exact=True).click()
     wait_until(lambda: loop.all_of("set_speed") == [(0.2,)], "the speed", page)
-    assert loop.runtime.real_time_factor == 0.2
+    assert loop.loop.time.real_time_factor == 0.2
     for speed in (0.37, 1.0):  # set elsewhere; the first is not among those offered
-        loop.runtime.set_real_time_factor(speed)
+        loop.loop.time.set_real_time_factor(speed)
         wait_until(lambda text=f"{speed:g} x": box.input_value() == text, "the box", page)
     assert loop.all_of("set_speed") == [(0.2,)]  # what follows orders nothing
 

@@ -17,14 +17,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from loop_stand_in import Loop
+from loop_stand_in import ViewedLoop
 from web_page import wait_until
 
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.loading.assets import bundled_robot
-from rbdyn_ros.runtime.runtime import Runtime
-from rbdyn_ros.runtime.settings import Settings
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.view.live import process
 from rbdyn_ros.view.live.link import FAILED, SERVING, WARNED, Cast, Remote, answered, serve
 from rbdyn_ros.view.live.loading import MOST_TOLD, warning_of
@@ -149,24 +149,24 @@ def test_pace_is_of_the_last_second_and_begins_anew():
 def test_energies_are_those_of_the_plant_that_moves(path):
     """Oracle: the robot of the file, and a point mass at its tip, in another gravity."""
     m = rb.load_urdf(path)
-    runtime = Runtime(m, Settings(realtime="off", start_paused=True), np.full(m.nq, 0.3))
-    watched = Watched(runtime)
+    loop = Loop(m, LoopSettings(realtime="off", start_paused=True), np.full(m.nq, 0.3))
+    watched = Watched(loop)
     before = watched.instant(energy=True)
     assert (before.tick, before.energy, before.qpos.tolist()) == (0, None, [0.3] * m.nq)
     assert before.paused
-    assert not runtime.running
-    runtime.start()
+    assert not loop.running
+    loop.start()
     try:
         heavy = with_payload(m, m.body_names[-1], 1.5, (0.0, 0.0, -0.2), (0.0,) * 6)
         heavy.opt.gravity = (0.0, 0.0, -3.7)
-        assert runtime.set_plant(heavy)
+        loop.plant.exchange(heavy)
         velocity = np.linspace(1.0, 2.0, m.nv)
         everywhere = np.ones(m.nq, bool), np.ones(m.nv, bool)
-        assert runtime.set_state(np.full(m.nq, 0.3), velocity, *everywhere)
+        loop.plant.set_state(np.full(m.nq, 0.3), velocity, *everywhere)
         instant = watched.instant(energy=True)
         assert watched.instant().energy is None
     finally:
-        runtime.stop()
+        loop.stop()
     assert instant.paused
     assert math.isnan(instant.factor)
     d = rb.make_data(m)
@@ -219,7 +219,7 @@ def shown(path):
         views.append(view)
         return view, said
 
-    with Loop(path) as loop:
+    with ViewedLoop(path) as loop:
         yield loop, start
         for view in views:
             view.close()
@@ -254,8 +254,8 @@ def test_a_view_that_dies_is_reported_once_and_the_simulation_goes_on(shown):
     text = "the view has ended (Killed); the simulation goes on without it"
     assert said[1:] == [("warning", text)]
     assert not view.address
-    tick = loop.runtime.tick
-    wait_until(lambda: loop.runtime.tick > tick + 10, "time to go on")
+    tick = loop.loop.time.tick
+    wait_until(lambda: loop.loop.time.tick > tick + 10, "time to go on")
 
 
 @needs_viser
@@ -355,9 +355,9 @@ def test_it_ends_with_a_parent_that_is_killed(tmp_path, path, serving):
         textwrap.dedent(f"""
         import sys, time
         sys.path.insert(0, {str(Path(__file__).parent)!r})
-        from loop_stand_in import Loop
+        from loop_stand_in import ViewedLoop
         from rbdyn_ros.view.live.process import start_view
-        loop = Loop({str(path)!r})
+        loop = ViewedLoop({str(path)!r})
         view = start_view([loop.cast], loop, port=0)
         {"view.wait(60.0)" if serving else ""}
         print(view.pid, flush=True)

@@ -15,7 +15,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.common.trajectory import ON_LIMIT, TrajectoryGate
-from rbdyn_ros.ros.simulator.commands import Gate, make_gate
+from rbdyn_ros.ros.simulator.commands import CommandParser, command_parser
 
 #: Parsing more points would delay the states.
 MOST_POINTS = 5000
@@ -110,11 +110,11 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names)
 
 
-def _parser_of(m: Model, description: Description, names: tuple[str, ...]) -> Gate:
+def _parser_of(m: Model, description: Description, names: tuple[str, ...]) -> CommandParser:
     """Return the parser of messages for the controlled joints."""
-    every = make_gate(m, description, "reject")
+    every = command_parser(m, description, "reject")
     chosen = [every.joints.names.index(name) for name in names]
     joints = SingleJoints(names, every.joints.qposadr[chosen], every.joints.dofadr[chosen])
     left = [name for name in every.names if name not in names]
-    others = every.others | dict.fromkeys(left, "is not controlled; see parameter joints")
-    return Gate(joints, {}, others, "reject")
+    others = every.excluded | dict.fromkeys(left, "is not controlled; see parameter joints")
+    return CommandParser(joints, {}, others, "reject")

@@ -1,4 +1,4 @@
-"""What a message wants of joints: its numbers are judged, then become a goal for each joint."""
+"""The goals of joints in a message: check its numbers, then collect the goal of each joint."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from rbdyn_ros.errors import quote
-from rbdyn_ros.runtime.orders import EFFORT, IMPEDANCE, POSITION, VELOCITY
+from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.runtime.types import EFFORT, IMPEDANCE, POSITION, VELOCITY
 
-#: Modes of a joint in words, by their number.
+#: Names of the modes of a joint, by number.
 MODES = ("effort", "position", "velocity", "impedance")
-#: What a mode cannot do without.
+#: Numbers that a mode needs.
 NEEDED = {
     EFFORT: ("effort",),
     POSITION: ("position",),
@@ -25,15 +25,15 @@ PLURALS = {
     "stiffness": "values of stiffness",
     "damping": "values of damping",
 }
-#: Larger numbers might overflow in the products of a servo. Efforts are only clamped.
+#: Larger numbers might overflow in a servo. Efforts may be larger: they are clamped.
 LARGEST = 1e100
 
-#: The numbers of a message by their kind, a key of PLURALS.
+#: The numbers of a message by kind, a key of PLURALS.
 Arrays = Mapping[str, Sequence[float]]
 
 
 class Goal(NamedTuple):
-    """What a message wants of one joint; units as in runtime.orders.Command."""
+    """The goal of one joint in a message; units as in runtime.types.Command."""
 
     mode: int
     position: float = 0.0
@@ -44,7 +44,7 @@ class Goal(NamedTuple):
 
 
 def goals_of(names: Sequence[str], modes: Iterable[int], arrays: Arrays) -> dict[str, Goal]:
-    """Return the goal of each joint; the numbers of an empty array are zero."""
+    """Return the goal of each joint; an empty array stands for zeros."""
     given = {kind: values for kind, values in arrays.items() if len(values)}
     rows = zip(*given.values(), strict=True)
     return {
@@ -53,8 +53,8 @@ def goals_of(names: Sequence[str], modes: Iterable[int], arrays: Arrays) -> dict
     }
 
 
-def finite(arrays: Arrays, names: Sequence[str]) -> str:
-    """Return which number is not finite or absurdly large, or nothing."""
+def check_numbers(arrays: Arrays, names: Sequence[str]) -> None:
+    """Raise RbdynError if a number is not finite or too large."""
     for kind, values in arrays.items():
         largest = math.inf if kind == "effort" else LARGEST
         for k, value in enumerate(values):
@@ -62,32 +62,30 @@ def finite(arrays: Arrays, names: Sequence[str]) -> str:
                 continue
             owner = f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
             if not math.isfinite(value):
-                return f"the {kind} of {owner} is {value}; a finite number is needed"
-            return f"the {kind} of {owner} is {value:g}; at most {largest:g} is possible"
-    return ""
+                raise refusal(f"the {kind} of {owner} is {value}; allowed is a finite number")
+            raise refusal(f"the {kind} of {owner} is {value:g}; allowed is at most {largest:g}")
 
 
-def lengths(arrays: Arrays, names: Sequence[str]) -> str:
-    """Return which array is neither empty nor as long as the names, or nothing."""
+def check_lengths(arrays: Arrays, names: Sequence[str]) -> None:
+    """Raise RbdynError if an array is neither empty nor as long as the names."""
     for kind, values in arrays.items():
         if len(values) not in (0, len(names)):
-            return f"there are {len(values)} {PLURALS[kind]} for {len(names)} names"
-    return ""
+            raise refusal(f"the message has {len(values)} {PLURALS[kind]} for {len(names)} names")
 
 
-def judge_modes(names: Sequence[str], modes: Sequence[int], arrays: Arrays) -> str:
-    """Return which joint lacks what its mode needs, or nothing."""
+def check_modes(names: Sequence[str], modes: Sequence[int], arrays: Arrays) -> None:
+    """Raise RbdynError if a joint lacks a number that its mode needs."""
     for k, (name, mode) in enumerate(zip(names, modes, strict=True)):
         if mode not in NEEDED:
-            known = ", ".join(f"{number} {word}" for number, word in enumerate(MODES))
-            return f"joint '{name}' has mode {mode}; the modes are {known}"
+            known = ", ".join(f"{number} ({word})" for number, word in enumerate(MODES))
+            raise refusal(f"joint '{name}' has mode {mode}; allowed is one of {known}")
         for kind in ("stiffness", "damping"):
             if len(arrays[kind]) and arrays[kind][k] < 0.0:
-                return f"the {kind} of joint '{name}' is {arrays[kind][k]:g}; it is not negative"
+                found = f"the {kind} of joint '{name}' is {arrays[kind][k]:g}"
+                raise refusal(f"{found}; allowed is 0 or more")
         needed = NEEDED[mode]
         if mode == IMPEDANCE and len(arrays["stiffness"]) and arrays["stiffness"][k] > 0.0:
             needed += ("position",)
         for kind in needed:
             if not len(arrays[kind]):
-                return f"joint '{name}' is in mode {MODES[mode]}, which needs its {kind}"
-    return ""
+                raise refusal(f"joint '{name}' is in mode {MODES[mode]}, which needs its {kind}")

@@ -30,7 +30,7 @@ from rbdyn_ros.recording.recorder import model_bytes
 from rbdyn_ros.recording.schemas import STATE, Schemas
 from rbdyn_ros.recording.writer import RunFile
 from rbdyn_ros.ros.common.throttle import Throttle
-from rbdyn_ros.runtime.state import State
+from rbdyn_ros.runtime.state import LoopState
 
 #: Topics that every node subscribes to; they are no commands.
 NOT_COMMANDS = ("/clock", "/parameter_events", "/rosout")
@@ -94,7 +94,7 @@ class Recording:
             self._logger.warning(text)
             return 0
 
-    def put_state(self, channel: int, stamp: int, state: State) -> None:
+    def put_state(self, channel: int, stamp: int, state: LoopState) -> None:
         """Record a state."""
         assert self._file is not None
         acts = state.xfrc.reshape(-1) if state.xfrc.any() else _NOTHING
@@ -146,7 +146,7 @@ class NodeRecorder:
         space = node.get_namespace().strip("/")
         self._recording.attach(f"{space}/{topics.MODEL_NAME}".lstrip("/"), m)
 
-    def take(self, stamp: int, state: State) -> None:
+    def take(self, stamp: int, state: LoopState) -> None:
         """Record a state; later messages get its time."""
         self.now = stamp
         if self._state:

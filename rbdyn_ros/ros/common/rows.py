@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rbdyn_ros.ros.common.magnitudes import LARGEST_GRAVITY
 from rbdyn_ros.ros.common.parameters import Parameter
-from rbdyn_ros.ros.common.unfit import LARGEST_GRAVITY
 from rbdyn_ros.runtime.realtime import MODES
 
 DESCRIPTION = Parameter("robot_description", "", "URDF as a string; used if urdf is empty")

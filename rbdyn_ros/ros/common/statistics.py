@@ -9,47 +9,11 @@ from typing import Any, Protocol
 
 from rclpy.node import Node
 
-from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.diagnosis import Observation, Status, diagnose
 from rbdyn_ros.ros.common.qos_reports import for_publisher
-from rbdyn_ros.runtime.settings import Settings
-from rbdyn_ros.runtime.timing import Timing, Window
-
-
-class LoopState(Protocol):
-    """What is read of a state."""
-
-    @property
-    def tick(self) -> int: ...
-    @property
-    def fault(self) -> int: ...
-    @property
-    def stale(self) -> int: ...
-
-
-class Loop(Protocol):
-    """What is read of a Runtime that runs; all may be called from any thread."""
-
-    @property
-    def m(self) -> Model: ...
-    @property
-    def settings(self) -> Settings: ...
-    @property
-    def period_ns(self) -> int: ...
-    @property
-    def paused(self) -> bool: ...
-    @property
-    def waiting(self) -> bool: ...
-    @property
-    def real_time_factor(self) -> float: ...  # that was asked for
-    @property
-    def saturated_ticks(self) -> int: ...
-    @property
-    def lockstep_timeouts(self) -> int: ...
-    def timing(self) -> Timing: ...
-    def command_age(self) -> float: ...
-    def latest(self) -> LoopState: ...
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.timing import Window
 
 
 class Robot(Protocol):
@@ -58,7 +22,7 @@ class Robot(Protocol):
     @property
     def node(self) -> Node: ...  # has its topics
     @property
-    def runtime(self) -> Loop: ...
+    def loop(self) -> Loop: ...
     @property
     def time_base(self) -> int: ...  # stamp of tick 0 [ns]
     @property
@@ -101,10 +65,10 @@ class _Watch:
 
     def __init__(self, robot: Robot, message_class: Any) -> None:
         self._robot, self._class = robot, message_class
-        self._sha256 = robot.runtime.m.sha256()
+        self._sha256 = robot.loop.m.sha256()
         self._window = Window()
         self._counts = (0, 0, 0)
-        self._factor = robot.runtime.real_time_factor
+        self._factor = robot.loop.time.real_time_factor
         self._publisher: Any = None
         if message_class is not None:
             self._publisher = robot.node.create_publisher(
@@ -113,27 +77,28 @@ class _Watch:
 
     def observe(self) -> Observation:
         """Return an observation; new events are counted since the last one."""
-        robot, runtime = self._robot, self._robot.runtime
-        total, state, settings = runtime.timing(), runtime.latest(), runtime.settings
+        robot, loop = self._robot, self._robot.loop
+        readout, settings = loop.readout, loop.settings
+        total, state = readout.timing(), readout.latest()
         before, self._counts = (
             self._counts,
-            (robot.rejected, runtime.saturated_ticks, runtime.lockstep_timeouts),
+            (robot.rejected, readout.saturated_ticks, readout.lockstep_timeouts),
         )
         new = [max(now - then, 0) for now, then in zip(self._counts, before, strict=True)]
-        steady = self._factor == runtime.real_time_factor
-        self._factor = runtime.real_time_factor
+        steady = self._factor == loop.time.real_time_factor
+        self._factor = loop.time.real_time_factor
         return Observation(
             total=total,
             window=self._window.next(total),
-            period_ns=runtime.period_ns,
+            period_ns=loop.period_ns,
             time_mode=settings.time_mode,
             factor=self._factor if steady else None,
             tick=state.tick,
-            paused=runtime.paused,
-            waiting=runtime.waiting,
-            fault=runtime.m.jnt_names[state.fault] if state.fault >= 0 else "",
+            paused=loop.time.paused,
+            waiting=loop.time.waiting,
+            fault=loop.m.jnt_names[state.fault] if state.fault >= 0 else "",
             stale=state.stale,
-            command_age=runtime.command_age(),
+            command_age=readout.command_age(),
             command_timeout=settings.command_timeout,
             on_timeout=settings.on_timeout,
             accepted=robot.accepted,
@@ -166,7 +131,7 @@ class _Watch:
 
     def statuses(self, o: Observation) -> list[tuple[Node, str, Status]]:
         """Return the rows of an observation for Diagnostics."""
-        node, hardware = self._robot.node, self._robot.runtime.m.name
+        node, hardware = self._robot.node, self._robot.loop.m.name
         return [(node, hardware, status) for status in diagnose(o)]
 
 

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common.answer import attempt
 from rbdyn_ros.ros.common.goals import LARGEST
-from rbdyn_ros.ros.simulator.commands import Gate
+from rbdyn_ros.ros.simulator.commands import CommandParser
 from rbdyn_ros.ros.simulator.stamps import seconds
 from rbdyn_ros.runtime.compiled import NANOSECONDS
-from rbdyn_ros.runtime.orders import Trajectory
+from rbdyn_ros.runtime.types import TrajectoryOrder
 
 MOST_POINTS = 100_000
 #: Up to here two times that differ by a nanosecond differ as doubles [s].
@@ -52,14 +53,14 @@ class TrajectoryGate:
         gate: for its commands.
     """
 
-    def __init__(self, m: Model, gate: Gate) -> None:
+    def __init__(self, m: Model, gate: CommandParser) -> None:
         self._gate = gate
         numbers = {name: j for j, name in enumerate(m.jnt_names)}
         joints = [numbers[name] for name in gate.joints.names]
         self._range = dict(zip(gate.joints.names, m.jnt_range[joints].tolist(), strict=True))
         self._speed = dict(zip(gate.joints.names, m.jnt_velocity[joints].tolist(), strict=True))
 
-    def judge(self, message: Any, now_ns: int) -> Trajectory | str | None:
+    def judge(self, message: Any, now_ns: int) -> TrajectoryOrder | str | None:
         """Return the trajectory, None for none from now on, or why the message is refused.
 
         Points that should have been passed by now are left out.
@@ -92,9 +93,13 @@ class TrajectoryGate:
     def _judge_names(self, names: list[str], needed: bool) -> str:
         if not needed and not names:
             return ""
-        refusal = self._gate.known(names)
-        followed = (self._gate.only_efforts(name, "trajectory") for name in names)
-        return refusal or next(filter(None, followed), "")
+
+        def check() -> None:
+            self._gate.check_joints(names)
+            for name in names:
+                self._gate.check_drivable(name, "trajectory")
+
+        return attempt(check)[1]
 
     def _judge_limits(self, names: list[str], times: Ints, numbers: Points) -> str:
         """Judge positions, velocities, and velocities of straight lines between the points."""
@@ -127,7 +132,7 @@ class TrajectoryGate:
 
     def _begun(
         self, names: list[str], times: Ints, numbers: Points, stamp_ns: int, now_ns: int
-    ) -> Trajectory | str:
+    ) -> TrajectoryOrder | str:
         """Return what is left of the trajectory, its times counted from now."""
         start = stamp_ns or now_ns
         left = times + (start - now_ns) >= 0
@@ -141,7 +146,7 @@ class TrajectoryGate:
             return f"it ended at {end} s; it is {seconds(now_ns)} s now"
         zeros = np.zeros((int(left.sum()), len(names)))
         velocity, acceleration = numbers.velocity, numbers.acceleration
-        return Trajectory(
+        return TrajectoryOrder(
             dofs=np.array([self._gate.dofs[name] for name in names], np.int64),
             times=(times[left] + (start - now_ns)) / NANOSECONDS,
             positions=numbers.position[left],

@@ -1,4 +1,4 @@
-"""Who publishes /clock: exactly one in a graph."""
+"""The publisher of /clock: exactly one in a graph."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.simulator.outputs import HEARTBEAT
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 
-#: A DDS participant announces itself every 3 s. One that starts learns of the others from that
-#: if their answers to its own announcement are lost, which happens every other time [s].
+#: Time to discover other nodes [s]. A DDS participant announces itself every 3 s; often a new one
+#: misses the replies to its own announcement and has to wait for that.
 DISCOVERY = 3.5
-#: Who publishes is heard in this time after it was discovered, even if it is paused [s].
+#: A discovered publisher is heard within this time, even if its simulation is paused [s].
 AUDIBLE = HEARTBEAT + 0.5
-#: Other claims that last longer are not those of a simulator that starts [s].
+#: A simulator that starts gives up its claim before this time [s].
 CROWDED = 2 * (DISCOVERY + AUDIBLE)
 
 
 class ClockClaim:
-    """A publisher of /clock, silent until it is certain that nobody else publishes.
+    """A publisher of /clock that stays silent until no other node publishes.
 
-    Who hears the time gives way. Of several that start together, and so are all silent, the
-    first by name goes on. Every claim is visible from its start, so no two can miss each other.
+    A node that hears the time gives up its publisher. Of several nodes that start together, all
+    silent, the first by name keeps it. A publisher is visible while it is silent, so no two nodes
+    miss each other.
 
     Args:
         node: publishes.
-        publish: False: only hear the time.
+        publish: False: listen only.
     """
 
     def __init__(self, node: Node, publish: bool = True) -> None:
@@ -48,7 +49,7 @@ class ClockClaim:
         self._heard = tick.clock.sec * NANOSECONDS + tick.clock.nanosec
 
     def settle(self, stop: threading.Event) -> int:
-        """Keep the publisher or give it up; return the stamp to begin with [ns].
+        """Keep the publisher or give it up; return the first stamp [ns].
 
         Raises:
             KeyboardInterrupt: stop was set.
@@ -65,7 +66,7 @@ class ClockClaim:
     def _decide(self, listener: Listener) -> None:
         logger = self._node.get_logger()
         if time.monotonic() < self._created + DISCOVERY:
-            logger.info("looking for another publisher of /clock ...")
+            logger.info("looking for other publishers of /clock ...")
         settled = max(self._created + DISCOVERY, time.monotonic())
         while True:
             others = self._others()
@@ -74,29 +75,29 @@ class ClockClaim:
                 break
             listener.spin(0.1)
         if not heard and not any(other < self._me for other in others):
-            self._heard = None  # what was heard came from one that has ended
+            self._heard = None  # it came from a node that has ended
             return
         self._node.destroy_publisher(self.publisher)
         self.publisher = None
-        logger.warning("/clock has a publisher already: this one does not publish it")
+        logger.warning("/clock has a publisher already: this node does not publish it")
 
     def _others(self) -> list[str]:
         claims = self._node.get_publishers_info_by_topic("/clock")
         names = [f"{c.node_namespace.rstrip('/')}/{c.node_name}" for c in claims]
         if self._me in names:
-            names.remove(self._me)  # once: another may have the same name
+            names.remove(self._me)  # once: another node may have the same name
         return sorted(names)
 
     def _listen(self, listener: Listener) -> None:
-        """Wait for the time; who publishes may have started as late as to be just discovered."""
+        """Wait for the time; its publisher may just have been discovered."""
         give_up = time.monotonic() + DISCOVERY + AUDIBLE
         while self._heard is None and time.monotonic() < give_up:
             listener.spin(0.1)
         if self._heard is None:
-            self._node.get_logger().warning("nothing was heard on /clock: stamps begin at 0")
+            self._node.get_logger().warning("no message came on /clock: stamps begin at 0")
 
     def watch(self) -> None:
-        """Warn if another publisher has come to stay: it did not look who is there."""
+        """Warn if another publisher stays: it does not check for others."""
         now = time.monotonic()
         if self.publisher is None or self._node.count_publishers("/clock") < 2:
             self._alone = now

@@ -1,4 +1,4 @@
-"""The gate for commands: a message is taken as a whole or refused as a whole, with a reason."""
+"""The parser of commands: a message is accepted as a whole or refused as a whole."""
 
 from __future__ import annotations
 
@@ -8,25 +8,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rbdyn_ros.checks.names import name_faults
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.errors import did_you_mean, quote
+from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import SingleJoints
-from rbdyn_ros.ros.common.goals import MODES, Goal, finite, goals_of, judge_modes, lengths
-from rbdyn_ros.ros.common.throttle import Throttle
-from rbdyn_ros.runtime.orders import EFFORT, NUMBERS, POSITION, VELOCITY, Command
+from rbdyn_ros.ros.common.goals import (
+    MODES,
+    Goal,
+    check_lengths,
+    check_modes,
+    check_numbers,
+    goals_of,
+)
+from rbdyn_ros.runtime.types import EFFORT, NUMBERS, POSITION, VELOCITY, Command
 
 
 @dataclass(frozen=True, slots=True)
-class Follower:
-    """A joint with an actuator that follows another.
+class MimicJoint:
+    """A mimic joint with an actuator.
 
     Attributes:
-        leader: the joint it follows.
+        leader: name of its leader.
         dof: of the leader.
-        ratio: its velocity over that of the leader. An effort at it is, times the ratio, an
-            effort at the dof, beside what else the message has for it.
+        ratio: its velocity divided by the leader's. Its effort times the ratio acts on the dof.
     """
 
     leader: str
@@ -34,38 +40,39 @@ class Follower:
     ratio: float
 
 
-class Gate:
-    """Checks commands: numbers, then names and lengths. Their age is the loop's business.
+class CommandParser:
+    """Checks command messages and converts them for the loop; all refusals raise RbdynError.
 
-    Positions and velocities outside the limits of a joint are clamped by the loop, as efforts
-    are; they are no reason to refuse a message.
+    It checks numbers, names and lengths. The loop clamps positions, velocities and efforts to the
+    limits of the joints, and lets commands expire.
 
     Args:
-        joints: that may be commanded and have a dof of their own.
-        followers: joints that follow another, by name. They take efforts only. Who names one
-            has named the joint it follows.
-        others: joints that exist but take no command, with the reason in words.
-        partial: `keep`, `zero` or `reject`: what a message means for joints it does not name.
+        joints: actuated joints with a dof of their own.
+        mimics: actuated mimic joints by name. They accept efforts only. Naming a mimic joint
+            counts as naming its leader.
+        excluded: joints that accept no commands, with the reason.
+        partial: `keep`, `zero` or `reject`: the meaning of a message for joints it does not name.
+
+    Attributes:
+        dofs: dof of each of `joints`.
+        names: all joints that accept commands.
     """
 
     def __init__(
         self,
         joints: SingleJoints,
-        followers: dict[str, Follower],
-        others: dict[str, str],
+        mimics: dict[str, MimicJoint],
+        excluded: dict[str, str],
         partial: str,
     ) -> None:
-        self.joints = joints
-        self.followers = followers
-        self.others = others
-        self.partial = partial
+        self.joints, self.mimics, self.excluded, self.partial = joints, mimics, excluded, partial
         self.dofs = dict(zip(joints.names, joints.dofadr.tolist(), strict=True))
-        #: Every joint that takes commands.
-        self.names = (*joints.names, *followers)
-        # by dof its own joint, or one that follows it if that has no actuator
+        self.names = (*joints.names, *mimics)
+        self._accepting = frozenset(self.names)
+        # the joint of each dof, or its mimic joint if it has no actuator itself
         self._names = {k: name for name, k in self.dofs.items()}
-        for name, follower in followers.items():
-            self._names.setdefault(follower.dof, name)
+        for name, mimic in mimics.items():
+            self._names.setdefault(mimic.dof, name)
 
     def by_name(
         self,
@@ -73,19 +80,18 @@ class Gate:
         position: Sequence[float] = (),
         velocity: Sequence[float] = (),
         effort: Sequence[float] = (),
-    ) -> Command | str:
-        """Judge a message of joint_commands; return the command or why it is refused.
+    ) -> Command:
+        """Return the command of a message on joint_commands.
 
-        The arrays given choose the mode of every joint named: position, else velocity, else
-        effort. The others of them feed forward.
+        The given arrays choose the mode of all named joints: position, else velocity, else effort.
+        The others are feedforward.
         """
         arrays = {"position": position, "velocity": velocity, "effort": effort}
-        refusal = finite(arrays, names) or lengths(arrays, names)
-        if not refusal and names and not any(map(len, arrays.values())):
-            refusal = "it names joints but holds no position, velocity or effort for them"
-        refusal = refusal or self.known(names)
-        if refusal:
-            return refusal
+        check_numbers(arrays, names)
+        check_lengths(arrays, names)
+        if names and not any(map(len, arrays.values())):
+            raise refusal("the message names joints but has no position, velocity or effort")
+        self.check_joints(names)
         mode = POSITION if len(position) else VELOCITY if len(velocity) else EFFORT
         return self.command(goals_of(names, [mode] * len(names), arrays))
 
@@ -98,95 +104,91 @@ class Gate:
         effort: Sequence[float] = (),
         stiffness: Sequence[float] = (),
         damping: Sequence[float] = (),
-    ) -> Command | str:
-        """Judge a message of joint_commands_by_mode; return the command or why it is refused.
+    ) -> Command:
+        """Return the command of a message on joint_commands_by_mode.
 
-        Every joint named has a mode. The other arrays are empty, for zeros, or as long.
+        Every named joint has a mode. Each of the other arrays is as long, or empty for zeros.
         """
         rows = (position, velocity, effort, stiffness, damping)
         arrays = dict(zip(NUMBERS, rows, strict=True))
-        refusal = finite(arrays, names) or lengths(arrays, names)
-        if not refusal and len(modes) != len(names):
-            refusal = f"there are {len(modes)} modes for {len(names)} names"
-        refusal = refusal or self.known(names) or judge_modes(names, modes, arrays)
-        return refusal or self.command(goals_of(names, modes, arrays))
+        check_numbers(arrays, names)
+        check_lengths(arrays, names)
+        if len(modes) != len(names):
+            raise refusal(f"the message has {len(modes)} modes for {len(names)} names")
+        self.check_joints(names)
+        check_modes(names, modes, arrays)
+        return self.command(goals_of(names, modes, arrays))
 
-    def in_order(self, efforts: Sequence[float]) -> Command | str:
-        """Judge a message of effort_commands; return the command or why it is refused."""
+    def in_order(self, efforts: Sequence[float]) -> Command:
+        """Return the command of a message on effort_commands."""
         names = self.joints.names
-        refusal = finite({"effort": efforts}, names)
-        if not refusal and len(efforts) != len(names):
-            refusal = (
-                f"it holds {len(efforts)} values; {len(names)} are needed, in the order of the "
-                f"parameter effort_command_joints: {', '.join(names)}"
+        check_numbers({"effort": efforts}, names)
+        if len(efforts) != len(names):
+            raise refusal(
+                f"the message has {len(efforts)} values; {len(names)} are needed, in the order of "
+                f"the parameter effort_command_joints: {', '.join(names)}"
             )
-        return refusal or Command.of_efforts(self.joints.dofadr, efforts)
+        return Command.of_efforts(self.joints.dofadr, efforts)
 
-    def known(self, names: Sequence[str]) -> str:
-        """Return why these are not names of different joints that take commands, or nothing."""
+    def check_joints(self, names: Sequence[str]) -> None:
+        """Raise RbdynError unless these are one or more different joints that accept commands."""
         if not names:
-            return f"it names no joint; the joints are {', '.join(self.names)}"
-        seen = set()
-        for name in names:
-            if name in self.others:
-                return f"joint '{name}' {self.others[name]}"
-            if name not in self.dofs and name not in self.followers:
-                return f"{self.unknown(name)}; there are {', '.join(self.names)}"
-            if name in seen:
-                return f"joint '{name}' is named twice"
-            seen.add(name)
-        return ""
+            raise refusal(f"the message names no joint; the joints are {', '.join(self.names)}")
+        given = set(names)
+        if len(given) == len(names) and given <= self._accepting:
+            return
+        known = (*self.names, *self.excluded)
+        for name, reason in name_faults(names, known, "joint", self.excluded.get):  # type: ignore[arg-type]
+            listed = "" if name in known else f"; the joints are {', '.join(self.names)}"
+            raise refusal(reason + listed, element=f"joint '{name}'")
 
-    def unknown(self, name: str) -> str:
-        """Say that there is no such joint."""
-        return f"there is no joint {quote(name)}{did_you_mean(name, self.names)}"
-
-    def only_efforts(self, name: str, wanted: str) -> str:
-        """Return why the joint takes no such command as it follows another, or nothing.
+    def check_drivable(self, name: str, quantity: str) -> None:
+        """Raise RbdynError if a joint is a mimic joint, which accepts efforts only.
 
         Args:
-            name: of a joint that takes commands.
-            wanted: what it is to do instead of taking an effort, as `position`.
+            name: of a joint that accepts commands.
+            quantity: the commanded quantity, such as `position`.
         """
-        if name not in self.followers:
-            return ""
-        leader = self.followers[name].leader
-        hint = f"; give the {wanted} to '{leader}'" if leader in self.dofs else ""
-        return f"joint '{name}' follows joint '{leader}' and takes efforts only{hint}"
+        if name not in self.mimics:
+            return
+        leader = self.mimics[name].leader
+        hint = f"; command the {quantity} of '{leader}'" if leader in self.dofs else ""
+        text = f"joint '{name}' mimics joint '{leader}' and accepts efforts only{hint}"
+        raise refusal(text, element=f"joint '{name}'")
 
-    def command(self, goals: Mapping[str, Goal], partial: str | None = None) -> Command | str:
-        """Return the command of these goals by joint, all known, or why it is refused.
+    def command(self, goals: Mapping[str, Goal], partial: str | None = None) -> Command:
+        """Return the command of goals by joint.
 
         Args:
-            goals: finite numbers.
-            partial: what they mean for other joints; None: as everywhere.
+            goals: finite numbers for joints that accept commands.
+            partial: the meaning for other joints; None: self.partial.
         """
         by_dof: dict[int, Goal] = {}
-        pushed: dict[int, float] = {}
+        added: dict[int, float] = {}
         for name, goal in goals.items():
             if name in self.dofs:
                 by_dof[self.dofs[name]] = goal
                 continue
             if goal.mode != EFFORT:
-                return self.only_efforts(name, MODES[goal.mode])
-            follower = self.followers[name]
-            pushed[follower.dof] = pushed.get(follower.dof, 0.0) + follower.ratio * goal.effort
-        for k, effort in pushed.items():
+                self.check_drivable(name, MODES[goal.mode])
+            mimic = self.mimics[name]
+            added[mimic.dof] = added.get(mimic.dof, 0.0) + mimic.ratio * goal.effort
+        for k, effort in added.items():
             goal = by_dof.get(k, Goal(EFFORT))
             by_dof[k] = goal._replace(effort=goal.effort + effort)
             if not math.isfinite(by_dof[k].effort):
-                return (
-                    f"the efforts that act on joint '{self._names[k]}' and those that follow it "
-                    f"sum up to {by_dof[k].effort}; a finite number is needed"
+                raise refusal(
+                    f"the efforts on joint '{self._names[k]}' and its mimic joints add up to "
+                    f"{by_dof[k].effort}; allowed is a finite number"
                 )
         return self._complete(by_dof, self.partial if partial is None else partial)
 
-    def _complete(self, goals: dict[int, Goal], partial: str) -> Command | str:
-        """Say what goals by dof mean for the other dofs."""
+    def _complete(self, goals: dict[int, Goal], partial: str) -> Command:
+        """Apply the meaning of a partial message to the other dofs."""
         missing = [name for k, name in self._names.items() if k not in goals]
         if missing and partial == "reject":
-            return (
-                f"joint '{missing[0]}' is not named; partial_commands is 'reject', so all of "
+            raise refusal(
+                f"joint '{missing[0]}' is missing; partial_commands is 'reject', so all of "
                 f"{', '.join(self._names.values())} are needed"
             )
         if partial == "zero":
@@ -195,23 +197,22 @@ class Gate:
         return Command(np.array(list(goals), np.int64), columns[0].astype(np.int64), *columns[1:])
 
 
-def make_gate(m: Model, description: Description, partial: str) -> Gate:
-    """Return the gate for a robot; `partial` as for Gate."""
-    joints, followers = SingleJoints.actuated(m), _followers(m)
-    others = {j.name: "is fixed" for j in description.joints if j.type == "fixed"}
-    others |= dict.fromkeys(m.loop_names, "closes a loop and takes no effort")
-    others |= {
-        name: f"{_why_not(m, j)} and takes no effort"
+def command_parser(m: Model, description: Description, partial: str) -> CommandParser:
+    """Return the parser for a robot; `partial` as for CommandParser."""
+    joints, mimics = SingleJoints.actuated(m), _actuated_mimics(m)
+    excluded = {j.name: "is fixed" for j in description.joints if j.type == "fixed"}
+    excluded |= dict.fromkeys(m.loop_names, "closes a loop and accepts no effort")
+    excluded |= {
+        name: f"{_why_excluded(m, j)} and accepts no effort"
         for j, name in enumerate(m.jnt_names)
-        if name not in joints.names and name not in followers
+        if name not in joints.names and name not in mimics
     }
-    return Gate(joints, followers, others, partial)
+    return CommandParser(joints, mimics, excluded, partial)
 
 
-def _followers(m: Model) -> dict[str, Follower]:
-    """Return the joints with an actuator that follow another."""
+def _actuated_mimics(m: Model) -> dict[str, MimicJoint]:
     return {
-        m.jnt_names[j]: Follower(
+        m.jnt_names[j]: MimicJoint(
             m.jnt_names[m.jnt_mimic[j]], int(m.jnt_dofadr[j]), float(m.jnt_mimic_ratio[j])
         )
         for j in m.mimic_jntid.tolist()
@@ -219,8 +220,8 @@ def _followers(m: Model) -> dict[str, Follower]:
     }
 
 
-def _why_not(m: Model, j: int) -> str:
-    """Return why joint j takes no commands."""
+def _why_excluded(m: Model, j: int) -> str:
+    """Return why joint j accepts no commands."""
     if m.jnt_dofnum[j] == 0:
         return "is fixed"
     if m.jnt_dofnum[j] > 1 and m.jnt_class[j] != JointClass.DRIVEN:
@@ -228,35 +229,5 @@ def _why_not(m: Model, j: int) -> str:
     if m.jnt_class[j] != JointClass.DRIVEN:
         return "has no actuator"
     if m.jnt_mimic[j] < 0:
-        return "is driven over time"
-    return f"follows joint '{m.jnt_names[m.jnt_mimic[j]]}', which is driven over time,"
-
-
-class Tally:
-    """Counts what was accepted and what was refused; words refusals, one a second and topic."""
-
-    def __init__(self) -> None:
-        self.accepted = 0
-        self._refused: dict[str, Throttle] = {}
-
-    @property
-    def rejected(self) -> int:
-        """How many messages were refused, on all topics."""
-        return sum(throttle.count for throttle in self._refused.values())
-
-    def accept(self) -> None:
-        """Count a message that was taken."""
-        self.accepted += 1
-
-    def refuse(self, topic: str, why: str, now: float) -> str:
-        """Count a refusal; return the sentence to log, or nothing if there was one just before.
-
-        Args:
-            topic: of the message.
-            why: it is refused.
-            now: of the steady clock [s].
-        """
-        throttle = self._refused.setdefault(topic, Throttle())
-        if not throttle.due(now):
-            return ""
-        return f"refused a message on {topic}: {why} (refused so far: {throttle.count})"
+        return "has a prescribed motion"
+    return f"mimics joint '{m.jnt_names[m.jnt_mimic[j]]}', which has a prescribed motion,"

@@ -1,4 +1,4 @@
-"""Parameters of faults, by joint, to what the loop takes, by dof."""
+"""Convert the parameters of faults, by joint, to the Faults of the loop, by dof."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Bools
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.simulator.parameters import FAULTS
-from rbdyn_ros.runtime.orders import PER_DOF, Faults
+from rbdyn_ros.runtime.types import PER_DOF, Faults
 
 _SCALARS = (
     *("command_delay", "command_jitter", "command_drop"),
@@ -25,10 +25,10 @@ def make_faults(m: Model, values: Mapping[str, Any]) -> Faults:
 
     Args:
         m: the robot.
-        values: every parameter, checked one by one.
+        values: all parameters, each checked by itself.
 
     Raises:
-        ParameterError: lists of another length than there are joints, or unknown joints.
+        ParameterError: a list has the wrong length, or a joint is unknown.
     """
     joints, findings = SingleJoints.actuated(m), []
     arrays: dict[str, Any] = {}
@@ -37,10 +37,10 @@ def make_faults(m: Model, values: Mapping[str, Any]) -> Faults:
         n = len(joints.names)
         if len(given) not in (1, n):
             text = (
-                f"parameter '{FAULTS}{name}' has {len(given)} numbers; allowed are one for all "
-                f"joints, or {n}: {', '.join(joints.names)}."
+                f"parameter '{FAULTS}{name}' has {len(given)} numbers; allowed is one for all "
+                f"joints, or {n} for {', '.join(joints.names)}."
             )
-            findings.append(_refused(name, text))
+            findings.append(_finding(name, text))
             continue
         array = np.zeros(m.nv)
         if len(given) == 1:
@@ -55,7 +55,7 @@ def make_faults(m: Model, values: Mapping[str, Any]) -> Faults:
     return Faults(**scalars, link_loss=values[f"{FAULTS}link_loss"], stuck=stuck, **arrays)
 
 
-def _stuck(m: Model, names: Sequence[str], findings: list[Finding]) -> NDArray[np.bool_]:
+def _stuck(m: Model, names: Sequence[str], findings: list[Finding]) -> Bools:
     free = SingleJoints.free(m)
     dofs = dict(zip(free.names, free.dofadr.tolist(), strict=True))
     stuck = np.zeros(m.nv, np.bool_)
@@ -65,12 +65,12 @@ def _stuck(m: Model, names: Sequence[str], findings: list[Finding]) -> NDArray[n
             continue
         hint = did_you_mean(name, dofs)
         text = (
-            f"parameter '{FAULTS}stuck_joints': no joint {quote(name)} can be stuck{hint}; "
+            f"parameter '{FAULTS}stuck_joints' names {quote(name)}{hint}, which cannot be stuck; "
             f"allowed are {', '.join(dofs)}."
         )
-        findings.append(_refused("stuck_joints", text))
+        findings.append(_finding("stuck_joints", text))
     return stuck
 
 
-def _refused(name: str, text: str) -> Finding:
+def _finding(name: str, text: str) -> Finding:
     return Finding("fault", text, "error", f"{FAULTS}{name}")

@@ -1,4 +1,4 @@
-"""The simulator's process: parameters in, robots loaded, loops started, time under control."""
+"""The simulator node: read parameters, load robots, run their loops, control their time."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from rclpy.parameter import Parameter
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.recording.writer import demand_recordable
 from rbdyn_ros.ros.common import parameters, process
+from rbdyn_ros.ros.common.answer import attempt
 from rbdyn_ros.ros.common.record import NodeRecorder, RecordedTopics, Recording, RobotNode
 from rbdyn_ros.ros.common.statistics import Statistics
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.clock import ClockClaim
 from rbdyn_ros.ros.simulator.publisher import Publisher
 from rbdyn_ros.ros.simulator.robot import Robot
+from rbdyn_ros.ros.simulator.services import open_services
 from rbdyn_ros.ros.simulator.simulation import Simulation
-from rbdyn_ros.ros.simulator.standard import StandardInterfaces, open_standard
+from rbdyn_ros.ros.simulator.standard import StandardServices, open_standard
 from rbdyn_ros.ros.simulator.time_services import TimeServices
-from rbdyn_ros.ros.simulator.view_link import open_view
-from rbdyn_ros.runtime.bell import Bell
+from rbdyn_ros.ros.simulator.view import open_view
+from rbdyn_ros.runtime.wakeup import Wakeup
 from rbdyn_ros.view.live.process import ViewProcess
 
-#: Of several robots in one process these are the same: parameters of time.
+#: Parameters of time, which several robots in one process share.
 COMMON = (
     *("time_mode", "real_time_factor", "start_paused", "realtime", "publish_clock", "clock_rate"),
     *("stats_rate", "autostart"),
@@ -43,10 +45,10 @@ class Simulator(RecordedTopics, process.ManagedNode):
     """Simulates one robot, or several, behind ROS 2 topics.
 
     Args:
-        stop: set when a signal asks for the end.
-        urdf: path of a robot file, stronger than every parameter; None: see the parameters.
-        fallback: robot to take if the parameters name none; None: wait for the topic.
-        imports: files of the user that were run before; the view runs them too.
+        stop: set when a signal requests the end.
+        urdf: path of a robot file, in place of the parameters; None: see the parameters.
+        fallback: robot file if the parameters name none; None: wait for the topic.
+        imports: Python files of the user that were run before; the view runs them too.
     """
 
     def __init__(
@@ -59,11 +61,11 @@ class Simulator(RecordedTopics, process.ManagedNode):
         super().__init__("simulator", stop, [Parameter("urdf", value=str(urdf))] if urdf else [])
         self._urdf, self._fallback, self._imports = urdf, fallback, imports
         self._claim: ClockClaim | None = None
-        self._bell = Bell()
+        self._wakeup = Wakeup()
         self._robots: list[Robot] = []
         self._publisher: Publisher | None = None
         self._statistics: Statistics | None = None
-        self._standard: StandardInterfaces | None = None
+        self._standard: StandardServices | None = None
         self._view: ViewProcess | None = None
         self._recording: Recording | None = None
         self._started = False
@@ -76,7 +78,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         return values
 
     def configure(self) -> None:
-        """Load the robots and open everything."""
+        """Load the robots and open all topics and services."""
         values = self.values
         self._prepare_recording(values.record)
         claim = None
@@ -96,7 +98,8 @@ class Simulator(RecordedTopics, process.ManagedNode):
         if self._recording is not None:
             self._recording.open(self)
         for k, robot in enumerate(robots):
-            robot.open(self._bell, base, clock if k == 0 else None)
+            robot.open(self._wakeup, base, clock if k == 0 else None)
+            open_services(robot)
             if robot.node is not self:
                 change = partial(self._change, robot)
                 robot.node.add_on_set_parameters_callback(change)
@@ -105,12 +108,12 @@ class Simulator(RecordedTopics, process.ManagedNode):
         self._time_services = TimeServices(self, self._simulation)
         self._standard = open_standard(self, self._simulation)
         self._statistics = Statistics(self, robots, values.stats_rate)
-        outputs = [(robot.runtime, robot.outputs) for robot in robots]
-        self._publisher = Publisher(self._bell, outputs)
+        outputs = [(robot.loop, robot.outputs) for robot in robots]
+        self._publisher = Publisher(self._wakeup, outputs)
         self._view = open_view(self, self._simulation, values, self._imports)
 
     def _prepare_recording(self, path: str) -> None:
-        """Let the topics be recorded that are made from now on."""
+        """Record all topics that are opened from now on."""
         if path:
             demand_recordable(path)
             self._recording = Recording(Path(path))
@@ -120,17 +123,17 @@ class Simulator(RecordedTopics, process.ManagedNode):
         names = self.values.robots
         if not names:
             return [Robot(self, "", self.values, "", self.recorder)]
-        _demand_names(names)
+        _check_names(names)
         if self.values.time_mode != "realtime" and len(names) > 1:
             text = (
-                f"time_mode is '{self.values.time_mode}' and there are {len(names)} robots; "
-                "several robots in one process run in mode realtime only."
+                f"time_mode is '{self.values.time_mode}' with {len(names)} robots; several robots "
+                "in one process run in mode realtime only."
             )
             raise ParameterError(Finding("time-mode", text, "error", "time_mode"))
         return [self._make_robot(name) for name in names]
 
     def _make_robot(self, name: str) -> Robot:
-        """Make a node for a robot, in a namespace of its name."""
+        """Make a robot with a node of its own, in a namespace of its name."""
         space = f"{self.get_namespace().rstrip('/')}/{name}"
         common = [Parameter(key, value=getattr(self.values, key)) for key in COMMON]
         if self._urdf is not None:
@@ -140,7 +143,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             recorder,
             self.get_name(),
             context=self.context,
-            # stronger than what this process was given for all its nodes
+            # overrides the arguments of this process for all its nodes
             cli_args=["--ros-args", "-r", f"__ns:={space}", "-r", f"__node:={self.get_name()}"],
             parameter_overrides=[*common, Parameter("robots", value=[""])],
         )
@@ -149,33 +152,33 @@ class Simulator(RecordedTopics, process.ManagedNode):
         return Robot(node, name, values, self.get_fully_qualified_name(), recorder)
 
     def activate(self) -> None:
-        """Start time, or let it go on."""
+        """Start or resume time."""
         assert self._publisher is not None
         if self._started:
             self._simulation.active = True
             self._simulation.pause(False)
             return
-        # everything there is lives as long as the node: the collector need not look at it
+        # all present objects live as long as the node: the collector may skip them
         gc.collect()
         gc.freeze()
         try:
             for robot in self._robots:
-                robot.runtime.start()
+                robot.loop.start()
         except RbdynError:
             for robot in self._robots:
-                robot.runtime.stop()
+                robot.loop.stop()
             raise
         self._publisher.start()
         self._started = self._simulation.active = True
         for robot in self._robots:
             where = f"{robot.name}: " if robot.name else ""
-            joints = ", ".join(robot.gate.joints.names)
+            joints = ", ".join(robot.commands.joints.names)
             self.get_logger().info(f"{where}simulating '{robot.m.name}': {joints}")
-        period = self._robots[0].runtime.period_ns * 1e-9
-        self.get_logger().info(f"period {period:g} s; {self._robots[0].runtime.grant}")
+        loop = self._robots[0].loop
+        self.get_logger().info(f"period {loop.period_ns * 1e-9:g} s; {loop.grant}")
 
     def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
-        """Take changes of live parameters of this node, all or none."""
+        """Accept or refuse changes of this node's live parameters, all or none."""
         several = bool(self.values.robots)
         for change in changes:
             if several and change.name.startswith(params.FAULTS):
@@ -184,7 +187,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         return self._change(self._robots[0] if self._robots else None, changes)
 
     def _change(self, robot: Robot | None, changes: list[Any]) -> SetParametersResult:
-        """Take changes of live parameters of a robot; None: there is none yet."""
+        """Accept or refuse changes of a robot's live parameters; None: before it is loaded."""
         try:
             new = parameters.live(
                 {change.name: change.value for change in changes}, params.PARAMETERS
@@ -193,16 +196,16 @@ class Simulator(RecordedTopics, process.ManagedNode):
                 robot.set_faults(vars(robot.values) | new)
             if "real_time_factor" in new:
                 for each in self._robots:
-                    each.runtime.set_real_time_factor(new["real_time_factor"])
+                    each.loop.time.set_real_time_factor(new["real_time_factor"])
         except RbdynError as error:
             return SetParametersResult(successful=False, reason=str(error))
         vars(robot.values if robot is not None else self.values).update(new)
         return SetParametersResult(successful=True)
 
     def deactivate(self) -> bool:
-        """Let time stand."""
+        """Pause time."""
         self._simulation.active = False
-        return self._simulation.pause(True)
+        return attempt(lambda: self._simulation.pause(True))[0]
 
     # the process
 
@@ -212,7 +215,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         return min(0.2, 1.0 / float(self.values.stats_rate))
 
     def poll(self) -> None:
-        """Watch the clock, publish reports, and end if publishing failed."""
+        """Check for other publishers of /clock, report statistics, raise if publishing failed."""
         if self._claim is not None:
             self._claim.watch()
         if self._started and self._statistics is not None:
@@ -221,21 +224,21 @@ class Simulator(RecordedTopics, process.ManagedNode):
             raise self._publisher.failure
 
     def end(self) -> None:
-        """Stop the loops and say how punctual they were."""
+        """Stop the loops and print their timing."""
         if self._standard is not None:
             self._standard.close()
         for robot in self._robots:
-            robot.runtime.stop()
+            robot.loop.stop()
         if self._publisher is not None:
             self._publisher.stop()
         if self._view is not None:
             self._view.close()
         if self._recording is not None:
-            said = self._recording.close()
-            if said:
-                print(f"rbdyn: {said}", file=sys.stderr)
+            summary = self._recording.close()
+            if summary:
+                print(f"rbdyn: {summary}", file=sys.stderr)
         for robot in self._robots:
-            timing = robot.runtime.timing()
+            timing = robot.loop.readout.timing()
             if timing.ticks:
                 where = f"{robot.name}: " if robot.name else ""
                 print(f"rbdyn: {where}{timing}", file=sys.stderr)
@@ -247,13 +250,13 @@ class Simulator(RecordedTopics, process.ManagedNode):
                 robot.node.destroy_node()
 
 
-def _demand_names(names: Sequence[str]) -> None:
+def _check_names(names: Sequence[str]) -> None:
     """Raise ParameterError if these cannot be names of robots."""
     findings = [
         Finding(
             "robots",
-            f"parameter 'robots' names '{name}'; allowed are letters, digits and underscores, "
-            "not a digit first, each name once.",
+            f"parameter 'robots' has '{name}'; allowed are letters, digits and underscores, "
+            "not a digit first, and each name once.",
             "error",
             "robots",
             None,
@@ -275,10 +278,10 @@ def run(
     """Run the node until Ctrl-C or SIGTERM; return the exit status.
 
     Args:
-        args: command line with the arguments of ROS; None for that of this process.
-        urdf: path of a robot file, stronger than every parameter.
-        fallback: robot to take if the parameters name none; None: wait for the topic.
-        imports: files of the user that were run before.
+        args: command line with arguments of ROS; None: of this process.
+        urdf: path of a robot file, in place of the parameters.
+        fallback: robot file if the parameters name none; None: wait for the topic.
+        imports: Python files of the user that were run before.
     """
     return process.run(lambda stop: Simulator(stop, urdf, fallback, imports), args)
 

@@ -1,4 +1,4 @@
-"""What a robot publishes of its states."""
+"""Topics that publish the states of a robot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,19 +25,22 @@ from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared, SingleJoints
 from rbdyn_ros.ros.common.qos import LATCHED, reliable
 from rbdyn_ros.ros.common.qos_reports import for_publisher
+from rbdyn_ros.ros.common.record import NodeRecorder
 from rbdyn_ros.ros.common.source import Source
 from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.ros.simulator.sensors import SensorTopics
+from rbdyn_ros.ros.simulator.wrenches import WrenchMarkers
 from rbdyn_ros.runtime.compiled import NANOSECONDS
-from rbdyn_ros.runtime.runtime import Runtime
-from rbdyn_ros.runtime.state import State
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.state import LoopState
 
-HEARTBEAT = 1.0  # [s] between two repetitions while time stands
-#: States kept for a reader that stalls: with 10 it loses what it has not taken, for 0.2 s or more.
+HEARTBEAT = 1.0  # [s] between two repetitions while time rests
+#: States kept for a slow reader: one that rests for a second loses none.
 HISTORY = 1000
 
 
 class JointStates:
-    """Publishes joint_states: what encoders see, once it has arrived."""
+    """Publishes joint_states: the measurements that have arrived."""
 
     def __init__(self, node: Node, m: Model) -> None:
         joints = SingleJoints.all(m)
@@ -48,7 +51,7 @@ class JointStates:
         effort[joints.dofadr] = convert.marks(2 * n, n)
         marked = convert.joint_state(joints, Prepared.MARK_STAMP, qpos, qvel, effort)
         self._prepared = Prepared(marked, 3 * n)
-        # where the message's numbers lie among the measured ones
+        # indices of the message's numbers among the measured ones
         self._pick = np.concatenate([k * m.nvall + joints.dofadr for k in range(3)])
         self._publisher = node.create_publisher(
             JointState,
@@ -57,7 +60,7 @@ class JointStates:
             event_callbacks=for_publisher(node, "joint_states"),
         )
 
-    def publish(self, stamp_ns: int, state: State) -> None:
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
         self._publisher.publish(self._prepared.filled(stamp_ns, state.measured[self._pick]))
 
 
@@ -82,29 +85,29 @@ class Transforms:
             Prepared(tf_message(transforms=marked), 7 * len(moving)) if moving else None
         )
         self._publisher = node.create_publisher(tf_message, "/tf", reliable(100))
-        self._listeners = 0
+        self._subscribers = 0
 
-    def publish(self, stamp_ns: int, state: State) -> None:
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
         if self._prepared is None:
             return
-        # poses of the state itself, so no transform is a tick late
+        # computed from this state, so no transform is a tick late
         self._d.qpos, self._d.time = state.qpos, state.time
         poses(self._m, self._d)
         rows = self._poses.at(self._d.xpos, self._d.xmat)
         self._publisher.publish(self._prepared.filled(stamp_ns, rows.reshape(-1)))
 
-    def repeat(self, stamp_ns: int, state: State) -> None:
-        """Publish again if somebody new listens: tf2 warns of transforms it already has."""
-        listeners = self._publisher.get_subscription_count()
-        if listeners > self._listeners:
+    def repeat(self, stamp_ns: int, state: LoopState) -> None:
+        """Publish again for new subscribers only: tf2 warns about repeated transforms."""
+        count = self._publisher.get_subscription_count()
+        if count > self._subscribers:
             self.publish(stamp_ns, state)
-        self._listeners = listeners
+        self._subscribers = count
 
 
 class Odometry:
     """Publishes odom: pose and twist of the root link on a floating base.
 
-    nav_msgs wants the twist in the child frame; qvel has only its angular part there.
+    nav_msgs defines the twist in the child frame; qvel has only its angular part there.
     """
 
     def __init__(self, node: Node, m: Model, world: str, prefix: str) -> None:
@@ -114,33 +117,23 @@ class Odometry:
         self._prepared = Prepared(message, 13)
         self._publisher = node.create_publisher(odometry, "odom", reliable(10))
 
-    def publish(self, stamp_ns: int, state: State) -> None:
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
         numbers = convert.odometry_numbers(state.qpos[:7], state.qvel[:6])
         self._publisher.publish(self._prepared.filled(stamp_ns, numbers))
 
 
-class Also(Protocol):
-    """What else is published of every state that is handed over."""
-
-    def publish(self, stamp_ns: int, state: State) -> None:
-        """Publish what is due."""
-
-
-class Taker(Protocol):
-    """Takes every state that is handed over."""
-
-    def take(self, stamp: int, state: State) -> None:
-        """Take a state and its stamp [ns]."""
-
-
 class Ticker:
-    """Says when something that happens every so many ticks is due."""
+    """Tells when a periodic event is due.
+
+    Args:
+        every: period [ticks].
+    """
 
     def __init__(self, every: int) -> None:
         self.every = every
         self._last = (-1, -1)
 
-    def due(self, state: State) -> bool:
+    def due(self, state: LoopState) -> bool:
         turn = (state.epoch, state.tick // self.every)
         if turn == self._last:
             return False
@@ -150,11 +143,11 @@ class Ticker:
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
-    """Every how many ticks something is published.
+    """Periods of publishing [ticks].
 
     Attributes:
         states, transforms, clock: of these topics.
-        hand_over: every how many ticks the loop hands a state over, so that none misses its own.
+        hand_over: period in which the loop hands states over: the greatest common divisor.
     """
 
     states: int
@@ -164,7 +157,7 @@ class Cadence:
 
     @staticmethod
     def of(values: SimpleNamespace, period_ns: int, others: Iterable[int] = ()) -> Cadence:
-        """Return the cadence that the parameters ask for; `others` are of sensors."""
+        """Return the periods of the parameters; `others` are the periods of sensors."""
         rates = values.publish_rate, values.tf_rate, values.clock_rate
         every = [max(1, round(NANOSECONDS / (rate * period_ns))) for rate in rates]
         if values.time_mode == "lockstep":  # every tick is answered
@@ -175,7 +168,7 @@ class Cadence:
 
 @dataclass(slots=True)
 class Alarms:
-    """What went wrong and must be said, but not a thousand times a second."""
+    """Reported troubles, so that none is reported a thousand times a second."""
 
     saturated: Throttle
     missed: Throttle
@@ -186,36 +179,36 @@ class Alarms:
 
 
 class Outputs:
-    """Everything that is published of a robot's states; `publish` and `beat` by one thread.
+    """Publishes the states of a robot on all its topics; for one thread.
 
     Args:
         node: publishes.
-        runtime: whose states.
-        source: the robot as it was given.
+        loop: of the robot.
+        source: of the robot.
         values: the parameters.
         cadence: of the topics.
         time_base: stamp of tick 0 [ns].
-        clock: publishes /clock; None: somebody else does.
-        others: what else is published of states.
-        recorder: takes every state before it is published, or None.
-        reset_name: of the service that mends a state that diverged.
+        clock: publisher of /clock; None: another node publishes it.
+        others: sensors and markers, published from the same states.
+        recorder: records every state before it is published, or None.
+        reset_name: of the service to call after divergence.
     """
 
     def __init__(
         self,
         node: Node,
-        runtime: Runtime,
+        loop: Loop,
         source: Source,
         values: SimpleNamespace,
         cadence: Cadence,
         time_base: int,
         clock: Any,
-        others: Iterable[Also] = (),
+        others: Iterable[SensorTopics | WrenchMarkers] = (),
         reset_name: str = "",
-        recorder: Taker | None = None,
+        recorder: NodeRecorder | None = None,
     ) -> None:
-        self._node, self._runtime, self._time_base = node, runtime, time_base
-        m = runtime.m
+        self._node, self._loop, self._time_base = node, loop, time_base
+        m = loop.m
         self._joint_states = JointStates(node, m)
         self._transforms = self._make_transforms(source.description, values)
         self._odometry = self._make_odometry(values)
@@ -231,14 +224,14 @@ class Outputs:
         self._tf_tick = Ticker(cadence.transforms)
         self._clock_tick = Ticker(cadence.clock)
         self._alarms = Alarms(Throttle(), Throttle(), Throttle())
-        self._last_state: State | None = None
-        self._delivered: State | None = None
-        self._spoken = 0.0  # when something was published, steady clock [s]
+        self._last_state: LoopState | None = None
+        self._delivered: LoopState | None = None
+        self._published = 0.0  # time of the last publication, steady clock [s]
 
     def _make_transforms(self, description: Description, values: SimpleNamespace) -> Any:
         if not values.publish_tf:
             return None
-        m, world, prefix = self._runtime.m, values.world_frame, values.frame_prefix
+        m, world, prefix = self._loop.m, values.world_frame, values.frame_prefix
         try:
             return Transforms(self._node, m, description, world, prefix)
         except ImportError:
@@ -248,20 +241,20 @@ class Outputs:
     def _make_odometry(self, values: SimpleNamespace) -> Any:
         if not values.floating_base:
             return None
-        m, world, prefix = self._runtime.m, values.world_frame, values.frame_prefix
+        m, world, prefix = self._loop.m, values.world_frame, values.frame_prefix
         try:
             return Odometry(self._node, m, world, prefix)
         except ImportError:
             self._node.get_logger().info("nav_msgs is not installed: no odom")
             return None
 
-    def publish(self, state: State) -> None:
-        """Publish what is due of a state, /clock last: who acts on the tick finds the rest."""
+    def publish(self, state: LoopState) -> None:
+        """Publish a state on all topics that are due; /clock last, when the rest has been sent."""
         self._report(state)
         last, self._last_state = self._last_state, state
         if last is not None and (state.epoch, state.tick) == (last.epoch, last.tick):
             return
-        self._spoken = time.monotonic()
+        self._published = time.monotonic()
         stamp = self._stamp(state.tick)
         if self._recorder is not None:
             self._recorder.take(stamp, state)
@@ -279,14 +272,14 @@ class Outputs:
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
 
     def beat(self, now: float) -> None:
-        """Repeat the last state if time stands: those who came late know nothing yet."""
-        runtime, state = self._runtime, self._last_state
-        stands = runtime.paused or runtime.faulty or runtime.waiting
-        if state is None or not stands or now < self._spoken + HEARTBEAT:
+        """Repeat the last state while time rests, for late subscribers."""
+        control, state = self._loop.time, self._last_state
+        rests = control.paused or control.diverged or control.waiting
+        if state is None or not rests or now < self._published + HEARTBEAT:
             return
-        self._spoken = now
+        self._published = now
         stamp = self._stamp(state.tick)
-        if self._delivered is not None and not runtime.faults.link_loss:
+        if self._delivered is not None and not self._loop.plant.faults.link_loss:
             measured = self._stamp(self._delivered.measured_tick)
             self._joint_states.publish(measured, self._delivered)
         if self._odometry is not None:
@@ -297,33 +290,33 @@ class Outputs:
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
 
     def _stamp(self, tick: int) -> int:
-        stamp: int = self._time_base + tick * self._runtime.period_ns
+        stamp: int = self._time_base + tick * self._loop.period_ns
         return stamp
 
-    def _report(self, state: State) -> None:
-        m, alarms, logger = self._runtime.m, self._alarms, self._node.get_logger()
+    def _report(self, state: LoopState) -> None:
+        m, alarms, logger = self._loop.m, self._alarms, self._node.get_logger()
         if state.fault != alarms.fault:
             alarms.fault = state.fault
             if state.fault >= 0:
                 text = (
                     f"the state of joint '{m.jnt_names[state.fault]}' diverged; the simulation "
-                    f"stands at its last good state. Call {self._reset_name}"
+                    f"is frozen at its last good state. Call {self._reset_name}"
                 )
                 logger.error(text)
         if state.saturated >= 0 and alarms.saturated.due(time.monotonic()):
             limit = abs(state.effort[state.saturated])
-            text = f"effort of joint '{_owner(m, state.saturated)}' is clamped to {limit:g}"
+            text = f"the effort of joint '{_owner(m, state.saturated)}' is clamped to {limit:g}"
             logger.warning(text)
         if state.bad > alarms.bad:
             alarms.bad = state.bad
             logger.error("an inertia is not positive: the motion is wrong; see rbdyn check")
         if state.singular > alarms.near and alarms.singular.due(time.monotonic()):
             logger.warning(
-                "a yaw-pitch-roll joint is close to its singularity: its motion is inexact there"
+                "a yaw-pitch-roll joint is near its singularity: its motion is inaccurate there"
             )
         alarms.near = max(alarms.near, state.singular)
         if state.missed and alarms.missed.due(time.monotonic()):
-            text = f"publishing is too slow: {state.missed} states were left out"
+            text = f"publishing is too slow: {state.missed} states were skipped"
             logger.warning(text)
 
 

@@ -1,4 +1,4 @@
-"""Joints put elsewhere while simulating: names and numbers to a whole position and velocity."""
+"""Set positions and velocities of joints while simulating: from names and numbers to a state."""
 
 from __future__ import annotations
 
@@ -7,39 +7,42 @@ from collections.abc import Sequence
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools
+from rbdyn_ros.checks.names import name_faults
 from rbdyn_ros.dynamics.assembly import assemble
-from rbdyn_ros.errors import RbdynError, did_you_mean, quote
+from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.loading.load import CLOSED
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import SingleJoints
-from rbdyn_ros.ros.common.unfit import LARGEST_STATE, unfit
+from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude
 
 #: qpos, qvel, and which entries of each count.
-Placement = tuple[Array, Array, Bools, Bools]
+GivenState = tuple[Array, Array, Bools, Bools]
 
 
-def placed(
+def given_state(
     m: Model,
     names: Sequence[str],
     positions: Sequence[float],
     velocities: Sequence[float],
     here: Array | None,
-) -> Placement | str:
-    """Return what to set, or why it is refused.
+) -> GivenState:
+    """Return the state to set.
 
-    Where loops are closed the other joints move so that they stay closed, and all are at rest.
+    In closed loops the other joints move so that the loops stay closed, and all are at rest.
 
     Args:
         m: the robot.
         names: of joints with a coordinate of their own.
-        positions: one each, or none: they stay where they are [rad or m].
-        velocities: one each, or none: they are at rest [rad/s or m/s].
-        here: (nq,) where the robot stands, None while it moves.
+        positions: one per name [rad or m], or none: they stay where they are.
+        velocities: one per name [rad/s or m/s], or none: they are at rest.
+        here: (nq,) the present position; None while time runs.
+
+    Raises:
+        RbdynError: a number, a name or a position is refused, or the loops cannot be closed.
     """
-    refusal = _judge_numbers(names, positions, velocities) or _judge_names(m, names)
-    refusal = refusal or _judge_limits(m, names, positions)
-    if refusal:
-        return refusal
+    _check_numbers(names, positions, velocities)
+    _check_names(m, names)
+    _check_limits(m, names, positions)
     free = SingleJoints.free(m)
     where = {name: k for k, name in enumerate(free.names)}
     chosen = [where[name] for name in names]
@@ -53,65 +56,46 @@ def placed(
         qpos_given[free.qposadr[chosen]] = True
     if m.nefc == 0:
         return qpos, qvel, qpos_given, qvel_given
-    return _closed(m, names, qpos, qpos_given, velocities, here)
+    if here is None:
+        raise refusal("pause the simulation first: closed loops cannot be moved while time runs")
+    if np.any(velocities):
+        raise refusal("velocities cannot be set in closed loops; leave them out")
+    closed = assemble(m, np.where(qpos_given, qpos, here), list(names), CLOSED)
+    return closed, np.zeros(m.nv), np.ones(m.nq, np.bool_), np.ones(m.nv, np.bool_)
 
 
-def _judge_numbers(
+def _check_numbers(
     names: Sequence[str], positions: Sequence[float], velocities: Sequence[float]
-) -> str:
-    for kind, numbers in (("position", positions), ("velocity", velocities)):
+) -> None:
+    for kind, plural, numbers in (
+        ("position", "positions", positions),
+        ("velocity", "velocities", velocities),
+    ):
         if len(numbers) not in (0, len(names)):
-            plural = {"position": "positions", "velocity": "velocities"}[kind]
-            return f"there are {len(numbers)} {plural} for {len(names)} names"
+            raise refusal(f"the message has {len(numbers)} {plural} for {len(names)} names")
         for name, number in zip(names, numbers, strict=False):
-            why = unfit(f"the {kind} of joint {quote(name)}", number, LARGEST_STATE)
-            if why:
-                return why
+            check_magnitude(f"the {kind} of joint {quote(name)}", number, LARGEST_STATE)
     if not names:
-        return "it names no joint"
+        raise refusal("the message names no joint")
     if len(positions) + len(velocities) == 0:
-        return "it holds neither positions nor velocities"
-    return ""
+        raise refusal("the message has neither positions nor velocities")
 
 
-def _judge_names(m: Model, names: Sequence[str]) -> str:
-    known = SingleJoints.free(m).names
-    for n, name in enumerate(names):
-        if name in known and name not in names[:n]:
-            continue
-        if name in known:
-            return f"joint '{name}' is named twice"
-        if name in (*m.jnt_names, *m.loop_names):
-            why = f"joint '{name}' has no single coordinate of its own to set"
-        else:
-            why = f"there is no joint {quote(name)}{did_you_mean(name, known)}"
-        return f"{why}; there are {', '.join(known)}"
-    return ""
+def _check_names(m: Model, names: Sequence[str]) -> None:
+    free = SingleJoints.free(m).names
+    known = dict.fromkeys([*free, *m.jnt_names, *m.loop_names])
+
+    def why_not(name: str) -> str:
+        return "" if name in free else "has no coordinate of its own that can be set"
+
+    for _, reason in name_faults(names, known, "joint", why_not):
+        raise refusal(f"{reason}; allowed are {', '.join(free)}")
 
 
-def _judge_limits(m: Model, names: Sequence[str], positions: Sequence[float]) -> str:
+def _check_limits(m: Model, names: Sequence[str], positions: Sequence[float]) -> None:
     for name, position in zip(names, positions, strict=False):
         j = m.jnt_id(name)
         low, high = m.jnt_range[j].tolist() if m.jnt_limited[j] else (-np.inf, np.inf)
         if not low <= position <= high:
-            return f"joint '{name}' would be at {position:g}; its limits are {low:g} and {high:g}"
-    return ""
-
-
-def _closed(
-    m: Model,
-    names: Sequence[str],
-    qpos: Array,
-    given: Bools,
-    velocities: Sequence[float],
-    here: Array | None,
-) -> Placement | str:
-    if here is None:
-        return "pause the simulation first: its loops are closed anew round these joints"
-    if np.any(velocities):
-        return "joints that close loops cannot be given velocities one by one; leave them out"
-    try:
-        whole = assemble(m, np.where(given, qpos, here), list(names), CLOSED)
-    except RbdynError as error:
-        return str(error)
-    return whole, np.zeros(m.nv), np.ones(m.nq, np.bool_), np.ones(m.nv, np.bool_)
+            text = f"joint '{name}' would be at {position:g}; its limits are {low:g} and {high:g}"
+            raise refusal(text)

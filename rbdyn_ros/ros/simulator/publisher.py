@@ -7,27 +7,27 @@ import time
 from collections.abc import Sequence
 
 from rbdyn_ros.ros.simulator.outputs import Outputs
-from rbdyn_ros.runtime.bell import Bell
-from rbdyn_ros.runtime.runtime import Runtime
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.wakeup import Wakeup
 
-#: It is looked this often whether a heartbeat is due [s].
-LOOK = 0.1
+#: Heartbeats are checked this often [s].
+POLL = 0.1
 
 
 class Publisher:
-    """Wakes on the bell that all loops ring, and publishes every state there is.
+    """Waits for the wake-up of all loops and publishes every state.
 
     Args:
-        bell: of the loops.
-        robots: loops and what is published of them.
+        wakeup: of the loops.
+        robots: each loop and its outputs.
 
     Attributes:
-        failure: what ended the thread before its time.
+        failure: the error that ended the thread.
     """
 
-    def __init__(self, bell: Bell, robots: Sequence[tuple[Runtime, Outputs]]) -> None:
+    def __init__(self, wakeup: Wakeup, robots: Sequence[tuple[Loop, Outputs]]) -> None:
         self.failure: BaseException | None = None
-        self._bell, self._robots = bell, robots
+        self._wakeup, self._robots = wakeup, robots
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rbdyn-publish")
 
@@ -35,7 +35,7 @@ class Publisher:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop publishing; returns when the thread has ended."""
+        """Stop publishing; return when the thread has ended."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -43,20 +43,20 @@ class Publisher:
     def _run(self) -> None:
         try:
             self._serve()
-        except BaseException as error:  # noqa: BLE001 - spin() raises it in the main thread
+        except BaseException as error:  # noqa: BLE001 - the main thread raises it
             self.failure = error
 
     def _serve(self) -> None:
-        looked = 0.0
+        checked = 0.0
         while not self._stopping.is_set():
-            self._bell.wait(LOOK)
-            for runtime, outputs in self._robots:
-                state = runtime.next_state(0.0)
+            self._wakeup.wait(POLL)
+            for loop, outputs in self._robots:
+                state = loop.readout.next_state(0.0)
                 while state is not None and not self._stopping.is_set():
                     outputs.publish(state)
-                    state = runtime.next_state(0.0)
+                    state = loop.readout.next_state(0.0)
             now = time.monotonic()
-            if now > looked + LOOK:  # one may stand while others run
-                looked = now
+            if now > checked + POLL:  # one robot may rest while others move
+                checked = now
                 for _, outputs in self._robots:
                     outputs.beat(now)

@@ -1,4 +1,4 @@
-"""One simulated robot behind its topics: loaded, moved by commands, changed at run time."""
+"""One simulated robot: load it, make its loop, open its topics."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
-from std_srvs.srv import Trigger
 
 from rbdyn_ros.engine import jit
-from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.ros.common import parameters, source
 from rbdyn_ros.ros.common.convert import SingleJoints
@@ -24,29 +23,27 @@ from rbdyn_ros.ros.common.dynamics_query import warm as warm_queries
 from rbdyn_ros.ros.common.record import NodeRecorder
 from rbdyn_ros.ros.common.trajectory import TrajectoryGate
 from rbdyn_ros.ros.simulator import parameters as params
-from rbdyn_ros.ros.simulator.commands import make_gate
+from rbdyn_ros.ros.simulator.commands import command_parser
 from rbdyn_ros.ros.simulator.faults import make_faults
 from rbdyn_ros.ros.simulator.outputs import Cadence, Outputs
-from rbdyn_ros.ros.simulator.placement import placed
-from rbdyn_ros.ros.simulator.plant import Plant
+from rbdyn_ros.ros.simulator.payloads import Payloads
+from rbdyn_ros.ros.simulator.placement import given_state
 from rbdyn_ros.ros.simulator.reception import Reception
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
-from rbdyn_ros.ros.simulator.services import ChangeTopics, open_services
 from rbdyn_ros.ros.simulator.start import start_position
-from rbdyn_ros.ros.simulator.topic_based import TopicBasedGate
+from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
 from rbdyn_ros.ros.simulator.wrenches import open_markers
 from rbdyn_ros.runtime import compiled
-from rbdyn_ros.runtime.bell import Bell
 from rbdyn_ros.runtime.compiled import NANOSECONDS
-from rbdyn_ros.runtime.orders import Wrench
-from rbdyn_ros.runtime.runtime import SILENT, Runtime, warm
-from rbdyn_ros.runtime.settings import Settings
+from rbdyn_ros.runtime.loop import Loop, warm
+from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.step_code import StepCode
+from rbdyn_ros.runtime.wakeup import Wakeup
 
 
 def _is_compiled(description: Any) -> bool:
-    """Whether what the robot needs was compiled before."""
-    kept = [(compiled.CACHE_DIRECTORY, "loop.run")]
+    """Whether the kernels for the robot are in the cache."""
+    kept = [(compiled.CACHE_DIRECTORY, "cycle.run")]
     mimic = any(joint.mimic is not None for joint in description.joints)
     if mimic or description.constraints or span(description).chords:
         kept.append((jit.CACHE_DIRECTORY, "coupled._accelerate_by_address"))
@@ -56,23 +53,25 @@ def _is_compiled(description: Any) -> bool:
 
 
 class Robot:
-    """One robot, its loop, and its topics.
+    """One robot, its loop and its topics.
 
     Args:
-        node: has its parameters and its topics.
-        name: among several in a process; empty if it is the only one.
+        node: has its parameters and topics.
+        name: of one of several robots in a process; empty if it is the only one.
         values: of its parameters.
-        time_node: full name of the node that has the time of several; empty: its own.
+        time_node: full name of the node that controls the time of several robots; empty: `node`.
         recorder: of the topics of its node, or None.
 
     Attributes:
-        given: where it came from, once it is loaded.
-        runtime, outputs, reception: once it is open.
+        given: its source, after `load`.
+        m, commands: its Model and the parser of its commands, after `load`.
+        loop, payloads, outputs, reception: after `open`.
         time_base: stamp of tick 0 [ns].
     """
 
     given: source.Source
-    runtime: Runtime
+    loop: Loop
+    payloads: Payloads
     outputs: Outputs
     reception: Reception
 
@@ -88,10 +87,8 @@ class Robot:
         self.node, self.name, self.values, self.time_node = node, name, values, time_node
         self.time_base, self._seed = 0, int(values.seed)
 
-    # from parameters to a robot
-
     def load(self, stop: threading.Event, fallback: Path | None) -> None:
-        """Find the robot, make its Model and compile what it needs.
+        """Find the robot, make its Model and compile its kernels.
 
         Raises:
             RbdynError: a parameter or the robot is refused.
@@ -108,7 +105,7 @@ class Robot:
         m.opt.integrator = values.integrator
         self.m = m
         self._period_ns = values.control_decimation * round(values.timestep * NANOSECONDS)
-        self._find_gates()
+        self._make_parsers()
         overrides = parameters.overrides(self.node)
         given = {k: v for k, v in overrides.items() if k.startswith(params.INITIAL)}
         self._start = start_position(m, given)
@@ -120,7 +117,7 @@ class Robot:
         self._warm()
 
     def _warm(self) -> None:
-        """Compile what the loop and the services need."""
+        """Compile the kernels of the loop and the services."""
         m = self.m
         if self.values.specialize:
             began = time.perf_counter()
@@ -134,21 +131,21 @@ class Robot:
         warm(m, self.values.specialize)
         warm_queries(m)
 
-    def _find_gates(self) -> None:
+    def _make_parsers(self) -> None:
         m, values = self.m, self.values
-        self.gate = make_gate(m, self.given.description, values.partial_commands)
-        self._trajectories = TrajectoryGate(m, self.gate)
+        self.commands = command_parser(m, self.given.description, values.partial_commands)
+        self._trajectories = TrajectoryGate(m, self.commands)
         self._bridge = None
         if values.topic_based_commands:
             kinds = ("position", "velocity", "effort")
             joints = {kind: getattr(values, f"topic_based_{kind}_joints") for kind in kinds}
-            self._bridge = TopicBasedGate(self.gate, joints)
+            self._bridge = TopicBasedParser(self.commands, joints)
 
     def _declare_facts(self) -> None:
-        """Parameters that others read: they describe the robot."""
+        """Declare read-only parameters that describe the robot."""
         m = self.m
         facts: dict[str, Any] = {
-            "effort_command_joints": list(self.gate.joints.names) or [""],
+            "effort_command_joints": list(self.commands.joints.names) or [""],
             "model_sha256": m.sha256(),
         }
         free = SingleJoints.free(m)
@@ -156,7 +153,7 @@ class Robot:
             facts[params.INITIAL + name] = float(self._start[address])
         for name, value in facts.items():
             descriptor = ParameterDescriptor(read_only=True, dynamic_typing=True)
-            # a user's 1 for 1.0 was taken above, so what is declared is always the value
+            # `_start` has the values that the user set
             self.node.declare_parameter(name, value, descriptor, ignore_override=True)
 
     def _make_sensors(self) -> SensorTopics | None:
@@ -173,11 +170,11 @@ class Robot:
             values.seed,
         )
 
-    def open(self, bell: Bell, time_base: int, clock: Any) -> None:
+    def open(self, wakeup: Wakeup, time_base: int, clock: Any) -> None:
         """Make the loop and the topics; the loop does not run yet.
 
         Args:
-            bell: rung for every state.
+            wakeup: notified for every state.
             time_base: stamp of tick 0 [ns].
             clock: publisher of /clock, or None.
         """
@@ -186,12 +183,12 @@ class Robot:
         if self._recorder is not None:
             self._recorder.begin(node, m, time_base)
         cadence = Cadence.of(values, self._period_ns, self._sensors.every if self._sensors else ())
-        self.runtime = Runtime(m, self._settings(cadence), self._start, bell, self._faults)
-        self.plant = Plant(self.runtime, self._sensors)
-        others = [self._sensors, open_markers(node, m, self.runtime, values.frame_prefix)]
+        self.loop = loop = Loop(m, self._settings(cadence), self._start, wakeup, self._faults)
+        self.payloads = Payloads(loop, self._sensors)
+        others = [self._sensors, open_markers(node, loop, values.frame_prefix)]
         self.outputs = Outputs(
             node,
-            self.runtime,
+            loop,
             self.given,
             values,
             cadence,
@@ -201,20 +198,13 @@ class Robot:
             f"{self.time_node or node.get_fully_qualified_name()}/reset",
             self._recorder,
         )
-        self.reception = Reception(node, self.runtime, self.gate, time_base)
-        self.reception.take_trajectories(self._trajectories)
-        if self._bridge is not None:
-            self.reception.take_from_bridge(self._bridge)
-        self._changes = ChangeTopics(
-            node, self, values.command_timeout, values.world_frame, values.frame_prefix
+        self.reception = Reception(
+            node, loop, self.commands, self._trajectories, self._bridge, time_base
         )
-        self._services = open_services(node, self)
-        node.create_service(Trigger, "~/state_hash", self._on_state_hash)
-        node.create_service(Trigger, "~/clear_wrenches", self._on_clear_wrenches)
 
-    def _settings(self, cadence: Cadence) -> Settings:
+    def _settings(self, cadence: Cadence) -> LoopSettings:
         values = self.values
-        return Settings(
+        return LoopSettings(
             command_timeout=values.command_timeout,
             on_timeout=values.on_timeout,
             start_paused=values.start_paused,
@@ -234,98 +224,57 @@ class Robot:
         names = self.values.lockstep_joints
         if not names:
             return None
-        refusal = self.gate.known(names)
-        if refusal:
-            text = f"parameter 'lockstep_joints': {refusal}."
-            raise ParameterError(Finding("lockstep-joints", text, "error", "lockstep_joints"))
-        dofs = self.gate.dofs | {name: f.dof for name, f in self.gate.followers.items()}
+        try:
+            self.commands.check_joints(names)
+        except RbdynError as error:
+            text = f"parameter 'lockstep_joints': {error}."
+            finding = Finding("lockstep-joints", text, "error", "lockstep_joints")
+            raise ParameterError(finding) from error
+        dofs = self.commands.dofs | {name: f.dof for name, f in self.commands.mimics.items()}
         return np.array([dofs[name] for name in names], np.int64)
 
     @property
     def accepted(self) -> int:
-        """Messages taken."""
-        return self.reception.tally.accepted
+        """Number of accepted messages."""
+        return self.reception.log.accepted
 
     @property
     def rejected(self) -> int:
-        """Messages refused."""
-        return self.reception.tally.rejected
+        """Number of rejected messages."""
+        return self.reception.log.rejected
 
-    # changes at run time; each returns why it is refused, or nothing
-
-    def set_joint_state(
-        self, names: Sequence[str], positions: Sequence[float], velocities: Sequence[float]
-    ) -> str:
-        """Put joints elsewhere, all at the same time, see ros/placement.py."""
-        here = self.runtime.latest().qpos if self.runtime.paused else None
-        placement = placed(self.m, names, positions, velocities, here)
-        if isinstance(placement, str):
-            return placement
-        return self._answered(self.runtime.set_state(*placement))
-
-    def push(self, wrench: Wrench | str, stream: str = "") -> str:
-        """Let a wrench act, unless it was refused already; see Runtime.push."""
-        if isinstance(wrench, str):
-            return wrench
-        if self.runtime.push(wrench, stream):
-            return ""
-        return f"{len(self.runtime.wrenches())} wrenches act already, which is all that can"
-
-    def set_payload(
-        self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float]
-    ) -> str:
-        """Fix a body to a link, see Plant.set_payload."""
-        return self.plant.set_payload(link, mass, com, inertia)
-
-    def set_gravity(self, gravity: Sequence[float]) -> str:
-        """Change gravity, see Plant.set_gravity."""
-        return self.plant.set_gravity(gravity)
-
-    def refuse(self, topic: str, why: str) -> None:
-        """Count a message that is refused, and say so once a second."""
-        self.reception.refuse(topic, why)
+    def stamp_ns(self, tick: int) -> int:
+        """Return the stamp of a tick [ns]."""
+        stamp: int = self.time_base + tick * self._period_ns
+        return stamp
 
     def snapshot(self) -> tuple[Snapshot, int]:
         """Return the robot as it is simulated now, and the stamp of that state [ns]."""
-        state = self.runtime.latest()
-        seen = Snapshot(self.plant.m, state.qpos, state.qvel, state.time, state.xfrc)
-        return seen, self.time_base + state.tick * self._period_ns
+        state = self.loop.readout.latest()
+        seen = Snapshot(self.payloads.m, state.qpos, state.qvel, state.time, state.xfrc)
+        return seen, self.stamp_ns(state.tick)
 
-    def state_hash(self) -> str:
-        """Return the hash of the latest state."""
-        return self.runtime.state_hash()
+    # changes at run time; all raise RbdynError to refuse, or if the loop does not answer
 
-    def reset(self, time: bool, state: bool, seed: int | None) -> bool:
-        """Reset, see Runtime.reset."""
-        done = self.runtime.reset(time, state, seed)
-        if done and self._sensors is not None:
+    def set_joint_state(
+        self, names: Sequence[str], positions: Sequence[float], velocities: Sequence[float]
+    ) -> None:
+        """Set positions and velocities of joints, see placement.py."""
+        loop = self.loop
+        here = loop.readout.latest().qpos if loop.time.paused else None
+        loop.plant.set_state(*given_state(self.m, names, positions, velocities, here))
+
+    def reset(self, time: bool, state: bool, seed: int | None) -> None:
+        """Reset loop and sensors, see runtime.plant.Plant.reset."""
+        self.loop.plant.reset(time, state, seed)
+        if self._sensors is not None:
             self._seed = self._seed if seed is None else seed
-            self._sensors.reseed(self._seed, self.runtime.seeded_tick)
-        return done
+            self._sensors.reseed(self._seed, self.loop.time.seeded_tick)
 
     def set_faults(self, values: dict[str, Any]) -> None:
-        """Change faults to what the parameters say.
+        """Set the faults to the values of the parameters.
 
         Raises:
-            ParameterError: they do not fit this robot, or the loop does not answer.
+            ParameterError: they do not fit this robot.
         """
-        if not self.runtime.set_faults(make_faults(self.m, values)):
-            text = f"{SILENT}; the faults are as they were"
-            raise ParameterError(Finding("silent", text))
-
-    def _on_state_hash(
-        self, _request: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
-        response.success, response.message = True, self.state_hash()
-        return response
-
-    def _on_clear_wrenches(
-        self, _request: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
-        self.runtime.clear_wrenches()
-        response.success, response.message = True, "no wrench acts any more"
-        return response
-
-    @staticmethod
-    def _answered(done: bool) -> str:
-        return "" if done else SILENT
+        self.loop.plant.set_faults(make_faults(self.m, values))

@@ -1,7 +1,7 @@
-"""Publishes what the robot's sensors show.
+"""Topics of the robot's sensors.
 
 IMU            <name>/data      sensor_msgs/Imu; <name>/data_raw without orientation (REP 145)
-force/torque   <name>/wrench    geometry_msgs/WrenchStamped, as ros2_control's broadcaster
+force/torque   <name>/wrench    geometry_msgs/WrenchStamped, like ros2_control's broadcaster
 contact        <name>/contact   std_msgs/Bool, and <name>/wrench
 """
 
@@ -25,9 +25,10 @@ from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared
 from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.noise import variance
 from rbdyn_ros.sensors.reader import read_sensors
-from rbdyn_ros.sensors.scene import Payload, StateLike
+from rbdyn_ros.sensors.scene import Payload
 from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Spec
 from rbdyn_ros.sensors.suite import (
     ContactReading,
@@ -37,29 +38,29 @@ from rbdyn_ros.sensors.suite import (
     WrenchReading,
 )
 
-#: Whoever wants only the latest message subscribes with best effort, which matches too.
+#: Best-effort subscribers match too and get the latest messages.
 QOS = reliable(10)
 
-NOT_MEASURED = -1.0  # first element of a covariance: the quantity is not in the message
+NOT_MEASURED = -1.0  # first element of a covariance: the message lacks the quantity
 
 
 class SensorTopics:
     """The topics of all sensors of a robot.
 
-    `publish` is called by the publishing thread, the rest by any.
+    `publish` is for the publishing thread, the rest for any thread.
 
     Args:
         node: publishes.
         m: the robot as it was loaded.
-        description: what it was made of.
+        description: of the robot.
         sensors: path of a sensors file, or its specs.
-        period_ns: of a tick [ns].
-        frame_prefix: put before the name of every frame.
+        period_ns: length of a tick [ns].
+        frame_prefix: of the names of frames.
         seed: of the noise.
 
     Raises:
         DescriptionError: the file is refused.
-        ModelError: m was not made of the description.
+        ModelError: m was not made from the description.
     """
 
     def __init__(
@@ -82,11 +83,11 @@ class SensorTopics:
             self._logger.warning(note)
         self._topics = [_topic(node, spec, frame_prefix) for spec in self._suite.specs]
 
-    def publish(self, stamp_ns: int, state: StateLike) -> None:
-        """Publish what is due in a state and somebody listens to.
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
+        """Publish the due readings that have subscribers.
 
-        Noise depends on the tick alone, so nobody's numbers change if others come or go. What is
-        not finite is not published: a message says what was measured, or there is none.
+        Noise depends on the tick alone, so it is the same for any subscribers. Readings that are
+        not finite are not published.
         """
         heard = [k for k in self._suite.due(state) if self._topics[k].is_heard()]
         for k, reading in self._suite.measure(heard, state):
@@ -95,22 +96,22 @@ class SensorTopics:
             elif self._unfinite.due(time.monotonic()):
                 why = (
                     f"sensor '{self._suite.specs[k].name}' is not published: its reading is not "
-                    "finite, the forces or motions there are too large (left out so far: "
+                    "finite, since forces or motions are too large (skipped so far: "
                     f"{self._unfinite.count})"
                 )
                 self._logger.warning(why)
 
     @property
     def every(self) -> tuple[int, ...]:
-        """Every how many ticks each sensor reads."""
+        """The period of each sensor [ticks]."""
         return self._suite.every
 
     def use(self, plant: Model, payloads: Sequence[Payload] = ()) -> None:
-        """Measure on a robot whose gravity or payloads have changed, see Suite.use."""
+        """Measure on a robot with other gravity or payloads, see Suite.use."""
         self._suite.use(plant, payloads)
 
     def reseed(self, seed: int, tick: int = 0) -> None:
-        """Let the noise begin anew at a tick, as it did at tick 0, with this seed."""
+        """Restart the noise at a tick, with a seed."""
         self._suite.reseed(seed, tick)
 
 
@@ -182,7 +183,7 @@ def _topic(node: Node, spec: Spec, prefix: str) -> _ImuTopic | _WrenchTopic | _C
 def imu_message(spec: ImuSpec, frame: str) -> Imu:
     """Return an Imu with marks for `Prepared`: angular velocity, acceleration, quaternion xyzw.
 
-    A covariance is the variances of the noise on its diagonal; all zero: not known.
+    A covariance has the variances of the noise on its diagonal; all zero: unknown.
     """
     message = Imu()
     message.header.stamp = convert.time_message(Prepared.MARK_STAMP)

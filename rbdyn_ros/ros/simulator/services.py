@@ -1,65 +1,29 @@
-"""What can be done to a robot at run time: services of rbdyn_interfaces, and topics like them."""
+"""Services of rbdyn_interfaces that change a robot at run time, and topics for the same."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, Protocol
+from typing import Any
 
 from geometry_msgs.msg import InertiaStamped, Vector3Stamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 
-from rbdyn_ros.errors import quote
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.ros.common.answer import answer
 from rbdyn_ros.ros.common.convert import time_message
-from rbdyn_ros.ros.common.dynamics_query import Answer, Dynamics, Query, Snapshot
+from rbdyn_ros.ros.common.dynamics_query import Answer, Dynamics, Query
 from rbdyn_ros.ros.common.qos import reliable
-from rbdyn_ros.ros.simulator.wrenches import MAX_DURATION, wrench_of_message, wrench_of_request
-from rbdyn_ros.runtime.orders import Wrench
-from rbdyn_ros.runtime.runtime import SILENT
-
-Numbers = Sequence[float]
-
-
-class ChangeableRobot(Protocol):
-    """What a robot must be able to do. Each change returns why it is refused, or nothing."""
-
-    @property
-    def m(self) -> Model:
-        """The robot as it was loaded."""
-
-    @property
-    def time_node(self) -> str:
-        """Name of the node that has the time of this robot and others; empty: its own."""
-
-    def set_joint_state(
-        self, names: Sequence[str], positions: Numbers, velocities: Numbers
-    ) -> str:
-        """Put joints elsewhere, all at the same time."""
-
-    def push(self, wrench: Wrench | str, stream: str = "") -> str:
-        """Let a wrench act, in the place of the last one of its stream, if it was not refused."""
-
-    def set_payload(self, link: str, mass: float, com: Numbers, inertia: Numbers) -> str:
-        """Fix a body to a link; inertia Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass."""
-
-    def set_gravity(self, gravity: Numbers) -> str:
-        """Change gravity, in the world [m/s^2]."""
-
-    def reset(self, time: bool, state: bool, seed: int | None) -> bool:
-        """Begin again with time, state, chance; whether it did."""
-
-    def state_hash(self) -> str:
-        """SHA-256 of the newest state."""
-
-    def snapshot(self) -> tuple[Snapshot, int]:
-        """Return the robot as it is simulated now, and the stamp of that state [ns]."""
-
-    def refuse(self, topic: str, why: str) -> None:
-        """Count and report a message that was refused."""
+from rbdyn_ros.ros.simulator.robot import Robot
+from rbdyn_ros.ros.simulator.wrenches import (
+    MAX_DURATION,
+    link_of,
+    wrench_of_message,
+    wrench_of_request,
+)
 
 
 class ChangeTopics:
@@ -67,79 +31,64 @@ class ChangeTopics:
 
     Args:
         node: subscribes.
-        robot: is changed.
-        wrench_duration: how long the wrench of a message acts, MAX_DURATION at most [s].
-        world_frame: name of the world in messages.
-        frame_prefix: what stands before the names of links in TF.
+        robot: to change.
+        wrench_duration: duration of the wrench of a message, at most MAX_DURATION [s].
+        world_frame: name of the world frame in messages.
+        frame_prefix: of the names of links in TF.
     """
 
     def __init__(
         self,
         node: Node,
-        robot: ChangeableRobot,
+        robot: Robot,
         wrench_duration: float,
         world_frame: str,
         frame_prefix: str = "",
     ) -> None:
         self._robot, self._duration = robot, min(wrench_duration, MAX_DURATION)
         self._world, self._prefix = world_frame, frame_prefix
+        log = robot.reception.log
         for kind, name, take in (
             (JointState, "~/set_joint_state", self._set_joint_state),
             (WrenchStamped, "~/wrench", self._push),
             (InertiaStamped, "~/payload", self._set_payload),
             (Vector3Stamped, "~/gravity", self._set_gravity),
         ):
-            node.create_subscription(kind, name, self._reporting(name, take), reliable(10))
+            node.create_subscription(kind, name, log.receiver(name, take), reliable(10))
 
-    def _reporting(self, topic: str, take: Callable[[Any], str]) -> Callable[[Any], None]:
-        def on_message(message: Any) -> None:
-            why = take(message)
-            if why:
-                self._robot.refuse(topic, why)
-
-        return on_message
-
-    def _set_joint_state(self, message: JointState) -> str:
+    def _set_joint_state(self, message: JointState) -> None:
         if len(message.effort):
-            return "efforts are given; only positions and velocities can be set"
-        return self._robot.set_joint_state(message.name, message.position, message.velocity)
+            raise refusal("efforts cannot be set; allowed are positions and velocities")
+        self._robot.set_joint_state(message.name, message.position, message.velocity)
 
-    def _push(self, message: WrenchStamped) -> str:
-        robot = self._robot
-        wrench = wrench_of_message(robot.m, message, self._duration, self._prefix)
-        # the next of a stream takes its place; another link is another stream
-        return robot.push(wrench, message.header.frame_id)
+    def _push(self, message: WrenchStamped) -> None:
+        wrench = wrench_of_message(self._robot.m, message, self._duration, self._prefix)
+        # messages for one link are a stream: each wrench replaces the last one
+        self._robot.loop.orders.push(wrench, message.header.frame_id)
 
-    def _set_payload(self, message: InertiaStamped) -> str:
-        frame = message.header.frame_id
-        if not frame.startswith(self._prefix):
-            return (
-                f"the frame {quote(frame)} is not of this robot, whose frames begin with "
-                f"'{self._prefix}'"
-            )
-        return self._robot.set_payload(
-            frame[len(self._prefix) :], *inertia_numbers(message.inertia)
-        )
+    def _set_payload(self, message: InertiaStamped) -> None:
+        link = link_of(message.header.frame_id, self._prefix)
+        self._robot.payloads.set_payload(link, *inertia_numbers(message.inertia))
 
-    def _set_gravity(self, message: Vector3Stamped) -> str:
+    def _set_gravity(self, message: Vector3Stamped) -> None:
         frame = message.header.frame_id
         if frame not in ("", self._world):
-            return (
-                f"gravity is given in frame {quote(frame)}; only '{self._world}' or an empty "
-                "frame_id is taken"
+            raise refusal(
+                f"gravity is in frame {quote(frame)}; allowed is '{self._world}' or an empty "
+                "frame_id"
             )
-        return self._robot.set_gravity(_vector(message.vector))
+        self._robot.payloads.set_gravity(_vector(message.vector))
 
 
 def own_services() -> Any:
-    """Return the module of the services of rbdyn_interfaces.
+    """Return the module rbdyn_interfaces.srv.
 
     Raises:
         ImportError: it is not installed.
     """
     srv = importlib.import_module("rbdyn_interfaces.srv")
     if not hasattr(srv, "GetComputedTorque"):
-        # Python takes a folder of the name, that of the repository, for a package
+        # Python takes the folder of that name in the repository for a package
         raise ImportError("rbdyn_interfaces is not built, or is older than rbdyn_ros")
     return srv
 
@@ -148,95 +97,117 @@ class TypedServices:
     """Services under `~/`: four changes, reset_with and get_dynamics.
 
     Args:
-        node: has them.
-        robot: is changed and asked.
+        node: offers them.
+        robot: to change and to query.
 
     Raises:
         ImportError: rbdyn_interfaces is not installed.
     """
 
-    def __init__(self, node: Node, robot: ChangeableRobot) -> None:
+    def __init__(self, node: Node, robot: Robot) -> None:
         srv = own_services()
         self._robot, self._dynamics = robot, Dynamics()
         self._sha256 = robot.m.sha256()
-        for kind, name, change in (
+        for kind, name, act in (
             (srv.SetJointState, "~/set_joint_state", self._set_joint_state),
             (srv.ApplyWrench, "~/apply_wrench", self._push),
             (srv.SetGravity, "~/set_gravity", self._set_gravity),
+            (srv.SetPayload, "~/set_payload", self._set_payload),
+            (srv.Reset, "~/reset_with", self._reset),
+            (srv.GetDynamics, "~/get_dynamics", self._get_dynamics),
         ):
-            node.create_service(kind, name, _answering(change))
-        node.create_service(srv.SetPayload, "~/set_payload", self._set_payload)
-        node.create_service(srv.Reset, "~/reset_with", self._reset)
-        node.create_service(srv.GetDynamics, "~/get_dynamics", self._get_dynamics)
+            node.create_service(kind, name, _answering(act))
 
-    def _set_joint_state(self, request: Any) -> str:
-        return self._robot.set_joint_state(request.name, request.position, request.velocity)
+    def _set_joint_state(self, request: Any, _: Any) -> None:
+        self._robot.set_joint_state(request.name, request.position, request.velocity)
 
-    def _push(self, request: Any) -> str:
-        return self._robot.push(wrench_of_request(self._robot.m, request))
+    def _push(self, request: Any, _: Any) -> None:
+        self._robot.loop.orders.push(wrench_of_request(self._robot.m, request))
 
-    def _set_payload(self, request: Any, response: Any) -> Any:
-        response.message = self._robot.set_payload(request.link, *inertia_numbers(request.inertia))
-        response.success, response.model_sha256 = not response.message, self._sha256
-        return response
+    def _set_payload(self, request: Any, response: Any) -> None:
+        response.model_sha256 = self._sha256
+        self._robot.payloads.set_payload(request.link, *inertia_numbers(request.inertia))
 
-    def _set_gravity(self, request: Any) -> str:
-        return self._robot.set_gravity(_vector(request.gravity))
+    def _set_gravity(self, request: Any, _: Any) -> None:
+        self._robot.payloads.set_gravity(_vector(request.gravity))
 
-    def _reset(self, request: Any, response: Any) -> Any:
-        response.message = self._why_no_reset(request)
-        response.success = not response.message
-        response.state_hash = self._robot.state_hash()
-        return response
+    def _reset(self, request: Any, response: Any) -> None:
+        try:
+            self._check_reset(request)
+            seed = request.seed if request.reseed else None
+            self._robot.reset(request.time, request.state, seed)
+        finally:
+            response.state_hash = self._robot.loop.readout.latest().hash()
 
-    def _why_no_reset(self, request: Any) -> str:
+    def _check_reset(self, request: Any) -> None:
         if not (request.time or request.state or request.reseed):
-            return "none of time, state and reseed is true: there is nothing to reset"
+            raise refusal("none of time, state and reseed is true: there is nothing to reset")
         if request.time and self._robot.time_node:
-            node = self._robot.time_node
-            return f"several robots have one time: it is reset by {node}/reset_simulation"
+            service = f"{self._robot.time_node}/reset_simulation"
+            raise refusal(f"the robots share one time; reset it by {service}")
         if request.reseed and request.seed < 0:
-            return f"the seed is {request.seed}; it must not be negative"
-        seed = request.seed if request.reseed else None
-        done = self._robot.reset(request.time, request.state, seed)
-        return "" if done else SILENT
+            raise refusal(f"the seed is {request.seed}; allowed is 0 or more")
 
-    def _get_dynamics(self, request: Any, response: Any) -> Any:
+    def _get_dynamics(self, request: Any, response: Any) -> None:
         now, stamp = self._robot.snapshot()
         query = Query(**{field.name: getattr(request, field.name) for field in fields(Query)})
         response.model_sha256, response.stamp = self._sha256, time_message(stamp)
-        return answer(response, lambda: _fill(response, self._dynamics.answer(now, query)))
+        _fill(response, self._dynamics.answer(now, query))
 
 
-def open_services(node: Node, robot: ChangeableRobot) -> TypedServices | None:
-    """Offer the services, or warn that rbdyn_interfaces is missing; topics do without it."""
+class PlainServices:
+    """Services under `~/` with types of std_srvs only: state_hash and clear_wrenches.
+
+    Args:
+        node: offers them.
+        robot: to query and to change.
+    """
+
+    def __init__(self, node: Node, robot: Robot) -> None:
+        self._robot = robot
+        node.create_service(Trigger, "~/state_hash", _answering(self._state_hash))
+        node.create_service(Trigger, "~/clear_wrenches", _answering(self._clear_wrenches))
+
+    def _state_hash(self, _request: Any, _response: Any) -> str:
+        return self._robot.loop.readout.latest().hash()
+
+    def _clear_wrenches(self, _request: Any, _response: Any) -> str:
+        self._robot.loop.orders.clear_wrenches()
+        return "all wrenches ended"
+
+
+def open_services(robot: Robot) -> None:
+    """Open the services of a robot, and topics for the same changes, on its node.
+
+    Without rbdyn_interfaces its services are missing, with a warning.
+    """
+    node, values = robot.node, robot.values
+    ChangeTopics(node, robot, values.command_timeout, values.world_frame, values.frame_prefix)
+    PlainServices(node, robot)
     try:
-        return TypedServices(node, robot)
+        TypedServices(node, robot)
     except ImportError:
         node.get_logger().warning(
             "rbdyn_interfaces is not installed: the services set_joint_state, apply_wrench, "
             "set_payload, set_gravity, get_dynamics and reset_with are off; the topics "
-            "~/set_joint_state, ~/wrench, ~/payload and ~/gravity do the same as the first four"
+            "~/set_joint_state, ~/wrench, ~/payload and ~/gravity replace the first four"
         )
-        return None
 
 
-def _answering(change: Callable[[Any], str]) -> Callable[[Any, Any], Any]:
-    """Return the callback of a service whose answer is success and message."""
+def _answering(act: Callable[[Any, Any], str | None]) -> Callable[[Any, Any], Any]:
+    """Return the callback of a service whose response has `success` and `message`."""
 
     def on_request(request: Any, response: Any) -> Any:
-        response.message = change(request)
-        response.success = not response.message
-        return response
+        return answer(response, lambda: act(request, response))
 
     return on_request
 
 
-def _fill(response: Any, answer: Answer) -> None:
-    """Put an answer into the response; matrices row by row."""
-    response.name = list(answer.name)
-    response.potential_energy = answer.potential_energy
-    response.kinetic_energy = answer.kinetic_energy
+def _fill(response: Any, found: Answer) -> None:
+    """Copy an answer to the response; matrices row by row."""
+    response.name = list(found.name)
+    response.potential_energy = found.potential_energy
+    response.kinetic_energy = found.kinetic_energy
     for quantity in (
         "mass_matrix",
         "coriolis_matrix",
@@ -246,7 +217,7 @@ def _fill(response: Any, answer: Answer) -> None:
         "inverse_dynamics",
         "forward_dynamics",
     ):
-        setattr(response, quantity, getattr(answer, quantity).reshape(-1).tolist())
+        setattr(response, quantity, getattr(found, quantity).reshape(-1).tolist())
 
 
 def _vector(message: Any) -> tuple[float, float, float]:

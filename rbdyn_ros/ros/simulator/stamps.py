@@ -1,44 +1,47 @@
-"""Which control tick a stamp is of, for commands in lock-step."""
+"""The control tick of a stamp, for commands in lock-step."""
 
 from __future__ import annotations
 
+from rbdyn_ros.errors import refusal
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 
 
 def tick_of(stamp_ns: int, time_base: int, period_ns: int) -> int | None:
-    """Return the control tick a stamp is of, or None if it is of none. All times in ns.
+    """Return the control tick of a stamp, or None if it is not the stamp of a tick.
 
     Args:
-        stamp_ns: of a message.
-        time_base: the stamp of tick 0.
-        period_ns: from one tick to the next.
+        stamp_ns: of a message [ns].
+        time_base: stamp of tick 0 [ns].
+        period_ns: length of a tick [ns].
     """
     tick, rest = divmod(stamp_ns - time_base, period_ns)
     return tick if rest == 0 and tick >= 0 else None
 
 
-def judge_stamp(stamp_ns: int, tick: int, time_base: int, period_ns: int) -> str:
-    """Return why a command is not one for this tick in lock-step, or nothing.
+def check_stamp(stamp_ns: int, tick: int, time_base: int, period_ns: int) -> None:
+    """Raise RbdynError if a command in lock-step is not for this tick.
 
     Args:
-        stamp_ns: of the command; 0: none.
+        stamp_ns: of the command [ns]; 0: not stamped.
         tick: that the simulation waits for.
-        time_base: as for tick_of.
-        period_ns: as for tick_of.
+        time_base: stamp of tick 0 [ns].
+        period_ns: length of a tick [ns].
     """
     stamped = tick_of(stamp_ns, time_base, period_ns)
     if stamped == tick:
-        return ""
+        return
     if stamp_ns == 0:
-        return "not stamped; in lock-step a command needs the stamp of the joint_states it answers"
+        raise refusal(
+            "not stamped; in lock-step a command needs the stamp of the joint_states it answers"
+        )
     found = (
         f"for tick {stamped}" if stamped is not None else f"{seconds(stamp_ns)}, which is no tick"
     )
     wanted = seconds(time_base + tick * period_ns)
-    return f"stamped {found}; the simulation waits for tick {tick} (stamp {wanted})"
+    raise refusal(f"stamped {found}; the simulation waits for tick {tick} (stamp {wanted})")
 
 
 def seconds(nanoseconds: int) -> str:
-    """Return a stamp in words, to the nanosecond."""
+    """Return a stamp in seconds, with all nine decimals."""
     whole, rest = divmod(abs(nanoseconds), NANOSECONDS)
     return f"{'-' if nanoseconds < 0 else ''}{whole}.{rest:09d}"

@@ -1,4 +1,4 @@
-"""Where the robot stands at the start: what the user gave by name, limits, and closed loops."""
+"""The start position: from the user's positions by name, the limits, and the closed loops."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.simulator.parameters import INITIAL
 
-#: How far an assembled position may be beyond a limit [rad or m]: as close as numbers get.
+#: Tolerance of assembled positions at a limit, for rounding [rad or m].
 ON_LIMIT = 1e-9
 
 
 def start_position(m: Model, given: dict[str, Any]) -> Array:
     """Return qpos at the start (nq,).
 
-    Joints that the user named stand where he wants them. Of a tree the others are at 0 clipped
-    into their limits; where loops are closed, at the nearest to m.qpos0 that closes them.
+    Named joints are at the given positions. The other joints of a tree are at 0, clipped to their
+    limits; with closed loops they are at the closed position nearest to m.qpos0.
 
     Args:
         m: the robot.
-        given: what was set of the parameters `initial_positions.<joint>`.
+        given: the parameters `initial_positions.<joint>` that were set.
 
     Raises:
-        ParameterError: with every joint that has no position of its own and every position
+        ParameterError: about every joint without a position of its own and every position
             outside the limits; or if the loops cannot be closed within the limits.
     """
     joints = SingleJoints.free(m)
@@ -46,7 +46,7 @@ def start_position(m: Model, given: dict[str, Any]) -> Array:
         name = parameter.removeprefix(INITIAL)
         why = _no_position(m, name, joints.names) or _outside(value, *limits[name])
         if why:
-            findings.append(_refused(parameter, why, value))
+            findings.append(_finding(parameter, why, value))
             continue
         qpos[addresses[name]] = value
         named.append(name)
@@ -64,24 +64,24 @@ def _limits(m: Model, name: str) -> tuple[float, float]:
 
 
 def _no_position(m: Model, name: str, names: Sequence[str]) -> str:
-    """Return why the user cannot say where a joint starts; empty if he can."""
+    """Return why the start of a joint cannot be set; empty if it can."""
     if name in names:
         return ""
     if name in m.loop_names:
-        return f"joint '{name}' closes a loop: where it stands follows from the others"
+        return f"joint '{name}' closes a loop: its position follows from the other joints"
     if name not in m.jnt_names:
         return f"there is no joint '{name}'{did_you_mean(name, names)}"
     j = m.jnt_id(name)
     if m.jnt_mimic[j] >= 0:
         leader = m.jnt_names[m.jnt_mimic[j]]
-        return f"joint '{name}' follows joint '{leader}'; only that one has a position to set"
+        return f"joint '{name}' mimics joint '{leader}'; set the position of '{leader}'"
     if m.jnt_class[j] != JointClass.FREE:
-        return f"joint '{name}' is driven over time, which says where it starts"
+        return f"joint '{name}' has a prescribed motion, which sets its start"
     return f"joint '{name}' has no single coordinate; allowed are {', '.join(names)}"
 
 
 def _outside(value: object, low: float, high: float) -> str:
-    """Return what is wrong with a position; empty if nothing is."""
+    """Return why a position is refused; empty if it is allowed."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if number and low <= value <= high and np.isfinite(value):  # type: ignore[operator, call-overload]
         return ""
@@ -95,7 +95,7 @@ def _assembled(
     limits: dict[str, tuple[float, float]],
     addresses: dict[str, int],
 ) -> Array:
-    """Return a position near a rough one in which the loops are closed; what is named stays."""
+    """Return a closed position near a rough one; named joints stay."""
     given = f" with the given {', '.join(INITIAL + name for name in named)}" if named else ""
     try:
         qpos = assemble(m, rough, named, CLOSED)
@@ -107,8 +107,8 @@ def _assembled(
         position = qpos[addresses[name]]
         if not low - ON_LIMIT <= position <= high + ON_LIMIT:
             text = (
-                f"no start position{given} was found that closes the loops within the limits: "
-                f"joint '{name}' would be at {position:.6g}, allowed is {low:g} to {high:g}"
+                f"no start position{given} closes the loops within the limits: "
+                f"joint '{name}' would be at {position:.6g}; allowed is {low:g} to {high:g}"
             )
             raise ParameterError(_not_closed(text))
     return qpos
@@ -118,6 +118,6 @@ def _not_closed(text: str) -> Finding:
     return Finding("initial-position", f"{text}.", "error", "initial_positions")
 
 
-def _refused(parameter: str, text: str, value: object) -> Finding:
+def _finding(parameter: str, text: str, value: object) -> Finding:
     sentence = f"parameter '{parameter}': {text}."
     return Finding("initial-position", sentence, "error", parameter, None, repr(value))

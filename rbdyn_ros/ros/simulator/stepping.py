@@ -1,43 +1,31 @@
-"""The service and the action of simulation_interfaces that step, on a node of their own."""
+"""The step service and the step action of simulation_interfaces, on a node of their own."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from rclpy.node import Node
 
+from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.ros.common.action_thread import ActionThread
+from rbdyn_ros.ros.common.answer import attempt
+from rbdyn_ros.ros.simulator.simulation import Simulation
 
-#: Steps between two looks at whether to go on.
+#: The service checks for interruptions after this many steps.
 STEPS_AT_ONCE = 100
 
 
-class Steppable(Protocol):
-    """What of a simulation is needed to step it."""
-
-    @property
-    def paused(self) -> bool:
-        """Whether time stands."""
-
-    @property
-    def faulty(self) -> bool:
-        """Whether a state diverged and is frozen until a reset."""
-
-    def step(self, count: int) -> bool:
-        """Simulate so many ticks while paused; return when they are done, and whether."""
-
-
 class Stepping:
-    """Serves them from a thread of its own until `close`.
+    """Serves step_simulation and simulate_steps from a thread of its own until `close`.
 
     Args:
-        node: under whose name they are.
-        simulation: what they step.
+        node: offers them under its name.
+        simulation: to step.
     """
 
-    def __init__(self, node: Node, simulation: Steppable) -> None:
+    def __init__(self, node: Node, simulation: Simulation) -> None:
         from simulation_interfaces.action import SimulateSteps
         from simulation_interfaces.msg import Result
         from simulation_interfaces.srv import StepSimulation
@@ -50,67 +38,75 @@ class Stepping:
         self._thread.start()
 
     def close(self) -> None:
-        """End what is stepping, and serve no more."""
+        """End the steps in progress, and stop serving."""
         self._thread.close()
 
+    def _fill(self, result: Any, act: Callable[[], None]) -> bool:
+        """Do an action and fill in its result; return whether it succeeded."""
+        done, result.error_message = attempt(act)
+        result.result = self._result.RESULT_OK if done else self._result.RESULT_OPERATION_FAILED
+        return done
+
     def _step(self, request: Any, response: Any) -> Any:
-        why = self._advance(request.steps, STEPS_AT_ONCE, lambda _: True)
-        result = self._result
-        response.result.result = result.RESULT_OPERATION_FAILED if why else result.RESULT_OK
-        response.result.error_message = why
+        def act() -> None:
+            self._advance(request.steps, STEPS_AT_ONCE, lambda _: True)
+
+        self._fill(response.result, act)
         return response
 
     def _simulate(self, goal: Any) -> Any:
-        """Step one at a time, tell of each, end when the goal is cancelled."""
+        """Make single steps with feedback until the goal is reached or cancelled."""
         steps = goal.request.steps
 
-        def tell(done: int) -> bool:
+        def report(done: int) -> bool:
             feedback = self._action.Feedback(completed_steps=done, remaining_steps=steps - done)
             goal.publish_feedback(feedback)
             return not goal.is_cancel_requested
 
-        why = self._advance(steps, 1, tell)
         message = self._action.Result()
-        failed = self._result.RESULT_OPERATION_FAILED
-        message.result.result = failed if why else self._result.RESULT_OK
-        message.result.error_message = why
-        if why and goal.is_cancel_requested:
-            goal.canceled()
-        elif why:
-            goal.abort()
-        else:
+        done = self._fill(message.result, lambda: self._advance(steps, 1, report))
+        if done:
             goal.succeed()
+        elif goal.is_cancel_requested:
+            goal.canceled()
+        else:
+            goal.abort()
         return message
 
-    def _advance(self, steps: int, at_once: int, go_on: Callable[[int], bool]) -> str:
-        """Step; return why it ended early, or an empty string.
+    def _advance(self, steps: int, at_once: int, go_on: Callable[[int], bool]) -> None:
+        """Make steps, unless another request is doing so.
 
         Args:
-            steps: how many.
-            at_once: how many between two looks at the simulation.
-            go_on: told how many are done; whether to go on.
+            steps: their number.
+            at_once: number of steps between two checks for interruptions.
+            go_on: called with the number of steps done; returns False to cancel.
+
+        Raises:
+            RbdynError: not all steps were made.
         """
         if not self._busy.acquire(blocking=False):
-            return "another request is stepping; wait for it or cancel it"
+            raise refusal("another request is stepping; wait for it or cancel it")
         try:
-            return self._advance_alone(steps, at_once, go_on)
+            self._advance_alone(steps, at_once, go_on)
         finally:
             self._busy.release()
 
-    def _advance_alone(self, steps: int, at_once: int, go_on: Callable[[int], bool]) -> str:
+    def _advance_alone(self, steps: int, at_once: int, go_on: Callable[[int], bool]) -> None:
         simulation, done = self._simulation, 0
         while done < steps:
+            progress = f"after {done} of {steps} steps"
             if self._thread.closing.is_set():
-                return f"the simulation ends, after {done} of {steps} steps"
+                raise refusal(f"the simulation ends, {progress}")
             if not simulation.paused and done == 0:
-                return "only a paused simulation can be stepped; it is playing"
+                raise refusal("only a paused simulation can be stepped; it is playing")
             if not simulation.paused:
-                return f"the simulation was resumed, after {done} of {steps} steps"
+                raise refusal(f"the simulation was resumed, {progress}")
             count = min(at_once, steps - done)
-            if not simulation.step(count):
-                what = "the state diverged" if simulation.faulty else "the step was not taken"
-                return f"{what}, after {done} of {steps} steps"
+            try:
+                simulation.step(count)
+            except RbdynError as error:
+                why = "the state diverged" if simulation.diverged else str(error)
+                raise refusal(f"{why}, {progress}") from error
             done += count
             if not go_on(done) and done < steps:
-                return f"cancelled after {done} of {steps} steps"
-        return ""
+                raise refusal(f"cancelled after {done} of {steps} steps")

@@ -1,11 +1,10 @@
-"""Wrenches from outside: from what a message says to what the loop takes, and arrows for RViz."""
+"""External wrenches: from messages to the loop, and as arrows for RViz."""
 
 from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,16 +12,17 @@ from rclpy.node import Node
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.stages import kinematics, make_data
-from rbdyn_ros.errors import did_you_mean, quote
+from rbdyn_ros.errors import did_you_mean, quote, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import time_message
-from rbdyn_ros.runtime.orders import Wrench
-from rbdyn_ros.sensors.scene import StateLike
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.state import LoopState
+from rbdyn_ros.runtime.types import Wrench
 
 AXES = ("link", "world")
 MAX_DURATION = 3600.0  # [s]
-MAX_SIZE = 1e6  # [N, N m]; far beyond what a robot stands, so it is a slip
+MAX_SIZE = 1e6  # [N, N m]; larger ones are mistakes
 MAX_REACH = 1e3  # [m] from the origin of the link
 
 MARKER_PERIOD = 1.0 / 30.0  # [s]
@@ -40,41 +40,47 @@ def wrench_on(
     torque: ArrayLike,
     axes: str,
     duration: float,
-) -> Wrench | str:
-    """Return a wrench on a link as the loop takes it, or a sentence why it is refused.
+) -> Wrench:
+    """Return a wrench on a link for the loop.
 
     Args:
         m: the robot.
         link: name of the link.
-        point: (3,) where the force acts, in the frame of the link [m].
+        point: (3,) of application, in the frame of the link [m].
         force: (3,) [N].
         torque: (3,) about the point [N m].
-        axes: of force and torque: those of the "link" or of the "world".
-        duration: how long it acts [s].
+        axes: of force and torque: "link" or "world".
+        duration: [s].
+
+    Raises:
+        RbdynError: a number, the link or the axes are refused.
     """
     p, f, n = (np.asarray(vector, np.float64) for vector in (point, force, torque))
     for what, vector in (("point", p), ("force", f), ("torque", n)):
         if not np.isfinite(vector).all():
-            return f"the {what} is {_told(vector)}; allowed are finite numbers"
+            raise refusal(f"the {what} is {_shown(vector)}; allowed are finite numbers")
     if not math.isfinite(duration):
-        return f"the duration is {duration}; allowed is a finite number of seconds"
+        raise refusal(f"the duration is {duration}; allowed is a finite number of seconds")
     k = m.frame_numbers.get(link) if isinstance(link, str) else None
     if k is None:
-        return f"there is no link {quote(link)}{did_you_mean(link, m.frame_names)}"
+        raise refusal(f"there is no link {quote(link)}{did_you_mean(link, m.frame_names)}")
     if axes not in AXES:
-        return f"the axes are {quote(axes)}{did_you_mean(axes, AXES)}; allowed is link or world"
+        hint = did_you_mean(axes, AXES)
+        raise refusal(f"the axes are {quote(axes)}{hint}; allowed is link or world")
     body = int(m.frame_bodyid[k])
     if body == 0:
-        return f"link '{link}' is fixed to the world, so a wrench on it changes nothing"
+        raise refusal(f"link '{link}' is fixed to the world, so a wrench on it has no effect")
     if not 0.0 < duration <= MAX_DURATION:
-        return f"the duration is {duration:g} s; allowed is above 0, at most {MAX_DURATION:g} s"
+        allowed = f"allowed is more than 0 and at most {MAX_DURATION:g} s"
+        raise refusal(f"the duration is {duration:g} s; {allowed}")
     for what, vector, most, unit in (
         ("point", p, MAX_REACH, "m"),
         ("force", f, MAX_SIZE, "N"),
         ("torque", n, MAX_SIZE, "N m"),
     ):
         if np.abs(vector).max() > most:
-            return f"the {what} is {_told(vector)} {unit}; allowed is at most {most:g} an axis"
+            allowed = f"allowed is at most {most:g} per axis"
+            raise refusal(f"the {what} is {_shown(vector)} {unit}; {allowed}")
     R = quat_to_mat(m.frame_quat[k])
     in_body = axes == "link"
     return Wrench(
@@ -87,8 +93,8 @@ def wrench_on(
     )
 
 
-def wrench_of_request(m: Model, request: Any) -> Wrench | str:
-    """Return the wrench of an rbdyn_interfaces/ApplyWrench request, or why it is refused."""
+def wrench_of_request(m: Model, request: Any) -> Wrench:
+    """Return the wrench of an rbdyn_interfaces/ApplyWrench request."""
     p, f, n = request.point, request.wrench.force, request.wrench.torque
     return wrench_on(
         m,
@@ -101,72 +107,66 @@ def wrench_of_request(m: Model, request: Any) -> Wrench | str:
     )
 
 
-def wrench_of_message(m: Model, message: Any, duration: float, prefix: str = "") -> Wrench | str:
-    """Return the wrench of a geometry_msgs/WrenchStamped, or a sentence why it is refused.
+def wrench_of_message(m: Model, message: Any, duration: float, prefix: str = "") -> Wrench:
+    """Return the wrench of a geometry_msgs/WrenchStamped.
 
-    It acts at the origin of the link that is its frame, in the axes of that link.
+    It acts at the origin of the link of its frame, in the axes of that link.
 
     Args:
         m: the robot.
         message: the message.
-        duration: how long it acts [s].
-        prefix: what stands before the names of links in TF.
+        duration: [s].
+        prefix: of the names of links in TF.
     """
-    frame, f, n = message.header.frame_id, message.wrench.force, message.wrench.torque
-    if not frame.startswith(prefix):
-        return f"the frame {quote(frame)} is not of this robot, whose frames begin with '{prefix}'"
-    link = frame[len(prefix) :]
+    link = link_of(message.header.frame_id, prefix)
+    f, n = message.wrench.force, message.wrench.torque
     return wrench_on(m, link, np.zeros(3), (f.x, f.y, f.z), (n.x, n.y, n.z), "link", duration)
 
 
-def _told(vector: Array) -> str:
+def link_of(frame: str, prefix: str) -> str:
+    """Return the name of the link of a frame in TF; raise RbdynError without the prefix."""
+    if not frame.startswith(prefix):
+        found = f"the frame {quote(frame)} does not belong to this robot"
+        raise refusal(f"{found}, whose frames begin with '{prefix}'")
+    return frame[len(prefix) :]
+
+
+def _shown(vector: Array) -> str:
     return "[" + ", ".join(f"{value:g}" for value in vector.reshape(-1).tolist()) + "]"
 
 
-class HasWrenches(Protocol):
-    """What markers need of a runtime."""
-
-    @property
-    def period_ns(self) -> int:
-        """Return the length of a tick [ns]."""
-
-    def wrenches(self) -> Sequence[Wrench]:
-        """Return those that act still."""
-
-
 class WrenchMarkers:
-    """Publishes an arrow for each wrench that acts, on ~/wrench_markers; red forces, blue torques.
+    """Publishes an arrow for each active wrench on ~/wrench_markers: red forces, blue torques.
 
-    Arrows are in the frames of links, so that they move with them, and go when the wrench ends.
+    Arrows are in the frames of links, so that they move with them.
 
     Args:
         node: publishes.
-        m: the robot.
-        runtime: whose wrenches are shown.
-        frame_prefix: put before the name of every frame.
+        loop: of the robot.
+        frame_prefix: of the names of links in TF.
 
     Raises:
         ImportError: visualization_msgs is not installed.
     """
 
-    def __init__(self, node: Node, m: Model, runtime: HasWrenches, frame_prefix: str = "") -> None:
+    def __init__(self, node: Node, loop: Loop, frame_prefix: str = "") -> None:
         messages = importlib.import_module("visualization_msgs.msg")
         self._marker, self._array = messages.Marker, messages.MarkerArray
         self._point = importlib.import_module("geometry_msgs.msg").Point
-        self._m, self._d, self._prefix = m, make_data(m), frame_prefix
-        self._wrenches: Callable[[], Sequence[Wrench]] = runtime.wrenches
-        self._every = max(1, round(MARKER_PERIOD * 1e9 / runtime.period_ns))
+        self._m, self._d, self._prefix = loop.m, make_data(loop.m), frame_prefix
+        self._orders = loop.orders
+        self._every = max(1, round(MARKER_PERIOD * 1e9 / loop.period_ns))
         self._last = (-1, -1)
         self._shown: set[tuple[str, int]] = set()
         self._publisher = node.create_publisher(self._array, "~/wrench_markers", 10)
 
-    def publish(self, stamp_ns: int, state: StateLike) -> None:
-        """Publish the arrows of a state, thirty times a second, while there are any."""
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
+        """Publish the arrows of a state, thirty times a second, while wrenches act."""
         now = (state.epoch, state.tick // self._every)
         if now == self._last:
             return
         self._last = now
-        wrenches = self._wrenches()
+        wrenches = self._orders.wrenches()
         if not wrenches and not self._shown:
             return
         self._d.qpos, self._d.time = state.qpos[: self._m.nq], state.time
@@ -177,9 +177,9 @@ class WrenchMarkers:
             for what in COLOURS
             if getattr(wrench, what).any()
         }
-        gone = [self._gone(*key, stamp_ns) for key in sorted(self._shown - found.keys())]
+        ended = [self._deleted(*key, stamp_ns) for key in sorted(self._shown - found.keys())]
         self._shown = set(found)
-        self._publisher.publish(self._array(markers=[*found.values(), *gone]))
+        self._publisher.publish(self._array(markers=[*found.values(), *ended]))
 
     def _arrow(self, what: str, k: int, wrench: Wrench, stamp_ns: int) -> Any:
         name, tail, along = arrow(self._m, self._d.xmat, wrench, getattr(wrench, what))
@@ -193,7 +193,7 @@ class WrenchMarkers:
         marker.frame_locked = True
         return marker
 
-    def _gone(self, what: str, k: int, stamp_ns: int) -> Any:
+    def _deleted(self, what: str, k: int, stamp_ns: int) -> Any:
         marker = self._named(what, k, stamp_ns)
         marker.action = self._marker.DELETE
         return marker
@@ -209,7 +209,7 @@ class WrenchMarkers:
 
 
 def arrow(m: Model, xmat: Array, wrench: Wrench, vector: Array) -> tuple[str, Array, Array]:
-    """Return the arrow of a vector of a wrench: the link it is drawn in, its tail, and from there.
+    """Return the arrow of a vector of a wrench: its link, its tail, and the vector along it.
 
     Args:
         m: the robot.
@@ -227,12 +227,10 @@ def arrow(m: Model, xmat: Array, wrench: Wrench, vector: Array) -> tuple[str, Ar
     return m.frame_names[k], tail, R.T @ in_body * (length / size)
 
 
-def open_markers(
-    node: Node, m: Model, runtime: HasWrenches, frame_prefix: str = ""
-) -> WrenchMarkers | None:
-    """Return WrenchMarkers, or None, with a warning, if visualization_msgs is not installed."""
+def open_markers(node: Node, loop: Loop, frame_prefix: str = "") -> WrenchMarkers | None:
+    """Return WrenchMarkers, or None with a warning if visualization_msgs is not installed."""
     try:
-        return WrenchMarkers(node, m, runtime, frame_prefix)
+        return WrenchMarkers(node, loop, frame_prefix)
     except ImportError:
         node.get_logger().warning(
             "visualization_msgs is not installed: wrenches are not shown on ~/wrench_markers"

@@ -11,8 +11,8 @@ from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.runtime.runtime import Runtime
-from rbdyn_ros.runtime.state import State
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.state import LoopState
 
 #: The factor is of about the last second [s].
 SPAN = 1.0
@@ -51,26 +51,26 @@ class Watched:
     """Makes Instants of a loop; for one thread.
 
     Args:
-        runtime: the loop.
+        loop: to watch.
     """
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime, self._pace = runtime, Pace()
+    def __init__(self, loop: Loop) -> None:
+        self._loop, self._pace = loop, Pace()
         self._plant: Model | None = None
 
     def instant(self, energy: bool = False) -> Instant:
         """Return the robot as it is now, with potential and kinetic energy if they are wanted."""
-        runtime = self._runtime
-        m = runtime.m
-        if not runtime.running and runtime.tick == 0:
-            # to ask for its latest state would run a loop that is about to start
-            still = Instant.still(m, runtime.start_position)
-            return replace(still, paused=True, wanted=runtime.real_time_factor)
-        state = runtime.latest()
-        paused, fault = runtime.paused, ""
+        loop, control = self._loop, self._loop.time
+        m = loop.m
+        if not loop.running and control.tick == 0:
+            # reading its latest state would run a loop that is about to start
+            still = Instant.still(m, loop.start_position)
+            return replace(still, paused=True, wanted=control.real_time_factor)
+        state = loop.readout.latest()
+        paused, fault = control.paused, ""
         if state.fault >= 0:
             fault = f"the state of joint '{m.jnt_names[state.fault]}' diverged"
-        stands = paused or bool(fault) or runtime.waiting
+        stands = paused or bool(fault) or control.waiting
         return Instant(
             time=state.time,
             qpos=state.qpos,
@@ -83,12 +83,12 @@ class Watched:
             fault=fault,
             factor=self._pace.at(time.monotonic(), state.time, stands),
             tick=state.tick,
-            wanted=runtime.real_time_factor,
+            wanted=control.real_time_factor,
         )
 
-    def _energy(self, state: State) -> tuple[float, float]:
+    def _energy(self, state: LoopState) -> tuple[float, float]:
         """Return the energies of the plant that moves now, payloads and gravity included."""
-        plant = self._runtime.plant
+        plant = self._loop.plant.m
         if plant is not self._plant:
             self._plant, self._d = plant, make_data(plant)
         self._d.qpos, self._d.qvel, self._d.time = state.qpos, state.qvel, state.time

@@ -19,7 +19,7 @@ from rbdyn_interfaces.msg import Statistics as StatisticsMessage
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.common import statistics
 from rbdyn_ros.ros.common.statistics import Statistics
-from rbdyn_ros.runtime.settings import Settings
+from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.timing import Timing
 
 MS = 1_000_000  # [ns]
@@ -40,18 +40,18 @@ class Robot:
         self.counts = {"ticks": 0, "overruns": 0, "active_ns": 0}
         self.lateness, self.work = np.zeros(10_001, np.int64), np.zeros(10_001, np.int64)
         self.state = SimpleNamespace(tick=0, fault=-1, stale=7)
-        self.runtime = SimpleNamespace(
+        self.loop = SimpleNamespace(
             m=m,
-            settings=Settings(),
+            settings=LoopSettings(),
             period_ns=MS,
-            paused=False,
-            waiting=False,
-            real_time_factor=1.0,
-            saturated_ticks=0,
-            lockstep_timeouts=0,
-            timing=self.timing,
-            command_age=lambda: self.age,
-            latest=lambda: self.state,
+            time=SimpleNamespace(paused=False, waiting=False, real_time_factor=1.0),
+            readout=SimpleNamespace(
+                saturated_ticks=0,
+                lockstep_timeouts=0,
+                timing=self.timing,
+                command_age=lambda: self.age,
+                latest=lambda: self.state,
+            ),
         )
         self.age = np.inf
 
@@ -85,7 +85,8 @@ def test_every_field_of_the_statistics(arm, peer):
     robot.run(5, lateness=25, work=7)
     robot.accepted, robot.rejected, robot.age = 900, 4, 0.0015
     robot.state.stale, robot.state.fault = 3, 2
-    robot.runtime.paused, robot.runtime.waiting, robot.runtime.saturated_ticks = True, True, 11
+    robot.loop.time.paused = robot.loop.time.waiting = True
+    robot.loop.readout.saturated_ticks = 11
     reports.publish_if_due(1.0)
     peer.until(lambda: len(received) == 2)
     found = received[1]
@@ -157,7 +158,7 @@ def test_the_report_after_a_change_of_the_factor_ignores_the_pace(arm, peer, mon
     robot = Robot(arm, peer.node)
     reports = Statistics(peer.node, [robot], rate=1.0)
     for k, factor in enumerate([1.0, 1.0, 0.5, 0.5]):
-        robot.runtime.real_time_factor = factor
+        robot.loop.time.real_time_factor = factor
         reports.publish_if_due(float(k))
     assert seen == [1.0, 1.0, None, 0.5]
 

@@ -15,8 +15,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rbdyn_ros as rb
 from rbdyn_ros.ros.common.trajectory import MOST_POINTS, TrajectoryGate
-from rbdyn_ros.ros.simulator.commands import make_gate
-from rbdyn_ros.runtime.orders import Trajectory
+from rbdyn_ros.ros.simulator.commands import command_parser
+from rbdyn_ros.runtime.types import TrajectoryOrder
 
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
 SECOND = 1_000_000_000
@@ -38,7 +38,7 @@ def robot():
 @pytest.fixture(scope="module")
 def gate():
     m = rb.build(robot())
-    return TrajectoryGate(m, make_gate(m, robot(), "keep"))
+    return TrajectoryGate(m, command_parser(m, robot(), "keep"))
 
 
 def point(t, positions, velocities=(), accelerations=(), effort=()):
@@ -61,7 +61,7 @@ def message(names, *points, stamp=0.0):
 def test_positions_alone_are_straight_lines(gate):
     names = ["turn", "lift"]
     found = gate.judge(message(names, point(0.5, [1, 2]), point(1.25, [-3, 0])), NOW)
-    assert isinstance(found, Trajectory), found
+    assert isinstance(found, TrajectoryOrder), found
     assert found.order == 1
     assert found.dofs.tolist() == [1, 0]
     assert found.times.tolist() == [0.5, 1.25]
@@ -125,18 +125,21 @@ REFUSED = [
     ),
     (
         message(["a\nb" + "c" * 2_000_000], point(1.0, [math.nan])),
-        "the position of joint 'a\\nb" + "c" * 97 + "' in points[0] is nan; a finite number is "
+        "the position of joint 'a\\nb" + "c" * 97 + "...' in points[0] is nan; a finite number is "
         "needed",
     ),
-    (message([], point(1.0, [])), "it names no joint; the joints are lift, turn, jaw"),
+    (message([], point(1.0, [])), "the message names no joint; the joints are lift, turn, jaw"),
     (message(["lift", "lift"], point(1.0, [0, 0])), "joint 'lift' is named twice"),
     (
         one([0.0], name="turm"),
-        "there is no joint 'turm' (did you mean 'turn'?); there are lift, turn, jaw",
+        "there is no joint 'turm' (did you mean 'turn'?); the joints are lift, turn, jaw",
     ),
     (
         one([0.0], name="jaw"),
-        "joint 'jaw' follows joint 'turn' and takes efforts only; give the trajectory to 'turn'",
+        (
+            "joint 'jaw' mimics joint 'turn' and accepts efforts only; command the trajectory "
+            "of 'turn'"
+        ),
     ),
     (one([0.0, 1.0]), "points[0] has 2 positions for 1 names"),
     (one([]), "points[0] has no positions; every point needs them"),
@@ -217,7 +220,7 @@ def test_the_number_of_points_is_bounded(gate):
 
 def trajectory(order, times, *rows):
     tables = [np.array(row, float).reshape(-1, 1) for row in rows]
-    return Trajectory(np.array([0]), np.array(times), *tables, order=order)
+    return TrajectoryOrder(np.array([0]), np.array(times), *tables, order=order)
 
 
 def test_the_reference_follows_polynomials_exactly():

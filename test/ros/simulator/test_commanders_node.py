@@ -109,7 +109,7 @@ def test_of_two_commanders_the_latest_value_of_a_joint_counts(robot, peer):
     other.publish(JointState(name=["lift", "turn"], effort=[3.0, 9.0]))
     robot.until(effort(3.0, 9.0))
     other.publish(JointState(name=["lift", "turn"], effort=[NAN, 4.0]))  # refused as a whole
-    robot.simulator.wait_for("the effort of joint 'lift' is nan", 20.0)
+    robot.simulator.wait_for("joint 'lift' is nan", 20.0)
     robot.until(effort(3.0, 9.0))
 
     # who publishes with best effort is told that nothing arrives

@@ -10,7 +10,7 @@ from std_srvs.srv import SetBool
 from support.robots import find
 
 import rbdyn_ros as rb
-from rbdyn_ros.runtime.runtime import warm
+from rbdyn_ros.runtime.loop import warm
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -162,10 +162,7 @@ def test_what_is_not_finite_is_not_published(robot, node, peer, capfd):
     publish(1e160)
     peer.until(lambda: publish(0.0) or bool(heard))
     assert np.isfinite(xyz(heard[0].wrench.force)).all()
-    said = capfd.readouterr().err
-    why = "its reading is not finite, the forces or motions there are too large"
-    assert said.count(f"sensor 'wrist' is not published: {why} (left out so far: 1)") == 1
-    assert said.count(why) == 1
+    assert capfd.readouterr().err.count("sensor 'wrist' is not published") == 1
 
 
 def test_a_file_is_read_and_what_it_asks_in_vain_is_said(robot, node, peer, capfd):

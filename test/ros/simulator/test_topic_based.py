@@ -1,4 +1,4 @@
-"""What ros2_control's bridge may send, and the sample that points it at the simulator."""
+"""Messages of ros2_control's bridge, and the sample configuration for the simulator."""
 
 import math
 from pathlib import Path
@@ -9,13 +9,15 @@ import yaml
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
+from support.refusals import refused
+
 import rbdyn_ros as rb
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.urdf_files.xacro_files import expand
 from rbdyn_ros.ros.common.convert import SingleJoints
-from rbdyn_ros.ros.simulator.commands import make_gate
-from rbdyn_ros.ros.simulator.topic_based import TOPIC, TopicBasedGate
-from rbdyn_ros.runtime.orders import EFFORT, NUMBERS, POSITION, VELOCITY, Command
+from rbdyn_ros.ros.simulator.commands import command_parser
+from rbdyn_ros.ros.simulator.topic_based import TOPIC, TopicBasedParser
+from rbdyn_ros.runtime.types import EFFORT, NUMBERS, POSITION, VELOCITY
 
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
 NAN = math.nan
@@ -23,7 +25,7 @@ NAMES = ["a", "b", "c"]
 
 
 def robot():
-    """Joints a, b and c, a jaw that follows a, and a fixed mount."""
+    """Joints a, b and c, a jaw that mimics a, and a fixed mount."""
     builder = rb.SystemBuilder("arm")
     for name in ("a", "b", "c", "jaw", "mount"):
         builder.body(f"{name}_body", BOX)
@@ -39,125 +41,85 @@ def make():
 
     def make(position=(), velocity=(), effort=(), partial="keep"):
         interfaces = {"position": position, "velocity": velocity, "effort": effort}
-        return TopicBasedGate(make_gate(m, robot(), partial), interfaces)
+        return TopicBasedParser(command_parser(m, robot(), partial), interfaces)
 
     return make
 
 
-def rows(judged):
+def rows(command):
     """By dof: mode, position, velocity, effort."""
-    assert isinstance(judged, Command), judged
     table = zip(
-        judged.mode.tolist(), *(getattr(judged, name) for name in NUMBERS[:3]), strict=True
+        command.mode.tolist(), *(getattr(command, name) for name in NUMBERS[:3]), strict=True
     )
-    return dict(zip(judged.dofs.tolist(), table, strict=True))
+    return dict(zip(command.dofs.tolist(), table, strict=True))
 
 
-def test_nan_is_no_command_and_an_empty_array_none_of_its_kind(make):
-    judged = make(partial="reject").judge(NAMES, [0.1, NAN, NAN], [], [NAN, NAN, 0.3])
-    assert rows(judged) == {0: (POSITION, 0.1, 0.0, 0.0), 2: (EFFORT, 0.0, 0.0, 0.3)}
+def test_nan_is_no_command(make):
+    command = make(partial="reject").parse(NAMES, [0.1, NAN, NAN], [], [NAN, NAN, 0.3])
+    assert rows(command) == {0: (POSITION, 0.1, 0.0, 0.0), 2: (EFFORT, 0.0, 0.0, 0.3)}
 
 
-def test_position_before_velocity_before_effort_and_the_rest_feeds_forward(make):
-    judged = make().judge(NAMES, [1.0, NAN, NAN], [2.0, 3.0, NAN], [4.0, 5.0, 6.0])
-    assert rows(judged) == {
+def test_position_comes_before_velocity_before_effort(make):
+    command = make().parse(NAMES, [1.0, NAN, NAN], [2.0, 3.0, NAN], [4.0, 5.0, 6.0])
+    assert rows(command) == {
         0: (POSITION, 1.0, 2.0, 4.0),
         1: (VELOCITY, 0.0, 3.0, 5.0),
         2: (EFFORT, 0.0, 0.0, 6.0),
     }
 
 
-def test_a_short_array_is_of_the_configured_joints_in_their_order(make):
-    gate = make(position=["c", "a"], effort=["b"])
-    assert rows(gate.judge(NAMES, [1.0, 2.0], [], [3.0])) == {
+def test_a_short_array_belongs_to_the_configured_joints(make):
+    parser = make(position=["c", "a"], effort=["b"])
+    assert rows(parser.parse(NAMES, [1.0, 2.0], [], [3.0])) == {
         2: (POSITION, 1.0, 0.0, 0.0),
         0: (POSITION, 2.0, 0.0, 0.0),
         1: (EFFORT, 0.0, 0.0, 3.0),
     }
     # as long as the names: theirs, whatever is configured
-    assert rows(make(position=["b", "a"]).judge(["a", "b"], [1.0, 2.0], [], [])) == {
+    assert rows(make(position=["b", "a"]).parse(["a", "b"], [1.0, 2.0], [], [])) == {
         0: (POSITION, 1.0, 0.0, 0.0),
         1: (POSITION, 2.0, 0.0, 0.0),
     }
 
 
-def test_a_bridge_that_nobody_commands_commands_nothing(make):
-    assert rows(make().judge(NAMES, [NAN] * 3, [], [NAN] * 3)) == {}
-    assert rows(make().judge(NAMES, [], [], [])) == {}
-    assert rows(make(partial="zero").judge(["mount", "jaw", "b"], [NAN, NAN, 1.0], [], [])) == {
+def test_a_bridge_without_a_controller_commands_nothing(make):
+    assert rows(make().parse(NAMES, [NAN] * 3, [], [NAN] * 3)) == {}
+    assert rows(make().parse(NAMES, [], [], [])) == {}
+    assert rows(make(partial="zero").parse(["mount", "jaw", "b"], [NAN, NAN, 1.0], [], [])) == {
         1: (POSITION, 1.0, 0.0, 0.0)
     }
 
 
-def test_a_follower_takes_efforts_only(make):
-    assert rows(make().judge(["jaw"], [], [], [1.5])) == {0: (EFFORT, 0.0, 0.0, 3.0)}
-    assert make().judge(["jaw"], [1.0], [], []) == (
-        "joint 'jaw' follows joint 'a' and takes efforts only; give the position to 'a'"
-    )
+def test_a_mimic_joint_accepts_efforts_only(make):
+    assert rows(make().parse(["jaw"], [], [], [1.5])) == {0: (EFFORT, 0.0, 0.0, 3.0)}
+    with refused(rb.RbdynError, "request", "joint 'jaw'"):
+        make().parse(["jaw"], [1.0], [], [])
 
 
 REFUSED = [
-    (
-        NAMES,
-        [1.0, math.inf, NAN],
-        [],
-        (
-            "the position of joint 'b' is inf; a number up to 1e+100, or NaN for no command, is "
-            "needed"
-        ),
-    ),
-    (
-        NAMES,
-        [],
-        [0.0, -math.inf],
-        "the effort of joint 'c' is -inf; a number up to 1e+100, or NaN for no command, is needed",
-    ),
-    (
-        NAMES,
-        [1.0],
-        [],
-        (
-            "there are 1 positions for 3 names, and topic_based_position_joints has 0 joints; as "
-            "many as one of them, or none, are needed"
-        ),
-    ),
-    (
-        ["a"],
-        [],
-        [1.0, 1.0],
-        (
-            "there are 2 efforts for 1 names, and topic_based_effort_joints has 2 joints; as "
-            "many as one of them, or none, are needed"
-        ),
-    ),
-    (
-        ["a", "b", "jaw"],
-        [],
-        [NAN, NAN],
-        "topic_based_effort_joints has joint 'c', which the message does not name",
-    ),
-    (["a", "a"], [1.0, 1.0], [], "joint 'a' is named twice"),
-    (["a", "juw"], [1.0, NAN], [], "there is no joint 'juw' (did you mean 'jaw'?)"),
-    (["mount"], [1.0], [], "joint 'mount' is fixed"),
-    ([], [], [], "it names no joint"),
+    (NAMES, [1.0, math.inf, NAN], []),
+    (NAMES, [], [0.0, -math.inf]),
+    (NAMES, [1.0], []),
+    (["a"], [], [1.0, 1.0]),
+    (["a", "b", "jaw"], [], [NAN, NAN]),
+    (["a", "a"], [1.0, 1.0], []),
+    (["a", "juw"], [1.0, NAN], []),
+    (["mount"], [1.0], []),
+    ([], [], []),
 ]
 
 
-@pytest.mark.parametrize(("names", "position", "effort", "words"), REFUSED)
-def test_what_is_refused(make, names, position, effort, words):
-    assert make(effort=["a", "c"]).judge(names, position, [], effort) == words
+@pytest.mark.parametrize(("names", "position", "effort"), REFUSED)
+def test_refused_messages(make, names, position, effort):
+    with refused(rb.RbdynError, "request"):
+        make(effort=["a", "c"]).parse(names, position, [], effort)
 
 
-def test_a_configuration_that_cannot_be_is_refused(make):
-    with pytest.raises(rb.ParameterError) as caught:
+def test_a_wrong_configuration_is_refused(make):
+    with refused(rb.ParameterError, ["parameter"] * 3) as error:
         make(position=["a", "jaw"], velocity=["b", "b"], effort=["d"])
-    assert [str(finding) for finding in caught.value.findings] == [
-        (
-            "parameter 'topic_based_position_joints': joint 'jaw' follows joint 'a' and takes "
-            "efforts only; give the position to 'a'."
-        ),
-        "parameter 'topic_based_velocity_joints': joint 'b' is named twice.",
-        "parameter 'topic_based_effort_joints': there is no joint 'd'; there are a, b, c, jaw.",
+    assert [finding.element for finding in error.value.findings] == [
+        f"topic_based_{kind}_joints" for kind in ("position", "velocity", "effort")
     ]
 
 
@@ -191,7 +153,7 @@ def test_the_sample_names_the_joints_of_its_robot(sample):
         assert interfaces(joint, "command_interface") == ["effort"]
 
 
-def test_the_sample_points_at_the_topics_of_the_node(sample):
+def test_the_sample_has_the_topics_of_the_node(sample):
     _, tag = sample
     hardware = tag(namespace="/left").find("hardware")
     assert hardware.find("plugin").text == (
@@ -219,5 +181,5 @@ def test_the_sample_configures_the_same_joints_everywhere(sample):
     assert arm["command_interfaces"] == ["position"]
     manager = controllers["controller_manager"]["ros__parameters"]
     assert simulator["clock_rate"] >= manager["update_rate"]
-    # every update sends; the simulator must not give commands up between two of them
+    # every update sends; commands must not expire between two updates
     assert 1.0 / manager["update_rate"] < simulator.get("command_timeout", 0.1)

@@ -14,10 +14,10 @@ import pytest
 import rbdyn_ros as rb
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.loading.assets import bundled_robot
-from rbdyn_ros.ros.simulator.commands import make_gate
-from rbdyn_ros.ros.simulator.view_link import RosSimulated
-from rbdyn_ros.runtime.runtime import Runtime
-from rbdyn_ros.runtime.settings import Settings
+from rbdyn_ros.ros.simulator.commands import command_parser
+from rbdyn_ros.ros.simulator.view import ViewedSimulation
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.settings import LoopSettings
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 sys.path.insert(0, str(Path(__file__).parents[2] / "view"))
@@ -163,9 +163,7 @@ def test_a_view_that_cannot_be_is_no_reason_not_to_simulate(simulate, peer, two_
     given = "-p", "view:=true", "-p", "view_address:=203.0.113.7"
     simulator = simulate(two_joints, "--ros-args", *given)
     simulator.wait_for("there is no view: the view cannot listen at 203.0.113.7")
-    assert (
-        "the view listens at 203.0.113.7: whoever reaches it moves the robot" in simulator.text()
-    )
+    assert "the view listens at 203.0.113.7: anyone who reaches it" in simulator.text()
     states = peer.hear(JointState, "joint_states", 100)
     peer.until(lambda: len(states) > 10)
     simulator.end_well()
@@ -267,32 +265,32 @@ def test_several_robots_are_in_one_view(simulate, page, two_joints):
     simulator.end_well()
 
 
-class Held:
-    """A robot of a node, as far as a view drives it."""
+class DrivenRobot:
+    """The parts of a robot that a view drives."""
 
     def __init__(self, **settings):
         path = bundled_robot("seven_dof_arm")
         m = rb.load_urdf(path)
-        self.gate = make_gate(m, urdf.read(path), "keep")
+        self.commands = command_parser(m, urdf.read(path), "keep")
         self.values = SimpleNamespace(time_mode="realtime", command_timeout=100.0)
-        self.runtime = Runtime(m, Settings(realtime="off", command_timeout=100.0, **settings))
+        self.loop = Loop(m, LoopSettings(realtime="off", command_timeout=100.0, **settings))
 
 
-def test_after_a_release_on_timeout_decides_at_once():
-    """Though a command would be in force for long: the joint is held against gravity."""
-    robot = Held(on_timeout="gravity")
-    simulated = RosSimulated(None, SimpleNamespace(robots=[robot]))
-    runtime, name = robot.runtime, "shoulder_pitch"
-    k = robot.gate.dofs[name]
-    runtime.start()
+def test_after_a_release_the_timeout_policy_takes_over_at_once():
+    """Commands would expire after 100 s; gravity compensation holds the joint instead."""
+    robot = DrivenRobot(on_timeout="gravity")
+    simulated = ViewedSimulation(None, SimpleNamespace(robots=[robot]))
+    loop, name = robot.loop, "shoulder_pitch"
+    k = robot.commands.dofs[name]
+    loop.start()
     try:
-        assert runtime.set_state(np.full(7, 0.5), np.zeros(7), np.ones(7, bool), np.ones(7, bool))
+        loop.plant.set_state(np.full(7, 0.5), np.zeros(7), np.ones(7, bool), np.ones(7, bool))
         assert simulated.drive(0, {name: 1.5}) == ""
-        wait_until(lambda: runtime.latest().effort[k] == 1.5, "the effort")
+        wait_until(lambda: loop.readout.latest().effort[k] == 1.5, "the effort")
         assert simulated.release(0) == ""
-        wait_until(lambda: runtime.latest().effort[k] not in (1.5, 0.0), "what holds it")
-        assert runtime.latest().stale == 7
+        wait_until(lambda: loop.readout.latest().effort[k] not in (1.5, 0.0), "what holds it")
+        assert loop.readout.latest().stale == 7
         assert simulated.drive(0, {name: 2.5}) == ""  # a later one counts again
-        wait_until(lambda: runtime.latest().effort[k] == 2.5, "the effort")
+        wait_until(lambda: loop.readout.latest().effort[k] == 2.5, "the effort")
     finally:
-        runtime.stop()
+        loop.stop()

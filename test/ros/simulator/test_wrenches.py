@@ -1,9 +1,10 @@
-"""Wrenches from outside: what the loop is given, what is refused, and the arrows in RViz."""
+"""External wrenches: accepted ones, refused ones, and their arrows in RViz."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.refusals import refused
 
 import rbdyn_ros as rb
 
@@ -31,7 +32,7 @@ def arm():
 
 @pytest.mark.parametrize("link", ["arm", "tool"])
 @pytest.mark.parametrize("axes", ["link", "world"])
-def test_it_does_what_the_jacobian_says(two_joints, link, axes):
+def test_a_wrench_acts_by_the_jacobian(two_joints, link, axes):
     """The joint efforts of the wrench are J^T w, at the point and in the axes that were given.
 
     The tool is turned against the arm that it is fixed to.
@@ -60,42 +61,27 @@ def test_it_does_what_the_jacobian_says(two_joints, link, axes):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    "given",
     [
-        ({"force": (np.nan, 0, 0)}, "the force is [nan, 0, 0]; allowed are finite numbers"),
-        ({"torque": (0, np.inf, 0)}, "the torque is [0, inf, 0]; allowed are finite numbers"),
-        ({"point": (0, 0, -np.inf)}, "the point is [0, 0, -inf]; allowed are finite numbers"),
-        (
-            {"duration": float("nan")},
-            "the duration is nan; allowed is a finite number of seconds",
-        ),
-        ({"link": "hnd"}, "there is no link 'hnd' (did you mean 'hand'?)"),
-        ({"link": ""}, "there is no link ''"),
-        ({"axes": "body"}, "the axes are 'body'; allowed is link or world"),
-        (
-            {"axes": "wold"},
-            "the axes are 'wold' (did you mean 'world'?); allowed is link or world",
-        ),
-        (
-            {"link": "base_link"},
-            "link 'base_link' is fixed to the world, so a wrench on it changes nothing",
-        ),
-        ({"duration": 0.0}, "the duration is 0 s; allowed is above 0, at most 3600 s"),
-        ({"duration": -1.0}, "the duration is -1 s; allowed is above 0, at most 3600 s"),
-        (
-            {"link": "a\nb" + "c" * 2_000_000},
-            "there is no link 'a\\nb" + "c" * 97 + "'",
-        ),
-        ({"axes": "\x1b[2J"}, "the axes are '\\x1b[2J'; allowed is link or world"),
-        ({"duration": 4000.0}, "the duration is 4000 s; allowed is above 0, at most 3600 s"),
-        (
-            {"force": (0.0, -2e6, 0.0)},
-            "the force is [0, -2e+06, 0] N; allowed is at most 1e+06 an axis",
-        ),
-        ({"point": (2e3, 0, 0)}, "the point is [2000, 0, 0] m; allowed is at most 1000 an axis"),
+        {"force": (np.nan, 0, 0)},
+        {"torque": (0, np.inf, 0)},
+        {"point": (0, 0, -np.inf)},
+        {"duration": float("nan")},
+        {"link": "hnd"},
+        {"link": ""},
+        {"axes": "body"},
+        {"axes": "wold"},
+        {"link": "base_link"},
+        {"duration": 0.0},
+        {"duration": -1.0},
+        {"link": "a\nb" + "c" * 2_000_000},
+        {"axes": "\x1b[2J"},
+        {"duration": 4000.0},
+        {"force": (0.0, -2e6, 0.0)},
+        {"point": (2e3, 0, 0)},
     ],
 )
-def test_refusals(arm, given, said):
+def test_refusals(arm, given):
     arguments = {
         "link": "hand",
         "point": POINT,
@@ -104,7 +90,11 @@ def test_refusals(arm, given, said):
         "axes": "link",
         "duration": 1.0,
     }
-    assert wrench_on(arm, **arguments | given) == said
+    with refused(rb.RbdynError, "request") as error:
+        wrench_on(arm, **arguments | given)
+    assert next(iter(given)) in str(error.value)
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 300
 
 
 def message(frame="tool_flange"):
@@ -125,12 +115,10 @@ def test_of_a_message(arm):
     expected = wrench_on(arm, "tool_flange", (0, 0, 0), FORCE, TORQUE, "link", 0.1)
     assert same(wrench_of_message(arm, message(), 0.1), expected)
     assert same(wrench_of_message(arm, message("left/tool_flange"), 0.1, "left/"), expected)
-    assert wrench_of_message(arm, message("right/hand"), 0.1, "left/") == (
-        "the frame 'right/hand' is not of this robot, whose frames begin with 'left/'"
-    )
-    assert wrench_of_message(arm, message("hnd"), 0.1) == (
-        "there is no link 'hnd' (did you mean 'hand'?)"
-    )
+    with refused(rb.RbdynError, "request"):
+        wrench_of_message(arm, message("right/hand"), 0.1, "left/")
+    with refused(rb.RbdynError, "request"):
+        wrench_of_message(arm, message("hnd"), 0.1)
 
 
 def test_of_a_request(arm):
@@ -161,18 +149,6 @@ def test_an_arrow_shows_where_and_how_much(arm):
     assert np.linalg.norm(arrow(m, d.xmat, wrench, wrench.torque)[2]) == pytest.approx(0.05)
 
 
-class Acting:
-    """What markers need of a runtime."""
-
-    period_ns = 1_000_000
-
-    def __init__(self):
-        self.acting = []
-
-    def wrenches(self):
-        return self.acting
-
-
 def test_markers_come_and_go(arm, peer, domain):
     pytest.importorskip("visualization_msgs")
     import rclpy
@@ -181,8 +157,10 @@ def test_markers_come_and_go(arm, peer, domain):
     context = rclpy.Context()
     rclpy.init(context=context, domain_id=domain)
     node = rclpy.create_node("robot", context=context)
-    runtime = Acting()
-    markers = WrenchMarkers(node, arm, runtime, "left_")
+    acting = []
+    orders = SimpleNamespace(wrenches=lambda: list(acting))
+    loop = SimpleNamespace(m=arm, period_ns=1_000_000, orders=orders)
+    markers = WrenchMarkers(node, loop, "left_")
     heard = peer.collect(MarkerArray, "/robot/wrench_markers")
     tick = iter(range(0, 10**9, 33))
 
@@ -192,7 +170,7 @@ def test_markers_come_and_go(arm, peer, domain):
     try:
         peer.until(lambda: node.count_subscribers("/robot/wrench_markers") == 1)
         publish()
-        runtime.acting = [wrench_on(arm, "hand", POINT, FORCE, TORQUE, "link", 1.0)]
+        acting[:] = [wrench_on(arm, "hand", POINT, FORCE, TORQUE, "link", 1.0)]
         peer.until(lambda: publish() or bool(heard))
         force, torque = heard[0].markers
         assert [(marker.ns, marker.id) for marker in (force, torque)] == [
@@ -209,7 +187,7 @@ def test_markers_come_and_go(arm, peer, domain):
         markers.publish(7, before)
         peer.until(lambda: 7 in [message.markers[0].header.stamp.nanosec for message in heard])
         assert len(heard) >= count + 2
-        runtime.acting = []
+        acting.clear()
         peer.until(lambda: publish() or heard[-1].markers[0].action == Marker.DELETE)
         assert [(marker.ns, marker.action) for marker in heard[-1].markers] == [
             ("force", Marker.DELETE),

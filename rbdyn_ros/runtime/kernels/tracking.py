@@ -1,4 +1,4 @@
-"""A trajectory in progress: polynomials between its points, and where it leaves the joints."""
+"""The trajectory in progress: polynomials between its points; its joints hold the last one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rbdyn_ros.runtime.compiled import (
     set_number_at,
     word_at,
 )
-from rbdyn_ros.runtime.orders import POSITION
+from rbdyn_ros.runtime.types import POSITION
 
 if TYPE_CHECKING:
     from rbdyn_ros.runtime.shared import Shared
@@ -20,54 +20,54 @@ if TYPE_CHECKING:
 
 @kernel
 def begin_trajectory(s: Shared) -> None:
-    """Follow what edit_trajectory says from this tick on; one without points ends the present one.
+    """Track edit_trajectory from this tick on; without points it ends the present trajectory.
 
-    What a dof followed until now it keeps.
+    The joints of the present trajectory hold their references.
     """
-    follow_trajectory(s)  # by what they have followed until now the new one begins in motion
+    track_trajectory(s)  # the new one starts with the motion of the present one
     for k in range(len(s.traj_column)):
         if s.traj_column[k] >= 0:
             s.aim[k] = s.traj_now[0, k]
             s.speed[k] = s.traj_now[1, k]
-            _keep(s, k)
+            _hold(s, k)
         else:
             s.traj_now[2, k] = 0.0
     for n in range(len(s.trajectory)):
         s.trajectory[n] = s.edit_trajectory[n]
     s.traj_start = s.tick
-    s.following = s.traj_points > 0
-    for column in range(s.traj_dofs if s.following else 0):
+    s.tracking = s.traj_points > 0
+    for column in range(s.traj_dofs if s.tracking else 0):
         k = word_at(s.traj_dof, column)
         s.traj_column[k] = column
         s.begun = 1
         if s.traj_from_here == 1:
-            _begin_here(s, k, column)
+            _fill_first_point(s, k, column)
 
 
 @kernel
-def _begin_here(s, k, column):
-    """Fill in the first point: where the dof is led now, or where it is if nothing leads it."""
-    led = s.servo[k] > 0
-    set_number_at(s.traj_pos, column, s.aim[k] if led else s.measured[0, k])
-    set_number_at(s.traj_vel, column, s.speed[k] if led else s.measured[1, k])
+def _fill_first_point(s, k, column):
+    """Fill in the first point: the reference of the servo, or the measured state without one."""
+    serves = s.servo[k] > 0
+    set_number_at(s.traj_pos, column, s.aim[k] if serves else s.measured[0, k])
+    set_number_at(s.traj_vel, column, s.speed[k] if serves else s.measured[1, k])
     set_number_at(s.traj_acc, column, s.traj_now[2, k])
 
 
 @kernel
-def _keep(s, k):
-    """Stay where the trajectory has led, until there is another command."""
+def _hold(s, k):
+    """Hold the last reference of the trajectory until the next command."""
     s.traj_column[k] = -1
     s.mode[k] = POSITION
-    s.kept[k] = 1
+    s.held[k] = 1
     s.order[0, k] = s.aim[k]
     for n in range(1, 5):
         s.order[n, k] = 0.0
 
 
 @kernel
-def follow_trajectory(s: Shared) -> None:
-    """Write traj_now: position, velocity and acceleration where the dofs should be now."""
-    if s.following == 0:
+def track_trajectory(s: Shared) -> None:
+    """Write traj_now: position, velocity and acceleration of the references now."""
+    if s.tracking == 0:
         return
     t = float((s.tick - s.traj_start) * s.period) / NANOSECONDS
     last = s.traj_points - 1
@@ -75,22 +75,22 @@ def follow_trajectory(s: Shared) -> None:
     begin = number_at(s.traj_time, i)
     h = number_at(s.traj_time, min(i + 1, last)) - begin
     ended = t >= number_at(s.traj_time, last)
-    followers = 0
+    count = 0
     for k in range(len(s.traj_column)):
         if s.traj_column[k] < 0:
             continue
         if ended or h <= 0.0:
             s.aim[k] = number_at(s.traj_pos, last * s.traj_dofs + s.traj_column[k])
-            _keep(s, k)
+            _hold(s, k)
         else:
-            followers += 1
+            count += 1
             _sample(s, k, i, (t - begin) / h, h)
-    s.following = followers > 0
+    s.tracking = count > 0
 
 
 @kernel
 def _segment(s, t, last):
-    """Return the point before the time t, by bisection."""
+    """Return the last point that is not after time t, by bisection."""
     low, high = 0, last
     while high - low > 1:
         middle = (low + high) // 2
@@ -103,16 +103,16 @@ def _segment(s, t, last):
 
 @kernel
 def _sample(s, k, i, x, h):
-    """Evaluate between the points i and i + 1, at the part x of the time h between them."""
+    """Evaluate the polynomial from point i to i + 1 at the part x of its duration h."""
     at = i * s.traj_dofs + s.traj_column[k]
     first, last = _point(s, at), _point(s, at + s.traj_dofs)
-    place, rate, bend = hermite(s.traj_order, x, h, first, last)
-    s.traj_now[0, k] = place
-    s.traj_now[1, k] = rate
-    s.traj_now[2, k] = bend
+    position, velocity, acceleration = hermite(s.traj_order, x, h, first, last)
+    s.traj_now[0, k] = position
+    s.traj_now[1, k] = velocity
+    s.traj_now[2, k] = acceleration
 
 
 @kernel
 def _point(s, at):
-    """Return position, velocity and acceleration of a dof in a point."""
+    """Return position, velocity and acceleration of the point at an index of the arrays."""
     return number_at(s.traj_pos, at), number_at(s.traj_vel, at), number_at(s.traj_acc, at)

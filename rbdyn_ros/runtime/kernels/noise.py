@@ -1,8 +1,8 @@
-"""Random numbers that are a function of a seed and of when, not of what was drawn before.
+"""Random numbers as a function of seed, tick and purpose, not of the numbers drawn before.
 
-So a faulty link and a noisy encoder disturb each other's numbers in no way, and a trajectory that
-is repeated meets the same ones. Source: Steele, Lea, Flood, Fast splittable pseudorandom number
-generators, 2014 (SplitMix64), as a hash.
+So the faults of the channel and of the encoders are independent, and a repeated run gets the same
+numbers. Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014
+(SplitMix64), used as a hash.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 
 from rbdyn_ros.runtime.compiled import kernel
 
-#: What a number is for.
+#: Purposes of random numbers.
 COMMAND_JITTER, COMMAND_DROP, STATE_JITTER, STATE_DROP, ENCODER, SPEED, EFFORT = range(7)
 
 # the constants of SplitMix64 as signed numbers; int64 wraps round
@@ -23,9 +23,9 @@ _TOP34, _TOP37, _TOP33, _TOP53 = 2**34 - 1, 2**37 - 1, 2**33 - 1, 2**53 - 1
 
 @kernel
 def scramble(word: int) -> int:
-    """Return a word whose every bit depends on every bit of the one given."""
+    """Return a hash of a word: every bit depends on every bit of the argument."""
     z = word + _STEP
-    # & after >>: of a signed number >> copies the sign
+    # & after >>, which copies the sign of a signed number
     z = (z ^ ((z >> 30) & _TOP34)) * _FIRST
     z = (z ^ ((z >> 27) & _TOP37)) * _SECOND
     return z ^ ((z >> 31) & _TOP33)
@@ -33,14 +33,14 @@ def scramble(word: int) -> int:
 
 @kernel
 def uniform(seed: int, tick: int, purpose: int, k: int) -> float:
-    """Return a number from 0 up to 1."""
+    """Return a number in [0, 1)."""
     word = scramble(scramble(scramble(seed) ^ tick) ^ (purpose * 2**40 + k))
     return float((word >> 11) & _TOP53) * 2.0**-53
 
 
 @kernel
 def normal(seed: int, tick: int, purpose: int, k: int) -> float:
-    """Return a number of mean 0 and standard deviation 1, by Box and Muller's transform."""
-    # 1 - u: never the logarithm of 0
+    """Return a number from the standard normal distribution, by the Box-Muller transform."""
+    # 1 - u avoids the logarithm of 0
     radius = math.sqrt(-2.0 * math.log(1.0 - uniform(seed, tick, purpose, 2 * k)))
     return radius * math.cos(2.0 * math.pi * uniform(seed, tick, purpose, 2 * k + 1))

@@ -1,4 +1,4 @@
-"""When the next tick comes: at its time, when all commands for it are there, or at once."""
+"""Waiting for the next tick: for its deadline, for its commands (lock-step), or not at all."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from rbdyn_ros.runtime.shared import (
 if TYPE_CHECKING:
     from rbdyn_ros.runtime.shared import Shared
 
-#: While time stands, and while lock-step waits, the loop looks this often what is asked [ns].
-LOOK = 5_000_000
-#: As fast as possible, no more states wait for their reader than these; it naps so long [ns].
-AHEAD, NAP = 32, 50_000
-#: In a longer sleep it is looked what is asked [ns].
+#: While paused, and while lock-step waits, the loop checks for requests this often [ns].
+POLL = 5_000_000
+#: Mode fast: most states that may wait for their reader; the loop then sleeps this long [ns].
+AHEAD, SHORT = 32, 50_000
+#: Longer sleeps are interrupted to check for requests [ns].
 LONG = 20_000_000
 
 
 @kernel
 def wait_for_turn(s: Shared) -> None:
-    """Sleep until there may be something to do; read the commands that have come meanwhile."""
+    """Sleep until the next tick may be due; then read the newest commands."""
     if s.halted == 1:
         now = steady_clock(s.scratch)
-        sleep_until(min(max(s.deadline, now + NAP), now + LOOK), s.scratch)
+        sleep_until(min(max(s.deadline, now + SHORT), now + POLL), s.scratch)
     elif s.locked == 1:
         _wait_for_commands(s)
     elif s.time_mode == FAST:
         if _is_ahead(s):
-            sleep_until(steady_clock(s.scratch) + NAP, s.scratch)
+            sleep_until(steady_clock(s.scratch) + SHORT, s.scratch)
     elif _sleep_to_deadline(s):
         _note_lateness(s, steady_clock(s.scratch) - s.deadline)
     read_commands(s)
@@ -52,10 +52,10 @@ def wait_for_turn(s: Shared) -> None:
 
 @kernel
 def _sleep_to_deadline(s):
-    """Sleep to the deadline; return False if something is asked before, in a long period."""
+    """Sleep until the deadline; return False if a request comes first, in a long period."""
     while s.deadline - steady_clock(s.scratch) > LONG:
         sleep_until(steady_clock(s.scratch) + LONG, s.scratch)
-        if _is_asked(s):
+        if _is_requested(s):
             return False
     sleep_until(s.deadline, s.scratch)
     return True
@@ -63,7 +63,7 @@ def _sleep_to_deadline(s):
 
 @kernel
 def may_tick(s: Shared) -> bool:
-    """Whether a tick may be made: time does not stand, and nobody has to be waited for."""
+    """Whether a tick may be made now."""
     if s.halted == 1:
         return False
     if s.locked == 1:
@@ -73,28 +73,28 @@ def may_tick(s: Shared) -> bool:
 
 @kernel
 def _wait_for_commands(s):
-    """Wait for the commands of this tick; in vain for too long, time runs free again."""
+    """Wait for the commands of this tick; after the timeout let time run freely again."""
     began = steady_clock(s.scratch)
     read_commands(s)
     while not _is_complete(s):
         s.waiting = 1
-        if _is_asked(s):
+        if _is_requested(s):
             break
         waited = steady_clock(s.scratch) - began
         if s.lockstep_timeout > 0 and waited >= s.lockstep_timeout:
             s.locked = 0
-            s.given_up += 1
+            s.timeouts += 1
             s.deadline = steady_clock(s.scratch)
             break
-        left = s.lockstep_timeout - waited if s.lockstep_timeout > 0 else LOOK
-        wait_notified(s.orders_bell, max(1, min(left, LOOK) // 1_000_000), s.scratch)
+        left = s.lockstep_timeout - waited if s.lockstep_timeout > 0 else POLL
+        wait_notified(s.orders_wakeup, max(1, min(left, POLL) // 1_000_000), s.scratch)
         read_commands(s)
     s.waiting = 0
 
 
 @kernel
-def _is_asked(s):
-    if load_acquire(s.asked, STOP) != 0 or s.paused != stands(s):
+def _is_requested(s):
+    if load_acquire(s.asked, STOP) != 0 or s.paused != pause_is_due(s):
         return True
     if s.paused == 1 and not steps_left(s):
         return True
@@ -102,15 +102,15 @@ def _is_asked(s):
 
 
 @kernel
-def stands(s: Shared) -> bool:
-    """Whether time shall stand; asked for from a tick on, so that robots stop at the same one."""
+def pause_is_due(s: Shared) -> bool:
+    """Whether time is to be paused: on request, from the requested tick on."""
     reached = s.tick >= load_acquire(s.asked, PAUSE_TICK) or s.fault >= 0
     return load_acquire(s.asked, PAUSE) != 0 and reached
 
 
 @kernel
 def _is_complete(s):
-    """Whether each joint that lock-step waits for has a command for this tick."""
+    """Whether every joint that lock-step waits for has a command for this tick."""
     for k in range(len(s.dof_required)):
         if s.dof_required[k] == 1 and s.due[k] != s.tick:
             return False
@@ -130,7 +130,7 @@ def _note_lateness(s, lateness):
 
 @kernel
 def read_commands(s: Shared) -> None:
-    """Take the newest commands out of the mailbox and note when they came, by the watch."""
+    """Read the newest commands from the mailbox; note their arrival on the stopwatch."""
     found = fetch(
         s.command_version, s.command_words, s.command_floats, 0, s.inbox_words, s.inbox_floats
     )
@@ -142,18 +142,18 @@ def read_commands(s: Shared) -> None:
     for k in range(len(s.inbox_arrival)):
         if s.inbox_arrival[k] != s.inbox_known[k]:
             s.inbox_known[k] = s.inbox_arrival[k]
-            age = now - s.inbox_arrival[k] if follows_the_wall(s) else 0
+            age = now - s.inbox_arrival[k] if ages_by_wall_clock(s) else 0
             s.inbox_since[k] = s.watch - age
             s.inbox_new[k] = 1
             s.due[k] = s.inbox_tick[k]
-            # who answers a tick is waited for from now on, even if this answer came too late
+            # from the first stamped command on, lock-step waits, even if this one is too late
             if s.due[k] >= 0 and s.dof_required[k] == 1:
                 s.locked = s.time_mode == LOCKSTEP
 
 
 @kernel
 def _read_again(s):
-    """Forget what was overwritten while it was copied; it is new when it is read the next time."""
+    """Discard a record that was overwritten while it was copied; it will be read again."""
     s.missed += 1
     for k in range(len(s.inbox_new)):
         if s.inbox_new[k] == 1:
@@ -162,14 +162,14 @@ def _read_again(s):
 
 
 @kernel
-def follows_the_wall(s: Shared) -> bool:
-    """Whether commands grow older as they do on the wall; otherwise as time is simulated."""
+def ages_by_wall_clock(s: Shared) -> bool:
+    """Whether commands age with wall time; otherwise they age with simulated time."""
     return s.time_mode != FAST and s.locked == 0 and s.paused == 0
 
 
 @kernel
 def schedule(s: Shared, ticked: bool) -> None:
-    """Set the next deadline; late by a whole period it begins anew: never a burst to catch up."""
+    """Set the next deadline; restart the schedule after an overrun instead of catching up."""
     pace = load_acquire(s.asked, PACE)
     finished = steady_clock(s.scratch)
     if ticked:
@@ -180,7 +180,7 @@ def schedule(s: Shared, ticked: bool) -> None:
         s.deadline = finished + pace
         return
     if s.woken < s.deadline:
-        return  # something was asked, and done, before the time had come
+        return  # woken early to serve a request
     s.deadline += pace
     if finished >= s.deadline:
         s.overruns += ticked
@@ -189,5 +189,5 @@ def schedule(s: Shared, ticked: bool) -> None:
 
 @kernel
 def steps_left(s: Shared) -> bool:
-    """Whether single steps were asked for that are not made yet."""
+    """Whether requested single steps remain."""
     return load_acquire(s.asked, STEPS) > s.done[STEPS]

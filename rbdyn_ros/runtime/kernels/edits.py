@@ -1,6 +1,7 @@
-"""What Python changes between two ticks: all of it or nothing, answered when it is done.
+"""Changes that Python requests between two ticks: each is made whole and then acknowledged.
 
-Python fills the fields `edit_...`, asks, and waits for the answer before it fills them again.
+Python fills the fields `edit_...`, sends the request, and waits for its acknowledgement before it
+fills them again.
 """
 
 from __future__ import annotations
@@ -9,31 +10,31 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.follow import expand
 from rbdyn_ros.runtime.compiled import kernel
-from rbdyn_ros.runtime.efforts import forget_commands
-from rbdyn_ros.runtime.follow import begin_trajectory
-from rbdyn_ros.runtime.link import forget_line
-from rbdyn_ros.runtime.pushes import forget_pushes
+from rbdyn_ros.runtime.kernels.channel import clear_channel
+from rbdyn_ros.runtime.kernels.efforts import forget_commands
+from rbdyn_ros.runtime.kernels.pushes import forget_pushes
+from rbdyn_ros.runtime.kernels.tracking import begin_trajectory
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
     from rbdyn_ros.runtime.shared import Shared
 
-#: Which edit, the first word of `edit`; then reset's scope, whether there is a seed, the seed.
-RESET, PLACE, TRAJECTORY, FAULTS, MODELS = range(1, 6)
+#: Kinds of edits, and the words of `edit`: kind, scope of a reset, whether a seed is given, seed.
+RESET, SET_STATE, TRAJECTORY, FAULTS, MODELS = range(1, 6)
 KIND, SCOPE, RESEED, SEED = range(4)
-#: Scopes of a reset, bits.
+#: Bits of the scope of a reset.
 TIME, STATE = 1, 2
 
 
 @kernel
 def perform(m: Model, d: Data, still: Data, s: Shared) -> bool:
-    """Make the edit that is asked for; return whether there is a new state to hand over."""
+    """Make the requested edit; return whether there is a new state to hand over."""
     kind = s.edit[KIND]
     if kind == RESET:
         _reset(m, d, still, s)
-    elif kind == PLACE:
-        return _place(m, d, still, s)
+    elif kind == SET_STATE:
+        return _set_state(m, d, still, s)
     elif kind == TRAJECTORY:
         begin_trajectory(s)
     elif kind == FAULTS:
@@ -57,7 +58,7 @@ def _reset(m, d, still, s):
         forget_commands(s)
         forget_pushes(d, s)
         s.fault = -1
-    # it takes a tick, so that the state after it has a stamp of its own
+    # a reset counts as a tick, so that the state after it has a stamp of its own
     s.tick += 1
     if scope & TIME:
         until = s.tick
@@ -70,15 +71,15 @@ def _reset(m, d, still, s):
     if s.edit[RESEED]:
         s.seed = s.edit[SEED]
     s.seeded_tick = s.tick
-    forget_line(s)
+    clear_channel(s)
     _jump(m, d, s)
 
 
 @kernel
-def _place(m, d, still, s):
-    """Put some coordinates elsewhere, all at the same time.
+def _set_state(m, d, still, s):
+    """Set some coordinates, all between the same two ticks.
 
-    While time runs the tick is made from there; where it stands, or a tick is answered, the new
+    While time runs, the next tick starts from the new state. While paused or in lock-step, the new
     state gets a stamp of its own. Return whether it does.
     """
     if s.fault >= 0:
@@ -95,24 +96,24 @@ def _place(m, d, still, s):
     stamped = s.paused == 1 or s.locked == 1
     if stamped:
         s.tick += 1
-        forget_line(s)  # there is no record of the tick that was left out
+        clear_channel(s)  # there is no record of the skipped tick
     return stamped
 
 
 @kernel
 def _jump(m, d, s):
-    """What holds after every jump of the state."""
+    """Reset everything that depends on the state being continuous."""
     for k in range(m.nv):
         s.row_qacc[k] = 0.0
         s.due[k] = -1
-        s.servo[k] = 0  # servos lead on from where the joints are now
+        s.servo[k] = 0  # servos start again from the present position
     if m.nvall > m.nv:
         expand(m, d)
 
 
 @kernel
 def _forget_loops(d):
-    """Forget where joints that close loops were: from a NaN they would never be found again."""
+    """Forget the last positions of loop joints: the solver would never recover from a NaN."""
     for k in range(len(d.loop_data)):
         d.loop_data[k] = 0.0
 
@@ -123,7 +124,7 @@ def _set_faults(s):
         s.fault_words[n] = s.edit_fault_words[n]
     for n in range(len(s.fault_floats)):
         s.fault_floats[n] = s.edit_fault_floats[n]
-    _exchange_models(s)  # a joint that is stuck is one of another inertia
+    _exchange_models(s)  # a stuck joint is a joint with another inertia
 
 
 @kernel

@@ -1,7 +1,7 @@
-"""The link between controller and robot, faulty if asked: delay, jitter, loss; and encoders.
+"""The channel between controller and robot with its faults (delay, jitter, loss), and encoders.
 
-Everything is counted in ticks and drawn from noise.py, so the same seed and the same commands give
-the same faults. Of two messages none overtakes the other.
+Delays are in ticks and random numbers come from noise.py, so the same seed and the same commands
+give the same faults. Messages never overtake each other.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.runtime import noise
 from rbdyn_ros.runtime.compiled import kernel
-from rbdyn_ros.runtime.noise import normal, uniform
+from rbdyn_ros.runtime.kernels import noise
+from rbdyn_ros.runtime.kernels.noise import normal, uniform
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @kernel
 def pass_commands(s: Shared) -> None:
-    """Let commands through to the robot: what is in force then is in arrival, mode and order.
+    """Pass commands on to the robot: write the commands in force, arrival, mode and order.
 
-    Called once a tick: while time stands nothing moves on the link either.
+    Called once a tick, so commands under way also rest while time is paused.
     """
     _drop_other_ticks(s)
-    if _is_sound(s, s.command_delay, s.command_jitter, s.command_drop):
-        _empty_line(s)
+    if _is_faultless(s, s.command_delay, s.command_jitter, s.command_drop):
+        _flush_line(s)
         for k in range(len(s.arrival)):
             if s.inbox_new[k] == 1 and s.due[k] <= s.tick:
                 s.inbox_new[k] = 0
@@ -47,22 +47,22 @@ def pass_commands(s: Shared) -> None:
 
 
 @kernel
-def _is_sound(s, delay, jitter, drop):
-    """Whether all that goes one way arrives at once."""
+def _is_faultless(s, delay, jitter, drop):
+    """Whether messages in one direction all arrive at once."""
     return delay + jitter + s.link_loss == 0 and drop == 0.0
 
 
 @kernel
 def _drop_other_ticks(s):
-    """In lock-step a command is for its own tick; one that is too late is for none."""
+    """Drop commands that are stamped for an earlier tick, in lock-step."""
     for k in range(len(s.due)):
         if s.inbox_new[k] == 1 and 0 <= s.due[k] < s.tick:
             s.inbox_new[k] = 0
 
 
 @kernel
-def _empty_line(s):
-    """Once the fault is over, let out at once what is still under way."""
+def _flush_line(s):
+    """Deliver the command that is still under way when a fault ends."""
     slot = (s.tick - 1) % len(s.line_words)
     if s.line_start < s.tick and s.line_last < s.tick - 1:
         _take_out(s, s.line_words[slot], s.line_floats[slot])
@@ -82,14 +82,14 @@ def _put_in_force(s, k, arrival, mode, values):
     s.mode[k] = mode
     for n in range(5):
         s.order[n, k] = values[n, k]
-    s.kept[k] = 0
+    s.held[k] = 0
     s.traj_column[k] = -1
     s.begun = 1
 
 
 @kernel
 def _enter_line(s):
-    """Record what has got into the line until this tick; what is lost never does."""
+    """Record the newest commands sent until this tick; a lost command is not recorded."""
     slot = s.tick % len(s.line_words)
     words, floats = s.line_words[slot], s.line_floats[slot]
     if s.tick > s.line_start:
@@ -130,15 +130,15 @@ def _is_lost(s, probability, purpose):
 
 @kernel
 def _delay(s, delay, jitter, purpose):
-    """Return after how many ticks a message arrives that would arrive now."""
+    """Return the delay of the message that arrives now [ticks]."""
     drawn = uniform(s.seed, s.tick - s.seeded_tick, purpose, 0)
-    # a record of more than nring - 2 ticks ago has been overwritten
+    # records older than nring - 2 ticks are overwritten
     return min(delay + int(drawn * (jitter + 1)), len(s.line_words) - 2)
 
 
 @kernel
 def measure(m: Model, s: Shared) -> None:
-    """Write what the encoders see of the state in s.row, and keep it for a slow link."""
+    """Write the encoders' measurement of the state in s.row; record it for a delayed channel."""
     tick = s.tick - s.seeded_tick
     for j in range(m.njnt):
         if m.jnt_dofnum[j] != 1:
@@ -157,7 +157,7 @@ def measure(m: Model, s: Shared) -> None:
         s.measured[0, k] = q
         s.measured[1, k] = v
         s.measured[2, k] = s.row_effort[k]
-    if not _is_sound(s, s.state_delay, s.state_jitter, s.state_drop):
+    if not _is_faultless(s, s.state_delay, s.state_jitter, s.state_drop):
         slot = s.back[s.tick % len(s.back)]
         for n in range(3):
             for k in range(len(s.row_effort)):
@@ -169,8 +169,8 @@ def measure(m: Model, s: Shared) -> None:
 
 @kernel
 def deliver(s: Shared) -> None:
-    """Write what arrives at the controller now: row_measured and measured_tick."""
-    if _is_sound(s, s.state_delay, s.state_jitter, s.state_drop):
+    """Write the measurement that arrives at the controller now: row_measured, measured_tick."""
+    if _is_faultless(s, s.state_delay, s.state_jitter, s.state_drop):
         s.measured_tick = s.tick
         for n in range(3):
             for k in range(len(s.row_effort)):
@@ -189,8 +189,8 @@ def deliver(s: Shared) -> None:
 
 
 @kernel
-def forget_line(s: Shared) -> None:
-    """Forget what is under way on the link, and let ages and records begin at this tick."""
+def clear_channel(s: Shared) -> None:
+    """Drop everything under way; records begin at this tick."""
     s.line_start = s.tick
     s.line_last = s.tick - 1
     s.back_start = s.tick

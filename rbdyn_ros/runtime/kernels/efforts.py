@@ -1,10 +1,10 @@
-"""What effort each joint gets in a tick: by its command, by a servo, or by the policy on timeout.
+"""The effort of each joint in a tick: from its command, a servo, or the timeout policy.
 
-A command is an effort; a position or a velocity, which a servo approaches; or a spring and damper
-(impedance). The servo is inverse dynamics (RBDA chapter 5): it asks for the acceleration that
-brings the error down like a critically damped oscillator,
+A command is an effort; a position or a velocity for a servo; or a spring and damper (impedance).
+The servo uses inverse dynamics (RBDA chapter 5): it computes the effort of the acceleration that
+reduces the error like a critically damped oscillator,
   q'' = (aim - q) / T^2 + 2 (speed - q') / T,  or  q'' = (speed - q') / T
-and applies the effort that takes. Every effort is clamped to the joint's limit.
+Every effort is clamped to the joint's limit.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.passive import springs
 from rbdyn_ros.engine.rne import bias_force, rne_acc
-from rbdyn_ros.runtime import noise
 from rbdyn_ros.runtime.compiled import NANOSECONDS, kernel
-from rbdyn_ros.runtime.follow import follow_trajectory
-from rbdyn_ros.runtime.noise import normal
-from rbdyn_ros.runtime.orders import IMPEDANCE, POSITION, VELOCITY
+from rbdyn_ros.runtime.kernels import noise
+from rbdyn_ros.runtime.kernels.noise import normal
+from rbdyn_ros.runtime.kernels.tracking import track_trajectory
 from rbdyn_ros.runtime.settings import HOLD, ZERO
+from rbdyn_ros.runtime.types import IMPEDANCE, POSITION, VELOCITY
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
     from rbdyn_ros.runtime.shared import Shared
 
-#: Time constant [s] in which `hold` brakes a joint.
+#: Time constant of the brake of policy `hold` [s].
 HOLD_TIME = 0.1
 
-#: A servo is no faster than so many ticks, or sampling would make it ring.
+#: Shortest time constant of a servo [ticks]; a faster one would ring.
 TICKS_OF_SERVO = 5.0
 
 #: Below this speed friction is viscous [rad/s or m/s], as in engine/passive.py.
 SLIDING = 1e-3
 
-#: The least part of what servos ask for that efforts at their limits leave them.
+#: Servo accelerations are never scaled below this factor to satisfy effort limits.
 LEAST = 1e-3
 
-#: In the place of a mode: the command is too old.
+#: Mode of a dof whose command is too old.
 _STALE = -1
-#: What a servo leads.
+#: Kinds of servos.
 _OF_POSITION, _OF_SPEED = 1, 2
 
 
@@ -49,13 +49,13 @@ _OF_POSITION, _OF_SPEED = 1, 2
 def choose_efforts(m: Model, d: Data, nominal: Model, still: Data, s: Shared) -> None:
     """Write qfrc_applied.
 
-    `still` is a Data of the Model `nominal` to compute in; what that says of actuators decides
-    who shares the efforts where loops are closed.
+    `still` is a work Data of the Model `nominal`, whose actuated joints share the efforts in
+    closed loops.
     """
-    follow_trajectory(s)
-    serving = _decide(m, d, still, s)
-    _find_efforts(m, d, nominal, still, s, serving)
-    clamped = serving and _too_much(s)
+    track_trajectory(s)
+    serving = _choose_modes(m, d, still, s)
+    _compute_efforts(m, d, nominal, still, s, serving)
+    clamped = serving and _exceeds_a_limit(s)
     if clamped:
         _slow_servos(nominal, still, s)
     for k in range(m.nv):
@@ -72,8 +72,8 @@ def choose_efforts(m: Model, d: Data, nominal: Model, still: Data, s: Shared) ->
 
 
 @kernel
-def _decide(m, d, still, s):
-    """Say what drives each dof, and write the acceleration still.qacc of those that have one.
+def _choose_modes(m, d, still, s):
+    """Choose the mode of each dof; write still.qacc, the accelerations of servos and brakes.
 
     Return whether there is a servo.
     """
@@ -81,31 +81,31 @@ def _decide(m, d, still, s):
     s.age = 0
     serving = False
     for k in range(m.nv):
-        mode = _mode_now(s, k)
+        mode = _current_mode(s, k)
         serves = mode == POSITION or mode == VELOCITY
         if s.servo[k] == 0 or (mode == POSITION and s.servo[k] == _OF_SPEED):
-            s.aim[k] = s.measured[0, k]  # it takes over where the joint is, as fast as it is
+            s.aim[k] = s.measured[0, k]  # a new servo starts from the measured motion
             s.speed[k] = s.measured[1, k]
         s.servo[k] = (_OF_SPEED if mode == VELOCITY else _OF_POSITION) if serves else 0
-        s.carried[k] = serves or (mode == _STALE and s.policy != ZERO)
+        s.by_dynamics[k] = serves or (mode == _STALE and s.policy != ZERO)
         still.qacc[k] = 0.0
         if serves:
-            still.qacc[k] = _wanted(s, k, mode)
+            still.qacc[k] = _servo_acceleration(s, k, mode)
             serving = True
         elif s.policy == HOLD and (mode == _STALE or m.nefc > 0):
-            # slow enough for the tick: a joint must not be thrown back by one brake;
-            # joints that close loops cannot brake one without the other
+            # no faster than the tick allows, or one tick of braking would reverse the joint;
+            # joints of closed loops must brake together
             still.qacc[k] = -d.qvel[k] / max(HOLD_TIME, 10.0 * s.period / NANOSECONDS)
     return serving
 
 
 @kernel
-def _mode_now(s, k):
-    """Return the mode of a dof, _STALE if its command is too old; count that."""
+def _current_mode(s, k):
+    """Return the mode of a dof; count it and return _STALE if its command is too old."""
     if s.traj_column[k] >= 0:
         return POSITION
     age = s.watch - s.since[k]
-    if s.dof_acts[k] != 0.0 and s.kept[k] == 0:
+    if s.dof_acts[k] != 0.0 and s.held[k] == 0:
         if s.arrival[k] != 0:
             s.age = max(s.age, age)
         if age > s.timeout:
@@ -115,8 +115,8 @@ def _mode_now(s, k):
 
 
 @kernel
-def _wanted(s, k, mode):
-    """Return the acceleration a servo asks for; write where and how fast it leads the dof."""
+def _servo_acceleration(s, k, mode):
+    """Return the acceleration of a servo; write its reference position and speed."""
     rate = 1.0 / max(s.servo_time, TICKS_OF_SERVO * s.period / NANOSECONDS)
     q, v, top = s.measured[0, k], s.measured[1, k], s.dof_speed[k]
     if s.traj_column[k] >= 0:
@@ -133,7 +133,7 @@ def _wanted(s, k, mode):
     goal = min(max(s.order[0, k], s.dof_low[k]), s.dof_high[k])
     reach = top * s.period / NANOSECONDS
     s.aim[k] += min(max(goal - s.aim[k], -reach), reach)
-    # never so far ahead that the servo would head there faster than the joint may move
+    # limit the error so that the servo never exceeds the top speed of the joint
     reach = 2.0 / rate
     s.aim[k] = min(max(s.aim[k], q - reach * (top + speed)), q + reach * (top - speed))
     error = s.aim[k] - q
@@ -142,21 +142,21 @@ def _wanted(s, k, mode):
 
 
 @kernel
-def _find_efforts(m, d, nominal, still, s, serving):
-    """Write the effort of each dof before it is clamped."""
-    demanding = False
+def _compute_efforts(m, d, nominal, still, s, serving):
+    """Write the unclamped effort of each dof."""
+    needed = False
     for k in range(m.nv):
-        demanding |= s.carried[k] == 1
-    if demanding:
-        # gravity alone is what carries a robot that stands; one that servos move, all that acts
+        needed |= s.by_dynamics[k] == 1
+    if needed:
+        # a resting robot needs gravity compensation only; a moving one also velocity terms
         _copy_state(m, d, still, s, serving or s.policy == HOLD)
-        _carry(nominal, still)
+        _inverse_dynamics(nominal, still)
     for k in range(m.nv):
         s.effort[k] = _effort(nominal, still, s, k)
 
 
 @kernel
-def _too_much(s):
+def _exceeds_a_limit(s):
     for k in range(len(s.effort)):
         if s.servo[k] > 0 and s.dof_acts[k] != 0.0 and abs(s.effort[k]) > s.dof_effort[k]:
             return True
@@ -165,9 +165,9 @@ def _too_much(s):
 
 @kernel
 def _slow_servos(m, still, s):
-    """Let all servos ask for the same part of their accelerations, so that the efforts suffice.
+    """Scale the accelerations of all servos by one factor, so that the efforts suffice.
 
-    If each effort were clamped by itself, what couples the joints would throw them about.
+    Clamping each effort by itself would disturb coupled joints.
     """
     for k in range(m.nv):
         s.full[k] = still.qfrc_inverse[k]
@@ -185,13 +185,13 @@ def _slow_servos(m, still, s):
                 part = max(room / moving, LEAST)
                 s.saturated = k
     for k in range(m.nv):
-        if s.carried[k] == 1:
+        if s.by_dynamics[k] == 1:
             s.effort[k] -= (1.0 - part) * (s.full[k] - still.qfrc_inverse[k])
 
 
 @kernel
 def _copy_state(m, d, still, s, moving):
-    """Set the Data for efforts to what the encoders see; multi-axis joints have none."""
+    """Copy the measured state into the Data for efforts; multi-axis joints have no encoders."""
     for n in range(m.nq):
         still.qpos[n] = d.qpos[n]
     for k in range(m.nv):
@@ -203,13 +203,12 @@ def _copy_state(m, d, still, s, moving):
 
 
 @kernel
-def _carry(m, still):
-    """Write still.qfrc_inverse: what carries the robot at still.qvel and causes still.qacc.
+def _inverse_dynamics(m, still):
+    """Write still.qfrc_inverse: the efforts that cause still.qacc at still.qvel.
 
-    Springs carry their part. Of what else is passive nothing is counted: damping and friction may
-    help to brake. Where loops are closed the joints that take efforts share what is left for all
-    by least squares, and qacc need not agree with the loops: what happens is the motion nearest
-    to it (Gauss's principle of least constraint).
+    Springs carry their part; damping and friction are left out, since they may help to brake. In
+    closed loops the actuated joints share the efforts by least squares, and qacc need not satisfy
+    the loops: the motion nearest to it results (Gauss's principle of least constraint).
     """
     poses(m, still)
     com_pos(m, still)
@@ -232,16 +231,16 @@ def _invert(m, still):
 
 @kernel
 def _effort(m, still, s, k):
-    """Return the effort of a dof before it is clamped."""
+    """Return the unclamped effort of a dof."""
     if s.servo[k] > 0:
-        # friction is fed forward at the speed of the servo: it cannot push on what stands
+        # friction at the reference speed is fed forward; at rest it is zero
         passive = m.dof_damping[k] * s.speed[k]
         passive += m.dof_frictionloss[k] * min(max(s.speed[k] / SLIDING, -1.0), 1.0)
         added = 0.0 if s.traj_column[k] >= 0 else s.order[2, k]
         return still.qfrc_inverse[k] + added + (passive if m.opt.passive else 0.0)
-    if s.carried[k] == 1:
+    if s.by_dynamics[k] == 1:
         return still.qfrc_inverse[k]
-    if s.kept[k] == 0 and s.watch - s.since[k] > s.timeout:
+    if s.held[k] == 0 and s.watch - s.since[k] > s.timeout:
         return 0.0
     effort = s.order[2, k]
     if s.mode[k] == IMPEDANCE:
@@ -253,16 +252,16 @@ def _effort(m, still, s, k):
 
 @kernel
 def forget_commands(s: Shared) -> None:
-    """Make every command too old, and let joints stay where they are."""
+    """Expire every command and end every trajectory."""
     for k in range(len(s.arrival)):
         s.since[k] = s.watch - s.timeout - 1
         s.mode[k] = 0
-        s.kept[k] = 0
+        s.held[k] = 0
         s.traj_column[k] = -1
         s.inbox_new[k] = 0
         s.due[k] = -1
         s.servo[k] = 0
         for n in range(5):
             s.order[n, k] = 0.0
-    s.following = 0
+    s.tracking = 0
     s.traj_points = 0

@@ -1,4 +1,4 @@
-"""A bell: one thread sleeps until another rings, without Python in between."""
+"""A wake-up between two threads that needs no Python: an eventfd."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from rbdyn_ros.runtime.compiled import wait_notified
 
 
-class Bell:
-    """An eventfd.
+class Wakeup:
+    """Lets one thread sleep until another notifies it.
 
     Attributes:
-        descriptor: of the eventfd; compiled code rings with compiled.notify.
+        descriptor: of the eventfd; compiled code notifies it with compiled.notify.
     """
 
     def __init__(self) -> None:
@@ -22,19 +22,19 @@ class Bell:
         self._word = np.zeros(8, np.int64)
         self._lock = threading.Lock()
 
-    def ring(self) -> None:
-        """Wake who waits, or the next to wait."""
+    def notify(self) -> None:
+        """Wake the waiting thread, or the next one to wait."""
         with self._lock:
             if self.descriptor >= 0:
                 os.eventfd_write(self.descriptor, 1)
 
     def wait(self, timeout: float) -> bool:
-        """Sleep until it rings; False after the timeout [s]. One thread may wait."""
+        """Sleep until notified; return False after the timeout [s]. Only one thread may wait."""
         descriptor = self.descriptor
         return descriptor >= 0 and bool(wait_notified(descriptor, int(timeout * 1e3), self._word))
 
     def close(self) -> None:
-        """Give the descriptor back; from then on nothing rings."""
+        """Close the descriptor; later notifications have no effect."""
         with self._lock:
             descriptor, self.descriptor = self.descriptor, -1
             if descriptor >= 0:

@@ -1,4 +1,4 @@
-"""Wrenches on bodies, each for a number of ticks."""
+"""External wrenches on bodies, each for a number of ticks."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
     from rbdyn_ros.runtime.shared import Shared
 
-#: Words of a push: its number (0: none), body, whether it is in axes of the body, duration [ns].
+#: Words of a push: its number (0: none), body, whether in the axes of the body, duration [ns].
 NUMBER, BODY, IN_BODY, DURATION = range(4)
-#: Where point, force and torque begin in its floats.
+#: Offsets of point, force and torque in its floats.
 POINT, FORCE, TORQUE = 0, 3, 6
 
 
 @kernel
 def take_pushes(s: Shared) -> None:
-    """Read the pushes there are; a new one begins at this tick."""
+    """Read the list of pushes; new ones begin at this tick."""
     found = fetch(
         s.push_version, s.push_words, s.push_floats, 0, s.push_inbox_words, s.push_inbox_floats
     )
@@ -42,7 +42,7 @@ def take_pushes(s: Shared) -> None:
 
 @kernel
 def apply_pushes(m: Model, d: Data, s: Shared) -> None:
-    """Write xfrc_applied: what acts in this tick, shifted to centres of mass."""
+    """Write xfrc_applied: the wrenches of this tick about the centres of mass."""
     if s.push_newest == 0:
         return
     for i in range(m.nbody):
@@ -62,10 +62,10 @@ def apply_pushes(m: Model, d: Data, s: Shared) -> None:
         force, torque = _floats3(s, n, FORCE), _floats3(s, n, TORQUE)
         if s.push_inbox_words[4 * n + IN_BODY] == 1:
             force, torque = mat_vec(R, force), mat_vec(R, torque)
-        turn = cross3(arm, force)
+        moment = cross3(arm, force)
         for k in range(3):
             d.xfrc_applied[i, k] += force[k]
-            d.xfrc_applied[i, 3 + k] += torque[k] + turn[k]
+            d.xfrc_applied[i, 3 + k] += torque[k] + moment[k]
 
 
 @kernel
@@ -77,7 +77,7 @@ def _floats3(s, n, at):
 
 @kernel
 def forget_pushes(d: Data, s: Shared) -> None:
-    """Let no wrench act any more."""
+    """End every push."""
     for n in range(NPUSH):
         s.push_until[n] = s.tick
     for i in range(len(d.xfrc_applied)):

@@ -1,0 +1,75 @@
+"""The payloads and the gravity of a simulated robot, which may change while it moves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from rbdyn_ros.dynamics.payload import with_payload
+from rbdyn_ros.errors import did_you_mean, quote, refusal
+from rbdyn_ros.ros.common.magnitudes import LARGEST_GRAVITY, LARGEST_STATE, check_magnitude
+from rbdyn_ros.ros.simulator.sensors import SensorTopics
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.sensors.scene import Payload
+
+
+class Payloads:
+    """Changes payloads and gravity; every change starts from the Model that was loaded.
+
+    Args:
+        loop: simulates the robot.
+        sensors: measure on it, or None.
+
+    Attributes:
+        m: the Model with the present payloads and gravity.
+    """
+
+    def __init__(self, loop: Loop, sensors: SensorTopics | None) -> None:
+        self._loop, self._sensors = loop, sensors
+        self._payloads: dict[str, Payload] = {}
+        self._gravity = tuple(loop.m.opt.gravity)
+        self._lock = threading.Lock()
+        self.m = loop.m
+
+    def set_payload(
+        self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float]
+    ) -> None:
+        """Attach a rigid body to a link, in place of its last one; mass 0 removes that.
+
+        Args:
+            link: its name.
+            mass: [kg].
+            com: (3,) centre of mass in the link's frame [m].
+            inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about the com, in the link's axes [kg m^2].
+
+        Raises:
+            RbdynError: link or body is refused, or the loop does not answer.
+        """
+        if link not in self.m.frame_numbers:
+            hint = did_you_mean(link, self.m.frame_names)
+            raise refusal(f"there is no frame {quote(link)}{hint}")
+        check_magnitude("the payload", [mass, *com, *inertia], LARGEST_STATE)
+        others = {name: p for name, p in self._payloads.items() if name != link}
+        payload = link, mass, tuple(com), tuple(inertia)
+        self._exchange({**others, link: payload}, self._gravity)
+
+    def set_gravity(self, gravity: Sequence[float]) -> None:
+        """Change gravity (3,), in world axes [m/s^2].
+
+        Raises:
+            RbdynError: it is refused, or the loop does not answer.
+        """
+        check_magnitude("gravity", gravity, LARGEST_GRAVITY)
+        self._exchange(self._payloads, tuple(gravity))
+
+    def _exchange(self, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> None:
+        with self._lock:
+            m = self._loop.m.replaced()
+            for payload in payloads.values():
+                m = with_payload(m, *payload)
+            m.opt.gravity = gravity
+            self._loop.plant.exchange(m)
+            kept = {link: payload for link, payload in payloads.items() if payload[1] > 0.0}
+            self._payloads, self._gravity, self.m = kept, gravity, m
+            if self._sensors is not None:
+                self._sensors.use(m, tuple(kept.values()))

@@ -1,0 +1,1 @@
+"""The compiled functions of the loop; cycle.py calls the others."""

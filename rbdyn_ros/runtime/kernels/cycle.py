@@ -1,0 +1,239 @@
+"""The cycle of the loop: wait, serve requests, read commands, choose efforts, step, hand over.
+
+shared.py declares all memory shared with Python. The loop never waits for Python, except in
+lock-step and in mode fast (waiting.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.engine.follow import expand
+from rbdyn_ros.engine.forward import substep
+from rbdyn_ros.engine.optional import data_at, model_at
+from rbdyn_ros.engine.spatial import add3, cross3, load3, sub3
+from rbdyn_ros.runtime.compiled import kernel, load_acquire, notify, steady_clock, store_release
+from rbdyn_ros.runtime.kernels.channel import clear_channel, deliver, measure, pass_commands
+from rbdyn_ros.runtime.kernels.edits import perform
+from rbdyn_ros.runtime.kernels.efforts import choose_efforts, forget_commands
+from rbdyn_ros.runtime.kernels.pushes import apply_pushes, take_pushes
+from rbdyn_ros.runtime.kernels.waiting import (
+    ages_by_wall_clock,
+    may_tick,
+    pause_is_due,
+    read_commands,
+    schedule,
+    steps_left,
+    wait_for_turn,
+)
+from rbdyn_ros.runtime.mailbox import post
+from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, STEPS, STOP
+
+if TYPE_CHECKING:
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+    from rbdyn_ros.runtime.shared import Shared
+
+#: A state with a larger number has diverged [rad, m, rad/s or m/s].
+HUGE = 1e6
+
+
+@kernel
+def run(s: Shared) -> None:
+    """Run until the word STOP is set."""
+    m, d = _plant(s)
+    _begin(m, d, s)
+    while load_acquire(s.asked, STOP) == 0:
+        wait_for_turn(s)
+        _wake(s)
+        changed = _answer(s)
+        m, d = _plant(s)
+        nominal, still = _nominal(s)
+        ticked = not changed and may_tick(s)
+        if ticked:
+            s.watch += _ages(s)
+            pass_commands(s)
+            choose_efforts(m, d, nominal, still, s)
+            apply_pushes(m, d, s)
+            _advance(m, d, s)
+            s.ticks += 1
+        if changed or ticked:
+            _observe(m, d, s)
+        if changed or (ticked and (s.fault >= 0 or s.tick % s.every == 0)):
+            _hand_over(m, d, s)
+        _acknowledge(s, ticked)
+        schedule(s, ticked)
+
+
+@kernel
+def _plant(s):
+    """Return the simulated Model and its Data."""
+    return model_at(s.plant), data_at(s.plant, s.row_address)
+
+
+@kernel
+def _nominal(s):
+    """Return the Model for computing efforts, and its Data."""
+    return model_at(s.nominal), data_at(s.nominal, s.still_address)
+
+
+@kernel
+def _ages(s):
+    """Return how much commands age in this tick: never more than the simulated time."""
+    return min(s.elapsed, s.period) if ages_by_wall_clock(s) else s.period
+
+
+@kernel
+def _begin(m, d, s):
+    s.saturated = -1
+    s.fault = -1
+    s.paused = pause_is_due(s)
+    clear_channel(s)
+    forget_commands(s)
+    if m.nvall > m.nv:
+        expand(m, d)
+    _observe(m, d, s)
+    _hand_over(m, d, s)
+    store_release(s.done, PAUSE, s.paused)
+    s.woken = steady_clock(s.scratch)
+    s.deadline = s.woken + load_acquire(s.asked, PACE)
+
+
+@kernel
+def _wake(s):
+    now = steady_clock(s.scratch)
+    s.elapsed = now - s.woken
+    s.woken = now
+    if s.halted == 0:
+        s.active += s.elapsed
+
+
+@kernel
+def _answer(s):
+    """Serve requests; return whether there is a new state to hand over."""
+    take_pushes(s)
+    changed = False
+    edits = load_acquire(s.asked, EDITS)
+    if edits != s.performed:
+        m, d = _plant(s)
+        _, still = _nominal(s)
+        changed = perform(m, d, still, s)
+        s.performed = edits
+    paused = pause_is_due(s)
+    if s.paused != paused:
+        s.paused = paused
+        changed = True
+    s.halted = s.fault >= 0 or (s.paused and not steps_left(s))
+    if s.paused == 1 and s.halted == 0:
+        read_commands(s)  # the step uses commands that were sent before its request
+    return changed
+
+
+@kernel
+def _acknowledge(s, ticked):
+    """Acknowledge served requests, after the state that shows their effect."""
+    store_release(s.done, EDITS, s.performed)
+    store_release(s.done, PAUSE, s.paused)
+    if steps_left(s):
+        if s.fault >= 0:
+            store_release(s.done, STEPS, load_acquire(s.asked, STEPS))
+        elif ticked:
+            store_release(s.done, STEPS, s.done[STEPS] + 1)
+
+
+@kernel
+def _advance(m, d, s):
+    """Make the physics steps of a tick; undo it and latch a fault if the state diverged."""
+    nq = m.nq
+    for n in range(nq):
+        s.saved[n] = d.qpos[n]
+    for k in range(m.nv):
+        s.saved[nq + k] = d.qvel[k]
+    start = d.time
+    for _ in range(s.decimation):
+        for k in range(m.nv):
+            if s.stuck[k] != 0.0:
+                d.qvel[k] = 0.0
+            s.before[k] = d.qvel[k]
+        substep(m, d)
+    if m.nvall > m.nv:
+        expand(m, d)
+    s.bad = d.nbad
+    s.singular = d.nsingular
+    s.fault = _diverged(m, d)
+    if s.fault < 0:
+        s.tick += 1
+        for k in range(m.nv):
+            s.row_qacc[k] = (d.qvel[k] - s.before[k]) / m.opt.timestep
+        return
+    d.time = start
+    for n in range(nq):
+        d.qpos[n] = s.saved[n]
+    for k in range(m.nv):
+        d.qvel[k] = s.saved[nq + k]
+        s.row_qacc[k] = 0.0
+    if m.nvall > m.nv:
+        expand(m, d)
+
+
+@kernel
+def _diverged(m: Model, d: Data) -> int:
+    """Return the first joint whose state is NaN or huge, or -1."""
+    for k in range(m.nvall):
+        if not abs(d.qvel_all[k]) <= HUGE:  # a NaN passes no comparison
+            return _owner(m, m.jnt_dofadr_all, k)
+    for k in range(m.nqall):
+        if not abs(d.qpos_all[k]) <= HUGE:
+            return _owner(m, m.jnt_qposadr_all, k)
+    return -1
+
+
+@kernel
+def _owner(m, address, k):
+    """Return the joint that entry k belongs to; `address` holds the first entry of each joint."""
+    owner = 0
+    nearest = -1
+    for j in range(m.njnt):
+        if nearest < address[j] <= k and m.jnt_dofnum[j] > 0:
+            nearest = address[j]
+            owner = j
+    return owner
+
+
+@kernel
+def _observe(m, d, s):
+    """Write the state and its measurement; a joint without a dof of its own has no effort."""
+    for n in range(m.nqall):
+        s.row_qpos[n] = d.qpos_all[n]
+    for k in range(m.nvall):
+        s.row_qvel[k] = d.qvel_all[k]
+    for k in range(m.nv):
+        s.row_effort[k] = d.qfrc_applied[k]
+    s.row_time = d.time
+    measure(m, s)
+
+
+@kernel
+def _hand_over(m, d, s):
+    deliver(s)
+    for i in range(m.nbody):
+        for n in range(6):
+            s.row_xfrc[i, n] = d.xfrc_applied[i, n]
+    if m.ngeom > 0:
+        _write_contact(m, d, s)
+    post(s.state_version, s.state_slots, s.state_float_slots, s.state, s.row)
+    s.saturated = -1
+    notify(s.states_wakeup, s.scratch)
+
+
+@kernel
+def _write_contact(m, d, s):
+    """Write contact wrenches about each body's com; Data has them about the com of the tree."""
+    for i in range(1, m.nbody):
+        about, xipos = load3(d.subtree_com, m.body_rootid[i]), load3(d.xipos, i)
+        force = (d.cfrc_contact[i, 3], d.cfrc_contact[i, 4], d.cfrc_contact[i, 5])
+        moment = (d.cfrc_contact[i, 0], d.cfrc_contact[i, 1], d.cfrc_contact[i, 2])
+        torque = add3(moment, cross3(sub3(about, xipos), force))
+        for n in range(3):
+            s.row_contact[i, n] = force[n]
+            s.row_contact[i, 3 + n] = torque[n]

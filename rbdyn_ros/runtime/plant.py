@@ -1,0 +1,145 @@
+"""The simulated robot of a loop: its Model, faults and state, changed between two ticks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array, Bools
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.runtime.kernels import edits
+from rbdyn_ros.runtime.preparation import delays_in_ticks, models_with
+from rbdyn_ros.runtime.requests import Requests
+from rbdyn_ros.runtime.shared import Shared
+from rbdyn_ros.runtime.step_code import StepCode
+from rbdyn_ros.runtime.types import PER_DOF, Faults
+
+
+class Plant:
+    """The simulated robot of a loop; for any thread.
+
+    All changes raise RbdynError if the loop does not answer.
+
+    Args:
+        s: shared with the loop.
+        requests: to the loop.
+        m: the robot.
+        start: (nq,) position at the start.
+        faults: from the first tick on.
+        specialize: compile the timestep for this robot.
+
+    Attributes:
+        m: the simulated Model, with exchanged parameters, stuck joints and specialised timesteps.
+        faults: the present faults.
+
+    Raises:
+        ModelError: the robot cannot be specialised.
+        ParameterError: a delay among the faults exceeds the memory of the channel.
+    """
+
+    def __init__(
+        self,
+        s: Shared,
+        requests: Requests,
+        m: Model,
+        start: Array,
+        faults: Faults,
+        specialize: bool = False,
+    ) -> None:
+        self._shared, self._requests = s, requests
+        self._step_code = StepCode(m) if specialize else None
+        self._without_faults = m
+        s.start_qpos[:] = start
+        self._d = make_data(m)
+        self._d.qpos = start
+        self.set_faults(faults)
+        self._still = make_data(self._models[1])
+        s.row_address[()], s.still_address[()] = self._d.address, self._still.address
+
+    def set_faults(self, faults: Faults) -> None:
+        """Change the faults from the next tick on.
+
+        Raises:
+            ParameterError: a delay exceeds the memory of the channel.
+        """
+        s = self._shared
+        ticks = delays_in_ticks(s, faults)
+        arrays = [getattr(faults, name) for name in PER_DOF]
+        floats = [[faults.command_drop, faults.state_drop], *arrays, faults.stuck]
+        models = self._models_with(self._without_faults, faults)
+
+        def fill(s: Shared) -> None:
+            s.edit_fault_words[:] = [*ticks, faults.link_loss]
+            s.edit_fault_floats[:] = np.concatenate(floats)
+            s.edit_plant[()], s.edit_nominal[()] = (m.address for m in models)
+
+        if self._requests.running:
+            self._requests.edit(edits.FAULTS, fill, models)
+        else:  # do what the loop does with an edit
+            fill(s)
+            s.fault_words[:], s.fault_floats[:] = s.edit_fault_words, s.edit_fault_floats
+            s.plant[()], s.nominal[()] = s.edit_plant, s.edit_nominal
+        self.faults, self._models, self.m = faults, models, models[0]
+
+    def _models_with(self, m: Model, faults: Faults) -> tuple[Model, Model]:
+        """Return the Models of models_with; the simulated one has the specialised timestep."""
+        if self._step_code is None:
+            return models_with(m, faults)
+        plant, nominal = models_with(m.replaced(), faults)  # m itself must not change
+        self._step_code.install(plant)
+        return plant, nominal
+
+    def exchange(self, m: Model) -> None:
+        """Exchange the simulated Model for one with the same layout, between two ticks.
+
+        Raises:
+            ModelError: the timestep is specialised and m differs in more than inertia and gravity.
+        """
+        assert m.data_slots == self.m.data_slots
+        models = self._models_with(m, self.faults)
+
+        def fill(s: Shared) -> None:
+            s.edit_plant[()], s.edit_nominal[()] = (m.address for m in models)
+
+        self._requests.edit(edits.MODELS, fill, models)
+        self._without_faults, self._models, self.m = m, models, models[0]
+
+    def set_state(
+        self,
+        qpos: Array,
+        qvel: Array,
+        qpos_given: Bools,
+        qvel_given: Bools,
+    ) -> None:
+        """Set some coordinates, all between the same two ticks.
+
+        While time is paused, and in lock-step, the new state has a tick of its own.
+
+        Args:
+            qpos: (nq,), finite.
+            qvel: (nv,), finite.
+            qpos_given: (nq,) which entries of qpos count.
+            qvel_given: (nv,) which entries of qvel count.
+        """
+
+        def fill(s: Shared) -> None:
+            s.edit_qpos[:], s.edit_qvel[:] = qpos, qvel
+            s.edit_qpos_given[:], s.edit_qvel_given[:] = qpos_given, qvel_given
+
+        self._requests.edit(edits.SET_STATE, fill)
+
+    def reset(self, time: bool = False, state: bool = True, seed: int | None = None) -> None:
+        """Reset state, time or both; this counts as a tick. The random numbers restart.
+
+        Args:
+            time: time starts at 0 again; otherwise it goes on.
+            state: the robot is at the start position, at rest, without commands, wrenches and
+                divergence.
+            seed: of all random numbers; None: the present one.
+        """
+        words = time * edits.TIME + state * edits.STATE, seed is not None, seed or 0
+
+        def fill(s: Shared) -> None:
+            s.edit[1:] = words
+
+        self._requests.edit(edits.RESET, fill)

@@ -1,0 +1,131 @@
+"""Readout of a loop: its states, statistics and timing."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.runtime import shared
+from rbdyn_ros.runtime.compiled import NANOSECONDS, Words
+from rbdyn_ros.runtime.mailbox import Mailbox, fetch
+from rbdyn_ros.runtime.requests import Requests
+from rbdyn_ros.runtime.settings import FAST
+from rbdyn_ros.runtime.shared import Shared
+from rbdyn_ros.runtime.state import Layout, LoopState
+from rbdyn_ros.runtime.timing import RecentFactor, Timing
+from rbdyn_ros.runtime.wakeup import Wakeup
+
+#: A reader that is behind by more than this share of all slots skips to the latest state.
+BACKLOG = 0.75
+
+
+class Readout:
+    """Reads the states of a loop: `next_state` for one thread, the rest for any.
+
+    Args:
+        s: shared with the loop.
+        requests: to the loop.
+        m: the robot.
+        wakeup: notified for every state.
+    """
+
+    def __init__(self, s: Shared, requests: Requests, m: Model, wakeup: Wakeup) -> None:
+        self._shared, self._requests, self._m, self._wakeup = s, requests, m, wakeup
+        self._layout = Layout(m)
+        assert self._layout.length == len(s.row)
+        s.states_wakeup[()] = wakeup.descriptor
+        self._states = Mailbox(s.state_version, s.state_slots, s.state_float_slots)
+        self._fast = s.time_mode == FAST
+        self._version = 0
+        self._inbox = self._empty_record()
+        self._recent = RecentFactor()
+
+    def _empty_record(self) -> tuple[Words, Array]:
+        return np.zeros(shared.NSTATE_WORDS, np.int64), np.zeros(self._layout.length)
+
+    def next_state(self, timeout: float) -> LoopState | None:
+        """Wait for the state after the last returned one; None after the timeout.
+
+        Every state is returned once and in order, unless the caller falls far behind.
+
+        Args:
+            timeout: [s]; 0: do not wait.
+        """
+        give_up = time.monotonic() + timeout
+        newest = int(self._states.version[0])
+        # an earlier notification may be of a state that was read already
+        while newest == self._version and time.monotonic() < give_up:
+            self._wakeup.wait(max(give_up - time.monotonic(), 1e-3))
+            newest = int(self._states.version[0])
+        # in mode fast the loop waits for the reader, so no state may be skipped
+        close = newest - self._version <= BACKLOG * len(self._states.words) or self._fast
+        version = fetch(*self._states.arrays, self._version + 1 if close else 0, *self._inbox)
+        if version <= 0:
+            return None
+        missed, self._version = version - self._version - 1, version
+        self._shared.asked[shared.READ] = version
+        return self._as_state(*self._inbox, missed)
+
+    def latest(self) -> LoopState:
+        """Return the latest state; before the loop starts, the state at the start."""
+        with self._requests.lock:
+            if self._states.version[0] == 0 and not self._requests.running:
+                self._requests.run_once()
+        words, row = self._empty_record()
+        while fetch(*self._states.arrays, 0, words, row) <= 0:
+            time.sleep(1e-4)
+        return self._as_state(words, row, 0)
+
+    def _as_state(self, words: Words, row: Array, missed: int) -> LoopState:
+        tick, epoch, paused, fault, saturated, stale, bad, singular, tracking, measured = (
+            words.tolist()
+        )
+        return LoopState(
+            self._m,
+            self._layout,
+            row.copy(),
+            tick,
+            epoch,
+            bool(paused),
+            fault,
+            saturated,
+            stale,
+            bad,
+            singular,
+            bool(tracking),
+            measured,
+            missed,
+        )
+
+    def command_age(self) -> float:
+        """Age of the oldest command in force [s], infinite before the first command."""
+        s = self._shared
+        return float(s.age) / NANOSECONDS if s.begun else float("inf")
+
+    @property
+    def saturated_ticks(self) -> int:
+        """Number of ticks with a clamped effort."""
+        return int(self._shared.clamped)
+
+    @property
+    def lockstep_timeouts(self) -> int:
+        """Number of lock-step timeouts."""
+        return int(self._shared.timeouts)
+
+    def timing(self) -> Timing:
+        """Return the timing of the loop since its start."""
+        s = self._shared
+        return Timing.of(
+            int(s.ticks),
+            int(s.overruns),
+            int(s.period),
+            int(s.active),
+            s.lateness,
+            int(s.latest),
+            s.work,
+            int(s.longest),
+            self._recent,
+        )

@@ -1,0 +1,108 @@
+"""Requests to the loop, and waiting for their acknowledgement: the words `asked` and `done`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from rbdyn_ros.errors import Finding, RbdynError
+from rbdyn_ros.runtime import shared
+from rbdyn_ros.runtime.compiled import NANOSECONDS, write_word
+from rbdyn_ros.runtime.kernels import cycle, edits
+from rbdyn_ros.runtime.settings import LOCKSTEP
+from rbdyn_ros.runtime.shared import Shared
+from rbdyn_ros.runtime.wakeup import Wakeup
+
+#: The loop acknowledges a request within this time and some ticks [s].
+PATIENCE = 5.0
+
+
+class Requests:
+    """Sends requests to the loop and waits for it; for any thread.
+
+    Args:
+        s: shared with the loop.
+        period_ns: length of a tick [ns].
+
+    Attributes:
+        running: whether the loop was started and not stopped.
+        lock: held while steps are requested or an edit is under way.
+    """
+
+    def __init__(self, s: Shared, period_ns: int) -> None:
+        self.running = False
+        self.lock = threading.Lock()
+        self._shared, self._period_ns = s, period_ns
+        self._wakeup = Wakeup()
+        s.orders_wakeup[()] = self._wakeup.descriptor
+        self._kept: dict[int, object] = {}
+
+    def wake(self) -> None:
+        """Wake the loop if it waits for commands."""
+        self._wakeup.notify()
+
+    def send(self, word: int, value: int) -> None:
+        """Write a word of `asked`; return at once."""
+        write_word(self._shared.asked, word, value)
+        self._wakeup.notify()
+
+    def wait(self, word: int, value: int, ticks: int = 0) -> None:
+        """Wait until the loop has acknowledged a value, longer for more ticks.
+
+        Raises:
+            RbdynError: the loop does not answer, or the steps were cancelled.
+        """
+        s = self._shared
+        each = max(int(s.asked[shared.PACE]), self._period_ns) / NANOSECONDS
+        # only steps wait for commands; the loop acknowledges everything else meanwhile
+        waits = word == shared.STEPS and s.time_mode == LOCKSTEP and s.lockstep_timeout > 0
+        each += float(s.lockstep_timeout) / NANOSECONDS if waits else 0.0
+        give_up = time.monotonic() + PATIENCE + (5.0 + 2.0 * ticks) * each
+        while s.done[word] < value if word == shared.STEPS else s.done[word] != value:
+            cancelled = word == shared.STEPS and s.asked[word] < value
+            stopping = not self.running or s.asked[shared.STOP]
+            if cancelled:
+                raise RbdynError(Finding("cancelled", "the steps were cancelled"))
+            if stopping or time.monotonic() > give_up:
+                raise _silent()
+            time.sleep(2e-4)
+
+    def edit(self, kind: int, fill: Callable[[Shared], None], keep: object = None) -> None:
+        """Make an edit between two ticks; return when the loop has made it.
+
+        Args:
+            kind: see kernels/edits.py.
+            fill: writes the fields `edit_...`.
+            keep: memory that the loop uses until it has made another edit of this kind.
+
+        Raises:
+            RbdynError: the loop does not answer.
+        """
+        with self.lock:
+            s = self._shared
+            if not self.running:
+                raise _silent()
+            # an edit that was never acknowledged may still be made: its fields must not change
+            self.wait(shared.EDITS, int(s.asked[shared.EDITS]))
+            fill(s)
+            s.edit[edits.KIND] = kind
+            # the loop uses the former memory until it has made this edit
+            self._kept[kind] = keep, self._kept.get(kind)
+            self.send(shared.EDITS, int(s.asked[shared.EDITS]) + 1)
+            self.wait(shared.EDITS, int(s.asked[shared.EDITS]))
+            self._kept[kind] = keep
+
+    def run_once(self) -> None:
+        """Run the loop without a tick: it is compiled, and hands over the state at the start."""
+        self._shared.asked[shared.STOP] = 1
+        cycle.run(self._shared)
+        self._shared.asked[shared.STOP] = 0
+
+    def close(self) -> None:
+        """Close the wake-up of the loop."""
+        self._wakeup.close()
+
+
+def _silent() -> RbdynError:
+    return RbdynError(Finding("silent", "the loop does not answer"))

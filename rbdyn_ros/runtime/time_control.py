@@ -1,0 +1,114 @@
+"""The time of a loop: pause, single steps, pace."""
+
+from __future__ import annotations
+
+from rbdyn_ros.runtime import shared
+from rbdyn_ros.runtime.requests import Requests
+from rbdyn_ros.runtime.shared import Shared
+
+
+class TimeControl:
+    """Controls the time of a loop; for any thread.
+
+    Methods that wait raise RbdynError if the loop does not answer.
+
+    Args:
+        s: shared with the loop.
+        requests: to the loop.
+        period_ns: length of a tick [ns].
+
+    Attributes:
+        real_time_factor: the requested one, see set_real_time_factor.
+    """
+
+    def __init__(self, s: Shared, requests: Requests, period_ns: int) -> None:
+        self._shared, self._requests, self._period_ns = s, requests, period_ns
+        self.real_time_factor = 1.0
+
+    @property
+    def tick(self) -> int:
+        """Number of the present tick."""
+        return int(self._shared.tick)
+
+    @property
+    def seeded_tick(self) -> int:
+        """The tick at which the random numbers last restarted."""
+        return int(self._shared.seeded_tick)
+
+    @property
+    def locked(self) -> bool:
+        """Whether each tick waits for its commands."""
+        return bool(self._shared.locked)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the next tick has all commands that lock-step waits for."""
+        s = self._shared
+        return not s.locked or bool((s.due[s.dof_required == 1] == s.tick).all())
+
+    @property
+    def waiting(self) -> bool:
+        """Whether lock-step is waiting for commands now."""
+        return bool(self._shared.waiting)
+
+    @property
+    def paused(self) -> bool:
+        """Whether time is paused on request."""
+        return bool(self._shared.done[shared.PAUSE])
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the simulation is frozen, until a reset, because its state diverged."""
+        return bool(self._shared.fault >= 0)
+
+    def pause(self, paused: bool) -> None:
+        """Pause or resume time; return when the loop has done so.
+
+        Commands do not age while time is paused.
+        """
+        self.request_pause(paused)
+        self.wait_for_pause()
+
+    def request_pause(self, paused: bool, at_tick: int = 0) -> None:
+        """Request a pause from a tick on, or the end of the pause; return at once."""
+        # in this order, or time would be paused too early or too long
+        if paused:
+            self._requests.send(shared.PAUSE_TICK, at_tick)
+            self._requests.send(shared.PAUSE, 1)
+        else:
+            self._requests.send(shared.PAUSE, 0)
+            self._requests.send(shared.PAUSE_TICK, 0)
+
+    def wait_for_pause(self) -> None:
+        """Wait until the loop has done what request_pause requested."""
+        asked = self._shared.asked
+        left = max(0, int(asked[shared.PAUSE_TICK]) - self.tick)
+        self._requests.wait(shared.PAUSE, int(asked[shared.PAUSE]), left)
+
+    def step(self, ticks: int = 1) -> None:
+        """Make ticks while paused, as fast as the time mode allows."""
+        self.request_steps(ticks)
+        self.wait_for_steps()
+
+    def request_steps(self, ticks: int) -> None:
+        """Request ticks while paused; return at once."""
+        s = self._shared
+        with self._requests.lock:
+            latest = max(int(s.asked[shared.STEPS]), int(s.done[shared.STEPS]))
+            self._requests.send(shared.STEPS, latest + ticks)
+
+    def wait_for_steps(self) -> None:
+        """Wait until all requested ticks are made; they may be cancelled meanwhile."""
+        s = self._shared
+        wanted = int(s.asked[shared.STEPS])
+        self._requests.wait(shared.STEPS, wanted, wanted - int(s.done[shared.STEPS]))
+
+    def cancel_steps(self) -> None:
+        """Cancel the requested ticks that are not made yet."""
+        with self._requests.lock:
+            self._requests.send(shared.STEPS, int(self._shared.done[shared.STEPS]))
+
+    def set_real_time_factor(self, factor: float) -> None:
+        """Let simulated time pass `factor` times as fast as wall time, in mode realtime."""
+        self.real_time_factor = factor
+        self._requests.send(shared.PACE, max(round(self._period_ns / factor), 1))

@@ -1,0 +1,219 @@
+"""Modes of commands, lock-step stamps and counts of messages, without a node."""
+
+import math
+from array import array
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.ros.simulator.commands import command_parser
+from rbdyn_ros.ros.simulator.stamps import check_stamp, tick_of
+from rbdyn_ros.runtime.types import (
+    EFFORT,
+    IMPEDANCE,
+    NUMBERS,
+    POSITION,
+    VELOCITY,
+    Command,
+    Faults,
+)
+
+BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
+A, B, SLACK = 0, 1, 2  # dofs
+
+
+def robot():
+    """Joints a and b; jaw mimics a with ratio -2, geared mimics slack, which has no actuator."""
+    builder = rb.SystemBuilder("arm")
+    names = ("a", "b", "jaw", "slack", "geared")
+    for name in names:
+        builder.body(f"{name}_body", BOX)
+    for name in names:
+        acts = name != "slack"
+        builder.joint(name, "revolute", "base", f"{name}_body", axis=(0, 0, 1), actuated=acts)
+    return builder.couple("jaw", "a", -2.0).couple("geared", "slack", 4.0).description()
+
+
+@pytest.fixture(scope="module")
+def make():
+    m, description = rb.build(robot()), robot()
+    return lambda partial="keep": command_parser(m, description, partial)
+
+
+@pytest.fixture
+def parser(make):
+    return make()
+
+
+def rows(command):
+    """By dof: mode, position, velocity, effort, stiffness, damping."""
+    table = zip(command.mode.tolist(), *(getattr(command, name) for name in NUMBERS), strict=True)
+    return dict(zip(command.dofs.tolist(), table, strict=True))
+
+
+def test_the_arrays_given_choose_the_mode(parser):
+    names = ["b", "a"]
+    assert rows(parser.by_name(names, [1, 2], [3, 4], [5, 6])) == {
+        B: (POSITION, 1.0, 3.0, 5.0, 0.0, 0.0),
+        A: (POSITION, 2.0, 4.0, 6.0, 0.0, 0.0),
+    }
+    assert rows(parser.by_name(names, array("d", [1, 2]))) == {
+        B: (POSITION, 1.0, 0.0, 0.0, 0.0, 0.0),
+        A: (POSITION, 2.0, 0.0, 0.0, 0.0, 0.0),
+    }
+    assert rows(parser.by_name(["a"], [], [3], [5])) == {A: (VELOCITY, 0.0, 3.0, 5.0, 0.0, 0.0)}
+    assert rows(parser.by_name(["a"], [], [3])) == {A: (VELOCITY, 0.0, 3.0, 0.0, 0.0, 0.0)}
+    assert rows(parser.by_name(["a"], [], [], [5])) == {A: (EFFORT, 0.0, 0.0, 5.0, 0.0, 0.0)}
+
+
+def test_positions_beyond_the_limits_are_accepted(parser):
+    assert rows(parser.by_name(["a"], [1e9]))[A][1] == 1e9
+
+
+def test_each_joint_has_its_own_mode(parser):
+    command = parser.by_mode(
+        ["b", "a"], [IMPEDANCE, VELOCITY], [1, 9], [2, 3], [4, 5], [6, 0], [7, 0]
+    )
+    assert rows(command) == {
+        B: (IMPEDANCE, 1.0, 2.0, 4.0, 6.0, 7.0),
+        A: (VELOCITY, 9.0, 3.0, 5.0, 0.0, 0.0),
+    }
+    both = parser.by_mode(["a", "b"], array("B", [EFFORT, POSITION]), [0, 1.5], effort=[2.5, 0])
+    assert rows(both) == {
+        A: (EFFORT, 0.0, 0.0, 2.5, 0.0, 0.0),
+        B: (POSITION, 1.5, 0.0, 0.0, 0.0, 0.0),
+    }
+
+
+def test_a_damper_needs_no_position(parser):
+    damper = parser.by_mode(["a"], [IMPEDANCE], stiffness=[0.0], damping=[3.0])
+    assert rows(damper) == {A: (IMPEDANCE, 0.0, 0.0, 0.0, 0.0, 3.0)}
+
+
+def test_an_effort_at_a_mimic_joint_is_feedforward_of_its_leader(parser):
+    command = parser.by_mode(["jaw", "a"], [EFFORT, POSITION], [0.0, 1.0], effort=[3.0, 0.5])
+    assert rows(command) == {A: (POSITION, 1.0, 0.0, 0.5 - 6.0, 0.0, 0.0)}
+    assert rows(parser.by_mode(["geared"], [EFFORT], effort=[3.0])) == {
+        SLACK: (EFFORT, 0.0, 0.0, 12.0, 0.0, 0.0)
+    }
+
+
+def test_partial_messages(make):
+    assert rows(make("zero").by_name(["b"], [1.0])) == {
+        A: (EFFORT, 0.0, 0.0, 0.0, 0.0, 0.0),
+        B: (POSITION, 1.0, 0.0, 0.0, 0.0, 0.0),
+        SLACK: (EFFORT, 0.0, 0.0, 0.0, 0.0, 0.0),
+    }
+    with refused(rb.RbdynError, "request"):
+        make("reject").by_mode(["a"], [VELOCITY], velocity=[1.0])
+
+
+REFUSED_BY_NAME = [
+    (["a"], [], [], []),
+    (["a", "b"], [1.0], [], []),
+    (["a"], [1.0], [1.0, 2.0], []),
+    (["a"], [1.0], [], [math.nan]),
+    (["a"], [], [], [-math.inf]),
+    (["a"], [math.inf], [1.0, 2.0], []),
+    (["a"], [], [0.0, math.nan], []),
+    (["a"], [-2e100], [], []),
+    (["b", "jaw"], [1.0, 1.0], [], []),
+    (["jaw"], [], [1.0], []),
+    (["geared"], [1.0], [], []),
+    (["slack"], [1.0], [], []),
+]
+
+
+@pytest.mark.parametrize(("names", "position", "velocity", "effort"), REFUSED_BY_NAME)
+def test_refused_by_name(parser, names, position, velocity, effort):
+    with refused(rb.RbdynError, "request") as error:
+        parser.by_name(names, position, velocity, effort)
+    assert all(f"'{name}'" in str(error.value) for name in names if name not in ("a", "b"))
+
+
+REFUSED_BY_MODE = [
+    (["a"], [4], {"effort": [1.0]}),
+    (["a", "b"], [0], {"effort": [1.0, 1.0]}),
+    (["a"], [0], {"position": [1.0]}),
+    (["a"], [1], {"effort": [1.0]}),
+    (["a"], [2], {"effort": [1.0]}),
+    (["a"], [3], {"damping": [1]}),
+    (["a"], [3], {"stiffness": [0]}),
+    (["a"], [3], {"stiffness": [1.0], "damping": [1.0]}),
+    (["a", "b"], [0, 3], {"effort": [0, 0], "damping": [0.0, -1.0], "stiffness": [0.0, 0.0]}),
+    (["a"], [0], {"effort": [1.0], "stiffness": [math.nan]}),
+    (["a"], [0], {"effort": [1], "damping": [1, 2]}),
+    (["a", "a"], [0, 0], {"effort": [1.0, 2.0]}),
+    ([], [], {}),
+    (["jaw"], [3], {"stiffness": [0.0], "damping": [1.0]}),
+]
+
+
+@pytest.mark.parametrize(("names", "modes", "arrays"), REFUSED_BY_MODE)
+def test_refused_by_mode(parser, names, modes, arrays):
+    with refused(rb.RbdynError, "request"):
+        parser.by_mode(names, modes, **arrays)
+
+
+NUMBER = st.floats(width=32) | st.sampled_from([0.0, 1.0, -1.0, 1e308, math.nan, math.inf])
+JOINT = st.sampled_from(["a", "b", "jaw", "geared", "x"])
+
+
+@given(st.lists(JOINT, max_size=3, unique=True) | st.lists(JOINT, max_size=2), st.data())
+def test_every_message_is_refused_or_a_finite_command(make, names, data):
+    def row(element):
+        size = data.draw(st.sampled_from([len(names)] * 4 + [0, 1]))
+        return data.draw(st.lists(element, min_size=size, max_size=size))
+
+    arrays = {kind: row(NUMBER) for kind in NUMBERS}
+    modes = row(st.integers(0, 4))
+    by_name = [arrays[kind] for kind in NUMBERS[:3]]
+    for parse in (
+        lambda: make().by_name(names, *by_name),
+        lambda: make("zero").by_mode(names, modes, **arrays),
+        lambda: make().in_order(arrays["effort"]),
+    ):
+        try:
+            command = parse()
+        except rb.RbdynError:
+            continue
+        assert len(set(command.dofs.tolist())) == len(command.dofs) > 0
+        assert all(np.isfinite(getattr(command, kind)).all() for kind in NUMBERS)
+
+
+BASE, PERIOD = 7_000_000_003, 3_333_333  # ns
+
+
+def test_only_exact_stamps_belong_to_a_tick():
+    assert [tick_of(BASE + k * PERIOD, BASE, PERIOD) for k in (0, 1, 10**9)] == [0, 1, 10**9]
+    for wrong in (BASE - PERIOD, BASE + 1, BASE + PERIOD - 1, 0):
+        assert tick_of(wrong, BASE, PERIOD) is None
+
+
+def test_a_stamp_of_another_tick_is_refused():
+    check_stamp(BASE + 15 * PERIOD, 15, BASE, PERIOD)
+    check_stamp(0, 0, 0, PERIOD)  # tick 0 of a clock that begins at 0
+    for stamp in (BASE + 12 * PERIOD, BASE + 15 * PERIOD + 1, 0):
+        with refused(rb.RbdynError, "request"):
+            check_stamp(stamp, 15, BASE, PERIOD)
+
+
+def test_orders_have_arrays_for_compiled_code():
+    command = Command.of_efforts([2, 0], (1, 2.5))
+    assert command.dofs.dtype == command.mode.dtype == np.int64
+    assert command.effort.tolist() == [1.0, 2.5]
+    strided = np.arange(6.0)[::2]
+    stiff = Command([0, 1, 2], [3, 3, 3], strided, strided, strided, strided, strided)
+    assert stiff.position.flags.c_contiguous
+    assert stiff.position.tolist() == [0.0, 2.0, 4.0]
+    none = Faults.none(2)
+    assert not none.link_loss
+    assert not none.stuck.any()
+    assert none.stuck.shape == none.encoder_bias.shape == (2,)
