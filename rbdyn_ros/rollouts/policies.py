@@ -1,8 +1,8 @@
 """Feedback laws for rollouts: from a state and a row of a reference to the joints' forces.
 
-A law is traced, as the engine's kernels are, and runs as machine code. What it knows of the robot
-is the Model that rollout is given, not the parameters in which its robots differ from that: so it
-is with the controller of a real robot. It knows no passive forces, no contact and no constraints.
+The laws are the kernels of dynamics.laws, traced and compiled. They use the Model given to
+rollout, not the parameters of each robot, as the controller of a real robot does. They ignore
+passive forces, contact and constraints.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.engine import forward, integrate
+from rbdyn_ros.dynamics import laws
 from rbdyn_ros.engine.jit import select
-from rbdyn_ros.engine.quantities import terms
 from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.symbolic import Objects
@@ -28,26 +27,28 @@ _GAINS = ("stiffness", "damping")
 
 
 class Policy:
-    """What the built-in laws have in common.
+    """Base class of the built-in laws.
 
-    The reference of a step is qpos, then qvel, then qacc wanted; what is left out at its end is
-    zero. A joint without an actuator, such as that of a floating base, gets no force; positions
-    are wanted of it all the same, and have no effect.
+    The reference of a step holds the target qpos, then qvel, then qacc. Missing numbers at its end
+    are zero. A joint without an actuator, such as a floating base, gets no force; its target is
+    part of the reference, but has no effect.
 
     Args:
-        stiffness: gain of the positions: one number, (nv,), or for every robot a row (nbatch, nv)
-            or (nbatch, 1). 0 or more.
-        damping: gain of the velocities, likewise.
-        limit: whether forces end at m.jnt_effort.
+        stiffness: position gain: one number, (nv,), or one row per robot, (nbatch, nv) or
+            (nbatch, 1). 0 or more.
+        damping: velocity gain, in the same shapes.
+        limit: whether forces are limited to m.jnt_effort.
 
     Raises:
-        ParameterError: a gain is negative or no number.
+        ParameterError: a gain is negative or not a number.
     """
 
-    #: what may be wanted
+    #: Parts of the reference.
     wants: tuple[str, ...] = ("qpos", "qvel")
-    #: what it must know of the robot: more than its joints
+    #: Whether the law depends on the bodies of the robot, not only on its joints.
     needs_bodies = True
+    #: Kernel of (m, d, target, gains, effort), see dynamics.laws.
+    kernel: Any = None
 
     def __init__(self, stiffness: ArrayLike, damping: ArrayLike, limit: bool = False) -> None:
         self.gains = {
@@ -57,7 +58,7 @@ class Policy:
         self.limit = bool(limit)
 
     def widths(self, m: Model) -> list[int]:
-        """Return how long a reference may be."""
+        """Return the allowed lengths of a reference."""
         sizes = [m.nq if name == "qpos" else m.nv for name in self.wants]
         return list(itertools.accumulate(sizes))
 
@@ -70,38 +71,34 @@ class Policy:
             reference: symbols.
             gains: by name, (nv,) symbols.
         """
-        wanted = np.full(m.nq + 2 * m.nv, 0.0, object)
-        wanted[: len(reference)] = reference
-        e, de = np.full(m.nv, 0.0, object), wanted[m.nq : m.nq + m.nv] - d.qvel
-        uncompiled(integrate.differentiate_pos)(m, e, 1.0, d.qpos, wanted[: m.nq])
-        feedback = gains["stiffness"] * e + gains["damping"] * de
-        forces = self._forces(m, d, wanted[m.nq + m.nv :], feedback)
+        padded = np.full(m.nq + 2 * m.nv, 0.0, object)
+        padded[: len(reference)] = reference
+        target = np.full((3, m.nq), 0.0, object)
+        target[0] = padded[: m.nq]
+        target[1, : m.nv], target[2, : m.nv] = padded[m.nq :].reshape(2, m.nv)
+        forces = np.full(m.nv, 0.0, object)
+        both = np.array([gains[name] for name in _GAINS], object)
+        uncompiled(self.kernel)(m, d, target, both, forces)
         for k in range(m.nv):
             joint = m.dof_jntid[k]
-            most = m.jnt_effort[joint] if self.limit else np.inf
-            forces[k] = _limited(forces[k], most) if m.jnt_actuated[joint] else 0.0
+            largest = m.jnt_effort[joint] if self.limit else np.inf
+            forces[k] = _limited(forces[k], largest) if m.jnt_actuated[joint] else 0.0
         return forces
-
-    def _forces(self, m: Any, d: Any, qacc: Objects, feedback: Objects) -> Objects:
-        """Return the forces for an acceleration wanted and what feedback adds."""
-        raise NotImplementedError
 
 
 class PDPolicy(Policy):
     """K (qpos_d - qpos) + D (qvel_d - qvel): a spring and a damper in every joint.
 
-    The difference of positions is that of differentiate_pos: right for every type of joint.
+    The position error is that of differentiate_pos, which is right for every type of joint.
 
     Args:
         stiffness: K [N m/rad or N/m], see Policy.
         damping: D [N m s/rad or N s/m].
-        limit: whether forces end at m.jnt_effort.
+        limit: whether forces are limited to m.jnt_effort.
     """
 
     needs_bodies = False
-
-    def _forces(self, m: Any, d: Any, qacc: Objects, feedback: Objects) -> Objects:  # noqa: ARG002
-        return feedback
+    kernel = staticmethod(laws.pd)
 
 
 class PDGravityPolicy(Policy):
@@ -110,15 +107,12 @@ class PDGravityPolicy(Policy):
     Args:
         stiffness: K [N m/rad or N/m], see Policy.
         damping: D [N m s/rad or N s/m].
-        limit: whether forces end at m.jnt_effort.
+        limit: whether forces are limited to m.jnt_effort.
 
     Source: Takegaki, Arimoto, A new feedback method for dynamic control of manipulators, 1981.
     """
 
-    def _forces(self, m: Any, d: Any, qacc: Objects, feedback: Objects) -> Objects:  # noqa: ARG002
-        gravity = np.full(m.nv, 0.0, object)
-        uncompiled(terms.gravity_term)(m, d, gravity)
-        return feedback + gravity
+    kernel = staticmethod(laws.pd_gravity)
 
 
 class ComputedTorquePolicy(Policy):
@@ -127,17 +121,13 @@ class ComputedTorquePolicy(Policy):
     Args:
         stiffness: Kp [1/s^2], see Policy.
         damping: Kd [1/s]; 2 sqrt(Kp) is critical.
-        limit: whether forces end at m.jnt_effort.
+        limit: whether forces are limited to m.jnt_effort.
 
     Source: Luh, Walker, Paul, Resolved-acceleration control, 1980; RBDA section 5.1.
     """
 
     wants = ("qpos", "qvel", "qacc")
-
-    def _forces(self, m: Any, d: Any, qacc: Objects, feedback: Objects) -> Objects:
-        d.qacc[:] = qacc + feedback
-        uncompiled(forward.inverse)(m, d)
-        return np.array(d.qfrc_inverse)
+    kernel = staticmethod(laws.computed_torque)
 
 
 def _checked(name: str, gain: ArrayLike) -> Array:
@@ -151,7 +141,8 @@ def _checked(name: str, gain: ArrayLike) -> Array:
     return values
 
 
-def _limited(force: Any, most: float) -> Any:
-    if not np.isfinite(most):
+def _limited(force: Any, largest: float) -> Any:
+    if not np.isfinite(largest):
         return force
-    return uncompiled(select)(force > most, most, uncompiled(select)(force < -most, -most, force))
+    chosen = uncompiled(select)
+    return chosen(force > largest, largest, chosen(force < -largest, -largest, force))

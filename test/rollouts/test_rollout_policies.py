@@ -239,8 +239,8 @@ def test_what_a_class_of_the_user_keeps_counts(specialize):
             super().__init__(5.0, 1.0)
             self.offset = offset
 
-        def _forces(self, m, d, acceleration, feedback):
-            return super()._forces(m, d, acceleration, feedback) + self.offset
+        def forces(self, m, d, reference, gains):
+            return super().forces(m, d, reference, gains) + self.offset
 
     m = robot("arm")
     reference = np.zeros(m.nq)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import rbdyn_ros as rb
+from rbdyn_ros.dynamics import stages
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.model.data import DATA_FIELDS
 
@@ -78,7 +79,7 @@ def run(m, d, name):
     if name == "step":
         rb.step(m, d, 3)
     elif name in ("crb", "factor_m"):
-        getattr(rb.api, name)(m, d)
+        getattr(stages, name)(m, d)
     else:
         getattr(rb, name)(m, d)
 
