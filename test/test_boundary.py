@@ -80,12 +80,12 @@ def test_data_of_another_model(arm, other, call):
     assert np.array_equal(d.buffer, before)
 
 
-def test_none_is_no_pair():
+def test_none_is_refused():
     with refused(rb.ModelError, "data-of-other-model"):
         rb.forward(None, None)
 
 
-def test_data_refuses_what_does_not_fit(arm):
+def test_data_refuses_other_shapes_and_types(arm):
     d = rb.make_data(arm)
     d.qpos = 0.25
     for value, code in (
@@ -216,7 +216,7 @@ def test_only_the_joint_without_inertia_is_named():
     assert np.flatnonzero(m.dof_armature).tolist() == [3]
 
 
-def test_inertia_that_vanishes_only_at_the_start_is_none_to_refuse():
+def test_inertia_that_vanishes_only_at_qpos0_is_accepted():
     # the second axis is the first one at zero, and turns away from it with the joint between
     urdf = f"""<robot name="r"><link name="a"/><link name="b"/><link name="c"/>
         <link name="d">{BRICK}</link>
@@ -260,7 +260,7 @@ def test_plane_of_a_planar_joint_is_normal_to_its_axis(axis):
     assert np.allclose(basis[2], m.jnt_axis[0], atol=1e-15)
 
 
-def test_trouble_is_counted_alike_in_one_call_and_in_many(arm):
+def test_warnings_are_counted_equally_in_one_call_and_in_many(arm):
     at_once, singly = rb.make_data(arm), rb.make_data(arm)
     at_once.qpos[0] = singly.qpos[0] = np.nan
     rb.step(arm, at_once, 10)
@@ -285,7 +285,7 @@ def test_negative_inertia_is_counted():
     assert d.nbad == 1
 
 
-def test_limit_spring_is_no_faster_than_two_timesteps(arm):
+def test_limit_springs_are_not_faster_than_two_timesteps(arm):
     m = copy.copy(arm)
     m.opt.timestep = 0.05  # far longer than the 20 ms of the spring
     d = rb.make_data(m)
@@ -350,7 +350,7 @@ EXTREME = "numbers too extreme for a spline to run through them"
         ),
     ],
 )
-def test_trajectories_that_no_spline_can_follow(times, positions, refusal):
+def test_trajectories_beyond_any_spline(times, positions, refusal):
     with refused(rb.DescriptionError, *refusal, line=7):
         rb.build(driven(times, positions))
 
@@ -364,7 +364,7 @@ def test_trajectories_that_no_spline_can_follow(times, positions, refusal):
         ((0, 1e-60), (0, 1), False),  # a jump is not this check's to judge
     ],
 )
-def test_trajectories_that_a_spline_can_follow(times, positions, periodic):
+def test_trajectories_within_reach_of_a_spline(times, positions, periodic):
     m = rb.build(driven(times, positions, periodic=periodic))
     assert np.isfinite(m.knot_coef).all()
     assert m.knot_coef[:, 0] == pytest.approx(positions, rel=1e-9, abs=1e-9)
@@ -379,7 +379,7 @@ def ring(**fields):
     return Description("r", links, (*near, Joint(**far)), base="a")
 
 
-def test_what_a_joint_loses_that_the_spanning_tree_leaves_out():
+def test_properties_of_an_implicit_loop_joint_are_ignored():
     (lost,) = rb.build(ring(damping=1.0, rest=(0.5,), stiffness=2.0)).findings
     assert (lost.code, lost.element) == ("loop-joint", "joint 'far'")
     assert lost.found == "damping, stiffness, rest"
@@ -389,7 +389,7 @@ def test_what_a_joint_loses_that_the_spanning_tree_leaves_out():
         rb.build(ring(mimic=Mimic("j")))
 
 
-def test_a_coupling_holds_wherever_it_was_said():
+def test_a_mimic_holds_in_a_built_description():
     """In Python too, not only in a URDF; mimic=False takes it away."""
     follower = Joint("k", "revolute", "b", "c", mimic=Mimic("j"))
     given = ring()

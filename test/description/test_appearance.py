@@ -67,7 +67,7 @@ def test_shapes_and_origins_of_both_kinds():
     )
 
 
-def test_a_robot_without_looks():
+def test_a_robot_without_visuals():
     assert read_appearance('<robot name="r"><link name="a"/></robot>') == Appearance()
     assert read_appearance("<robot/>") == Appearance()
 
@@ -112,7 +112,7 @@ def test_a_material_of_a_visual_may_be_named_by_others():
 
 
 @pytest.mark.parametrize("rgba", ["1 0 0", "1 0 0 1 1", "", "1 0 0 nan", "1 0 0 1e999", "a b c d"])
-def test_a_color_that_is_none_is_warned_of(rgba):
+def test_an_invalid_color_gets_a_warning(rgba):
     read, (finding,) = colors(f'<material><color rgba="{rgba}"/></material>')
     assert read == [None]
     assert (finding.severity, finding.line) == ("warning", 2)
@@ -156,7 +156,7 @@ def test_a_broken_element_is_left_out_with_a_warning(broken, code, kind):
     assert (finding.code, finding.element) == (code, "link 'a'")
 
 
-def test_there_are_bounds(monkeypatch):
+def test_the_numbers_of_shapes_and_findings_are_limited(monkeypatch):
     monkeypatch.setattr(shapes, "MOST_SHAPES", 5)
     monkeypatch.setattr(looks_warnings, "MOST_FINDINGS", 3)
     read = read_appearance(robot(*["<visual/>"] * 4, *[visual()] * 4))
@@ -168,13 +168,13 @@ def test_there_are_bounds(monkeypatch):
     assert len(read.visuals) == 5
 
 
-def test_a_huge_number_of_broken_elements_is_no_work():
+def test_a_huge_number_of_broken_elements():
     read = read_appearance(robot("<visual/>" * 400_000))
     assert read.visuals == ()
     assert len(read.findings) == looks_warnings.MOST_FINDINGS + 1
 
 
-def test_what_is_no_document_is_refused(tmp_path):
+def test_other_documents_are_refused(tmp_path):
     for text in ("<robot", "<sdf/>", b"\xff<robot/>", '<!DOCTYPE r [<!ENTITY x "y">]><robot/>'):
         with pytest.raises(DescriptionError):
             read_appearance(text)

@@ -49,7 +49,7 @@ def test_a_joint_that_closes_a_loop_cannot_be_driven():
         crank_slider().drive("J4", "wave").description()
 
 
-def test_what_is_built_is_what_was_said():
+def test_the_description_has_all_parts():
     built = crank_slider().description()
     assert built == Description(
         name="crank_slider",
@@ -184,7 +184,7 @@ def test_actuators():
     assert built.joints[1].transmission == (force,)
 
 
-def test_a_builder_goes_on():
+def test_a_builder_remains_usable():
     builder = crank_slider()
     before = builder.description()
     after = builder.body("hand").joint("J5", "fixed", "rod", "hand").description()

@@ -1,4 +1,4 @@
-"""`<collision>` elements: what they mean, what each mistake is told, and that they can be off."""
+"""`<collision>` elements: their geometries, the refusal of mistakes, and contact off."""
 
 import math
 
@@ -67,7 +67,7 @@ def test_shapes_names_and_origins():
     assert read.findings == ()
 
 
-def test_off_nothing_of_it_is_looked_at():
+def test_collisions_are_ignored_without_contact():
     broken = robot("<collision><geometry><mesh filename='/etc/passwd' scale='nan'/></geometry>"
                    "</collision>")  # fmt: skip
     assert urdf.read(broken) == urdf.read(robot())
@@ -163,7 +163,7 @@ def test_entities_and_depth_are_refused_there_too():
         urdf.read(robot(shape(deep)), contact=True)
 
 
-def test_contact_says_what_touches_and_how():
+def test_a_contact_sets_obstacles_and_surfaces():
     contact = Contact(
         obstacles=(Obstacle("hill", Sphere(1.0), friction=0.5),),
         surface=Surface(friction=0.4),
@@ -192,7 +192,7 @@ def test_contact_is_an_argument(load, tmp_path):
         load(path, contact="on")
 
 
-def test_a_kept_model_is_as_it_was(tmp_path):
+def test_a_saved_model_takes_no_contact_or_floating_base(tmp_path):
     m = rb.load_urdf(robot(shape(BOX)), contact=True)
     rb.save(m, tmp_path / "m.npz")
     assert rb.load(tmp_path / "m.npz").ngeom == 1
@@ -208,7 +208,7 @@ def test_load_takes_a_base_that_floats():
     assert (m.nq, m.nv) == (14, 13)
 
 
-def test_a_robot_without_collisions_is_warned_of():
+def test_a_robot_without_collisions_gets_a_warning():
     (finding,) = rb.load_urdf(robot(), contact=True).findings
     assert (finding.severity, finding.code) == ("warning", "no-geometries")
 
@@ -227,7 +227,7 @@ def builder():
     )
 
 
-def test_what_is_built_is_what_was_said():
+def test_the_builder_adds_geometries_and_obstacles():
     built = builder().description()
     assert built.geometries == (
         Geometry("hull", "box", Box((1, 1, 1)), Pose((0.0, 0.0, 1.0)), Surface(0.2)),
@@ -305,7 +305,7 @@ def test_unknown_floating_bases(value, hint):
 
 @robots.needs_robots
 def test_every_real_robot_reads_with_all_its_meshes():
-    """None is missing and none is broken; 8 s for all 68."""
+    """No mesh is missing or broken; 8 s for all 68."""
     read = 0
     for path in robots.LOADABLE:
         description = urdf.read(path, strict=False, contact=True)

@@ -1,4 +1,4 @@
-"""What holds between bodies beside their joints: what is taken, and what each mistake is told."""
+"""Constraints between bodies: accepted ones, and the refusal of each mistake."""
 
 import math
 from dataclasses import replace

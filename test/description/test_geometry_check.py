@@ -1,4 +1,4 @@
-"""Geometries, obstacles and surfaces that were made in Python: what is refused, and how."""
+"""Checks of geometries, obstacles and surfaces made in Python."""
 
 import math
 from dataclasses import replace
@@ -102,7 +102,7 @@ def test_surfaces(surface, refusal):
         check_contact(Contact(surfaces={"hand": surface}))
 
 
-def test_what_presses_without_damping_and_slides_without_friction():
+def test_surfaces_without_damping_or_friction_are_allowed():
     slick = Surface(friction=0.0, stiffness=1e4, damping=0.0, viscosity=0.0)
     made = system(replace(GEOM, surface=slick))
     assert check(made).geometries == made.geometries
@@ -142,7 +142,7 @@ def test_obstacles():
 
 
 @pytest.mark.parametrize("contact", [None, 1, "yes", FLOOR, Contact])
-def test_what_is_no_contact(contact):
+def test_other_arguments_for_contact_are_refused(contact):
     with refused(ParameterError, "bad-contact"):
         check_contact(contact)
 
@@ -205,7 +205,7 @@ def test_surfaces_go_by_geometry_then_by_link_then_to_all_without_one():
     assert m.obstacle_names == ("floor",)
 
 
-def test_a_surface_of_nothing():
+def test_a_surface_of_an_unknown_geometry():
     with refused(DescriptionError, "unknown-geometry", "contact", found="plam") as caught:
         rb.build(system(GEOM), contact=Contact(surfaces={"plam": Surface()}))
     assert "(did you mean 'palm'?)" in str(caught.value)
@@ -287,7 +287,7 @@ def test_findings(geometries, obstacles, severity, code):
         ("box", (FLOOR, WALL), False),
     ],
 )
-def test_corners_alone_touch_what_is_small(shape, obstacles, warned):
+def test_meshes_and_small_obstacles_get_a_warning(shape, obstacles, warned):
     """Once, though there are two meshes and perhaps two obstacles."""
     solid = Points(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)))
     one = replace(GEOM, shape=solid if shape == "mesh" else Box((1.0, 1.0, 1.0)))

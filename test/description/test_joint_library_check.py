@@ -1,4 +1,4 @@
-"""What a joint of each type of the library takes, and what it is told when it gets another."""
+"""The properties that a joint of each type accepts, and the refusal of others."""
 
 import math
 from dataclasses import replace
@@ -338,7 +338,7 @@ def test_a_joint_that_closes_a_loop_has_no_passive_forces():
         check(system(*tree, replace(bare, motion=MOTION)))
 
 
-def test_followers_of_the_library():
+def test_mimic_joints_of_the_library():
     follower = joint("helical", mimic=Mimic("k", 2.0))
     assert found(follower, Joint("k", "prismatic", "b", "c")) == []
 

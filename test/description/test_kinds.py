@@ -251,7 +251,7 @@ def test_all_fields_of_the_wrong_type_are_reported():
     assert elements == ["robot 'n'"] * 2 + ["joint 'j'"] * 2 + ["robot 'n'"]
 
 
-def test_a_builder_lets_nothing_through():
+def test_a_builder_refuses_wrong_types():
     swing = rb.SystemBuilder("swing").body("arm", BALL)
     swing.joint("j", "revolute", "base", "arm", closes_loop=np.ones(2))
     with refused(DescriptionError, "wrong-kind", "joint 'j'"):

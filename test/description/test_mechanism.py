@@ -1,4 +1,4 @@
-"""Mechanism files: what they mean, and what each mistake is told."""
+"""Mechanism files: their content, and the refusal of each mistake."""
 
 import math
 import time
@@ -57,7 +57,7 @@ springs:
 """
 
 
-def test_what_a_file_says():
+def test_all_sections_are_read():
     read = mechanism.read_text(CRANK_SLIDER)
     z = (0.0, 0.0, 1.0)
     assert (read.name, read.base, read.source) == ("crank_slider", "ground", "<text>")
@@ -99,7 +99,7 @@ def test_what_a_file_says():
 
 
 def small(joint="type: revolute", more=""):
-    """A mechanism of two links; line 3 is the joint, what is added begins on line 4."""
+    """A mechanism of two links; the joint is on line 3, additions start on line 4."""
     return (
         "rbdyn_mechanism: 1\nbase: a\n"
         f"joints: {{j: {{parent: a, child: b, {joint}}}}}\nlinks: {{a: , b: }}\n{more}"
@@ -182,7 +182,7 @@ def test_constraints():
     assert read.findings == ()
 
 
-def test_names_are_what_stands_there():
+def test_names_are_read_as_written():
     text = "rbdyn_mechanism: 1\nbase: 1e-3\nlinks: {on: , 'no': }\njoints: {007: {type: fixed, "
     read = mechanism.read_text(
         text + "parent: 1e-3, child: on}, ~: {type: fixed, parent: on, child: no}}"
@@ -237,7 +237,7 @@ def test_a_robot_alone(over):
     assert lines == ["arm.urdf, line 3", "arm.urdf, line 6", "arm.urdf, line 9"]
 
 
-def test_over_a_robot_only_what_is_named_changes(over):
+def test_only_named_properties_of_a_robot_change(over):
     read = over(
         "name: changed\nbase: upper\n"
         "links: {upper: {sphere: {radius: 1, mass: 1}}, hand: }\n"
@@ -267,7 +267,7 @@ def test_over_a_robot_only_what_is_named_changes(over):
     assert "non-physical-inertia" not in [finding.code for finding in read.findings]
 
 
-def test_limits_go_with_the_coordinates_they_are_of(over):
+def test_limits_of_other_coordinates_are_left_out(over):
     read = over("joints: {shoulder: {type: universal, axis2: [1, 0, 0]}}")
     assert read.joints[0].limit is None
     codes = {(finding.code, finding.element) for finding in read.findings}

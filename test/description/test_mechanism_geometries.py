@@ -36,7 +36,7 @@ ROBOT = """<robot name="r"><link name="root"/><link name="a"><inertial><mass val
 <joint name="j" type="continuous"><parent link="root"/><child link="a"/></joint></robot>"""
 
 
-def test_what_a_file_says():
+def test_geometries_and_obstacles_are_read():
     read = mechanism.read_text(
         START
         + """
@@ -118,7 +118,7 @@ def test_mistakes_in_geometries(text, refusal):
         ("contact: 1", ("bad-value", "")),
     ],
 )  # fmt: skip
-def test_mistakes_beside_them(text, refusal):
+def test_mistakes_in_floor_and_obstacles(text, refusal):
     with refused(DescriptionError, *refusal):
         mechanism.read_text(f"{START}{text}\n")
 

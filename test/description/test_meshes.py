@@ -1,4 +1,4 @@
-"""Mesh files: where they are looked for, what is read of them, and what is refused."""
+"""Mesh files: where they are found, their hulls, and the refusal of broken ones."""
 
 import io
 import struct
@@ -24,7 +24,7 @@ CUBE = np.array([(x, y, z) for x in (0.0, 1.0) for y in (0.0, 2.0) for z in (0.0
 
 
 def stl(corners=CUBE):
-    """A binary STL with a triangle at each corner: what is inside its hull does not matter."""
+    """A binary STL with a triangle at each corner: points inside its hull do not matter."""
     triangles = [np.array([c, corners[0], corners[-1]]) for c in corners]
     body = b"".join(struct.pack("<12fH", 0, 0, 0, *triangle.ravel(), 0) for triangle in triangles)
     return b" " * 80 + struct.pack("<I", len(triangles)) + body
@@ -57,7 +57,7 @@ def dae(unit="1", up="Z_UP", doctype=""):
 
 @pytest.fixture
 def package(tmp_path):
-    """A ROS package `pack` with urdf/ and meshes/; beside it a file that is none of its."""
+    """A ROS package `pack` with urdf/ and meshes/; and a file outside the package."""
     folder = tmp_path / "pack"
     (folder / "urdf").mkdir(parents=True)
     (folder / "meshes").mkdir()
@@ -113,7 +113,7 @@ def test_titles_and_comments_of_any_encoding(package, title):
 @pytest.mark.parametrize("up", ["Z_UP", "Y_UP"])
 @pytest.mark.parametrize("unit", ["1", "0.001"])
 def test_dae_with_its_unit_and_its_scene(package, unit, up):
-    """The node turns x to y and y to -x and moves; as in RViz the up axis says nothing."""
+    """The node turns x to y and y to -x and moves; as in RViz the up axis is ignored."""
     pytest.importorskip("collada")
     (package / "urdf/m.dae").write_bytes(dae(unit, up))
     placed = np.array([(10, 0, 0), (10, 1, 0), (8, 0, 0), (10, 0, 3)])
@@ -125,7 +125,7 @@ def test_scale_may_mirror(package):
     same(points(package, "meshes/cube.stl", (-1.0, 0.001, 2.0)), CUBE * (-1.0, 0.001, 2.0))
 
 
-def test_a_flat_mesh_has_corners_and_a_point_is_no_body(package):
+def test_a_flat_mesh_has_corners_and_a_point_is_refused(package):
     square = np.array([(0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1), (0.5, 0.5, 1)], float)
     (package / "flat.obj").write_bytes(obj(square))
     (package / "line.obj").write_bytes(obj(np.outer([0.0, 1.0, 2.0], ONE)))
@@ -154,7 +154,7 @@ def ball(n, seed=0):
     return x / np.linalg.norm(x, axis=1)[:, None]
 
 
-def test_inner_points_are_no_corners():
+def test_inner_points_are_left_out():
     same(hull_corners(np.concatenate([0.3 * ball(200) + (0.5, 1, 1.5), CUBE, CUBE])), CUBE)
 
 
@@ -238,7 +238,7 @@ def test_a_package_above_may_be_in_a_folder_of_another_name(package):
     assert trouble(clone / "urdf", "package://pack/../secret.stl") == "mesh-outside"
 
 
-def test_a_folder_of_all_is_no_package_because_a_file_is_there(tmp_path, monkeypatch):
+def test_a_common_folder_is_not_a_package(tmp_path, monkeypatch):
     """A robot in /tmp/x names a file in another folder of /tmp, or in /var."""
     (tmp_path / "home/secret").mkdir(parents=True)
     (tmp_path / "home/secret/x.stl").write_bytes(stl())
@@ -403,7 +403,7 @@ def test_geometries_shown_again_and_again_do_not_explode(package):
     assert trouble(package, "m.dae") == "mesh-too-large"
 
 
-def test_a_wide_circle_of_nodes_is_no_work(package):
+def test_a_wide_cycle_of_nodes_is_refused(package):
     (package / "m.dae").write_text(scene(("n0", ["n0"] * 200_000)))
     assert trouble(package, "m.dae") == "mesh-too-large"
 
@@ -421,7 +421,7 @@ def test_materials_and_pictures_are_not_opened(package):
     same(points(package, "m.obj"), CUBE)
 
 
-def test_a_missing_library_says_what_to_install(package, monkeypatch):
+def test_a_missing_library(package, monkeypatch):
     def nothing(name):
         raise ImportError(name)
 
@@ -436,9 +436,7 @@ def test_a_missing_library_says_what_to_install(package, monkeypatch):
         (ImportError("cannot import"), "trimesh"),
     ],
 )
-def test_a_library_that_a_reader_lacks_is_no_fault_of_the_mesh(
-    package, monkeypatch, error, package_of_it
-):
+def test_a_missing_library_of_the_mesh_reader(package, monkeypatch, error, package_of_it):
     def load(*_args, **_options):
         raise error
 

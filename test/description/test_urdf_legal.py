@@ -1,4 +1,4 @@
-"""Odd but legal input is taken, and what the reader makes of it is right."""
+"""Odd but legal input is accepted and read correctly."""
 
 import math
 import subprocess
@@ -93,7 +93,7 @@ def test_odd_documents(document):
     assert robot.findings == ()
 
 
-def test_lines_count_what_stands_before_the_declaration():
+def test_lines_before_the_declaration_count():
     assert read_text("\n\n \n" + SMALL).links[0].line == 4
 
 

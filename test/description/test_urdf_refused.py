@@ -277,7 +277,7 @@ def test_all_errors_are_reported_at_once():
     assert lines[1].startswith("  line 2: link 'a': <mass value> is '1kg'")
 
 
-def test_what_was_dropped_is_not_complained_about_again():
+def test_a_dropped_element_is_reported_once():
     """A joint without a type is left out; its child is no second root, its name is known."""
     document = robot(
         AB,
@@ -346,7 +346,7 @@ def test_nothing_is_printed(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_infinity_is_no_text_but_a_missing_bound():
+def test_missing_bounds_of_a_continuous_joint_are_infinite():
     document = robot(AB, joint("", kind="continuous"))
     assert read_text(document).joints[0].limit is None
     document = robot(AB, joint('<limit effort="1" velocity="2"/>', kind="continuous"))

@@ -136,7 +136,7 @@ def test_error_in_an_included_file_names_it(tmp_path):
     assert "mismatched tag" in str(caught.value)
 
 
-def test_reading_goes_on_after_a_failure(tmp_path):
+def test_a_failure_does_not_affect_later_files(tmp_path):
     broken = write(tmp_path / "broken", "$(find nowhere)/limb.xacro")
     good = write(tmp_path / "good")
     with pytest.raises(DescriptionError):

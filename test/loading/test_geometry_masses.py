@@ -42,13 +42,13 @@ def test_the_mean_is_of_the_mobility_of_corners():
     assert m.geom_mass0[0] == pytest.approx(1 / (np.mean([0.01, 0.09]) / 0.3 / 3), rel=1e-13)
 
 
-def test_what_cannot_move_has_its_own_mass():
+def test_a_fixed_geometry_has_the_mass_of_its_body():
     joint = Joint("j", "revolute", "base", "a", axis=Z)
     m = system(("a",), (joint,), dot("on the axis", "a", (0.0, 0.0, 0.7)))
     assert m.geom_mass0[0] == 2.0
 
 
-def test_a_joint_that_follows_moves_with_its_leader():
+def test_a_mimic_joint_moves_with_its_leader():
     lead = Joint("lead", "prismatic", "base", "a", axis=X)
     follow = Joint("follow", "prismatic", "a", "b", axis=X, mimic=Mimic("lead", 2.0))
     m = system(("a", "b"), (lead, follow), dot("g", "b"))

@@ -251,7 +251,7 @@ def test_every_type_on_every_joint(m, saved, kind):
 
 
 @pytest.mark.parametrize("j", ["cross", "sway", "joint4"])
-def test_a_limit_on_a_joint_that_has_none(m, saved, j):
+def test_a_limit_on_a_joint_without_one(m, saved, j):
     header, arrays = unpacked(saved)
     arrays["jnt_limited"][m.jnt_id(j)] = 1
     arrays["jnt_range"][m.jnt_id(j)] = (-1.0, 1.0)
@@ -266,7 +266,7 @@ def test_a_spring_on_a_driven_joint(m, saved):
     assert ("bad-array", "jnt_stiffness") in found(saved)
 
 
-def test_a_limit_on_a_coordinate_that_is_no_position(m, saved):
+def test_a_limit_needs_a_position(m, saved):
     header, arrays = unpacked(saved)
     ball = m.jnt_type.tolist().index(rb.JointType.BALL)
     arrays["limit_dofid"][0] = m.jnt_dofadr[ball]
