@@ -673,7 +673,7 @@ def test_a_large_file_is_read_in_time():
     start = time.process_time()
     text = f"{TOP}base: l0\nlinks:\n{links}joints:\n{joints}"
     assert len(mechanism.read_text(text).joints) == count - 1
-    assert time.process_time() - start < 10.0  # 0.3 s with libyaml, 2 s without
+    assert time.process_time() - start < 60.0  # bounds a hang only: it takes 0.3 s
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -49,7 +49,7 @@ EDITS = st.lists(
 )
 
 
-def must_be_judged(data):
+def must_be_read_or_refused(data):
     for strict in (True, False):
         start = time.process_time()
         try:
@@ -57,7 +57,7 @@ def must_be_judged(data):
         except RbdynError as error:
             outcome = error
         assert isinstance(outcome, Description) or (outcome.findings and str(outcome))
-        assert time.process_time() - start < 1.0
+        assert time.process_time() - start < 30.0  # bounds a hang only
 
 
 def test_the_unchanged_document_is_good():
@@ -70,14 +70,14 @@ def test_edited_documents(edits):
     data = GOOD
     for position, length, piece in edits:
         data = data[:position] + piece + data[position + length :]
-    must_be_judged(data)
+    must_be_read_or_refused(data)
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes(data):
-    must_be_judged(data)
-    must_be_judged(b"rbdyn_mechanism: 1\n" + data)
+    must_be_read_or_refused(data)
+    must_be_read_or_refused(b"rbdyn_mechanism: 1\n" + data)
 
 
 SECTION_WORDS = ("links", "joints", "loops", "couplings", "constraints", "springs", "drives")
@@ -109,4 +109,4 @@ SECTIONS = st.sampled_from([*SECTION_WORDS, "base"])
 @given(st.dictionaries(SECTIONS, TREES))
 def test_trees_of_the_right_words(tree):
     text = "".join(f"{key}: {value}\n" for key, value in tree.items())
-    must_be_judged(f"rbdyn_mechanism: 1\n{text}")
+    must_be_read_or_refused(f"rbdyn_mechanism: 1\n{text}")

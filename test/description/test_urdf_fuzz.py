@@ -45,12 +45,12 @@ def outcome_of(data, strict):
         return error
 
 
-def must_be_judged(data):
+def must_be_read_or_refused(data):
     for strict in (True, False):
         start = time.process_time()
         outcome = outcome_of(data, strict)
         assert isinstance(outcome, Description) or (outcome.findings and str(outcome))
-        assert time.process_time() - start < 1.0
+        assert time.process_time() - start < 30.0  # bounds a hang only
 
 
 def test_the_unchanged_document_is_good():
@@ -63,7 +63,7 @@ def test_edited_bytes(edits):
     data = GOOD
     for at, length, piece in edits:
         data = data[:at] + piece + data[at + length :]
-    must_be_judged(data)
+    must_be_read_or_refused(data)
 
 
 VALUES = st.one_of(
@@ -81,10 +81,10 @@ def test_edited_values(edits):
     text = GOOD.decode()
     for old, new in edits:
         text = text.replace(f'"{old}"', f'"{new}"')
-    must_be_judged(text)
+    must_be_read_or_refused(text)
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200)))
 def test_noise(data):
-    must_be_judged(data)
+    must_be_read_or_refused(data)
