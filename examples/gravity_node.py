@@ -16,11 +16,11 @@ from sensor_msgs.msg import JointState
 
 import rbdyn_ros as rb
 
-DAMPING = 2.0  # [N m s/rad]; without it the robot drifts where it is pushed
+DAMPING = 2.0  # [N m s/rad]; without damping a pushed robot keeps drifting
 
 
 class GravityNode(Node):
-    """Answers every state with the efforts that carry the robot there."""
+    """Answers every state with the efforts that hold the robot there."""
 
     def __init__(self, urdf: str) -> None:
         super().__init__("gravity_node")
@@ -36,8 +36,8 @@ class GravityNode(Node):
         self.d.qvel = np.array(state.velocity)[order]
         effort = rb.gravity_term(self.m, self.d) - DAMPING * self.d.qvel
         command = JointState(name=self.m.jnt_names, effort=effort.tolist())
-        command.header.stamp = state.header.stamp  # what it answers: lock-step needs it
-        if self.context.ok():  # after Ctrl-C there is nobody to tell
+        command.header.stamp = state.header.stamp  # names the answered state; lock-step needs it
+        if self.context.ok():  # false after Ctrl-C
             self.publisher.publish(command)
 
     def report(self) -> None:

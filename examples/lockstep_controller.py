@@ -51,7 +51,7 @@ class Controller(Node):
         if self.time >= self.end:
             return  # no answer: the simulator waits until it is paused
         command = JointState(name=self.joints)
-        command.header.stamp = state.header.stamp  # the tick that it is for
+        command.header.stamp = state.header.stamp  # names the answered tick
         command.position = [law(self.time, self.start[name]) for name in self.joints]
         self.publisher.publish(command)
         if self.time == before:  # a repeated state: the simulator is still paused
