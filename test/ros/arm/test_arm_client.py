@@ -404,7 +404,8 @@ def test_missing_packages(client, monkeypatch):
 def test_following_with_a_real_controller_and_arm(simulate, control, peer):
     """Goals that are reached, replaced by the topic, refused, and cancelled."""
     urdf = find("ur5_robot.urdf")
-    pair = start_pair(simulate, control, peer, urdf, UR5_START, mode="computed_torque")
+    robot = simulate, control, peer, urdf, UR5_START
+    pair = start_pair(*robot, mode="computed_torque", lockstep=True)
     names = pair.arm.names
     with ArmClient(peer.node, timeout=30.0) as client:
         pair.arm_it("computed_torque")
