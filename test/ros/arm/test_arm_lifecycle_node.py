@@ -37,7 +37,7 @@ def test_lifecycle(simulate, control, peer):
     pair = Pair(simulator, controller, peer)
     assert pair.said[-1] == "idle; disarmed"
     assert pair.ask("arm").startswith("the mode is idle")
-    assert "no state of the arm came yet" in (pair.ask("gravity") or pair.ask("arm"))
+    assert "no state of the arm has arrived yet" in (pair.ask("gravity") or pair.ask("arm"))
 
     for again in (False, True):
         assert change(Transition.TRANSITION_ACTIVATE) == (True, "active")
