@@ -1,4 +1,4 @@
-"""The pages of the documentation: what they are, and the blocks in them."""
+"""Read the pages of the documentation and their blocks."""
 
 import re
 import shlex
@@ -12,13 +12,13 @@ FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>```+)(?P<info>.*)$")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: the words after its fence, its text, the line it begins at."""
+    """A fenced block with the words after its fence, its text and its line."""
 
     page: str
     line: int
     info: str
     text: str
-    after: str = ""  # what stands between the block before and this one
+    after: str = ""  # the text between the previous block and this one
 
     @property
     def language(self):
@@ -26,13 +26,13 @@ class Block:
 
     @property
     def source(self):
-        """The file that the block is of, or None; without a folder it is one of the reader's."""
+        """The file that the block shows, or None. A name without a folder is a file to save."""
         found = re.search(r'title="([^"]+)"', self.info)
         return found and found[1]
 
     @property
     def is_saved(self):
-        """Whether the reader is asked to save it."""
+        """Whether the reader saves it as a file."""
         return bool(self.source) and "/" not in self.source
 
     @property
@@ -56,7 +56,7 @@ def text_of(page):
 
 
 def blocks(page):
-    """Return the fenced blocks of a page, in their order."""
+    """Return the fenced blocks of a page in order."""
     found, lines, between, k = [], text_of(page).splitlines(), [], 0
     while k < len(lines):
         fence = FENCE.match(lines[k])
@@ -78,7 +78,7 @@ def of_language(page, *languages):
 
 
 def commands(text):
-    """Return the commands of a block: lines that a backslash or a quote carries on are one."""
+    """Return the commands of a block; a backslash or an open quote continues a line."""
     found, begun = [], ""
     for line in text.splitlines():
         begun += line
@@ -87,7 +87,7 @@ def commands(text):
             continue
         try:
             words = shlex.split(begun, comments=True)
-        except ValueError:  # within quotes
+        except ValueError:  # inside quotes
             begun += "\n"
             continue
         if words:
