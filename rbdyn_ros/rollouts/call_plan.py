@@ -1,11 +1,10 @@
-"""The engine's compiled step, for callers that know a Data's address alone.
+"""Call the engine's compiled step from nothing but the address of a Data.
 
-A header before the Data leads to all else: the table of its Model, and a plan of what is to be
-called. These functions choose; what they call is the machine code that rb.step runs. The memory of
-a robot is one block, in which slots are counted from the Data on:
+A header before the Data holds the address of the Model's table and of a plan of what to call. The
+functions here read the plan; what they call is the machine code that rb.step runs. The memory of a
+robot is one block. Slots are counted from the Data, which starts at a cache line:
 
-    | header | Data | what of the Model the robot has of its own | law | table of the Model |
-             ^ row: its address, at a cache line
+    | header | Data | arrays of the Model the robot has of its own | law | table of the Model |
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import functools
 from collections.abc import Callable
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -25,37 +25,43 @@ from rbdyn_ros.engine.optional import data_at, model_at
 from rbdyn_ros.engine.views import DATA, MODEL
 from rbdyn_ros.rollouts.driver import CACHE_DIRECTORY, call_memory
 
-#: A header: whole numbers, as many as fill a cache line, and which of them are the addresses of a
-#: plan and of the table.
+#: Length of the header, a cache line, and the indices of its two addresses.
 HEADER = 8
 PLAN_AT, TABLE_AT = HEADER - 2, HEADER - 1
 
-#: A plan: the number of slots; that of the counter, of the masses of bodies and of subtrees (-1:
-#: they are the Model's); the address of advance; the address of a law (0: there is none), its
-#: memory, where forces are in it; where it looks for time, qpos and qvel, each with the number of
-#: entries that it looks at; how many addresses of observers follow.
-(
-    SIZE, COUNTER, MASS, SUBTREE, STEP, LAW, LAW_MEMORY, LAW_FORCES, LAW_TIME, LAW_TIME_COUNT,
-    LAW_QPOS, LAW_QPOS_COUNT, LAW_QVEL, LAW_QVEL_COUNT, OBSERVERS,
-) = range(15)  # fmt: skip
-
-#: Where a law looks, in the order of STATE.
-LAW_SEES = (
-    (LAW_TIME, LAW_TIME_COUNT), (LAW_QPOS, LAW_QPOS_COUNT), (LAW_QVEL, LAW_QVEL_COUNT),
-)  # fmt: skip
+#: The fields of a plan, all whole numbers. Behind the plan are the addresses of observers.
+PLAN_FIELDS = {
+    "slots": "number of slots of a robot's memory",
+    "counter": "slot of the counter nbad",
+    "mass": "first slot of the masses of bodies; -1: they are the Model's",
+    "subtree": "first slot of the masses of subtrees",
+    "step": "address of advance",
+    "law": "address of the law; 0: there is none",
+    "law_memory": "first slot of the law's memory",
+    "law_forces": "first slot of its forces",
+    "law_time": "slot from which the law reads the time",
+    "law_time_count": "how many entries it reads",
+    "law_qpos": "first slot from which it reads qpos",
+    "law_qpos_count": "how many entries it reads",
+    "law_qvel": "first slot from which it reads qvel",
+    "law_qvel_count": "how many entries it reads",
+    "observers": "number of observers",
+}
+PLAN = np.dtype([(name, np.int64) for name in PLAN_FIELDS])
+PLAN_SIZE = PLAN.itemsize
 
 
 def begin(row):
-    """Sum the masses of subtrees, where masses are the robot's own.
+    """Sum the masses of subtrees, if the robot has masses of its own.
 
     Args:
         row: address of the Data.
     """
     header = _ints(row - 8 * HEADER, HEADER)
-    plan = _ints(header[PLAN_AT], OBSERVERS + 1)
-    if plan[MASS] >= 0:
-        m, memory = model_at(header[TABLE_AT]), _floats(row, plan[SIZE])
-        own, total = plan[MASS], plan[SUBTREE]
+    plan = _plans(header[PLAN_AT], 1)[0]
+    if plan.mass >= 0:
+        m, memory = model_at(header[TABLE_AT]), _floats(row, plan.slots)
+        own, total = plan.mass, plan.subtree
         for i in range(m.nbody):
             memory[total + i] = memory[own + i]
         for i in range(m.nbody - 1, 0, -1):
@@ -63,45 +69,45 @@ def begin(row):
 
 
 def advance(row):
-    """Advance by one step, after the law has said what acts, if there is one.
+    """Compute the law, if there is one, and advance by one step.
 
     Args:
         row: address of the Data.
     """
     header = _ints(row - 8 * HEADER, HEADER)
-    plan = _ints(header[PLAN_AT], OBSERVERS + 1)
-    memory = _floats(row, plan[SIZE])
+    plan = _plans(header[PLAN_AT], 1)[0]
+    memory = _floats(row, plan.slots)
     m, d = model_at(header[TABLE_AT]), data_at(header[TABLE_AT], row)
-    if plan[LAW] != 0:
-        if plan[LAW_TIME_COUNT] > 0:
-            memory[plan[LAW_TIME]] = d.time
-        for k in range(plan[LAW_QPOS_COUNT]):
-            memory[plan[LAW_QPOS] + k] = d.qpos[k]
-        for k in range(plan[LAW_QVEL_COUNT]):
-            memory[plan[LAW_QVEL] + k] = d.qvel[k]
-        call_memory(plan[LAW], row + 8 * plan[LAW_MEMORY])
+    if plan.law != 0:
+        if plan.law_time_count > 0:
+            memory[plan.law_time] = d.time
+        for k in range(plan.law_qpos_count):
+            memory[plan.law_qpos + k] = d.qpos[k]
+        for k in range(plan.law_qvel_count):
+            memory[plan.law_qvel + k] = d.qvel[k]
+        call_memory(plan.law, row + 8 * plan.law_memory)
         for k in range(m.nv):
-            d.qfrc_applied[k] = memory[plan[LAW_FORCES] + k]
-    _call_advance(plan[STEP], m, d, 1)
-    memory[plan[COUNTER]] = d.nbad
+            d.qfrc_applied[k] = memory[plan.law_forces + k]
+    _call_advance(plan.step, m, d, 1)
+    memory[plan.counter] = d.nbad
 
 
 def observe(row):
-    """Compute what outputs follow from the new state.
+    """Compute the outputs that depend on the new state.
 
     Args:
         row: address of the Data.
     """
     header = _ints(row - 8 * HEADER, HEADER)
-    count = _ints(header[PLAN_AT], OBSERVERS + 1)[OBSERVERS]
-    plan = _ints(header[PLAN_AT], OBSERVERS + 1 + count)
+    count = _plans(header[PLAN_AT], 1)[0].observers
+    addresses = _ints(header[PLAN_AT] + PLAN_SIZE, count)
     m, d = model_at(header[TABLE_AT]), data_at(header[TABLE_AT], row)
     for k in range(count):
-        _call_stage(plan[OBSERVERS + 1 + k], m, d)
+        _call_stage(addresses[k], m, d)
 
 
-def _array_at(kind):
-    """Return the function of an address and a length that makes an array over what is there."""
+def _array_at(kind, size=8):
+    """Return a function of an address and a length that returns an array over that memory."""
 
     @intrinsic
     def array_at(context, address, count):
@@ -112,8 +118,8 @@ def _array_at(kind):
                 array,
                 data=builder.inttoptr(values[0], element),
                 shape=cgutils.pack_array(builder, [values[1]]),
-                strides=cgutils.pack_array(builder, [values[1].type(8)]),
-                itemsize=values[1].type(8),
+                strides=cgutils.pack_array(builder, [values[1].type(size)]),
+                itemsize=values[1].type(size),
                 meminfo=None,
             )
             return array._getvalue()
@@ -124,10 +130,11 @@ def _array_at(kind):
 
 
 _ints, _floats = _array_at(types.int64), _array_at(types.float64)
+_plans = _array_at(numba.from_dtype(PLAN), PLAN_SIZE)
 
 
 def _call(context, builder, signature, values):
-    """Call what Numba made of a kernel for callers from outside: it takes views as they are."""
+    """Call the entry that Numba compiles for callers from outside, which takes views."""
     kinds = [context.get_value_type(kind) for kind in signature.args]
     function = ir.FunctionType(context.get_value_type(types.none), kinds[1:])
     builder.call(builder.inttoptr(values[0], function.as_pointer()), values[1:])
@@ -151,14 +158,14 @@ def code_address(code: Callable[[int], None]) -> int:
 
 @functools.cache
 def _compiled(code):
-    """Return what Numba made of one of them; kept, so that its address stays good."""
+    """Return the compiled function; cached, so that its address stays valid."""
     with jit.caching_in(CACHE_DIRECTORY):
         return numba.cfunc(types.void(types.int64), cache=True, **jit.OPTIONS)(code)
 
 
 @functools.cache
 def kernel_address(kernel, *more):
-    """Return the address of a kernel of (m, d, ...): of the very code that its Entry calls."""
+    """Return the address of a kernel of (m, d, ...): the code that its Entry calls."""
     signature = (MODEL, DATA, *more)
     if signature not in kernel.overloads:
         kernel.compile(signature)

@@ -8,6 +8,7 @@ of rb.step itself, so results are those of rb.step to the last bit.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -19,21 +20,7 @@ from rbdyn_ros.engine.views import MODEL, OPTIONS
 from rbdyn_ros.model.data import DATA_FIELDS, Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts import call_plan
-from rbdyn_ros.rollouts.call_plan import (
-    COUNTER,
-    HEADER,
-    LAW,
-    LAW_FORCES,
-    LAW_MEMORY,
-    LAW_SEES,
-    MASS,
-    OBSERVERS,
-    PLAN_AT,
-    SIZE,
-    STEP,
-    SUBTREE,
-    TABLE_AT,
-)
+from rbdyn_ros.rollouts.call_plan import HEADER, PLAN, PLAN_AT, TABLE_AT
 from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, RolloutLaw
 from rbdyn_ros.rollouts.outputs import observers
 from rbdyn_ros.specialization.functions import STATE
@@ -76,15 +63,16 @@ class EngineStep:
         if "body_mass" in own:
             values["body_subtreemass"] = m.body_subtreemass
         self._moved = {name: self._take(name, array.size) for name, array in values.items()}
-        plan = np.full(OBSERVERS + 1, -1)
-        plan[COUNTER] = self._take("nbad", 1)
-        plan[MASS] = self._moved.get("body_mass", -1)
-        plan[SUBTREE] = self._moved.get("body_subtreemass", -1)
-        plan[STEP] = call_plan.kernel_address(forward.advance, types.int64)
+        plan = np.zeros(1, PLAN)
+        plan["counter"] = self._take("nbad", 1)
+        plan["mass"] = self._moved.get("body_mass", -1)
+        plan["subtree"] = self._moved.get("body_subtreemass", -1)
+        plan["step"] = call_plan.kernel_address(forward.advance, types.int64)
         self._plan_law(plan, law)
         observing = observers(outputs)
-        plan[[SIZE, OBSERVERS]] = self._end, len(observing)
-        self._plan = np.array([*plan, *map(call_plan.kernel_address, observing)])
+        plan["slots"], plan["observers"] = self._end, len(observing)
+        addresses = [*map(call_plan.kernel_address, observing)]
+        self._plan = np.array([*plan.view(np.int64), *addresses])
         self.fresh = np.zeros(self._end)
         self.fresh[: m.data_slots] = Data(m).buffer
         for name, slot in self._moved.items():
@@ -102,8 +90,7 @@ class EngineStep:
         self._end += -(-count // LINE) * LINE
         return slot
 
-    def _plan_law(self, plan: NDArray[np.int64], law: RolloutLaw | None) -> None:
-        plan[LAW] = 0
+    def _plan_law(self, plan: NDArray[Any], law: RolloutLaw | None) -> None:
         if law is None:
             return
         lanes = law.compiled()
@@ -111,11 +98,11 @@ class EngineStep:
         at = {name: (memory + first, count) for name, (first, count) in lanes.slots.items()}
         self.slots |= {name: at[name] for name in {REFERENCE, *law.gains} & set(at)}
         nothing = 0, 0  # there may be no joint to move
-        plan[[LAW, LAW_MEMORY]] = lanes.address("law"), memory
-        plan[LAW_FORCES] = at.get(APPLIED, nothing)[0]
+        plan["law"], plan["law_memory"] = lanes.address("law"), memory
+        plan["law_forces"] = at.get(APPLIED, nothing)[0]
         # it may look at the first entries only, or at none
-        for name, (place, count) in zip(STATE, LAW_SEES, strict=True):
-            plan[[place, count]] = at.get(name, nothing)
+        for name in STATE:
+            plan[f"law_{name}"], plan[f"law_{name}_count"] = at.get(name, nothing)
 
     def memory(self) -> tuple[int, Array]:
         """Return a new memory (slots, 1), and its address.
