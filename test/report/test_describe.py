@@ -95,7 +95,7 @@ HELD = Description(
 TOLD_OF_CONSTRAINTS = """\
 mimic joints
   joint  leader  ratio  offset [rad or m]
-  jc     ja       -2     0.5
+  jc     ja      -2     0.5
 
 rods and bands
   name   kind       length [m]  through body  at [m]
