@@ -1,1 +1,1 @@
-"""Pictures of a Model and of its motion; drawn to files, without a display."""
+"""Pictures and films of robots, and views in the browser."""

@@ -8,7 +8,7 @@ from rbdyn_ros.description.build.shapes import box
 from rbdyn_ros.description.types import Description, Link
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.loading.assets import bundled_robot
-from rbdyn_ros.view.live.pull import GRAVITY, MOST_WEIGHTS, RATE, Spring
+from rbdyn_ros.view.live.pull import GRAVITY, MOST_WEIGHTS, RATE, HandSpring
 
 LATE = 0.033  # [s] between two renewals, and the age of what each is computed from
 
@@ -28,13 +28,15 @@ def test_a_free_body_is_pulled_as_a_mass_on_a_spring(brick):
     d = rb.make_data(brick)
     d.qvel[:3] = 0.1, -0.2, 0.3
     target = d.qpos[:3] + np.array([0.2, 0.1, -0.1])
-    force = Spring(brick).force(moving(d), "brick", target)
+    force = HandSpring(brick).force(moving(d), "brick", target)
     wanted = 2.5 * (RATE**2 * (target - d.qpos[:3]) - 2.0 * RATE * d.qvel[:3])
     assert force == pytest.approx(wanted, rel=1e-9)
 
 
 def test_it_pulls_no_harder_than_some_weights(brick):
-    force = Spring(brick).force(moving(rb.make_data(brick)), "brick", np.array([9e9, 0.0, 0.0]))
+    force = HandSpring(brick).force(
+        moving(rb.make_data(brick)), "brick", np.array([9e9, 0.0, 0.0])
+    )
     assert np.linalg.norm(force) == pytest.approx(MOST_WEIGHTS * GRAVITY * 2.5)
 
 
@@ -42,7 +44,7 @@ def test_it_pulls_no_harder_than_some_weights(brick):
 def test_no_direction_is_heavier_than_the_robot(robot):
     """Where the robot cannot move at all, as along a stretched arm, its inertia has no bound."""
     m = rb.load_urdf(bundled_robot(robot))
-    d, spring = rb.make_data(m), Spring(m)
+    d, spring = rb.make_data(m), HandSpring(m)
     place = spring.at(moving(d), m.body_names[-1])
     for axis in np.eye(3):
         force = spring.force(moving(d), m.body_names[-1], place + 0.01 * axis)
@@ -54,7 +56,7 @@ def test_a_late_pull_brings_the_tip_to_the_hand_and_leaves_it_there():
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     m = m.replaced(dof_damping=np.zeros(m.nv), dof_frictionloss=np.zeros(m.nv))
     m.opt.gravity = (0.0, 0.0, 0.0)
-    d, spring, tip = rb.make_data(m), Spring(m), m.body_names[-1]
+    d, spring, tip = rb.make_data(m), HandSpring(m), m.body_names[-1]
     d.qpos = np.array([0.3, 0.6, 0.2, -1.2, 0.1, 0.8, 0.0])
     target = spring.at(moving(d), tip) + np.array([0.1, -0.15, 0.1])
     body, seen, distances = m.body_names.index(tip), moving(d), []

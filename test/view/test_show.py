@@ -23,7 +23,7 @@ from rbdyn_ros.view.web.server import PORTS_TRIED, is_local, refusal
 pytest.importorskip("viser")
 
 from rbdyn_ros.view.web.opened import open_view
-from rbdyn_ros.view.web.show import Show, address_of, open_server, told_body
+from rbdyn_ros.view.web.show import Show, address_of, body_facts, open_server
 from rbdyn_ros.view.web.sliders import MOST_SLIDERS, Sliders
 
 LOOKS = Appearance((LinkShape("upper", rb.Box((0.1, 0.1, 0.4)), color=(1.0, 0.0, 0.0, 0.5)),))
@@ -309,7 +309,7 @@ def test_names_of_a_hostile_file_are_text_and_nothing_else(server):
     text = ARM.replace('"upper"', f'"{name.replace("<", "&lt;")}"')
     m = rb.load_urdf(text.replace('name="arm"', f'name="{name.replace("<", "&lt;")}"'))
     show = Show(server, m, Appearance())
-    assert "<img" not in told_body(m, m.body_id(name))
+    assert "<img" not in body_facts(m, m.body_id(name))
     assert "<img" not in show._title.content
     assert nodes_of(server, "FrameMessage")
     assert all(one.count("/") <= 2 for one in nodes_of(server, "FrameMessage"))

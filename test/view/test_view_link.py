@@ -27,7 +27,7 @@ from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.view.live import process
 from rbdyn_ros.view.live.link import FAILED, SERVING, WARNED, Cast, Remote, answered, serve
-from rbdyn_ros.view.live.loading import MOST_TOLD, warning_of
+from rbdyn_ros.view.live.loading import MOST_WARNINGS, warning_of
 from rbdyn_ros.view.live.process import start_view
 from rbdyn_ros.view.live.watched import Pace, Watched
 
@@ -319,10 +319,10 @@ def test_many_warnings_are_counted():
 
     assert not warning_of({"left": [], "right": []})
     assert warning_of({"left": [], "right": odd(1)}) == "looks of 'right':\n  0 is odd"
-    many = warning_of({"alone\n": odd(MOST_TOLD + 3), "left": odd(1)}).splitlines()
+    many = warning_of({"alone\n": odd(MOST_WARNINGS + 3), "left": odd(1)}).splitlines()
     assert many[0] == r"looks of 'alone\n':"
-    assert many[MOST_TOLD:] == [
-        f"  {MOST_TOLD - 1} is odd",
+    assert many[MOST_WARNINGS:] == [
+        f"  {MOST_WARNINGS - 1} is odd",
         "  and 3 more",
         "looks of 'left':",
         "  0 is odd",

@@ -1,4 +1,4 @@
-"""Time in the panel of a live view: how it goes, and buttons to stop, step, reset, hasten it."""
+"""Time in the panel of a live view: its state, and buttons to pause, step, reset and speed up."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 SPEEDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 MOST_TICKS = 100_000
-#: Time between two changes of the line that tells the state [s].
+#: Period of the state line [s].
 REFRESH = 0.2
 
 
 def tell(server: viser.ViserServer, event: Any, why: str) -> None:
-    """Show who asked, or everybody, why something was refused; nothing for an empty sentence."""
+    """Show a refusal to the client of an event, or to all; does nothing if why is empty."""
     if not why:
         return
     clients = [event.client] if getattr(event, "client", None) else server.get_clients().values()
@@ -30,7 +30,7 @@ def tell(server: viser.ViserServer, event: Any, why: str) -> None:
 
 
 def state_line(instants: Sequence[Instant]) -> str:
-    """Return how time goes, in words: running, paused or why it stands; when, and how fast."""
+    """Return the state line: running, paused or a fault; the time and its speed."""
     first = instants[0]
     faults = [instant.fault for instant in instants if instant.fault]
     state = "paused" if all(instant.paused for instant in instants) else "running"
@@ -41,26 +41,26 @@ def state_line(instants: Sequence[Instant]) -> str:
 
 
 def speed_text(speed: float) -> str:
-    """Return a speed as the box shows it."""
+    """Return the label of a speed."""
     return f"{speed:g} x"
 
 
 def speeds_with(speed: float) -> dict[str, float]:
-    """Return the speeds that the box offers by what it shows, this one among them."""
+    """Return the offered speeds by label, including this one."""
     return {speed_text(each): each for each in sorted({*SPEEDS, speed})}
 
 
 class Clock:
-    """The part of the panel that is about time.
+    """The controls of time in the panel.
 
     Args:
-        server: of the view.
-        simulated: is ordered about.
-        speed: simulated seconds in one, as asked for.
+        server: server of the view.
+        simulated: the simulation to control.
+        speed: requested simulated seconds per second.
         refusals: see Cast.
 
     Attributes:
-        speed: as asked for, here or by somebody else.
+        speed: requested speed, set here or by others.
     """
 
     def __init__(
@@ -76,15 +76,15 @@ class Clock:
         self._box: Any = None
         gui = server.gui
         self._line = gui.add_html("")
-        self._pause = gui.add_button("Pause", hint="let time stand, or go on")
+        self._pause = gui.add_button("Pause", hint="pause or continue the simulation")
         self._on(self._pause, lambda: simulated.pause(not self._paused))
         self._ticks = gui.add_number("Ticks", initial_value=1, min=1, max=MOST_TICKS, step=1)
         self._on(
-            gui.add_button("Step", hint="make so many ticks while time stands"),
+            gui.add_button("Step", hint="run this number of ticks while paused"),
             lambda: simulated.step(int(self._ticks.value)),
         )
         self._on(
-            gui.add_button("Reset", hint="begin where it began, at rest; time goes on"),
+            gui.add_button("Reset", hint="return to the initial state, at rest; time continues"),
             simulated.reset,
         )
         if "set_speed" not in refusals:
@@ -99,11 +99,11 @@ class Clock:
             "Speed",
             tuple(self._speeds),
             initial_value=speed_text(self.speed),
-            hint="simulated seconds in one",
+            hint="simulated seconds per second",
         )
 
         def change(event: Any) -> None:
-            if event.client is None:  # it is we who follow
+            if event.client is None:  # our own change
                 return
             why = self._simulated.set_speed(self._speeds.get(box.value, self.speed))
             if why:
@@ -115,12 +115,12 @@ class Clock:
     def _show_speed(self) -> None:
         if self._box is not None:
             self._speeds = speeds_with(self.speed)
-            # in this order: a box cannot have what is not among its options
+            # first the options: the value must be one of them
             self._box.options = tuple(self._speeds)
             self._box.value = speed_text(self.speed)
 
     def put(self, instants: Sequence[Instant]) -> None:
-        """Show how time goes."""
+        """Update the state line."""
         paused = all(instant.paused for instant in instants)
         if paused != self._paused:
             self._paused = paused

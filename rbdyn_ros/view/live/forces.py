@@ -1,4 +1,4 @@
-"""Efforts and forces that a live view lets act: sliders, a button, and a handle to drag."""
+"""Efforts and forces from a live view: sliders, a button, and a handle to drag."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.live.clock import tell
 from rbdyn_ros.view.live.link import Cast
-from rbdyn_ros.view.live.pull import GRAVITY, Spring
+from rbdyn_ros.view.live.pull import GRAVITY, HandSpring
 
 if TYPE_CHECKING:
     import viser
 
-#: Of a joint whose effort nothing limits, the slider reaches so far beyond what holds its load.
+#: Range of the slider of a joint without an effort limit, as a multiple of its gravity load.
 AMPLE = 2.0
-#: Lever on which the load of a turning joint counts then [m].
+#: Lever arm of that load for a revolute joint [m].
 LEVER = 0.5
-#: A pull acts for this long unless it is renewed [s].
+#: Duration of a pull that is not renewed [s].
 HELD = 0.25
 ORIGIN = (0.0, 0.0, 0.0)
 
@@ -32,7 +32,7 @@ Push = Callable[[str, Any, Any, Any, float], str]
 
 
 def effort_range(m: Model, name: str) -> float:
-    """Return how far the slider of a joint reaches [N m or N]: its limit, or what is ample."""
+    """Return the range of the slider of a joint [N m or N]: its effort limit or a large value."""
     j = m.jnt_names.index(name)
     limit = float(m.jnt_effort[j])
     if math.isfinite(limit) and limit > 0.0:
@@ -45,14 +45,14 @@ def effort_range(m: Model, name: str) -> float:
 
 
 class Torques:
-    """A slider for each joint; one that was moved drives its joint until all are released.
+    """A slider per joint; a moved slider applies its effort until all are released.
 
     Args:
-        server: of the view.
+        server: server of the view.
         m: the robot.
-        cast: likewise.
-        drive: gives efforts by joint to the simulation once.
-        release: takes them back.
+        cast: the robot.
+        drive: applies efforts by joint name in the simulation, once.
+        release: ends these efforts.
     """
 
     def __init__(
@@ -69,12 +69,13 @@ class Torques:
         self._sliders: list[Any] = []
         gui = server.gui
         with gui.add_folder("Torques", expand_by_default=len(cast.joints) <= 12):
-            why = cast.refusals.get("drive", "" if cast.joints else "no joint takes an effort")
+            why = cast.refusals.get("drive", "" if cast.joints else "no joint accepts efforts")
             if why:
                 gui.add_html(f'<div style="padding: 0 0.75em">{html.escape(why)}</div>')
                 return
             button = gui.add_button(
-                "Release", hint="let other commanders, or the policy, have the joints again"
+                "Release",
+                hint="stop applying efforts; other commanders or the timeout policy take over",
             )
             button.on_click(lambda event: tell(server, event, self.let_go()))
             for name in cast.joints:
@@ -87,7 +88,7 @@ class Torques:
         self._sliders.append(slider)
 
         def moved(event: Any) -> None:
-            if event.client is not None:  # and not put back by us
+            if event.client is not None:  # by a user, not by us
                 with self._lock:
                     self._held[name] = float(slider.value)
 
@@ -95,11 +96,11 @@ class Torques:
 
     @property
     def held(self) -> bool:
-        """Whether there is something to repeat."""
+        """Whether efforts are applied."""
         return bool(self._held)
 
     def hold(self) -> None:
-        """Repeat the efforts; if they are refused, say why and release them."""
+        """Repeat the efforts; if they are refused, show why and release them."""
         with self._lock:
             why = self._drive(dict(self._held)) if self._held else ""
         if why:
@@ -107,7 +108,7 @@ class Torques:
             tell(self._server, None, why)
 
     def let_go(self) -> str:
-        """Put all sliders back and give the joints away."""
+        """Reset all sliders and release the joints."""
         with self._lock:
             self._held.clear()
             why = self._release()
@@ -118,15 +119,15 @@ class Torques:
 
 
 class Pushes:
-    """A link to push: by a button, or by a handle that pulls it while it is dragged.
+    """Pushes on a link: by a button, or by dragging a handle.
 
     Args:
-        server: of the view.
+        server: server of the view.
         m: the robot.
-        cast: likewise.
-        push: lets a wrench act on a link: its name, point, force, torque, duration.
-        speed: returns the simulated seconds in one.
-        name: of the handle's node in the scene.
+        cast: the robot.
+        push: applies a wrench to a link: name, point, force, torque, duration.
+        speed: returns the simulated seconds per second.
+        name: name of the handle's node in the scene.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class Pushes:
         name: str,
     ) -> None:
         self._server, self._push, self._speed, self._cast = server, push, speed, cast
-        self._spring = Spring(m)
+        self._spring = HandSpring(m)
         self._bodies = m.body_names
         self._target: Any = None
         self._owner: int | None = None
@@ -165,8 +166,8 @@ class Pushes:
             self._duration = gui.add_number(
                 "Seconds", initial_value=0.1, min=1e-3, max=3600.0, step=1e-3
             )
-            button = gui.add_button("Push", hint="in the axes of the world")
-            drag = gui.add_checkbox("Drag", initial_value=False, hint="a handle that pulls it")
+            button = gui.add_button("Push", hint="in world axes")
+            drag = gui.add_checkbox("Drag", initial_value=False, hint="show a handle to pull at")
         button.on_click(lambda event: tell(server, event, self._push_once()))
         self._handle = server.scene.add_transform_controls(
             f"{name}/handle", 0.3, disable_rotations=True, depth_test=False, visible=False
@@ -175,12 +176,12 @@ class Pushes:
         self._handle.on_update(self._dragged)
 
     def fit(self, size: float) -> None:
-        """Make the handle as large as is handy at a robot of a size [m]."""
+        """Scale the handle for a robot of a size [m]."""
         if self._handle is not None:
             self._handle.scale = 0.25 * size
 
     def choose(self, body: str) -> None:
-        """Choose the link of a body that was clicked; empty: none was."""
+        """Choose the link of a clicked body; "" if the click hit no body."""
         if body in self._bodies[1:] and self._handle is not None:
             self._link.value = body
 
@@ -195,7 +196,7 @@ class Pushes:
         self._follow()
 
     async def _dragged(self, event: Any) -> None:
-        """Take what a hand does to the handle; a coroutine, since those come in order."""
+        """Handle a drag of the handle; a coroutine, because viser calls those in order."""
         if event.phase == "end":
             self._target = self._owner = None
         else:
@@ -203,11 +204,11 @@ class Pushes:
 
     @property
     def held(self) -> bool:
-        """Whether somebody pulls."""
+        """Whether a link is pulled."""
         return self._target is not None or self._pulling
 
     def put(self, instant: Instant) -> None:
-        """Know where the robot is; the handle is at the link while nobody pulls it."""
+        """Take the pose of the robot; the handle stays at the link unless it is dragged."""
         self._instant = instant
         self._follow()
 
@@ -217,7 +218,7 @@ class Pushes:
             self._handle.position = self._spring.at(self._instant, self._chosen)
 
     def hold(self) -> None:
-        """Renew the pull, or end it."""
+        """Renew or end the pull."""
         target, instant = self._target, self._instant
         if target is not None and self._owner not in self._server.get_clients():
             self._target = target = None
@@ -233,22 +234,22 @@ class Pushes:
             tell(self._server, None, why)
 
     def _horizon(self, instant: Instant) -> float:
-        """Return how long a pull acts, in simulated time [s]: it ends by itself."""
+        """Return the duration of a pull in simulated time [s], after which it ends by itself."""
         return min(max(HELD * self._pace(instant), 2.0 * self._cast.timestep), 3600.0)
 
     def _pace(self, instant: Instant) -> float:
-        """Return the simulated seconds in one, measured or asked for, whatever is more."""
+        """Return the simulated seconds per second: measured or requested, whichever is larger."""
         pace = instant.factor if math.isfinite(instant.factor) else 1.0
         return max(pace, self._speed())
 
     @property
     def _chosen(self) -> str:
-        """The link that is chosen; a program may write any text into the box."""
+        """The chosen link; programs may write any text into the box."""
         chosen = str(self._link.value)
         return chosen if chosen in self._links else self._links[0]
 
     def let_go(self) -> None:
-        """Pull no more, from the next tick on."""
+        """End the pull with the next tick."""
         self._target = None
         if self._pulling:
             self._pulling = False

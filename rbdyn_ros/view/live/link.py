@@ -1,7 +1,7 @@
-"""What a view asks of a simulation in another process, and how: requests and answers on a pipe.
+"""The protocol between a view and a simulation in another process: requests and answers on pipes.
 
-The view pulls: nothing is sent that was not asked for. There are two pipes, since what may take
-its time (QUEUED) must not hold up what may not (PROMPT).
+The view pulls: the simulation sends answers only. There are two pipes, so that slow requests
+(QUEUED) do not delay quick ones (PROMPT).
 """
 
 from __future__ import annotations
@@ -20,33 +20,32 @@ from rbdyn_ros.dynamics.instant import Instant
 
 Numbers = Sequence[float]
 
-#: Requests by the pipe they come on.
+#: The requests on each pipe.
 PROMPT = frozenset({"instants", "push", "drive", "release"})
 QUEUED = frozenset({"pause", "step", "reset", "set_speed"})
-#: What the view says of itself; nobody answers: where it serves, what it cannot show, or why it
-#: cannot serve.
+#: Reports of the view, without an answer: its address, a warning, or why it cannot serve.
 SERVING, WARNED, FAILED = "serving", "warned", "failed"
-#: Of a request [bytes].
+#: Largest request [bytes].
 MOST_BYTES = 1 << 22
 
 
 class Simulated(Protocol):
-    """A simulation as a view needs it. Every order returns why it is refused, or nothing."""
+    """A simulation as a view uses it. Orders return the reason of a refusal, or ""."""
 
     def instants(self, energy: bool = False) -> list[Instant]:
-        """Return all robots as they are now, with their energies if they are wanted."""
+        """Return the current instants of all robots, with their energies if asked for."""
 
     def pause(self, paused: bool) -> str:
-        """Let time stand, or go on."""
+        """Pause or continue the simulation."""
 
     def step(self, ticks: int) -> str:
-        """Make ticks while time stands."""
+        """Run some ticks while paused."""
 
     def reset(self) -> str:
-        """Put all robots where they began, at rest."""
+        """Return all robots to their initial state, at rest."""
 
     def set_speed(self, factor: float) -> str:
-        """Let so many simulated seconds pass in one."""
+        """Set the simulated seconds per second."""
 
     def push(
         self,
@@ -57,42 +56,42 @@ class Simulated(Protocol):
         torque: Numbers,
         duration: float,
     ) -> str:
-        """Let a wrench act on a link, in the place of the last one from here.
+        """Apply a wrench to a link; it replaces the last wrench from the view.
 
         Args:
-            robot: its number.
-            link: its name.
-            point: (3,) where the force acts, in the frame of the link [m].
+            robot: number of the robot.
+            link: name of the link.
+            point: (3,) point of application in the frame of the link [m].
             force: (3,) in world axes [N].
             torque: (3,) about the point, in world axes [N m].
-            duration: how long it acts [simulated s].
+            duration: duration in simulated time [s].
         """
 
     def drive(self, robot: int, efforts: Mapping[str, float]) -> str:
-        """Let efforts act on the named joints [N m or N]; they fade unless this is repeated."""
+        """Apply efforts to the named joints [N m or N]; they end unless this is repeated."""
 
     def release(self, robot: int) -> str:
-        """Take back the efforts that were given last."""
+        """End the last efforts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A robot that the view is to show, as it travels to another process.
+    """A robot to show, as sent to the process of the view.
 
     Attributes:
-        name: among several; empty if it is the only one.
-        description: as its reader made it.
+        name: name among several robots; "" for a single one.
+        description: its description.
         floating_base: as for rb.load.
-        strict: likewise.
-        text: URDF, for its looks; empty if it is of another kind of file.
-        path: of the file it came from, which may not be text; None if it came as text.
-        imports: files of the user that register its joint types and motions.
-        timestep: from one tick to the next [s].
-        joints: that take efforts.
-        command_timeout: age at which an effort is given up [s].
+        strict: as for rb.load.
+        text: URDF, for its appearance; "" for another file format.
+        path: its file; None if it was given as text.
+        imports: Python files of the user that register its joint types and motions.
+        timestep: duration of a tick [s].
+        joints: joints that accept efforts.
+        command_timeout: age at which an effort expires [s].
         time_mode: realtime, lockstep or fast.
-        speed: simulated seconds in one, as asked for.
-        refusals: why some order is never taken, a sentence by its name.
+        speed: requested simulated seconds per second.
+        refusals: by name of an order, the reason why it is never accepted.
     """
 
     name: str
@@ -111,19 +110,19 @@ class Cast:
 
     @property
     def folder(self) -> Path | None:
-        """Folder of the file it came from; names of meshes may be relative to it."""
+        """Folder of its file, which relative mesh paths refer to."""
         return None if self.path is None else self.path.parent
 
 
 class Remote:
-    """A Simulated in another process, at the other end of two pipes; for any thread.
+    """A Simulated in another process, at the other end of two pipes; thread-safe.
 
     Args:
-        prompt: for requests that are answered at once.
-        queued: for those that may wait for the loop.
+        prompt: pipe of requests that are answered at once.
+        queued: pipe of requests that may wait for the loop.
 
     Raises:
-        EOFError, OSError: by every method, if the other process has gone.
+        EOFError, OSError: by every method, if the other process has ended.
     """
 
     def __init__(self, prompt: Connection, queued: Connection) -> None:
@@ -137,7 +136,7 @@ class Remote:
             return pipe.recv()
 
     def tell(self, what: str, about: str) -> None:
-        """Say something of the view itself: SERVING and where, WARNED of what, FAILED and why."""
+        """Report SERVING with the address, WARNED with a warning, or FAILED with the reason."""
         pipe = self._pipes["instants"]
         with self._locks[id(pipe)]:
             pipe.send_bytes(json.dumps((what, about)).encode())
@@ -179,14 +178,14 @@ class Remote:
 def serve(
     pipe: Connection, simulated: Simulated, heard: Callable[[str, str], None] | None = None
 ) -> None:
-    """Answer the requests on a pipe until the other end has gone, or says what is none.
+    """Answer the requests on a pipe until the other end closes it or sends an invalid one.
 
-    The view hears the network, so nothing that it says is unpickled.
+    The view is exposed to the network, so its messages are never unpickled.
 
     Args:
         pipe: one of the two.
-        simulated: is asked.
-        heard: told what the view says of itself.
+        simulated: the simulation.
+        heard: called with the reports of the view.
     """
     with contextlib.suppress(EOFError, OSError, ValueError, TypeError, RecursionError):
         while True:
@@ -198,10 +197,10 @@ def serve(
 
 
 def answered(simulated: Simulated, what: str, arguments: Sequence[Any]) -> Any:
-    """Return the answer to a request; one that goes wrong must end neither process."""
+    """Return the answer to a request; an exception must end neither process."""
     if not isinstance(what, str) or what not in PROMPT | QUEUED:
         return f"there is no request '{what}'"
     try:
         return getattr(simulated, what)(*arguments)
-    except Exception as error:  # noqa: BLE001 - the sentence is shown to who asked
+    except Exception as error:  # noqa: BLE001 - the message is shown in the view
         return [] if what == "instants" else f"{what} failed: {error!r}"

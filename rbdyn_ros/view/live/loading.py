@@ -1,4 +1,4 @@
-"""A robot as it came from the other process: its Model, its looks, and what is wrong with them."""
+"""Load a robot sent by the simulation: its Model, its appearance and warnings."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.live.link import Cast
 
-#: Warnings of a robot that are told; of those beyond, how many they are.
-MOST_TOLD = 8
+#: Number of warnings shown per robot; further ones are counted.
+MOST_WARNINGS = 8
 
 
 def load(cast: Cast) -> tuple[Model, Appearance]:
-    """Return the robot of a cast, and its looks.
+    """Return the robot of a cast and its appearance.
 
-    What moves was read before, so looks that cannot be read are only worth a warning: the robot is
-    shown by its inertias then.
+    If the appearance cannot be read, the robot is shown by its inertias, with a warning.
     """
     m = complete(cast.description, cast.floating_base, cast.strict)
     source = cast.text or cast.path
@@ -27,21 +26,21 @@ def load(cast: Cast) -> tuple[Model, Appearance]:
     try:
         return m, read_appearance(source, folder=cast.folder)
     except RbdynError as error:
-        text = f"what it looks like cannot be read, so its inertias are shown: {error}"
+        text = f"its appearance cannot be read, so its inertias are shown: {error}"
         return m, Appearance(findings=(Finding("no-looks", text, "warning"),))
 
 
 def warning_of(findings: Mapping[str, Sequence[Finding]]) -> str:
-    """Return what of the looks of robots cannot be shown, as one text; empty: nothing.
+    """Return the warnings about the appearance of robots as one text; "" if there are none.
 
     Args:
-        findings: by the name of the robot.
+        findings: warnings by name of the robot.
     """
     lines = []
     for name, found in findings.items():
         if found:
-            lines.append(f"looks of {quote(name)}:")
-            lines += [f"  {finding}" for finding in found[:MOST_TOLD]]
-        if len(found) > MOST_TOLD:
-            lines.append(f"  and {len(found) - MOST_TOLD} more")
+            lines.append(f"appearance of {quote(name)}:")
+            lines += [f"  {finding}" for finding in found[:MOST_WARNINGS]]
+        if len(found) > MOST_WARNINGS:
+            lines.append(f"  and {len(found) - MOST_WARNINGS} more")
     return "\n".join(lines)

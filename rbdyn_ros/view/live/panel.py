@@ -1,4 +1,4 @@
-"""The view of a simulation that runs in another process: it looks, shows, and passes orders on."""
+"""The live view: polls a simulation in another process, shows it and forwards orders."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from rbdyn_ros.view.web.show import Show, frame_camera
 if TYPE_CHECKING:
     import viser
 
-#: Niceness: whatever else runs here goes first.
+#: Niceness: other processes take precedence.
 NICE = 10
-#: Time between two looks while somebody watches, and while nobody does [s].
+#: Polling period with a browser connected, and without [s].
 WATCHED, ALONE = 1.0 / 30.0, 1.0
-#: Efforts are repeated this often [s]; more often if they are given up sooner.
+#: Period of repeating efforts [s]; shorter if the command timeout is shorter.
 REPEAT, SOONEST = 0.03, 0.005
 
 
 class Live:
-    """Robots that move by themselves, in a browser.
+    """Simulated robots in a browser.
 
     Args:
-        server: of the view.
+        server: server of the view.
         casts: the robots, at least one.
-        simulated: where they move.
+        simulated: the simulation.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Live:
             self.clock = Clock(server, simulated, first.speed, first.refusals)
             self._chosen = self._add_choice(casts)
             self.robots = [
-                Robot(server, cast, simulated, k, self.clock) for k, cast in enumerate(casts)
+                LiveRobot(server, cast, simulated, k, self.clock) for k, cast in enumerate(casts)
             ]
             if len(casts) > 1:
                 frame_camera(server, [robot.show.stage for robot in self.robots])
@@ -76,16 +76,16 @@ class Live:
             robot.folder.visible = robot.name == self._chosen.value
 
     def run(self) -> None:
-        """Look until close is called.
+        """Poll and show until close is called.
 
         Raises:
-            EOFError, OSError: the simulation has gone.
+            EOFError, OSError: the simulation has ended.
         """
         holder = threading.Thread(target=self._hold, name="rbdyn-hold", daemon=True)
         holder.start()
         while not self._ended.is_set():
             begun = time.monotonic()
-            self.look()
+            self.poll()
             pause = WATCHED if self._server.get_clients() else ALONE
             self._woken.wait(max(begun + pause - time.monotonic(), 0.0))
             self._woken.clear()
@@ -94,12 +94,12 @@ class Live:
             raise self._failure
 
     def close(self) -> None:
-        """Let run return."""
+        """Make run return."""
         self._ended.set()
         self._woken.set()
 
-    def look(self) -> None:
-        """Ask how things are, and show it."""
+    def poll(self) -> None:
+        """Get the instants of the robots and show them."""
         energy = any(robot.charts.shown for robot in self.robots)
         instants = self._simulated.instants(energy)
         if len(instants) != len(self.robots):
@@ -110,31 +110,31 @@ class Live:
                 robot.put(instant)
 
     def _hold(self) -> None:
-        """Repeat what is held, as long as somebody watches: a tab that is closed lets go."""
+        """Repeat efforts and pulls while a browser is connected; closing the tab ends them."""
         try:
             while not self._ended.wait(self._repeat):
                 watched = bool(self._server.get_clients())
                 for robot in self.robots:
                     robot.hold(watched)
-        except Exception as error:  # noqa: BLE001 - run raises it: nothing may stay held unseen
+        except Exception as error:  # noqa: BLE001 - run raises it, so that nothing stays applied unseen
             self._failure = error
             self.close()
 
 
-class Robot:
-    """One of the robots: its scene and its part of the panel.
+class LiveRobot:
+    """One robot: its scene and its folder in the panel.
 
     Args:
-        server: of the view.
+        server: server of the view.
         cast: the robot.
-        simulated: where it moves.
-        number: of the robot there.
-        clock: knows how fast time passes.
+        simulated: the simulation.
+        number: number of the robot in the simulation.
+        clock: measures the speed of time.
 
     Attributes:
-        label: what it is called.
-        folder: in the panel.
-        findings: warnings of what of its looks cannot be shown.
+        label: its name in the view.
+        folder: its folder in the panel.
+        findings: warnings about its appearance.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class Robot:
         self.show.on_click(self.pushes.choose)
 
     def put(self, instant: Instant) -> None:
-        """Show where it is, unless it is shown already."""
+        """Show an instant, unless it is shown already."""
         self.pushes.put(instant)
         self.charts.put(instant)
         now = (instant.time, instant.tick, instant.qpos.tobytes())
@@ -175,16 +175,16 @@ class Robot:
             self.show.put(instant)
 
     def hold(self, watched: bool) -> None:
-        """Repeat what is held; let go of it if nobody watches."""
+        """Repeat efforts and pulls; end them if no browser is connected."""
         for part in (self.torques, self.pushes):
             if part.held:
                 (part.hold if watched else part.let_go)()
 
 
 def run(prompt: Connection, queued: Connection) -> None:
-    """Be the other process of a view, see view/live/process.py; it ends when the pipes break."""
+    """Run the process of a view (view/live/process.py) until the pipes close."""
     threading.Thread(target=_end_with, args=(prompt,), name="rbdyn-parent", daemon=True).start()
-    _yield_to_others()
+    _lower_priority()
     casts, port, address = prompt.recv()
     remote = Remote(prompt, queued)
     try:
@@ -197,7 +197,7 @@ def run(prompt: Connection, queued: Connection) -> None:
         if warning:
             remote.tell(WARNED, warning)
         live.run()
-    except Exception as error:  # noqa: BLE001 - nobody sees the output of this process
+    except Exception as error:  # noqa: BLE001 - the output of this process is not shown
         remote.tell(FAILED, str(error) if isinstance(error, RbdynError) else repr(error))
         os._exit(1)
 
@@ -209,13 +209,13 @@ def _label(casts: Sequence[Cast]) -> str:
 def _end_with(pipe: Connection) -> None:
     """End this process at once when the other end of a pipe is closed."""
     poll = select.poll()
-    poll.register(pipe.fileno(), 0)  # asks for nothing: a broken pipe is reported all the same
+    poll.register(pipe.fileno(), 0)  # no event: poll always reports a closed pipe
     poll.poll()
     os._exit(0)
 
 
-def _yield_to_others() -> None:
-    """Take a low priority, whatever that of the parent is."""
+def _lower_priority() -> None:
+    """Set a low priority, whatever the parent has."""
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(NICE)

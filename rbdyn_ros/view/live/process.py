@@ -1,7 +1,7 @@
-"""The view in a process of its own: started, asked where it serves, ended.
+"""Starts and ends the process of a live view.
 
-It is a plain Python process and not one of multiprocessing's: those run the user's main module
-again. In a session of its own it hears no Ctrl-C, and it ends by itself when its pipes break.
+It is a plain Python process, not one of multiprocessing, which would run the user's main module
+again. It has a session of its own, so Ctrl-C does not reach it; it ends when its pipes close.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from multiprocessing.connection import Connection
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.view.live.link import FAILED, WARNED, Cast, Simulated, serve
 
-#: Code of the finding that viser is not installed.
+#: Code of the finding for a missing viser.
 MISSING = "no-view-extra"
-#: Time for the other process, or a thread, to end [s].
+#: Time for the process or a thread to end [s].
 PATIENCE = 2.0
 
-#: What the other process runs, isolated from the folder it starts in: it imports from where this
-#: one does.
+#: Program of the process; it is isolated from its working directory and imports from our paths.
 _CHILD = """
 import sys
 from multiprocessing.connection import Connection
@@ -35,12 +34,12 @@ from rbdyn_ros.view.live.panel import run
 run(*pipes)
 """
 
-#: Takes a severity (info or warning) and a sentence.
+#: Takes a severity (info or warning) and a message.
 Say = Callable[[str, str], None]
 
 
-def _to_stderr(_severity: str, sentence: str) -> None:
-    print(f"rbdyn: {sentence}", file=sys.stderr)
+def _to_stderr(_severity: str, message: str) -> None:
+    print(f"rbdyn: {message}", file=sys.stderr)
 
 
 def start_view(
@@ -51,17 +50,16 @@ def start_view(
     address: str = "127.0.0.1",
     say: Say = _to_stderr,
 ) -> ViewProcess:
-    """Show robots in a browser, from another process; returns before it serves.
+    """Show robots in a browser, served by another process; returns before it serves.
 
-    Call it before a thread of high priority starts: a process has the priority of who starts it.
+    Call it before a thread of high priority starts, because a process inherits the priority.
 
     Args:
         casts: the robots.
-        simulated: answers for them, on two threads, as long as the view lives.
+        simulated: the simulation; called on two threads until the view ends.
         port: see open_server.
-        address: likewise.
-        say: told where it serves, or why there is no view, and once what of the robots it cannot
-            show; called from another thread.
+        address: see open_server.
+        say: called from another thread with the address, a warning, or why there is no view.
 
     Raises:
         ParameterError: viser is not installed.
@@ -76,8 +74,8 @@ class ViewProcess:
     """A view in another process; see start_view.
 
     Attributes:
-        address: of the page, as http://127.0.0.1:8080; empty while it does not serve.
-        pid: of the other process.
+        address: of the page, as http://127.0.0.1:8080; "" before it serves.
+        pid: process id.
     """
 
     def __init__(
@@ -88,7 +86,7 @@ class ViewProcess:
         self._settled, self._closing, self._excused = threading.Event(), False, False
         (prompt, theirs), (queued, theirs_too) = Pipe(), Pipe()
         ends = [theirs.fileno(), theirs_too.fileno()]
-        self._process = subprocess.Popen(  # noqa: S603 - it is our own text
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-I", "-c", _CHILD, *map(str, ends)],
             pass_fds=ends,
             stdin=subprocess.DEVNULL,
@@ -111,22 +109,22 @@ class ViewProcess:
             thread.start()
 
     def wait(self, timeout: float) -> bool:
-        """Wait until it serves or cannot; return whether it serves."""
+        """Wait until it serves or fails; return whether it serves."""
         self._settled.wait(timeout)
         return bool(self.address)
 
     @property
     def alive(self) -> bool:
-        """Whether the other process is there."""
+        """Whether the process runs."""
         return self._process.poll() is None
 
     def close(self) -> None:
-        """End the other process; harmless if it has ended. What is being served may go on."""
+        """End the process; does nothing if it has ended."""
         self._closing = True
         self._process.terminate()
         try:
             self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:  # it is stopped, by a debugger say
+        except subprocess.TimeoutExpired:  # it is stopped, for example by a debugger
             self._process.kill()
             self._process.wait()
         for thread in self._threads:
@@ -135,7 +133,7 @@ class ViewProcess:
     def _attend(self, pipe: Connection, greeting: Sequence[object]) -> None:
         try:
             with pipe:
-                with contextlib.suppress(OSError):  # it has ended already, which is reported below
+                with contextlib.suppress(OSError):  # it has ended, which is reported below
                     for part in greeting:
                         pipe.send(part)
                 serve(pipe, self._simulated, self._heard)
@@ -152,7 +150,7 @@ class ViewProcess:
             return
         if what == FAILED:
             self._excused = True
-            gone = "there is no view any more" if self.address else "there is no view"
+            gone = "the view has failed" if self.address else "the view could not start"
             self._say("warning", f"{gone}: {about}")
         else:
             self.address = about
@@ -163,6 +161,6 @@ class ViewProcess:
         if not (self._closing or self._excused):
             status = self._process.wait()
             how = f"exit status {status}" if status >= 0 else signal.strsignal(-status)
-            self._say("warning", f"the view has ended ({how}); the simulation goes on without it")
+            self._say("warning", f"the view has ended ({how}); the simulation goes on")
         self.address = ""
         self._settled.set()

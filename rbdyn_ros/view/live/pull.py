@@ -1,4 +1,4 @@
-"""The force of a hand that pulls a link to a point: a spring as stiff as the robot bears."""
+"""The force that pulls a link towards the dragged handle: a spring suited to the robot."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from rbdyn_ros.dynamics.stages import make_data, mass_matrix
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
 from rbdyn_ros.model.model import Model
 
-#: How fast the link comes, were there nothing but the spring [rad/s]: the force is renewed some
-#: thirty times a second and is that old, so it may not be much stiffer than this.
+Floats = NDArray[np.float64]
+
+#: Natural frequency of the spring [rad/s]. The force is renewed about thirty times a second, so a
+#: much stiffer spring would be unstable.
 RATE = 6.0
-#: It pulls with no more than so many weights of the robot.
+#: Largest force, as a multiple of the weight of the robot.
 MOST_WEIGHTS = 5.0
 GRAVITY = 9.81
 
 
-class Spring:
-    """Pulls a link as if it moved alone and were critically damped; for any thread.
+class HandSpring:
+    """A critically damped spring on a link; thread-safe.
 
-    What it has to move is the operational-space inertia at the link, so that one rate is right
-    for a finger and for a torso; no direction counts as heavier than the whole robot.
+    Its stiffness follows from the operational-space inertia at the link, so that one frequency
+    fits a finger and a torso; no direction counts as heavier than the whole robot.
 
     Args:
         m: the robot.
@@ -34,8 +36,8 @@ class Spring:
         self._m, self._d, self._lock = m, make_data(m), threading.Lock()
         self.mass = float(m.body_mass.sum())
 
-    def at(self, instant: Instant, link: str) -> Array:
-        """Return where the origin of a link is, (3,) [m]."""
+    def at(self, instant: Instant, link: str) -> Floats:
+        """Return the origin of a link in the world, (3,) [m]."""
         with self._lock:
             return self._place(instant, link)
 
@@ -43,10 +45,10 @@ class Spring:
         """Return the force on the origin of a link, (3,) in world axes [N].
 
         Args:
-            instant: of the robot.
-            link: its name.
-            target: (3,) where it is pulled to [m].
-            pace: simulated seconds in one; faster than 1 the spring is softer by as much.
+            instant: the robot.
+            link: name of the link.
+            target: (3,) position of the handle [m].
+            pace: simulated seconds per second; above 1 the spring is softer by that factor.
         """
         rate = RATE / max(1.0, pace)
         with self._lock:
@@ -62,8 +64,8 @@ class Spring:
         place: Array = frame_pose(self._m, self._d, link)[0].copy()
         return place
 
-    def _inertia(self, J: Array) -> Array:
-        """Return the inertia that a force at the link has to move, (3, 3) [kg]."""
+    def _inertia(self, J: Floats) -> Floats:
+        """Return the operational-space inertia at the link, (3, 3) [kg]."""
         if self._m.nM == 0:  # too large for a mass matrix
             return np.eye(3) * self.mass
         mobility = J @ np.linalg.lstsq(mass_matrix(self._m, self._d), J.T, rcond=None)[0]

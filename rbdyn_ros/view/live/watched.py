@@ -1,4 +1,4 @@
-"""A loop as a view sees it: its latest state as an Instant, and how fast its time passes."""
+"""The latest state of a loop as an Instant, and the speed of its time."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
-#: The factor is of about the last second [s].
+#: Window of the speed measurement [s].
 SPAN = 1.0
 
 
 class Pace:
-    """Simulated seconds per second over about the last second, from looks at the clock.
+    """Simulated seconds per second over about the last second.
 
-    It begins anew when time stands or jumps back.
+    The measurement restarts when time is paused or jumps back.
     """
 
     def __init__(self) -> None:
         self._marks: deque[tuple[float, float]] = deque()
 
     def at(self, now: float, simulated: float, stands: bool) -> float:
-        """Return the factor; NaN while time stands, and at the first look afterwards.
+        """Return the factor; NaN while paused and at the first call afterwards.
 
         Args:
-            now: of a steady clock [s].
-            simulated: time [s].
-            stands: whether time stands.
+            now: time of a steady clock [s].
+            simulated: simulated time [s].
+            stands: whether the simulation is paused.
         """
         marks = self._marks
         if stands or (marks and simulated < marks[-1][1]):
@@ -48,7 +48,7 @@ class Pace:
 
 
 class Watched:
-    """Makes Instants of a loop; for one thread.
+    """Makes Instants from the states of a loop; not thread-safe.
 
     Args:
         loop: to watch.
@@ -59,15 +59,15 @@ class Watched:
         self._plant: Model | None = None
 
     def instant(self, energy: bool = False) -> Instant:
-        """Return the robot as it is now, with potential and kinetic energy if they are wanted."""
-        loop, control = self._loop, self._loop.time
-        m = loop.m
-        if not loop.running and control.tick == 0:
-            # reading its latest state would run a loop that is about to start
-            still = Instant.still(m, loop.start_position)
-            return replace(still, paused=True, wanted=control.real_time_factor)
-        state = loop.readout.latest()
-        paused, fault = control.paused, ""
+        """Return the current instant of the robot, with its energies if asked for."""
+        runtime = self._runtime
+        m = runtime.m
+        if not runtime.running and runtime.tick == 0:
+            # asking for the latest state would run a loop that is about to start
+            still = Instant.still(m, runtime.start_position)
+            return replace(still, paused=True, wanted=runtime.real_time_factor)
+        state = runtime.latest()
+        paused, fault = runtime.paused, ""
         if state.fault >= 0:
             fault = f"the state of joint '{m.jnt_names[state.fault]}' diverged"
         stands = paused or bool(fault) or control.waiting
@@ -86,9 +86,9 @@ class Watched:
             wanted=control.real_time_factor,
         )
 
-    def _energy(self, state: LoopState) -> tuple[float, float]:
-        """Return the energies of the plant that moves now, payloads and gravity included."""
-        plant = self._loop.plant.m
+    def _energy(self, state: State) -> tuple[float, float]:
+        """Return potential and kinetic energy with the current payloads and gravity."""
+        plant = self._runtime.plant
         if plant is not self._plant:
             self._plant, self._d = plant, make_data(plant)
         self._d.qpos, self._d.qvel, self._d.time = state.qpos, state.qvel, state.time

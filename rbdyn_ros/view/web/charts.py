@@ -1,4 +1,4 @@
-"""Strip charts of a robot that moves: the last seconds of what was put in."""
+"""Strip charts of a moving robot: the last seconds of its quantities."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     import viser
 
 
-#: Instants that are kept, time between two of them, and between two pictures of them [s].
+#: Number of stored instants, their period and the drawing period [s].
 LENGTH, SAMPLE, REDRAW = 200, 0.05, 0.1
-#: Joints that are shown at first.
+#: Number of joints that are shown at first.
 FIRST = 6
 HEIGHT = 190  # [pixels]
 
-#: Distinct on white and on black.
+#: Colours distinct on white and on black.
 COLOURS = (
     *("#4c8dff", "#e8743b", "#2fa36b", "#c94fc0", "#c9a227", "#1fb3c4"),
     *("#e05263", "#8a6df0", "#7a9e33", "#b0785a"),
 )
-#: Distances of the marks at an axis; numbers have three decimals there, so none is smaller.
+#: Tick distances of an axis; labels have three decimals, so none is smaller.
 TICKS = tuple(step * 10.0**k for k in range(-3, 10) for step in (1.0, 2.0, 5.0))
 ENERGIES = ("potential", "kinetic", "total")
 
 
 class History:
-    """The last rows of numbers over time, in arrays that do not grow.
+    """A ring buffer of rows over time.
 
     Args:
-        width: numbers in a row.
-        length: rows that are kept.
+        width: numbers per row.
+        length: number of rows.
     """
 
     def __init__(self, width: int, length: int = LENGTH) -> None:
@@ -49,15 +49,15 @@ class History:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, at: float, row: Sequence[float] | Array) -> bool:
-        """Keep a row; time that jumps back begins anew.
+    def add(self, at: float, row: Sequence[float] | Floats) -> bool:
+        """Add a row; clears the buffer if time jumps back.
 
         Args:
-            at: time [s]; a row of the time of the last one is not kept.
+            at: time [s]; a row with the time of the last one is dropped.
             row: (width,).
 
         Returns:
-            Whether it was kept.
+            Whether the row was added.
         """
         if self._count:
             last = self._rows[self._next - 1, 0]
@@ -71,24 +71,24 @@ class History:
         return True
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all rows."""
         self._count = self._next = 0
 
-    def table(self) -> Array:
-        """Return what is kept, in the order of time: (n, 1 + width), time first."""
-        table: Array = np.roll(self._rows, -self._next, axis=0)
+    def table(self) -> Floats:
+        """Return the rows in the order of time, (n, 1 + width), time first."""
+        table: Floats = np.roll(self._rows, -self._next, axis=0)
         return table[len(table) - self._count :]
 
 
 class Quantities:
-    """Which numbers of an Instant are drawn: those of joints with one coordinate of their own.
+    """The drawn quantities of an Instant; of joints with one coordinate of their own.
 
     Args:
         m: the robot.
 
     Attributes:
         joints: names of the joints.
-        width: numbers in a row.
+        width: numbers per row.
     """
 
     def __init__(self, m: Model) -> None:
@@ -113,10 +113,10 @@ class Quantities:
         )
 
     def columns(self, chosen: Sequence[int]) -> dict[str, tuple[tuple[str, ...], list[int]]]:
-        """Return by the title of a chart its labels, and its columns in a History.
+        """Return the labels and History columns of each chart by title.
 
         Args:
-            chosen: numbers of the joints that are shown.
+            chosen: numbers of the shown joints.
         """
         n = len(self.joints)
         names = tuple(self.joints[k] for k in chosen)
@@ -134,14 +134,14 @@ class Quantities:
 
 
 class Charts:
-    """The charts of a robot in a view, in a folder that is closed and empty until it is used.
+    """The charts of a robot, in a folder that is closed and empty at first.
 
     Args:
-        server: of the view.
+        server: server of the view.
         m: the robot.
 
     Attributes:
-        shown: whether they are; if not, nothing is kept and nothing need be computed for them.
+        shown: whether charts are shown; if not, they need no data.
     """
 
     def __init__(self, server: viser.ViserServer, m: Model) -> None:
@@ -155,13 +155,13 @@ class Charts:
         self._folder = server.gui.add_folder("Charts", expand_by_default=False)
         with self._folder:
             box = server.gui.add_checkbox(
-                "Show charts", initial_value=False, hint="of about the last ten seconds"
+                "Show charts", initial_value=False, hint="the last ten seconds"
             )
             self._boxes = self._joint_boxes()
         box.on_update(lambda _: self._show(box.value))
 
     def _joint_boxes(self) -> list[Any]:
-        """Return a check box for each joint; what they say is read when charts are drawn."""
+        """Return a check box for each joint."""
         joints = self._quantities.joints
         if not joints:
             return []
@@ -179,11 +179,11 @@ class Charts:
         self._change()
 
     def _change(self) -> None:
-        """Have the charts made anew by the thread that draws them."""
+        """Let the drawing thread make new charts."""
         self._rebuild = True
 
     def put(self, instant: Instant) -> None:
-        """Take an instant into the charts if they are shown and it is time to."""
+        """Add an instant to the charts if they are shown and the period has passed."""
         now = time.monotonic()
         if self._rebuild:
             self._rebuild = False
@@ -198,7 +198,7 @@ class Charts:
                 self._draw()
 
     def _make(self) -> None:
-        """Make the charts that are to be there, and no others."""
+        """Create the chosen charts and remove all others."""
         with self._atomic(), self._folder:
             for plot, _ in self._plots.values():
                 plot.remove()

@@ -1,4 +1,4 @@
-"""The folder "Display" of a robot: what of it is shown."""
+"""The folder "Display" of a robot: which layers are shown."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
     from rbdyn_ros.view.web.nodes import Nodes
 
-#: Folders of other parts of a view come before it.
+#: Order in the panel: behind the folders of other parts.
 LAST = 1e9
 
 _HINTS = {
-    VISUALS: "what the robot's file says it looks like",
-    COLLISIONS: "the shapes that touch",
-    BOXES: "homogeneous boxes of the mass and inertia of each body",
-    ELLIPSOIDS: "homogeneous ellipsoids of the mass and inertia of each body",
-    MASSES: "of each body, and of the whole",
-    FRAMES: "of all links, with their names; x red, y green, z blue",
-    JOINTS: "axes, limits, and where each joint is between them",
+    VISUALS: "the <visual> elements",
+    COLLISIONS: "the collision geometries",
+    BOXES: "each body as a homogeneous box with its mass and inertia",
+    ELLIPSOIDS: "each body as a homogeneous ellipsoid with its mass and inertia",
+    MASSES: "centres of mass of the bodies and of the robot",
+    FRAMES: "frames of all links with their names; x red, y green, z blue",
+    JOINTS: "joint axes, limits and positions",
     FORCES: "contact forces green, pushes orange, torques violet; the robot's weight is half as "
     "long as the robot",
-    LINES: "springs, rods, bands, joints that close loops, and the skeleton of what has no looks",
-    GRID: "the ground, and what stands on it",
+    LINES: "springs, rods, bands, loop joints, and the skeleton of bodies without visuals",
+    GRID: "the ground and the obstacles",
 }
 
 
@@ -50,8 +50,8 @@ class Display:
     """Check boxes for the layers of a robot, its opacity, and its connectivity graph.
 
     Args:
-        server: of the view.
-        nodes: of the robot.
+        server: server of the view.
+        nodes: scene nodes of the robot.
     """
 
     def __init__(self, server: viser.ViserServer, nodes: Nodes) -> None:
@@ -64,7 +64,7 @@ class Display:
             for layer in _present(stage):
                 label = layer.capitalize()
                 self.boxes[layer] = gui.add_checkbox(label, layer in on, hint=_HINTS[layer])
-                self._obey(layer)
+                self._apply(layer)
             if VISUALS in self.boxes:
                 self.opacity = gui.add_slider("Opacity", 0.05, 1.0, 0.05, 1.0)
                 self.opacity.on_update(lambda _: nodes.set_opacity(self.opacity.value))
@@ -72,21 +72,21 @@ class Display:
             self.graph.on_click(lambda event: self._show_graph(event.client))
 
     def set(self, layer: str, visible: bool) -> None:
-        """Show or hide a layer, as its check box would."""
+        """Show or hide a layer, as its check box does."""
         self.boxes[layer].value = visible
 
     def remove(self) -> None:
-        """Take the folder out of the panel."""
+        """Remove the folder from the panel."""
         self._folder.remove()
 
-    def _obey(self, layer: str) -> None:
+    def _apply(self, layer: str) -> None:
         box = self.boxes[layer]
         if box.value:
             self._nodes.show(layer, visible=True)
         box.on_update(lambda _: self._nodes.show(layer, visible=box.value))
 
     def _show_graph(self, client: viser.ClientHandle | None) -> None:
-        """Show the graph to the browser that asked for it."""
+        """Show the graph in the browser that asked for it."""
         if client is None:
             return
         try:
@@ -96,7 +96,7 @@ class Display:
             return
         with client.gui.add_modal("Connectivity graph") as modal:
             client.gui.add_html(
-                # as an image: nothing in it can act
+                # as an image, which cannot run scripts
                 f'<img alt="connectivity graph" style="width: 100%; max-height: 70vh; '
                 f'object-fit: contain" src="data:image/svg+xml;base64,{picture}">'
             )
@@ -104,7 +104,7 @@ class Display:
 
 
 def graph_svg(stage: Stage) -> bytes:
-    """Return the connectivity graph of a robot as a picture.
+    """Return the connectivity graph of a robot as SVG.
 
     Raises:
         ParameterError: matplotlib is missing.
@@ -116,7 +116,7 @@ def graph_svg(stage: Stage) -> bytes:
 
 
 def _present(stage: Stage) -> list[str]:
-    """Return the layers that a robot has."""
+    """Return the layers of a robot."""
     m, looks = stage.m, stage.looks
     there = {
         VISUALS: bool(looks.visuals),

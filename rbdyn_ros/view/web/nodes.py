@@ -1,6 +1,6 @@
-"""The nodes of one robot in a viser scene: a frame for each body, what it carries, lines, arrows.
+"""The viser scene nodes of one robot: a frame per body with its shapes, lines and arrows.
 
-An instant moves the frames of bodies; nothing that is fixed to a body is sent again.
+An instant moves the frames of the bodies; shapes fixed to a body are sent only once.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ CONTACT: Rgb = (0, 158, 115)
 PUSH: Rgb = (213, 94, 0)
 COUPLE: Rgb = (150, 90, 190)
 
-#: Thicknesses and lengths as shares of the robot's size.
+#: Thicknesses and lengths relative to the size of the robot.
 LINE, ARROW, HEAD, AXES = 0.004, 0.006, 0.015, 0.06
 
-#: Names of frames are written for so many at most: more could not be read.
+#: Largest number of frames with labels; more would not be legible.
 MOST_LABELS = 300
 
 
 class Nodes:
-    """What is in the scene of one robot.
+    """The scene nodes of one robot.
 
     Args:
-        server: of open_server.
-        stage: what is shown.
-        root: name of the node that everything hangs on, "/..." .
-        clicked: is called with the number of a body when somebody clicks it.
+        server: server from open_server.
+        stage: the scene of the robot.
+        root: name of the parent node of all nodes, "/..." .
+        clicked: called with the number of a clicked body.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Nodes:
         self._server, self._scene, self.stage = server, server.scene, stage
         self._root, self._clicked = root, clicked
         self._opacity, self._numbers = 1.0, itertools.count()
-        self._lock = threading.RLock()  # browsers are answered by threads
+        self._lock = threading.RLock()  # callbacks of browsers run in threads
         self._layers: dict[str, list[Any]] = {}
         self._parts: dict[str, list[tuple[Part, Any]]] = {}
         self._arrows: dict[str, Any] = {}
@@ -79,10 +79,10 @@ class Nodes:
         self._at: Placement | None = None
 
     def put(self, instant: Instant) -> None:
-        """Move everything to where it is at an instant, all at once.
+        """Move all nodes to an instant, in one update.
 
         Raises:
-            ModelError: its positions are not (nq,) finite numbers.
+            ModelError: qpos of the instant is not (nq,) finite numbers.
         """
         at = self.stage.place(instant)
         with self._lock, self._server.atomic():
@@ -92,7 +92,7 @@ class Nodes:
             self._follow(at)
 
     def show(self, layer: str, visible: bool) -> None:
-        """Show or hide a layer; its nodes are made when it is shown first."""
+        """Show or hide a layer; its nodes are created when it is first shown."""
         with self._lock, self._server.atomic():
             if visible and layer not in self._layers:
                 self._layers[layer] = self._make(layer)
@@ -102,14 +102,14 @@ class Nodes:
                 self._follow(self._at)
 
     def set_opacity(self, opacity: float) -> None:
-        """Let visuals be seen through: 1 is opaque."""
+        """Set the opacity of visuals; 1 is opaque."""
         self._opacity = opacity
         with self._lock, self._server.atomic():
             for part, node in self._parts.get(VISUALS, ()):
                 node.opacity = _opacity(part, opacity)
 
     def label(self, body: int | None) -> None:
-        """Write the name of one body beside it; None: of none."""
+        """Show the name of one body beside it; None: of no body."""
         with self._lock, self._server.atomic():
             for node in self._layers.pop("label", ()):
                 node.remove()
@@ -120,7 +120,7 @@ class Nodes:
                 self._layers["label"] = [self._scene.add_label(name, text, position=at)]
 
     def remove(self) -> None:
-        """Take everything out of the scene."""
+        """Remove all nodes from the scene."""
         self._top.remove()
 
     def _make(self, layer: str) -> list[Any]:
@@ -237,7 +237,7 @@ class Nodes:
         )  # fmt: skip
 
     def _follow(self, at: Placement) -> None:
-        """Send what changes with the instant and is there."""
+        """Update the shown nodes that depend on the instant."""
         if "com" in self._arrows:
             self._arrows["com"].position = at.com
         for kind in ("lines", "contacts", "pushes", "couples"):

@@ -1,4 +1,4 @@
-"""A view that a Python program opens, and shows its robots in."""
+"""rb.open_view: a view that a Python program opens and moves."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class View:
-    """A robot in the browser, moved by the program; made by open_view.
+    """A robot in the browser, moved by the program; created by open_view.
 
     Attributes:
-        address: what a browser on this machine opens, for example http://127.0.0.1:8080.
-        findings: warnings of what of the robot cannot be shown.
+        address: for a browser on this machine, for example http://127.0.0.1:8080.
+        findings: warnings about the appearance of the robot.
     """
 
     def __init__(self, m: Model, looks: Appearance, port: int, address: str) -> None:
@@ -39,18 +39,18 @@ class View:
         self._closed = False
 
     def show(self, d: Data) -> None:
-        """Move the robot to where a Data is; contact forces are those of its last step.
+        """Show the state of a Data, with the contact forces of its last step.
 
         Raises:
             ModelError: d was not made for the Model of the view, its positions are not finite,
                 or the view is closed.
         """
         if self._closed:
-            raise ModelError(Finding("view-closed", "this view is closed; open another one"))
+            raise ModelError(Finding("view-closed", "the view is closed; open a new one"))
         self._show.put(Instant.of(self._show.m, d))
 
     def close(self) -> None:
-        """End the view; browsers that show it lose it. A second time it does nothing."""
+        """Close the view in all browsers; does nothing if it is closed."""
         if not self._closed:
             self._closed = True
             self._server.stop()
@@ -79,7 +79,7 @@ def open_view(
     address: str = ADDRESS,
     package_dirs: Sequence[str | Path] = (),
 ) -> View:
-    """Show a robot in the browser, and move it with `show`.
+    """Show a robot in the browser; move it with `show`.
 
         with rb.open_view(m, "robot.urdf") as view:
             print(view.address)
@@ -89,16 +89,16 @@ def open_view(
 
     Args:
         m: the robot.
-        looks: what it looks like: the file or URDF text that it was loaded from. Without it
-            bodies are the boxes of their mass and inertia.
-        port: where the view is served; the next free one if it is in use, any free one for 0.
-        address: of this machine; the default is reached from this machine alone.
+        looks: source of the <visual> elements: the file or URDF text of the robot; None: boxes
+            with the mass and inertia of each body.
+        port: TCP port; the next free one if it is in use, any free one for 0.
+        address: network address to serve on; by default only this machine can connect.
         package_dirs: as for load_urdf.
 
     Raises:
-        ModelError: m is no Model, or the looks are another robot's.
-        DescriptionError: the file of the looks is none.
-        ParameterError: the port or address cannot be, or viser is not installed.
+        ModelError: m is not a Model, or `looks` is another robot.
+        DescriptionError: the file in `looks` is refused.
+        ParameterError: the port or address is refused, or viser is not installed.
     """
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"open_view needs a Model, got {m!r}"))

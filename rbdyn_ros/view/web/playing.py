@@ -1,4 +1,4 @@
-"""Where a recording that is played stands."""
+"""The playback position of a recording."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ SPEEDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 @dataclass(slots=True)
 class Player:
-    """Time of a recording that is played; from any thread.
+    """The playback position of a recording; thread-safe.
 
     Attributes:
-        duration: of the recording [s].
-        frame: what one step is [s].
-        time: where it stands [s], from 0 to duration.
-        playing: whether time goes on.
-        speed: recorded seconds in one.
-        loop: begin again at the end, else stop there.
-        moved: is set when anything changed.
+        duration: length of the recording [s].
+        frame: duration of a frame [s].
+        time: position, from 0 to duration [s].
+        playing: whether it plays.
+        speed: recorded seconds per second.
+        loop: whether to restart at the end.
+        moved: set at every change.
     """
 
     duration: float
@@ -32,7 +32,7 @@ class Player:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def play(self, playing: bool) -> None:
-        """Let time go on, or stand; at the end it begins again."""
+        """Play or pause; at the end playing restarts."""
         with self._lock:
             self.playing = playing
             if playing and self.time >= self.duration:
@@ -40,20 +40,20 @@ class Player:
         self.moved.set()
 
     def seek(self, time: float) -> None:
-        """Go to a time [s]; what is outside goes to the end that is next."""
+        """Go to a time [s], limited to the recording."""
         with self._lock:
             self.time = min(max(time, 0.0), self.duration)
         self.moved.set()
 
     def step(self, frames: int) -> None:
-        """Stand, and go some frames forward, or back."""
+        """Pause, then go some frames forward or back."""
         with self._lock:
             self.playing = False
             self.time = min(max(self.time + frames * self.frame, 0.0), self.duration)
         self.moved.set()
 
     def advance(self, elapsed: float) -> bool:
-        """Go on by a time on the wall [s]; return whether time has moved."""
+        """Advance by an elapsed wall time [s]; return whether the position changed."""
         with self._lock:
             if not self.playing or self.duration <= 0.0:
                 return False

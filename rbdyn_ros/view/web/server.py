@@ -1,4 +1,4 @@
-"""The server of a view: where it listens, and whose pages may talk to it."""
+"""The web server of a view: its address, and which pages may connect."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 PORT, ADDRESS = 8080, "127.0.0.1"
 
-#: Ports that are tried, the wanted one first.
+#: Number of ports to try, beginning with the requested one.
 PORTS_TRIED = 20
 
-#: Of the panel [pixel].
+#: Width of the panel [pixel].
 PANEL_WIDTH = 380
 
 _TAKEN = (errno.EADDRINUSE, errno.EACCES)
@@ -35,21 +35,20 @@ def open_server(
 ) -> viser.ViserServer:
     """Start serving an empty view.
 
-    Pages of other origins are refused, and names that are not ours (a page of the internet must
-    not move a robot, nor by a name that it lets point to this machine). Viser's way to
-    publish a view on the internet is shut.
+    Pages of other origins and foreign host names are refused: a page of the internet must not move
+    a robot, not even by a name that resolves to this machine. Viser's function to publish a view
+    on the internet is disabled.
 
     Args:
-        port: where to listen; the next free one of PORTS_TRIED is taken instead if it is in use,
-            and any free one for 0.
-        address: of this machine, as numbers; 0.0.0.0 or :: are all of them.
+        port: TCP port; if it is in use, the next free one of PORTS_TRIED; any free one for 0.
+        address: numeric address of this machine; 0.0.0.0 or :: for all.
         label: title of the panel.
 
     Raises:
-        ParameterError: there is no such port or address, none is free, or viser is missing.
+        ParameterError: the port or address is refused, no port is free, or viser is missing.
     """
-    host = _demand_address(address)
-    free = _free_port(_demand_port(port), host)
+    host = _check_address(address)
+    free = _free_port(_check_port(port), host)
     try:
         import viser
     except ImportError as error:
@@ -60,7 +59,7 @@ def open_server(
         server = viser.ViserServer(host, free, label, verbose=False)
     if not guard.used:
         server.stop()
-        text = "this version of viser cannot be kept from foreign pages; use viser 1.1"
+        text = "this version of viser cannot be protected from foreign pages; use viser 1.1"
         raise ParameterError(Finding("wrong-viser", text, allowed="viser 1.1"))
     _never_publish(server)
     server.gui.configure_theme(show_logo=False, show_share_button=False)
@@ -70,9 +69,9 @@ def open_server(
 
 
 def address_of(server: viser.ViserServer) -> str:
-    """Return what a browser on this machine is to open, for example http://127.0.0.1:8080."""
+    """Return the URL for a browser on this machine, for example http://127.0.0.1:8080."""
     host = server.get_host()
-    if host in {"0.0.0.0", "::"}:  # noqa: S104 - it is compared, not listened at
+    if host in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
         host = "127.0.0.1"
     return (
         f"http://[{host}]:{server.get_port()}"
@@ -82,34 +81,34 @@ def address_of(server: viser.ViserServer) -> str:
 
 
 def is_local(address: str) -> bool:
-    """Whether only this machine reaches an address that open_server takes."""
-    return ipaddress.ip_address(_demand_address(address)).is_loopback
+    """Whether only this machine can reach an address of open_server."""
+    return ipaddress.ip_address(_check_address(address)).is_loopback
 
 
 def refusal(host: str | None, origin: str | None, path: str = "/") -> str:
-    """Return why a connection of a browser is refused, a sentence; empty: it is not.
+    """Return the reason to refuse a connection of a browser; "" to accept it.
 
-    A page may talk to us if it came from us: its origin is the host that was asked for. The host
-    has to be a number or this machine's own name: any other name may be one that a page of the
-    internet lets point here. Words after the address are refused: by them viser's page can be
-    told to obey another server.
+    A page may connect if this server sent it: its origin is the requested host. The host must be
+    numeric or the name of this machine, because any other name may be resolved here by a page of
+    the internet (DNS rebinding). A query string is refused: with one, viser's page can be made to
+    obey another server.
 
     Args:
-        host: the Host header, with the port if there is one.
-        origin: the Origin header; programs other than browsers send none.
-        path: that is asked for.
+        host: Host header, perhaps with a port.
+        origin: Origin header; None from programs other than browsers.
+        path: requested path.
     """
     if host is None or not _is_ours(host):
-        return f"this view is not called '{host}'; open it by a number, such as 127.0.0.1"
+        return f"'{host}' is not an address of this view; use a number such as 127.0.0.1"
     if "?" in path:
-        return "this view takes no words after its address"
+        return "this view accepts no query after its address"
     if origin is None:
         return ""
-    with contextlib.suppress(ValueError):  # of an origin that is none
+    with contextlib.suppress(ValueError):  # an invalid origin
         parts = urlsplit(origin)
         if parts.scheme in {"http", "https"} and parts.netloc.lower() == host.lower():
             return ""
-    return f"pages of '{origin}' may not use this view, only its own"
+    return f"pages of '{origin}' may not use this view, only its own page"
 
 
 def _is_ours(host: str) -> bool:
@@ -125,7 +124,7 @@ def _is_ours(host: str) -> bool:
 
 
 class _Guard:
-    """Stands for websockets' `serve`, and judges each request before viser sees it."""
+    """Replaces `serve` of websockets, and checks each request before viser gets it."""
 
     def __init__(self, serve: Callable[..., Any]) -> None:
         self.serve, self.used = serve, False
@@ -133,7 +132,7 @@ class _Guard:
     def __call__(self, *args: Any, process_request: Callable[..., Any], **more: Any) -> Any:
         self.used = True
 
-        def judge(connection: Any, request: Any) -> Any:
+        def check(connection: Any, request: Any) -> Any:
             hosts = request.headers.get_all("Host")
             origins = request.headers.get_all("Origin")
             if len(hosts) > 1 or len(origins) > 1:
@@ -144,17 +143,17 @@ class _Guard:
                 return connection.respond(HTTPStatus.FORBIDDEN, f"{why}\n")
             response = process_request(connection, request)
             if response is not None:
-                # neither framed by another page nor talking to another server
+                # no frame in another page, no connection to another server
                 talks = f"connect-src 'self' ws://{host} data: blob:"
                 response.headers["Content-Security-Policy"] = f"frame-ancestors 'none'; {talks}"
             return response
 
-        return self.serve(*args, process_request=judge, **more)
+        return self.serve(*args, process_request=check, **more)
 
 
 @contextlib.contextmanager
 def _guarded() -> Iterator[_Guard]:
-    """Let viser, while it starts a server, find our guard where it looks for `serve`."""
+    """Replace `serve` of websockets while viser starts a server."""
     import websockets.asyncio.server as module
 
     guard = _Guard(module.serve)
@@ -166,7 +165,7 @@ def _guarded() -> Iterator[_Guard]:
 
 
 def _never_publish(server: viser.ViserServer) -> None:
-    """Take away what a browser may ask of viser that would show the view to the internet."""
+    """Remove the request by which a browser can publish the view on the internet."""
     from viser import _messages
 
     for message in (_messages.ShareUrlRequest, _messages.ShareUrlDisconnect):
@@ -174,7 +173,7 @@ def _never_publish(server: viser.ViserServer) -> None:
 
 
 def _silence() -> None:
-    """Keep viser from printing; what others print through rich goes on as before."""
+    """Keep viser from printing; output of others through rich stays."""
     import rich
 
     plain = rich.print
@@ -190,21 +189,21 @@ def _silence() -> None:
     rich.print = print_unless_viser
 
 
-def _demand_port(port: object) -> int:
+def _check_port(port: object) -> int:
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
         text = f"the port of the view is {port!r}; allowed is a whole number from 0 to 65535"
         raise ParameterError(Finding("bad-port", text, "error", "port", None, repr(port)))
     return port
 
 
-def _demand_address(address: object) -> str:
+def _check_address(address: object) -> str:
     wanted = ADDRESS if address == "localhost" else address
     if isinstance(wanted, str):
         with contextlib.suppress(ValueError):
             return str(ipaddress.ip_address(wanted))
     text = (
-        f"the address of the view is {address!r}; allowed is an address of this machine as "
-        "numbers: 127.0.0.1 for itself alone, 0.0.0.0 for everybody who can reach it"
+        f"the address of the view is {address!r}; allowed is a numeric address of this machine: "
+        "127.0.0.1 for itself only, 0.0.0.0 for everybody who can reach it"
     )
     raise ParameterError(Finding("bad-address", text, "error", "address", None, repr(address)))
 
@@ -217,9 +216,9 @@ def _free_port(port: int, host: str) -> int:
         if error is None:
             return candidate
         if error.errno not in _TAKEN:
-            text = f"the view cannot listen at {host}: {error.strerror}"
+            text = f"the view cannot listen on {host}: {error.strerror}"
             raise ParameterError(Finding("bad-address", text, "error", "address", None, host))
-    text = f"the view finds no free port: {port} to {last} are taken at {host}; name another one"
+    text = f"the view finds no free port: {port} to {last} are in use on {host}"
     raise ParameterError(Finding("no-free-port", text, "error", "port", None, str(port)))
 
 

@@ -1,4 +1,4 @@
-"""A robot in a view: its scene, its folder "Display", and what a click on a body tells."""
+"""A robot in a view: its scene, its folder "Display", and facts on a clicked body."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Show", "address_of", "open_server"]
 
-#: Half of the angle that the camera sees, and from where it looks at the robot.
+#: Half of the field of view, and the direction from the robot to the camera.
 HALF_ANGLE = np.radians(22.5)
 FROM = np.array([1.0, -0.9, 0.55])
 
@@ -32,18 +32,17 @@ class Show:
     """A robot in the scene of a server, with a folder of its own in the panel.
 
     Args:
-        server: of open_server.
+        server: server from open_server.
         m: the robot.
-        looks: of it.
-        name: of its part of the scene, which has to be its own among several robots; the name of
-            the robot if empty.
+        looks: its appearance.
+        name: name of its part of the scene, unique among robots; "" for the name of the robot.
 
     Attributes:
-        stage: what is shown.
-        picked: name of the body that was clicked last, empty if none is chosen.
+        stage: the scene of the robot.
+        picked: name of the clicked body; "" if none is selected.
 
     Raises:
-        ModelError: the looks are another robot's.
+        ModelError: the appearance is another robot's.
     """
 
     def __init__(
@@ -62,22 +61,22 @@ class Show:
         self.put(Instant.still(m, m.qpos0))
 
     def put(self, instant: Instant) -> None:
-        """Move everything to where it is at an instant.
+        """Move the robot to an instant.
 
         Raises:
-            ModelError: its positions are not (nq,) finite numbers.
+            ModelError: qpos of the instant is not (nq,) finite numbers.
         """
         self.nodes.put(instant)
 
     def on_click(self, call: Callable[[str], None]) -> None:
-        """Call a function with the name of a body when somebody clicks it.
+        """Call a function with the name of a clicked body, or "" when it is deselected.
 
-        It is called by a thread of the server; with an empty name when the body is let go.
+        The call comes from a thread of the server.
         """
         self._calls.append(call)
 
     def remove(self) -> None:
-        """Take the robot out of the scene and out of the panel."""
+        """Remove the robot from the scene and the panel."""
         self.display.remove()
         for handle in (self._title, self._told):
             handle.remove()
@@ -90,13 +89,13 @@ class Show:
         self.nodes.label(None if again else body)
         with self.server.atomic():
             self._told.visible = not again
-            self._told.content = "" if again else told_body(self.m, body)
+            self._told.content = "" if again else body_facts(self.m, body)
         for call in self._calls:
             call(self.picked)
 
 
 def frame_camera(server: viser.ViserServer, stages: list[Stage]) -> None:
-    """Let browsers that come see all of these robots, from the front, a little from above."""
+    """Set the initial camera: all robots from the front, slightly from above."""
     low = np.min([stage.low for stage in stages], axis=0)
     high = np.max([stage.high for stage in stages], axis=0)
     middle, radius = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
@@ -109,15 +108,15 @@ def frame_camera(server: viser.ViserServer, stages: list[Stage]) -> None:
 
 
 def title(m: Model, name: str) -> str:
-    """Return what heads a robot's part of the panel, as HTML."""
+    """Return the heading of a robot in the panel, as HTML."""
     facts = f"{m.nbody - 1} bodies, {m.nv} degrees of freedom, {m.body_mass.sum():.4g} kg"
     if m.nloop:
         facts += f", {m.nloop} loop joint{'s' * (m.nloop > 1)}"
     return _box(f"<b>{html.escape(name)}</b><br>{facts}")
 
 
-def told_body(m: Model, body: int) -> str:
-    """Return what is known of a body, as HTML; names come from files and are escaped."""
+def body_facts(m: Model, body: int) -> str:
+    """Return the facts on a body as HTML; names come from files and are escaped."""
     j = body - 1
     rows = [
         ("body", m.body_names[body]),
@@ -136,5 +135,5 @@ def _box(content: str) -> str:
 
 
 def _path(name: str) -> str:
-    """Return a name that can stand in the path of a node."""
+    """Return a name that is valid in the path of a node."""
     return re.sub(r"[^\w.-]", "_", name)

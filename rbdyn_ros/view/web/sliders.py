@@ -1,4 +1,4 @@
-"""Sliders that move the joints of a robot by hand, without any dynamics."""
+"""Sliders that set the joint positions of a robot, without dynamics."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
 #: Steps of a slider from end to end, rounded to a power of ten.
 STEPS = 500.0
 
-#: Of a robot with more coordinates the first ones have a slider; the text moves all.
+#: Largest number of sliders; the text box sets all coordinates.
 MOST_SLIDERS = 200
 
-#: Random configurations that are tried until the loops of a mechanism close.
+#: Number of random configurations to try until the loops close.
 DRAWS = 10
 
 
 class Sliders:
     """A folder with a slider for each coordinate, buttons, and the configuration as text.
 
-    Sliders of a mechanism with loops move what hangs on them too; where the loops cannot be
-    closed the slider goes back.
+    In a mechanism with loops a slider moves the dependent joints too; if the loops cannot be
+    closed, the slider returns.
 
     Args:
         show: the robot.
-        moved: is called with qpos (nq,) when it changed.
+        moved: called with qpos (nq,) after a change.
     """
 
     def __init__(self, show: Show, moved: Callable[[Array], None] = lambda _: None) -> None:
@@ -64,9 +64,7 @@ class Sliders:
         with gui.add_folder("Joints"):
             buttons = gui.add_button_group("Go to", ("Zero", "Random"))
             buttons.on_click(self._pressed)
-            self._text: Any = gui.add_text(
-                "qpos", qpos_text(self._qpos), hint="copy it, or change it"
-            )
+            self._text: Any = gui.add_text("qpos", qpos_text(self._qpos), hint="copy or edit it")
             self._text.on_update(self._typed)
             if len(every) > MOST_SLIDERS:
                 gui.add_html(f"the first {MOST_SLIDERS} of {len(every)} coordinates")
@@ -77,15 +75,15 @@ class Sliders:
             ]
 
     @property
-    def qpos(self) -> Array:
-        """The configuration that is shown (nq,), a copy."""
+    def qpos(self) -> Floats:
+        """A copy of the shown configuration (nq,)."""
         with self._lock:
             shown: Array = self._qpos.copy()
             return shown
 
     @property
     def labels(self) -> list[str]:
-        """What is written at the sliders, without the present angles."""
+        """The labels of the sliders, without the current angles."""
         return [_name(self._m, one) for one in self._coordinates]
 
     def _pressed(self, event: viser.GuiEvent[Any]) -> None:
@@ -95,31 +93,31 @@ class Sliders:
             self.random(event.client)
 
     def zero(self) -> None:
-        """Go back to qpos0."""
+        """Set qpos0."""
         self.set(self._m.qpos0)
 
     def random(self, client: viser.ClientHandle | None = None) -> None:
-        """Go to a random configuration within the limits; of a mechanism to one that closes."""
+        """Set a random configuration within the limits and with closed loops."""
         why = ""
         for _ in range(DRAWS):
             qpos = random_qpos(self._m, self._rng)
-            qpos[self._floating] = self._m.qpos0[self._floating]  # it stays in sight
+            qpos[self._floating] = self._m.qpos0[self._floating]  # the base stays in view
             try:
                 self.set(self._closed(qpos, ()))
             except ModelError as error:
                 why = str(error)
             else:
                 return
-        _tell(client, why)
+        _notify(client, why)
 
     def set(self, qpos: Array, moved_by: Any = None) -> None:
         """Show a configuration (nq,), and set the text and all sliders.
 
-        What somebody moved it by is left as it is: it may have been moved on meanwhile.
+        The control in `moved_by` is not set: a user may have moved it on meanwhile.
         """
         with self._lock, self._show.server.atomic():
             new = np.array(qpos, np.float64)
-            self._show.put(Instant.still(self._m, new))  # refuses what is no configuration
+            self._show.put(Instant.still(self._m, new))  # refuses an invalid configuration
             self._qpos = new
             numbers = read_numbers(self._m, self._coordinates, self._qpos)
             for one, handle, number in zip(self._coordinates, self._handles, numbers, strict=True):
@@ -145,14 +143,14 @@ class Sliders:
         return handle
 
     def _slid(self, event: viser.GuiEvent[Any], one: Coordinate) -> None:
-        """Follow a slider that somebody moved; those that `set` moves have no client."""
+        """Apply a slider that a user moved; sliders moved by `set` have no client."""
         if event.client is None:
             return
         with self._lock:
-            number = _between(event.target.value, one)  # a program may send anything
+            number = _between(event.target.value, one)  # a program may send any value
             numbers = read_numbers(self._m, self._coordinates, self._qpos)
             at = self._coordinates.index(one)
-            if number == numbers[at]:  # of a later event that was answered before
+            if number == numbers[at]:  # a later event was handled first
                 return
             numbers[at] = number
             qpos = write_numbers(self._m, self._coordinates, numbers, self._qpos)
@@ -161,10 +159,10 @@ class Sliders:
                 self.set(self._closed(qpos, fixed), event.target)
             except ModelError as error:
                 self.set(self._qpos)
-                _tell(event.client, str(error))
+                _notify(event.client, str(error))
 
     def _typed(self, event: viser.GuiEvent[Any]) -> None:
-        """Follow the text once it is a configuration; while it is written it is none."""
+        """Apply the text once it is a valid configuration."""
         if event.client is None:
             return
         qpos = parse_qpos(self._m, event.target.value)
@@ -174,22 +172,22 @@ class Sliders:
             self.set(self._closed(qpos, ()), event.target)
         except ModelError as error:
             self.set(self._qpos)
-            _tell(event.client, str(error))
+            _notify(event.client, str(error))
 
-    def _closed(self, qpos: Array, fixed: tuple[str, ...]) -> Array:
-        """Return a configuration near qpos in which loops are closed; raises ModelError."""
+    def _closed(self, qpos: Floats, fixed: tuple[str, ...]) -> Floats:
+        """Return a configuration near qpos with closed loops; raises ModelError."""
         return assemble(self._m, qpos, fixed) if self._m.nefc else qpos
 
 
 def _between(value: object, one: Coordinate) -> float:
-    """Return a number that a slider can have."""
+    """Return a number limited to the range of a slider."""
     number = float(value) if isinstance(value, int | float) else math.nan
     low, high = sorted((one.low, one.high))
     return min(max(number, low), high) if math.isfinite(number) else low
 
 
 def _entries_of_free_joints(m: Model) -> list[int]:
-    """Return the entries of qpos of joints that let a body go anywhere."""
+    """Return the indices in qpos of free joints."""
     free = [
         j for j in range(m.njnt) if m.jnt_kind(j).nq == 7 and m.jnt_class[j] == JointClass.FREE
     ]
@@ -201,14 +199,14 @@ def _name(m: Model, one: Coordinate) -> str:
 
 
 def _label(m: Model, one: Coordinate, number: float) -> str:
-    """Return what is written at a slider, whose own number is in rad: angles in degrees too."""
+    """Return the label of a slider; angles, which the slider has in rad, also in degrees."""
     if one.unit != "rad":
         return f"{_name(m, one)} [m]"
-    # lines are broken at a hyphen, not at a minus sign
+    # browsers break lines at a hyphen, not at a minus sign
     degrees = str(round(math.degrees(number))).replace("-", "\N{MINUS SIGN}")
     return f"{_name(m, one)} {degrees}\N{DEGREE SIGN}"
 
 
-def _tell(client: viser.ClientHandle | None, sentence: str) -> None:
+def _notify(client: viser.ClientHandle | None, message: str) -> None:
     if client is not None:
-        client.add_notification("Not possible", sentence, color="red", auto_close_seconds=8.0)
+        client.add_notification("Not possible", message, color="red", auto_close_seconds=8.0)

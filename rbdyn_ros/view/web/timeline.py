@@ -1,4 +1,4 @@
-"""A recording in a view: play, pause, speed, scrub, and charts with a cursor."""
+"""Playback of a recording in a view: play, pause, speed, scrub, charts with a cursor."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from rbdyn_ros.view.web.show import Show
 
 
-#: Time between two pictures, two positions of the slider, two cursors [s].
+#: Periods of pictures, of the slider and of the cursors [s].
 FRAME, SLIDE, DRAW = 1.0 / 30.0, 0.1, 0.25
-#: Samples of a chart, and steps of the slider.
+#: Number of samples of a chart and of steps of the slider.
 SAMPLES, STEPS = 600, 500
-#: Of the panel's parts this comes first.
+#: Order in the panel: first.
 FIRST_FOLDER = -1.0
 INK = "#888888"
 
 
 class Timeline:
-    """The part of the panel that plays a recording, and the thread that moves the robot.
+    """The playback controls in the panel, and the thread that moves the robot.
 
     Args:
         show: the robot.
-        run: what was recorded of it.
+        run: its recording.
 
     Attributes:
-        player: where it stands.
+        player: the playback position.
     """
 
     def __init__(self, show: Show, run: Run) -> None:
@@ -51,7 +51,9 @@ class Timeline:
             step = 10.0 ** math.floor(math.log10(max(run.duration, 1e-3) / STEPS))
             self._slider: Any = gui.add_slider("Time [s]", 0.0, max(run.duration, step), step, 0.0)
             self._steps = gui.add_button_group(
-                "Frame", ("|<", "<", ">", ">|"), hint="to the start, a frame back, on, to the end"
+                "Frame",
+                ("|<", "<", ">", ">|"),
+                hint="start, back, forward, end",
             )
             self._speed = gui.add_dropdown(
                 "Speed", tuple(f"{speed:g}" for speed in SPEEDS), initial_value="1"
@@ -61,7 +63,7 @@ class Timeline:
         self._connect()
         self._thread = threading.Thread(target=self._serve, name="rbdyn-replay", daemon=True)
         self._put()
-        self._tell()
+        self._update()
 
     def _connect(self) -> None:
         player = self.player
@@ -72,7 +74,7 @@ class Timeline:
         self._loop.on_update(lambda _: setattr(player, "loop", bool(self._loop.value)))
 
     def _slid(self, event: Any) -> None:
-        """Follow the slider if somebody moved it: what `_tell` sets has no client."""
+        """Apply the slider if a user moved it; changes by `_update` have no client."""
         if event.client is not None:
             self.player.seek(float(event.target.value))
 
@@ -85,7 +87,7 @@ class Timeline:
             player.seek(player.duration if button == ">|" else 0.0)
 
     def start(self, playing: bool = True) -> None:
-        """Serve the panel; `playing`: let the recording begin."""
+        """Start the thread, and playback if `playing`."""
         self.player.play(playing)
         self._thread.start()
 
@@ -110,7 +112,7 @@ class Timeline:
             self._put()
             if now >= slid + SLIDE or moved:
                 slid = now
-                self._tell()
+                self._update()
             if now >= drawn + DRAW:
                 drawn = now
                 self._charts.mark(self._begin + self.player.time)
@@ -119,7 +121,7 @@ class Timeline:
     def _put(self) -> None:
         self._show.put(self._run.instant(self._run.at(self._begin + self.player.time)))
 
-    def _tell(self) -> None:
+    def _update(self) -> None:
         player = self.player
         word = "playing" if player.playing else "paused"
         with self._show.server.atomic():
@@ -129,11 +131,11 @@ class Timeline:
 
 
 class RunCharts:
-    """Charts of a whole recording, with a cursor at the present time.
+    """Charts of a whole recording, with a cursor at the current time.
 
     Args:
         show: the robot.
-        run: what was recorded of it.
+        run: its recording.
     """
 
     def __init__(self, show: Show, run: Run) -> None:
@@ -163,16 +165,16 @@ class RunCharts:
         )
 
     def mark(self, at: float) -> None:
-        """Put the cursor of all charts to a time [s]."""
+        """Move the cursor of all charts to a time [s]."""
         with self._atomic():
             for plot, columns in self._plots:
                 plot.data = with_cursor(self._table, columns, at)
 
 
-def chart_table(run: Run, quantities: Quantities) -> Array:
-    """Return numbers of a run at up to SAMPLES times (n, 1 + width), time first.
+def chart_table(run: Run, quantities: Quantities) -> Floats:
+    """Return the quantities of a run at up to SAMPLES times, (n, 1 + width), time first.
 
-    A quantity that is not known all the time is NaN all the time.
+    A quantity that is missing at some time is NaN at all times.
     """
     chosen = np.unique(np.linspace(0, len(run.time) - 1, SAMPLES).astype(int))
     table = np.array(
@@ -193,11 +195,11 @@ def chart_table(run: Run, quantities: Quantities) -> Array:
     return table
 
 
-def with_cursor(table: Array, columns: list[int], at: float) -> tuple[Array, ...]:
-    """Return the data of a chart: time, its columns, and an upright line at a time [s].
+def with_cursor(table: Floats, columns: list[int], at: float) -> tuple[Floats, ...]:
+    """Return the data of a chart: time, its columns, and a vertical line at a time [s].
 
-    The line is one more curve, that runs along the bottom but for the cursor: a curve with gaps
-    would leave the page without a scale.
+    The line is one more curve, along the bottom except at the cursor: a curve with gaps would
+    break the automatic scale.
     """
     k = int(np.searchsorted(table[:, 0], at))
     chosen = table[:, columns]
