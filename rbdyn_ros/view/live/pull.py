@@ -12,8 +12,6 @@ from rbdyn_ros.dynamics.stages import make_data, mass_matrix
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
 from rbdyn_ros.model.model import Model
 
-Floats = NDArray[np.float64]
-
 #: Natural frequency of the spring [rad/s]. The force is renewed about thirty times a second, so a
 #: much stiffer spring would be unstable.
 RATE = 6.0
@@ -36,7 +34,7 @@ class HandSpring:
         self._m, self._d, self._lock = m, make_data(m), threading.Lock()
         self.mass = float(m.body_mass.sum())
 
-    def at(self, instant: Instant, link: str) -> Floats:
+    def at(self, instant: Instant, link: str) -> Array:
         """Return the origin of a link in the world, (3,) [m]."""
         with self._lock:
             return self._place(instant, link)
@@ -64,7 +62,7 @@ class HandSpring:
         place: Array = frame_pose(self._m, self._d, link)[0].copy()
         return place
 
-    def _inertia(self, J: Floats) -> Floats:
+    def _inertia(self, J: Array) -> Array:
         """Return the operational-space inertia at the link, (3, 3) [kg]."""
         if self._m.nM == 0:  # too large for a mass matrix
             return np.eye(3) * self.mass

@@ -49,7 +49,7 @@ class History:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, at: float, row: Sequence[float] | Floats) -> bool:
+    def add(self, at: float, row: Sequence[float] | Array) -> bool:
         """Add a row; clears the buffer if time jumps back.
 
         Args:
@@ -74,9 +74,9 @@ class History:
         """Remove all rows."""
         self._count = self._next = 0
 
-    def table(self) -> Floats:
+    def table(self) -> Array:
         """Return the rows in the order of time, (n, 1 + width), time first."""
-        table: Floats = np.roll(self._rows, -self._next, axis=0)
+        table: Array = np.roll(self._rows, -self._next, axis=0)
         return table[len(table) - self._count :]
 
 

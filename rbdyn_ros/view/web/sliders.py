@@ -75,7 +75,7 @@ class Sliders:
             ]
 
     @property
-    def qpos(self) -> Floats:
+    def qpos(self) -> Array:
         """A copy of the shown configuration (nq,)."""
         with self._lock:
             shown: Array = self._qpos.copy()
@@ -174,7 +174,7 @@ class Sliders:
             self.set(self._qpos)
             _notify(event.client, str(error))
 
-    def _closed(self, qpos: Floats, fixed: tuple[str, ...]) -> Floats:
+    def _closed(self, qpos: Array, fixed: tuple[str, ...]) -> Array:
         """Return a configuration near qpos with closed loops; raises ModelError."""
         return assemble(self._m, qpos, fixed) if self._m.nefc else qpos
 

@@ -171,7 +171,7 @@ class RunCharts:
                 plot.data = with_cursor(self._table, columns, at)
 
 
-def chart_table(run: Run, quantities: Quantities) -> Floats:
+def chart_table(run: Run, quantities: Quantities) -> Array:
     """Return the quantities of a run at up to SAMPLES times, (n, 1 + width), time first.
 
     A quantity that is missing at some time is NaN at all times.
@@ -195,7 +195,7 @@ def chart_table(run: Run, quantities: Quantities) -> Floats:
     return table
 
 
-def with_cursor(table: Floats, columns: list[int], at: float) -> tuple[Floats, ...]:
+def with_cursor(table: Array, columns: list[int], at: float) -> tuple[Array, ...]:
     """Return the data of a chart: time, its columns, and a vertical line at a time [s].
 
     The line is one more curve, along the bottom except at the cursor: a curve with gaps would
