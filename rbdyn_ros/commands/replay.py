@@ -103,6 +103,6 @@ def _play(server: viser.ViserServer, run: Run, options: argparse.Namespace) -> N
     except ModelError as error:
         warn("replay", error)
         show = Show(server, run.m, Appearance(), run.name)
-    for finding in (*looks.findings, *show.stage.findings):
+    for finding in (*looks.findings, *show.scene.findings):
         warn("replay", finding)
     Timeline(show, run).start()

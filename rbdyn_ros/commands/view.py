@@ -94,5 +94,5 @@ def _fill(server: viser.ViserServer, model: Model, options: argparse.Namespace) 
     looks = read_appearance(options.file, package_dirs=options.package_dir)
     show = Show(server, model, looks)
     Sliders(show)
-    for finding in (*looks.findings, *show.stage.findings):
+    for finding in (*looks.findings, *show.scene.findings):
         warn("view", finding)

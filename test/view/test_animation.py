@@ -14,7 +14,7 @@ from rbdyn_ros.description.types import Description, Joint, Link
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.pictures import animation
 from rbdyn_ros.view.pictures.animation import animate
-from rbdyn_ros.view.pictures.scene import Scene, equivalent_box
+from rbdyn_ros.view.pictures.scene import PictureScene, equivalent_box
 
 pytest.importorskip("matplotlib")
 Image = pytest.importorskip("PIL.Image")
@@ -101,7 +101,7 @@ def test_boxes_are_where_the_bodies_are():
     box = shapes.box((0.2, 0.4, 0.6), mass=1.0, at=rb.pose((0.0, 0.0, 1.0), (0.0, 0.0, 0.0)))
     joint = Joint("j", "continuous", "base", "arm", axis=(1.0, 0.0, 0.0))
     m = rb.build(Description("r", (Link("base"), Link("arm", box)), (joint,)))
-    scene = Scene(m, animation._given(m, [[0.0], [np.pi / 2]], None, 25.0))
+    scene = PictureScene(m, animation._given(m, [[0.0], [np.pi / 2]], None, 25.0))
     corners = scene.faces.reshape(2, -1, 3)
     assert np.allclose(corners.min(axis=1), [[-0.1, -0.2, 0.7], [-0.1, -1.3, -0.2]])
     assert np.allclose(corners.max(axis=1), [[0.1, 0.2, 1.3], [0.1, -0.7, 0.2]])
@@ -110,19 +110,19 @@ def test_boxes_are_where_the_bodies_are():
 def test_lines_run_between_joints():
     m = trees.build(trees.auto_tree(3, kinds=trees.HINGES, seed=1))
     poses = animation._given(m, [m.qpos0], None, 25.0)
-    ends = Scene(m, poses).links[0].reshape(-1, 3)
+    ends = PictureScene(m, poses).links[0].reshape(-1, 3)
     for body in range(1, m.nbody):
         assert np.linalg.norm(ends - poses.xpos[0, body], axis=1).min() < 1e-12
     register()
     m = rb.build(everything())
-    others = Scene(m, animation._given(m, [m.qpos0], None, 25.0)).others
+    others = PictureScene(m, animation._given(m, [m.qpos0], None, 25.0)).others
     # two arms and what is between them: of a loop joint, and of a spring
     assert others.shape == (1, 3 * (m.nloop + m.nspring), 2, 3)
 
 
 def test_the_view_encloses_all_frames(m):
     qpos = np.linspace(0.0, 6.0, 20)[:, None] * np.ones(m.nq)
-    scene = Scene(m, animation._given(m, qpos, None, 25.0))
+    scene = PictureScene(m, animation._given(m, qpos, None, 25.0))
     low, high = scene.extent()
     points = np.concatenate([scene.faces.reshape(-1, 3), scene.links.reshape(-1, 3)])
     assert (points > low).all()
@@ -134,7 +134,7 @@ def test_a_free_body_shows_where_its_frame_is():
     s = rb.SystemBuilder("r", base="world").body("box", box)
     m = rb.build(s.joint("free", "floating", "world", "box"))
     qpos = [1.0, 2.0, 3.0, np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0]  # z of the body is -y
-    scene = Scene(m, animation._given(m, [qpos], None, 25.0))
+    scene = PictureScene(m, animation._given(m, [qpos], None, 25.0))
     assert np.allclose(scene.links[0], [[[1.0, 2.0, 3.0], [1.0, 1.0, 3.0]]])
 
 
@@ -146,7 +146,7 @@ def on_planes(**obstacles):
     for name, (shape, origin) in obstacles.items():
         s.obstacle(name, shape, origin=origin)
     m = rb.build(s)
-    return Scene(m, animation._given(m, [m.qpos0], None, 25.0))
+    return PictureScene(m, animation._given(m, [m.qpos0], None, 25.0))
 
 
 def test_a_floor_is_as_large_as_the_view():

@@ -211,7 +211,7 @@ def test_an_instant_moves_the_frames_of_bodies_and_nothing_else(server):
     qpos = np.array([0.4, 0.2])
     with contextlib.closing(_Sent(server)) as sent:
         show.put(Instant.still(m, qpos))
-    placed = show.stage.place(Instant.still(m, qpos))
+    placed = show.scene.place(Instant.still(m, qpos))
     assert np.allclose(sent.of("SetPositionMessage", "/arm/2").position, placed.xpos[2])
     for body in (1, 2):
         turned = sent.of("SetOrientationMessage", f"/arm/{body}").wxyz
@@ -250,7 +250,7 @@ def test_forces_are_sent_where_they_act(server):
     show.put(Instant.of(m, d))
     arrows = show.nodes._arrows
     (push,), (contact,) = arrows["pushes"].points, arrows["contacts"].points
-    assert np.allclose(push[1] - push[0], [0.5 * show.stage.size, 0.0, 0.0], atol=1e-6)
+    assert np.allclose(push[1] - push[0], [0.5 * show.scene.size, 0.0, 0.0], atol=1e-6)
     assert contact[1, 2] > contact[0, 2]
     show.put(Instant.still(m, m.qpos0))
     assert arrows["pushes"].points.shape == (0, 2, 3)

@@ -57,7 +57,7 @@ class Live:
                 LiveRobot(server, cast, simulated, k, self.clock) for k, cast in enumerate(casts)
             ]
             if len(casts) > 1:
-                frame_camera(server, [robot.show.stage for robot in self.robots])
+                frame_camera(server, [robot.show.scene for robot in self.robots])
                 self._choose()
         server.on_client_connect(lambda _: self._woken.set())
         timeout = min(cast.command_timeout for cast in casts)
@@ -161,8 +161,8 @@ class LiveRobot:
             self.pushes = Pushes(server, m, cast, push, lambda: clock.speed, f"/view{number}")
             self.charts = Charts(server, m)
             self.show = Show(server, m, looks, cast.name)
-        self.findings = (*looks.findings, *self.show.stage.findings)
-        self.pushes.fit(self.show.stage.size)
+        self.findings = (*looks.findings, *self.show.scene.findings)
+        self.pushes.fit(self.show.scene.size)
         self.show.on_click(self.pushes.choose)
 
     def put(self, instant: Instant) -> None:

@@ -1,4 +1,4 @@
-"""Films of a motion: bodies as the boxes of their mass and inertia, joints as lines, floors."""
+"""rb.animate: films of a motion with bodies as boxes, joints as lines, and floors."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from rbdyn_ros.loading.output import output_path
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, SKY, VERMILLION, new_figure
-from rbdyn_ros.view.pictures.film import demand_writer, write_film
-from rbdyn_ros.view.pictures.scene import Poses, Scene
+from rbdyn_ros.view.pictures.film import check_writer, write_film
+from rbdyn_ros.view.pictures.scene import BodyPoses, PictureScene
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,24 +41,24 @@ def animate(
 ) -> None:
     """Write a film of a motion to a .gif or .mp4 file (the latter needs ffmpeg).
 
-    Bodies are the boxes of equal mass and inertia, on the planes of the world. The view stays the
-    same all the time. A .gif counts time in 1/100 s, so fps is rounded to 100 over a whole number.
+    Bodies are drawn as boxes with their mass and inertia, above the planes of the world, by a
+    camera that stands still. A .gif counts time in 1/100 s, so fps is rounded to 100 / n.
 
     Args:
         m: the Model.
-        motion: qpos of every frame (frames, nq); or a Data, which is simulated from where it is
-            and left where that ends.
-        path: of the file; what is there is replaced.
-        duration: to simulate [s]; only with a Data.
-        fps: frames a second of film, which is a second of motion.
-        size: of the picture [inch], at 100 dots an inch.
-        elevation: from which it is seen, above the horizon [degree].
-        azimuth: from which it is seen, about z from x [degree].
+        motion: qpos of every frame (frames, nq); or a Data, which is simulated and left in its
+            last state.
+        path: output file; replaced if it exists.
+        duration: simulated time [s]; only with a Data.
+        fps: frames per second; the film runs in real time.
+        size: size of the picture [inch], at 100 dots per inch.
+        elevation: elevation of the camera above the horizon [degree].
+        azimuth: azimuth of the camera about z from x [degree].
 
     Raises:
         ModelError: if a Data was not made for m, or its simulation diverges.
-        ParameterError: for positions of another shape or that are not finite, for numbers that
-            make no film, for another suffix, or without matplotlib, Pillow or ffmpeg.
+        ParameterError: positions of another shape or not finite, other arguments out of range,
+            another suffix, or matplotlib, Pillow or ffmpeg is not installed.
     """
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"animate needs a Model, got {m!r}"))
@@ -67,15 +67,15 @@ def animate(
     if target.suffix.lower() == ".gif":
         fps = 100.0 / max(2, round(100.0 / fps))
     figure = new_figure(_positive("size", size[0]), _positive("size", size[1]), 100.0)
-    demand_writer(target)
+    check_writer(target)
     if isinstance(motion, Data):
         poses = _simulated(m, motion, _positive("duration", duration), fps)
     else:
         poses = _given(m, motion, duration, fps)
-    write_film(target, figure, fps, _drawn(figure, Scene(m, poses), elevation, azimuth))
+    write_film(target, figure, fps, _drawn(figure, PictureScene(m, poses), elevation, azimuth))
 
 
-def _given(m: Model, motion: ArrayLike, duration: object, fps: float) -> Poses:
+def _given(m: Model, motion: ArrayLike, duration: object, fps: float) -> BodyPoses:
     try:
         qpos = np.asarray(motion, np.float64)
     except (TypeError, ValueError):
@@ -91,19 +91,19 @@ def _given(m: Model, motion: ArrayLike, duration: object, fps: float) -> Poses:
         text = f"the positions of frame {first} are not finite"
         raise ParameterError(Finding("bad-motion", text, "error", "motion"))
     if duration is not None:
-        text = "duration is for a Data that is to be simulated; an array has a frame a row"
+        text = "duration is for a Data to simulate; an array has one row per frame"
         raise ParameterError(Finding("bad-duration", text, "error", "duration"))
     d = Data(m)
 
     def frame(k: int) -> Data:
         d.qpos[:] = qpos[k]
-        vars(d)["_time"][...] = k / fps  # of joints that are driven over time
+        vars(d)["_time"][...] = k / fps  # for joints with prescribed motion
         return d
 
     return _poses(m, len(qpos), frame)
 
 
-def _simulated(m: Model, d: Data, duration: float, fps: float) -> Poses:
+def _simulated(m: Model, d: Data, duration: float, fps: float) -> BodyPoses:
     demand_pair(m, d)
     frames = 1 + round(duration * fps)
     if frames > MOST_FRAMES:
@@ -119,27 +119,29 @@ def _simulated(m: Model, d: Data, duration: float, fps: float) -> Poses:
         if not np.isfinite(d.qpos).all():
             text = f"the simulation diverged: qpos is not finite at time {d.time:g} s"
             raise ModelError(Finding("diverged", text, "error", m.name))
-        return d.copy()  # kinematics would leave its traces in d
+        return d.copy()  # kinematics would change d
 
     return _poses(m, frames, frame)
 
 
-def _poses(m: Model, frames: int, at: Callable[[int], Data]) -> Poses:
+def _poses(m: Model, frames: int, at: Callable[[int], Data]) -> BodyPoses:
     kept: list[list[Any]] = []
     for k in range(frames):
         d = at(k)
         kinematics(m, d)
-        kept.append([getattr(d, name).copy() for name in Poses.__slots__])
+        kept.append([getattr(d, name).copy() for name in BodyPoses.__slots__])
     xpos, xmat, xipos, ximat = (np.array(part) for part in zip(*kept, strict=True))
     axes = (frames, m.nbody, 3, 3)
-    return Poses(xpos, xmat.reshape(axes), xipos, ximat.reshape(axes))
+    return BodyPoses(xpos, xmat.reshape(axes), xipos, ximat.reshape(axes))
 
 
-def _drawn(figure: Figure, scene: Scene, elevation: float, azimuth: float) -> Iterator[None]:
-    """Draw one frame after the other into the figure."""
+def _drawn(
+    figure: Figure, scene: PictureScene, elevation: float, azimuth: float
+) -> Iterator[None]:
+    """Draw the frames into the figure, one after the other."""
     from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
-    axes = _stage(figure, scene, elevation, azimuth)
+    axes = _axes(figure, scene, elevation, azimuth)
     for floor in scene.floors():
         axes.add_collection(Poly3DCollection([floor], facecolors=GREY, alpha=0.25, zorder=0))
     shown: list[tuple[Any, Callable[[Any], None], Array]] = []
@@ -159,12 +161,12 @@ def _drawn(figure: Figure, scene: Scene, elevation: float, azimuth: float) -> It
         yield
 
 
-def _stage(figure: Figure, scene: Scene, elevation: float, azimuth: float) -> Any:
-    """Return axes that show everything in all frames, with one scale for x, y and z."""
+def _axes(figure: Figure, scene: PictureScene, elevation: float, azimuth: float) -> Any:
+    """Return axes that contain all frames, with one scale for x, y and z."""
     from matplotlib.ticker import MaxNLocator
 
     axes: Any = figure.add_axes((0.0, 0.05, 1.0, 0.95), projection="3d")
-    axes.computed_zorder = False  # lines are seen through the boxes
+    axes.computed_zorder = False  # lines stay visible through the boxes
     low, high = scene.extent()
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
     axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")

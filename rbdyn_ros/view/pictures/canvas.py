@@ -1,4 +1,4 @@
-"""Where pictures are drawn: figures without a display and without pyplot's global state."""
+"""Figures without a display and without the global state of pyplot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rbdyn_ros.errors import Finding, ParameterError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# of Okabe and Ito's palette, which colour-blind readers can tell apart
+# Okabe and Ito's palette, distinct for colour-blind readers
 BLUE, SKY, VERMILLION = "#0072B2", "#56B4E9", "#D55E00"
 INK, GREY = "#222222", "#6E6E6E"
 
@@ -31,6 +31,6 @@ def new_figure(width: float, height: float, dpi: float) -> Figure:
 
 
 def missing_extra(package: str) -> ParameterError:
-    """Return the error for a package that only pictures need."""
+    """Return the error for a missing package that only pictures need."""
     text = f'pictures need {package}, which is not installed: pip install "rbdyn_ros[plot]"'
     return ParameterError(Finding("no-plot-extra", text, "error", "", None, "", package))

@@ -1,4 +1,4 @@
-"""How chords run through a picture of a connectivity graph, and where their labels stand."""
+"""The curves of chords in a picture of a connectivity graph, and the places of their labels."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 
 POINTS = 61  # of a curve
-LANES = 4  # chords beside each other before they share a way again
+LANES = 4  # number of lanes for chords
 
 
 def chord_curve(p: Array, s: Array, radius: float, lane: int, bodies: Array) -> Array:
     """Return the points (POINTS, 2) of a bow between two bodies.
 
-    Over bodies of one row it rises above the names of joints; otherwise it leans aside, rather
-    to the right, away from the trunk of the tree, and as much as leaves other bodies uncovered.
+    Between bodies in one row it rises above the names of joints; otherwise it bends sideways,
+    preferably to the right, far enough to pass other bodies.
 
     Args:
-        p: place of its predecessor [inch].
-        s: place of its successor.
-        radius: of a body.
-        lane: number of the chord; neighbours keep apart.
-        bodies: places of all bodies (n, 2) that it should not cross.
+        p: position of the predecessor [inch].
+        s: position of the successor [inch].
+        radius: radius of a body [inch].
+        lane: number of the chord, which separates neighbours.
+        bodies: positions of all bodies (n, 2), to be avoided [inch].
     """
     across, apart = s - p, lane % LANES
     if abs(across[1]) < radius:
@@ -36,7 +36,7 @@ def chord_curve(p: Array, s: Array, radius: float, lane: int, bodies: Array) -> 
     for lean in (0.25, 0.15, 0.35, 0.05, 0.45, -0.15, -0.3):
         aside = (lean + 0.1 * apart) * right
         curves.append(_bezier(p, p + across / 3.0 + aside, s - across / 3.0 + aside, s))
-    # the first of those that cross the fewest bodies
+    # the first of the curves that cross the fewest bodies
     return min(curves, key=lambda curve: _crossed(curve, bodies[~ends], 1.5 * radius))
 
 
@@ -47,18 +47,18 @@ def _bezier(a: Array, b: Array, c: Array, d: Array) -> Array:
 
 
 def _crossed(curve: Array, bodies: Array, radius: float) -> int:
-    """Return how many bodies a curve comes closer to than `radius`."""
+    """Return the number of bodies closer to a curve than `radius`."""
     distance = np.linalg.norm(bodies[:, None] - curve[None], axis=2)
     return int((distance < radius).any(axis=1).sum())
 
 
 def free_spot(curve: Array, size: Array, taken: Sequence[Array]) -> int:
-    """Return the number of the point of the curve where what has this size (2,) covers least.
+    """Return the index of the curve point where a label of this size (2,) covers least.
 
     Args:
-        curve: (n, 2) [inch]; points at its ends are left out, those in its middle preferred.
-        size: width and height.
-        taken: rectangles (x0, y0, x1, y1) that other things cover.
+        curve: (n, 2) [inch]; its ends are left out, its middle is preferred.
+        size: width and height [inch].
+        taken: occupied rectangles (x0, y0, x1, y1).
     """
     first = len(curve) // 6
     candidates = curve[first : len(curve) - first]

@@ -1,4 +1,4 @@
-"""Draws the connectivity graph of a Model: bodies, the spanning tree, and the chords."""
+"""rb.draw_connectivity: bodies, spanning tree and chords of a Model as a picture."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".svg", ".png", ".pdf")
 
-NAME_SIZE, LABEL_SIZE, TYPE_SIZE, TITLE_SIZE = 8.0, 7.5, 6.5, 10.0  # of letters [point]
+NAME_SIZE, LABEL_SIZE, TYPE_SIZE, TITLE_SIZE = 8.0, 7.5, 6.5, 10.0  # font size [point]
 LONGEST_NAME = 28
 MARGIN, TITLE_SPACE = 0.35, 0.3  # [inch]
-MOST_PIXELS = 12_000  # of a side of a .png
+MOST_PIXELS = 12_000  # longest side of a .png
 
 
 def draw_connectivity(m: Model, path: str | Path) -> None:
     """Draw the connectivity graph of a Model to a .svg, .png or .pdf file.
 
-    The base is hollow; columns are distances from it. Joints of the spanning tree are solid,
-    chords dashed; arrows run from predecessor to successor. In a large graph the names of joints
-    are left out, in a very large one those of bodies too. Source: RBDA section 4.1.
+    The base is hollow; columns are distances from it. Tree joints are solid, chords dashed; arrows
+    point from predecessor to successor. A large graph has no names of joints, a very large one no
+    names at all. Source: RBDA section 4.1.
 
     Raises:
-        ModelError: if m is no Model.
-        ParameterError: for another suffix, if the file cannot be written, or without matplotlib.
+        ModelError: m is not a Model.
+        ParameterError: another suffix, the file cannot be written, or matplotlib is missing.
     """
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"draw_connectivity needs a Model, got {m!r}"))
@@ -52,13 +52,13 @@ def draw_connectivity(m: Model, path: str | Path) -> None:
 
 
 class _Picture:
-    """A picture in the making.
+    """A picture while it is drawn.
 
     Attributes:
-        layout: where the bodies are.
-        curves: the ways of the chords.
-        taken: rectangles (x0, y0, x1, y1) that texts and bodies cover.
-        figure, axes: in inches, as large as the graph.
+        layout: positions of the bodies.
+        curves: curves of the chords.
+        taken: rectangles (x0, y0, x1, y1) of texts and bodies.
+        figure, axes: in inches, of the size of the graph.
     """
 
     def __init__(self, m: Model) -> None:
@@ -84,7 +84,7 @@ class _Picture:
         self.figure, self.axes = self.paper(np.vstack([places, *self.curves]), side)
 
     def paper(self, points: Array, side: float) -> tuple[Figure, Axes]:
-        """Return a figure, and axes that show these points and a title."""
+        """Return a figure and axes that contain the points and a title."""
         m = self.m
         title = f"{_shown(m.name)}:  N_B = {m.graph.N_B}, N_J = {m.graph.N_J}, N_L = {m.graph.N_L}"
         left, bottom = points.min(axis=0) - MARGIN - (side, 0.15)
@@ -151,13 +151,13 @@ class _Picture:
             self.taken.append(np.concatenate([curve[at] - 0.05, curve[at] + 0.05]))
 
     def arrow(self, x: float, y: float, angle: float, color: str) -> None:
-        """Draw a small triangle that points in a direction [degree]."""
+        """Draw an arrow head in a direction [degree]."""
         marker = (3, 0, angle - 90.0)
         self.axes.plot([x], [y], marker=marker, markersize=6.0, color=color, markeredgewidth=0,
                        zorder=2)  # fmt: skip
 
     def write(self, x: float, y: float, text: str, size: float, color: str) -> None:
-        """Write a text around a point, on white."""
+        """Write a text centred at a point, on white."""
         half = 0.5 * np.array([_width(text, size), 1.3 * size / 72.0])
         self.taken.append(np.array([x - half[0], y - half[1], x + half[0], y + half[1]]))
         background = {"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none"}
@@ -166,11 +166,11 @@ class _Picture:
 
 
 def _shown(name: str) -> str:
-    """Return a name that can be drawn: printable, and not too long."""
+    """Return a name for drawing: printable and cut if long."""
     name = "".join(c if c.isprintable() else "?" for c in name)
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 3] + "..."
 
 
 def _width(text: str, size: float) -> float:
-    """Return about how wide a text is [inch]."""
+    """Return the approximate width of a text [inch]."""
     return 0.6 * len(text) * size / 72.0

@@ -1,4 +1,4 @@
-"""Writes what is drawn, frame by frame, as an animated GIF or an MP4."""
+"""Write a figure frame by frame as an animated GIF or MP4."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def demand_writer(path: Path) -> None:
-    """Raise ParameterError unless what a .gif or .mp4 file needs is installed."""
+def check_writer(path: Path) -> None:
+    """Raise ParameterError unless the writer of .gif or .mp4 files is installed."""
     if path.suffix.lower() == ".gif":
         if importlib.util.find_spec("PIL") is None:
             raise missing_extra("Pillow")
-    elif not _ffmpeg_is_there():
+    elif not _has_ffmpeg():
         text = "an .mp4 film needs the program ffmpeg, which is not installed; a .gif does not"
         raise ParameterError(Finding("no-ffmpeg", text, "error", "path", None, str(path)))
 
 
 def write_film(path: Path, figure: Figure, fps: float, frames: Iterator[None]) -> None:
-    """Write a .gif or .mp4 file; demand_writer has agreed to it.
+    """Write a .gif or .mp4 file that passed check_writer.
 
     Args:
-        path: of the file.
-        figure: what each frame is drawn into.
-        fps: frames a second.
-        frames: draws the next frame each time it is asked for one.
+        path: output file.
+        figure: figure that holds each frame.
+        fps: frames per second.
+        frames: iterator that draws the next frame at each step.
 
     Raises:
         ParameterError: the file cannot be written.
@@ -54,7 +54,7 @@ def _write_gif(path: Path, figure: Figure, fps: float, frames: Iterator[None]) -
 
     next(frames)
     first = image().quantize(64)
-    # all frames share the colours of the first, so that nothing flickers
+    # one palette for all frames avoids flicker
     rest = (image().quantize(palette=first, dither=Image.Dither.NONE) for _ in frames)
 
     def write(file: BinaryIO) -> None:
@@ -76,7 +76,7 @@ def _write_mp4(path: Path, figure: Figure, fps: float, frames: Iterator[None]) -
         raise unwritable(path, error) from error
 
 
-def _ffmpeg_is_there() -> bool:
+def _has_ffmpeg() -> bool:
     from matplotlib.animation import FFMpegWriter
 
     return bool(FFMpegWriter.isAvailable())

@@ -1,7 +1,7 @@
-"""Where the bodies of a connectivity graph stand in a picture: columns by distance from the base.
+"""The layout of a connectivity graph: columns by distance from the base.
 
-The tree grows to the right, so that names can be written beside each other. A leaf has a row of
-its own, a parent stands in the middle of its children.
+The tree grows to the right, so that names fit below each other. Each leaf has its own row; a
+parent is centred on its children.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.graph import Graph
 
-RADIUS = 0.13  # of a body [inch]
+RADIUS = 0.13  # radius of a body [inch]
 MOST_EDGE_LABELS, MOST_NAMES = 80, 400
-LARGEST = 60.0  # a picture grows no further [inch]
+LARGEST = 60.0  # largest picture [inch]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """Places in a picture [inch], y upwards.
+class GraphLayout:
+    """Positions in a picture [inch], y upwards.
 
     Attributes:
-        x, y: of the bodies, the base first.
-        bend: where the edges from a body to its children part.
-        radius: of a body.
+        x, y: positions of the bodies, the base first.
+        bend: x at which the edges from a body to its children branch.
+        radius: radius of a body.
         edge_labels, names: whether there is room for these texts.
     """
 
@@ -39,8 +39,8 @@ class Layout:
     names: bool
 
 
-def lay_out(graph: Graph, names: Sequence[float], labels: Sequence[float]) -> Layout:
-    """Return the places of all bodies.
+def lay_out(graph: Graph, names: Sequence[float], labels: Sequence[float]) -> GraphLayout:
+    """Return the positions of all bodies.
 
     Args:
         graph: regularly numbered.
@@ -56,20 +56,20 @@ def lay_out(graph: Graph, names: Sequence[float], labels: Sequence[float]) -> La
     half = 0.5 * _widest(names, depth) if with_names else np.full(int(depth.max()) + 1, 0.05)
     label = _widest([0.0, *labels], depth) if with_labels else np.full(len(half), 0.15)
     before_bend = np.maximum(half, RADIUS) + 0.08
-    # a label stands between the bend and the body; names of neighbours must not touch
+    # a label fits between the bend and the body; names of neighbours must not overlap
     steps = before_bend[:-1] + np.maximum(label[1:] + 0.3 + RADIUS, half[1:] + 0.1)
     columns = np.concatenate([[0.0], np.cumsum(steps)])
     x, y, bend = columns[depth], -pitch * rows, (columns + before_bend)[depth]
     shrink = min(1.0, LARGEST / max(np.ptp(x), np.ptp(y), 1.0))
     roomy = shrink == 1.0
     radius = RADIUS if with_names and roomy else max(0.004, 0.04 * shrink)
-    return Layout(
+    return GraphLayout(
         shrink * x, shrink * y, shrink * bend, radius, with_labels and roomy, with_names and roomy
     )
 
 
 def tree_rows(graph: Graph) -> tuple[Array, NDArray[np.int64]]:
-    """Return the row of each body, the first one on top, and its distance from the base."""
+    """Return the row of each body, counted from the top, and its distance from the base."""
     rows, depth = np.zeros(graph.N_B + 1), np.zeros(graph.N_B + 1, np.int64)
     order, waiting, leaves = [], [0], 0
     while waiting:
@@ -88,7 +88,7 @@ def tree_rows(graph: Graph) -> tuple[Array, NDArray[np.int64]]:
 
 
 def _widest(widths: Sequence[float], depth: NDArray[np.int64]) -> Array:
-    """Return the greatest width in each column."""
+    """Return the largest width in each column."""
     widest = np.zeros(int(depth.max()) + 1)
     np.maximum.at(widest, depth, np.asarray(widths, np.float64))
     return widest

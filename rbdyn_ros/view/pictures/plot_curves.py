@@ -1,4 +1,4 @@
-"""Which curves of a run are drawn: of each joint, and of the robot as a whole."""
+"""The curves of a run: of each joint, and of the robot as a whole."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.run import Run
 from rbdyn_ros.recording.series import Series
 
-#: What is drawn of each joint, and of the robot as a whole.
+#: Quantities of each joint, and of the robot as a whole.
 OF_JOINTS = ("position", "velocity", "effort", "error")
 OF_ROBOT = ("energy", "contact")
 QUANTITIES = (*OF_JOINTS, *OF_ROBOT)
 
 STATE, COMMAND = "state", "command"
-#: Types whose positions may have other coordinates than their velocities.
+#: Joint types whose positions and velocities may have different coordinates.
 _OTHER_POSITIONS = (JointType.SIXDOF_FP, JointType.SIXDOF_FS, JointType.USER)
-#: Samples that energy is calculated of.
+#: Largest number of samples of energy.
 MOST_ENERGIES = 1500
 SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """Numbers over time, NaN where unknown; `kind` is STATE, COMMAND or the curve's own name."""
+    """Values over time, NaN if unknown; `kind` is STATE, COMMAND or the name of the curve."""
 
     kind: str
     time: Array
@@ -41,23 +41,23 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
-    """A coordinate of a joint, and what is drawn of it by quantity."""
+class PlotRow:
+    """A coordinate of a joint and its curves by quantity."""
 
     name: str
     unit: str
     curves: dict[str, list[Curve]]
 
 
-def joint_rows(run: Run, patterns: Sequence[str]) -> list[Row]:
-    """Return what is drawn of the coordinates that are chosen.
+def joint_rows(run: Run, patterns: Sequence[str]) -> list[PlotRow]:
+    """Return the rows of the chosen joints.
 
     Args:
-        run: what was recorded.
-        patterns: names of joints, or patterns such as ``wrist_*``; none: all.
+        run: the recording.
+        patterns: names of joints, or patterns such as ``wrist_*``; empty: all.
 
     Raises:
-        ParameterError: a pattern fits no joint.
+        ParameterError: a pattern matches no joint.
     """
     coordinates = _coordinates(run.m)
     for pattern in patterns:
@@ -83,12 +83,12 @@ class _Coordinate:
     """A coordinate of a joint.
 
     Attributes:
-        joint: its name.
-        suffix: which of its coordinates, if it has several.
-        unit: of the position, if all is one.
-        qpos: place in qpos; -1 - place of a quaternion; None: there is no number for it alone.
-        part: of the rotation vector that a quaternion is turned into.
-        dof: place in qvel.
+        joint: name of the joint.
+        suffix: name of the coordinate, if the joint has several.
+        unit: unit of the position.
+        qpos: index in qpos; -1 - index for a quaternion; None: no single number.
+        part: component of the rotation vector that replaces a quaternion.
+        dof: index in qvel.
     """
 
     joint: str
@@ -125,11 +125,11 @@ def _coordinates(m: Model) -> list[_Coordinate]:
 
 
 def _turns(at: int) -> list[tuple[str, str, int | None, int]]:
-    """Return the three coordinates of a rotation vector, of the quaternion at a place in qpos."""
+    """Return the three rotation-vector coordinates for the quaternion at an index in qpos."""
     return [(f"rotation {axis}", "rad", -1 - at, j) for j, axis in enumerate("xyz")]
 
 
-def _row(run: Run, one: _Coordinate, turned: dict[int, Array]) -> Row:
+def _row(run: Run, one: _Coordinate, turned: dict[int, Array]) -> PlotRow:
     if one.qpos is None:
         position = np.full(len(run.time), np.nan)
     elif one.qpos >= 0:
@@ -153,7 +153,7 @@ def _row(run: Run, one: _Coordinate, turned: dict[int, Array]) -> Row:
         name: [curve for curve in some if np.isfinite(curve.values).any()]
         for name, some in curves.items()
     }
-    return Row(f"{one.joint} {one.suffix}".strip(), one.unit, known)
+    return PlotRow(f"{one.joint} {one.suffix}".strip(), one.unit, known)
 
 
 def _add_commands(
@@ -169,14 +169,14 @@ def _add_commands(
         curves[name].append(Curve(COMMAND, time, values[inside, k]))
     wanted = series.position[inside, k]
     if np.isfinite(wanted).any():
-        # a command holds until the next one: the error is that of the moment it is followed by
+        # a command holds until the next one; the error is taken at the next state
         until = np.append(time[1:], run.time[-1]) if len(time) else time
         there = np.interp(until, run.time, position)
         curves["error"].append(Curve(COMMAND, until, wanted - there))
 
 
 def energies(run: Run) -> list[Curve]:
-    """Return the energies of a run; none if its velocities are not known."""
+    """Return the energies of a run; empty if its velocities are unknown."""
     known = np.flatnonzero(np.isfinite(run.qvel).all(axis=1))
     if not len(known) or not run.m.nv:
         return []
@@ -192,7 +192,7 @@ def energies(run: Run) -> list[Curve]:
 
 
 def contact_forces(run: Run, most: int = 8) -> list[Curve]:
-    """Return the sizes of contact forces, of the bodies that feel most; the rest together."""
+    """Return the contact force magnitudes: of the most loaded bodies, and of all others."""
     if run.contact is None:
         return []
     sizes = np.linalg.norm(run.contact[:, :, :3], axis=2)

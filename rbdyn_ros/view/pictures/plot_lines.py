@@ -1,4 +1,4 @@
-"""Curves of long runs with few points, in which every peak is still to be seen."""
+"""Thin out long curves without losing peaks."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
 
-#: Points of a curve: two a bucket, and a bucket is narrower than a printed dot.
+#: Points of a curve: two per bucket; a bucket is narrower than a printed dot.
 MOST_POINTS = 4000
 
 
 def thinned(time: Array, values: Array, most: int = MOST_POINTS) -> tuple[Array, Array]:
-    """Return the points of a curve that show it as all of them would.
+    """Return a subset of points that draws like the whole curve.
 
-    Of each of most/2 spans of time the lowest and the highest value are kept, and the first and
-    the last point. Where a value is NaN the curve has a gap, which is kept too.
+    The lowest and highest value of each of most/2 spans of time are kept, and the first and last
+    point. Gaps (NaN) are kept.
 
     Args:
-        time: (n,), growing.
+        time: (n,), increasing.
         values: (n,).
-        most: points, about.
+        most: approximate number of points.
     """
     n = len(time)
     if n <= most:
@@ -38,7 +38,7 @@ def thinned(time: Array, values: Array, most: int = MOST_POINTS) -> tuple[Array,
 
 
 def _extremes(values: Array, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for each bucket that begins at `starts` the place of its lowest value."""
+    """Return the index of the lowest value of each bucket that begins at `starts`."""
     lowest = np.minimum.reduceat(values, starts)
     lengths = np.diff(np.append(starts, len(values)))
     is_lowest = values == np.repeat(lowest, lengths)

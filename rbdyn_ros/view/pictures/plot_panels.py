@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, SKY, VERMILLION
-from rbdyn_ros.view.pictures.plot_curves import STATE, Curve, Row
+from rbdyn_ros.view.pictures.plot_curves import STATE, Curve, PlotRow
 from rbdyn_ros.view.pictures.plot_lines import thinned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SMALL, TINY = 8, 7  # letters [point]
+SMALL, TINY = 8, 7  # font size [point]
 
 _UNITS = {"position": "{}", "velocity": "{}/s", "error": "{}"}
 _FORCES = {"rad": "N m", "m": "N"}
@@ -19,8 +19,8 @@ _FORCES = {"rad": "N m", "m": "N"}
 _MORE = (BLUE, VERMILLION, "#009E73", "#CC79A7", SKY, "#E69F00", GREY, INK, "#B8A800")
 
 
-def draw_joint(axes: Axes, row: Row, quantity: str, name_unit: bool) -> None:
-    """Draw one quantity of one joint; `name_unit`: not all joints have the same."""
+def draw_joint(axes: Axes, row: PlotRow, quantity: str, name_unit: bool) -> None:
+    """Draw one quantity of one joint; `name_unit`: write the unit, because joints differ."""
     for curve in row.curves.get(quantity, ()):
         time, values = thinned(curve.time, curve.values)
         if curve.kind == STATE:
@@ -40,12 +40,12 @@ def draw_joint(axes: Axes, row: Row, quantity: str, name_unit: bool) -> None:
 
 
 def dashes(quantity: str) -> Any:
-    """Return the style of the lines that are of commands."""
+    """Return the line style of commands."""
     return "-" if quantity == "error" else (0, (3, 1.5))
 
 
 def _roomy(axes: Axes) -> None:
-    """Let a curve that hardly moves not look as if it did."""
+    """Enlarge the range of an almost constant curve."""
     low, high = axes.get_ylim()
     middle = 0.5 * (low + high)
     least = 1e-6 * max(1.0, abs(middle))
@@ -54,12 +54,14 @@ def _roomy(axes: Axes) -> None:
 
 
 def draw_robot(axes: Axes, name: str, curves: list[Curve]) -> None:
-    """Draw what is of the robot as a whole, with the names of the curves above."""
+    """Draw a quantity of the whole robot, with the names of the curves above."""
     label = {"energy": "energy [J]", "contact": "contact force [N]"}[name]
     for k, curve in enumerate(curves):
         time, values = thinned(curve.time, curve.values)
         style: dict[str, Any] = {"color": _MORE[k % len(_MORE)], "lw": 1.0}
-        if curve.kind == "total":  # it often lies on one of its parts, and is seen behind it
+        if (
+            curve.kind == "total"
+        ):  # the total often coincides with a part and stays visible behind it
             style = {"color": "#BBBBBB", "lw": 3.0, "zorder": 1}
         axes.plot(time, values, label=curve.kind, **style)
     axes.set_ylabel(label, fontsize=SMALL, color=INK)
@@ -77,7 +79,7 @@ def _quiet(axes: Axes) -> None:
     axes.tick_params(labelsize=TINY, color=GREY, labelcolor=INK, length=2.5)
     axes.yaxis.set_major_locator(MaxNLocator(4))
     axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
-    axes.yaxis.set_offset_position("right")  # at the left is the name of the joint
+    axes.yaxis.set_offset_position("right")  # the name of the joint is at the left
     axes.yaxis.get_offset_text().set_fontsize(TINY)
     axes.grid(visible=True, lw=0.3, color="#D0D0D0")
     for side in ("top", "right"):
@@ -87,14 +89,14 @@ def _quiet(axes: Axes) -> None:
 
 
 def time_axis(axes: Axes, *, ticks: bool, title: bool) -> None:
-    """Let the time be read below a panel, or only at its end."""
+    """Label the time axis below a panel, with or without ticks and title."""
     axes.tick_params(labelbottom=ticks)
     if title:
         axes.set_xlabel("time [s]", fontsize=SMALL, color=INK)
 
 
 def write_name(axes: Axes, name: str) -> None:
-    """Write the name of a joint above the left end of its row, clear of all curves."""
+    """Write the name of a joint above the left end of its row."""
     shown = name if len(name) <= 40 else f"{name[:39]}..."
     axes.annotate(
         shown, (0.0, 1.0), (0, 3), xycoords="axes fraction", textcoords="offset points",
@@ -102,7 +104,7 @@ def write_name(axes: Axes, name: str) -> None:
     )  # fmt: skip
 
 
-def unit_of(row: Row, quantity: str) -> str:
+def unit_of(row: PlotRow, quantity: str) -> str:
     """Return the unit of a quantity of a coordinate."""
     if quantity == "effort":
         return _FORCES.get(row.unit, "N m or N")

@@ -18,7 +18,7 @@ from rbdyn_ros.view.pictures.plot_curves import (
     OF_JOINTS,
     QUANTITIES,
     Curve,
-    Row,
+    PlotRow,
     contact_forces,
     energies,
     joint_rows,
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".png", ".svg", ".pdf")
-#: Rows of joints on a page of a .pdf, and in a picture at most.
+#: Rows of joints per .pdf page, and the most in one picture.
 PAGE_ROWS, MOST_ROWS = 12, 64
-#: Sizes of what a figure is made of [inch].
+#: Sizes of the parts of a figure [inch].
 COLUMN, ROW, WIDE, MARGIN = 3.1, 0.95, 1.7, 0.7
-HEAD, LOW_HEAD = 0.85, 0.55  # with and without titles of columns
+HEAD, LOW_HEAD = 0.85, 0.55  # with and without column titles
 DPI = 150.0
 
 TITLES = {"position": "position", "velocity": "velocity", "effort": "effort",
@@ -60,16 +60,16 @@ def draw_run(
     """Draw a run to a .png, .svg or .pdf file.
 
     Args:
-        run: of read_run.
-        path: of the file; what is there is replaced.
-        joints: names, or patterns such as ``wrist_*``; none: all.
-        quantities: of position, velocity, effort, error (command less position), energy,
-            contact; none: all there are.
-        size: of a page [inch]; None: what it needs.
+        run: result of read_run.
+        path: output file; replaced if it exists.
+        joints: names or patterns such as ``wrist_*``; empty: all.
+        quantities: some of position, velocity, effort, error (command minus position), energy,
+            contact; empty: all that the run has.
+        size: size of a page [inch]; None: fits the content.
 
     Raises:
-        ParameterError: a joint or quantity is not there, the file cannot be written, or
-            matplotlib is not installed.
+        ParameterError: an unknown joint or quantity, the file cannot be written, or matplotlib is
+            not installed.
     """
     target = output_path(path, "a figure", SUFFIXES)
     rows = joint_rows(run, joints)
@@ -111,9 +111,9 @@ def _save(figures: Any, file: BinaryIO, kind: str) -> None:
 
 
 def _chosen(
-    run: Run, rows: list[Row], quantities: Sequence[str]
+    run: Run, rows: list[PlotRow], quantities: Sequence[str]
 ) -> tuple[list[str], dict[str, list[Curve]]]:
-    """Return the quantities of joints, and curves of the robot by quantity."""
+    """Return the joint quantities, and the curves of the robot by quantity."""
     for name in quantities:
         if name not in QUANTITIES:
             text = (
@@ -128,14 +128,14 @@ def _chosen(
     wide = {name: make(run) for name, make in makers.items() if name in wanted}
     wide = {name: curves for name, curves in wide.items() if curves}
     if not columns and not wide:
-        text = f"the recording has nothing of {', '.join(wanted)}"
+        text = f"the recording has no {', '.join(wanted)}"
         raise ParameterError(Finding("nothing-to-draw", text, "error", "quantities"))
     return columns, wide
 
 
 def _page(
     run: Run,
-    rows: list[Row],
+    rows: list[PlotRow],
     columns: list[str],
     wide: dict[str, list[Curve]],
     size: tuple[float, float] | None,
@@ -187,17 +187,19 @@ def _span(run: Run) -> tuple[float, float]:
     return (start, end) if end > start else (start - 0.5, start + 0.5)
 
 
-def _units(rows: list[Row], quantity: str) -> list[str]:
+def _units(rows: list[PlotRow], quantity: str) -> list[str]:
     return list(dict.fromkeys(unit_of(row, quantity) for row in rows))
 
 
-def _title(rows: list[Row], quantity: str) -> str:
+def _title(rows: list[PlotRow], quantity: str) -> str:
     units = _units(rows, quantity)
     return TITLES[quantity] if len(units) > 1 else f"{TITLES[quantity]} [{units[0]}]"
 
 
-def _head(figure: Figure, run: Run, rows: list[Row], columns: list[str], height: float) -> None:
-    """Write the robot's name, and what the colours are."""
+def _head(
+    figure: Figure, run: Run, rows: list[PlotRow], columns: list[str], height: float
+) -> None:
+    """Write the name of the robot and the legend."""
     from matplotlib.lines import Line2D
 
     kinds = {

@@ -13,26 +13,26 @@ from rbdyn_ros.view.pictures.animation import MOST_FRAMES, SUFFIXES, animate
 
 
 def film_run(run: Run, path: str | Path, fps: float = 25.0) -> None:
-    """Write a film of a run, a second a second, to a .gif or .mp4 file.
+    """Write a film of a run, in real time, to a .gif or .mp4 file.
 
     Args:
-        run: of read_run.
-        path: of the file; what is there is replaced.
-        fps: frames a second, in a .gif rounded to what it can count.
+        run: result of read_run.
+        path: output file; replaced if it exists.
+        fps: frames per second; in a .gif rounded to 100 / n.
 
     Raises:
-        ParameterError: fps makes no film, or the file cannot be written; see rb.animate.
+        ParameterError: fps is out of range, or the file cannot be written; see rb.animate.
     """
     if not 0.0 < fps < math.inf:
         text = f"fps is {fps!r}; allowed is a finite number greater than 0"
         raise ParameterError(Finding("bad-fps", text, "error", "fps", None, repr(fps)))
     if Path(path).suffix.lower() == SUFFIXES[0]:
-        fps = 100.0 / max(2, round(100.0 / fps))  # it counts in 1/100 s, see animate
+        fps = 100.0 / max(2, round(100.0 / fps))  # a .gif counts time in 1/100 s
     frames = 1 + math.floor(run.duration * fps)
     if frames > MOST_FRAMES:
         text = (
-            f"a film of {run.duration:g} s at {fps:g} a second has {frames} frames; allowed are "
-            f"{MOST_FRAMES}: choose a part of it, or fewer a second"
+            f"a film of {run.duration:g} s at {fps:g} frames/s has {frames} frames; allowed are "
+            f"{MOST_FRAMES}: choose a part of it or a lower rate"
         )
         raise ParameterError(Finding("bad-fps", text, "error", "fps"))
     chosen = [run.at(float(run.time[0]) + k / fps) for k in range(frames)]

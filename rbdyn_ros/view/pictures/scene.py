@@ -1,4 +1,4 @@
-"""What of a Model is drawn in a film: boxes for bodies, lines between joints, floors."""
+"""The scene of a film: boxes for bodies, lines between joints, floors."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rbdyn_ros.model.model import Model
 _CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 _FACES = np.array([[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4],
                    [1, 3, 7, 5]])  # fmt: skip
-_UNTIED = (JointType.FREE, JointType.SIXDOF_FP, JointType.SIXDOF_FS)  # nothing holds the body
+_UNTIED = (JointType.FREE, JointType.SIXDOF_FP, JointType.SIXDOF_FS)  # a free body
 
 
 @dataclass(frozen=True, slots=True)
-class Poses:
-    """Where the bodies are in each frame: origins, axes, centres of mass, principal axes."""
+class BodyPoses:
+    """BodyPoses of the bodies in each frame: origins, axes, centres of mass, principal axes."""
 
     xpos: Array
     xmat: Array
@@ -29,17 +29,17 @@ class Poses:
     ximat: Array
 
 
-class Scene:
-    """What is drawn, in the world [m].
+class PictureScene:
+    """The shapes of a film, in the world [m].
 
     Attributes:
-        faces: sides (frames, 6 bodies, 4, 3) of the bodies that have mass.
-        links: lines (frames, lines, 2, 3) between the frames of joints; of a body that nothing
-            holds from its frame to its centre of mass.
-        others: the same for springs and for joints that close loops.
+        faces: sides (frames, 6 bodies, 4, 3) of the bodies with mass.
+        links: lines (frames, lines, 2, 3) between joint frames; for a free body from its frame to
+            its centre of mass.
+        others: lines of springs and loop joints.
     """
 
-    def __init__(self, m: Model, poses: Poses) -> None:
+    def __init__(self, m: Model, poses: BodyPoses) -> None:
         massive = np.flatnonzero(m.body_mass > 0.0)
         corners = _CORNERS * equivalent_box(m.body_mass[massive], m.body_inertia[massive])[:, None]
         turned = np.einsum("fbij,bcj->fbci", poses.ximat[:, massive], corners)
@@ -68,7 +68,7 @@ class Scene:
         self._plane_mat = m.obstacle_mat[plane].reshape(-1, 3, 3)
 
     def extent(self) -> tuple[Array, Array]:
-        """Return the corners of what encloses everything in all frames, not flat in any way."""
+        """Return the corners of the bounding box of all frames, which is nowhere flat."""
         parts = [part.reshape(-1, 3) for part in (self.faces, self.links, self.others)]
         points = np.concatenate([*parts, np.zeros((int(not any(map(len, parts))), 3))])
         middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
@@ -79,7 +79,7 @@ class Scene:
         return middle - room, middle + room
 
     def floors(self) -> Array:
-        """Return a piece (n, 4, 3) of every plane of the world, as large as the view."""
+        """Return a square (n, 4, 3) on every plane of the world, of the size of the view."""
         low, high = self.extent()
         R = self._plane_mat
         reach = 0.5 * np.abs(R).transpose(0, 2, 1) @ (high - low)
@@ -88,7 +88,7 @@ class Scene:
         return pieces + self._feet(0.5 * (low + high))[:, None]
 
     def _feet(self, point: Array) -> Array:
-        """Return the points (n, 3) of the planes that are next to a point."""
+        """Return the point of each plane that is closest to a point, (n, 3)."""
         normal = self._plane_mat[:, :, 2]
         height = np.sum(normal * (point - self._plane_pos), axis=1, keepdims=True)
         feet: Array = point - height * normal
@@ -96,16 +96,16 @@ class Scene:
 
 
 def equivalent_box(mass: Array, inertia: Array) -> Array:
-    """Return the edges (n, 3) of homogeneous boxes of these masses (n,) and moments (n, 3).
+    """Return the edges (n, 3) of homogeneous boxes with masses (n,) and moments (n, 3).
 
-    From I_x = m (b^2 + c^2) / 12: a^2 = 6 (I_y + I_z - I_x) / m; what no matter can have is 0.
+    From I_x = m (b^2 + c^2) / 12: a^2 = 6 (I_y + I_z - I_x) / m; a negative a^2 gives 0.
     """
     squares = 6.0 * (inertia.sum(axis=1, keepdims=True) - 2.0 * inertia) / mass[:, None]
     edges: Array = np.sqrt(np.maximum(squares, 0.0))
     return edges
 
 
-def _at(poses: Poses, bodies: NDArray[Any], points: Array) -> Array:
+def _at(poses: BodyPoses, bodies: NDArray[Any], points: Array) -> Array:
     turned = np.einsum("fbij,bj->fbi", poses.xmat[:, bodies], points)
     places: Array = poses.xpos[:, bodies] + turned
     return places

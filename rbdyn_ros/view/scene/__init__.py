@@ -1,1 +1,1 @@
-"""What is shown of a robot, and where it is at an instant; no browser."""
+"""The scene of a robot and its placement at an instant, without a browser."""

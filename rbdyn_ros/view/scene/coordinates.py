@@ -1,4 +1,4 @@
-"""Numbers that a person moves a robot by: one for each coordinate, angles for quaternions."""
+"""The coordinates that sliders set: one number each, three angles for a quaternion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rbdyn_ros.model.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.describe import joint_type
 
-#: Longest text that is read as a configuration, per number.
+#: Longest text of a configuration, in characters per number.
 LONGEST_NUMBER = 40
 
 _PLACE = (("x", "m"), ("y", "m"), ("z", "m"))
@@ -37,10 +37,10 @@ class Coordinate:
 
     Attributes:
         joint: number of the joint.
-        entry: of qpos that it is; -1 for an angle of the quaternion.
-        word: what distinguishes it among those of its joint; empty if it is alone.
+        entry: its index in qpos; -1 for an angle of a quaternion.
+        word: its name among the coordinates of the joint; "" if there is only one.
         unit: "rad" or "m".
-        low, high: between which a person moves it.
+        low, high: range of the slider.
     """
 
     joint: int
@@ -52,11 +52,11 @@ class Coordinate:
 
 
 def coordinates_of(m: Model, reach: float) -> list[Coordinate]:
-    """Return the coordinates of all joints that neither follow others nor are driven over time.
+    """Return the coordinates of all joints except mimic joints and joints with prescribed motion.
 
     Args:
         m: the robot.
-        reach: how far a free joint is moved along its axes [m].
+        reach: range of a free joint along its axes [m].
     """
     moving = (m.jnt_mimic < 0) & (m.jnt_class == JointClass.FREE)
     found = (_of_joint(m, j, reach) for j in np.flatnonzero(moving).tolist())
@@ -94,7 +94,7 @@ def _words(m: Model, j: int, nq: int) -> tuple[tuple[str, str], ...]:
 
 
 def read_numbers(m: Model, coordinates: list[Coordinate], qpos: Array) -> list[float]:
-    """Return the number of each coordinate at qpos (nq,)."""
+    """Return the value of each coordinate at qpos (nq,)."""
     numbers: list[float] = []
     turns: dict[int, dict[str, float]] = {}
     for one in coordinates:
@@ -110,9 +110,9 @@ def read_numbers(m: Model, coordinates: list[Coordinate], qpos: Array) -> list[f
 def write_numbers(
     m: Model, coordinates: list[Coordinate], numbers: list[float], qpos: Array
 ) -> Array:
-    """Return qpos (nq,) with the coordinates changed to these numbers.
+    """Return qpos (nq,) with new values of the coordinates.
 
-    A quaternion whose angles are what they were keeps its sign and its last digits.
+    A quaternion whose angles do not change keeps its sign and last digits.
     """
     from scipy.spatial.transform import Rotation  # slow to import
 
@@ -138,7 +138,7 @@ def _quat_at(m: Model, j: int) -> slice:
 
 
 def _angles(quat: Array) -> list[float]:
-    """Return yaw, pitch and roll; upright or upside down roll is 0."""
+    """Return yaw, pitch and roll; in gimbal lock roll is 0."""
     w, x, y, z = quat / np.linalg.norm(quat)
     pitch = math.asin(min(max(2.0 * (w * y - z * x), -1.0), 1.0))
     if abs(pitch) > 0.5 * math.pi - 1e-6:
@@ -149,28 +149,28 @@ def _angles(quat: Array) -> list[float]:
 
 
 def qpos_text(qpos: Array) -> str:
-    """Return a configuration as a list that Python and parse_qpos read."""
+    """Return a configuration as a Python list, which parse_qpos reads."""
     return "[" + ", ".join(f"{x:.9g}" for x in qpos.tolist()) + "]"
 
 
 def parse_qpos(m: Model, text: str) -> Array | str:
-    """Return the configuration (nq,) that a text lists, or a sentence that says why it is none."""
+    """Return the configuration (nq,) in a text, or the reason why it is invalid."""
     wanted = f"allowed are {m.nq} finite numbers, as in [0.1, -0.2]"
     if len(text) > LONGEST_NUMBER * (m.nq + 1):
-        return f"this text is too long; {wanted}"
+        return f"the text is too long; {wanted}"
     stripped = text.strip()
     try:
         found = json.loads(stripped if stripped.startswith("[") else f"[{stripped}]")
         qpos = np.array([float(x) for x in found if not isinstance(x, bool | str)])
     except (ValueError, TypeError, OverflowError, RecursionError):
-        return f"this is no list of numbers; {wanted}"
+        return f"it is not a list of numbers; {wanted}"
     if qpos.shape != (m.nq,) or len(found) != m.nq or not np.isfinite(qpos).all():
-        return f"these are {len(found)} entries; {wanted}"
+        return f"it has {len(found)} entries; {wanted}"
     for j in range(m.njnt):
         if m.jnt_kind(j).quat >= 0 and m.jnt_class[j] == JointClass.FREE:
             at = _quat_at(m, j)
             length = float(np.linalg.norm(qpos[at]))
             if not length > 1e-6:
-                return f"the quaternion of '{m.jnt_names[j]}' has no length; {wanted}"
+                return f"the quaternion of '{m.jnt_names[j]}' is zero; {wanted}"
             qpos[at] /= length
     return qpos

@@ -1,7 +1,7 @@
-"""Which corners of a surface its triangles share, so that it looks round or sharp where it is.
+"""Merge and split the corners of a surface, so that it looks smooth or sharp as it is.
 
-What draws triangles makes one normal of each corner, the mean of the triangles that share it.
-Files say little that can be relied on: some share every corner, others none.
+A renderer averages the normals of the triangles that share a corner. Mesh files cannot be relied
+on for this: some share every corner, others none.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from rbdyn_ros.arrays import Array, Ints
 
 Faces = NDArray[np.int32]
 
-CREASE = math.radians(30.0)  # what bends by more is an edge
-SAME_PLACE = 1e-6  # corners nearer than this part of the surface's length are at one place
-#: Triangles that are looked at of those with an edge in common: surfaces may lie back to back.
+CREASE = math.radians(30.0)  # larger bends are edges
+SAME_PLACE = 1e-6  # relative to the length of the surface: closer corners coincide
+#: Largest number of triangles at an edge to compare: surfaces may lie back to back.
 _AT_AN_EDGE = 4
 
 
 def creased(vertices: Array, faces: Faces) -> tuple[Array, Faces]:
-    """Return the same triangles, with corners shared where the surface bends by less than CREASE.
+    """Return the triangles, with corners shared where the surface bends by less than CREASE.
 
-    Two triangles that bend so little at an edge share its ends; a corner belongs to all that are
-    connected in this way. Triangles without area are left out.
+    Two triangles with a smaller bend at their common edge share its ends; triangles connected in
+    this way share a corner. Triangles without area are left out.
 
     Args:
         vertices: (n, 3), finite.
@@ -48,7 +48,7 @@ def creased(vertices: Array, faces: Faces) -> tuple[Array, Faces]:
 
 
 def _places(vertices: Array) -> tuple[Ints, Ints]:
-    """Return one vertex of each place, and the place of each vertex."""
+    """Return one vertex of each distinct position, and the position index of each vertex."""
     low = vertices.min(axis=0)
     cell = SAME_PLACE * float(np.ptp(vertices, axis=0).max()) or 1.0
     x, y, z = np.rint((vertices - low) / cell).astype(np.int64).T  # each below 2^21
@@ -57,7 +57,7 @@ def _places(vertices: Array) -> tuple[Ints, Ints]:
 
 
 def _with_normals(vertices: Array, faces: Faces) -> tuple[Faces, Array]:
-    """Return the triangles that have an area, and their unit normals."""
+    """Return the triangles with an area, and their unit normals."""
     size = float(np.ptp(vertices, axis=0).max()) or 1.0
     a, b, c = (vertices[faces[:, k]] / size for k in range(3))
     normals = np.cross(b - a, c - a)
@@ -67,9 +67,9 @@ def _with_normals(vertices: Array, faces: Faces) -> tuple[Faces, Array]:
 
 
 def _shared_corners(faces: Faces, normals: Array) -> tuple[Ints, Ints]:
-    """Return pairs of corners that are one; corner k of triangle f is number 3 f + k."""
+    """Return pairs of shared corners; corner k of triangle f has number 3 f + k."""
     begin = np.arange(faces.size)
-    end = begin.reshape(-1, 3)[:, [1, 2, 0]].ravel()  # of the edge that begins at each corner
+    end = begin.reshape(-1, 3)[:, [1, 2, 0]].ravel()  # for the edge that begins at each corner
     at = faces.ravel()
     swap = at[begin] > at[end]
     low, high = np.where(swap, end, begin), np.where(swap, begin, end)

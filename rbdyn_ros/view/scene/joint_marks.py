@@ -1,4 +1,4 @@
-"""Marks of joints: an arrow along each axis, an arc or a bar for its limits, and a hand on it."""
+"""Joint marks: an arrow along the axis, an arc or bar for the limits, and a pointer."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 
-#: Lengths as shares of the robot's size: of the arrow, and radius of the arc.
+#: Length of the arrow and radius of the arc, relative to the size of the robot.
 ARROW, ARC = 0.14, 0.06
 
-#: An arc has a piece for each of these [rad]; one of several turns is drawn as one.
+#: Angle of a piece of an arc [rad].
 PIECE = math.pi / 24
 
 _TURNING = (JointType.HINGE, JointType.HELICAL)
@@ -23,14 +23,14 @@ _TURNING = (JointType.HINGE, JointType.HELICAL)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mark:
-    """What shows a joint.
+    """The mark of a joint.
 
     Attributes:
-        joint: its number.
-        body, parent: the bodies that it connects.
+        joint: number of the joint.
+        body, parent: the connected bodies.
         arrow: along the axis, start and end (2, 3) in `body` [m].
-        hand: from the axis to the arc, or across the bar (2, 3) in `body` [m]; it shows the
-            position.
+        hand: the pointer that shows the position: from the axis to the arc, or across the bar
+            (2, 3) in `body` [m].
         limits: pieces (n, 2, 3) of the arc or the bar in `parent` [m]; empty without limits.
     """
 
@@ -43,11 +43,11 @@ class Mark:
 
 
 def joint_marks(m: Model, size: float) -> list[Mark]:
-    """Return the marks of all joints that turn about or slide along one axis.
+    """Return the marks of all joints with one axis.
 
     Args:
         m: the robot.
-        size: of it [m].
+        size: size of the robot [m].
     """
     kinds = (*_TURNING, JointType.SLIDE)
     return [_mark(m, j, size) for j in np.flatnonzero(np.isin(m.jnt_type, kinds)).tolist()]
@@ -61,7 +61,7 @@ def _mark(m: Model, j: int, size: float) -> Mark:
     low, high = limits_of(m, j)
     pieces = np.empty((0, 2, 3))
     if math.isfinite(low) and math.isfinite(high):
-        sign = -1.0 if m.jnt_reversed[j] else 1.0  # the parent moves the other way
+        sign = -1.0 if m.jnt_reversed[j] else 1.0  # the parent moves in the opposite direction
         first, last = sorted((sign * low, sign * high))
         points = arc(x, y, first, last, ARC * size) if turns else np.outer([first, last], axis)
         R = quat_to_mat(m.body_quat[body])
@@ -78,7 +78,7 @@ def _mark(m: Model, j: int, size: float) -> Mark:
 
 
 def limits_of(m: Model, j: int) -> tuple[float, float]:
-    """Return the limits of a joint of one coordinate, infinite where it has none."""
+    """Return the limits of a joint with one coordinate; infinite if it has none."""
     if not m.jnt_limited[j]:
         return -math.inf, math.inf
     low, high = m.jnt_range[j].tolist()
@@ -86,9 +86,9 @@ def limits_of(m: Model, j: int) -> tuple[float, float]:
 
 
 def arc(x: Array, y: Array, low: float, high: float, radius: float) -> Array:
-    """Return points (n, 3) of an arc, and the way to it from the middle, from x towards y.
+    """Return points (n, 3) of an arc from x towards y, with the radii to its ends.
 
-    One of more than a turn is a circle.
+    An arc of more than a turn is drawn as a circle.
     """
     span = min(high - low, 2.0 * math.pi)
     angles = low + np.linspace(0.0, span, 2 + int(span / PIECE))

@@ -1,4 +1,4 @@
-"""Lines between bodies: springs, rods and bands, joints that close loops, and the skeleton."""
+"""Lines between bodies: springs, rods, bands, loop joints, and the skeleton."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ SPRING: Rgb = (0.0, 0.62, 0.45)
 LENGTH: Rgb = (0.80, 0.47, 0.65)
 LOOP: Rgb = (0.84, 0.37, 0.0)
 
-_UNTIED = (JointType.FREE, JointType.SIXDOF_FP, JointType.SIXDOF_FS)  # nothing holds the body
+_UNTIED = (JointType.FREE, JointType.SIXDOF_FP, JointType.SIXDOF_FS)  # a free body
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """Straight lines, each between a point of one body and a point of another.
+    """Straight lines between points of bodies.
 
     Attributes:
-        bodies: (n, 2).
-        points: (n, 2, 3), each in its body [m].
+        bodies: (n, 2) bodies of the ends.
+        points: (n, 2, 3) ends, each in its body [m].
         colors: (n, 3), 0 to 1.
     """
 
@@ -35,7 +35,7 @@ class Lines:
     colors: Array
 
     def place(self, xpos: Array, xmat: Array) -> Array:
-        """Return them (n, 2, 3) in the world [m], given where bodies are, xmat (nbody, 3, 3)."""
+        """Return the lines (n, 2, 3) in the world [m] from xpos and xmat (nbody, 3, 3)."""
         turned = np.einsum("neij,nej->nei", xmat[self.bodies], self.points)
         placed: Array = xpos[self.bodies] + turned
         return placed
@@ -46,7 +46,7 @@ def lines_of(m: Model, skeleton: bool) -> Lines:
 
     Args:
         m: the robot.
-        skeleton: with lines from joint to joint, for a robot that has no looks.
+        skeleton: whether to add lines from joint to joint, for a robot without visuals.
     """
     kinds = [(*_springs(m), SPRING), (*_lengths(m), LENGTH), (*_loops(m), LOOP)]
     if skeleton:
@@ -62,7 +62,7 @@ def _springs(m: Model) -> tuple[Ints, Array]:
 
 
 def _lengths(m: Model) -> tuple[Ints, Array]:
-    """Return the legs of the lines of constant length."""
+    """Return the segments of rods and bands."""
     legs: list[tuple[int, int]] = []
     for first, number, closed in zip(
         m.length_pointadr.tolist(),
@@ -78,7 +78,7 @@ def _lengths(m: Model) -> tuple[Ints, Array]:
 
 
 def _loops(m: Model) -> tuple[Ints, Array]:
-    """Return the way from body to joint to body, of every joint that closes a loop."""
+    """Return the lines from body to joint to body of every loop joint."""
     origin = np.zeros_like(m.loop_pos)
     arms = np.stack([origin, m.loop_pos], axis=2).reshape(-1, 2, 3)
     bodies = np.repeat(m.loop_bodyid.reshape(-1, 1), 2, axis=1)
@@ -86,7 +86,7 @@ def _loops(m: Model) -> tuple[Ints, Array]:
 
 
 def _skeleton(m: Model) -> tuple[Ints, Array]:
-    """Return lines from joint to joint; of a body that is free from its frame to its mass."""
+    """Return lines from joint to joint; for a free body from its frame to its centre of mass."""
     free = np.isin(m.jnt_type, _UNTIED)
     held, loose = 1 + np.flatnonzero(~free), 1 + np.flatnonzero(free)
     parents, here = m.body_parentid[held], np.zeros((len(held), 3))

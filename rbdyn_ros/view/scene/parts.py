@@ -1,4 +1,4 @@
-"""What of a robot has a surface, by body: looks, what stands for inertia, obstacles."""
+"""The surfaces fixed to each body: visuals, collisions, inertia shapes, obstacles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
 from rbdyn_ros.view.pictures.scene import equivalent_box
-from rbdyn_ros.view.scene.surfaces import Surface, surfaces_of, surfaces_or_marker
+from rbdyn_ros.view.scene.surfaces import TriangleSurface, surfaces_of, surfaces_or_marker
 
 Color = tuple[float, float, float, float]
 
@@ -26,8 +26,7 @@ ELLIPSOID: Color = (0.84, 0.37, 0.0, 0.45)
 MASS: Color = (0.84, 0.37, 0.0, 1.0)
 OBSTACLE: Color = (0.62, 0.60, 0.56, 1.0)
 
-#: Share of the robot's size that something without thickness gets, and the largest ball that
-#: stands for a mass.
+#: Relative to the size of the robot: the thickness of flat shapes, and the largest mass ball.
 THINNEST, LARGEST_BALL = 1e-3, 0.02
 
 _PICKS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
@@ -43,18 +42,18 @@ class Part:
         pos: origin of that frame in the body [m].
         quat: orientation in the body, wxyz.
         color: red, green, blue and opacity, 0 to 1.
-        scale: along the axes of its own frame.
+        scale: scale along the axes of its frame.
     """
 
     body: int
-    surface: Surface
+    surface: TriangleSurface
     pos: Array
     quat: Array
     color: Color
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
     def corners(self) -> Array:
-        """Return the corners (8, 3) of a box round it, in the body."""
+        """Return the corners (8, 3) of its bounding box, in the body."""
         points = np.asarray(self.surface.vertices, np.float64) * self.scale
         box: Array = np.where(_PICKS, points.max(axis=0), points.min(axis=0))
         placed: Array = box @ quat_to_mat(self.quat).T + self.pos
@@ -62,7 +61,7 @@ class Part:
 
 
 def can_be_drawn(looks: tuple[LinkShape, ...]) -> bool:
-    """Whether most of these, and one at least, are more than placeholders."""
+    """Whether most of the shapes, and at least one, are more than placeholders."""
     missing = sum(isinstance(look.shape, Placeholder) for look in looks)
     return 2 * missing < len(looks)
 
@@ -70,16 +69,16 @@ def can_be_drawn(looks: tuple[LinkShape, ...]) -> bool:
 def parts_of_looks(
     m: Model, looks: tuple[LinkShape, ...], color: Color | None = None
 ) -> tuple[list[Part], list[Finding]]:
-    """Return the parts of visuals or collisions, and a warning for each mesh that is broken.
+    """Return the parts of visuals or collisions, and a warning per broken mesh.
 
     Args:
         m: the robot.
-        looks: of its links.
-        color: of all of them; None: that of a mesh's file, else that of its link, else light
+        looks: shapes of its links.
+        color: colour of all parts; None: the colour in the mesh file, else of the link, else light
             grey.
 
     Raises:
-        ModelError: one belongs to a link that the robot does not have.
+        ModelError: a shape belongs to an unknown link.
     """
     parts: list[Part] = []
     findings: dict[str, Finding] = {}
@@ -98,13 +97,13 @@ def parts_of_looks(
 
 
 def inertia_boxes(m: Model, size: float) -> list[Part]:
-    """Return homogeneous boxes of the mass and inertia of each body."""
+    """Return a homogeneous box with the mass and inertia of each body."""
     (box,) = surfaces_of(Box((1.0, 1.0, 1.0)))
     return _for_inertia(m, box, 1.0, INERTIA, size)
 
 
 def inertia_ellipsoids(m: Model, size: float) -> list[Part]:
-    """Return homogeneous ellipsoids of the mass and inertia of each body.
+    """Return a homogeneous ellipsoid with the mass and inertia of each body.
 
     Semi-axes are sqrt(5 / 12) of the edges of the box: I_x = m (b^2 + c^2) / 5 against / 12.
     """
@@ -113,7 +112,7 @@ def inertia_ellipsoids(m: Model, size: float) -> list[Part]:
 
 
 def _for_inertia(
-    m: Model, surface: Surface, factor: float, color: Color, size: float
+    m: Model, surface: TriangleSurface, factor: float, color: Color, size: float
 ) -> list[Part]:
     bodies = massive_bodies(m)
     edges = factor * equivalent_box(m.body_mass[bodies], m.body_inertia[bodies])
@@ -126,7 +125,7 @@ def _for_inertia(
 
 
 def mass_balls(m: Model, size: float) -> list[Part]:
-    """Return a ball at the centre of mass of each body, its volume as its mass."""
+    """Return a ball at the centre of mass of each body, with a volume proportional to its mass."""
     (ball,) = surfaces_of(Sphere(1.0))
     bodies = massive_bodies(m)
     heaviest = m.body_mass[bodies].max(initial=0.0)
@@ -140,7 +139,7 @@ def mass_balls(m: Model, size: float) -> list[Part]:
 
 
 def obstacle_parts(m: Model) -> list[Part]:
-    """Return the boxes and balls that stand in the world; planes are the grid's."""
+    """Return the boxes and balls of the world; the grid shows planes."""
     parts = []
     for kind, pos, mat, half in zip(
         m.obstacle_type, m.obstacle_pos, m.obstacle_mat, m.obstacle_size, strict=True
@@ -155,5 +154,5 @@ def obstacle_parts(m: Model) -> list[Part]:
 
 
 def massive_bodies(m: Model) -> NDArray[np.int64]:
-    """Return the numbers of the bodies that have mass."""
+    """Return the numbers of the bodies with mass."""
     return np.flatnonzero(m.body_mass > 0.0)

@@ -1,4 +1,4 @@
-"""Everything of a robot that is shown, and where it is at an instant; no browser needed."""
+"""The scene of a robot: its layers, and their placement at an instant; no browser."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ VISUALS, COLLISIONS, BOXES = "visuals", "collisions", "inertia boxes"
 ELLIPSOIDS, MASSES, FRAMES = "inertia ellipsoids", "centre of mass", "frames"
 JOINTS, FORCES, LINES, GRID = "joint axes and limits", "forces", "lines", "grid"
 
-#: What can be shown, each on its own.
+#: The layers that can be shown or hidden.
 LAYERS = (VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES, FRAMES, JOINTS, FORCES, LINES, GRID)
 
-#: Layers of surfaces, see Stage.parts.
+#: Layers of surfaces, see Scene.parts.
 SURFACES = (VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES)
 
-#: A robot of nothing is this large [m].
+#: Size of a robot without any extent [m].
 SMALLEST = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placement:
-    """Where everything is at an instant, in the world.
+class BodyPlacement:
+    """The poses of bodies, lines and arrows at an instant, in the world.
 
     Attributes:
-        xpos, xquat: of bodies (nbody, 3) [m], (nbody, 4) wxyz.
-        com: centre of mass of the whole (3,) [m].
-        lines: springs, rods, loops (n, 2, 3) [m], in the order of Stage.lines.
-        contacts, pushes, couples: arrows (k, 2, 3) [m]: forces of the surroundings, other forces
-            from outside, torques without a force.
+        xpos, xquat: positions (nbody, 3) [m] and quaternions (nbody, 4) wxyz of the bodies.
+        com: centre of mass of the robot (3,) [m].
+        lines: springs, rods, loops (n, 2, 3) [m], in the order of Scene.lines.
+        contacts, pushes, couples: arrows (k, 2, 3) [m] of contact forces, other external forces,
+            and torques without a force.
     """
 
     xpos: Array
@@ -67,23 +67,23 @@ class Placement:
     couples: Array
 
 
-class Stage:
+class Scene:
     """A robot and its surroundings, ready to be shown.
 
     Args:
         m: the robot.
-        looks: of its links.
+        looks: its appearance.
 
     Attributes:
-        low, high: corners (3,) of what encloses it at qpos0 [m].
-        size: its length across [m]; all marks are in proportion to it.
-        shown: the layers of surfaces that show what it looks like.
-        lines: between its bodies.
+        low, high: corners (3,) of its bounding box at qpos0 [m].
+        size: diagonal of the box [m], which scales all marks.
+        shown: the layers that are visible at first.
+        lines: lines between its bodies.
         floor: height of the grid [m].
-        findings: warnings of meshes that turned out to be broken, of layers made so far.
+        findings: warnings about broken meshes, in the layers made so far.
 
     Raises:
-        ModelError: the looks are another robot's.
+        ModelError: the appearance is another robot's.
     """
 
     def __init__(self, m: Model, looks: Appearance) -> None:
@@ -97,11 +97,11 @@ class Stage:
         at = self.place(Instant.still(m, m.qpos0))
         self.low, self.high = self._extent(at)
         self.size = max(float(np.linalg.norm(self.high - self.low)), SMALLEST)
-        self._parts.pop(BOXES, None)  # flat ones are as thick as the size tells
+        self._parts.pop(BOXES, None)  # the thickness of flat shapes depends on the size
         self.floor = _floor(m, float(self.low[2]), self.size)
 
     def parts(self, layer: str) -> list[Part]:
-        """Return the surfaces of one of SURFACES, made at the first call."""
+        """Return the parts of one of SURFACES, made at the first call."""
         if layer not in self._parts:
             self._parts[layer] = self._make_parts(layer)
         return self._parts[layer]
@@ -119,24 +119,24 @@ class Stage:
 
     @functools.cached_property
     def obstacles(self) -> list[Part]:
-        """Boxes and balls of the world; its planes are shown by the grid."""
+        """Boxes and balls of the world; the grid shows its planes."""
         return obstacle_parts(self.m)
 
     @functools.cached_property
     def marks(self) -> list[Mark]:
-        """What shows joints: axes, limits and positions."""
+        """The marks of the joints: axes, limits and positions."""
         return joint_marks(self.m, self.size)
 
-    def place(self, instant: Instant) -> Placement:
-        """Return where everything is.
+    def place(self, instant: Instant) -> BodyPlacement:
+        """Return the placement at an instant.
 
         Raises:
-            ModelError: the positions of the instant are not (nq,) finite numbers.
+            ModelError: qpos of the instant is not (nq,) finite numbers.
         """
         m, d = self.m, self._d
         qpos = np.asarray(instant.qpos, np.float64)
         if qpos.shape != (m.nq,) or not np.isfinite(qpos).all():
-            text = f"'{m.name}' is shown at {m.nq} finite positions, these are {qpos.shape}"
+            text = f"qpos of '{m.name}' must be {m.nq} finite numbers, got shape {qpos.shape}"
             raise ModelError(Finding("bad-instant", text, "error", "qpos"))
         with self._lock:
             d.qpos[:] = qpos
@@ -147,7 +147,7 @@ class Stage:
         contact, pushed = _rows(instant.contact, m.nbody), _rows(instant.xfrc, m.nbody)
         weight, size = weight_of(m), self.size
         both = np.concatenate([contact, pushed]), np.concatenate([xipos, xipos])
-        return Placement(
+        return BodyPlacement(
             xpos,
             quats_of(xmat),
             _centre(m, xipos),
@@ -157,7 +157,7 @@ class Stage:
             couple_arrows(*both, weight, size),
         )
 
-    def _extent(self, at: Placement) -> tuple[Array, Array]:
+    def _extent(self, at: BodyPlacement) -> tuple[Array, Array]:
         points = [at.xpos[1:], at.lines.reshape(-1, 3)]
         for layer in self.shown:
             for part in self.parts(layer):
@@ -168,7 +168,7 @@ class Stage:
 
 
 def _layers_shown(looks: Appearance) -> tuple[str, ...]:
-    """Return the layers that let a robot be seen, whatever its file has."""
+    """Return the layers that show the robot, whatever its file contains."""
     if can_be_drawn(looks.visuals):
         return (VISUALS,)
     beside = (VISUALS,) if looks.visuals else ()
@@ -178,7 +178,7 @@ def _layers_shown(looks: Appearance) -> tuple[str, ...]:
 
 
 def _floor(m: Model, lowest: float, size: float) -> float:
-    """Return the height of the grid: of a level floor, else 0, else below all of the robot."""
+    """Return the height of the grid: a level floor, else 0, else below the robot."""
     level = (m.obstacle_type == GeomType.PLANE) & (m.obstacle_mat[:, 8] > 1.0 - 1e-9)
     if level.any():
         return float(m.obstacle_pos[level, 2].max())

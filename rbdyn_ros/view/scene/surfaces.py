@@ -1,6 +1,6 @@
-"""Shapes as triangles, fit for a browser: what looks.py names, in the axes of the shape.
+"""Shapes as triangles for a renderer, in the axes of the shape.
 
-Their corners are shared as creases.py says: round sides look round and edges sharp.
+Corners are shared by creases.py, so that curved sides look smooth and edges sharp.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ Colored = tuple[tuple[Array, Faces, Color | None], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Surface:
+class TriangleSurface:
     """Triangles of one colour.
 
     Attributes:
         vertices: (n, 3), float32, in the axes of the shape [m].
-        faces: (k, 3), int32, of vertices; seen from outside they run counter-clockwise.
-        color: red, green, blue and opacity, 0 to 1; None if the shape says nothing.
+        faces: (k, 3), int32 vertex numbers, counter-clockwise seen from outside.
+        color: red, green, blue and opacity, 0 to 1; None if the shape has no colour.
     """
 
     vertices: NDArray[np.float32]
@@ -56,15 +56,15 @@ class Surface:
     color: Color | None = None
 
 
-def surfaces_of(shape: AnyShape) -> tuple[Surface, ...]:
+def surfaces_of(shape: AnyShape) -> tuple[TriangleSurface, ...]:
     """Return a shape as triangles.
 
-    A mesh file is read with the unit of its document and the transforms of its scene; as in RViz
-    its up axis says nothing. It has a Surface for each of its colours, of a picture none. It is
-    read once, until it changes. A scale that mirrors leaves the faces turned outward.
+    A mesh file is read with the unit of its document and the transforms of its scene; its up axis
+    is ignored, as in RViz. Each colour gets a TriangleSurface; textures are ignored. The file is
+    read once, until it changes. Faces stay oriented outward under a mirroring scale.
 
     Raises:
-        UnusableMeshError: the file is no mesh, has more than MOST_TRIANGLES triangles or none, is
+        UnusableMeshError: the file is not a mesh, has no or more than MOST_TRIANGLES triangles, is
             too small or too large after scaling, or needs a package that is not installed.
     """
     if isinstance(shape, MeshFile):
@@ -86,25 +86,25 @@ def surfaces_of(shape: AnyShape) -> tuple[Surface, ...]:
     return (_surface(centred, mesh.faces, None),)
 
 
-def surfaces_or_marker(shape: AnyShape) -> tuple[tuple[Surface, ...], Finding | None]:
-    """Return `surfaces_of`, or a marker and a warning where there are none."""
+def surfaces_or_marker(shape: AnyShape) -> tuple[tuple[TriangleSurface, ...], Finding | None]:
+    """Return `surfaces_of`, or a marker and a warning if the mesh is unusable."""
     try:
         return surfaces_of(shape), None
     except UnusableMeshError as error:
         name = str(shape.path) if isinstance(shape, MeshFile) else ""
-        text = f"the mesh {quote(name, 200)} {error}; a marker stands for it"
+        text = f"the mesh {quote(name, 200)} {error}; a marker is shown instead"
         found = Finding(error.code, text, "warning", "", None, name, error.allowed)
         return (_marker(),), found
 
 
-def _marker() -> Surface:
-    """Return an octahedron in a colour that no robot has."""
+def _marker() -> TriangleSurface:
+    """Return an octahedron in a conspicuous colour."""
     corners = MARKER_SIZE / 2 * np.concatenate([np.eye(3), -np.eye(3)])
     return replace(_hull(corners), color=MARKER_COLOR)
 
 
-def _hull(points: Array) -> Surface:
-    """Return the convex hull of points (n, 3); what has no volume gets a little."""
+def _hull(points: Array) -> TriangleSurface:
+    """Return the convex hull of points (n, 3); a flat one gets a small thickness."""
     spatial = importlib.import_module("scipy.spatial")
     try:
         corners = hull_corners(points)
@@ -119,7 +119,7 @@ def _hull(points: Array) -> Surface:
     return _surface(corners, faces, None)
 
 
-def _of_file(shape: MeshFile) -> tuple[Surface, ...]:
+def _of_file(shape: MeshFile) -> tuple[TriangleSurface, ...]:
     try:
         status = shape.path.stat()
     except OSError as error:
@@ -131,7 +131,7 @@ def _of_file(shape: MeshFile) -> tuple[Surface, ...]:
     scaled(np.array(corners), shape.scale)
     turned = math.prod(shape.scale) < 0.0
     return tuple(
-        Surface(
+        TriangleSurface(
             np.ascontiguousarray(vertices * shape.scale, np.float32),
             np.ascontiguousarray(faces[:, ::-1] if turned else faces, np.int32),
             color,
@@ -142,7 +142,7 @@ def _of_file(shape: MeshFile) -> tuple[Surface, ...]:
 
 @lru_cache(maxsize=256)
 def _kept(path: Path, _changed: int, _size: int) -> Colored | UnusableMeshError:
-    """Return what is in a file, or why nothing is: a refused one may have taken long to read."""
+    """Return the content of a file, or its refusal, which may have taken long to find."""
     try:
         return _read(path)
     except UnusableMeshError as error:
@@ -160,7 +160,7 @@ def _read(path: Path) -> Colored:
             groups.setdefault(color, []).append((part.vertices, faces))
     count = sum(len(faces) for pieces in groups.values() for _, faces in pieces)
     if count > MOST_TRIANGLES:
-        message = f"has {count} triangles; allowed are up to {MOST_TRIANGLES}, simplify it"
+        message = f"has {count} triangles; allowed are up to {MOST_TRIANGLES}: simplify it"
         raise UnusableMeshError("mesh-too-large", message, f"up to {MOST_TRIANGLES}")
     parts = [(*creased(*_joined(pieces)), color) for color, pieces in groups.items()]
     parts = [part for part in parts if len(part[1])]
@@ -170,16 +170,16 @@ def _read(path: Path) -> Colored:
 
 
 def _faces(part: MeshPart) -> Faces:
-    """Return the faces of a part, turned outward; points and lines have none."""
+    """Return the faces of a part, oriented outward; points and lines have none."""
     faces = np.asarray(getattr(part.geometry, "faces", ()), np.int64).reshape(-1, 3)
     if len(faces) and (faces.min() < 0 or faces.max() >= len(part.vertices)):
-        raise UnusableMeshError("bad-mesh", "has faces of corners that it does not have")
+        raise UnusableMeshError("bad-mesh", "has faces with unknown vertices")
     turned: Faces = (faces[:, ::-1] if part.mirrored else faces).astype(np.int32)
     return turned
 
 
 def _color(geometry: Any) -> Color | None:
-    """Return the one colour that a geometry of trimesh has, or the mean of its many."""
+    """Return the colour of a trimesh geometry, or the mean of several."""
     visual = geometry.visual
     if visual.kind == "texture":
         rgba = getattr(visual.material, "main_color", None)
@@ -196,7 +196,7 @@ def _color(geometry: Any) -> Color | None:
 
 
 def _joined(pieces: Iterable[tuple[Array, Faces]]) -> tuple[Array, Faces]:
-    """Return vertices and faces of all pieces together."""
+    """Return the vertices and faces of all pieces, concatenated."""
     all_vertices, all_faces, count = [], [], 0
     for vertices, faces in pieces:
         all_vertices.append(vertices)
@@ -205,8 +205,8 @@ def _joined(pieces: Iterable[tuple[Array, Faces]]) -> tuple[Array, Faces]:
     return np.concatenate(all_vertices), np.concatenate(all_faces).astype(np.int32)
 
 
-def _surface(vertices: Array, faces: Faces, color: Color | None) -> Surface:
+def _surface(vertices: Array, faces: Faces, color: Color | None) -> TriangleSurface:
     corners, turned = creased(np.asarray(vertices, float), np.asarray(faces, np.int32))
-    return Surface(
+    return TriangleSurface(
         np.ascontiguousarray(corners, np.float32), np.ascontiguousarray(turned, np.int32), color
     )

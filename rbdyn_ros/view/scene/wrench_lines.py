@@ -1,4 +1,4 @@
-"""Forces on bodies as arrows: along the central axis of the wrench, as long as it is strong."""
+"""Wrenches on bodies as arrows along the central axis, as long as the force is large."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.model import Model
 
-#: An arrow as long as the robot's weight is this share of the robot's size, and the longest.
+#: Length of an arrow for the weight of the robot, relative to its size, and the longest arrow.
 WEIGHT_LENGTH, LONGEST = 0.5, 1.5
 
 #: Forces below this share of the weight, and torques below it times the size, are not shown.
 FAINT = 1e-3
 
-#: Gravity that gives the scale where there is next to none [m/s^2].
+#: Gravity for the scale if the Model has almost none [m/s^2].
 USUAL_GRAVITY = 9.81
 
 
 def weight_of(m: Model) -> float:
-    """Return the weight of a robot [N], on earth if it floats in space; 1 if it has no mass."""
+    """Return the weight of a robot [N], on earth if it has no gravity; 1 without mass."""
     g = float(np.linalg.norm(m.opt.gravity))
     weight = float(m.body_mass.sum()) * (g if g > 0.01 * USUAL_GRAVITY else USUAL_GRAVITY)
     return weight if weight > 0.0 else 1.0
@@ -27,30 +27,30 @@ def weight_of(m: Model) -> float:
 def wrench_arrows(wrench: Array, at: Array, weight: float, size: float) -> Array:
     """Return arrows (k, 2, 3) of the forces among wrenches.
 
-    Each starts at the point of the wrench's central axis that is next to `at`, or at `at`
-    itself where that is farther away than the robot is large.
+    Each starts at the point of the central axis that is closest to `at`, or at `at` itself if that
+    point is farther away than the size of the robot.
 
     Args:
         wrench: force, then torque about `at`, world axes (n, 6) [N, N m].
         at: (n, 3) [m].
-        weight: of the robot [N].
-        size: of the robot [m].
+        weight: weight of the robot [N].
+        size: size of the robot [m].
     """
     force, torque = wrench[:, :3], wrench[:, 3:]
     square = np.sum(force * force, axis=1)
     shown = np.isfinite(wrench).all(axis=1) & (np.sqrt(square) > FAINT * weight)
     force, torque, square, at = force[shown], torque[shown], square[shown], at[shown]
-    # f x t / f^2: the point of the axis that is next to where the torque is taken about
+    # f x t / f^2: the point of the axis closest to the reference point of the torque
     arm = np.cross(force, torque) / square[:, None]
     arm[np.linalg.norm(arm, axis=1) > size] = 0.0
     return _arrows(at + arm, force, weight, size)
 
 
 def couple_arrows(wrench: Array, at: Array, weight: float, size: float) -> Array:
-    """Return arrows (k, 2, 3) of the torques of those wrenches that are nearly couples.
+    """Return arrows (k, 2, 3) of the torques of wrenches with almost no force.
 
-    Of a wrench with a force the part of its torque that the arrow of the force does not tell,
-    along its central axis, is left out. Arguments as for wrench_arrows.
+    The torque along the central axis of a wrench with a force is not shown. Arguments as for
+    wrench_arrows.
     """
     force, torque = np.linalg.norm(wrench[:, :3], axis=1), wrench[:, 3:]
     strength = np.linalg.norm(torque, axis=1)

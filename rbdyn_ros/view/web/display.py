@@ -20,7 +20,7 @@ from rbdyn_ros.view.scene.scene import (
     LINES,
     MASSES,
     VISUALS,
-    Stage,
+    Scene,
 )
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ class Display:
     """
 
     def __init__(self, server: viser.ViserServer, nodes: Nodes) -> None:
-        self._nodes, stage = nodes, nodes.stage
+        self._nodes, scene = nodes, nodes.scene
         gui = server.gui
         self._folder = gui.add_folder("Display", order=LAST, expand_by_default=False)
-        on = {*stage.shown, FORCES, LINES, GRID}
+        on = {*scene.shown, FORCES, LINES, GRID}
         self.boxes: dict[str, Any] = {}
         with self._folder:
-            for layer in _present(stage):
+            for layer in _present(scene):
                 label = layer.capitalize()
                 self.boxes[layer] = gui.add_checkbox(label, layer in on, hint=_HINTS[layer])
                 self._apply(layer)
@@ -90,7 +90,7 @@ class Display:
         if client is None:
             return
         try:
-            picture = base64.b64encode(graph_svg(self._nodes.stage)).decode()
+            picture = base64.b64encode(graph_svg(self._nodes.scene)).decode()
         except RbdynError as error:
             client.add_notification("No graph", str(error), color="red")
             return
@@ -103,7 +103,7 @@ class Display:
             client.gui.add_button("Close").on_click(lambda _: modal.close())
 
 
-def graph_svg(stage: Stage) -> bytes:
+def graph_svg(scene: Scene) -> bytes:
     """Return the connectivity graph of a robot as SVG.
 
     Raises:
@@ -111,13 +111,13 @@ def graph_svg(stage: Stage) -> bytes:
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.svg"
-        draw_connectivity(stage.m, path)
+        draw_connectivity(scene.m, path)
         return path.read_bytes()
 
 
-def _present(stage: Stage) -> list[str]:
+def _present(scene: Scene) -> list[str]:
     """Return the layers of a robot."""
-    m, looks = stage.m, stage.looks
+    m, looks = scene.m, scene.looks
     there = {
         VISUALS: bool(looks.visuals),
         COLLISIONS: bool(looks.collisions),
@@ -127,7 +127,7 @@ def _present(stage: Stage) -> list[str]:
         FRAMES: m.nframe > 0,
         JOINTS: m.njnt > 0,
         FORCES: True,
-        LINES: len(stage.lines.bodies) > 0,
+        LINES: len(scene.lines.bodies) > 0,
         GRID: True,
     }
     return [layer for layer, is_there in there.items() if is_there]

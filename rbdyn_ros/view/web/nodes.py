@@ -24,8 +24,8 @@ from rbdyn_ros.view.scene.scene import (
     MASSES,
     SURFACES,
     VISUALS,
-    Placement,
-    Stage,
+    BodyPlacement,
+    Scene,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Nodes:
 
     Args:
         server: server from open_server.
-        stage: the scene of the robot.
+        scene: the scene of the robot.
         root: name of the parent node of all nodes, "/..." .
         clicked: called with the number of a clicked body.
     """
@@ -60,23 +60,23 @@ class Nodes:
     def __init__(
         self,
         server: viser.ViserServer,
-        stage: Stage,
+        scene: Scene,
         root: str,
         clicked: Callable[[int], None],
     ) -> None:
-        self._server, self._scene, self.stage = server, server.scene, stage
+        self._server, self._viser, self.scene = server, server.scene, scene
         self._root, self._clicked = root, clicked
         self._opacity, self._numbers = 1.0, itertools.count()
         self._lock = threading.RLock()  # callbacks of browsers run in threads
         self._layers: dict[str, list[Any]] = {}
         self._parts: dict[str, list[tuple[Part, Any]]] = {}
         self._arrows: dict[str, Any] = {}
-        self._top = self._scene.add_frame(root, show_axes=False)
+        self._top = self._viser.add_frame(root, show_axes=False)
         self._bodies = [
-            self._scene.add_frame(f"{root}/{body}", show_axes=False)
-            for body in range(stage.m.nbody)
+            self._viser.add_frame(f"{root}/{body}", show_axes=False)
+            for body in range(scene.m.nbody)
         ]
-        self._at: Placement | None = None
+        self._at: BodyPlacement | None = None
 
     def put(self, instant: Instant) -> None:
         """Move all nodes to an instant, in one update.
@@ -84,7 +84,7 @@ class Nodes:
         Raises:
             ModelError: qpos of the instant is not (nq,) finite numbers.
         """
-        at = self.stage.place(instant)
+        at = self.scene.place(instant)
         with self._lock, self._server.atomic():
             for node, pos, quat in zip(self._bodies, at.xpos, at.xquat, strict=True):
                 node.position, node.wxyz = pos, quat
@@ -115,9 +115,9 @@ class Nodes:
                 node.remove()
             if body is not None:
                 name = f"{self._root}/{body}/label"
-                text = self.stage.m.body_names[body]
-                at = self.stage.m.body_ipos[body]
-                self._layers["label"] = [self._scene.add_label(name, text, position=at)]
+                text = self.scene.m.body_names[body]
+                at = self.scene.m.body_ipos[body]
+                self._layers["label"] = [self._viser.add_label(name, text, position=at)]
 
     def remove(self) -> None:
         """Remove all nodes from the scene."""
@@ -125,7 +125,7 @@ class Nodes:
 
     def _make(self, layer: str) -> list[Any]:
         if layer in SURFACES:
-            nodes = [self._surface(layer, part) for part in self.stage.parts(layer)]
+            nodes = [self._surface(layer, part) for part in self.scene.parts(layer)]
             return [*nodes, self._whole_mass()] if layer == MASSES else nodes
         make = {FRAMES: self._frames, JOINTS: self._joints, FORCES: self._forces,
                 LINES: self._lines, GRID: self._ground}  # fmt: skip
@@ -136,7 +136,7 @@ class Nodes:
 
     def _surface(self, layer: str, part: Part) -> Any:
         opacity = self._opacity if layer == VISUALS else 1.0
-        node = self._scene.add_mesh_simple(
+        node = self._viser.add_mesh_simple(
             self._name(part.body, layer),
             part.surface.vertices,
             part.surface.faces,
@@ -153,19 +153,19 @@ class Nodes:
         return node
 
     def _whole_mass(self) -> Any:
-        radius = 0.03 * self.stage.size
-        self._arrows["com"] = self._scene.add_icosphere(
+        radius = 0.03 * self.scene.size
+        self._arrows["com"] = self._viser.add_icosphere(
             f"{self._root}/com", radius, color=MASS[:3], opacity=0.6
         )
         return self._arrows["com"]
 
     def _frames(self) -> list[Any]:
-        m, size = self.stage.m, self.stage.size
+        m, size = self.scene.m, self.scene.size
         nodes: list[Any] = []
         for body in np.unique(m.frame_bodyid).tolist():
             here = m.frame_bodyid == body
             nodes.append(
-                self._scene.add_batched_axes(
+                self._viser.add_batched_axes(
                     self._name(body, FRAMES),
                     m.frame_quat[here],
                     m.frame_pos[here],
@@ -175,7 +175,7 @@ class Nodes:
             )
         for frame in range(min(m.nframe, MOST_LABELS)):
             body, name = int(m.frame_bodyid[frame]), m.frame_names[frame]
-            label = self._scene.add_label(
+            label = self._viser.add_label(
                 self._name(body, "name"), name, position=m.frame_pos[frame],
                 font_screen_scale=0.7,
             )  # fmt: skip
@@ -184,7 +184,7 @@ class Nodes:
 
     def _joints(self) -> list[Any]:
         nodes: list[Any] = []
-        for mark in self.stage.marks:
+        for mark in self.scene.marks:
             nodes.append(self._add_arrows(self._name(mark.body, "axis"), mark.arrow[None], AXIS))
             nodes.append(self._add_lines(self._name(mark.body, "hand"), mark.hand[None], HAND))
             if len(mark.limits):
@@ -200,7 +200,7 @@ class Nodes:
         return [self._arrows[kind] for kind in ("contacts", "pushes", "couples")]
 
     def _lines(self) -> list[Any]:
-        lines = self.stage.lines
+        lines = self.scene.lines
         if not len(lines.bodies):
             return []
         colors = np.repeat(np.rint(255 * lines.colors).astype(np.uint8)[:, None], 2, axis=1)
@@ -209,34 +209,34 @@ class Nodes:
         return [self._arrows["lines"]]
 
     def _ground(self) -> list[Any]:
-        stage = self.stage
-        cell = 10.0 ** np.floor(np.log10(stage.size))
-        grid = self._scene.add_grid(
+        scene = self.scene
+        cell = 10.0 ** np.floor(np.log10(scene.size))
+        grid = self._viser.add_grid(
             f"{self._root}/grid",
             infinite_grid=True,
-            fade_distance=12.0 * stage.size,
+            fade_distance=12.0 * scene.size,
             cell_size=0.1 * cell,
             section_size=cell,
             cell_color=(222, 222, 222),
             section_color=(190, 190, 195),
             cell_thickness=0.6,
             section_thickness=0.9,
-            position=(0.0, 0.0, stage.floor),
+            position=(0.0, 0.0, scene.floor),
         )
-        return [grid, *(self._surface(GRID, part) for part in stage.obstacles)]
+        return [grid, *(self._surface(GRID, part) for part in scene.obstacles)]
 
     def _add_lines(self, name: str, points: Array, color: Any) -> Any:
-        thickness = LINE * self.stage.size
-        return self._scene.add_line_segments(name, points, color, thickness=thickness)
+        thickness = LINE * self.scene.size
+        return self._viser.add_line_segments(name, points, color, thickness=thickness)
 
     def _add_arrows(self, name: str, points: Array, color: Rgb) -> Any:
-        size = self.stage.size
-        return self._scene.add_arrows(
+        size = self.scene.size
+        return self._viser.add_arrows(
             name, points, color, shaft_radius=0.5 * ARROW * size, head_radius=HEAD * size,
             head_length=2.0 * HEAD * size,
         )  # fmt: skip
 
-    def _follow(self, at: Placement) -> None:
+    def _follow(self, at: BodyPlacement) -> None:
         """Update the shown nodes that depend on the instant."""
         if "com" in self._arrows:
             self._arrows["com"].position = at.com

@@ -35,7 +35,7 @@ class View:
             self._server.stop()
             raise
         self.address = address_of(self._server)
-        self.findings = (*looks.findings, *self._show.stage.findings)
+        self.findings = (*looks.findings, *self._show.scene.findings)
         self._closed = False
 
     def show(self, d: Data) -> None:

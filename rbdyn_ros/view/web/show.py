@@ -13,7 +13,7 @@ from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.describe import joint_type
-from rbdyn_ros.view.scene.scene import Stage
+from rbdyn_ros.view.scene.scene import Scene
 from rbdyn_ros.view.web.display import Display
 from rbdyn_ros.view.web.nodes import Nodes
 from rbdyn_ros.view.web.server import address_of, open_server
@@ -38,7 +38,7 @@ class Show:
         name: name of its part of the scene, unique among robots; "" for the name of the robot.
 
     Attributes:
-        stage: the scene of the robot.
+        scene: the scene of the robot.
         picked: name of the clicked body; "" if none is selected.
 
     Raises:
@@ -49,15 +49,15 @@ class Show:
         self, server: viser.ViserServer, m: Model, looks: Appearance, name: str = ""
     ) -> None:
         self.server, self.m, self.name = server, m, name or m.name or "robot"
-        self.stage = Stage(m, looks)
+        self.scene = Scene(m, looks)
         self.picked = ""
         self._calls: list[Callable[[str], None]] = []
-        self.nodes = Nodes(server, self.stage, f"/{_path(self.name)}", self._click)
+        self.nodes = Nodes(server, self.scene, f"/{_path(self.name)}", self._click)
         with server.atomic():
             self._title = server.gui.add_html(title(m, self.name))
             self._told = server.gui.add_html("", visible=False)
             self.display = Display(server, self.nodes)
-            frame_camera(server, [self.stage])
+            frame_camera(server, [self.scene])
         self.put(Instant.still(m, m.qpos0))
 
     def put(self, instant: Instant) -> None:
@@ -94,10 +94,10 @@ class Show:
             call(self.picked)
 
 
-def frame_camera(server: viser.ViserServer, stages: list[Stage]) -> None:
+def frame_camera(server: viser.ViserServer, scenes: list[Scene]) -> None:
     """Set the initial camera: all robots from the front, slightly from above."""
-    low = np.min([stage.low for stage in stages], axis=0)
-    high = np.max([stage.high for stage in stages], axis=0)
+    low = np.min([scene.low for scene in scenes], axis=0)
+    high = np.max([scene.high for scene in scenes], axis=0)
     middle, radius = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
     distance = 1.15 * max(radius, 1e-3) / np.sin(HALF_ANGLE)
     camera = server.initial_camera

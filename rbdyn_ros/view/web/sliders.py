@@ -57,7 +57,7 @@ class Sliders:
         self._qpos: Array = show.m.qpos0.copy()
         self._floating = np.isin(np.arange(show.m.nq), _entries_of_free_joints(show.m))
         self._lock, self._rng = threading.RLock(), np.random.default_rng()
-        reach = max(1.0, round(2.0 * show.stage.size, 1))
+        reach = max(1.0, round(2.0 * show.scene.size, 1))
         every = coordinates_of(show.m, reach)
         self._coordinates = every[:MOST_SLIDERS]
         gui = show.server.gui

@@ -17,7 +17,7 @@ from rbdyn_ros.description.appearance.shapes import (
 from rbdyn_ros.dynamics.instant import Instant, contact_on_bodies
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.view.scene.lines import lines_of
-from rbdyn_ros.view.scene.scene import BOXES, COLLISIONS, ELLIPSOIDS, MASSES, VISUALS, Stage
+from rbdyn_ros.view.scene.scene import BOXES, COLLISIONS, ELLIPSOIDS, MASSES, VISUALS, Scene
 from rbdyn_ros.view.scene.wrench_lines import couple_arrows, weight_of, wrench_arrows
 
 NONE = Appearance()
@@ -44,7 +44,7 @@ def test_visuals_are_where_pinocchio_has_them(name):
     folder = str(robots.FOLDER.parent.parent)
     theirs = pin.buildGeomFromUrdf(model, str(path), pin.GeometryType.VISUAL, None, [folder])
     m, looks = robots.load(path), read_appearance(path)
-    stage = Stage(m, looks)
+    scene = Scene(m, looks)
     q = pin.neutral(model)
     rng = np.random.default_rng(3)
     qpos = np.zeros(m.nq)
@@ -54,11 +54,11 @@ def test_visuals_are_where_pinocchio_has_them(name):
             q[model.joints[model.getJointId(m.jnt_names[j])].idx_q] = qpos[m.jnt_qposadr[j]]
     data, geoms = model.createData(), theirs.createData()
     pin.updateGeometryPlacements(model, data, theirs, geoms, q)
-    placed = stage.place(at(m, qpos))
+    placed = scene.place(at(m, qpos))
     ours = []
     for look in looks.visuals:
         (part,) = {
-            p.pos.tobytes(): p for p in Stage(m, Appearance((look,))).parts(VISUALS)
+            p.pos.tobytes(): p for p in Scene(m, Appearance((look,))).parts(VISUALS)
         }.values()
         pos = world(placed, part.body, part.pos)
         R = quat_to_mat(placed.xquat[part.body]) @ quat_to_mat(part.quat)
@@ -83,13 +83,13 @@ def test_links_are_where_frame_pose_says_on_every_kind_of_joint():
         )
         for name in m.frame_names
     )
-    stage, d = Stage(m, Appearance(looks)), rb.make_data(m)
+    scene, d = Scene(m, Appearance(looks)), rb.make_data(m)
     d.qpos[:] = random_state(m)
     d.time = 0.3  # of joints that are driven
-    placed = stage.place(Instant.of(m, d))
+    placed = scene.place(Instant.of(m, d))
     inside = Rotation.from_euler("xyz", (0.1, 0.2, 0.3)).as_matrix()
-    assert len(stage.parts(VISUALS)) == m.nframe
-    for name, part in zip(m.frame_names, stage.parts(VISUALS), strict=True):
+    assert len(scene.parts(VISUALS)) == m.nframe
+    for name, part in zip(m.frame_names, scene.parts(VISUALS), strict=True):
         pos, R = rb.frame_pose(m, d, name)
         there = world(placed, part.body, part.pos)
         assert np.allclose(there, pos + R @ (0.1, -0.2, 0.3), rtol=0.0, atol=1e-12)
@@ -101,13 +101,13 @@ def test_the_centre_of_mass_is_that_of_the_toolbox():
     m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
     d = rb.make_data(m)
     d.qpos[:] = random_state(m)
-    assert np.allclose(Stage(m, NONE).place(Instant.of(m, d)).com, rb.com(m, d), atol=1e-12)
+    assert np.allclose(Scene(m, NONE).place(Instant.of(m, d)).com, rb.com(m, d), atol=1e-12)
 
 
 @pytest.mark.parametrize(("layer", "share"), [(BOXES, 12.0), (ELLIPSOIDS, 5.0)])
 def test_what_stands_for_inertia_has_that_inertia(layer, share):
     m = rb.load_urdf(ARM)
-    for part in Stage(m, NONE).parts(layer):
+    for part in Scene(m, NONE).parts(layer):
         # edges of a box, semi-axes of an ellipsoid: I_x = m (b^2 + c^2) / share
         squares = np.array(part.scale) ** 2
         moments = m.body_mass[part.body] * (squares.sum() - squares) / share
@@ -122,7 +122,7 @@ def test_what_stands_for_inertia_has_that_inertia(layer, share):
 
 def test_balls_at_centres_of_mass_are_as_large_as_their_masses():
     m = rb.load_urdf(ARM)
-    heavy, light = (part.scale[0] for part in Stage(m, NONE).parts(MASSES))
+    heavy, light = (part.scale[0] for part in Scene(m, NONE).parts(MASSES))
     assert (heavy / light) ** 3 == pytest.approx(2.0)
 
 
@@ -131,14 +131,14 @@ def test_the_hand_of_a_joint_is_at_the_end_of_the_arc_where_its_limit_is(reverse
     ends = ("base", "arm")
     m = rb.build(_one_joint(*reversed(ends)) if reverse else _one_joint(*ends))
     assert m.jnt_reversed.any() == reverse
-    stage, j = Stage(m, NONE), m.jnt_id("turn")
-    mark = stage.marks[j]
+    scene, j = Scene(m, NONE), m.jnt_id("turn")
+    mark = scene.marks[j]
     assert mark.joint == j
     hit = set()
     for limit in m.jnt_range[j]:
         qpos = m.qpos0.copy()
         qpos[m.jnt_qposadr[j]] = limit
-        placed = stage.place(at(m, qpos))
+        placed = scene.place(at(m, qpos))
         tip = world(placed, mark.body, mark.hand)[1]
         rim = world(placed, mark.parent, mark.limits[1:-1, 0])
         distances = np.linalg.norm(rim - tip, axis=1)
@@ -161,11 +161,11 @@ def _one_joint(parent, child):
 
 def test_the_bar_of_a_sliding_joint_ends_where_it_can_be():
     m = rb.load_urdf(ARM)
-    stage, j = Stage(m, NONE), m.jnt_id("slide")
-    mark = stage.marks[j]
+    scene, j = Scene(m, NONE), m.jnt_id("slide")
+    mark = scene.marks[j]
     (bar,) = mark.limits
     for end, limit in zip(bar, m.jnt_range[j], strict=True):
-        placed = stage.place(at(m, [0.4, limit]))
+        placed = scene.place(at(m, [0.4, limit]))
         assert np.allclose(world(placed, mark.parent, end), placed.xpos[mark.body], atol=1e-12)
 
 
@@ -174,8 +174,8 @@ def test_arrows_point_along_the_axes_that_joints_move_about():
     d = rb.make_data(m)
     d.qpos[:] = 0.7, 0.2
     rb.fwd_position(m, d)
-    placed = Stage(m, NONE).place(Instant.of(m, d))
-    for mark, part in zip(Stage(m, NONE).marks, (slice(0, 3), slice(3, 6)), strict=True):
+    placed = Scene(m, NONE).place(Instant.of(m, d))
+    for mark, part in zip(Scene(m, NONE).marks, (slice(0, 3), slice(3, 6)), strict=True):
         tail, tip = world(placed, mark.body, mark.arrow)
         axis = d.cdof[m.jnt_dofadr[mark.joint], part]
         assert np.allclose((tip - tail) / np.linalg.norm(tip - tail), axis, atol=1e-12)
@@ -184,9 +184,9 @@ def test_arrows_point_along_the_axes_that_joints_move_about():
 def test_a_joint_without_limits_has_no_arc_and_one_of_turns_a_circle():
     m = rb.load_urdf(ARM)
     free = m.replaced(jnt_limited=[0, 0])
-    assert all(len(mark.limits) == 0 for mark in Stage(free, NONE).marks)
+    assert all(len(mark.limits) == 0 for mark in Scene(free, NONE).marks)
     wound = m.replaced(jnt_range=[[-9.0, 9.0], [0.0, 0.1]])
-    rim = Stage(wound, NONE).marks[0].limits
+    rim = Scene(wound, NONE).marks[0].limits
     assert np.allclose(rim[0, 0], rim[-1, 1], atol=1e-9)
 
 
@@ -257,7 +257,7 @@ def test_contact_forces_of_an_instant_are_those_of_the_points_that_touch():
     assert not np.delete(found, body, axis=0).any()
     # Data has the moment about another point, so that a wrong sign shows
     assert np.linalg.norm(d.subtree_com[1] - d.xipos[body]) > 0.1
-    assert len(Stage(m, NONE).place(Instant.of(m, d)).contacts) == 1
+    assert len(Scene(m, NONE).place(Instant.of(m, d)).contacts) == 1
 
 
 def test_an_instant_is_a_copy_and_its_data_is_left_alone():
@@ -266,7 +266,7 @@ def test_an_instant_is_a_copy_and_its_data_is_left_alone():
     rb.step(m, d, 10)
     before = d.buffer.copy()
     instant = Instant.of(m, d)
-    Stage(m, NONE).place(instant)
+    Scene(m, NONE).place(instant)
     assert np.array_equal(d.buffer, before)
     d.qpos[:] = 0.0
     assert instant.qpos[3] != 0.0
@@ -281,7 +281,7 @@ def test_lines_of_springs_follow_their_ends():
     lines, d = lines_of(m, skeleton=False), rb.make_data(m)
     d.qpos[:] = qpos
     rb.kinematics(m, d)
-    placed = Stage(m, NONE).place(Instant.of(m, d))
+    placed = Scene(m, NONE).place(Instant.of(m, d))
     springs = placed.lines[: m.nspring]
     for k, line in enumerate(springs):
         for end in (0, 1):
@@ -293,8 +293,8 @@ def test_lines_of_springs_follow_their_ends():
 
 def test_loop_joints_are_drawn_closed_where_they_are():
     m = rb.build(mechanisms.delta(passive=True))
-    stage = Stage(m, NONE)
-    placed = stage.place(at(m, m.qpos0))
+    scene = Scene(m, NONE)
+    placed = scene.place(at(m, m.qpos0))
     gaps = placed.lines[2 * m.nloop : 3 * m.nloop]
     assert np.abs(gaps[:, 0] - gaps[:, 1]).max() < 1e-5  # qpos0 is assembled to CLOSED
     first = placed.lines[0]
@@ -314,38 +314,38 @@ def test_a_robot_is_seen_whatever_its_file_has():
     m = rb.load_urdf(ARM)
     box = rb.Box((0.1, 0.1, 0.1))
     seen, lost = LinkShape("upper", box), LinkShape("upper", Placeholder("gone.stl"))
-    assert Stage(m, NONE).shown == (BOXES,)
-    assert Stage(m, Appearance((seen,), (seen,))).shown == (VISUALS,)
-    assert Stage(m, Appearance((), (seen,))).shown == (COLLISIONS,)
-    assert Stage(m, Appearance((lost,), (seen,))).shown == (VISUALS, COLLISIONS)
-    assert Stage(m, Appearance((lost, lost), (lost,))).shown == (VISUALS, BOXES)
+    assert Scene(m, NONE).shown == (BOXES,)
+    assert Scene(m, Appearance((seen,), (seen,))).shown == (VISUALS,)
+    assert Scene(m, Appearance((), (seen,))).shown == (COLLISIONS,)
+    assert Scene(m, Appearance((lost,), (seen,))).shown == (VISUALS, COLLISIONS)
+    assert Scene(m, Appearance((lost, lost), (lost,))).shown == (VISUALS, BOXES)
 
 
 def test_its_size_is_that_of_what_is_seen():
     m = rb.load_urdf(ARM)
     look = LinkShape("base", rb.Box((2.0, 4.0, 8.0)), rb.pose(xyz=(10.0, 0.0, 0.0)))
-    stage = Stage(m, Appearance((look,)))
-    assert np.allclose(stage.high, [11.0, 2.0, 4.0])
-    assert np.allclose(stage.low[1:], [-2.0, -4.0])
-    assert stage.size == pytest.approx(np.linalg.norm(stage.high - stage.low))
+    scene = Scene(m, Appearance((look,)))
+    assert np.allclose(scene.high, [11.0, 2.0, 4.0])
+    assert np.allclose(scene.low[1:], [-2.0, -4.0])
+    assert scene.size == pytest.approx(np.linalg.norm(scene.high - scene.low))
 
 
 def test_the_grid_is_at_the_floor_or_below_the_robot():
     m = rb.load_urdf(ARM)
     high = LinkShape("base", rb.Box((1.0, 1.0, 1.0)), rb.pose(xyz=(0.0, 0.0, 2.0)))
     low = LinkShape("base", rb.Box((1.0, 1.0, 1.0)), rb.pose(xyz=(0.0, 0.0, -2.0)))
-    assert Stage(m, Appearance((high,))).floor == 0.0
-    assert Stage(m, Appearance((low,))).floor == pytest.approx(-2.5)
+    assert Scene(m, Appearance((high,))).floor == 0.0
+    assert Scene(m, Appearance((low,))).floor == pytest.approx(-2.5)
     plane = rb.Obstacle("floor", rb.Plane(), rb.pose(xyz=(0.0, 0.0, -7.0)))
     on_floor = rb.load_urdf(ARM, contact=rb.Contact((plane,)))
-    assert Stage(on_floor, Appearance((high,))).floor == -7.0
+    assert Scene(on_floor, Appearance((high,))).floor == -7.0
 
 
 def test_obstacles_stand_where_they_are():
     box = rb.Obstacle("box", rb.Box((1.0, 2.0, 3.0)), rb.pose(xyz=(1.0, 2.0, 3.0)))
     ball = rb.Obstacle("ball", rb.Sphere(0.5), rb.pose(xyz=(-1.0, 0.0, 0.0)))
     m = rb.load_urdf(ARM, contact=rb.Contact((box, ball, rb.Obstacle("floor", rb.Plane()))))
-    first, second = Stage(m, NONE).obstacles
+    first, second = Scene(m, NONE).obstacles
     assert np.allclose(first.corners().max(axis=0), [1.5, 3.0, 4.5])
     assert np.allclose(second.corners().min(axis=0), [-1.5, -0.5, -0.5], atol=1e-2)
 
@@ -354,12 +354,12 @@ def test_obstacles_stand_where_they_are():
 def test_positions_that_are_none_are_refused(qpos):
     m = rb.load_urdf(ARM)
     with pytest.raises(rb.ModelError, match="2 finite positions"):
-        Stage(m, NONE).place(Instant(0.0, np.array(qpos), np.zeros(2), np.zeros(2)))
+        Scene(m, NONE).place(Instant(0.0, np.array(qpos), np.zeros(2), np.zeros(2)))
 
 
 def test_the_looks_of_another_robot_are_refused():
     with pytest.raises(rb.ModelError, match=r"no frame 'uper' .did you mean 'upper'"):
-        Stage(rb.load_urdf(ARM), Appearance((LinkShape("uper", rb.Sphere(1.0)),)))
+        Scene(rb.load_urdf(ARM), Appearance((LinkShape("uper", rb.Sphere(1.0)),)))
 
 
 def test_a_broken_mesh_is_a_marker_and_one_warning(tmp_path):
@@ -370,15 +370,15 @@ def test_a_broken_mesh_is_a_marker_and_one_warning(tmp_path):
         '<link name="tool">'
         + 2 * '<visual><geometry><mesh filename="broken.stl"/></geometry></visual>',
     )
-    stage = Stage(rb.load_urdf(ARM), read_appearance(text, folder=tmp_path))
-    assert len(stage.parts(VISUALS)) == 2
-    (finding,) = stage.findings
+    scene = Scene(rb.load_urdf(ARM), read_appearance(text, folder=tmp_path))
+    assert len(scene.parts(VISUALS)) == 2
+    (finding,) = scene.findings
     assert "a marker stands for it" in finding.message
     assert finding.severity == "warning"
 
 
 def test_a_robot_of_nothing_has_a_stage():
-    stage = Stage(rb.load_urdf('<robot name="n"><link name="a"/></robot>'), NONE)
-    placed = stage.place(Instant.still(stage.m, np.zeros(0)))
-    assert stage.size > 0.0
+    scene = Scene(rb.load_urdf('<robot name="n"><link name="a"/></robot>'), NONE)
+    placed = scene.place(Instant.still(scene.m, np.zeros(0)))
+    assert scene.size > 0.0
     assert np.isfinite(placed.com).all()
