@@ -73,13 +73,13 @@ def add_sim(commands: Commands) -> None:
 def _sim(options: argparse.Namespace) -> int:
     from rbdyn_ros.commands.interrupts import end_at_once
     from rbdyn_ros.errors import ParameterError
-    from rbdyn_ros.recording.writer import demand_recordable
+    from rbdyn_ros.recording.writer import check_recordable
 
     # until the simulator has its own way to end nothing is open
     end_at_once(status=0)
     try:
         if options.record is not None:
-            demand_recordable(options.record)
+            check_recordable(options.record)
     except ParameterError as error:
         return report_error("sim --record", error, USAGE)
     run_imports(options.imports)

@@ -1,7 +1,7 @@
-"""Reads what ROS 2 recorded: MCAP files, whole or cut off, and rosbag2 folders.
+"""Read ROS 2 recordings: MCAP files, complete or cut off, and rosbag2 folders.
 
-Files may come from anybody: nothing is allocated that the size of the file does not justify, and
-every failure is a sentence.
+Files are untrusted: allocations are bounded by the size of the file, and every failure is an
+RbdynError.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ BAG_SUFFIXES = (".mcap", ".db3")
 
 
 def refusal(code: str, source: str, text: str) -> ParameterError:
-    """Return the error for a recording that is of no use."""
+    """Return the error for an unusable recording."""
     return ParameterError(Finding(code, text, "error", "recording"), source)
 
 
 def existing(path: object) -> Path:
-    """Return the path of a recording that is there.
+    """Return the path of an existing recording.
 
     Raises:
-        ParameterError: it is no path, or nothing is there.
+        ParameterError: it is not a path, or does not exist.
     """
     if not isinstance(path, str | Path):
         text = f"a recording is read from a path, not from {path!r}"
@@ -35,7 +35,7 @@ def existing(path: object) -> Path:
     source = Path(path)
     try:
         found = source.exists()
-    except (OSError, ValueError):  # a NUL, or a name too long
+    except (OSError, ValueError):  # it contains a NUL or is too long
         found = False
     if not found:
         raise refusal("no-recording", quote(str(source)), "there is no such file or folder")
@@ -43,26 +43,26 @@ def existing(path: object) -> Path:
 
 
 def damaged(source: str, error: Exception) -> ParameterError:
-    """Return the error for a recording that cannot be read on."""
+    """Return the error for a damaged recording."""
     reason = str(error).split("\n")[0][:200] or type(error).__name__
     text = (
         f"it cannot be read: {reason.rstrip('.')}. The file is damaged or the recording was cut "
-        "off; `mcap recover` or `ros2 bag reindex` may mend it"
+        "off; `mcap recover` or `ros2 bag reindex` may repair it"
     )
     return refusal("damaged-recording", source, text)
 
 
 @dataclass(slots=True)
 class Recording:
-    """A recording that is read from its beginning, as often as wanted.
+    """A recording, read from its beginning at every call of messages.
 
     Args:
-        path: of an .mcap or .db3 file, or of a folder of rosbag2.
+        path: an .mcap or .db3 file, or a rosbag2 folder.
 
     Attributes:
-        topics: found so far.
-        attached: files in it, found so far.
-        truncated: it was cut off before its end. Known once all is read.
+        topics: topics found so far.
+        attached: attachments found so far.
+        truncated: whether it was cut off; known when all is read.
     """
 
     path: Path
@@ -74,10 +74,10 @@ class Recording:
         self.path, self.topics, self.attached, self.truncated = path, {}, [], False
 
     def messages(self, wanted: Callable[[Topic], bool]) -> Iterator[Message]:
-        """Return the messages of the topics that are wanted, in the order they were recorded.
+        """Yield the messages of the wanted topics in recording order.
 
         Raises:
-            ParameterError: it is no recording, or damaged.
+            ParameterError: it is not a recording, or damaged.
         """
         read = self._chunked if self._is_mcap() else self._by_rosbags
         try:
@@ -85,7 +85,7 @@ class Recording:
         except RbdynError:
             raise
         except Exception as error:
-            # of the libraries, which raise much; what the caller raises does not come here
+            # the libraries raise many kinds; errors of the caller do not come here
             raise damaged(str(self.path), error) from error
 
     def _is_mcap(self) -> bool:
@@ -102,7 +102,7 @@ class Recording:
             from rosbags.rosbag2 import Reader
         except ImportError as error:
             raise missing_extra("rosbags") from error
-        self._demand_metadata()
+        self._check_metadata()
         with Reader(self.path) as bag:
             chosen, topics = [], {}
             for one in bag.connections:
@@ -115,11 +115,11 @@ class Recording:
             for connection, time_ns, raw in bag.messages(chosen):
                 yield Message(topics[connection.id], time_ns, bytes(raw))
 
-    def _demand_metadata(self) -> None:
+    def _check_metadata(self) -> None:
         if self.path.is_dir() and not (self.path / "metadata.yaml").exists():
             text = (
-                "the folder has no metadata.yaml: it is no rosbag2 recording, or was cut off; "
-                f"`ros2 bag reindex {self.path}` may mend it"
+                "the folder has no metadata.yaml: it is not a rosbag2 recording, or was cut off; "
+                f"`ros2 bag reindex {self.path}` may repair it"
             )
             raise refusal("no-metadata", str(self.path), text)
 

@@ -1,4 +1,4 @@
-"""Where /tf has the root link of a robot, for recordings that have neither states nor odom."""
+"""The pose of the root link from /tf, for recordings without states and odom."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from rbdyn_ros.recording.schemas import Schemas
 from rbdyn_ros.recording.series import Budget, nanoseconds
 
 _TOPICS = ("tf", "tf_static")
-#: Frames from the world to the robot; a longer chain is a mistake.
+#: Longest chain of frames from the world to the robot.
 MOST_FRAMES = 16
-#: No robot is farther away [m].
+#: Largest distance of a robot [m].
 FAR = 1e9
-#: What a transform takes in memory, in numbers.
+#: Memory of a transform, in numbers.
 ROW = 64
-#: A base that moves by less is one that stands [m], or [rad].
+#: A base that moves by less counts as fixed [m, rad].
 STANDS = 1e-6
 
 
 class Chain:
-    """The frames that a link is carried by, as /tf has them.
+    """The chain of /tf frames from the world to a link.
 
     Args:
         root: the link.
-        carried: frames that the robot itself moves, which are none of them.
+        carried: frames of the robot itself, which are not in the chain.
     """
 
     def __init__(self, root: str, carried: Collection[str]) -> None:
@@ -42,11 +42,11 @@ class Chain:
         self._budget, self._store = Budget(), Schemas().store
 
     def take(self, message: Message) -> None:
-        """Keep what is of use in a message of TF.
+        """Add the transforms of a TF message.
 
         Raises:
-            Exception: of rosbags; its bytes are not those of its type.
-            TooLargeError: there is more than is kept.
+            Exception: from rosbags, if the message is malformed.
+            TooLargeError: the recording exceeds the budget.
         """
         decoded: Any = self._store.deserialize_cdr(message.raw, topics.TRANSFORMS)
         for one in decoded.transforms:
@@ -61,7 +61,7 @@ class Chain:
         row = [at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w]
         length = math.hypot(*row[3:])
         if not (max(map(abs, row[:3])) < FAR and 0.5 < length < 2.0):
-            return  # no pose: NaN too is none
+            return  # not a pose, for example NaN
         rows = self._rows.setdefault(child, [])
         if rows and stamp < rows[-1][0] - BACK:
             rows.clear()
@@ -70,7 +70,7 @@ class Chain:
         self._parents[child] = one.header.frame_id.lstrip("/")
 
     def poses(self) -> list[tuple[int, Array]]:
-        """Return stamps [ns] and rows as of odom (13,), of unknown velocity."""
+        """Return stamps [ns] and rows (13,) as from odom, with unknown velocity."""
         chain: list[str] = []
         frame = self._root
         while frame in self._rows and len(chain) < MOST_FRAMES and frame not in chain:
@@ -95,12 +95,12 @@ class Chain:
 
 
 def moves(poses: list[tuple[int, Array]]) -> bool:
-    """Tell whether a link is not always in one place."""
+    """Whether a link moves."""
     rows = np.array([row for _, row in poses])
     away = (Rotation.from_quat(rows[0, 3:7]).inv() * Rotation.from_quat(rows[:, 3:7])).magnitude()
     return bool(np.ptp(rows[:, :3], axis=0).max() > STANDS or away.max() > STANDS)
 
 
 def is_tf(topic: Topic) -> bool:
-    """Tell whether a topic has transforms."""
+    """Whether a topic has transforms."""
     return topic.typename == topics.TRANSFORMS and topic.name.rsplit("/", 1)[-1] in _TOPICS

@@ -1,7 +1,7 @@
-"""Opens the file of a recording so that nothing is lost: not what is there, nor what is written.
+"""Open the file of a recording without losing data: neither existing files nor its own.
 
-A lock of the system is held while it is open, so the file of another process is not touched; the
-system lets go of it when the process ends, however that ends.
+A file lock protects it from other processes while it is open; the system releases the lock when
+the process ends.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import BinaryIO
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.loading.output import unwritable
 
-#: Code of the error for a file that is there already.
+#: Code of the error for an existing file.
 OCCUPIED = "occupied-file"
 
 
 def opened(path: Path, overwrite: bool) -> BinaryIO:
-    """Open a file for writing, empty, which until it is closed no other process does."""
+    """Open an empty file for writing, locked until it is closed."""
     stream = locked(path)
     try:
         size = os.fstat(stream.fileno()).st_size
@@ -37,11 +37,11 @@ def opened(path: Path, overwrite: bool) -> BinaryIO:
 
 
 def locked(path: Path) -> BinaryIO:
-    """Open a file as it is, or a new one, which no other process writes."""
+    """Open an existing or new file, locked against other processes."""
     if path.is_dir():
         raise unwritable(path, ValueError("it is a folder"))
     if path.exists() and not path.is_file():
-        raise unwritable(path, ValueError("it is no ordinary file"))
+        raise unwritable(path, ValueError("it is not a regular file"))
     try:
         stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "wb")
     except (OSError, ValueError) as error:
@@ -50,9 +50,9 @@ def locked(path: Path) -> BinaryIO:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         stream.close()
-        text = "another process records to it; choose another name, or end that first"
+        text = "another process is recording to it; choose another name, or end that process first"
         raise unwritable(path, ValueError(text)) from error
-    except OSError:  # this file system has no locks
+    except OSError:  # this file system does not support locks
         return stream
     try:
         is_there = os.path.samestat(os.fstat(stream.fileno()), path.stat())
@@ -60,21 +60,21 @@ def locked(path: Path) -> BinaryIO:
         is_there = False
     if not is_there:
         stream.close()
-        text = "another process has just removed it; choose another name, or try again"
+        text = "another process has just removed it; choose another name or try again"
         raise unwritable(path, ValueError(text))
     return stream
 
 
 def occupied(path: Path, size: int) -> ParameterError:
-    """Return the error for a file that is not to be lost."""
+    """Return the error for an existing file."""
     text = (
-        f"the file {quote(str(path))} is there already, with {size} bytes, and is not "
-        "overwritten; choose another name, or delete it"
+        f"the file {quote(str(path))} exists already ({size} bytes) and is not overwritten; "
+        "choose another name or delete it"
     )
     return ParameterError(Finding(OCCUPIED, text, "error", "path", None, str(path)))
 
 
 def abandon(stream: BinaryIO) -> None:
-    """Close a file, whatever becomes of what is not yet on the disk."""
+    """Close a file; data not yet on the disk may be lost."""
     with contextlib.suppress(OSError):
         stream.close()

@@ -1,4 +1,4 @@
-"""Takes what a recording has of robots out of its messages, one robot a namespace."""
+"""Collect the data of each robot (namespace) from the messages of a recording."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rbdyn_ros.recording.series import (
 )
 
 STATES, DESCRIPTION, BASE = "joint_states", "robot_description", "odom"
-#: Topics that command joints, by the last part of their name.
+#: Command topics, by the last part of their name.
 COMMANDS = ("joint_commands", "joint_commands_by_mode", "effort_commands")
 BRIDGE = "topic_based_joint_commands"
-#: A step back of time by more than this is a beginning anew [ns]; less is disorder on the way.
+#: A larger step back of time is a reset [ns]; a smaller one is reordering.
 BACK = NANOSECONDS // 2
-#: Modes of rbdyn_interfaces/msg/JointCommand that position and velocity are wanted in.
+#: Modes of rbdyn_interfaces/msg/JointCommand that use position and velocity.
 _POSITION_MODES, _VELOCITY_MODE, _IMPEDANCE = (1, 3), 2, 3
 LONGEST_TEXT = 1 << 26
 #: The fields of rbdyn_interfaces/msg/JointCommand.msg.
@@ -40,15 +40,15 @@ float64[] damping
 """
 
 
-class OfRobot:
-    """What a recording has of one robot.
+class RobotData:
+    """The recorded data of one robot.
 
     Attributes:
-        states, joints, commands: of its topics.
-        base: stamps [ns] and numbers of odom.
-        urdf: text of its description.
-        since: when the first state that is kept was recorded, since the first of all [s].
-        notes: sentences for who reads it.
+        states, joints, commands: data of its topics.
+        base: stamps [ns] and rows of odom.
+        urdf: text of its URDF.
+        since: time of its first state since the start of the recording [s].
+        notes: notes for the reader.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -60,27 +60,27 @@ class OfRobot:
         self.urdf, self.since = "", math.nan
         self.notes: list[str] = []
 
-    def begin_anew(self) -> None:
-        """Forget the motion: time was set back."""
+    def restart(self) -> None:
+        """Drop the motion so far, because time was set back."""
         for series in (self.states, self.joints, *self.commands.values()):
             if series is not None:
                 series.clear()
         self.base.clear()
         self.since = math.nan
-        text = "time began anew in it; what is after that is read"
+        text = "time was reset in it; only the part after the reset is read"
         if text not in self.notes:
             self.notes.append(text)
 
 
 class Collected:
-    """What is kept of the messages.
+    """The data of the messages in a span of time.
 
     Args:
-        start, end: of what is kept, since the first message [s].
+        start, end: span since the first message [s].
 
     Attributes:
-        outside: whether there were states at other times.
-        kinds: types of topics that states are read from.
+        outside: whether there are states outside the span.
+        kinds: types of the topics with states.
     """
 
     kinds = (STATE,)
@@ -89,32 +89,32 @@ class Collected:
         self._start, self._end = start, end
         self._budget = Budget()
         self._first: int | None = None
-        self._robots: dict[str, OfRobot] = {}
+        self._robots: dict[str, RobotData] = {}
         self._schemas = Schemas()
         self._schemas.define(topics.BY_MODE, _BY_MODE_FIELDS)
         self.outside = False
 
     def wants(self, topic: Topic) -> bool:
-        """Tell whether the messages of a topic are read."""
+        """Whether the messages of a topic are read."""
         return topic.encoding in ("cdr", "") and _use(topic) != ""
 
-    def of(self, space: str) -> OfRobot:
-        """Return what there is of the robot of a namespace."""
+    def of(self, space: str) -> RobotData:
+        """Return the data of the robot in a namespace."""
         if space not in self._robots:
-            self._robots[space] = OfRobot(self._budget)
+            self._robots[space] = RobotData(self._budget)
         return self._robots[space]
 
     @property
-    def robots(self) -> dict[str, OfRobot]:
-        """All, by namespace."""
+    def robots(self) -> dict[str, RobotData]:
+        """The robots by namespace."""
         return self._robots
 
     def take(self, message: Message) -> None:
-        """Keep what is of use in a message.
+        """Add the data of a message.
 
         Raises:
-            Exception: of rosbags; its bytes are not those of its type.
-            TooLargeError: there is more than is kept.
+            Exception: from rosbags, if the message is malformed.
+            TooLargeError: the recording exceeds the budget.
         """
         topic = message.topic
         use, robot = _use(topic), self.of(space_of(topic))
@@ -141,18 +141,18 @@ class Collected:
     def _decoded(self, message: Message) -> Any:
         return self._schemas.store.deserialize_cdr(message.raw, message.topic.typename)
 
-    def _take_state(self, robot: OfRobot, message: Message) -> None:
+    def _take_state(self, robot: RobotData, message: Message) -> None:
         state = self._decoded(message)
         stamp = nanoseconds(state.stamp)
         if robot.states is None:
             robot.states = StateTopic(self._budget)
         last = robot.states.stamps[-1] if robot.states.stamps else -math.inf
         if robot.states.epoch not in (-1, state.epoch) or stamp < last:
-            robot.begin_anew()
-        if stamp != last or not robot.states.ends_with(state):  # repeated while time stands
+            robot.restart()
+        if stamp != last or not robot.states.ends_with(state):  # repeated while paused
             robot.states.add(stamp, state)
 
-    def _take_joints(self, robot: OfRobot, use: str, message: Message) -> None:
+    def _take_joints(self, robot: RobotData, use: str, message: Message) -> None:
         decoded, topic = self._decoded(message), message.topic
         if topic.typename == topics.NUMBERS:
             data = np.asarray(decoded.data, np.float64)
@@ -166,7 +166,7 @@ class Collected:
             if robot.joints is None:
                 robot.joints = JointTopic(topic.name, self._budget)
             if stamp < robot.joints.last - BACK:
-                robot.begin_anew()
+                robot.restart()
             robot.joints.add(stamp, message.time_ns, decoded.name, *values)
             return
         series = robot.commands.setdefault(topic.name, JointTopic(topic.name, self._budget))
@@ -185,7 +185,7 @@ class Collected:
 
 
 def _by_mode(decoded: Any) -> tuple[Any, Any, Any]:
-    """Return position, velocity and effort of a command, NaN where its mode does not use them."""
+    """Return position, velocity and effort of a command; NaN if its mode does not use them."""
     mode = np.asarray(decoded.mode)
     filled = [np.full(len(mode), np.nan) for _ in range(3)]
     used = (
@@ -201,7 +201,7 @@ def _by_mode(decoded: Any) -> tuple[Any, Any, Any]:
 
 
 def _use(topic: Topic) -> str:
-    """Return what a topic is read for, or nothing."""
+    """Return the use of a topic, or ""."""
     last = topic.name.rsplit("/", 1)[-1]
     if topic.typename == STATE:
         return STATE
@@ -215,14 +215,14 @@ def _use(topic: Topic) -> str:
 
 
 def space_of(topic: Topic) -> str:
-    """Return the namespace of the robot that a topic is of: '' or '/name'."""
+    """Return the namespace of a topic's robot: '' or '/name'."""
     parts = topic.name.rstrip("/").split("/")
-    # a state is under the name of its node
+    # states are below the name of the node
     return "/".join(parts[: -2 if topic.typename == STATE else -1])
 
 
 def robots_in(collected: Collected) -> list[str]:
-    """Return the namespaces that have states."""
+    """Return the namespaces with states."""
     return sorted(
         space
         for space, robot in collected.robots.items()

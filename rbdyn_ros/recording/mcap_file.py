@@ -1,7 +1,7 @@
-"""Reads an MCAP file from its beginning to where it ends, even in the middle of a record.
+"""Read an MCAP file sequentially, even if it ends in the middle of a record.
 
-The library mcap parses it. Here its index at the end is not asked for, so a file of a process
-that was killed is read as far as it goes; and no size in the file is believed.
+The library mcap parses the records. The index at the end is not used, so the file of a killed
+process can be read up to its last record; sizes in the file are not trusted.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from io import BufferedReader, FileIO
 from pathlib import Path
-from struct import error as StructError  # noqa: N812 - it is a class
+from struct import error as StructError  # noqa: N812 - a class
 from typing import Any
 
 from rbdyn_ros.recording.schemas import missing_extra
 
 MAGIC_SIZE = 8
-#: What a record may take, and a chunk unpack to [bytes]; chunks are small in every writer.
+#: Largest record and largest unpacked chunk [bytes]; all writers make small chunks.
 MOST_BYTES, MOST_UNPACKED = 512 << 20, 64 << 20
 MOST_TOPICS = 10_000
 
 
 class DamagedError(Exception):
-    """What is wrong with a file, as the part of a sentence."""
+    """A file is damaged; the message completes a sentence about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ class Topic:
     """A topic of a recording.
 
     Attributes:
-        name: full.
-        typename: of its messages.
-        definition: of the type as the file has it.
-        encoding: of its messages.
+        name: full name.
+        typename: type of its messages.
+        definition: definition of the type in the file.
+        encoding: encoding of its messages.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message: its topic, when it was recorded [ns], and its bytes."""
+    """A message: its topic, recording time [ns] and bytes."""
 
     topic: Topic
     time_ns: int
@@ -54,7 +54,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """A file in the file."""
+    """An attachment."""
 
     name: str
     media_type: str
@@ -62,16 +62,16 @@ class Attached:
 
 
 class McapFile:
-    """Reads a file once.
+    """Reads an MCAP file once.
 
     Args:
-        path: of the file.
-        wanted: says which topics are.
+        path: path of the file.
+        wanted: whether a topic is read.
 
     Attributes:
-        topics: found so far, by name.
-        attached: files found so far.
-        truncated: the file ends without its end.
+        topics: topics found so far, by name.
+        attached: attachments found so far.
+        truncated: whether the file was cut off.
     """
 
     def __init__(self, path: Path, wanted: Callable[[Topic], bool]) -> None:
@@ -83,10 +83,10 @@ class McapFile:
         self._channels: dict[int, tuple[Topic, bool]] = {}
 
     def messages(self) -> Iterator[Message]:
-        """Return the messages of what is wanted, in the order of the file.
+        """Yield the messages of the wanted topics in file order.
 
         Raises:
-            DamagedError: the file is no MCAP file, or damaged.
+            DamagedError: the file is not an MCAP file, or damaged.
             ParameterError: mcap is not installed.
             OSError: it cannot be read.
         """
@@ -105,7 +105,7 @@ class McapFile:
                     yield from self._taken(part)
 
     def _records(self, file: _Bounded) -> Iterator[tuple[Any, int]]:
-        """Return the records and the byte each begins at; what was cut off ends them."""
+        """Yield the records and their first bytes, up to a cut-off record."""
         from mcap.exceptions import EndOfFile, InvalidMagic, RecordLengthLimitExceeded
         from mcap.stream_reader import StreamReader
 
@@ -119,7 +119,7 @@ class McapFile:
             try:
                 record = next(found, None)
             except InvalidMagic as problem:
-                raise DamagedError("it is no MCAP file") from problem
+                raise DamagedError("it is not an MCAP file") from problem
             except RecordLengthLimitExceeded as problem:
                 text = f"the record at byte {at} has too many bytes; allowed are {MOST_BYTES}"
                 raise DamagedError(text) from problem
@@ -140,7 +140,7 @@ class McapFile:
         if isinstance(record, records.Message):
             topic, wanted = self._channels.get(record.channel_id, (None, False))
             if topic is None:
-                text = f"a message is of channel {record.channel_id}, which there is not"
+                text = f"a message refers to the unknown channel {record.channel_id}"
                 raise DamagedError(text)
             if wanted:
                 yield Message(topic, record.log_time, record.data)
@@ -168,19 +168,19 @@ class McapFile:
 
 
 class _Bounded(BufferedReader):
-    """A file of which never more is asked for than it has: what is asked for is allocated."""
+    """A file whose reads are bounded by its size, because a read allocates its length."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(FileIO(path))
         self.size = os.fstat(self.fileno()).st_size
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return so many bytes, or what is left."""
+        """Return up to `size` bytes."""
         return super().read(self.size if size is None else min(size, self.size))
 
 
 def _parts(chunk: Any, at: int) -> list[Any]:
-    """Return the records in a chunk; its sizes are judged before it is unpacked."""
+    """Return the records in a chunk; its sizes are checked before it is unpacked."""
     from mcap.stream_reader import CRCValidationError, breakup_chunk
 
     where = f"the chunk at byte {at}"
@@ -195,13 +195,13 @@ def _parts(chunk: Any, at: int) -> list[Any]:
         raise missing_extra(problem.name or "zstandard") from problem
     except CRCValidationError as problem:
         raise DamagedError(f"the checksum (CRC) of {where} is wrong") from problem
-    except Exception as problem:  # of several libraries
+    except Exception as problem:  # several libraries raise different errors
         text = f"{where} does not unpack, its bytes are damaged ({problem})"
         raise DamagedError(text) from problem
 
 
 def _unpacked(compression: str, data: bytes, size: int) -> bytes:
-    """Return what a chunk says it has; the library mcap would unpack as much as there is."""
+    """Unpack a chunk to its declared size; the library mcap would not limit it."""
     if compression == "zstd":
         import zstandard
 

@@ -1,4 +1,4 @@
-"""From what was collected to the motion of a robot, sample by sample."""
+"""The motion of a robot, sample by sample, from the collected data."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.recording.collect import OfRobot
+from rbdyn_ros.recording.collect import RobotData
 from rbdyn_ros.recording.robots import is_floating
 from rbdyn_ros.recording.series import JointTopic, Series
 
 SHOWN = 6
-#: Clocks of stamps and of arrival that differ by more are different clocks [ns].
+#: Stamps and arrival times with a larger difference come from different clocks [ns].
 OTHER_CLOCK = 10**9
 
 
-def from_states(m: Model, found: OfRobot, _source: str) -> dict[str, Any]:
-    """Return what Run holds, of states of a simulation.
+def from_states(m: Model, found: RobotData, _source: str) -> dict[str, Any]:
+    """Return the fields of a Run from the states of a simulation.
 
     Raises:
-        ValueError: a field of the states has another length than the robot's.
+        ValueError: a field of the states does not fit the robot.
     """
     states = found.states
     assert states is not None
@@ -52,8 +52,8 @@ def from_states(m: Model, found: OfRobot, _source: str) -> dict[str, Any]:
     }
 
 
-def from_joints(m: Model, found: OfRobot, _source: str) -> dict[str, Any]:
-    """Return what Run holds, of joint_states and odom.
+def from_joints(m: Model, found: RobotData, _source: str) -> dict[str, Any]:
+    """Return the fields of a Run from joint_states and odom.
 
     Raises:
         ValueError: the messages name no joint of the robot.
@@ -88,14 +88,14 @@ def from_joints(m: Model, found: OfRobot, _source: str) -> dict[str, Any]:
 
 
 def seconds(stamps: Ints, first: np.int64) -> Array:
-    """Return times since a first one [s]; stamps are too long for doubles."""
+    """Return times since the first stamp [s]; stamps do not fit into doubles."""
     return np.asarray(1e-9 * (stamps - first), np.float64)
 
 
 def _matched(
     m: Model, names: tuple[str, ...], notes: list[str]
 ) -> tuple[list[int], NDArray[np.int64], NDArray[np.int64]]:
-    """Return columns of the messages, and addresses in qpos and qvel of their joints."""
+    """Return the columns of the messages and the qpos and qvel addresses of their joints."""
     free = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
     own = {m.jnt_names[k]: k for k in free}
     columns = [k for k, name in enumerate(names) if name in own]
@@ -119,7 +119,7 @@ def _matched(
 
 
 def _held(rows: Array, start: Array) -> Array:
-    """Return rows in which what is not known is as it was before; at first, as it comes to be."""
+    """Return rows with unknown values filled from the row before; at first, from the row after."""
     n = len(rows)
     known = np.isfinite(rows)
     last = np.maximum.accumulate(np.where(known, np.arange(n)[:, None], -1), axis=0)
@@ -130,14 +130,14 @@ def _held(rows: Array, start: Array) -> Array:
 
 
 def _place(qpos: Array, qvel: Array, stamps: Ints, base: list[tuple[int, Any]]) -> None:
-    """Put the root link where odom has it."""
+    """Set the pose of the root link from odom."""
     order = sorted(base, key=lambda one: one[0])
     when = np.array([stamp for stamp, _ in order], np.int64)
     rows = np.array([row for _, row in order])
     rows = rows[np.maximum(np.searchsorted(when, stamps, side="right") - 1, 0)]
     lengths = np.linalg.norm(rows[:, 3:7], axis=1, keepdims=True)
     qpos[:, :3], qpos[:, 3:7] = rows[:, :3], rows[:, 3:7] / np.where(lengths > 0, lengths, np.nan)
-    # of a free joint the linear velocity is in world axes, of odom in those of the link
+    # linear velocity: world axes in a free joint, axes of the link in odom
     for k, row in enumerate(rows):
         qvel[k, :3] = quat_to_mat(qpos[k, 3:7]) @ row[7:10]
     qvel[:, 3:6] = rows[:, 10:13]
@@ -153,7 +153,7 @@ def _series(
     return Series(joints.topic, names, time, rows[:, 0], rows[:, 1], rows[:, 2])
 
 
-def _commands(m: Model, found: OfRobot, first: np.int64, lag: int) -> dict[str, Series]:
+def _commands(m: Model, found: RobotData, first: np.int64, lag: int) -> dict[str, Series]:
     commands: dict[str, Series] = {}
     for topic, joints in found.commands.items():
         series = _series(joints, first, lag, found.since, by_stamp=False)
@@ -163,7 +163,7 @@ def _commands(m: Model, found: OfRobot, first: np.int64, lag: int) -> dict[str, 
 
 
 def _named(m: Model, series: Series) -> Series:
-    """Name the joints of a topic that has efforts in order, which is that of the actuated."""
+    """Add joint names to a topic of efforts without names, in the order of actuated joints."""
     if not series.topic.endswith("/effort_commands"):
         return series
     chosen = (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE) & (m.jnt_actuated == 1)

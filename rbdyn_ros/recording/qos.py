@@ -1,9 +1,9 @@
-"""Qualities of service as rosbag2 reads them in an MCAP file: who plays it offers the same."""
+"""QoS profiles in the metadata of an MCAP file, which rosbag2 offers at playback."""
 
 from __future__ import annotations
 
-#: Policies by the numbers of rmw: rosbag2 of Humble and Iron reads nothing else, and since Jazzy,
-#: which writes words such as `reliable`, it reads either. The durations are rmw's without an end.
+#: Policies as numbers of rmw, the only form that rosbag2 of Humble and Iron reads; since Jazzy it
+#: reads words such as `reliable` too. The durations are infinite.
 _TEXT = """\
 - history: 1
   depth: {depth}
@@ -26,9 +26,9 @@ def offered(depth: int = 10, reliable: bool = True, latched: bool = False) -> di
     """Return the metadata of a channel.
 
     Args:
-        depth: of the history.
-        reliable: whether messages must arrive.
-        latched: whether who comes late gets the last message (transient local).
+        depth: depth of the history.
+        reliable: reliable, else best effort.
+        latched: transient local: late subscribers get the last message.
     """
     text = _TEXT.format(
         depth=depth, reliability=1 if reliable else 2, durability=1 if latched else 2

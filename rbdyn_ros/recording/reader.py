@@ -34,28 +34,28 @@ def read_run(
 ) -> Run:
     """Read a recording of a simulation, or of a real robot.
 
-    Of `rbdyn sim --record` and rb.Recorder it has every state to the last bit; of other
-    recordings it has what joint_states say, and of a base that moves what odom does, or /tf.
-    If time began anew in it, as by a reset, what is after that is read.
+    A recording of `rbdyn sim --record` or rb.Recorder has every state to the last bit. Other
+    recordings are read from joint_states, with odom or /tf for a moving base. If time was reset,
+    only the part after the last reset is read.
 
     Args:
-        path: of an .mcap file, also one that was cut off, or of a folder of rosbag2.
-        robot: path of a robot's file, or a Model; if None it is that of the recording.
-        name: namespace of a robot, of several in a recording.
-        start: only what is from then on, since the recording began [s].
-        end: only what is up to then.
+        path: an .mcap file, even if it was cut off, or a rosbag2 folder.
+        robot: path of a robot file, or a Model; None: the robot in the recording.
+        name: namespace of the robot, if the recording has several.
+        start: start of the span to read, since the start of the recording [s].
+        end: end of the span to read [s].
 
     Raises:
-        ParameterError: it cannot be read, or has nothing of the robot.
+        ParameterError: it cannot be read, or has no data of the robot.
         DescriptionError: the robot's file is refused.
     """
     if not (0.0 <= start < end):
-        text = f"from {start!r} to {end!r} s is no span of time; 0 <= from < to is needed"
+        text = f"the span from {start!r} to {end!r} s is invalid; 0 <= from < to is required"
         raise refusal("bad-span", str(path), text)
     source = existing(path)
     if source.is_file() and source.suffix.lower() not in BAG_SUFFIXES:
         hint = "; give its folder" if source.name == "metadata.yaml" else ""
-        text = f"a recording is a folder of rosbag2, a .mcap or a .db3 file{hint}"
+        text = f"a recording is a rosbag2 folder, a .mcap or a .db3 file{hint}"
         raise refusal("unknown-suffix", str(source), text)
     recording = Recording(source)
     collected = Collected(start, end)

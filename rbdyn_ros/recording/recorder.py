@@ -30,27 +30,27 @@ STATE_TOPIC = "/simulator/state"
 
 
 class Recorder:
-    """Writes what a simulation does to an .mcap file that ROS 2's tools read; needs no ROS.
+    """Writes a simulation to an .mcap file that ROS 2 tools can read; needs no ROS.
 
     with rb.Recorder(m, "run.mcap", urdf=text) as recorder:
         for _ in range(1000):
             rb.step(m, d)
             recorder.write(d)
 
-    It has the Model, every state to the last bit on /simulator/state, /joint_states, /tf of all
-    frames in the world, and the URDF on /robot_description. Stamps are d.time.
+    The file has the Model, every state to the last bit on /simulator/state, /joint_states, /tf of
+    all frames in the world, and the URDF on /robot_description. Stamps are d.time.
 
     Args:
         m: the Model.
-        path: of the file.
-        urdf: text of the robot's URDF, for tools that show its meshes.
-        rate: of /joint_states and /tf, at most [Hz]; states are all kept.
-        overwrite: replace the file if it is there, else that is refused.
+        path: path of the file.
+        urdf: text of the URDF, for tools that show its meshes.
+        rate: largest rate of /joint_states and /tf [Hz]; all states are recorded.
+        overwrite: whether to replace an existing file; else it is refused.
 
     Raises:
-        ModelError: m is no Model.
-        ParameterError: the file cannot be written, is there already, or another process records
-            to it; rate is not positive; or mcap or rosbags is not installed.
+        ModelError: m is not a Model.
+        ParameterError: the file cannot be written, exists already, or is used by another process;
+            rate is not positive; or mcap or rosbags is not installed.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Recorder:
         rate: float = 100.0,
         overwrite: bool = False,
     ) -> None:
-        _demand(m, urdf, rate)
+        _check_arguments(m, urdf, rate)
         schemas = Schemas()
         self._m, self._scratch, self._messages = m, make_data(m), topics.Messages(schemas)
         self._file = _file(path, schemas, overwrite)
@@ -81,21 +81,21 @@ class Recorder:
 
     @property
     def path(self) -> Path:
-        """Of the file."""
+        """Path of the file."""
         return self._file.path
 
     @property
     def dropped(self) -> int:
-        """Messages that were left out because the disk was too slow."""
+        """Number of messages dropped because the disk was too slow."""
         return self._file.dropped
 
     def write(self, d: Data) -> None:
-        """Record where d is now; d is only read.
+        """Record the state of d, which is not changed.
 
         Raises:
             ModelError: d was not made for the Model, its numbers are not finite, or the recorder
                 is closed.
-            ParameterError: the file cannot be written any more.
+            ParameterError: writing the file has failed.
         """
         demand_pair(self._m, d)
         if self._closed:
@@ -130,7 +130,7 @@ class Recorder:
         return self._messages.state(stamp, self._tick, float(d.time), self._epoch, lists)
 
     def _show(self, stamp: int, d: Data) -> None:
-        """Record what other tools show."""
+        """Record the messages for other tools."""
         m, scratch = self._m, self._scratch
         scratch.qpos, scratch.qvel, scratch.time = d.qpos, d.qvel, d.time
         kinematics(m, scratch)
@@ -145,7 +145,7 @@ class Recorder:
         self._file.put(self._tf, stamp, message)
 
     def close(self) -> None:
-        """Complete the file; a second time does nothing."""
+        """Complete the file; does nothing if it is closed."""
         self._closed = True
         self._file.close()
 
@@ -172,7 +172,7 @@ def _file(path: str | Path, schemas: Schemas, overwrite: bool) -> RunFile:
         raise ParameterError(replace(finding, message=text)) from error
 
 
-def _demand(m: object, urdf: object, rate: object) -> None:
+def _check_arguments(m: object, urdf: object, rate: object) -> None:
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"Recorder needs a Model, got {m!r}"))
     if not isinstance(urdf, str):
@@ -184,7 +184,7 @@ def _demand(m: object, urdf: object, rate: object) -> None:
 
 
 def model_bytes(m: Model) -> bytes:
-    """Return what `save` writes of a Model."""
+    """Return the file that `save` writes, as bytes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / topics.MODEL_NAME
         save(m, path)

@@ -1,4 +1,4 @@
-"""The robot that a recording is of: what it was recorded with, or a file that is given."""
+"""The robot of a recording: from the recording itself or from a given file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.bags import refusal
 from rbdyn_ros.recording.mcap_file import Attached
 
-#: What a floating base adds to positions and velocities.
+#: Number of positions and velocities of a floating base.
 _FREE = 7, 6
 
 
@@ -28,19 +28,19 @@ def robot_of(
     widths: tuple[int, int] | None,
     floating: bool,
 ) -> tuple[Model, list[str]]:
-    """Return the robot of a recording, and sentences about where it is from.
+    """Return the robot of a recording, and notes about its source.
 
     Args:
         source: the recording.
-        attached: files in it.
+        attached: its attachments.
         space: namespace of the robot.
-        urdf: text of robot_description, or nothing.
-        robot: given by the user, or None.
-        widths: nq and nv of the states in it, None if they are not known.
-        floating: its base was seen to move.
+        urdf: text of robot_description, or "".
+        robot: robot given by the user, or None.
+        widths: nq and nv of its states; None if unknown.
+        floating: whether the recording shows a moving base.
 
     Raises:
-        ParameterError: there is no robot, or it is not the one of the states.
+        ParameterError: there is no robot, or it does not fit the states.
         RbdynError: the robot's file is refused.
     """
     notes: list[str] = []
@@ -65,7 +65,7 @@ def robot_of(
 
 
 def is_floating(m: Model) -> bool:
-    """Tell whether the root link moves freely by a joint of type floating."""
+    """Whether the root link has a joint of type floating."""
     return m.njnt > 0 and int(m.jnt_type[0]) == JointType.FREE
 
 

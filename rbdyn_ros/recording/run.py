@@ -1,4 +1,4 @@
-"""What a recording says of a robot."""
+"""The recorded motion of a robot."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class Run:
 
     Attributes:
         m: the robot.
-        name: of the robot's namespace, or of the robot.
-        source: the recording.
-        time: since the recording began [s] (n,), growing.
-        clock: simulated time, which joints driven over time depend on [s] (n,).
+        name: namespace, or name of the robot.
+        source: path of the recording.
+        time: since the start of the recording [s] (n,), increasing.
+        clock: simulated time, for joints with prescribed motion [s] (n,).
         stamps: ROS time [ns] (n,).
         qpos: (n, nq), finite.
-        qvel: (n, nv), NaN where unknown.
-        effort: that acted (n, nv), NaN where unknown [N m or N].
-        xfrc: (n, nbody, 6) wrenches from outside as in Data; None: not known, or none.
-        contact: (n, nbody, 6) wrenches of contact likewise.
-        measured: what encoders saw.
-        commanded: by topic, what was commanded; a topic that names no joint has an empty `names`.
-        urdf: text of the robot's URDF, empty if the recording has none.
-        exact: positions and velocities are those of a simulation, to the last bit.
-        truncated: the recording was cut off before its end; all up to there is in it.
-        notes: sentences about what a reader of it should know.
+        qvel: (n, nv), NaN if unknown.
+        effort: applied efforts (n, nv), NaN if unknown [N m or N].
+        xfrc: (n, nbody, 6) external wrenches as in Data; None if unknown or zero.
+        contact: (n, nbody, 6) contact wrenches; None if unknown or zero.
+        measured: encoder readings.
+        commanded: commands by topic; a topic without joint names has empty `names`.
+        urdf: text of the URDF; "" if the recording has none.
+        exact: whether positions and velocities are bit-exact simulation states.
+        truncated: whether the recording was cut off.
+        notes: notes for the reader.
     """
 
     m: Model
@@ -58,15 +58,15 @@ class Run:
 
     @property
     def duration(self) -> float:
-        """From the first sample to the last [s]."""
+        """Time from the first to the last sample [s]."""
         return float(self.time[-1] - self.time[0])
 
     def at(self, time: float) -> int:
-        """Return the number of the last sample that is not after a time [s]."""
+        """Return the index of the last sample at or before a time [s]."""
         return max(int(np.searchsorted(self.time, time, side="right")) - 1, 0)
 
     def instant(self, k: int) -> Instant:
-        """Return a sample as views take it; what is unknown is zero there."""
+        """Return a sample as an Instant; unknown values are zero."""
         return Instant(
             time=float(self.time[k]),
             qpos=self.qpos[k].copy(),

@@ -1,4 +1,4 @@
-"""The types of messages in a recording: their text as ROS 2 has it, and their bytes."""
+"""Message types of a recording: their ROS 2 definitions and serialization."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 NANOSECONDS = 10**9
 STATE = "rbdyn_interfaces/msg/State"
-#: The fields of rbdyn_interfaces/msg/State.msg, for where ROS 2 is not installed.
+#: The fields of rbdyn_interfaces/msg/State.msg, for use without ROS 2.
 STATE_FIELDS = """\
 builtin_interfaces/Time stamp
 uint64 tick
@@ -28,17 +28,17 @@ float64[] contact
 
 
 def missing_extra(package: str) -> ParameterError:
-    """Return the error for a package that only recordings need."""
+    """Return the error for a missing package that only recordings need."""
     package = package.split(".", maxsplit=1)[0]
     text = f'recordings need {package}, which is not installed: pip install "rbdyn_ros[record]"'
     return ParameterError(Finding("no-record-extra", text, "error", "", None, "", package))
 
 
 class Schemas:
-    """Types by name: the standard ones of ROS 2, State, and what is found elsewhere.
+    """Message types by name: the standard ones of ROS 2, State, and types found by `find`.
 
     Args:
-        find: returns the text of a .msg file by the name of its type, or None.
+        find: returns the text of a .msg file for a type name, or None.
 
     Raises:
         ParameterError: rosbags is not installed.
@@ -54,22 +54,22 @@ class Schemas:
         self.store.register(get_types_from_msg(STATE_FIELDS, STATE))
 
     def text(self, typename: str) -> str:
-        """Return the definition of a type with all its parts, as encoding ros2msg has it.
+        """Return the definition of a type with all its dependencies, in encoding ros2msg.
 
         Raises:
-            ParameterError: the type, or one of its parts, is not known.
+            ParameterError: the type or a dependency is unknown.
         """
         self._learn(typename)
         text, _ = self.store.generate_msgdef(typename, ros_version=2)
         return text
 
     def define(self, typename: str, fields: str) -> None:
-        """Make a type known by its fields, as a .msg file has them."""
+        """Define a type by the text of a .msg file."""
         if typename not in self.store.types:
             self.store.register(self._parse(fields, typename))
 
     def serialize(self, typename: str, message: Any) -> bytes:
-        """Return the bytes (CDR, little-endian) of a message of rosbags."""
+        """Return a rosbags message as bytes (CDR, little-endian)."""
         return bytes(self.store.serialize_cdr(message, typename))
 
     def message(self, typename: str) -> Any:
@@ -82,7 +82,7 @@ class Schemas:
             return
         text = self._find(typename)
         if text is None:
-            why = f"the type {typename} of a message is not known, so it cannot be recorded"
+            why = f"the message type {typename} is unknown, so it cannot be recorded"
             raise ParameterError(Finding("unknown-type", why, "error", "", None, typename))
         new = self._parse(text, typename)
         for part in _parts(new[typename]):
@@ -91,7 +91,7 @@ class Schemas:
 
 
 def _parts(definition: Any) -> list[str]:
-    """Return the names of the types that the fields of a type are of."""
+    """Return the type names of the fields of a type."""
     names: list[str] = []
 
     def collect(field: Any) -> None:

@@ -1,4 +1,4 @@
-"""Collects the messages of a topic into arrays, with bounded memory."""
+"""Collect the messages of a topic in arrays, with bounded memory."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.recording.schemas import NANOSECONDS
 
-#: Rows are packed into one array when there are so many.
+#: Number of rows that are packed into one array.
 BLOCK = 4096
-#: Numbers that are kept of a recording: 1 GiB.
+#: Largest number of values from a recording: 1 GiB.
 MOST_NUMBERS = 1 << 27
 MOST_NAMES = 10_000
 
 
 class TooLargeError(Exception):
-    """A recording has more numbers than are kept."""
+    """A recording has more values than the budget."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """What one topic says of joints.
+    """The joint data of one topic.
 
     Attributes:
         topic: full name.
-        names: of the joints (k); of a topic that names none, empty.
-        time: since the beginning of the run [s] (p,).
-        position, velocity, effort: (p, k), NaN where a message has none.
+        names: joint names (k); empty for a topic without names.
+        time: since the start of the run [s] (p,).
+        position, velocity, effort: (p, k), NaN if a message has none.
     """
 
     topic: str
@@ -42,7 +42,7 @@ class Series:
 
 
 class Budget:
-    """Counts the numbers that are kept."""
+    """Counts the stored values."""
 
     def __init__(self, most: int = MOST_NUMBERS) -> None:
         self._left = most
@@ -53,11 +53,11 @@ class Budget:
             raise TooLargeError
 
 
-class Table:
-    """Rows of equal length, kept in blocks.
+class SampleTable:
+    """Rows of equal length, stored in blocks.
 
     Args:
-        budget: of all tables.
+        budget: shared by all tables.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -65,7 +65,7 @@ class Table:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all rows."""
         self._blocks: list[Array] = []
         self._rows: list[Array] = []
 
@@ -76,7 +76,7 @@ class Table:
             self._pack()
 
     def last(self) -> Array:
-        """Return the last row, an empty one if there is none."""
+        """Return the last row; empty if there is none."""
         if self._rows:
             return self._rows[-1]
         return np.asarray(self._blocks[-1][-1]) if self._blocks else np.empty(0)
@@ -93,11 +93,11 @@ class Table:
 
 
 class JointTopic:
-    """The messages of a topic that are about joints by name, or all in one order.
+    """The messages of a joint topic, with joint names or in a fixed order.
 
     Args:
         topic: full name.
-        budget: of numbers.
+        budget: budget of values.
     """
 
     def __init__(self, topic: str, budget: Budget) -> None:
@@ -105,8 +105,8 @@ class JointTopic:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything."""
-        self._tables: dict[tuple[str, ...], tuple[list[int], list[int], Table]] = {}
+        """Remove all rows."""
+        self._tables: dict[tuple[str, ...], tuple[list[int], list[int], SampleTable]] = {}
         self._known: set[str] = set()
         self.last = -1
 
@@ -119,13 +119,13 @@ class JointTopic:
         velocity: Sequence[float] | Array,
         effort: Sequence[float] | Array,
     ) -> None:
-        """Add a message; lists that are shorter than `names` are filled with NaN."""
+        """Add a message; lists shorter than `names` are padded with NaN."""
         key = tuple(names)
         if key not in self._tables:
             self._known.update(key)
             if len(self._known) > MOST_NAMES or len(self._tables) > MOST_NAMES:
                 raise ValueError(f"it names more than {MOST_NAMES} joints")
-            self._tables[key] = [], [], Table(self._budget)
+            self._tables[key] = [], [], SampleTable(self._budget)
         stamps, times, table = self._tables[key]
         stamps.append(stamp)
         times.append(received)
@@ -139,11 +139,11 @@ class JointTopic:
 
     @property
     def count(self) -> int:
-        """How many messages there are."""
+        """Number of messages."""
         return sum(len(stamps) for stamps, _, _ in self._tables.values())
 
     def lag(self) -> int:
-        """Return by how much messages were received later than stamped [ns]."""
+        """Return the delay between stamp and arrival of the messages [ns]."""
         lags = [
             np.array(times, np.int64) - np.array(stamps, np.int64)
             for stamps, times, _ in self._tables.values()
@@ -154,7 +154,7 @@ class JointTopic:
         """Return times (p,) [ns], names (n) and rows (p, 3, n) in order of time.
 
         Args:
-            by_stamp: time is that in the messages, else that of their arrival.
+            by_stamp: use the stamps of the messages, else their arrival times.
         """
         names = tuple(dict.fromkeys(name for key in self._tables for name in key))
         column = {name: k for k, name in enumerate(names)}
@@ -180,7 +180,7 @@ class StateTopic:
     """The messages of a State topic.
 
     Args:
-        budget: of numbers.
+        budget: budget of values.
     """
 
     FIELDS = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact")
@@ -190,12 +190,12 @@ class StateTopic:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all rows."""
         self.stamps: list[int] = []
         self.ticks: list[int] = []
         self.times: list[float] = []
         self.epoch = -1
-        self._tables = {name: Table(self._budget) for name in self.FIELDS}
+        self._tables = {name: SampleTable(self._budget) for name in self.FIELDS}
         self._there: dict[str, list[int]] = {name: [] for name in self.FIELDS}
         self._widths: dict[str, int] = {}
 
@@ -203,11 +203,11 @@ class StateTopic:
         """Add a state.
 
         Args:
-            stamp: of it [ns].
+            stamp: stamp of the state [ns].
             message: a State.
 
         Raises:
-            ValueError: it is of another robot than those before.
+            ValueError: it belongs to another robot than the states before.
         """
         for name, table in self._tables.items():
             row: Array = getattr(message, name)
@@ -224,7 +224,7 @@ class StateTopic:
         self.times.append(message.time)
 
     def ends_with(self, message: Any) -> bool:
-        """Tell whether a state is at the time, position and velocity of the last one."""
+        """Whether a state has the time, position and velocity of the last one."""
         if not self.times or self.times[-1] != message.time:
             return False
         return all(
@@ -233,11 +233,11 @@ class StateTopic:
         )
 
     def width(self, name: str) -> int:
-        """Return how many numbers a field has."""
+        """Return the length of a field."""
         return self._widths.get(name, 0)
 
     def rows(self, name: str) -> Array | None:
-        """Return (p, width) of a field, 0 where a state has none; None if none has."""
+        """Return a field (p, width), 0 if a state has none; None if no state has it."""
         width = self._widths.get(name, 0)
         if not width:
             return None
@@ -248,7 +248,7 @@ class StateTopic:
 
 
 def nanoseconds(time: Any) -> int:
-    """Return a builtin_interfaces/Time as a number [ns]."""
+    """Return a builtin_interfaces/Time in [ns]."""
     return int(time.sec) * NANOSECONDS + int(time.nanosec)
 
 

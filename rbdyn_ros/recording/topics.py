@@ -1,4 +1,4 @@
-"""The topics of a recording, and the messages that are made without ROS."""
+"""The topics of a recording, and messages made without ROS."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ ODOMETRY = "nav_msgs/msg/Odometry"
 NUMBERS = "std_msgs/msg/Float64MultiArray"
 BY_MODE = "rbdyn_interfaces/msg/JointCommand"
 
-#: A Model in a recording: an attachment of this name, behind the namespace of the robot.
+#: Name of the attachment with a Model, behind the namespace of the robot.
 MODEL_NAME, MODEL_TYPE = "model.npz", "application/x-rbdyn-model"
 WORLD = "world"
 
 
 class Messages:
-    """Makes messages of numbers, as rosbags has them.
+    """Makes rosbags messages from numbers.
 
     Args:
-        schemas: knows the types.
+        schemas: the message types.
     """
 
     def __init__(self, schemas: Schemas) -> None:
@@ -46,10 +46,10 @@ class Messages:
 
         Args:
             stamp: ROS time of the tick [ns].
-            tick: ticks since time began.
+            tick: ticks since the start.
             time: simulated time [s].
-            epoch: how often time began anew.
-            lists: qpos, qvel, qacc, effort, xfrc and contact; what is not known is empty.
+            epoch: number of resets.
+            lists: qpos, qvel, qacc, effort, xfrc and contact; unknown ones are empty.
         """
         names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact")
         fields = dict(zip(names, lists, strict=True))
@@ -79,8 +79,8 @@ class Messages:
         """Return the bytes of a TFMessage of frames in the world.
 
         Args:
-            stamp: [ns].
-            names: of the frames (n).
+            stamp: ROS time [ns].
+            names: names of the frames (n).
             rows: (n, 7) position, quaternion xyzw.
         """
         make, header = self._geometry, self._stamped(stamp, WORLD)
@@ -133,7 +133,7 @@ class Frames:
 
 
 def single_joints(m: Model) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-    """Return names and addresses in qpos_all and qvel_all of the joints of one coordinate."""
+    """Return the names, qpos_all and qvel_all addresses of joints with one coordinate."""
     chosen = np.flatnonzero(m.jnt_dofnum == 1)
     names = [m.jnt_names[k] for k in chosen]
     return names, m.jnt_qposadr_all[chosen], m.jnt_dofadr_all[chosen]

@@ -1,8 +1,7 @@
-"""Writes a recording while what is recorded runs, and never lets it wait.
+"""Write a recording in the background, without blocking its producers.
 
-Whoever adds a message only puts it into a list; a thread of the file's own lets the library mcap
-compress and write. A chunk ends when it is large or old, whichever comes first: a process that is
-killed loses at most what came in the last second.
+Adding a message only appends it to a list; a thread compresses and writes with the library mcap. A
+chunk ends when it is large or old: a killed process loses at most the last second.
 """
 
 from __future__ import annotations
@@ -28,38 +27,38 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 SUFFIX = ".mcap"
-#: A chunk is written when it is so large [bytes], or so old [s].
+#: Size [bytes] and age [s] at which a chunk is written.
 CHUNK_SIZE, CHUNK_AGE = 1 << 20, 0.5
 LIBRARY = "rbdyn_ros"
-#: The writer looks so often whether there is something to do [s].
+#: Polling period of the writer [s].
 LOOK = 0.1
-#: What may wait for a slow disk [bytes, messages]; more is left out.
+#: Largest backlog for a slow disk [bytes, messages]; more is dropped.
 MOST_BYTES, MOST_MESSAGES = 128 << 20, 500_000
-#: Of an error so much is waited for the writer to end [s].
+#: Time to wait for the writer to end after an error [s].
 PATIENCE = 30.0
 
 
-def _say(sentence: str) -> None:
-    print(f"rbdyn: {sentence}", file=sys.stderr)
+def _say(message: str) -> None:
+    print(f"rbdyn: {message}", file=sys.stderr)
 
 
 class RunFile:
-    """A recording that is being written; from any thread.
+    """A recording that is being written; thread-safe.
 
     Args:
-        path: of an .mcap file.
-        schemas: knows the types of the messages.
-        trouble: is told, once each, that messages are left out or that the disk is full.
-        overwrite: whether a file that is there is replaced; an empty one always is.
+        path: path of an .mcap file.
+        schemas: the message types.
+        trouble: called once when messages are dropped and once when writing fails.
+        overwrite: whether to replace an existing file; an empty one is always replaced.
 
     Attributes:
-        path: of the file.
-        dropped: messages that were left out.
-        failure: why nothing more is written, or nothing.
+        path: path of the file.
+        dropped: number of dropped messages.
+        failure: the reason why writing has failed, or "".
 
     Raises:
-        ParameterError: the file cannot be written, is there already, or another process writes
-            it; or a package is not installed.
+        ParameterError: the file cannot be written, exists already, or is written by another
+            process; or a package is not installed.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class RunFile:
         self.path = output_path(path, "a recording", (SUFFIX,))
         self.dropped, self.failure = 0, ""
         self._schemas, self._trouble = schemas or Schemas(), trouble
-        _demand_packages()  # before what is there is lost
+        _check_packages()  # before an existing file is lost
         self._stream = opened(self.path, overwrite)
         try:
             self._file = _begun(self._stream)
@@ -93,15 +92,15 @@ class RunFile:
         self._thread.start()
 
     def channel(self, topic: str, typename: str, metadata: Mapping[str, str] | None = None) -> int:
-        """Return the number of a topic in this file, which `put` takes.
+        """Return the channel number of a topic for `put`.
 
         Args:
             topic: full name.
-            typename: of its messages, as sensor_msgs/msg/JointState.
-            metadata: of the channel, see `offered`.
+            typename: type of its messages, as sensor_msgs/msg/JointState.
+            metadata: metadata of the channel, see `offered`.
 
         Raises:
-            ParameterError: the type is not known.
+            ParameterError: the type is unknown.
         """
         key = topic, typename
         found = self._channels.get(key)
@@ -119,9 +118,9 @@ class RunFile:
         """Add a message; never waits.
 
         Args:
-            channel: of its topic.
-            time_ns: when it was sent, in the time base of its stamps [ns].
-            cdr: its bytes.
+            channel: channel of its topic.
+            time_ns: time of sending, on the clock of its stamps [ns].
+            cdr: serialized message.
         """
         with self._lock:
             full = self._bytes > MOST_BYTES or len(self._waiting) >= MOST_MESSAGES
@@ -138,14 +137,14 @@ class RunFile:
         self.put(self.channel(topic, typename), time_ns, cdr)
 
     def attach(self, name: str, media_type: str, data: bytes, time_ns: int = 0) -> None:
-        """Add a file to the file."""
+        """Add an attachment."""
         with self._lock:
             self._news.append(
                 lambda: self._file.add_attachment(0, time_ns, name, media_type, data)
             )
 
     def close(self) -> None:
-        """Write what waits and the summary; more is not taken. A second time does nothing."""
+        """Write the backlog and the summary, then close; does nothing if closed."""
         with self._lock:
             self._closed = True
         self._wake.set()
@@ -167,16 +166,16 @@ class RunFile:
     def _run(self) -> None:
         try:
             self._serve()
-        except Exception as error:  # noqa: BLE001 - what runs must not end for its recording
+        except Exception as error:  # noqa: BLE001 - a failing recording must not end the simulation
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             with self._lock:
                 self.failure = (
                     f"the recording {self.path} cannot be written any more: {reason}. "
-                    "What was written until then can be read"
+                    "The part written before can be read"
                 )
                 self.dropped += len(self._waiting)
                 self._waiting, self._bytes = [], 0
-            self._trouble(f"{self.failure}; everything else goes on")
+            self._trouble(f"{self.failure}; everything else continues")
         finally:
             abandon(self._stream)
 
@@ -203,10 +202,10 @@ class RunFile:
             if tell:
                 self._told = True
                 self._trouble(
-                    f"the disk is too slow for the recording {self.path}: messages are left out"
+                    f"the disk is too slow for the recording {self.path}: messages are dropped"
                 )
         self._file.finish()  # type: ignore[no-untyped-call]  # mcap's
-        self._stream.close()  # which writes what is left
+        self._stream.close()  # writes the rest
 
     def _register(
         self, topic: str, typename: str, schema: str, metadata: Mapping[str, str]
@@ -228,20 +227,17 @@ def _begun(stream: BinaryIO) -> Writer:
     return writer
 
 
-def _demand_packages() -> None:
+def _check_packages() -> None:
     for package in ("mcap", "zstandard"):
         if importlib.util.find_spec(package) is None:
             raise missing_extra(package)
 
 
-def demand_recordable(path: str | Path) -> None:
-    """Raise ParameterError if a recording cannot be written there.
-
-    What is there is left as it is, and nothing is left where nothing was.
-    """
+def check_recordable(path: str | Path) -> None:
+    """Raise ParameterError if a recording cannot be written to a path; changes no file."""
     target = output_path(path, "a recording", (SUFFIX,))
     Schemas()
-    _demand_packages()
+    _check_packages()
     was_there = target.exists()
     with locked(target) as stream:
         size = os.fstat(stream.fileno()).st_size

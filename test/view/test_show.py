@@ -12,6 +12,7 @@ import urllib.request
 import numpy as np
 import pytest
 from support import robots, touching
+from support.refusals import refused
 from view_arm import ARM
 
 import rbdyn_ros as rb
@@ -67,28 +68,29 @@ def test_a_taken_port_gives_the_next_free_one():
             server.stop()
 
 
-def test_when_no_port_is_free_a_sentence_says_which_were_tried():
-    with taken_ports(PORTS_TRIED) as first, pytest.raises(rb.ParameterError) as refused:
+def test_the_tried_ports_are_named_if_none_is_free():
+    with taken_ports(PORTS_TRIED) as first, pytest.raises(rb.ParameterError) as caught:
         open_server(first)
-    assert f"{first} to {first + PORTS_TRIED - 1} are taken" in str(refused.value)
+    assert (caught.value.code, caught.value.found) == ("no-free-port", str(first))
+    assert f"{first} to {first + PORTS_TRIED - 1}" in str(caught.value)
 
 
 @pytest.mark.parametrize("port", [-1, 65536, 10**30, 8080.0, "8080", True, None, float("nan")])
-def test_a_port_that_cannot_be_is_refused(port):
-    with pytest.raises(rb.ParameterError, match="a whole number from 0 to 65535"):
+def test_an_invalid_port_is_refused(port):
+    with refused(rb.ParameterError, "bad-port", "port", found=repr(port)):
         open_server(port)
 
 
 @pytest.mark.parametrize(
     "address", ["", "nowhere", "127.0.0.1:80", "http://127.0.0.1", "256.0.0.1", None, 5, "1\n"]
 )
-def test_an_address_that_is_none_is_refused(address):
-    with pytest.raises(rb.ParameterError, match="an address of this machine as numbers"):
+def test_an_invalid_address_is_refused(address):
+    with refused(rb.ParameterError, "bad-address", "address", found=repr(address)):
         open_server(0, address)
 
 
 def test_an_address_of_another_machine_is_refused():
-    with pytest.raises(rb.ParameterError, match=r"cannot listen at 192\.0\.2\.1"):
+    with refused(rb.ParameterError, "bad-address", "address", found="192.0.2.1"):
         open_server(0, "192.0.2.1")
 
 
@@ -402,12 +404,12 @@ def test_a_view_of_a_program_shows_its_data():
         rb.kinematics(m, d)
         assert np.allclose(view._show.nodes._bodies[2].position, d.xpos[2])
         d.qpos[0] = np.nan
-        with pytest.raises(rb.ModelError, match="finite positions"):
+        with refused(rb.ModelError, "bad-instant", "qpos"):
             view.show(d)
-        with pytest.raises(rb.ModelError, match="was not made for"):
+        with refused(rb.ModelError, "data-of-other-model"):
             view.show(rb.make_data(rb.load_urdf(ARM)))
     view.close()
-    with pytest.raises(rb.ModelError, match="this view is closed"):
+    with refused(rb.ModelError, "view-closed"):
         view.show(d)
 
 
@@ -473,10 +475,10 @@ def test_the_command_says_where_it_is_and_ends_at_ctrl_c(tmp_path):
     [
         (["nowhere.urdf"], 1, "nowhere.urdf"),
         (["ARM", "--port", "70000"], 2, "allowed are 0 to 65535"),
-        (["ARM", "--address", "example.org"], 2, "an address of this machine as numbers"),
+        (["ARM", "--address", "example.org"], 2, "'example.org'"),
     ],
 )
-def test_the_command_refuses_with_a_sentence(tmp_path, words, status, sentence):
+def test_the_command_refuses_with_one_line(tmp_path, words, status, sentence):
     path = tmp_path / "arm.urdf"
     path.write_text(ARM)
     process = run_view(*(path if word == "ARM" else word for word in words))
@@ -488,13 +490,13 @@ def test_the_command_refuses_with_a_sentence(tmp_path, words, status, sentence):
     assert "Traceback" not in err
 
 
-def test_without_viser_a_sentence_says_how_to_get_it(monkeypatch):
+def test_without_viser_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "viser", None)
-    with pytest.raises(rb.ParameterError, match=r'pip install "rbdyn_ros\[view\]"'):
+    with refused(rb.ParameterError, "no-view-extra"):
         open_server(0)
 
 
-def test_a_viser_that_cannot_be_guarded_is_not_used(monkeypatch):
+def test_a_viser_that_cannot_be_guarded_is_refused(monkeypatch):
     from rbdyn_ros.view.web import server as module
 
     @contextlib.contextmanager
@@ -502,5 +504,5 @@ def test_a_viser_that_cannot_be_guarded_is_not_used(monkeypatch):
         yield module._Guard(None)
 
     monkeypatch.setattr(module, "_guarded", unguarded)
-    with pytest.raises(rb.ParameterError, match="cannot be kept from foreign pages"):
+    with refused(rb.ParameterError, "wrong-viser"):
         open_server(0)

@@ -251,8 +251,9 @@ def test_a_view_that_dies_is_reported_once_and_the_simulation_goes_on(shown):
     assert view.wait(60.0), said
     os.kill(view.pid, signal.SIGKILL)
     wait_until(lambda: len(said) > 1, "the report")
-    text = "the view has ended (Killed); the simulation goes on without it"
-    assert said[1:] == [("warning", text)]
+    ((severity, message),) = said[1:]
+    assert severity == "warning"
+    assert "(Killed)" in message
     assert not view.address
     tick = loop.loop.time.tick
     wait_until(lambda: loop.loop.time.tick > tick + 10, "time to go on")
@@ -260,28 +261,28 @@ def test_a_view_that_dies_is_reported_once_and_the_simulation_goes_on(shown):
 
 @needs_viser
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "found"),
     [
-        ({"address": "203.0.113.7"}, "the view cannot listen at 203.0.113.7"),
-        ({"address": "example"}, "the address of the view is 'example'"),
-        ({"port": 99999}, "the port of the view is 99999"),
+        ({"address": "203.0.113.7"}, "203.0.113.7"),
+        ({"address": "example"}, "'example'"),
+        ({"port": 99999}, "99999"),
     ],
 )
-def test_why_it_cannot_serve_is_said(shown, options, told):
+def test_the_reason_why_it_cannot_serve_is_reported(shown, options, found):
     loop, start = shown
     view, said = start(loop, **options)
     assert not view.wait(60.0)
     wait_until(lambda: not view.alive, "its end")
     assert len(said) == 1
     assert said[0][0] == "warning"
-    assert said[0][1].startswith(f"there is no view: {told}")
+    assert found in said[0][1]
 
 
 MESH = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
 
 
 @needs_viser
-def test_what_cannot_be_shown_is_one_warning(shown, tmp_path):
+def test_unusable_meshes_are_one_warning(shown, tmp_path):
     """Missing files, and one that is no mesh though it is called so."""
     loop, start = shown
     (tmp_path / "empty.stl").write_bytes(b"no mesh")
@@ -294,7 +295,7 @@ def test_what_cannot_be_shown_is_one_warning(shown, tmp_path):
     wait_until(lambda: len(said) > 1, "the warning")
     (_, (severity, warning)) = said
     assert severity == "warning"
-    assert warning.startswith("looks of 'pendulum':\n  ")
+    assert warning.startswith("appearance of 'pendulum':\n  ")
     for name in names:
         assert name in warning
     view.close()
@@ -302,14 +303,13 @@ def test_what_cannot_be_shown_is_one_warning(shown, tmp_path):
 
 
 @needs_viser
-def test_looks_that_cannot_be_read_are_one_warning(shown):
+def test_an_unreadable_appearance_is_one_warning(shown):
     loop, start = shown
     loop.cast = replace(loop.cast, text="", path=Path("gone.yaml"))  # since it was read
     view, said = start(loop)
     assert view.wait(60.0), said
     wait_until(lambda: len(said) > 1, "the warning")
     ((_, warning),) = said[1:]
-    assert "what it looks like cannot be read, so its inertias are shown" in warning
     assert "gone.yaml" in warning
 
 
@@ -318,26 +318,28 @@ def test_many_warnings_are_counted():
         return [rb.Finding("x", f"{k} is odd", "warning") for k in range(count)]
 
     assert not warning_of({"left": [], "right": []})
-    assert warning_of({"left": [], "right": odd(1)}) == "looks of 'right':\n  0 is odd"
+    assert warning_of({"left": [], "right": odd(1)}) == "appearance of 'right':\n  0 is odd"
     many = warning_of({"alone\n": odd(MOST_WARNINGS + 3), "left": odd(1)}).splitlines()
-    assert many[0] == r"looks of 'alone\n':"
+    assert many[0] == r"appearance of 'alone\n':"
     assert many[MOST_WARNINGS:] == [
         f"  {MOST_WARNINGS - 1} is odd",
         "  and 3 more",
-        "looks of 'left':",
+        "appearance of 'left':",
         "  0 is odd",
     ]
 
 
 @needs_viser
-def test_a_file_of_the_user_that_fails_is_named(shown, tmp_path):
+def test_an_error_in_a_file_of_the_user_is_reported(shown, tmp_path):
     loop, start = shown
     broken = tmp_path / "types.py"
     broken.write_text("raise LookupError('no such cam')")
     loop.cast = Cast("", loop.cast.description, imports=(broken,))
     view, said = start(loop)
     assert not view.wait(60.0)
-    assert said == [("warning", "there is no view: LookupError('no such cam')")]
+    ((severity, message),) = said
+    assert severity == "warning"
+    assert message.endswith("LookupError('no such cam')")
 
 
 def test_without_viser_there_is_a_hint(monkeypatch):

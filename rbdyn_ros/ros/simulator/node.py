@@ -17,7 +17,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
-from rbdyn_ros.recording.writer import demand_recordable
+from rbdyn_ros.recording.writer import check_recordable
 from rbdyn_ros.ros.common import parameters, process
 from rbdyn_ros.ros.common.answer import attempt
 from rbdyn_ros.ros.common.record import NodeRecorder, RecordedTopics, Recording, RobotNode
@@ -115,7 +115,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
     def _prepare_recording(self, path: str) -> None:
         """Record all topics that are opened from now on."""
         if path:
-            demand_recordable(path)
+            check_recordable(path)
             self._recording = Recording(Path(path))
             self.recorder = NodeRecorder(self._recording)
 
