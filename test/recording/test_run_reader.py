@@ -228,7 +228,7 @@ def test_parts_of_a_recording(tmp_path):
     with pytest.raises(ParameterError, match="nothing in it is of the time that is asked for"):
         read_run(tmp_path / "run.mcap", start=100.0)
     for start, end in ((-1.0, 1.0), (2.0, 1.0), (np.nan, 1.0)):
-        with pytest.raises(ParameterError, match="no span of time"):
+        with pytest.raises(ParameterError, match="0 <= from < to"):
             read_run(tmp_path / "run.mcap", start=start, end=end)
 
 
@@ -276,13 +276,13 @@ def test_no_recordings(tmp_path):
     assert "not from 3" in refusal(3)
     for name in ("run.bag", "metadata.yaml"):
         (tmp_path / name).write_text("x")
-        assert "a recording is a folder of rosbag2, a .mcap or a .db3" in refusal(tmp_path / name)
+        assert ".mcap or a .db3" in refusal(tmp_path / name)
     path = tmp_path / "run.mcap"
     for content, words in (
         (b"", "it is empty"),
         (b"\x89MCAP", "it ends too early"),
-        (b"hello world", "it is no MCAP file"),
-        (np.random.default_rng(0).bytes(1000), "it is no MCAP file"),
+        (b"hello world", "not an MCAP file"),
+        (np.random.default_rng(0).bytes(1000), "not an MCAP file"),
         (b"\x89MCAP0\r\n" + b"\xff" * 100, "too many bytes"),
     ):
         path.write_bytes(content)
