@@ -60,14 +60,14 @@ class Watched:
 
     def instant(self, energy: bool = False) -> Instant:
         """Return the current instant of the robot, with its energies if asked for."""
-        runtime = self._runtime
-        m = runtime.m
-        if not runtime.running and runtime.tick == 0:
-            # asking for the latest state would run a loop that is about to start
-            still = Instant.still(m, runtime.start_position)
-            return replace(still, paused=True, wanted=runtime.real_time_factor)
-        state = runtime.latest()
-        paused, fault = runtime.paused, ""
+        loop, control = self._loop, self._loop.time
+        m = loop.m
+        if not loop.running and control.tick == 0:
+            # reading its latest state would run a loop that is about to start
+            still = Instant.still(m, loop.start_position)
+            return replace(still, paused=True, wanted=control.real_time_factor)
+        state = loop.readout.latest()
+        paused, fault = control.paused, ""
         if state.fault >= 0:
             fault = f"the state of joint '{m.jnt_names[state.fault]}' diverged"
         stands = paused or bool(fault) or control.waiting
@@ -86,9 +86,9 @@ class Watched:
             wanted=control.real_time_factor,
         )
 
-    def _energy(self, state: State) -> tuple[float, float]:
+    def _energy(self, state: LoopState) -> tuple[float, float]:
         """Return potential and kinetic energy with the current payloads and gravity."""
-        plant = self._runtime.plant
+        plant = self._loop.plant.m
         if plant is not self._plant:
             self._plant, self._d = plant, make_data(plant)
         self._d.qpos, self._d.qvel, self._d.time = state.qpos, state.qvel, state.time
