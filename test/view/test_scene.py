@@ -374,7 +374,7 @@ def test_a_broken_mesh_is_a_marker_and_one_warning(tmp_path):
     scene = Scene(rb.load_urdf(ARM), read_appearance(text, folder=tmp_path))
     assert len(scene.parts(VISUALS)) == 2
     (finding,) = scene.findings
-    assert "a marker stands for it" in finding.message
+    assert "a marker is shown" in finding.message
     assert finding.severity == "warning"
 
 

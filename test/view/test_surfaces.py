@@ -312,7 +312,7 @@ NO_TRIANGLES = b"v 0 0 0\nv 1 0 0\nv 0 1 0\n"
         ("m.stl", stl(1e90 * TETRAHEDRON[TURNED]), (1e300, 1, 1), "has corners more than 100000"),
         ("m.dae", b"<COLLADA/>", (1, 1, 1), "has no scene"),
         ("m.dae", dae(z="1e30"), (1, 1, 1), ""),
-        ("m.dae", dae(z="1e30", unit="1e200"), (1, 1, 1), "has corners that are not finite"),
+        ("m.dae", dae(z="1e30", unit="1e200"), (1, 1, 1), "has vertices that are not finite"),
         ("m.dae", dae(scale="nan 1 1"), (1, 1, 1), "has vertices that are not finite numbers"),
     ],
 )  # fmt: skip
