@@ -25,18 +25,16 @@ def values(peer, *names):
     return [list(value) if isinstance(value, array) else value for value in plain]
 
 
+#: Refused values, and a part of the reason.
 REFUSED = {
-    "real_time_factor": ("fast", "is 'fast'; allowed is a number from 0.01 to 100."),
-    "faults.command_delay": (-1.0, "is -1.0; allowed is a number from 0 to 10 [s]."),
-    "faults.command_drop": (1.5, "is 1.5; allowed is a number from 0 to 1."),
-    "faults.state_delay": (9.0, "faults.state_jitter are 9000 ticks; allowed are together at"),
-    "faults.link_loss": (1, "is 1; allowed is true or false."),
-    "faults.encoder_bias": (
-        [0.1, 0.2, 0.3],
-        "has 3 numbers; allowed are one for all joints, or 2",
-    ),
-    "faults.encoder_noise": ([-0.1], "allowed is a list of one number"),
-    "faults.velocity_noise": ([float("nan")], "allowed is a list of one number"),
+    "real_time_factor": ("fast", "'fast'"),
+    "faults.command_delay": (-1.0, "-1.0"),
+    "faults.command_drop": (1.5, "1.5"),
+    "faults.state_delay": (9.0, "9000 ticks"),
+    "faults.link_loss": (1, "true or false"),
+    "faults.encoder_bias": ([0.1, 0.2, 0.3], "3 numbers"),
+    "faults.encoder_noise": ([-0.1], "-0.1"),
+    "faults.velocity_noise": ([float("nan")], "nan"),
     "faults.stuck_joints": (["lifd"], "'lifd' (did you mean 'lift'?)"),
 }
 
@@ -56,6 +54,7 @@ def test_refused_changes_have_no_effect(simulate, peer, two_joints):
     for name, why in zip(changes, peer.set_parameters(changes), strict=True):
         assert name in why
         assert REFUSED[name][1] in why
+        worded("set_parameters", why)
     assert values(peer, *REFUSED) == before
 
     # one bad change among good ones
