@@ -14,7 +14,7 @@ from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import SingleJoints
-from rbdyn_ros.ros.common.trajectory import ON_LIMIT, TrajectoryGate
+from rbdyn_ros.ros.common.trajectory import ON_LIMIT, TrajectoryParser
 from rbdyn_ros.ros.simulator.commands import CommandParser, command_parser
 
 #: Parsing more points would delay the states.
@@ -35,7 +35,7 @@ class TrajectoryController(Controller):
     def __init__(self, m: Model, description: Description, *others: Any) -> None:
         super().__init__(*others)
         self._base = span(description).base
-        self._parser = TrajectoryGate(m, _parser_of(m, description, self.names))
+        self._parser = TrajectoryParser(m, _parser_of(m, description, self.names))
 
     def follow(self, message: Any) -> None:
         """Follow a trajectory_msgs/JointTrajectory; one without points stops the present one.
@@ -55,9 +55,7 @@ class TrajectoryController(Controller):
             raise refusal(
                 f"joint '{missing[0]}' is missing; it needs all of {_listed(self.names)}"
             )
-        found = self._parser.judge(message, seen[2])
-        if isinstance(found, str):
-            raise refusal(found)
+        found = self._parser.parse(message, seen[2])
         if found is None:
             self.stop_following()
             return

@@ -37,7 +37,7 @@ NOT_COMMANDS = ("/clock", "/parameter_events", "/rosout")
 _NOTHING = np.empty(0)
 
 
-class Recording:
+class NodeRecording:
     """The recording of a process: one file for all robots.
 
     Args:
@@ -127,7 +127,7 @@ class NodeRecorder:
         now: stamp of the newest state [ns].
     """
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: NodeRecording) -> None:
         self._recording, self.now = recording, 0
         self._state = 0
         self._malformed = Throttle()

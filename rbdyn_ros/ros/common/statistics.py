@@ -16,7 +16,7 @@ from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.timing import Window
 
 
-class Robot(Protocol):
+class RobotReport(Protocol):
     """What is read of a robot behind its topics."""
 
     @property
@@ -40,7 +40,7 @@ class Statistics:
         rate: rate of the reports [Hz].
     """
 
-    def __init__(self, node: Node, robots: Sequence[Robot], rate: float) -> None:
+    def __init__(self, node: Node, robots: Sequence[RobotReport], rate: float) -> None:
         self._interval, self._due = 1.0 / rate, -math.inf
         statistics = _message_class(node, "rbdyn_interfaces", "Statistics", "~/stats")
         self._watches = [_Watch(robot, statistics) for robot in robots]
@@ -63,7 +63,7 @@ class Statistics:
 class _Watch:
     """One robot: its topic, and its counts at the last report."""
 
-    def __init__(self, robot: Robot, message_class: Any) -> None:
+    def __init__(self, robot: RobotReport, message_class: Any) -> None:
         self._robot, self._class = robot, message_class
         self._sha256 = robot.loop.m.sha256()
         self._window = Window()

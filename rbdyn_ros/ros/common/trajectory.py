@@ -1,4 +1,4 @@
-"""The gate for trajectories: trajectory_msgs/JointTrajectory, taken as a whole or refused."""
+"""The parser of trajectories: a JointTrajectory is accepted as a whole or refused as a whole."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.answer import attempt
 from rbdyn_ros.ros.common.goals import LARGEST
 from rbdyn_ros.ros.simulator.commands import CommandParser
 from rbdyn_ros.ros.simulator.stamps import seconds
@@ -20,13 +19,13 @@ from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.types import TrajectoryOrder
 
 MOST_POINTS = 100_000
-#: Up to here two times that differ by a nanosecond differ as doubles [s].
+#: Times up to this one are distinct as doubles if they differ by a nanosecond [s].
 LONGEST = 1_000_000
-#: Who stamps a start later than this is on another clock [s].
+#: A later start means that the sender uses another clock [s].
 LONGEST_WAIT = 3600.0
-#: Positions may be beyond a limit by what text and sums of doubles lose [m or rad].
+#: Tolerance of limits for the rounding of decimals and sums [m or rad].
 ON_LIMIT = 1e-9
-#: The last velocity counts as zero up to here, as for joint_trajectory_controller.
+#: Largest last velocity that counts as zero, as in joint_trajectory_controller.
 AT_REST = float(np.finfo(np.float32).eps)
 
 #: The arrays of a point by their kind.
@@ -34,120 +33,106 @@ FIELDS = {"position": "positions", "velocity": "velocities", "acceleration": "ac
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
-    """The numbers of a message, (p, n) each; those that it does not give are None."""
+class TrajectoryPoints:
+    """The numbers of a message, (p, n) each; None for a kind that it does not have."""
 
     position: Array
     velocity: Array | None
     acceleration: Array | None
 
 
-class TrajectoryGate:
-    """Checks trajectories: numbers, names and lengths, times, limits, and when they start.
+class TrajectoryParser:
+    """Checks trajectories and converts them: numbers, names, lengths, times, limits and start.
 
-    Unlike a command, a trajectory is planned, so one that leaves the limits is a mistake: it is
-    refused, not clamped.
+    Trajectories are planned, so one that exceeds a limit is an error and refused, not clamped.
 
     Args:
         m: the robot.
-        gate: for its commands.
+        commands: parser of its commands.
     """
 
-    def __init__(self, m: Model, gate: CommandParser) -> None:
-        self._gate = gate
+    def __init__(self, m: Model, commands: CommandParser) -> None:
+        self._commands = commands
+        names = commands.joints.names
         numbers = {name: j for j, name in enumerate(m.jnt_names)}
-        joints = [numbers[name] for name in gate.joints.names]
-        self._range = dict(zip(gate.joints.names, m.jnt_range[joints].tolist(), strict=True))
-        self._speed = dict(zip(gate.joints.names, m.jnt_velocity[joints].tolist(), strict=True))
+        joints = [numbers[name] for name in names]
+        self._range = dict(zip(names, m.jnt_range[joints].tolist(), strict=True))
+        self._speed = dict(zip(names, m.jnt_velocity[joints].tolist(), strict=True))
 
-    def judge(self, message: Any, now_ns: int) -> TrajectoryOrder | str | None:
-        """Return the trajectory, None for none from now on, or why the message is refused.
-
-        Points that should have been passed by now are left out.
+    def parse(self, message: Any, now_ns: int) -> TrajectoryOrder | None:
+        """Return the trajectory from now on, without its past points; None for no points.
 
         Args:
-            message: trajectory_msgs/JointTrajectory. Stamp 0: it starts now. No points: what is
-                in progress ends.
+            message: trajectory_msgs/JointTrajectory. Stamp 0: it starts now. No points: stop the
+                present trajectory.
             now_ns: simulated time [ns].
+
+        Raises:
+            RbdynError: the message is refused.
         """
-        points = message.points
+        points, names = message.points, message.joint_names
         if len(points) > MOST_POINTS:
-            return f"it has {len(points)} points; at most {MOST_POINTS} are possible"
-        names = message.joint_names
-        refusal = _not_finite(points, names) or self._judge_names(names, bool(points))
-        if refusal:
-            return refusal
+            raise refusal(f"it has {len(points)} points; at most {MOST_POINTS} are allowed")
+        _check_finite(points, names)
+        if points or names:
+            self._commands.check_joints(names)
+        for name in names:
+            self._commands.check_drivable(name, "trajectory")
         if not points:
             return None
-        refusal = _judge_lengths(points, len(names))
+        _check_lengths(points, len(names))
         times = _times(points)
-        refusal = refusal or _judge_times(times)
-        if refusal:
-            return refusal
+        _check_times(times)
         numbers = _numbers(points, len(names))
-        refusal = self._judge_limits(names, times, numbers)
-        if refusal:
-            return refusal
-        return self._begun(names, times, numbers, _nanoseconds(message.header.stamp), now_ns)
+        self._check_limits(names, times, numbers)
+        return self._rest(names, times, numbers, _nanoseconds(message.header.stamp), now_ns)
 
-    def _judge_names(self, names: list[str], needed: bool) -> str:
-        if not needed and not names:
-            return ""
-
-        def check() -> None:
-            self._gate.check_joints(names)
-            for name in names:
-                self._gate.check_drivable(name, "trajectory")
-
-        return attempt(check)[1]
-
-    def _judge_limits(self, names: list[str], times: Ints, numbers: Points) -> str:
-        """Judge positions, velocities, and velocities of straight lines between the points."""
+    def _check_limits(self, names: list[str], times: Ints, numbers: TrajectoryPoints) -> None:
+        """Check positions, velocities, and velocities of straight lines between the points."""
         low, high = np.transpose([self._range[name] for name in names])
         speed = np.array([self._speed[name] for name in names])
         q, v = numbers.position, numbers.velocity
         for at, k in _first((q < low - ON_LIMIT) | (q > high + ON_LIMIT)):
-            return (
+            raise refusal(
                 f"points[{at}] has joint '{names[k]}' at {q[at, k]:.9g}; its limits are "
                 f"{low[k]:.9g} and {high[k]:.9g}"
             )
         if v is not None:
             for at, k in _first(np.abs(v) > speed * (1.0 + ON_LIMIT)):
-                return (
+                raise refusal(
                     f"points[{at}] has joint '{names[k]}' at a velocity of {v[at, k]:.9g}; its "
                     f"limit is {speed[k]:.9g}"
                 )
             for _, k in _first(np.abs(v[-1:]) > AT_REST):
-                return (
+                raise refusal(
                     f"joint '{names[k]}' has a velocity of {v[-1, k]:.9g} in the last point; "
                     "it must be 0"
                 )
         mean = np.diff(q, axis=0) / (np.diff(times) / NANOSECONDS)[:, None]
         for at, k in _first(np.abs(mean) > speed * (1.0 + ON_LIMIT)):
-            return (
+            raise refusal(
                 f"joint '{names[k]}' would need a velocity of {mean[at, k]:.9g} from "
                 f"points[{at}] to points[{at + 1}]; its limit is {speed[k]:.9g}"
             )
-        return ""
 
-    def _begun(
-        self, names: list[str], times: Ints, numbers: Points, stamp_ns: int, now_ns: int
-    ) -> TrajectoryOrder | str:
-        """Return what is left of the trajectory, its times counted from now."""
+    def _rest(
+        self, names: list[str], times: Ints, numbers: TrajectoryPoints, stamp_ns: int, now_ns: int
+    ) -> TrajectoryOrder:
+        """Return the rest of the trajectory, with times counted from now."""
         start = stamp_ns or now_ns
         left = times + (start - now_ns) >= 0
         if start - now_ns > LONGEST_WAIT * NANOSECONDS:
-            return (
-                f"it is stamped to start at {seconds(start)} s and it is {seconds(now_ns)} s now; "
-                "a sender on another clock may set use_sim_time, or stamp 0 to start at once"
+            raise refusal(
+                f"it starts at {seconds(start)} s, but it is {seconds(now_ns)} s now; if the "
+                "sender uses another clock, set its use_sim_time, or stamp 0 to start at once"
             )
         if not left.any():
             end = seconds(start + int(times[-1]))
-            return f"it ended at {end} s; it is {seconds(now_ns)} s now"
+            raise refusal(f"it ended at {end} s; it is {seconds(now_ns)} s now")
         zeros = np.zeros((int(left.sum()), len(names)))
         velocity, acceleration = numbers.velocity, numbers.acceleration
         return TrajectoryOrder(
-            dofs=np.array([self._gate.dofs[name] for name in names], np.int64),
+            dofs=np.array([self._commands.dofs[name] for name in names], np.int64),
             times=(times[left] + (start - now_ns)) / NANOSECONDS,
             positions=numbers.position[left],
             velocities=zeros if velocity is None else velocity[left],
@@ -157,7 +142,7 @@ class TrajectoryGate:
 
 
 def _first(wrong: NDArray[np.bool_]) -> list[tuple[int, ...]]:
-    """Return where the first true entry is, if there is one."""
+    """Return the place of the first true entry; an empty list if there is none."""
     return [tuple(map(int, place)) for place in np.argwhere(wrong)[:1]]
 
 
@@ -171,63 +156,57 @@ def _times(points: list[Any]) -> Ints:
     return np.array([_nanoseconds(point.time_from_start) for point in points], np.int64)
 
 
-def _not_finite(points: list[Any], names: list[str]) -> str:
+def _check_finite(points: list[Any], names: list[str]) -> None:
     for kind, field in FIELDS.items():
         rows = [getattr(point, field) for point in points]
         flat = np.fromiter(chain.from_iterable(rows), np.float64)
-        wrong = np.flatnonzero(~(np.abs(flat) <= LARGEST))  # also what is not a number
+        wrong = np.flatnonzero(~(np.abs(flat) <= LARGEST))  # also NaN
         if len(wrong):
             ends = np.cumsum([len(row) for row in rows])
             at = int(np.searchsorted(ends, wrong[0], side="right"))
             k = int(wrong[0] - ends[at] + len(rows[at]))
             owner = f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
-            allowed = (
-                f"at most {LARGEST:g} is possible"
-                if np.isfinite(flat[wrong[0]])
-                else "a finite number is needed"
-            )
-            return f"the {kind} of {owner} in points[{at}] is {flat[wrong[0]]:g}; {allowed}"
-    return ""
+            finite = np.isfinite(flat[wrong[0]])
+            allowed = f"at most {LARGEST:g}" if finite else "a finite number"
+            found = f"the {kind} of {owner} in points[{at}] is {flat[wrong[0]]:g}"
+            raise refusal(f"{found}; allowed is {allowed}")
 
 
-def _judge_lengths(points: list[Any], n: int) -> str:
+def _check_lengths(points: list[Any], n: int) -> None:
     for at, point in enumerate(points):
         if len(point.effort):
-            return (
-                f"points[{at}] holds efforts; a trajectory is of positions, velocities and "
-                "accelerations"
+            raise refusal(
+                f"points[{at}] has efforts; allowed are positions, velocities and accelerations"
             )
         for kind, field in FIELDS.items():
             count, first = len(getattr(point, field)), len(getattr(points[0], field))
             if kind == "position" and count == 0:
-                return f"points[{at}] has no positions; every point needs them"
+                raise refusal(f"points[{at}] has no positions; every point needs them")
             if count not in (0, n):
-                return f"points[{at}] has {count} {field} for {n} names"
+                raise refusal(f"points[{at}] has {count} {field} for {n} names")
             if count != first:
                 given = (at, 0) if count else (0, at)
-                return (
-                    f"points[{given[0]}] has {field} and points[{given[1]}] has none; give them "
+                raise refusal(
+                    f"points[{given[0]}] has {field}, but points[{given[1]}] has none; give them "
                     "for all points or for none"
                 )
     if len(points[0].accelerations) and not len(points[0].velocities):
-        return "the points have accelerations but no velocities; give both, or velocities only"
-    return ""
+        raise refusal("the points have accelerations but no velocities; give both or neither")
 
 
-def _judge_times(times: Ints) -> str:
+def _check_times(times: Ints) -> None:
     if times[0] < 0:
-        return f"points[0] is at {seconds(int(times[0]))} s from the start; 0 is the earliest"
+        raise refusal(f"points[0] is at {seconds(int(times[0]))} s; the earliest time is 0")
     if times[-1] > LONGEST * NANOSECONDS:
-        return f"it takes {seconds(int(times[-1]))} s; at most {LONGEST} s are possible"
+        raise refusal(f"it takes {seconds(int(times[-1]))} s; at most {LONGEST} s are allowed")
     for (at,) in _first(np.diff(times) <= 0):
-        return (
-            f"points[{at + 1}] is at {seconds(int(times[at + 1]))} s from the start, not later "
-            f"than points[{at}] at {seconds(int(times[at]))} s"
+        raise refusal(
+            f"points[{at + 1}] is at {seconds(int(times[at + 1]))} s, which is not later than "
+            f"points[{at}] at {seconds(int(times[at]))} s"
         )
-    return ""
 
 
-def _numbers(points: list[Any], n: int) -> Points:
+def _numbers(points: list[Any], n: int) -> TrajectoryPoints:
     def table(field: str) -> Array | None:
         rows = (getattr(point, field) for point in points)
         flat = np.fromiter(chain.from_iterable(rows), np.float64)
@@ -235,4 +214,4 @@ def _numbers(points: list[Any], n: int) -> Points:
 
     position = table("positions")
     assert position is not None
-    return Points(position, table("velocities"), table("accelerations"))
+    return TrajectoryPoints(position, table("velocities"), table("accelerations"))

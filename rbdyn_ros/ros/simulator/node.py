@@ -20,7 +20,7 @@ from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.recording.writer import check_recordable
 from rbdyn_ros.ros.common import parameters, process
 from rbdyn_ros.ros.common.answer import attempt
-from rbdyn_ros.ros.common.record import NodeRecorder, RecordedTopics, Recording, RobotNode
+from rbdyn_ros.ros.common.record import NodeRecorder, NodeRecording, RecordedTopics, RobotNode
 from rbdyn_ros.ros.common.statistics import Statistics
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.clock import ClockClaim
@@ -67,7 +67,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         self._statistics: Statistics | None = None
         self._standard: StandardServices | None = None
         self._view: ViewProcess | None = None
-        self._recording: Recording | None = None
+        self._recording: NodeRecording | None = None
         self._started = False
 
     def declare(self) -> SimpleNamespace:
@@ -116,7 +116,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         """Record all topics that are opened from now on."""
         if path:
             check_recordable(path)
-            self._recording = Recording(Path(path))
+            self._recording = NodeRecording(Path(path))
             self.recorder = NodeRecorder(self._recording)
 
     def _make_robots(self) -> list[Robot]:

@@ -14,7 +14,7 @@ from rbdyn_ros.errors import refusal
 from rbdyn_ros.ros.common.answer import MessageLog
 from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.common.qos_reports import for_subscription
-from rbdyn_ros.ros.common.trajectory import TrajectoryGate
+from rbdyn_ros.ros.common.trajectory import TrajectoryParser
 from rbdyn_ros.ros.simulator.commands import CommandParser
 from rbdyn_ros.ros.simulator.stamps import check_stamp, tick_of
 from rbdyn_ros.ros.simulator.topic_based import TOPIC, TopicBasedParser
@@ -43,7 +43,7 @@ class Reception:
         node: Node,
         loop: Loop,
         commands: CommandParser,
-        trajectories: TrajectoryGate,
+        trajectories: TrajectoryParser,
         bridge: TopicBasedParser | None,
         time_base: int,
     ) -> None:
@@ -129,9 +129,7 @@ class Reception:
 
     def _on_trajectory(self, message: Any) -> None:
         now = self._time_base + self._loop.time.tick * self._loop.period_ns
-        trajectory = self._trajectories.judge(message, now)
-        if isinstance(trajectory, str):
-            raise refusal(trajectory)
+        trajectory = self._trajectories.parse(message, now)
         if self._loop.time.diverged:
             raise refusal("the state diverged; reset first")
         if trajectory:

@@ -21,7 +21,7 @@ from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.common.dynamics_query import Snapshot
 from rbdyn_ros.ros.common.dynamics_query import warm as warm_queries
 from rbdyn_ros.ros.common.record import NodeRecorder
-from rbdyn_ros.ros.common.trajectory import TrajectoryGate
+from rbdyn_ros.ros.common.trajectory import TrajectoryParser
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.commands import command_parser
 from rbdyn_ros.ros.simulator.faults import make_faults
@@ -134,7 +134,7 @@ class Robot:
     def _make_parsers(self) -> None:
         m, values = self.m, self.values
         self.commands = command_parser(m, self.given.description, values.partial_commands)
-        self._trajectories = TrajectoryGate(m, self.commands)
+        self._trajectories = TrajectoryParser(m, self.commands)
         self._bridge = None
         if values.topic_based_commands:
             kinds = ("position", "velocity", "effort")

@@ -116,4 +116,4 @@ def test_of_two_commanders_the_latest_value_of_a_joint_counts(robot, peer):
     weak = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
     peer.node.create_publisher(JointState, "joint_commands", weak)
     robot.simulator.wait_for("nothing is received from node /peer on /joint_commands", 20.0)
-    robot.simulator.wait_for("Make that publisher reliable", 20.0)
+    robot.simulator.wait_for("Make its publisher reliable")
