@@ -175,7 +175,7 @@ def _names(names: Sequence[str]) -> tuple[str, ...]:
     seen = set()
     for name in names:
         if not isinstance(name, str) or not name.strip():
-            raise _refused(f"a joint of a motion has the name {name!r:.80}; expected a string")
+            raise _refused(f"joint names must be strings that are not empty, got {name!r:.80}")
         if name in seen:
             raise _refused(f"joint {quote(name)} is named twice in a motion")
         seen.add(name)

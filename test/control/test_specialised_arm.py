@@ -119,7 +119,7 @@ def test_the_robot_is_not_changed_by_it():
 
 def test_an_arm_with_contact_is_refused():
     m = rb.load_urdf(path_of("ur5_robot.urdf"), contact=True)
-    with refused(ModelError, "not-specialisable"):
+    with refused(ModelError, "not-traceable"):
         Arm(m).specialized()
 
 

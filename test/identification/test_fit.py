@@ -190,7 +190,7 @@ def test_joints_that_are_not_in_the_motion_rest():
     assert any(finger in text and "not in the motion" in text for text in found.warnings)
 
 
-def test_joints_that_are_not_in_the_motion_stand_where_they_are_said_to():
+def test_joints_that_are_not_in_the_motion_rest_at_the_given_positions():
     truth = load("ur5_robot.urdf")
     t, q, v, a = sines(6, seed=1, samples=600)
     rest = np.linspace(0.5, -1.0, 6)
@@ -201,7 +201,7 @@ def test_joints_that_are_not_in_the_motion_stand_where_they_are_said_to():
     found = identify(wrong(truth), part, rest=rest)
     assert base_error(found, truth) < 1e-8
     assert found.after.share_of_peak.max() < 1e-8
-    assert "not in the motion, taken to stand still: wrist_1_joint at -0.4, " in found.warnings[0]
+    assert "not in the motion, assumed to rest: wrist_1_joint at -0.4, " in found.warnings[0]
     checked = validate(found.m, found.friction, part, rest=rest)
     assert checked.share_of_peak.max() < 1e-8
     elsewhere = validate(found.m, found.friction, part)

@@ -30,34 +30,33 @@ HOLE[1, 1] = np.nan
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "told"),
+    ("field", "value"),
     [
-        ("names", "ab", "names of a motion are 'ab'"),
-        ("names", (), "names of a motion"),
-        ("names", ("a", "a"), "joint 'a' is named twice"),
-        ("names", ("a", ""), "is called ''"),
-        ("names", ("a", 3), "is called 3"),
-        ("names", ("a", "b", "c"), "shape (3, 2); allowed is ('p', 3)"),
-        ("time", [0.0, 0.1, 0.1], "time has to increase"),
-        ("time", [0.0, np.nan, 0.2], "time is nan in sample 1"),
-        ("time", [0.0], "1 samples; at least 2"),
-        ("time", [0.0, 1.0], "3 rows of qpos for 2 samples"),
-        ("time", 1.0, "shape ()"),
-        ("qvel", HOLE, "qvel of joint 'b' is nan in sample 1"),
-        ("effort", np.full((3, 2), np.inf), "effort of joint 'a' is inf in sample 0"),
-        ("qacc", [[1.0, 2.0]], "1 rows of qacc for 3"),
-        ("fast_qvel", np.zeros((9, 2)), "only one of fast_qvel and thin"),
-        ("thin", np.asarray, "only one of fast_qvel and thin"),
-        ("kept", np.ones((3, 3), bool), "shape (3, 3); allowed is bool of the shape (3, 2)"),
-        ("kept", np.ones((3, 2)), "kept of a motion is float64"),
-        ("qpos", "text", "numbers are needed"),
-        ("qpos", [[1.0], [1.0, 2.0], [3.0]], "numbers are needed"),
+        ("names", "ab"),
+        ("names", ()),
+        ("names", ("a", "a")),
+        ("names", ("a", "")),
+        ("names", ("a", 3)),
+        ("names", ("a", "b", "c")),
+        ("time", [0.0, 0.1, 0.1]),
+        ("time", [0.0, np.nan, 0.2]),
+        ("time", [0.0]),
+        ("time", [0.0, 1.0]),
+        ("time", 1.0),
+        ("qvel", HOLE),
+        ("effort", np.full((3, 2), np.inf)),
+        ("qacc", [[1.0, 2.0]]),
+        ("fast_qvel", np.zeros((9, 2))),
+        ("thin", np.asarray),
+        ("kept", np.ones((3, 3), bool)),
+        ("kept", np.ones((3, 2))),
+        ("qpos", "text"),
+        ("qpos", [[1.0], [1.0, 2.0], [3.0]]),
     ],
 )
-def test_what_is_no_motion_is_refused(field, value, told):
-    with pytest.raises(rb.ParameterError) as caught:
+def test_invalid_motions_are_refused(field, value):
+    with refused(rb.ParameterError, "bad-motion", "motion"):
         Motion(**GOOD | {field: value})
-    assert told in str(caught.value)
 
 
 def arm(joint):
