@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -16,7 +15,4 @@ CACHE_DIRECTORY = jit.cache_below(
     "control", [*_FOLDER.glob("*.py"), _FOLDER.parent / "dynamics" / "laws.py"]
 )
 
-
-def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function like the engine's kernels: no allocation, no GIL."""
-    return jit.compile_cached(function, jit.OPTIONS, CACHE_DIRECTORY)
+kernel = jit.kernels_in(CACHE_DIRECTORY)

@@ -10,7 +10,6 @@ from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import DRIVE_STAGES
 from rbdyn_ros.model.options import Drive
 
 MODES = tuple(mode.name.lower() for mode in Drive)
@@ -28,8 +27,8 @@ def set_drive(
     Give a new target before each step to follow a trajectory; d.drive_target may also be written
     directly. Quantities jump where a target does.
 
-    From the first call on the Model takes the way of coupled systems, a little slower, for all
-    its Data. reset_data puts all joints back to "force".
+    From the first call on this Data is computed like a coupled system, a little slower.
+    reset_data puts all joints back to "force".
 
     Args:
         m: the Model.
@@ -64,7 +63,7 @@ def set_drive(
     if kind != Drive.FORCE and m.nM == 0:
         raise _refused(name, "the mass matrix of this Model is too large for driven dofs")
     if kind != Drive.FORCE:
-        m.enable_stages(*DRIVE_STAGES)
+        d.take_drive_modes()
     d.drive_target[dofs] = values
     d.drive_mode[dofs] = int(kind)
 

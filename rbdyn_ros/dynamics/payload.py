@@ -15,7 +15,6 @@ from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import Inertial
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.bodies import principal
-from rbdyn_ros.model.callbacks import STAGE_MAKERS
 from rbdyn_ros.model.lumping import Body, Placement, lumped_inertia
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
@@ -60,9 +59,7 @@ def with_payload(
     if load.mass > 0.0:
         place = Placement(body, m.frame_pos[f], quat_to_mat(m.frame_quat[f]))
         arrays |= _loaded(m, body, load, place)
-    loaded = Model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
-    loaded.enable_stages(*(name for name in STAGE_MAKERS if getattr(m, name)))
-    return loaded
+    return Model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
 
 
 def _demand_rigid_body(mass: object, com: object, inertia: object) -> Inertial:

@@ -66,8 +66,7 @@ def make_data(m: Model) -> Data:
 def reset_data(m: Model, d: Data) -> None:
     """Put a Data back into its initial state: qpos0, everything else zero, time included."""
     demand_pair(m, d)
-    d.buffer[:] = 0.0
-    d.qpos[:] = m.qpos0
+    d.reset()
 
 
 def step(m: Model, d: Data, nstep: int = 1) -> None:

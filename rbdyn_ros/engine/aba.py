@@ -37,7 +37,7 @@ def articulated(m, d, step, share, qacc):
     step times diag(dof_viscosity), by the integrator of that name, and what contact adds
     (yielding). share is the part of k that K qacc has to be, 1 but for Euler's step.
     """
-    if m.accelerate_stage != 0:
+    if d.accelerate_stage != 0:
         _by_stage(m, d, step, share, qacc)
         return
     viscosity_step = implicit_damping(m, step)
@@ -58,7 +58,7 @@ def articulated(m, d, step, share, qacc):
 def _by_stage(m, d, step, share, qacc):
     d.implicit_step[0] = step
     d.efc_share[0] = share
-    call_stage(m.accelerate_stage, m, d)
+    call_stage(d.accelerate_stage, m, d)
     for k in range(m.nv):
         qacc[k] = d.qacc_step[k]
 

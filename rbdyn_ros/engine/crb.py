@@ -25,7 +25,7 @@ def crb(m: Model, d: Data) -> None:
     Source: RBDA table 6.2; MuJoCo mj_crb.
     """
     if m.npair > 0:
-        call_stage(m.inertia_stage, m, d)
+        call_stage(d.inertia_stage, m, d)
         return
     composite_inertia(m, d)
     _by_rows(m, d)

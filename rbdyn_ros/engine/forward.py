@@ -73,8 +73,8 @@ def _explicit_acceleration(m, d):
     articulated(m, d, 0.0, 1.0, d.qacc)
     if m.nmimic > 0:
         follow_acceleration(m, d)
-    if m.report_stage != 0:
-        call_stage(m.report_stage, m, d)
+    if d.report_stage != 0:
+        call_stage(d.report_stage, m, d)
 
 
 @kernel
@@ -144,7 +144,7 @@ def advance(m: Model, d: Data, nstep: int) -> None:
 def _remaining_stages(m, d):
     """What the motion does not need but the full tick has."""
     principal_axes(m, d)
-    if m.nM > 0 and m.accelerate_stage == 0:
+    if m.nM > 0 and d.accelerate_stage == 0:
         crb(m, d)
     rne(m, d)
     _explicit_acceleration(m, d)  # without aba's count: integrate counts
@@ -174,8 +174,8 @@ def _swap(x, y):
 @kernel
 def substep(m, d):
     """One timestep with only what the motion needs, by the Model's own code if it has some."""
-    if m.step_stage != 0:
-        call_stage(m.step_stage, m, d)
+    if d.step_stage != 0:
+        call_stage(d.step_stage, m, d)
     else:
         smooth_stages(m, d)
         integrate(m, d)

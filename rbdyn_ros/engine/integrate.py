@@ -33,8 +33,8 @@ def smooth_stages(m, d):
     """All that the articulated-body algorithm needs, from qpos and qvel."""
     poses(m, d)
     com_pos(m, d)
-    if m.accelerate_stage != 0:
-        call_stage(m.inertia_stage, m, d)
+    if d.accelerate_stage != 0:
+        call_stage(d.inertia_stage, m, d)
     velocity_stages(m, d)
 
 
@@ -178,7 +178,7 @@ def _rk4(m, d, h):
     _move_from_start(m, d, d.rk_sum[0], d.rk_sum[1], h)
     d.time = d.rk_time[0]  # integrate counts the step
     d.drive_held[0] = 0.0
-    if m.accelerate_stage != 0:
+    if d.accelerate_stage != 0:
         _reach_targets(m, d, h)
     return True
 

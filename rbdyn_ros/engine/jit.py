@@ -90,16 +90,6 @@ def cache_below(name: str, sources: Iterable[Path]) -> str:
     return str(Path(CACHE_DIRECTORY) / f"{name}-{digest.hexdigest()[:16]}")
 
 
-def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function for use by other kernels and by ordinary Numba code."""
-    return compile_cached(function, OPTIONS, CACHE_DIRECTORY)
-
-
-def inline(function: Callable[P, R]) -> Callable[P, R]:
-    """A kernel that is always inlined: for algebra on tuples, which then stays in registers."""
-    return compile_cached(function, {**OPTIONS, "forceinline": True}, CACHE_DIRECTORY)
-
-
 def compile_cached(
     function: Callable[P, R], options: dict[str, Any], directory: str
 ) -> Callable[P, R]:
@@ -109,6 +99,20 @@ def compile_cached(
     with caching_in(directory):
         compiled: Callable[P, R] = numba.njit(cache=True, **options)(function)
     return compiled
+
+
+def kernels_in(
+    directory: str, options: dict[str, Any] = OPTIONS
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that compiles kernels and caches them in `directory`.
+
+    Kernels are called by other kernels and by ordinary Numba code.
+    """
+
+    def kernel(function: Callable[P, R]) -> Callable[P, R]:
+        return compile_cached(function, options, directory)
+
+    return kernel
 
 
 @contextlib.contextmanager
@@ -121,6 +125,12 @@ def caching_in(directory: str) -> Iterator[None]:
             yield
         finally:
             numba.config.CACHE_DIR = theirs
+
+
+kernel = kernels_in(CACHE_DIRECTORY)
+
+#: Compile a kernel that is always inlined: tuples of numbers then stay in registers.
+inline = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "forceinline": True})
 
 
 def select(condition, yes, no):

@@ -12,17 +12,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
-from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.addresses import INT64, call_address
 from rbdyn_ros.engine.views import DATA, MODEL, view_at
 from rbdyn_ros.model.callbacks import STAGE_MAKERS
-from rbdyn_ros.model.model_fields import STAGES
+from rbdyn_ros.model.model_fields import DATA_STAGES, STAGES
 
-INT64 = ir.IntType(64)
 SIGNATURE = types.void(types.int64, types.int64)
 
 Stage = Callable[[Any, Any], None]
@@ -38,7 +37,7 @@ def optional_stage(name: str) -> Callable[[Stage], Stage]:
     It is a function of a module, by which the cache knows it, and calls a kernel with what
     model_at and data_at make of the two. Used as a decorator.
     """
-    assert name in STAGES
+    assert name in STAGES or name in DATA_STAGES
 
     def enter(stage: Stage) -> Stage:
         made: list[Any] = []
@@ -106,9 +105,8 @@ def _data_at(context, table, row):
 def _call_pointer(context, address, d):
     def generate(context, builder, signature, values):
         members = cgutils.create_struct_proxy(DATA)(context, builder, value=values[1])
-        kind = ir.FunctionType(ir.VoidType(), [INT64, INT64])
-        function = builder.inttoptr(values[0], kind.as_pointer())
-        builder.call(function, [builder.ptrtoint(p, INT64) for p in (members.table, members.row)])
+        both = [builder.ptrtoint(place, INT64) for place in (members.table, members.row)]
+        call_address(builder, values[0], both)
         return context.get_dummy_value()
 
     return types.void(types.int64, d), generate

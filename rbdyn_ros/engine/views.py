@@ -26,10 +26,16 @@ from numba.extending import (
 )
 from numba.np.arrayobj import make_array, populate_array
 
-from rbdyn_ros.model.data import DATA_FIELDS, Data
+from rbdyn_ros.model.data import DATA_FIELDS, STAGES_AT, Data
 from rbdyn_ros.model.fields import Field
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import CALLBACK_FIELDS, MODEL_FIELDS, SIZES, STAGES
+from rbdyn_ros.model.model_fields import (
+    CALLBACK_FIELDS,
+    DATA_STAGES,
+    MODEL_FIELDS,
+    SIZES,
+    STAGES,
+)
 from rbdyn_ros.model.options import OPTION_FIELDS
 
 INT64 = ir.IntType(64)
@@ -37,6 +43,9 @@ INT64 = ir.IntType(64)
 #: What stands for itself at the head of a Model's table; then the Model of the loop joints.
 NUMBERS = (*SIZES, *STAGES)
 LOOPS = len(NUMBERS)
+
+#: What stands before a Data's row, and where.
+HEAD = {name: STAGES_AT + k for k, name in enumerate(DATA_STAGES)}
 
 
 class ViewType(types.Type):
@@ -71,7 +80,7 @@ class ViewType(types.Type):
         return types.Array(element, len(field.dims), "C", readonly=self.read_only)
 
     def attribute_type(self, name: str) -> types.Type | None:
-        if name in NUMBERS and self is MODEL:
+        if (name in NUMBERS and self is MODEL) or (name in HEAD and self is DATA):
             return types.int64
         if name == "loops" and self in (MODEL, DATA):
             return self
@@ -108,7 +117,7 @@ class _ViewAttributes(AttributeTemplate):
 
 def _load(builder: ir.IRBuilder, table: ir.Value, position: int) -> ir.Value:
     value = builder.load(builder.gep(table, [INT64(position)]))
-    # kernels never write a table: what was loaded once holds, whatever is stored elsewhere
+    # kernels never write a table or a head: what was loaded once holds, whatever is stored
     value.set_metadata("invariant.load", builder.module.add_metadata([]))
     return value
 
@@ -132,6 +141,10 @@ def _lower_getattr(context: Any, builder: Any, kind: ViewType, view: Any, name: 
         members = cgutils.create_struct_proxy(kind)(context, builder, value=view)
         table = builder.bitcast(members.table, INT64.as_pointer())
         return _load(builder, table, NUMBERS.index(name))
+    if name in HEAD:
+        members = cgutils.create_struct_proxy(kind)(context, builder, value=view)
+        row = builder.bitcast(members.row, INT64.as_pointer())
+        return _load(builder, row, HEAD[name])
     if name == "loops":
         return _loops(context, builder, kind, view)
     table, start = _locate(context, builder, kind, view, name)

@@ -21,7 +21,6 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
 from rbdyn_ros.model.bodies import principal
-from rbdyn_ros.model.callbacks import STAGE_MAKERS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.rotation import mat_to_quat
@@ -134,6 +133,4 @@ def with_parameters(m: Model, x: Array) -> Model:
     for i in range(m.nbody - 1, 0, -1):
         below[m.body_parentid[i]] += below[i]
     arrays["body_subtreemass"] = below
-    changed = Model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
-    changed.enable_stages(*(name for name in STAGE_MAKERS if getattr(m, name)))
-    return changed
+    return Model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)

@@ -26,7 +26,7 @@ def mobility(m: Model) -> tuple[Array, Array]:
     """
     d = Data(m)
     _survey(m, d)
-    if m.accelerate_stage == 0:  # else M is computed already
+    if d.accelerate_stage == 0:  # else M is computed already
         _crb(m, d)
     M = np.zeros((m.nv, m.nv))
     rows = np.repeat(np.arange(m.nv), m.M_rownnz)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean
-from rbdyn_ros.model.callbacks import ROW
+from rbdyn_ros.model.callbacks import ROW, stage_address
 from rbdyn_ros.model.fields import Field
-from rbdyn_ros.model.model_fields import DRIVE_STAGES
+from rbdyn_ros.model.model_fields import DATA_STAGES, DRIVE_STAGES
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
@@ -203,11 +203,18 @@ DATA_FIELDS = (
 )
 
 
+#: Where, counted from the start of a Data's row, kernels find the addresses of the stages
+#: DATA_STAGES and of the Model's table. The place between is free for the owner of the row.
+STAGES_AT, TABLE_AT = -2 - len(DATA_STAGES), -1
+HEAD_SLOTS = 8  # places before the row: a cache line
+STEP = list(DATA_STAGES).index("step_stage")
+
+
 class Data:
     """State and results of one robot (see DATA_FIELDS); made by make_data.
 
-    Every array is a view into one row of numbers, `buffer`: copying it copies the Data.
-    Assigning to a field writes into the array, it never rebinds it.
+    Every array is a view into one row of numbers, `buffer`. Assigning to a field writes into the
+    array, it never rebinds it.
 
     Args:
         model: the Model it belongs to.
@@ -220,13 +227,20 @@ class Data:
     nnear: int
     nbad: int
     nsingular: int
+    inertia_stage: int
+    accelerate_stage: int
+    report_stage: int
+    step_stage: int
 
     def __init__(self, model: Model) -> None:
         keep = self.__dict__
         keep["model"] = model
-        raw = np.zeros(model.data_slots + 16)
-        start = 8 + -raw.ctypes.data % 64 // 8  # the row begins on a cache line
-        raw.view(np.int64)[start - 1] = model.address  # where kernels look for the layout
+        raw = np.zeros(model.data_slots + 2 * HEAD_SLOTS)
+        start = HEAD_SLOTS + -raw.ctypes.data % 64 // 8  # the row begins on a cache line
+        head = raw.view(np.int64)[start - HEAD_SLOTS : start]
+        head[TABLE_AT] = model.address
+        keep["stages"] = head[STAGES_AT : STAGES_AT + len(DATA_STAGES)]
+        self.stages[:] = model.data_stages
         keep["buffer"] = raw[start : start + model.data_slots]
         keep["address"] = keep["buffer"].ctypes.data
         keep["model_address"] = model.address
@@ -238,15 +252,32 @@ class Data:
     def __index__(self) -> int:
         return int(self.address)
 
+    def reset(self) -> None:
+        """Put everything back into the initial state; specialised timesteps stay."""
+        self.buffer[:] = 0.0
+        self.qpos[:] = self.model.qpos0
+        self.stages[:STEP] = self.model.data_stages[:STEP]
+
+    def take_drive_modes(self) -> None:
+        """Let the kernels heed drive_mode, which makes this Data a little slower."""
+        self.stages[:STEP] = [stage_address(name) for name in DRIVE_STAGES]
+
+    def take_step_code(self, address: int) -> None:
+        """Let compiled loops step this Data by the code at an address; 0: by the engine's."""
+        self.stages[STEP] = address
+
     def copy(self) -> Data:
         """Return an independent Data with the same content."""
-        return _restore(self.model, self.buffer)
+        twin = _restore(self.model, self.buffer)
+        twin.stages[:] = self.stages
+        return twin
 
     __copy__ = copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Data:
         # alone it stays with its Model; copied together with it, with the copy
-        return _restore(memo.get(id(self.model), self.model), self.buffer)
+        model = memo.get(id(self.model), self.model)
+        return self.copy() if model is self.model else _restore(model, self.buffer)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.model, self.buffer)
@@ -300,8 +331,8 @@ def _views(model: Model, buffer: NDArray[np.float64]) -> dict[str, NDArray[Any]]
 def _restore(model: Model, buffer: NDArray[np.float64]) -> Data:
     data = Data(model)
     data.buffer[:] = buffer
-    if data.drive_mode.any():  # the Model may be a copy too
-        model.enable_stages(*DRIVE_STAGES)
+    if data.drive_mode.any():
+        data.take_drive_modes()
     return data
 
 
@@ -311,6 +342,12 @@ def _number(field: Field) -> property:
     return property(lambda d: d.__dict__[name].item(), doc=field.doc)
 
 
+def _stage(k: int, doc: str) -> property:
+    return property(lambda d: d.__dict__["stages"].item(k), doc=doc)
+
+
 for _field in DATA_FIELDS:
     if not _field.dims:
         setattr(Data, _field.name, _number(_field))
+for _k, (_name, _doc) in enumerate(DATA_STAGES.items()):
+    setattr(Data, _name, _stage(_k, f"Address of an optional stage, or 0: {_doc}."))

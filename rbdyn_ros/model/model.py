@@ -25,19 +25,18 @@ from rbdyn_ros.model.model_fields import (
     CONSTRAINT_STAGES,
     CONTACT_STAGES,
     COUPLING_STAGES,
+    DATA_STAGES,
     DERIVED,
+    DRIVE_STAGES,
     JOINT_STAGES,
     MODEL_FIELDS,
     NAMES,
-    SIZES,
     STAGES,
 )
 from rbdyn_ros.model.options import Options
 from rbdyn_ros.model.part_numbers import PartNumbers
 from rbdyn_ros.model.replacing import check_replacements
 from rbdyn_ros.model.sizes import sizes_of
-
-_STAGE_AT = {name: len(SIZES) + k for k, name in enumerate(STAGES)}
 
 
 def _numbers_of(kind: str, names: str) -> functools.cached_property[PartNumbers]:
@@ -88,19 +87,11 @@ class Model:
             arrays = {**arrays, **derive(arrays, names)}
         sizes = sizes_of(arrays, self.loops.data_slots if self.loops else 0)
         keep.update(sizes)
-        keep.update(dict.fromkeys(STAGES, 0))
         for field in MODEL_FIELDS:
             keep[field.name] = _stored(field, arrays[field.name], field.shape(sizes))
         keep.update(copied.functions if copied else self._look_up())
+        keep.update(self._optional_stages())
         self._lay_out(sizes)
-        if not self.jnt_common.all():
-            self.enable_stages(*JOINT_STAGES)
-        if self.nefc > 0:
-            self.enable_stages(*CONSTRAINT_STAGES)
-        elif self.nmimic > 0:
-            self.enable_stages(*COUPLING_STAGES)
-        if self.ngeom > 0:
-            self.enable_stages(*CONTACT_STAGES)
 
     def _look_up(self) -> dict[str, NDArray[Any]]:
         """Find the functions of the user; raises ModelError if there are none that fit."""
@@ -114,6 +105,25 @@ class Model:
             found[field.name] = _stored(field, addresses, (self.njnt,))
         return found
 
+    def _optional_stages(self) -> dict[str, int]:
+        """Return the addresses of the stages STAGES; 0 for a stage that no Data of it needs."""
+        needed: set[str] = set()
+        if not self.jnt_common.all():
+            needed.update(JOINT_STAGES)
+        if self.nefc > 0:
+            needed.update(CONSTRAINT_STAGES)
+        if self.ngeom > 0:
+            needed.update(CONTACT_STAGES)
+        return {name: stage_address(name) if name in needed else 0 for name in STAGES}
+
+    @functools.cached_property
+    def data_stages(self) -> tuple[int, ...]:
+        """The addresses of the stages DATA_STAGES that a new Data begins with."""
+        needed: tuple[str, ...] = COUPLING_STAGES if self.nmimic > 0 else ()
+        if self.nefc > 0:
+            needed = DRIVE_STAGES
+        return tuple(stage_address(name) if name in needed else 0 for name in DATA_STAGES)
+
     def _lay_out(self, sizes: Mapping[str, int]) -> None:
         """Write the table the kernels read; Data fields start at multiples of four slots."""
         offsets: dict[str, int] = {}
@@ -125,27 +135,20 @@ class Model:
         arrays = [getattr(self, field.name) for field in MODEL_FIELDS + CALLBACK_FIELDS]
         addresses = [array.ctypes.data for array in arrays]
         loops = self.loops.address if self.loops else 0
-        head = [*sizes.values(), *(0 for _ in STAGES), loops]
+        stages = [getattr(self, name) for name in STAGES]
+        head = [*sizes.values(), *stages, loops]
         table = [*head, *addresses, *self.opt.addresses, *offsets.values()]
         keep = self.__dict__
         keep["table"] = np.array(table, np.int64)
+        self.table.flags.writeable = False
         keep["address"] = keep["table"].ctypes.data
         keep["data_slots"] = end
         keep["data_offsets"] = offsets
-
-    def enable_stages(self, *names: str) -> None:
-        """Let the kernels find stages that plain trees do without; compiles them."""
-        for name in names:
-            self.__dict__[name] = self.table[_STAGE_AT[name]] = stage_address(name)
 
     def specialize(self, *_: object, **__: object) -> NoReturn:
         """Raise ModelError: this was a method until 0.1 and is rb.specialize(m) now."""
         text = "Model.specialize is now a function: call rb.specialize(m)"
         raise ModelError(Finding("renamed", text, "error", "specialize"))
-
-    def set_step_code(self, address: int) -> None:
-        """Let code made for this Model take the timesteps of a loop, see Specialized; 0: none."""
-        self.__dict__["step_stage"] = self.table[_STAGE_AT["step_stage"]] = address
 
     def __index__(self) -> int:
         return int(self.address)

@@ -40,45 +40,47 @@ SIZES = {
     "ncontact": "most contacts that a Data lists",
 }
 
-#: Stages that are compiled only when a Model needs them, called by address (engine/optional.py).
+#: Optional stages of a Model: compiled when a Model needs them, called by address
+#: (engine/optional.py). Their addresses are 0 where the Model does without.
 STAGES = {
     "pose_stage": "pose of a joint that is not common",
     "motion_stage": "its motion axes",
     "velocity_stage": "the velocity across it",
-    "inertia_stage": "M where joints follow others",
     "constraint_stage": "equations of motion constraints",
-    "accelerate_stage": "accelerations of what is more than a plain tree",
-    "hold_stage": "what constraints ask of them",
-    "correct_stage": "the way back to where the constraints hold",
-    "push_stage": "the velocity that they allow",
-    "report_stage": "forces of constraints and drives",
+    "hold_stage": "constraint forces and drive forces",
+    "correct_stage": "the displacement back onto the constraints",
+    "push_stage": "the change of velocity onto the constraints",
     "share_stage": "inverse dynamics of closed loops",
-    "contact_stage": "forces of what touches the surroundings",
-    "step_stage": "a whole timestep, by code made for this Model alone (specialize/)",
+    "contact_stage": "contact forces",
 }
 
-#: Those of them that joints need which are not common.
+#: Optional stages of a Data: a drive mode needs some of them, specialised code brings the last.
+DATA_STAGES = {
+    "inertia_stage": "M with mimic joints, constraints or drive modes",
+    "accelerate_stage": "accelerations with mimic joints, constraints or drive modes",
+    "report_stage": "forces of constraints and drives",
+    "step_stage": "a whole timestep, by code specialised for the Model (specialization/)",
+}
+
+#: The stages of joints that are not common.
 JOINT_STAGES = ("pose_stage", "motion_stage", "velocity_stage")
 
-#: Those that all constraints need.
+#: The stages of constraints.
 CONSTRAINT_STAGES = (
-    "inertia_stage",
     "constraint_stage",
-    "accelerate_stage",
     "hold_stage",
     "correct_stage",
     "push_stage",
-    "report_stage",
     "share_stage",
 )
 
-#: That which geometries need.
+#: The stages of geometries.
 CONTACT_STAGES = ("contact_stage",)
 
-#: Those of couplings alone.
+#: The stages of mimic joints.
 COUPLING_STAGES = ("inertia_stage", "accelerate_stage")
 
-#: Those of them that dofs need which are moved otherwise than by forces.
+#: The stages of drive modes, and of constraints.
 DRIVE_STAGES = ("inertia_stage", "accelerate_stage", "report_stage")
 
 MODEL_FIELDS = (

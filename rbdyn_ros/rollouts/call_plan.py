@@ -14,18 +14,19 @@ from collections.abc import Callable
 
 import numba
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
 from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.addresses import call_address
 from rbdyn_ros.engine.optional import data_at, model_at
 from rbdyn_ros.engine.views import DATA, MODEL
 from rbdyn_ros.rollouts.driver import CACHE_DIRECTORY, call_memory
 
-#: Length of the header, a cache line, and the indices of its two addresses.
+#: Length of the header, a cache line, and the indices of its two addresses; model/data.py says
+#: where the addresses of stages are.
 HEADER = 8
 PLAN_AT, TABLE_AT = HEADER - 2, HEADER - 1
 
@@ -135,9 +136,7 @@ _plans = _array_at(numba.from_dtype(PLAN), PLAN_SIZE)
 
 def _call(context, builder, signature, values):
     """Call the entry that Numba compiles for callers from outside, which takes views."""
-    kinds = [context.get_value_type(kind) for kind in signature.args]
-    function = ir.FunctionType(context.get_value_type(types.none), kinds[1:])
-    builder.call(builder.inttoptr(values[0], function.as_pointer()), values[1:])
+    call_address(builder, values[0], values[1:], context.get_value_type(types.none))
     return context.get_dummy_value()
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.addresses import INT64, call_address
 
 #: What is called: once before the first step, at every step, and where outputs are due.
 BEGIN, ADVANCE, OBSERVE = range(3)
@@ -24,8 +24,6 @@ BEGIN, ADVANCE, OBSERVE = range(3)
 NBAD, DIVERGED = range(2)
 
 CACHE_DIRECTORY = jit.cache_below("rollouts", Path(__file__).parent.glob("*.py"))
-
-_INT64 = ir.IntType(64)
 
 
 class CallTable(NamedTuple):
@@ -63,9 +61,8 @@ def call_memory(context, address, memory):
     """Call machine code, void f(double *memory), by its address; none where that is zero."""
 
     def generate(context, builder, signature, values):
-        kind = ir.FunctionType(ir.VoidType(), [_INT64])
-        with builder.if_then(builder.icmp_unsigned("!=", values[0], _INT64(0))):
-            builder.call(builder.inttoptr(values[0], kind.as_pointer()), [values[1]])
+        with builder.if_then(builder.icmp_unsigned("!=", values[0], INT64(0))):
+            call_address(builder, values[0], [values[1]])
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate

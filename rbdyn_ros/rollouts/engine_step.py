@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.engine import forward
 from rbdyn_ros.engine.views import MODEL, OPTIONS
-from rbdyn_ros.model.data import DATA_FIELDS, Data
+from rbdyn_ros.model.data import DATA_FIELDS, STAGES_AT, Data
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model_fields import DATA_STAGES
 from rbdyn_ros.rollouts import call_plan
 from rbdyn_ros.rollouts.call_plan import HEADER, PLAN, PLAN_AT, TABLE_AT
 from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, RolloutLaw
@@ -122,6 +123,7 @@ class EngineStep:
         whole[first + slots : first + slots + len(table)] = table
         header = whole[first : first + HEADER]
         header[PLAN_AT] = self._plan.ctypes.data
+        header[STAGES_AT : STAGES_AT + len(DATA_STAGES)] = self.m.data_stages
         header[TABLE_AT] = address + 8 * self._end
         return address, row.reshape(-1, 1)
 

@@ -6,7 +6,6 @@ could not cache the loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -42,10 +41,7 @@ _read = types.ExternalFunction("read", types.int64(types.int32, types.intp, type
 
 CACHE_DIRECTORY = jit.cache_below("runtime", Path(__file__).parent.rglob("*.py"))
 
-
-def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function of the loop; it releases the GIL."""
-    return jit.compile_cached(function, jit.OPTIONS, CACHE_DIRECTORY)
+kernel = jit.kernels_in(CACHE_DIRECTORY)
 
 
 def _word_pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:

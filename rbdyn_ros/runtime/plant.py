@@ -52,6 +52,8 @@ class Plant:
         s.start_qpos[:] = start
         self._d = make_data(m)
         self._d.qpos = start
+        if self._step_code is not None:
+            self._step_code.install(self._d)
         self.set_faults(faults)
         self._still = make_data(self._models[1])
         s.row_address[()], s.still_address[()] = self._d.address, self._still.address
@@ -82,11 +84,11 @@ class Plant:
         self.faults, self._models, self.m = faults, models, models[0]
 
     def _models_with(self, m: Model, faults: Faults) -> tuple[Model, Model]:
-        """Return the Models of models_with; the simulated one has the specialised timestep."""
+        """Return models_with(m, faults); raises ModelError if the specialised step does not fit."""
         if self._step_code is None:
             return models_with(m, faults)
-        plant, nominal = models_with(m.replaced(), faults)  # m itself must not change
-        self._step_code.install(plant)
+        plant, nominal = models_with(m.replaced(), faults)  # with the options of now
+        self._step_code.check(plant)
         return plant, nominal
 
     def exchange(self, m: Model) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.specialization.specialized import Specialized
@@ -30,14 +31,14 @@ class StepCode:
 
     def __init__(self, m: Model) -> None:
         self._model = m.replaced()
-        Specialized(self._model, ("step",), READ).install()
+        self._address = Specialized(self._model, ("step",), READ).step_address()
 
-    def install(self, m: Model) -> None:
-        """Make a Model use this code for its timesteps.
+    def install(self, d: Data) -> None:
+        """Make compiled loops use this code for the timesteps of a Data."""
+        d.take_step_code(self._address)
 
-        Raises:
-            ModelError: the Model differs in more than READ and gravity.
-        """
+    def check(self, m: Model) -> None:
+        """Raise ModelError if the Model differs in more than READ and gravity."""
         ours = self._model
         fixed = [f.name for f in MODEL_FIELDS if f.name not in READ + DERIVED]
         pairs = {name: (getattr(m, name), getattr(ours, name)) for name in fixed}
@@ -50,4 +51,3 @@ class StepCode:
                 f"{', '.join(other)}, but may differ in {', '.join(READ)} and gravity only"
             )
             raise ModelError(Finding("other-model", text, "error", other[0]))
-        m.set_step_code(ours.step_stage)

@@ -6,22 +6,18 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.addresses import INT64, call_address
 from rbdyn_ros.specialization.machine import CACHE_DIRECTORY
-
-INT64 = ir.IntType(64)
 
 
 @intrinsic
 def call_code(context, address, table, row, out, times):
     def generate(context, builder, signature, values):
-        kind = ir.FunctionType(INT64, [INT64] * 4)
-        function = builder.inttoptr(values[0], kind.as_pointer())
-        return builder.call(function, values[1:])
+        return call_address(builder, values[0], values[1:], INT64)
 
     return types.int64(*[types.int64] * 5), generate
 

@@ -179,14 +179,26 @@ class Specialized:
         both, nv = self._filled("step_derivatives", d), self.model.nv
         return both[:, : 2 * nv], both[:, 2 * nv :]
 
-    def install(self) -> None:
-        """Let loops that run the Model step by step, as the simulator's, use this step.
+    def install(self, d: Data | None = None) -> None:
+        """Let compiled loops take the timesteps of a Data by this code; rb.step(m, d) ignores it.
 
-        It takes the place of the engine's in them; rb.step(m, d) stays as it is. Timestep,
-        integrator and passive are those of now: such loops do not look at them, so call it again
-        when one changes.
+        The code holds the timestep, the integrator and `passive` of now: install it again when one
+        of them changes.
+
+        Raises:
+            ModelError: d was not made for the Model.
+            ParameterError: d is left out.
         """
-        self.model.set_step_code(self._code("step", ()).addresses["step.stage"])
+        if d is None:
+            text = "install needs the Data whose timesteps the code takes: call s.install(d)"
+            raise ParameterError(Finding("install", text, "error", "d"))
+        if getattr(d, "model", NOBODY) is not self.model:
+            raise not_a_pair(self.model, d)
+        d.take_step_code(self.step_address())
+
+    def step_address(self) -> int:
+        """Return the address of the timestep, for Data.take_step_code."""
+        return int(self._code("step", ()).addresses["step.stage"])
 
     def program(self, name: str, *numbers: int) -> Program:
         """Return the operations of a function of FUNCTIONS; `numbers` are a frame and so on."""
@@ -243,7 +255,7 @@ class Specialized:
         )  # fmt: skip
 
     def _demand_forces(self, d: Data) -> None:
-        if self.model.report_stage != 0 and d.drive_mode.any():
+        if getattr(d, "report_stage", 0) != 0 and d.drive_mode.any():
             why = "some of its dofs are driven (set_drive); use the Model itself"
             raise not_traceable(why, f"'{self.model.name}'")
 

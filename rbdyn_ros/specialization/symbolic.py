@@ -16,6 +16,7 @@ from rbdyn_ros.model.model_fields import (
     CALLBACK_FIELDS,
     CONSTRAINT_STAGES,
     COUPLING_STAGES,
+    DATA_STAGES,
     JOINT_STAGES,
     MODEL_FIELDS,
     SIZES,
@@ -80,9 +81,7 @@ class SymbolicModel:
         if not m.jnt_common.all():
             keep.update({stage: stage for stage in JOINT_STAGES})
         if m.nefc > 0:
-            keep.update({stage: stage for stage in CONSTRAINT_STAGES if stage != "report_stage"})
-        elif m.nmimic > 0:
-            keep.update({stage: stage for stage in COUPLING_STAGES})
+            keep.update({stage: stage for stage in CONSTRAINT_STAGES})
         for name, places in uneven(m).items():
             flat = keep[name].reshape(-1)
             for k in places:
@@ -114,6 +113,9 @@ class SymbolicData:
     def __init__(self, m: Model, graph: SymbolGraph, inputs: Collection[str]) -> None:
         sizes = {size: getattr(m, size) for size in SIZES}
         keep = self.__dict__
+        keep.update(dict.fromkeys(DATA_STAGES, 0))
+        if m.nefc > 0 or m.nmimic > 0:
+            keep.update({stage: stage for stage in COUPLING_STAGES})
         for field in DATA_FIELDS:
             shape = field.shape(sizes)
             if field.inside:

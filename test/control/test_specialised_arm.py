@@ -114,7 +114,7 @@ def test_the_robot_is_not_changed_by_it():
     m = model(SEVEN)
     before = m.sha256()
     arm = Arm(m).specialized()
-    assert (m.sha256(), arm.sha256, arm.m.step_stage) == (before, before, 0)
+    assert (m.sha256(), arm.sha256, arm.d.step_stage) == (before, before, 0)
 
 
 def test_an_arm_with_contact_is_refused():

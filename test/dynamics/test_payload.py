@@ -1,10 +1,10 @@
 """with_payload against a robot that is loaded with the load, Pinocchio, and its refusals."""
 
-import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from support.refusals import refused
 from support.robots import find, needs_robots
 
 import rbdyn_ros as rb
@@ -127,77 +127,27 @@ def test_the_row_of_a_data_is_laid_out_alike(arm):
     assert loaded.data_slots == arm.data_slots
 
 
-def test_stages_that_were_enabled_stay(arm):
-    d = rb.make_data(arm)
-    rb.set_drive(arm, d, "elbow_pitch", "position", 0.3)
-    loaded = with_payload(arm, "hand", 1.0, (0.0, 0.0, 0.0))
-    e = rb.make_data(loaded)
-    e.buffer[:] = d.buffer
-    rb.step(loaded, e)
-    assert e.qpos[loaded.jnt_qposadr[loaded.jnt_id("elbow_pitch")]] == pytest.approx(0.3, abs=1e-9)
-
-
 @pytest.mark.parametrize(
-    ("given", "error", "text"),
+    ("given", "error", "code", "element"),
     [
-        ({"frame": "hnd"}, rb.ModelError, "there is no frame 'hnd' (did you mean 'hand'?)"),
-        (
-            {"frame": "base_link"},
-            rb.ParameterError,
-            (
-                "link 'base_link' is fixed to the world, so a payload there changes nothing; "
-                "allowed are links that move"
-            ),
-        ),
-        (
-            {"mass": float("nan")},
-            rb.ParameterError,
-            "the mass of the payload is nan; allowed is a finite number of kg, 0 or more",
-        ),
-        (
-            {"mass": -1.0},
-            rb.ParameterError,
-            "the mass of the payload is -1 kg; it must not be negative",
-        ),
-        (
-            {"com": (0.0, 0.0)},
-            rb.ParameterError,
-            "the centre of mass of the payload is (0.0, 0.0); allowed is 3 finite numbers",
-        ),
-        (
-            {"com": (0.0, float("inf"), 0.0)},
-            rb.ParameterError,
-            "a number of the centre of mass of the payload is inf; allowed is a finite number",
-        ),
-        (
-            {"inertia": (1.0, 1.0, 2.5, 0.0, 0.0, 0.0)},
-            rb.ParameterError,
-            (
-                "the inertia of the payload has the principal moments 1, 1, 2.5 kg m^2; the "
-                "largest may not be more than the sum of the other two"
-            ),
-        ),
-        (
-            {"inertia": (1.0, 1.0, 1.0, 1.5, 0.0, 0.0)},
-            rb.ParameterError,
-            (
-                "the inertia of the payload has the principal moments -0.5, 1, 2.5 kg m^2; none "
-                "may be negative"
-            ),
-        ),
+        ({"frame": "hnd"}, rb.ModelError, "unknown-frame", "hnd"),
+        ({"frame": "base_link"}, rb.ParameterError, "payload", "base_link"),
+        ({"mass": float("nan")}, rb.ParameterError, "bad-argument", ""),
+        ({"mass": -1.0}, rb.ParameterError, "payload", "payload"),
+        ({"com": (0.0, 0.0)}, rb.ParameterError, "bad-argument", ""),
+        ({"com": (0.0, float("inf"), 0.0)}, rb.ParameterError, "bad-argument", ""),
+        ({"inertia": (1.0, 1.0, 2.5, 0.0, 0.0, 0.0)}, rb.ParameterError, "payload", "payload"),
+        ({"inertia": (1.0, 1.0, 1.0, 1.5, 0.0, 0.0)}, rb.ParameterError, "payload", "payload"),
         (
             {"mass": 0.0, "inertia": (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)},
             rb.ParameterError,
-            "the payload has no mass, so it cannot have an inertia; allowed are zeros",
+            "payload",
+            "payload",
         ),
-        (
-            {"mass": 1e300, "com": (1e300, 0.0, 0.0)},
-            rb.ParameterError,
-            "mass, place and inertia of the payload are too large to calculate with",
-        ),
+        ({"mass": 1e300, "com": (1e300, 0.0, 0.0)}, rb.ParameterError, "payload", "payload"),
     ],
 )
-def test_what_no_rigid_body_has_is_refused(arm, given, error, text):
+def test_numbers_of_no_rigid_body_are_refused(arm, given, error, code, element):
     arguments = {"frame": "hand", "mass": 1.0, "com": (0.0, 0.0, 0.0)} | given
-    with pytest.raises(error, match=f"^{re.escape(text)}$"):
+    with refused(error, code, element):
         with_payload(arm, **arguments)

@@ -89,7 +89,7 @@ def test_a_step_solves_the_implicit_equations(integrator, coupled, seed):
     m = leg(coupled)
     m.opt.integrator = integrator
     d = landed(m, seed)
-    assert (m.accelerate_stage != 0) == coupled
+    assert (d.accelerate_stage != 0) == coupled
     qacc, cond = implicit_solution(m, d.copy())
     before = d.qvel.copy()
     rb.step(m, d, 1)
@@ -101,12 +101,12 @@ def test_a_step_solves_the_implicit_equations(integrator, coupled, seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_with_and_without_m(seed):
-    """A Model that has had a drive takes the way of coupled systems for good."""
+    """A Data that has had a drive mode takes the way of coupled systems until it is reset."""
     plain, driven = leg(), leg()
-    d = landed(plain, seed)
-    rb.set_drive(driven, rb.make_data(driven), "knee", "velocity", 0.0)
-    assert driven.accelerate_stage != 0
-    other = rb.make_data(driven)
+    d, other = landed(plain, seed), rb.make_data(driven)
+    rb.set_drive(driven, other, "knee", "velocity", 0.0)
+    rb.set_drive(driven, other, "knee", "force")
+    assert other.accelerate_stage != 0
     other.qpos, other.qvel = d.qpos, d.qvel
     for _ in range(10):
         rb.step(plain, d, 1)
@@ -122,8 +122,9 @@ def test_with_and_without_m_on_a_robot():
     plain = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
     driven = plain.replaced()
     d = landed(plain, 1, steps=200)
-    rb.set_drive(driven, rb.make_data(driven), "FL_calf_joint", "velocity", 0.0)
     other = rb.make_data(driven)
+    rb.set_drive(driven, other, "FL_calf_joint", "velocity", 0.0)
+    rb.set_drive(driven, other, "FL_calf_joint", "force")
     other.qpos, other.qvel = d.qpos, d.qvel
     rb.step(plain, d, 1)
     rb.step(driven, other, 1)

@@ -226,9 +226,9 @@ def test_back_to_force():
     plain, other = moving("tree", 6)
     other.qpos, other.qvel, other.time = d.qpos, d.qvel, d.time
     rb.step(m, d, 5)
-    rb.step(plain, other, 5)  # a Model that never drove anything
-    assert plain.accelerate_stage == 0
-    assert m.accelerate_stage != 0
+    rb.step(plain, other, 5)  # a Data without any drive mode so far
+    assert other.accelerate_stage == 0
+    assert d.accelerate_stage != 0
     assert d.qpos == pytest.approx(other.qpos, rel=1e-12, abs=1e-12)
     assert not d.qfrc_drive.any()
 
@@ -368,7 +368,36 @@ def test_what_cannot_be_driven(arguments, sentence):
         rb.set_drive(m, d, *arguments)
     assert str(caught.value) == f"set_drive: {sentence}"
     assert d.buffer.tobytes() == before.tobytes()
-    assert m.report_stage == 0
+    assert d.report_stage == 0
+
+
+def test_drive_modes_touch_one_data_of_a_model():
+    m, d = moving("tree", 6)
+    other, reference = d.copy(), d.copy()
+    before = m.table.copy()
+    rb.step(m, reference, 5)
+    rb.set_drive(m, d, 0, "velocity", 2.0)
+    rb.step(m, d, 5)
+    rb.step(m, other, 5)
+    assert other.buffer.tobytes() == reference.buffer.tobytes()
+    assert not other.stages.any()  # the kernels take the way of a plain tree
+    assert not rb.make_data(m).stages.any()
+    assert m.table.tobytes() == before.tobytes()
+    assert not m.table.flags.writeable
+    rb.reset_data(m, d)
+    assert not d.stages.any()
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_copies_of_a_driven_data_are_driven(system):
+    m, d = moving(system, 3)
+    rb.set_drive(m, d, 0, "velocity", 0.5)
+    n, pickled = pickle.loads(pickle.dumps((m, d)))
+    twins = [(m, d.copy()), (m, copy.copy(d)), (n, pickled)]
+    rb.step(m, d, 3)
+    for model, twin in twins:
+        rb.step(model, twin, 3)
+        assert twin.buffer.tobytes() == d.buffer.tobytes()
 
 
 def test_unknown_joints_and_data_of_others():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support import robots, specialised, specialised_models, trees
 from support.compare import Comparison
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.types import Mimic
@@ -186,36 +187,37 @@ def test_machine_code_reads_the_model_it_is_given():
     other = loaded(m)
     other.opt.gravity = (1.0, 2.0, -3.0)
     s = rb.specialize(m, symbolic=(*PAYLOAD, "timestep"))
-    s.install()
-    assert m.step_stage != 0
-    assert other.step_stage == 0
     other.opt.timestep = 0.002
     d = specialised.random_data(other, 1, seed=26)[0]
     d.cinert = 0.0
     theirs, ours = d.copy(), d.copy()
     substep(other, theirs)
-    other.set_step_code(m.step_stage)
+    ours.take_step_code(s.step_address())
     substep(other, ours)
     limit = specialised.tolerances(other, d)[0]
     assert ours.cinert.tobytes() == d.cinert.tobytes() != theirs.cinert.tobytes()
     assert ours.qvel == pytest.approx(theirs.qvel, rel=limit, abs=limit)
     assert ours.qpos == pytest.approx(theirs.qpos, rel=limit, abs=limit)
     assert ours.time == theirs.time
-    other.set_step_code(0)
-    again = d.copy()
+    again = ours.copy()
+    again.buffer[:] = d.buffer
+    again.take_step_code(0)
     substep(other, again)
     assert again.buffer.tobytes() == theirs.buffer.tobytes()
 
 
-def test_what_is_made_from_a_model_has_no_code():
-    """Its numbers may be others; the code is not for them."""
+def test_specialised_timesteps_are_installed_in_one_data():
     m = small()
-    rb.specialize(m).install()
-    assert m.step_stage != 0
-    assert m.replaced().step_stage == loaded(m).step_stage == 0
     d = rb.make_data(m)
-    rb.step(m, d)  # stays that of the engine, which leaves all fields
+    rb.specialize(m).install(d)
+    assert d.step_stage != 0
+    assert rb.make_data(m).step_stage == rb.make_data(loaded(m)).step_stage == 0
+    rb.step(m, d)  # the engine's step, which leaves all fields
     assert d.cdof.any()
+    with refused(rb.ModelError, "data-of-other-model", ""):
+        rb.specialize(m).install(rb.make_data(m.replaced()))
+    with refused(rb.ParameterError, "install", "d"):
+        rb.specialize(m).install()
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     demand_pair(m, d, "forward_derivatives")
     _demand(m, "forward_derivatives")
     demand_mass_matrix(m, d, "forward_derivatives")
-    if m.accelerate_stage and d.drive_mode.any():
+    if d.accelerate_stage and d.drive_mode.any():
         raise _none("forward_derivatives", m, "joints that set_drive moves")
     out = np.empty((3, m.nv, m.nv))
     _forward(m, d, out)

@@ -1,0 +1,19 @@
+"""Calls of machine code by its address, in the code that intrinsics generate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+
+INT64 = ir.IntType(64)
+VOID = ir.VoidType()
+
+
+def call_address(
+    builder: ir.IRBuilder, address: Any, arguments: Sequence[Any], result: ir.Type = VOID
+) -> Any:
+    """Call the function at an address; its type follows from the arguments and the result."""
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(builder.inttoptr(address, kind.as_pointer()), arguments)
