@@ -84,7 +84,7 @@ class Plant:
         self.faults, self._models, self.m = faults, models, models[0]
 
     def _models_with(self, m: Model, faults: Faults) -> tuple[Model, Model]:
-        """Return models_with(m, faults); raises ModelError if the specialised step does not fit."""
+        """Return models_with(m, faults); raises ModelError if the specialised step misfits."""
         if self._step_code is None:
             return models_with(m, faults)
         plant, nominal = models_with(m.replaced(), faults)  # with the options of now
