@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
+from rbdyn_ros.checks.names import name_faults
+from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.model import Model
 
 #: Tolerance of measured positions beyond a limit: half a degree [rad or m].
@@ -123,18 +124,11 @@ def left_out(m: Model) -> list[str]:
 
 
 def _refused(m: Model, names: Sequence[str]) -> list[Finding]:
-    findings = []
-    for k, name in enumerate(names):
-        if name not in m.jnt_names:
-            why = f"there is no joint '{name}'{did_you_mean(name, m.jnt_names)}"
-        elif name in names[:k]:
-            why = f"joint '{name}' is named twice"
-        else:
-            reason = _why_not(m, m.jnt_names.index(name))
-            why = f"joint '{name}' {reason}" if reason else ""
-        if why:
-            findings.append(Finding("joints", f"joints: {why}", "error", name))
-    return findings
+    def why_not(name: str) -> str:
+        return _why_not(m, m.jnt_names.index(name))
+
+    faults = name_faults(names, m.jnt_names, "joint", why_not)
+    return [Finding("joints", f"joints: {why}", "error", name) for name, why in faults]
 
 
 def _why_not(m: Model, j: int) -> str:

@@ -75,8 +75,8 @@ def bounds_of(
     Raises:
         ParameterError: an argument is not allowed, or leaves a joint no room.
     """
-    share = _share("velocity_share", velocity_share)
-    part = _share("effort_share", effort_share)
+    share = finite("velocity_share", velocity_share, above=0.0, high=1.0, element="")
+    part = finite("effort_share", effort_share, above=0.0, high=1.0, element="")
     n = len(dofs)
     lower, upper, speed, effort = _limits(m)
     inset = np.minimum(INSET, INSET_SHARE * (upper - lower)[dofs])
@@ -163,9 +163,3 @@ def _positive(what: str, value: ArrayLike, count: int, zero: bool = False) -> Ar
     if (array < least).any():
         raise not_allowed(what, value, f"a number of {least:g} or more, or {count} of them")
     return array
-
-
-def _share(what: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value <= 1.0:
-        raise not_allowed(what, value, "a number above 0 and up to 1")
-    return float(value)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
@@ -75,8 +75,8 @@ class Excitation:
     def points(self, rate: float = 50.0) -> tuple[Array, Array, Array, Array]:
         """Return times (p,), positions, velocities and accelerations (p, n) at a rate [Hz]."""
         check_rate(rate, self.duration, len(self.coefficients) // 2)
-        count = int(np.ceil(self.duration * rate)) + 1
-        time = np.linspace(0.0, self.duration, count)
+        samples = int(np.ceil(self.duration * rate)) + 1
+        time = np.linspace(0.0, self.duration, samples)
         qpos, qvel, qacc = self.sample(time)
         qvel[[0, -1]] = qacc[[0, -1]] = 0.0  # rounding
         return time, qpos, qvel, qacc
@@ -163,8 +163,8 @@ def excite(
     period = finite("duration", duration, above=0.0, element="")
     if not SHORTEST <= period <= LONGEST:
         raise not_allowed("duration", duration, f"from {SHORTEST:g} to {LONGEST:g} s")
-    _check_whole("harmonics", harmonics, FEWEST_HARMONICS, MOST_HARMONICS)
-    _check_whole("seed", seed, 0, 2**63)
+    count("harmonics", harmonics, FEWEST_HARMONICS, MOST_HARMONICS, element="")
+    count("seed", seed, 0, 2**63, element="")
     bounds = bounds_of(
         m, dofs, centre, position_inset, reach, velocity_share, acceleration_limits, effort_share
     )
@@ -251,8 +251,3 @@ def dofs_of_joints(m: Model, joints: Sequence[str] | None) -> Ints:
     if len(set(joints)) != len(joints):
         raise not_allowed("joints", list(joints), "each joint once")
     return np.array(sorted(names.index(name) for name in joints), np.int64)
-
-
-def _check_whole(what: str, value: int, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise not_allowed(what, value, f"a whole number from {least} to {most}")

@@ -19,6 +19,7 @@ from scipy.ndimage import maximum_filter1d
 from scipy.signal import butter, savgol_filter, sosfiltfilt, welch
 
 from rbdyn_ros.arrays import Array, Bools
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.identification.motion import Motion
 from rbdyn_ros.identification.samples import Samples
@@ -85,8 +86,9 @@ def to_motion(
         ParameterError: an argument is not allowed, or the recording is too short or too sparse or
             has a gap.
     """
-    _check_positive("cutoff", cutoff)
-    _check_positive("rate", rate)
+    for name, value in (("cutoff", cutoff), ("rate", rate)):
+        if value is not None:
+            finite(f"the {name}", value, above=0.0, code=f"bad-{name}", element="recording")
     period = regular_period(samples.time)
     most = 0.5 * MOST_OF_NYQUIST / period
     usable = ~saturated(samples.effort, effort_limits)
@@ -160,11 +162,6 @@ def _is_flat(counts: NDArray[np.int64], samples: int) -> bool:
     """Whether the last value is a saturation, from the counts of all values."""
     here, beside = int(counts[-1]), float(counts[-1 - NEXT : -1].mean())
     return here >= max(FLAT[0], FLAT[1] * samples) and here > FLATNESS * beside
-
-
-def _check_positive(name: str, value: float | None) -> None:
-    if value is not None and not (np.isfinite(value) and value > 0.0):
-        raise _refused(f"bad-{name}", f"the {name} is {value!r}; allowed is a number above 0 [Hz]")
 
 
 def regular_period(time: Array) -> float:
