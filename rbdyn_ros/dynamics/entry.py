@@ -56,16 +56,16 @@ class Entry:
         return self.call(*args)
 
 
-def stage(kernel: Any) -> Callable[..., Any]:
+def stage(kernel: Any, name: str = "") -> Callable[..., Any]:
     """Return the public function of a kernel of (m, d, ...); it returns what the kernel does.
 
-    The function raises ModelError if d was not made for m.
+    The function raises ModelError if d was not made for m; the error calls it `name`, or as the
+    kernel.
     """
+    name = name or getattr(kernel, "py_func", kernel).__name__
     if DISABLED:
-        return _checked(kernel)
+        return _checked(kernel, name)
     entry = Entry(kernel)
-
-    name = kernel.py_func.__name__
 
     # written out by number of arguments: what a stage does not need costs time at every call; the
     # address of m is taken from d, where Python finds it faster
@@ -94,11 +94,11 @@ def stage(kernel: Any) -> Callable[..., Any]:
     return functools.update_wrapper(chosen, function)
 
 
-def _checked(kernel: Any) -> Callable[..., Any]:
+def _checked(kernel: Any, name: str) -> Callable[..., Any]:
     @functools.wraps(kernel)
     def run(m: Model, d: Any, *more: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
-            raise not_a_pair(m, d, kernel.__name__)
+            raise not_a_pair(m, d, name)
         return kernel(m, d, *more)
 
     return run

@@ -44,7 +44,7 @@ joint_forces = stage(_joint_forces.joint_forces)
 forward_dynamics = stage(_forward.forward_dynamics)
 inverse = stage(_forward.inverse)
 
-_advance = stage(_forward.advance)
+_advance = stage(_forward.advance, "step")
 _mass_matrix = Entry(_forward.mass_matrix)
 _crb_stage = stage(_crb.crb)
 _factor_m = stage(_crb.factor_m)

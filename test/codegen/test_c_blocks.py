@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.c_code import Library, code_of
 from support.c_compilers import COMPILERS, compiled, needs_gcc
+from support.refusals import refused
 from support.robots import find
 
 import rbdyn_ros as rb
@@ -109,7 +110,7 @@ def test_outputs_may_be_the_memory_of_inputs(compiler, tmp_path):
 
 
 def test_pieces_refuse_what_the_whole_refuses():
-    with pytest.raises(ModelError, match="divide by a constant that is nothing"):
+    with refused(ModelError, "no-code"):
         in_blocks(straight(lambda x, *_: [x / 1e-40]), *NAMES, FLOAT)
-    with pytest.raises(ModelError, match="not finite as a float"):
+    with refused(ModelError, "no-such-constant"):
         in_blocks(straight(lambda x, *_: [x * 1e39]), *NAMES, FLOAT)

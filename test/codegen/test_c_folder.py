@@ -4,6 +4,7 @@ import resource
 
 import pytest
 from support.c_code import code_of
+from support.refusals import refused
 
 from rbdyn_ros import load_urdf
 from rbdyn_ros.codegen.folder import files, write
@@ -41,14 +42,14 @@ def old(m, tmp_path):
 @pytest.mark.usefixtures("_nearly_full")
 def test_what_was_there_stays_if_one_file_cannot_be_written(m, old):
     before = {path.name: path.read_bytes() for path in old.iterdir()}
-    with pytest.raises(ParameterError, match=r"dynamics\.c' cannot be written: File too large"):
+    with refused(ParameterError, "unwritable-file", "path"):
         write(code_of(m, "inverse"), old)
     assert {path.name: path.read_bytes() for path in old.iterdir()} == before
 
 
 @pytest.mark.usefixtures("_nearly_full")
 def test_a_new_folder_that_cannot_be_filled_is_removed(m, tmp_path):
-    with pytest.raises(ParameterError, match="File too large"):
+    with refused(ParameterError, "unwritable-file", "path"):
         write(code_of(m, "inverse"), tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -70,5 +71,5 @@ def test_line_ends_of_other_systems_are_no_change(m, old):
     paths = write(code_of(m, "gravity"), old)
     assert [path.read_bytes() for path in paths] == list(files(code_of(m, "gravity")).values())
     paths[1].write_bytes(paths[1].read_bytes().replace(b"\n", b"\r\n") + b"int x;\r\n")
-    with pytest.raises(ParameterError, match="it was changed after rbdyn codegen wrote it"):
+    with refused(ParameterError, "not-overwritten", "output"):
         write(code_of(m, "gravity"), old)

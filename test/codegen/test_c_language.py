@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from support.c_compilers import COMPILERS, compiled
+from support.refusals import refused
 
 from rbdyn_ros.codegen.language import DOUBLE, FLOAT, statements
 from rbdyn_ros.engine.jit import select
@@ -135,7 +136,7 @@ def test_constants_are_read_back_exactly(real):
      (DOUBLE, NAN, "nan, which"), (FLOAT, -3.5e38, "-3.5e+38")],
 )  # fmt: skip
 def test_what_is_not_finite_is_refused(real, value, shown):
-    with pytest.raises(ModelError, match=r"the code would contain ") as caught:
+    with refused(ModelError, "no-such-constant") as caught:
         real.constant(value)
     assert shown in str(caught.value)
 

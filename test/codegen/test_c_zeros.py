@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.c_code import code_of
+from support.refusals import refused
 from support.robots import find
 
 import rbdyn_ros as rb
@@ -63,7 +64,7 @@ def test_to_divide_by_nothing_is_refused(divisor):
     def quotient(x):
         return x / divisor(1e-40, x)
 
-    with pytest.raises(ModelError, match="divide by a constant that is nothing in the type float"):
+    with refused(ModelError, "no-code"):
         written(quotient, FLOAT)
     assert written(quotient, DOUBLE)
 

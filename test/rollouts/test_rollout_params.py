@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.refusals import refused
 from support.robots import needs_robots
 from support.rollouts import light_forces, looped, robot, starts
 
@@ -157,44 +158,30 @@ def test_parameters_of_one_call_are_forgotten_by_the_next():
 
 
 PAYLOADS = {
-    "negative": (
-        ([1.0, -2.0], (0, 0, 0)),
-        "the mass of the payload of robot 1 is -2 kg; it must not be negative",
-    ),
-    "massless": (
-        (0.0, (0, 0, 0), (1, 1, 1, 0, 0, 0)),
-        "the payload of robot 0 has no mass, so it cannot have an inertia; allowed are zeros",
-    ),
+    "negative": (([1.0, -2.0], (0, 0, 0)), "payload", "payload"),
+    "massless": ((0.0, (0, 0, 0), (1, 1, 1, 0, 0, 0)), "payload", "payload"),
     "flat": (
         ([1.0, 1.0], (0, 0, 0), [(1, 1, 1, 0, 0, 0), (1, 1, 3, 0, 0, 0)]),
-        (
-            "the inertia of the payload of robot 1 has the principal moments 1, 1, 3 kg m^2; the "
-            "largest may not be more than the sum of the other two"
-        ),
+        "payload",
+        "payload",
     ),
     "large": (
         ([1.0, 1e200, 1.0], [(0.1, 0, 0), (1e200, 0, 0), (0.1, 0, 0)]),
-        "mass, place and inertia of the payload of robot 1 are too large to calculate with",
+        "payload",
+        "payload",
     ),
-    "numbers": (
-        ([1.0, 2.0], np.zeros((3, 3))),
-        "the mass of the payload is of 2 robots, another of 3; allowed is one number of robots",
-    ),
-    "shape": (
-        (1.0, (0, 0)),
-        "the com of the payload has the shape (2,); allowed are (3,) or (nbatch, 3)",
-    ),
-    "nan": ((np.nan, (0, 0, 0)), "the mass of the payload is nan; allowed are finite numbers"),
+    "numbers": (([1.0, 2.0], np.zeros((3, 3))), "payload", "payload"),
+    "shape": ((1.0, (0, 0)), "payload", "payload"),
+    "nan": ((np.nan, (0, 0, 0)), "bad-argument", "the mass of the payload"),
 }
 
 
 @needs_robots
 @pytest.mark.parametrize("case", PAYLOADS)
-def test_payloads_that_no_body_is_are_refused(case):
-    given, sentence = PAYLOADS[case]
-    with pytest.raises(rb.ParameterError) as error:
+def test_impossible_payloads_are_refused(case):
+    given, code, element = PAYLOADS[case]
+    with refused(rb.ParameterError, code, element):
         payload_params(robot("arm"), "tool0", *given)
-    assert str(error.value) == sentence
 
 
 #: Payloads that with_payload refuses: of one kilogram and without inertia, but for what is given.
@@ -221,10 +208,8 @@ def test_payloads_are_refused_as_with_payload_refuses_them(given):
     )
     with pytest.raises(rb.ParameterError) as alone:
         with_payload(m, "tool0", **load)
-    with pytest.raises(rb.ParameterError) as among:
+    with refused(rb.ParameterError, alone.value.code, alone.value.element):
         payload_params(m, "tool0", **{name: [first[name], load[name]] for name in load})
-    assert str(among.value) == str(alone.value).replace("the payload", "the payload of robot 1")
-    assert among.value.code == alone.value.code
 
 
 @needs_robots
@@ -243,9 +228,9 @@ def test_a_payload_without_mass_changes_nothing_wherever_it_is():
 @needs_robots
 def test_payloads_need_a_link_that_moves():
     m = robot("arm")
-    with pytest.raises(rb.ModelError, match="tool0"):
+    with refused(rb.ModelError, "unknown-frame", "tol0"):
         payload_params(m, "tol0", 1.0, (0, 0, 0))
-    with pytest.raises(rb.ParameterError, match="fixed to the world"):
+    with refused(rb.ParameterError, "payload", "base_link"):
         payload_params(m, "base_link", 1.0, (0, 0, 0))
 
 
@@ -266,11 +251,8 @@ def test_springs_are_of_joints_that_move_by_forces():
     assert found.values.tolist() == [[1.0, 2.0], [3.0, 4.0]]
     assert found.names == ("to_a", "to_c")
     for given in ([1.0, 1.0, 1.0], {"to_b": 1.0}):
-        with pytest.raises(rb.ParameterError) as error:
+        with refused(rb.ParameterError, "bad-argument", "params"):
             columns(m, {"jnt_stiffness": given})
-        assert str(error.value) == (
-            "params['jnt_stiffness']: joint 'to_b' moves by no force, so it can have no spring"
-        )
 
 
 @BOTH

@@ -117,30 +117,21 @@ def trajectory():
 
 
 @pytest.mark.parametrize(
-    ("make", "why"),
+    "make",
     [
-        (contact, "what touches is decided while it moves; load it without contact"),
-        (
-            lambda: rb.build(mechanisms.grashof()),
-            "which of its constraints depend on others is decided while it moves",
-        ),
-        (
-            trajectory,
-            "joint 'lift' follows a stored trajectory; give its motion as a function",
-        ),
+        contact,
+        lambda: rb.build(mechanisms.grashof()),
+        trajectory,
     ],
     ids=["contact", "loop", "trajectory"],
 )
-def test_models_that_are_refused(make, why):
+def test_models_that_are_refused(make):
     m = make()
     for name in specialised.NAMES:
-        with pytest.raises(ModelError) as caught:
+        with refused(ModelError, "not-traceable", f"'{m.name}'"):
             traced(m, name, (), specialised.numbers_of(m, name))
-        assert str(caught.value) == f"'{m.name}' cannot be specialised: {why}"
-    with pytest.raises(ModelError) as caught:
+    with refused(ModelError, "not-traceable", f"'{m.name}'"):
         rb.specialize(m)
-    assert str(caught.value) == f"'{m.name}' cannot be specialised: {why}"
-    assert caught.value.findings[0].code == "not-traceable"
 
 
 def test_driven_dofs_are_refused():
@@ -151,12 +142,8 @@ def test_driven_dofs_are_refused():
     rb.set_drive(m, d, "first", "velocity", 1.0)
     before = d.buffer.copy()
     for call in (s.step, s.forward_dynamics):
-        with pytest.raises(ModelError) as caught:
+        with refused(ModelError, "not-traceable", "'pendulum'"):
             call(d)
-        assert str(caught.value) == (
-            "'pendulum' cannot be specialised: some of its dofs are driven (set_drive); "
-            "use the Model itself"
-        )
     assert d.buffer.tobytes() == before.tobytes()
     s.inverse(d)
     s.step(other)
@@ -166,24 +153,18 @@ def test_driven_dofs_are_refused():
     assert d.time > 0.0
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"), [("stepp", " (did you mean 'step'?)"), ("energy", ""), ("", "")]
-)
-def test_unknown_functions(name, hint):
+@pytest.mark.parametrize("name", ["stepp", "energy", ""])
+def test_unknown_functions(name):
     m = pendulum()
-    with pytest.raises(ParameterError) as caught:
+    with refused(ParameterError, "specialize", name):
         rb.specialize(m, functions=("step", name))
-    allowed = ", ".join(FUNCTIONS)
-    assert str(caught.value) == f"'{name}' cannot be specialised{hint}; allowed are {allowed}"
 
 
 @pytest.mark.parametrize("wrong", ["step", None, 5, [1], [["step"]], [None], b"step", object()])
 @pytest.mark.parametrize("what", ["functions", "symbolic"])
 def test_lists_of_names(what, wrong):
-    with pytest.raises(ParameterError) as caught:
+    with refused(ParameterError, "specialize", what):
         rb.specialize(pendulum(), **{what: wrong})
-    assert what in str(caught.value)
-    assert "list" in str(caught.value)
 
 
 def test_data_of_another_model():
@@ -196,7 +177,7 @@ def test_data_of_another_model():
             more = more[:1]  # the reference has a default
             calls.append(lambda name=name, more=more, d=d: getattr(s, name)(d, *more))
         for call in calls:
-            with pytest.raises(ModelError, match="was not made for"):
+            with refused(ModelError, "data-of-other-model"):
                 call()
 
 
@@ -204,9 +185,8 @@ def test_data_of_another_model():
 def test_numbers_of_steps(count):
     m = pendulum()
     s, d = rb.specialize(m, functions=()), rb.make_data(m)
-    with pytest.raises(ParameterError) as caught:
+    with refused(ParameterError, "nstep", "nstep"):
         s.step(d, count)
-    assert str(caught.value) == f"nstep is {count!r}; allowed is a whole number from 0 to 2^62."
     assert d.time == 0.0
 
 
@@ -215,10 +195,10 @@ def test_frames_and_references():
     s, d = rb.specialize(m, functions=()), rb.make_data(m)
     for frame in ("nobody", -1, m.nframe, 1.0, None, True):
         for call in (s.frame_pose, s.frame_jacobian):
-            with pytest.raises(ModelError):
+            with refused(ModelError, "unknown-frame", str(frame)):
                 call(d, frame)
     for reference in ("here", None, 1, ["local"]):
-        with pytest.raises(ParameterError, match="allowed are 'world', 'local'"):
+        with refused(ParameterError, "unknown-reference", "reference"):
             s.frame_jacobian(d, "a", reference)
 
 
@@ -229,7 +209,7 @@ def test_what_is_not_specialised():
     for call, name in ((rb.forward, "forward"), (rb.energy, "energy"), (rb.rne, "rne")):
         with refused(ModelError, "not-specialised", name):
             call(s, d)
-    with pytest.raises(ModelError, match="make_data needs a Model"):
+    with refused(ModelError, "not-a-model"):
         rb.make_data(s)
 
 
@@ -254,9 +234,8 @@ def test_too_many_runs(monkeypatch, name, runs):
     monkeypatch.setattr(trace, "MAX_RUNS", runs)
     traced(m, name)
     monkeypatch.setattr(trace, "MAX_RUNS", runs - 1)
-    with pytest.raises(ModelError, match=r"'user' cannot be specialised: .*branches") as caught:
+    with refused(ModelError, "not-traceable", "'user'"):
         traced(m, name)
-    assert "that are not known yet" in str(caught.value)
 
 
 def test_too_many_operations(monkeypatch):
@@ -267,11 +246,8 @@ def test_too_many_operations(monkeypatch):
     monkeypatch.setattr(
         trace, "SymbolGraph", lambda: graphs.append(symbols.SymbolGraph()) or graphs[-1]
     )
-    with pytest.raises(ModelError) as caught:
+    with refused(ModelError, "not-traceable", f"'{m.name}'"):
         traced(m, "step")
-    assert str(caught.value) == (
-        f"'{m.name}' cannot be specialised: it takes more than 1000 operations"
-    )
     assert len(graphs[0].operations) <= 1100
 
 
@@ -284,11 +260,11 @@ def test_a_matrix_that_is_too_large():
         builder.joint(f"j{k}", "revolute", parent, f"b{k}", xyz=(0.1, 0, 0))
     m = rb.build(builder)
     s, d = rb.specialize(m, functions=()), rb.make_data(m)
-    with pytest.raises(ModelError) as refused:
+    with refused(ModelError, "no-mass-matrix", "mass_matrix") as theirs:
         rb.mass_matrix(m, d)
-    with pytest.raises(ModelError) as caught:
+    with refused(ModelError, "no-mass-matrix", "mass_matrix") as ours:
         s.mass_matrix(d)
-    assert str(caught.value) == str(refused.value)
+    assert str(ours.value) == str(theirs.value)
 
 
 def test_pickled_it_is_made_again():
@@ -303,7 +279,7 @@ def test_pickled_it_is_made_again():
 def test_programs_are_of_frames_that_there_are():
     s = rb.specialize(rb.load_urdf("config/robots/pendulum.urdf"), ())
     for frame in (9999, -5):
-        with pytest.raises(rb.ModelError, match="frame"):
+        with refused(rb.ModelError, "unknown-frame", str(frame)):
             s.program("frame_pose", frame)
-    with pytest.raises(rb.ParameterError, match="reference is 77"):
+    with refused(rb.ParameterError, "unknown-reference", "reference"):
         s.program("frame_jacobian", 0, 77)

@@ -220,17 +220,10 @@ def test_specialised_timesteps_are_installed_in_one_data():
         rb.specialize(m).install()
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [("masses", ""), ("body_mas", " (did you mean 'body_mass'?)"), ("jnt_type", "")],
-)
-def test_what_cannot_be_an_input(name, hint):
+@pytest.mark.parametrize("name", ["masses", "body_mas", "jnt_type"])
+def test_other_inputs_are_refused(name):
     m = small()
-    allowed = ", ".join((*SYMBOLIC_OPTIONS, *SYMBOLIC_FIELDS))
     for call in (lambda: Tracing(m, (name,)), lambda: rb.specialize(m, symbolic=[name])):
-        with pytest.raises(ModelError) as caught:
+        with refused(ModelError, "not-traceable", f"'{m.name}'") as caught:
             call()
-        assert str(caught.value) == (
-            f"'{m.name}' cannot be specialised: '{name}' cannot be an input{hint}; "
-            f"allowed are {allowed}"
-        )
+        assert f"'{name}'" in str(caught.value)
