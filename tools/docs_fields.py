@@ -8,7 +8,7 @@ from typing import Any
 
 from docs_words import escaped
 
-from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.fields import Field
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, REPLACEABLE, SIZES
 from rbdyn_ros.model.options import INTEGRATORS, OPTION_FIELDS

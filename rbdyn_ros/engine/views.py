@@ -26,7 +26,8 @@ from numba.extending import (
 )
 from numba.np.arrayobj import make_array, populate_array
 
-from rbdyn_ros.model.data import DATA_FIELDS, STAGES_AT, Data
+from rbdyn_ros.model.data import STAGES_AT, Data
+from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.fields import Field
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import (

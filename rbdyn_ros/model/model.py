@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.callbacks import registered_joint, registered_motion, stage_address
-from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.derive import derive
 from rbdyn_ros.model.fields import Field
 from rbdyn_ros.model.graph import Graph
@@ -247,7 +247,7 @@ class Model:
             ModelError: for another field, another shape, or numbers that mean nothing there.
         """
         new = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
-        new |= check_replacements(self, arrays)
+        new |= check_replacements(vars(self), arrays)
         kept = self.findings if findings is None else findings
         return Model(self.name, new, self.names, copy.copy(self.opt), kept, self)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,34 +12,34 @@ from rbdyn_ros.errors import Finding, ModelError, did_you_mean
 from rbdyn_ros.model.joints import JointClass, JointType
 from rbdyn_ros.model.model_fields import NOT_NEGATIVE, POSITIVE, REPLACEABLE, UNLIMITED
 
-if TYPE_CHECKING:
-    from rbdyn_ros.model.model import Model
+#: The attributes of a Model by name.
+Current = Mapping[str, Any]
 
 #: Fields of zeros and ones.
 _FLAGS = ("jnt_limited", "jnt_actuated")
 
 
-def check_replacements(m: Model, arrays: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays; raises ModelError if one cannot replace the Model's."""
-    checked = {name: _checked(m, name, values) for name, values in arrays.items()}
-    free = m.jnt_class == JointClass.FREE
-    with_limit = (m.jnt_dofnum == 1) | (m.jnt_type == JointType.BALL)
+def check_replacements(current: Current, arrays: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return the arrays; raises ModelError if one cannot replace the current one."""
+    checked = {name: _checked(current, name, values) for name, values in arrays.items()}
+    free = current["jnt_class"] == JointClass.FREE
+    with_limit = (current["jnt_dofnum"] == 1) | (current["jnt_type"] == JointType.BALL)
     for name, possible in (("jnt_limited", free & with_limit), ("jnt_stiffness", free)):
         if name in checked:
-            _check_only_where(m, name, checked[name], possible)
+            _check_only_where(current["jnt_names"], name, checked[name], possible)
     if checked:
-        limited = checked.get("jnt_limited", m.jnt_limited) == 1
-        _check_ascending("jnt_range", checked.get("jnt_range", m.jnt_range)[limited])
-        _check_ascending("limit_range", checked.get("limit_range", m.limit_range))
+        new = {**current, **checked}
+        _check_ascending("jnt_range", new["jnt_range"][new["jnt_limited"] == 1])
+        _check_ascending("limit_range", new["limit_range"])
     return checked
 
 
-def _checked(m: Model, name: str, values: Any) -> NDArray[Any]:
+def _checked(current: Current, name: str, values: Any) -> NDArray[Any]:
     """Return the array; raises ModelError unless its field may have its shape and numbers."""
     if name not in REPLACEABLE:
         hint = did_you_mean(name, REPLACEABLE)
         raise _refused(name, f"cannot be replaced{hint}; allowed are {', '.join(REPLACEABLE)}")
-    array, shape = _numbers(values), getattr(m, name).shape
+    array, shape = _numbers(values), current[name].shape
     if array is None or np.isnan(array).any():
         raise _refused(name, "must hold numbers, not NaN and not text")
     if array.shape != shape:
@@ -65,12 +65,12 @@ def _numbers(values: Any) -> NDArray[Any] | None:
 
 
 def _check_only_where(
-    m: Model, name: str, array: NDArray[Any], possible: NDArray[np.bool_]
+    joints: Sequence[str], name: str, array: NDArray[Any], possible: NDArray[np.bool_]
 ) -> None:
     """Raise ModelError if a joint gets a limit or a spring that it cannot have."""
-    for j in np.flatnonzero((array != 0) & ~possible):
+    for j in np.flatnonzero((array != 0) & ~possible).tolist():
         part = "limit" if name == "jnt_limited" else "spring"
-        raise _refused(name, f"must be 0 for joint '{m.jnt_names[j]}', which can have no {part}")
+        raise _refused(name, f"must be 0 for joint '{joints[j]}', which can have no {part}")
 
 
 def _check_ascending(name: str, ranges: NDArray[np.float64]) -> None:

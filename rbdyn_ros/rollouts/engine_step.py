@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.engine import forward
 from rbdyn_ros.engine.views import MODEL, OPTIONS
-from rbdyn_ros.model.data import DATA_FIELDS, STAGES_AT, Data
+from rbdyn_ros.model.data import STAGES_AT, Data
+from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import DATA_STAGES
 from rbdyn_ros.rollouts import call_plan

@@ -13,7 +13,7 @@ from rbdyn_ros.engine.follow import expand
 from rbdyn_ros.engine.forward import substep
 from rbdyn_ros.engine.kinematics import kinematics
 from rbdyn_ros.engine.quantities import jacobian, terms
-from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization import dynamics_derivatives
 from rbdyn_ros.specialization.symbolic import Objects

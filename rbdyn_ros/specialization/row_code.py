@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from rbdyn_ros.engine.processor import processor
 from rbdyn_ros.engine.views import MODEL, OPTIONS
-from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.limbs import side_by_side

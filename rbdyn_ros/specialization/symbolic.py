@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.errors import did_you_mean
-from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import (

@@ -10,7 +10,7 @@ import pytest
 from support.documents import ROOT, blocks
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, SIZES
 from rbdyn_ros.model.options import OPTION_FIELDS
 

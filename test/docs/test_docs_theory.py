@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, SIZES
 from rbdyn_ros.model.options import Options
 

@@ -12,7 +12,7 @@ from support import plain_python, robots, touching
 from support.compare import Comparison, with_inverse
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.joints import JointClass
 
 G = touching.G

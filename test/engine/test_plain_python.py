@@ -12,7 +12,7 @@ from support import pairs, plain_python, states, trees
 from support.compare import Comparison, with_inverse
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.data_fields import DATA_FIELDS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTS = REPOSITORY / "test"

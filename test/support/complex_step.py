@@ -18,7 +18,7 @@ from rbdyn_ros.engine.aba import articulated
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.rne import bias_force, rne_acc
-from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.data_fields import DATA_FIELDS
 from support import states
 
 TINY = 1e-150

@@ -16,7 +16,7 @@ import numpy as np
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics import stages
 from rbdyn_ros.engine.jit import DISABLED
-from rbdyn_ros.model.data import DATA_FIELDS
+from rbdyn_ros.model.data_fields import DATA_FIELDS
 
 SMOOTH = (
     "kinematics", "com_pos", "com_vel", "passive", "bias_force", "rne", "crb", "aba", "inverse",
