@@ -1,16 +1,16 @@
-"""C99 of what was traced: standalone sources for firmware, with a test and a build file.
+"""Generate C99 from traced functions: standalone sources for firmware, a test and a build file.
 
-    table.py      which functions there are in C, with their arguments
-    functions.py  Model and Wanted -> the Program of each function, traced (specialize/)
-    language.py   Program -> statements of C; Real: double or float, and how its constants look
+    table.py      the functions available in C, with their arguments
+    functions.py  Model and Wanted -> the Program of each function, traced by specialization/
+    language.py   Program -> statements of C; Real: double or float, and the form of constants
     c_blocks.py   a long Program -> static functions, which compile much faster
     names.py      names of files, joints and links -> identifiers and comments
-    project.py    CProject: all that is to be written, and what its files share
+    project.py    CProject: everything to write, and what the files share
     header.py     CProject -> the header: sizes, indices, prototypes
     source.py     CProject -> the functions, and the file for CMake
-    samples.py    CProject -> states, what the engine computes there, what rounding is allowed
+    samples.py    CProject -> states, the engine's results in them, and the allowed rounding
     check.py      CProject, samples -> the test, a program in C
-    folder.py     CProject -> a folder, where nothing foreign is overwritten
+    folder.py     CProject -> a folder, in which only generated files are overwritten
 
-`rbdyn codegen` (commands/codegen.py) goes this way from top to bottom.
+`rbdyn codegen` (commands/codegen.py) runs these steps from top to bottom.
 """

@@ -1,4 +1,4 @@
-"""The test of generated code: a program in C that compares it with what the engine computed."""
+"""Write the test of generated code: a C program that compares it with the engine's results."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def check(project: CProject) -> str:
 
 
 def _numbers(project: CProject, name: str, argument: Argument, rows: Iterable[Array]) -> list[str]:
-    """Return the table of an argument's numbers in all states."""
+    """Return the C table of an argument in all states."""
     lines = [f"static const {project.real.name} {name}[STATES][{length(project, argument)}] = {{"]
     for row in rows:
         texts = [project.real.exact(float(x)) for x in row]
@@ -81,7 +81,7 @@ def _numbers(project: CProject, name: str, argument: Argument, rows: Iterable[Ar
 def _of_function(
     project: CProject, function: CFunction, found: list[Sample]
 ) -> Iterable[list[str]]:
-    """Yield what is expected of a function, and the function that compares."""
+    """Yield the expected results of a function, and the C function that compares them."""
     for argument in function.outputs:
         rows = [sample.outputs[function.name][argument.array] for sample in found]
         yield _numbers(project, _expected(project, function, argument), argument, rows)

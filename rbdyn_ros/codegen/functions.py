@@ -1,4 +1,4 @@
-"""The Programs of the functions that are wanted in C."""
+"""Trace the Programs of the functions requested in C."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
     from rbdyn_ros.specialization.program import Program
 
-#: A step of a humanoid has 20,000; these take GCC half a minute, and other compilers more.
+#: A step of a humanoid has 20,000. GCC takes half a minute for this many, other compilers more.
 MAX_C_OPERATIONS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be generated.
+    """The functions to generate, and their arguments.
 
     Attributes:
         functions: names in SPECS, each once.
-        frames: of the Jacobians, each once.
-        gravity_input: gravity is an argument instead of a constant.
-        external_forces: they are an argument instead of zero.
+        frames: frames of the Jacobians, each once.
+        gravity_input: whether gravity is an argument instead of a constant.
+        external_forces: whether external forces are an argument instead of zero.
     """
 
     functions: tuple[str, ...]
@@ -44,11 +44,11 @@ class CFunction:
 
     Attributes:
         name: in C, without the prefix.
-        spec: what it is.
+        spec: its entry in SPECS.
         inputs: arguments that it reads.
-        outputs: arguments that it fills.
-        program: what it does.
-        frame: number of the frame it is about, -1 if it is about none.
+        outputs: arguments that it writes.
+        program: its operations.
+        frame: number of its frame; -1: it has none.
     """
 
     name: str
@@ -63,7 +63,7 @@ def demand_functions(names: Sequence[str]) -> tuple[str, ...]:
     """Return names of functions, each once.
 
     Raises:
-        ParameterError: one is not in SPECS, or there is none.
+        ParameterError: a name is not in SPECS, or the list is empty.
     """
     wanted = tuple(dict.fromkeys(name.strip() for name in names))
     for name in wanted:
@@ -77,15 +77,15 @@ def demand_functions(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
-    """Trace what is wanted.
+    """Trace the requested functions.
 
     Args:
         m: the Model.
-        wanted: which functions, with which arguments.
+        wanted: the functions and their arguments.
 
     Raises:
-        ModelError: the Model cannot be traced, has no degrees of freedom or joints that are
-            driven over time, a frame is unknown, or a function would be too long.
+        ModelError: the Model cannot be traced, has no degrees of freedom or has joints with a
+            prescribed motion; a frame is unknown; or a function would be too long.
     """
     if m.nv == 0:
         raise _refused(m, "it has no degrees of freedom")
@@ -111,7 +111,7 @@ def _c_function(m: Model, wanted: Wanted, key: str, name: str, frame: int = -1) 
     fields = (*spec.inputs, *([EXTERNAL] if pushed else []))
     trace = traced(m, spec.traced, symbolic, numbers, {argument.array for argument in fields})
     outputs = {
-        # behind the entries of dofs may stand those of joints that follow
+        # entries of mimic joints may follow those of the dofs
         argument.array: trace.outputs[argument.array].reshape(-1)[: length_of(argument, m)]
         for argument in spec.outputs
     }

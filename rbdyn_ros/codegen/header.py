@@ -1,4 +1,4 @@
-"""The header: sizes and indices with their joints, units and frames, and the prototypes."""
+"""Write the C header: sizes, indices with joints, units and frames, and prototypes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POINT = "x, y, z [m]"
 TURN = "quaternion w, x, y, z"
 SPIN = "angular velocity [rad/s]"
 
-#: What the coordinates of a joint are, in q and in v.
+#: Meaning of the coordinates of a joint, in q and in v.
 COORDINATES = {
     JointType.FREE: (
         f"{POINT} in the frame it hangs on, {TURN}",
@@ -56,7 +56,7 @@ COORDINATES = {
 
 BOTH = "torque [N m], force [N], both in the successor's axes"
 
-#: Likewise in forces, where units alone do not say it; they work along with v.
+#: Meaning of the forces of a joint, where the units do not say it. Their power is force times v.
 FORCES = {
     JointType.FREE: "force [N] at the body's origin in the axes of that frame, torque [N m] "
     "about it in the body's own axes",
@@ -118,7 +118,7 @@ def _joints(project: CProject) -> Iterator[list[str]]:
 
 
 def _bodies(project: CProject) -> list[str]:
-    """Return indices of bodies; body 0 is the world, which holds a base link that is fixed."""
+    """Return the indices of bodies; body 0 is the world, which includes a fixed base link."""
     text = "Bodies, links that fixed joints hold together being one; 0 is the"
     lines = comment(f"{text} {project.world}.")
     for i, name in enumerate(unique(project.m.body_names)):

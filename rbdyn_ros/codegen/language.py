@@ -1,8 +1,8 @@
-"""A Program as statements of C99: one constant for every operation, in the order of the Program.
+"""Write a Program as statements of C99: one named constant per operation, in order.
 
-What is multiplied only to be added stands in the sum, so that a compiler may contract the two to
-one operation; a condition stands where it is asked. Everything else gets a name. Outputs are
-stored at the end, after the last input was read: they may be the same memory.
+A product used only in sums is written inside the sum, so that a compiler may contract both to one
+operation, and a condition is written where it is used. Outputs are stored at the end, after the
+last input was read, as they may share memory.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "eq": "==",
          "ne": "!="}  # fmt: skip
 
-#: Functions that math.h calls otherwise than NumPy.
+#: Functions with another name in math.h than in NumPy.
 RENAMED = {"arctan2": "atan2"}
 
-#: What stands inside a sum if nothing else needs it.
+#: Operations written inside a sum if only sums use them.
 PARTS_OF_SUMS = ("mul", "neg")
 
 
@@ -41,9 +41,9 @@ class Real:
 
     Attributes:
         name: in C.
-        suffix: of its constants.
-        function_suffix: of its functions in math.h.
-        info: what NumPy knows of it.
+        suffix: suffix of constants.
+        function_suffix: suffix of functions in math.h.
+        info: properties of the type, by NumPy.
     """
 
     name: str
@@ -73,9 +73,9 @@ class Real:
         return abs(value) < float(self.info.smallest_normal)
 
     def constant(self, value: float) -> str:
-        """Return the shortest decimal constant that is read back as the nearest number.
+        """Return the shortest decimal constant that C reads as the nearest number.
 
-        What is nothing in this type is zero: it is rounding of the robot's author.
+        Values below the smallest normal number become zero: they are rounding in the robot file.
 
         Raises:
             ModelError: the value is not finite in this type.
@@ -87,7 +87,7 @@ class Real:
         return f"({text})" if text.startswith("-") else text
 
     def exact(self, value: float) -> str:
-        """Return the nearest number as a hexadecimal constant, every bit of it.
+        """Return the nearest number as an exact hexadecimal constant.
 
         Raises:
             ModelError: the value is not finite in this type.
@@ -115,14 +115,13 @@ def statements(
     """Return the statements that compute a Program.
 
     Args:
-        program: not fused: C has its own ways to contract.
-        inputs: the name in C of each array that it reads.
-        outputs: likewise of each that it writes.
+        program: the Program, not fused, as C compilers contract operations themselves.
+        inputs: the C name of each array that it reads.
+        outputs: the C name of each array that it writes.
         real: the type of all numbers.
 
     Raises:
-        ModelError: a constant is not finite in this type, or something is divided by one that is
-            nothing in it.
+        ModelError: a constant is not finite in this type, or a divisor rounds to zero in it.
     """
     demand_divisors(program, real)
     writer = Writer(program, inputs, real)
@@ -134,7 +133,7 @@ def statements(
 
 
 def demand_divisors(program: Program, real: Real) -> None:
-    """Raise ModelError if something is divided by a constant that vanishes, or its multiple."""
+    """Raise ModelError if a divisor is a constant that rounds to zero, or a multiple of one."""
     vanished: set[int] = set()
     for i, (name, *operands) in enumerate(program.operations):
         if name == "div" and operands[1] in vanished:
@@ -146,7 +145,7 @@ def demand_divisors(program: Program, real: Real) -> None:
 
 
 def named(program: Program) -> list[int]:
-    """Return the operations that get a name, in order; others are written where they are used."""
+    """Return the operations that get a name, in order; others are written where used."""
     stored = {i for _, _, i in program.outputs}
     uses: Counter[int] = Counter()
     sums: Counter[int] = Counter()
@@ -165,17 +164,17 @@ def named(program: Program) -> list[int]:
 
 
 class Writer:
-    """Writes one body of a function: knows which operations have names there.
+    """Writes one function body, and keeps track of the operations that have names in it.
 
     Args:
-        program: what is written, or a part of it.
-        inputs: the name in C of each array that it reads.
+        program: the Program that is written in whole or in part.
+        inputs: the C name of each array that it reads.
         real: the type of all numbers.
-        names: by operation those that there are before the first statement.
+        names: names by operation before the first statement.
 
     Attributes:
-        names: by operation; what has none is written where it is used.
-        read: arrays that were read by what has been written.
+        names: names by operation; operations without one are written where used.
+        read: arrays that the statements so far read.
     """
 
     def __init__(
@@ -193,21 +192,21 @@ class Writer:
         self._count = 0
 
     def statement(self, i: int) -> str:
-        """Return the statement that computes an operation, and call it by its new name."""
+        """Return the statement that computes an operation, and name the operation."""
         text = self.value(i)
         self.names[i] = f"t{self._count}"
         self._count += 1
         return f"const {self.real.name} {self.names[i]} = {text};"
 
     def operand(self, i: int) -> str:
-        """Return an operation as an operand: a name, or its text in parentheses."""
+        """Return an operation as an operand: its name, or its expression in parentheses."""
         if i in self.names:
             return self.names[i]
         name = self.operations[i][0]
         return self.value(i) if name in ("input", "constant") else f"({self.value(i)})"
 
     def value(self, i: int) -> str:
-        """Return what an operation computes."""
+        """Return the expression of an operation."""
         name, *operands = self.operations[i]
         if name == "input":
             self.read.add(operands[0])

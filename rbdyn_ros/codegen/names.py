@@ -1,4 +1,4 @@
-"""Names of robots, joints and links as C can have them: identifiers, files, text in comments."""
+"""Make C names of robots, joints and links: identifiers, file names and comments."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from rbdyn_ros.errors import LONGEST_NAME, Finding, ParameterError, quote
 
-#: Of a name that came from outside this much gets into an identifier [characters].
+#: Longest part of a robot, joint or link name in an identifier [characters].
 LONGEST_IDENTIFIER = 48
 
 #: Columns of generated text.
 WIDTH = 99
 
-#: What generated names may begin with. C keeps leading underscores for itself, C++ double ones.
+#: Allowed prefixes. C reserves leading underscores, C++ double underscores.
 PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 
 
@@ -25,29 +25,29 @@ class FileNames:
     """Names of generated files.
 
     Args:
-        prefix: what names in the code begin with.
+        prefix: prefix of all names in the code.
     """
 
     prefix: str
 
     @property
     def library(self) -> str:
-        """Name of the library, and what header and source are called without their endings."""
+        """Name of the library, and of header and source without extension."""
         return f"{self.prefix}_dynamics"
 
     @property
     def program(self) -> str:
-        """Name of the test, and of its source without its ending."""
+        """Name of the test, and of its source without extension."""
         return f"test_{self.prefix}"
 
     @property
     def header(self) -> str:
-        """What a user includes."""
+        """The header."""
         return f"{self.library}.h"
 
     @property
     def source(self) -> str:
-        """The functions."""
+        """The source of the functions."""
         return f"{self.library}.c"
 
     @property
@@ -57,7 +57,7 @@ class FileNames:
 
     @property
     def build(self) -> str:
-        """What CMake reads, which knows no other name."""
+        """The CMake file."""
         return "CMakeLists.txt"
 
     def __iter__(self) -> Iterator[str]:
@@ -67,7 +67,7 @@ class FileNames:
 def identifier(name: str) -> str:
     """Return the end of an identifier for a name: ASCII letters, digits and single underscores.
 
-    Letters lose their accents; what has no ASCII letter is written as its code point, so that
+    Letters lose their accents. Characters without an ASCII letter become their code points, so
     different names stay different.
     """
     parts = []
@@ -98,16 +98,16 @@ def unique(names: Iterable[str]) -> list[str]:
 
 
 def prefix_of(robot: str) -> str:
-    """Return what the generated names of a robot begin with if nobody says otherwise."""
+    """Return the default prefix of the generated names of a robot."""
     text = identifier(robot).lower()
     return text if text[0].isalpha() else f"robot_{text}"
 
 
 def demand_prefix(text: str) -> str:
-    """Return a prefix that somebody chose.
+    """Check a prefix given by the user; return it.
 
     Raises:
-        ParameterError: no identifier could begin so.
+        ParameterError: no identifier can start with it.
     """
     if PREFIX.fullmatch(text) and len(text) <= LONGEST_IDENTIFIER:
         return text
@@ -119,7 +119,7 @@ def demand_prefix(text: str) -> str:
 
 
 def in_comment(name: str) -> str:
-    """Return a name in quotes that ends no comment and begins none, whatever is in it."""
+    """Return a quoted name that is safe in a comment."""
     shown = "".join(c if c.isprintable() else "?" for c in name[:LONGEST_NAME])
     for harmful, harmless in (("*/", "* /"), ("/*", "/ *"), ("??", "? ?"), ("\\", "?")):
         while harmful in shown:
@@ -128,12 +128,12 @@ def in_comment(name: str) -> str:
 
 
 def shown(value: float) -> str:
-    """Return a number for a comment: all of its digits, and no more."""
+    """Return a number for a comment, with all of its digits."""
     return repr(float(value)).removesuffix(".0")
 
 
 def comment(text: str) -> list[str]:
-    """Return a comment of one line, or of several if it is long."""
+    """Return a comment as one or more lines."""
     if len(text) + 6 <= WIDTH and "\n" not in text:
         return [f"/* {text} */"]
     lines = [

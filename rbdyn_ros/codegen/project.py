@@ -1,4 +1,4 @@
-"""What is to be written, and what its files share: what it is, how functions are declared."""
+"""The generated project, and what its files share: descriptions and declarations."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ CONVENTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class CProject:
-    """What is to be written.
+    """A project to generate.
 
     Attributes:
         m: the robot.
-        prefix: what names begin with.
+        prefix: prefix of all names.
         real: the type of numbers.
-        functions: all of them.
-        mounting: roll, pitch and yaw of the base link, by which gravity is turned already [rad];
-            empty: it stands upright.
+        functions: its functions.
+        mounting: roll, pitch and yaw of the base link [rad], by which gravity is already rotated;
+            empty: the base is upright.
     """
 
     m: Model
@@ -45,12 +45,12 @@ class CProject:
 
     @property
     def files(self) -> FileNames:
-        """How its files are called."""
+        """Names of the files."""
         return FileNames(self.prefix)
 
     @property
     def macro(self) -> str:
-        """What names of macros begin with."""
+        """Prefix of macros."""
         return self.prefix.upper()
 
     def takes(self, dim: str) -> bool:
@@ -62,7 +62,7 @@ class CProject:
         return any(a.name == name for f in self.functions for a in (*f.inputs, *f.outputs))
 
     def has(self, function: str) -> bool:
-        """Whether a function is among them."""
+        """Whether the project has a function."""
         return any(f.name == function for f in self.functions)
 
     @property
@@ -77,7 +77,7 @@ class CProject:
 
     @property
     def world(self) -> str:
-        """What all poses, axes and gravity are seen from: the base link if that stands anyhow."""
+        """The frame of all poses, axes and gravity: the base link if its mounting is given."""
         m = self.m
         free = m.jnt_type == JointType.FREE
         floats = (m.body_parentid[m.jnt_bodyid[free]] == 0).any()
@@ -86,7 +86,7 @@ class CProject:
 
 
 def about(project: CProject) -> str:
-    """Return what the code is, in words."""
+    """Return a description of the code."""
     m = project.m
     robot = f"Rigid-body dynamics of the robot {in_comment(m.name)}"
     forces = " ".join([*_gravity(project), *_passive(project)])
@@ -101,7 +101,7 @@ def about(project: CProject) -> str:
 
 
 def _gravity(project: CProject) -> list[str]:
-    """Return a sentence about gravity; none if nothing is heavy."""
+    """Return a sentence about gravity; empty if gravity acts in no function."""
     if not project.is_heavy:
         return []
     if project.takes_gravity:
@@ -114,7 +114,7 @@ def _gravity(project: CProject) -> list[str]:
 
 
 def _passive(project: CProject) -> list[str]:
-    """Return a sentence about the passive forces; none if they act in no function."""
+    """Return a sentence about the passive forces; empty if they act in no function."""
     if not any(function.spec.passive for function in project.functions):
         return []
     act = "act" if project.m.opt.passive else "are left out"
@@ -122,7 +122,7 @@ def _passive(project: CProject) -> list[str]:
 
 
 def signature(project: CProject, function: CFunction) -> str:
-    """Return how a function is declared, without what ends it."""
+    """Return the declaration of a function, without its end."""
     arguments = [
         *(f"const {_declared(project, argument)}" for argument in function.inputs),
         *(_declared(project, argument) for argument in function.outputs),

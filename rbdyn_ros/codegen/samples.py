@@ -1,4 +1,4 @@
-"""What the test of generated code knows: states, and what the engine computes in them."""
+"""Samples for the test of generated code: states, and the engine's results in them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-#: How many states are in the test.
+#: Number of states in the test.
 STATES = 4
 
-#: How far beyond its limit a joint of one coordinate is in the last of them [rad or m], unless
-#: the limit is farther away than the other: some files write 1e16 for none.
+#: Distance beyond the limit of a single-coordinate joint in the last state [rad or m], unless the
+#: limit is farther away than FAR: some files write 1e16 for no limit.
 BEYOND, FAR = 0.05, 1e3
 
-#: Rounding that is allowed, in units of the last place of the largest entry: some thousands of
-#: operations, half of them one way. Where M is inverted, so many times its condition number.
+#: Allowed rounding, in units of the last place of the largest entry: some thousands of operations,
+#: half of which round the same way. Multiplied by the condition number where M is inverted.
 ROUNDING, INVERSION = 1024.0, 2.0
 
 
@@ -39,9 +39,9 @@ class Sample:
     """One state.
 
     Attributes:
-        inputs: by names of arrays.
-        outputs: by function, by names of arrays.
-        condition: condition number of M, 0 where no function inverts it.
+        inputs: by array name.
+        outputs: by function and array name.
+        condition: condition number of M; 0 if no function inverts M.
     """
 
     inputs: Mapping[str, Array]
@@ -50,22 +50,23 @@ class Sample:
 
 
 def samples(project: CProject) -> list[Sample]:
-    """Return states and what the engine computes in them, the states exact in the code's type."""
+    """Return states that are exact in the code's type, and the engine's results in them."""
     rng = np.random.default_rng(1)
     m = project.m.replaced()
     return [_sample(project, m, rng, last=k == STATES - 1) for k in range(STATES)]
 
 
 def tolerance(project: CProject, function: CFunction, found: list[Sample]) -> float:
-    """Return the largest error that is allowed, relative to the largest entry; at most 1."""
+    """Return the largest allowed error, relative to the largest entry; at most 1."""
     inversion = INVERSION * max(s.condition for s in found) if function.spec.inverts else 0.0
     return min(max(ROUNDING, inversion) * project.real.eps, 1.0)
 
 
 def least(project: CProject, argument: Argument) -> float:
-    """Return the least that counts as largest entry: forces may cancel to nothing.
+    """Return the smallest scale for relative errors, as forces may cancel to nothing.
 
-    It is the weight of the robot at a lever of a centimetre; of what is no force 0.
+    It is the weight of the robot at a lever of a centimetre, and 0 for quantities other than
+    forces.
     """
     weight = float(project.m.body_subtreemass[0] * np.linalg.norm(project.m.opt.gravity))
     return 0.01 * weight if argument.name == TAU.name else 0.0
@@ -73,7 +74,7 @@ def least(project: CProject, argument: Argument) -> float:
 
 def _sample(project: CProject, m: Model, rng: np.random.Generator, last: bool) -> Sample:
     taken = {a.array for f in project.functions for a in f.inputs}
-    exact = project.real.round  # infinity is refused when it is written
+    exact = project.real.round  # writing the code refuses infinity
     gravity = exact(project.m.opt.gravity + rng.uniform(-1.0, 1.0, 3))
     if "gravity" in taken:
         m.opt.gravity = gravity
@@ -81,7 +82,7 @@ def _sample(project: CProject, m: Model, rng: np.random.Generator, last: bool) -
     d.qpos = exact(_beyond_limits(m, random_qpos(m, rng), BEYOND if last else 0.0))
     d.qvel, d.qacc = (exact(rng.uniform(-1.0, 1.0, m.nv)) for _ in range(2))
     acc = d.qacc.copy()
-    api.inverse(m, d)  # forces of a size that suits the robot
+    api.inverse(m, d)  # forces of the size of the robot's weight
     more = rng.uniform(-1.0, 1.0, m.nv) * m.body_subtreemass[0]
     d.qfrc_applied = exact(d.qfrc_inverse + more)
     if "xfrc_applied" in taken:
@@ -96,7 +97,7 @@ def _sample(project: CProject, m: Model, rng: np.random.Generator, last: bool) -
 
 
 def _beyond_limits(m: Model, qpos: Array, distance: float) -> Array:
-    """Return positions with joints of one coordinate that far beyond their upper limits."""
+    """Return positions with single-coordinate joints this far beyond their upper limits."""
     if distance > 0.0:
         near = (m.jnt_limited == 1) & (np.abs(m.jnt_range[:, 1]) < FAR)
         for j in np.flatnonzero(near & (m.jnt_dofnum == 1) & (m.jnt_mimic < 0)):
@@ -121,7 +122,7 @@ def _filled(call: Callable[[Model, Data], None]) -> Callable[[Model, Data, int],
     return lambda m, d, _: call(m, d)
 
 
-#: The engine's functions by their names in FUNCTIONS, of (m, d, frame).
+#: The engine's functions of (m, d, frame), by their names in FUNCTIONS.
 ENGINE: dict[str, Callable[[Any, Any, int], Array | None]] = {
     "gravity_term": lambda m, d, _: gravity_term(m, d),
     "bias_term": lambda m, d, _: bias_term(m, d),

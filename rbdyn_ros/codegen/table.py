@@ -1,4 +1,4 @@
-"""The functions that can be had in C: what they are called, and what they take and give."""
+"""The functions available in C, their arguments and results."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An array that a function in C takes.
+    """An array argument of a function in C.
 
     Attributes:
-        array: the field of Data or Model that it is, "out" if it is none.
+        array: its field of Data or Model, or "out".
         name: in C.
-        dims: macros, without their prefix, and numbers whose product is its length.
+        dims: macros without their prefix, and numbers; their product is its length.
         about: meaning, unit and frame; {world} in it is CProject.world.
     """
 
@@ -43,16 +43,16 @@ GRAVITY = Argument(
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpec:
-    """A function that can be had in C.
+    """A function available in C.
 
     Attributes:
         traced: its name in FUNCTIONS.
         about: what it computes; {world} in it is CProject.world, {frame} its frame.
-        inputs, outputs: its arguments; a Program has arrays of their names.
-        heavy: whether gravity acts in it.
-        pushed: whether external forces act in it.
-        passive: whether damping, friction, springs and limits of joints act in it.
-        inverts: whether it divides by the inertia, and so its rounding grows with cond(M).
+        inputs, outputs: its arguments, named like the arrays of its Program.
+        heavy: whether it depends on gravity.
+        pushed: whether it depends on external forces.
+        passive: whether it depends on damping, friction, springs and joint limits.
+        inverts: whether it inverts M, so that its rounding grows with cond(M).
     """
 
     traced: str
@@ -115,11 +115,11 @@ SPECS = {
 
 
 def sizes_of(m: Model) -> dict[str, int]:
-    """Return the sizes that arguments are made of, by the names of their macros."""
+    """Return the sizes of arguments by the names of their macros."""
     return {"NQ": m.nq, "NV": m.nv, "NBODY": m.nbody}
 
 
 def length_of(argument: Argument, m: Model) -> int:
-    """Return how many numbers an argument has."""
+    """Return the length of an argument."""
     sizes = sizes_of(m)
     return math.prod(sizes[dim] if dim in sizes else int(dim) for dim in argument.dims)

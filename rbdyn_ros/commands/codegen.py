@@ -104,7 +104,7 @@ def add_codegen(commands: Commands) -> None:
 
 
 def _language(text: str) -> str:
-    """Return the one language that there is, for argparse."""
+    """Return the language for argparse; only C is available."""
     if text != "c":
         sentence = f"it is {quote(text)}; allowed is c (C99), the only language so far"
         raise argparse.ArgumentTypeError(sentence)
@@ -140,11 +140,11 @@ def _codegen(options: argparse.Namespace) -> int:
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:
-    """Return what the words ask for.
+    """Return the functions and arguments that the options ask for.
 
     Raises:
-        ParameterError: a function is unknown, an option means nothing for the functions or beside
-            another, or a value is not allowed.
+        ParameterError: a function is unknown, an option does not apply to the functions or
+            excludes another, or a value is not allowed.
     """
     from rbdyn_ros.codegen.functions import Wanted, demand_functions
 
@@ -181,7 +181,7 @@ def _demand_use(options: argparse.Namespace, functions: Sequence[str]) -> None:
 
 
 def _demand_one_gravity(options: argparse.Namespace) -> None:
-    """Raise ParameterError if gravity is given twice, or is turned although the base floats."""
+    """Raise ParameterError if gravity is given twice, or rotated although the base floats."""
     for option in ("gravity", "mounting"):
         if options.gravity_input and getattr(options, option) is not None:
             why = "who calls the functions gives it"
@@ -193,7 +193,7 @@ def _demand_one_gravity(options: argparse.Namespace) -> None:
 
 
 def _demand_timestep(options: argparse.Namespace) -> None:
-    """Raise ParameterError if the timestep is no normal number of the type that is wanted."""
+    """Raise ParameterError if the timestep is not a normal number of the requested type."""
     from rbdyn_ros.errors import not_allowed
 
     real = _real(options)
@@ -230,7 +230,7 @@ def _project(m: Model, prefix: str, wanted: Wanted, options: argparse.Namespace)
 
 
 def _told(project: CProject, paths: Sequence[str]) -> str:
-    """Return what was written, and how large it is."""
+    """Return a summary of the files and their sizes."""
     rows = [
         f"  {function.name:<24}{len(function.program.operations):>7} operations"
         for function in project.functions

@@ -4,7 +4,7 @@ Source: RBDA table 7.1, in MuJoCo's frame: all bodies of a tree share world axes
 tree's centre of mass, so no 6x6 transforms are needed. Accelerations are counted from
 cacc_bias, the motion at qacc = 0; the bias force of a body is then cfrc_bias, no term in c_J
 remains, and RNE and ABA share that forward pass. A joint of several dofs is a chain of joints
-of one dof with nothing between, so each dof is eliminated by itself and D is a number.
+of one dof without bodies between, so dofs are eliminated one by one and D is a number.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ ZERO21 = (0.0,) * 21
 def articulated(m, d, step, share, qacc):
     """Write qacc with (M + E) qacc = applied + passive + contact - bias.
 
-    xfrc_applied is included in the right side. Constraints, couplings and driven dofs are minded
-    by a stage of their own (coupled.py). step is 0 for the explicit acceleration: E is zero. In a
-    step of that length forces are those at its end, as far as they depend on velocities: E is
-    step times diag(dof_viscosity), by the integrator of that name, and what contact adds
-    (yielding). share is the part of k that K qacc has to be, 1 but for Euler's step.
+    The right side includes xfrc_applied. Constraints, mimic joints and drive modes are handled by
+    a stage of their own (coupled.py). For the explicit acceleration step is 0 and E is zero. In a
+    step of this length velocity-dependent forces are taken at its end: E is step times
+    diag(dof_viscosity), if the integrator is implicit_damping, plus the terms of contact
+    (yielding). K qacc is share times k; share is 1 except in Euler's step.
     """
     if d.accelerate_stage != 0:
         _by_stage(m, d, step, share, qacc)
@@ -104,11 +104,11 @@ def _eliminate_joint(m, d, i, step, viscosity_step):
 
 @inline
 def yielding(d, i, step, A, p):
-    """Add to inertia and bias force of a body what contact does in a step.
+    """Add the effect of contact in a step to a body's inertia and bias force.
 
-    Its force is f + step (f_ahead - C a): C, positive semidefinite, adds to the inertia, so no
-    contact is too stiff for a step. Source: Baraff, Witkin, Large steps in cloth simulation, 1998
-    (Euler's implicit step, linearised).
+    The contact force is f + step (f_ahead - C a): C, positive semidefinite, adds to the inertia,
+    so no contact is too stiff for a step. Source: Baraff, Witkin, Large steps in cloth
+    simulation, 1998 (Euler's implicit step, linearised).
     """
     A = add21(A, scaled21(load21(d.contact_slope, i), step))
     return A, add_scaled6(p, load6(d.contact_rate, i), -step)
@@ -116,7 +116,7 @@ def yielding(d, i, step, A, p):
 
 @inline
 def pass_to_parent(m, d, i, A, p):
-    """Sum in IA, pA of the parent what its children pass up; the last child comes first."""
+    """Add A, p to IA, pA of the parent; the last child comes first and starts the sum."""
     parent = m.body_parentid[i]
     if parent > 0:
         if not m.body_lastchild[i]:

@@ -1,4 +1,4 @@
-"""Kernels that look at a Model itself: the inertia its dofs see, one joint alone."""
+"""Kernels that evaluate a Model itself: the inertia at its dofs, one joint alone."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def survey(m: Model, d: Data) -> None:
         S = load6(d.cdof, k)
         rigid = dot6(S, inertia_times(load10(d.crb, m.dof_bodyid[k]), S))
         d.Dinv_u[k] = rigid + m.dof_armature[k]
-    if m.npair > 0:  # with the joints that follow
+    if m.npair > 0:  # including mimic joints
         for k in range(m.nv):
             d.Dinv_u[k] = d.M[m.M_rowadr[k] + m.M_rownnz[k] - 1]
 
@@ -61,7 +61,7 @@ def move(m: Model, d: Data, h: float) -> None:
 def isolated_joint(m: Model, d: Data, j: int) -> None:
     """Write pose, cdof, velocity and cdof_dot of joint j alone, at d.qpos_all and d.qvel_all.
 
-    They are as seen from the joint's frame on the parent's side, which stands still; cdof is
+    They are relative to the joint's frame on the parent's side, which is at rest; cdof is
     about the origin of the body it carries.
     """
     i = m.jnt_bodyid[j]

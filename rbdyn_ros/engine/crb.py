@@ -59,7 +59,7 @@ def _inertia(m, d):
 
 @kernel
 def _coupled(m, d):
-    """Write M where joints follow others: G^T H G (RBDA eq 3.20), pair by pair of coordinates."""
+    """Write M with mimic joints: G^T H G (RBDA eq 3.20), pair by pair of coordinates."""
     for e in range(m.nM):
         d.M[e] = 0.0
     last, F = -1, ZERO6
@@ -75,7 +75,7 @@ def _coupled(m, d):
 
 @inline
 def carried(m, c):
-    """Return the body that a coordinate moves; it is not driven."""
+    """Return the body that a coordinate moves, which must not be driven."""
     if c < m.nv:
         return m.dof_bodyid[c]
     return m.jnt_bodyid[m.mimic_jntid[c - m.nv - m.ndrive]]
@@ -114,7 +114,7 @@ def factor(m, d):
 def composite_inertia(m, d):
     """Write crb: the inertia of every body's subtree as one rigid body.
 
-    Children come before their parent, the last one first: it stores what the others add to.
+    Children come before their parent, the last child first: it starts the sum.
     """
     for i in range(m.nbody - 1, 0, -1):
         I = load10(d.cinert, i)

@@ -1,4 +1,4 @@
-"""Motion that is not the state's: of joints driven over time, and of those that follow others.
+"""Motion of joints without freedom: driven joints and mimic joints.
 
 Source: RBDA eq 3.11, explicit constraints q = gamma(y), and eq 3.30.
 """
@@ -11,7 +11,7 @@ from rbdyn_ros.engine.motion import drive
 
 @kernel
 def expand(m, d):
-    """Write what stands behind qpos and qvel in qpos_all and qvel_all."""
+    """Write the entries of qpos_all and qvel_all behind qpos and qvel."""
     if m.ndrive > 0:
         drive(m, d)
     follow(m, d)
@@ -19,7 +19,7 @@ def expand(m, d):
 
 @kernel
 def follow(m, d):
-    """Write position and velocity of joints that follow: q = r q_followed + o."""
+    """Write position and velocity of mimic joints: q = r q_leader + o."""
     for t in range(m.nmimic):
         j = m.mimic_jntid[t]
         r = m.jnt_mimic_ratio[j]
@@ -30,7 +30,7 @@ def follow(m, d):
 
 @kernel
 def follow_acceleration(m, d):
-    """Write the accelerations of joints that follow."""
+    """Write the accelerations of mimic joints."""
     for t in range(m.nmimic):
         j = m.mimic_jntid[t]
         d.qacc_all[m.jnt_dofadr_all[j]] = m.jnt_mimic_ratio[j] * d.qacc_all[m.jnt_dofadr[j]]
@@ -38,8 +38,8 @@ def follow_acceleration(m, d):
 
 @inline
 def is_driven(m, k):
-    """Whether an entry of qvel_all belongs to a joint that is driven over time.
+    """Return whether an entry of qvel_all belongs to a driven joint.
 
-    Where every body of a plain tree would ask, it is asked whether k is below nv first.
+    Loops over all bodies test k < nv first, which is faster for plain trees.
     """
     return k >= m.nv and k < m.nv + m.ndrive

@@ -58,7 +58,7 @@ def fwd_acceleration(m: Model, d: Data) -> None:
 def aba(m: Model, d: Data) -> None:
     """Write qacc by the articulated-body algorithm; needs fwd_position and fwd_velocity.
 
-    Where joints follow others, or there are constraints or driven dofs, M is factored instead.
+    With mimic joints, constraints or drive modes M is factored instead.
 
     qacc is the explicit acceleration: M qacc = qfrc_applied + qfrc_passive - qfrc_bias plus
     the effect of xfrc_applied and of constraint forces, K^T lambda with K qacc = k.
@@ -125,8 +125,8 @@ def mass_matrix(m: Model, d: Data, dense: Matrix) -> None:
 def advance(m: Model, d: Data, nstep: int) -> None:
     """Advance nstep timesteps; the last runs the full tick.
 
-    Every timestep goes through the same lines, so n steps at once and n single steps run the
-    same machine code and leave the same bits.
+    Every timestep runs the same code, so one call with n steps and n single steps leave equal
+    bits.
     """
     rk4 = m.opt.integrator_id == RK4
     for n in range(nstep):
@@ -142,7 +142,7 @@ def advance(m: Model, d: Data, nstep: int) -> None:
 
 @kernel
 def _remaining_stages(m, d):
-    """What the motion does not need but the full tick has."""
+    """The stages of the full tick that the motion does not need."""
     principal_axes(m, d)
     if m.nM > 0 and d.accelerate_stage == 0:
         crb(m, d)
@@ -173,7 +173,7 @@ def _swap(x, y):
 
 @kernel
 def substep(m, d):
-    """One timestep with only what the motion needs, by the Model's own code if it has some."""
+    """One timestep with only the stages of the motion, or by specialised code if installed."""
     if d.step_stage != 0:
         call_stage(d.step_stage, m, d)
     else:

@@ -12,9 +12,9 @@ def hermite(order, x, h, first, last):
     Args:
         order: 1 takes the positions of both points, 3 their velocities too, 5 all.
         x: 0 at the first point, 1 at the last.
-        h: time from the one to the other [s], more than 0.
+        h: time between them [s], more than 0.
         first: its position, velocity and acceleration.
-        last: likewise.
+        last: the same of the last point.
     """
     p0, v0, a0 = first
     p1, v1, a1 = last

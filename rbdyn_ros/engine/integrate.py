@@ -40,7 +40,7 @@ def smooth_stages(m, d):
 
 @kernel
 def velocity_stages(m, d):
-    """Those of them that need qvel."""
+    """The stages of smooth_stages that need qvel."""
     com_vel(m, d)
     passive(m, d)
     bias_force(m, d)
@@ -56,7 +56,7 @@ def integrate(m, d):
     h = m.opt.timestep
     if m.opt.integrator_id == RK4:
         _keep_start(m, d)
-    # contact is too stiff for trial states: with it the step is one of Euler
+    # contact is too stiff for trial states: with contact the step is an Euler step
     done = False
     if m.opt.integrator_id == RK4 and d.nnear == 0 and not near_singular(m, d):
         done = _rk4(m, d, h)
@@ -86,14 +86,14 @@ def _euler(m, d, h):
 
 @kernel
 def _move_onto_constraints(m, d, h):
-    """Move by qvel and take away the errors that the start of the step had.
+    """Move by qvel and remove the constraint errors of the start of the step.
 
-    Of k the step has taken one half: qvel then points along the chord to the next position, which
-    keeps the constraint to O(h^3), and the next step turns it from there into the tangent. With
-    all of k it would be the tangent at once, but longer each time: energy would grow.
+    The step has used half of k: qvel then points along the chord to the next position, which keeps
+    the constraint to O(h^3), and the next step turns it into the tangent. With all of k it would
+    become the tangent at once, but longer with each step, and energy would grow.
 
-    Post-stabilisation: what K qacc = k alone would let drift is led back by displacements, which
-    change no force and no energy to speak of. It takes no more than the factors of the step.
+    Post-stabilisation: the drift of K qacc = k is removed by displacements, which change no force
+    and hardly any energy. It needs only the factors of the step.
     Source: Ascher, Chin, Reich, Stabilization of DAEs and invariant manifolds, 1994; Cline, Pai,
     Post-stabilization for rigid body simulation with contact and constraints, 2003.
     """
@@ -113,7 +113,7 @@ def integrate_pos(m: Model, qpos: Vector, qvel: Vector, h: float) -> None:
 
 @kernel
 def differentiate_pos(m: Model, qvel: Vector, h: float, qpos1: Vector, qpos2: Vector) -> None:
-    """Write qvel: what leads from qpos1 to qpos2 in the time h."""
+    """Write qvel, the velocity that leads from qpos1 to qpos2 in the time h."""
     for j in range(m.njnt):
         if m.jnt_class[j] == FREE:
             differentiate_joint(m, j, qpos1, qpos2, qvel, h)
@@ -141,9 +141,9 @@ def _rk4(m, d, h):
     """Classical Runge-Kutta; each trial state is a displacement from the start of the step.
 
     Source: Munthe-Kaas, High order Runge-Kutta methods on manifolds, 1999: with the rate of the
-    displacement corrected by joint_rate the order is 4 for turning joints as well. Close to the
-    singularity of a yaw-pitch-roll joint the step is one of Euler instead, and so it is where a
-    trial state touches something. Return whether the step is done.
+    displacement corrected by joint_rate the order is 4 for rotating joints too. Close to the
+    singularity of a yaw-pitch-roll joint, or if a trial state makes contact, the step is an Euler
+    step instead. Return whether the step is done.
     """
     for k in range(m.nv):
         d.rk_rate[k] = 0.0

@@ -50,7 +50,7 @@ def _source_hash() -> str:
 
 
 def _private_directory(path: Path) -> bool:
-    """Make a directory only this user can enter (it holds machine code); say if that worked."""
+    """Make a directory for this user only (it holds machine code); return whether that worked."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.chmod(0o700)
@@ -117,7 +117,7 @@ def kernels_in(
 
 @contextlib.contextmanager
 def caching_in(directory: str) -> Iterator[None]:
-    """Let Numba keep what is declared meanwhile in a directory; one thread after the other."""
+    """Let Numba cache the functions declared meanwhile in a directory; one thread at a time."""
     with _declaring:
         theirs = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = directory
@@ -156,7 +156,7 @@ def _is_known_compiled(x):
 
 
 def is_zero(x):
-    """Whether a term with this factor can be left out; never that of a symbol."""
+    """Return whether a term with this factor can be left out; False for a symbol."""
     return is_known(x) and x == 0.0
 
 

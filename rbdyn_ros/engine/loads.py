@@ -1,4 +1,4 @@
-"""Forces on bodies: what their motion takes, summed over subtrees, projected onto joints."""
+"""Forces on bodies: the forces of their motion, summed over subtrees, projected onto joints."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def body_loads(m, d, f):
 
 @kernel
 def sum_subtrees(m, f):
-    """Add to f of each body those of its descendants (RBDA eq 5.10)."""
+    """Add to f of each body the forces of its descendants (RBDA eq 5.10)."""
     for i in range(m.nbody - 1, 0, -1):
         parent = m.body_parentid[i]
         if parent > 0:
@@ -43,7 +43,7 @@ def sum_subtrees(m, f):
 
 @kernel
 def push(m, d, body, wrench, qfrc):
-    """Add to qfrc what a wrench on a body does; it is about the centre of mass of its tree."""
+    """Add the effect of a wrench on a body to qfrc; it is about its tree's centre of mass."""
     while body > 0:
         j = body - 1
         first = m.jnt_dofadr_all[j]
@@ -58,7 +58,7 @@ def push(m, d, body, wrench, qfrc):
 
 @kernel
 def reflect(m, d, wrenches, qfrc):
-    """Add to qfrc what acts along joints that follow, S^T f of their bodies, times the ratio."""
+    """Add the forces along mimic joints, S^T f of their bodies times the ratio, to qfrc."""
     for t in range(m.nmimic):
         j = m.mimic_jntid[t]
         f = dot6(load6(d.cdof_all, m.jnt_dofadr_all[j]), load6(wrenches, m.jnt_bodyid[j]))
@@ -67,7 +67,7 @@ def reflect(m, d, wrenches, qfrc):
 
 @kernel
 def relieve_drives(m, d, body, wrench):
-    """Take from qfrc_driven what a wrench on a body does for joints that are driven."""
+    """Subtract the effect of a wrench on a body from qfrc_driven."""
     while body > 0:
         first = m.jnt_dofadr_all[body - 1]
         if is_driven(m, first):

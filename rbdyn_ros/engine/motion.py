@@ -1,8 +1,8 @@
-"""The motion of joints that are given functions of time: sigma of v_J = S qd + sigma(t).
+"""The motion of driven joints, a function of time: sigma of v_J = S qd + sigma(t).
 
-Such a joint has no freedom; its coordinates stand behind those of the others in qpos_all,
-qvel_all and qacc_all, where jcalc and the bias acceleration find them. What follows such a joint
-is driven too. Source: RBDA eq 3.30.
+A driven joint has no freedom; jcalc and the bias acceleration read its coordinates behind the free
+ones in qpos_all, qvel_all and qacc_all. A mimic joint of a driven joint is driven too. Source:
+RBDA eq 3.30.
 """
 
 from __future__ import annotations

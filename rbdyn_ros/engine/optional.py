@@ -1,8 +1,8 @@
 """Stages that plain trees do without: compiled when a Model needs them, called by address.
 
-Every kernel that can be reached from a tick is compiled with it, in each entry point again. What
-few robots have would make all of them wait; a stage whose address the Model holds is compiled
-once, the first time a Model has it, and the tick of a plain tree looks at a zero.
+All kernels that a tick can reach are compiled with it, once for each entry point. Rare parts would
+make every robot wait. An optional stage is compiled once, when the first Model or Data needs it;
+the tick of a plain tree only tests an address for zero.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ SIGNATURE = types.void(types.int64, types.int64)
 
 Stage = Callable[[Any, Any], None]
 
-#: By number, and by name for who runs kernels as plain Python.
+#: By number, and by name for callers that run kernels as plain Python.
 _plain: dict[int | str, Stage] = {}
-_numbers = itertools.count(1)  # stand for addresses where nothing is compiled
+_numbers = itertools.count(1)  # in place of addresses if nothing is compiled
 
 
 def optional_stage(name: str) -> Callable[[Stage], Stage]:
-    """Let Models find a function of the addresses of a Model's table and of a Data's row.
+    """Register a function of the addresses of a Model's table and a Data's row as a stage.
 
-    It is a function of a module, by which the cache knows it, and calls a kernel with what
-    model_at and data_at make of the two. Used as a decorator.
+    Used as a decorator of a module's function, which the cache knows by name. The function calls
+    a kernel with the results of model_at and data_at.
     """
     assert name in STAGES or name in DATA_STAGES
 
@@ -71,7 +71,7 @@ def call_stage(address: int, m: Any, d: Any) -> None:
 
 
 def plain_stage(address: int | str) -> Stage:
-    """Return the Python function of a stage, by what stands for its address or by its name."""
+    """Return the Python function of a stage, by its number or name."""
     return _plain[address]
 
 

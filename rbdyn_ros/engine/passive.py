@@ -51,7 +51,7 @@ def passive(m: Model, d: Data) -> None:
 
 @kernel
 def springs(m, d):
-    """Add to qfrc_passive what springs in joints and between points exert; needs com_vel."""
+    """Add the forces of springs in joints and between points to qfrc_passive; needs com_vel."""
     if m.nstiff > 0:
         for j in range(m.njnt):
             if not is_zero(m.jnt_stiffness[j]):

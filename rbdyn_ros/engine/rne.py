@@ -69,7 +69,7 @@ def rne(m: Model, d: Data) -> None:
 def rne_acc(m: Model, d: Data) -> None:
     """Write cacc, cfrc_sum and qfrc_inverse from qacc; needs bias_force and passive.
 
-    qfrc_inverse is what qfrc_applied, actuators and xfrc_applied together must exert.
+    qfrc_inverse is the sum of qfrc_applied, actuator forces and xfrc_applied that causes qacc.
     Source: RBDA table 5.1; MuJoCo mj_inverse.
     """
     if m.nmimic > 0:
@@ -120,7 +120,7 @@ def _accelerate(m, d, i):
 
 @kernel
 def _driving_force(m, d):
-    """Write qfrc_driven: S^T f of the forces across driven joints, less what springs give."""
+    """Write qfrc_driven: S^T f of the forces across driven joints, without springs and contact."""
     for j in range(m.njnt):
         first = m.jnt_dofadr_all[j]
         if is_driven(m, first):

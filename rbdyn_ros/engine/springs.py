@@ -38,7 +38,7 @@ def spring_forces(m, d):
 
 @kernel
 def spring_wrenches(m, d, wrenches):
-    """Take from wrenches (nbody, 6) what spring-dampers exert on bodies."""
+    """Subtract the forces of spring-dampers on bodies from wrenches (nbody, 6)."""
     for n in range(m.nspring):
         body1, body2 = m.spring_bodyid[n, 0], m.spring_bodyid[n, 1]
         p1, p2, f = _pull(m, d, n)
@@ -49,7 +49,7 @@ def spring_wrenches(m, d, wrenches):
 
 @kernel
 def spring_loads(m, d):
-    """Take from qfrc_driven what spring-dampers contribute."""
+    """Subtract the contribution of spring-dampers from qfrc_driven."""
     for n in range(m.nspring):
         body1, body2 = m.spring_bodyid[n, 0], m.spring_bodyid[n, 1]
         p1, p2, f = _pull(m, d, n)

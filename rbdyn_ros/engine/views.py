@@ -1,4 +1,4 @@
-"""How Model, Options and Data look from inside a kernel.
+"""Model, Options and Data as kernels see them.
 
 A kernel receives addresses: a Model is its table of int64 (sizes, addresses of stages and of its
 arrays, offsets of Data's fields), a Data is that table and the start of its row. `m.body_mass` or
@@ -41,16 +41,16 @@ from rbdyn_ros.model.options import OPTION_FIELDS
 
 INT64 = ir.IntType(64)
 
-#: What stands for itself at the head of a Model's table; then the Model of the loop joints.
+#: Numbers at the head of a Model's table; the table of the loop joints' Model follows.
 NUMBERS = (*SIZES, *STAGES)
 LOOPS = len(NUMBERS)
 
-#: What stands before a Data's row, and where.
+#: Places of the addresses before a Data's row.
 HEAD = {name: STAGES_AT + k for k, name in enumerate(DATA_STAGES)}
 
 
 class ViewType(types.Type):
-    """Numba type of what lies behind a table; `fields` maps a name to its place in the table.
+    """Numba type of a Model, Options or Data; `fields` maps a name to its place in the table.
 
     Args:
         name: of the type.

@@ -1,4 +1,4 @@
-"""Judges what rollout is given, before anything is compiled or computed."""
+"""Check the arguments of rollout before anything is compiled or computed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.errors import Finding, ModelError, bad_argument, not_allowed
 from rbdyn_ros.model.model import Model
 
-#: More steps than a float can count one by one.
+#: A float counts exactly up to this many steps.
 MAX_STEPS = 2**53
 MAX_THREADS = 1024
 
 
 def state(name: str, given: ArrayLike, n: int) -> Array:
-    """Return rows (nbatch, n), or (1, n), of what every robot starts with."""
+    """Return the initial values as rows, (nbatch, n) or (1, n)."""
     values = finite(name, given, None)
     if values.shape == (n,):
         return values.reshape(1, n)
@@ -30,10 +30,10 @@ def state(name: str, given: ArrayLike, n: int) -> Array:
 
 
 def control(given: ArrayLike | None, nstep: int, width: int | None) -> Array:
-    """Return (nbatch or 1, nstep, n) numbers: the rows of the steps, repeated without a copy.
+    """Return ctrl as (nbatch or 1, nstep, n), broadcast without a copy.
 
     Args:
-        given: (n,), (nstep, n), (nbatch, nstep, n) or (nbatch, 1, n); None: there are none.
+        given: (n,), (nstep, n), (nbatch, nstep, n) or (nbatch, 1, n); None: no ctrl.
         nstep: number of steps.
         width: n; None: any.
     """
@@ -59,7 +59,7 @@ def control(given: ArrayLike | None, nstep: int, width: int | None) -> Array:
 
 
 def _numbers(name: str, given: ArrayLike) -> Array:
-    """Return numbers as they are if they are floats already: they may be many."""
+    """Return a float array as it is, without a copy, as it may be large."""
     masked = isinstance(given, np.ma.MaskedArray)
     if isinstance(given, np.ndarray) and given.dtype == np.float64 and not masked:
         return given
@@ -67,10 +67,10 @@ def _numbers(name: str, given: ArrayLike) -> Array:
 
 
 def batch_size(counts: dict[str, int]) -> int:
-    """Return the number of robots, from how many each argument is for; 1 is for all.
+    """Return the number of robots, from the number of robots of each argument; 1 fits all.
 
     Raises:
-        ParameterError: two arguments are for different numbers.
+        ParameterError: two arguments have different numbers of robots.
     """
     name = max(counts, key=lambda key: counts[key])
     for other, count in counts.items():
@@ -81,7 +81,7 @@ def batch_size(counts: dict[str, int]) -> int:
 
 
 def steps(nstep: object, every: object) -> tuple[int, int]:
-    """Return the number of steps, and of steps from one row of outputs to the next."""
+    """Return the number of steps, and the number of steps per row of outputs."""
     count = _whole("nstep", nstep, MAX_STEPS)
     apart = _whole("every", every, count)
     if count % apart:
@@ -91,7 +91,7 @@ def steps(nstep: object, every: object) -> tuple[int, int]:
 
 
 def thread_count(threads: object) -> int:
-    """Return the number of threads; None: as many as this process has cores."""
+    """Return the number of threads, by default the number of cores of this process."""
     if threads is not None:
         return _whole("threads", threads, MAX_THREADS)
     return (
@@ -100,7 +100,7 @@ def thread_count(threads: object) -> int:
 
 
 def demand_model(m: object) -> Model:
-    """Return the Model; raises ModelError for anything else."""
+    """Return the Model; raise ModelError for anything else."""
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"rollout needs a Model, got {m!r:.80}"))
     return m

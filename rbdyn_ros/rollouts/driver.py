@@ -1,7 +1,7 @@
-"""The compiled loop over robots and steps, which calls what a step is by its address.
+"""The compiled loop over robots and steps. It calls the code of a step by its address.
 
-Code of a step sees one block of memory: slots of W numbers each, one for each of the W robots that
-advance side by side. Which number lies where is told by lists of slots.
+That code works on one block of memory: slots of W numbers, one for each of the W robots that
+advance side by side. Lists of slots tell which number is where.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from numba.extending import intrinsic
 from rbdyn_ros.engine import jit
 from rbdyn_ros.engine.addresses import INT64, call_address
 
-#: What is called: once before the first step, at every step, and where outputs are due.
+#: Functions of a step: before the first step, at every step, and at every row of outputs.
 BEGIN, ADVANCE, OBSERVE = range(3)
 
-#: What is said of a robot at its end: the counter nbad, and 1 where its state is not finite.
+#: Columns of health: the counter nbad, and 1 if the final state is not finite.
 NBAD, DIVERGED = range(2)
 
 CACHE_DIRECTORY = jit.cache_below("rollouts", Path(__file__).parent.glob("*.py"))
 
 
 class CallTable(NamedTuple):
-    """Numbers of robots, and where a robot has them in its memory.
+    """Numbers of robots, and their slots in the memory of a robot.
 
     Attributes:
-        values: an array whose first axis is that of robots and the last that of entries.
-        slots: (n,), by entry; for health those of nbad and of the state.
+        values: an array whose first axis is robots and whose last axis is entries.
+        slots: (n,), by entry; for health, the slots of nbad and of the state.
     """
 
     values: Any
@@ -39,7 +39,7 @@ class CallTable(NamedTuple):
 
 
 class BlockPiece(NamedTuple):
-    """A piece of the work: some robots over some steps.
+    """A block of robots over a range of steps.
 
     Attributes:
         every: steps from one row of outputs to the next.
@@ -58,7 +58,7 @@ class BlockPiece(NamedTuple):
 
 @intrinsic
 def call_memory(context, address, memory):
-    """Call machine code, void f(double *memory), by its address; none where that is zero."""
+    """Call machine code, void f(double *memory), by its address, unless that is zero."""
 
     def generate(context, builder, signature, values):
         with builder.if_then(builder.icmp_unsigned("!=", values[0], INT64(0))):
@@ -71,16 +71,16 @@ def call_memory(context, address, memory):
 def drive(code, address, memory, fresh, start, ctrl, out, health, piece):
     """Advance the robots of a piece over its steps, W at a time.
 
-    If these are not all steps, the robots have to be one block, and its memory the same as in the
-    steps before. Lanes that are left over in a last block repeat the last robot.
+    If the piece does not have all steps, its robots must be one block, in the same memory as for
+    the steps before. Unused lanes of the last block repeat the last robot.
 
     Args:
-        code: addresses by BEGIN, ADVANCE, OBSERVE; 0 where nothing is to be called.
+        code: addresses by BEGIN, ADVANCE, OBSERVE; 0: nothing to call.
         address: of memory.
         memory: (slots, W), aligned to 64 bytes.
-        fresh: (slots,), what they hold before a robot starts.
-        start: CallTable of (nbatch, n), what a robot starts with.
-        ctrl: CallTable of (nbatch, nstep, n), what acts at a step.
+        fresh: (slots,), initial values.
+        start: CallTable of (nbatch, n), the start of each robot.
+        ctrl: CallTable of (nbatch, nstep, n), the inputs of each step.
         out: CallTable of (nbatch, rows, n), outputs.
         health: CallTable of (nbatch, 2), by NBAD, DIVERGED.
         piece: BlockPiece.
@@ -132,7 +132,7 @@ _DRIVE = (_INTS, _INT, _SLOTS, _FLOATS, _START, _CTRL, _OUT, _HEALTH, _PIECE)
 
 @functools.cache
 def compiled_drive():
-    """Return the loop for arguments of the types above, which nobody checks; it holds no GIL."""
+    """Return the compiled loop. It does not check the types of its arguments, nor hold the GIL."""
     kernel: Any = jit.compile_cached(drive, jit.OPTIONS, CACHE_DIRECTORY)
     if _DRIVE not in kernel.overloads:
         kernel.compile(_DRIVE)

@@ -1,8 +1,8 @@
-"""The step that is the engine's own, for one robot at a time.
+"""The engine's own step, for one robot at a time.
 
-The memory of a robot is a Data, and behind it what of the Model differs from robot to robot: the
-table by which kernels find their arrays is a copy that leads there. What runs is the machine code
-of rb.step itself, so results are those of rb.step to the last bit.
+The memory of a robot is a Data, followed by the arrays of the Model that the robot has of its own.
+The table in which kernels find their arrays is a copy that points there. The machine code is that
+of rb.step, so the results have the same bits.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, RolloutLaw
 from rbdyn_ros.rollouts.outputs import observers
 from rbdyn_ros.specialization.functions import STATE
 
-#: Numbers in a cache line, at which whatever is given slots begins.
+#: Numbers in a cache line. Every array starts at one.
 LINE = 8
 
 
 class EngineStep:
-    """What the loop over robots calls, of the engine's compiled kernels.
+    """A Step of the engine's compiled kernels, see job.Step.
 
     Args:
         m: the Model.
-        own: fields of the Model, and "gravity", of which robots have their own.
-        law: says what acts at every step; None: that is given.
+        own: fields of the Model, or "gravity", that differ between robots.
+        law: computes the forces of every step; None: they are given.
         outputs: fields of a Data.
 
     Attributes:
         width: 1.
         addresses: by BEGIN, ADVANCE, OBSERVE.
-        fresh: (slots,), what the memory holds before a robot starts.
+        fresh: (slots,), initial values of the memory.
         slots: by name of a field of Data or Model, or of an input of the law, its first slot and
             its length.
 
@@ -86,7 +86,7 @@ class EngineStep:
         ])  # fmt: skip
 
     def _take(self, name: str, count: int) -> int:
-        """Give slots to a name."""
+        """Allocate slots for an array."""
         slot: int = self._end
         self.slots[name] = slot, count
         self._end += -(-count // LINE) * LINE
@@ -99,17 +99,17 @@ class EngineStep:
         memory = self._take("law", lanes.size)
         at = {name: (memory + first, count) for name, (first, count) in lanes.slots.items()}
         self.slots |= {name: at[name] for name in {REFERENCE, *law.gains} & set(at)}
-        nothing = 0, 0  # there may be no joint to move
+        nothing = 0, 0  # for a robot without joints
         plan["law"], plan["law_memory"] = lanes.address("law"), memory
         plan["law_forces"] = at.get(APPLIED, nothing)[0]
-        # it may look at the first entries only, or at none
+        # the law may read only the first entries, or none
         for name in STATE:
             plan[f"law_{name}"], plan[f"law_{name}_count"] = at.get(name, nothing)
 
     def memory(self) -> tuple[int, Array]:
-        """Return a new memory (slots, 1), and its address.
+        """Return the address of a new memory, and the memory (slots, 1).
 
-        Up to a line is left out before the block of call_plan.py, so that it begins at a line.
+        The block described in call_plan.py starts at a cache line.
         """
         table = self.m.table.copy()
         slots = HEADER + self._end

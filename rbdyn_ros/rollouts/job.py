@@ -1,4 +1,4 @@
-"""The arrays of a rollout: what goes into the memory of each robot, and what comes out of it."""
+"""The arrays of a rollout: inputs and outputs of each robot's memory."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from rbdyn_ros.rollouts.sharing import Advance
 
 
 class Step(Protocol):
-    """What the loop over robots calls.
+    """Code that the loop over robots calls.
 
     Attributes:
         width: robots that advance side by side.
-        addresses: by BEGIN, ADVANCE, OBSERVE; 0 where nothing is to be called.
-        fresh: (slots,), what the memory holds before a robot starts.
-        slots: by name of an array its first slot and its length: what lies behind that is not
-            looked at.
+        addresses: by BEGIN, ADVANCE, OBSERVE; 0: nothing to call.
+        fresh: (slots,), initial values of the memory.
+        slots: by name of an array, its first slot and the number of entries that are read.
     """
 
     width: int
@@ -31,19 +30,19 @@ class Step(Protocol):
     slots: dict[str, tuple[int, int]]
 
     def memory(self) -> tuple[int, Array]:
-        """Return a new memory (slots, width) for one thread, and its address."""
+        """Return the address of a new memory for one thread, and the memory (slots, width)."""
 
 
 class Job:
     """Arrays for the compiled loop, see drive.
 
     Args:
-        step: what advances robots by one.
+        step: the code of a step.
         nbatch: number of robots.
-        every: steps from one row of outputs to the next.
-        given: what robots start with.
-        acting: the array that receives what acts at a step.
-        ctrl: that, (nbatch or 1, nstep, n).
+        every: steps per row of outputs.
+        given: initial values of the robots.
+        acting: name of the array that receives ctrl.
+        ctrl: inputs of the steps, (nbatch or 1, nstep, n).
         widths: of outputs, by name.
     """
 
@@ -51,7 +50,7 @@ class Job:
         self, step: Step, nbatch: int, every: int, given: Sequence[Columns], acting: str,
         ctrl: Array, widths: Mapping[str, int],
     ) -> None:  # fmt: skip
-        self._drive = compiled_drive()  # here, not by every thread
+        self._drive = compiled_drive()  # once, not in every thread
         self._step, self._every, self._widths = step, every, widths
         self._start = _start(step, given, nbatch)
         self._ctrl = _acting(step, acting, ctrl, nbatch)
@@ -62,7 +61,7 @@ class Job:
         self._health = CallTable(np.zeros((nbatch, 2), np.int64), health)
 
     def worker(self) -> Advance:
-        """Return what advances robots, with a memory of its own."""
+        """Return a function that advances robots in a memory of its own."""
         step = self._step
         address, memory = step.memory()
 
@@ -88,7 +87,7 @@ class Job:
 
 
 def _start(step: Step, given: Sequence[Columns], nbatch: int) -> CallTable:
-    """Return what robots start with; what the step does not look at is left out."""
+    """Return the initial values, without those that the step does not read."""
     tables, slots = [np.empty((nbatch, 0))], [np.empty(0, np.int64)]
     for each in given:
         first, count = step.slots.get(each.array, (0, 0))
@@ -99,7 +98,7 @@ def _start(step: Step, given: Sequence[Columns], nbatch: int) -> CallTable:
 
 
 def _acting(step: Step, name: str, ctrl: Array, nbatch: int) -> CallTable:
-    """Return what acts at each step, without a copy; likewise."""
+    """Return the inputs of the steps that the step reads, without a copy."""
     first, count = step.slots.get(name, (0, 0))
     count = min(count, ctrl.shape[2])
     rows = np.broadcast_to(ctrl[:, :, :count], (nbatch, ctrl.shape[1], count))

@@ -1,11 +1,11 @@
-"""The robot as a law knows it: its tree alone, without what touches and what constrains it."""
+"""The Model that a law uses: the tree alone, without contact and constraints."""
 
 from __future__ import annotations
 
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS
 
-#: Sizes of what is more than a plain tree.
+#: Sizes of everything beyond a plain tree.
 _SURROUNDINGS = ("ngeom", "nvert", "nobstacle")
 _CONSTRAINTS = ("nloop", "nlength", "npoint", "ngear", "nterm", "nroll", "nefc", "nwrench")
 

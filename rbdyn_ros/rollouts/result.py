@@ -1,4 +1,4 @@
-"""What rollouts leave."""
+"""The result of a rollout."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rbdyn_ros.errors import did_you_mean
 class Rollout:
     """Outputs of robots, read as attributes: r.qpos is (nbatch, rows, nq).
 
-    Row k holds what there is after (k + 1) * every steps.
+    Row k is the result after (k + 1) * every steps.
 
     Attributes:
         outputs: by name, (nbatch, rows, ...); views into one array.
         diverged: (nbatch,), whether qpos or qvel is not finite at the end.
-        nbad: (nbatch,), how often the inertia of a dof was not positive, as Data.nbad.
+        nbad: (nbatch,), number of times that the inertia of a dof was not positive, as Data.nbad.
     """
 
     outputs: dict[str, Array]

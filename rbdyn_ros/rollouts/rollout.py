@@ -39,13 +39,13 @@ def rollout(
     specialize: bool = True,
     progress: bool = True,
 ) -> Rollout:
-    """Advance nbatch robots of a Model by nstep timesteps; return what they went through.
+    """Advance nbatch robots of a Model by nstep timesteps; return their outputs.
 
-    nbatch is what the largest of qpos0, qvel0, ctrl, params and the gains of the policy are for;
-    what is given once is for all robots. A robot's result depends neither on the others nor on
-    their number, nor on the threads, to the last bit; one that diverges leaves the others as they
-    are. All begin at time 0. The memory it takes is that of the outputs, of the states and
-    parameters at the start, and of ctrl as it is given.
+    Arguments with a batch axis (qpos0, qvel0, ctrl, params and the gains of the policy) give each
+    robot its own row; arguments without one are shared by all robots. The result of a robot
+    depends neither on the other robots nor on the threads, to the last bit, even if another robot
+    diverges. All robots start at time 0. The memory needed is that of the outputs, the initial
+    states and parameters, and ctrl as it is given.
 
     Args:
         m: the Model; its options hold for all robots.
@@ -54,24 +54,25 @@ def rollout(
         ctrl: qfrc_applied [N m or N] by step, or the reference of the policy: (n,), (nstep, n),
             (nbatch, nstep, n) or (nbatch, 1, n). None: no forces.
         nstep: number of timesteps.
-        params: what robots have of their own, by field: body_mass, body_ipos, body_fullinertia,
-            dof_armature, dof_damping, dof_frictionloss, jnt_stiffness, gravity. An array of the
-            Model's shape or (nbatch, ...), or a mapping by name of a body or joint to what one
-            entry holds, or (nbatch, ...) of it.
+        params: parameters that differ between robots, by field: body_mass, body_ipos,
+            body_fullinertia, dof_armature, dof_damping, dof_frictionloss, jnt_stiffness, gravity.
+            An array of the Model's shape or (nbatch, ...), or a mapping from the name of a body or
+            joint to its entry, or (nbatch, ...) entries.
         policy: PDPolicy, PDGravityPolicy, ComputedTorquePolicy, or a function of (t, qpos, qvel,
             reference) that returns forces (nv,). It is called a few times, with arrays of symbols.
-        outputs: of qpos, qvel, time, qfrc_applied (of the last step), and of what follows from
+        outputs: of qpos, qvel, time, qfrc_applied (of the last step), and of these functions of
             the new state: xpos, xmat, xipos, subtree_com, cvel, energy.
-        every: steps from one row of outputs to the next; it divides nstep.
-        threads: how many; None: one for each core.
-        specialize: compile code for this Model, for several robots side by side; it is kept on
-            disk. False: the engine's own, for Models that cannot be specialised; results are
-            equal to rounding, and without a policy those of step to the last bit.
-        progress: show a bar, where a terminal is.
+        every: number of steps per row of outputs; must divide nstep.
+        threads: number of threads; None: one per core.
+        specialize: compile code for this Model that advances several robots side by side, and
+            cache it on disk. False: use the engine's own code, which also takes Models that cannot
+            be specialised. Results are equal to rounding; without a policy they have the bits of
+            step.
+        progress: show a progress bar, if there is a terminal.
 
     Raises:
-        ParameterError: for arguments that are not allowed.
-        ModelError: the Model cannot be specialised, or m is none.
+        ParameterError: an argument is not allowed.
+        ModelError: the Model cannot be specialised, or m is not a Model.
         KeyboardInterrupt: after Ctrl-C, within about a tenth of a second.
     """
     m = arguments.demand_model(m)
@@ -118,7 +119,7 @@ def _gains(m: Model, law: RolloutLaw) -> list[Columns]:
 
 
 def _counts(given: Sequence[Columns]) -> dict[str, int]:
-    """Return how many robots arguments are for, by their names."""
+    """Return the number of robots of each argument, by its name."""
     told = {"qpos": "qpos0", "qvel": "qvel0"} | {name: f"params['{name}']" for name in FIELDS}
     return {told.get(each.array, each.array): len(each.values) for each in given}
 
@@ -127,7 +128,7 @@ def _step(
     m: Model, own: Sequence[Columns], law: RolloutLaw | None, given: bool, outputs: Sequence[str],
     specialize: bool,
 ) -> Step:  # fmt: skip
-    """Return what the loop over robots calls: that of an earlier call, where it is the same."""
+    """Return the code of a step, that of an earlier call if it is the same."""
     demand_compiler("rollout")
     observed = tuple(name for name in outputs if name not in LEFT)
     places = {each.array: tuple(each.places.tolist()) for each in own}
@@ -136,7 +137,7 @@ def _step(
     key += (law.key,) if law else ()
     if key not in known:
         made = _made(with_springs(m, own), places, law, given, observed, specialize)
-        if law is not None and law.key is None:  # what a function of the user does may change
+        if law is not None and law.key is None:  # a function of the user may change
             return made
         known[key] = made
     return known[key]

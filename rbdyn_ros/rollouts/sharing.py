@@ -1,4 +1,4 @@
-"""Robots shared among threads, in pieces short enough for a bar and for Ctrl-C."""
+"""Share robots among threads, in pieces short enough for a progress bar and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any
 #: Steps times degrees of freedom of a piece: some 10 ms of work.
 PIECE_WORK = 50_000
 
-#: How often the bar moves and Ctrl-C is looked for [s].
+#: Period of the progress bar and of checks for Ctrl-C [s].
 LOOK = 0.1
 
-#: Advances robots first to last - 1 from step begin to step end.
+#: Function of (first, last, begin, end): advance robots first to last - 1 over steps begin to
+#: end - 1.
 Advance = Callable[[int, int, int, int], None]
 
 
 class Sharing:
     """Work on robots 0 to nbatch - 1 over steps 0 to nstep - 1.
 
-    Who computes a robot makes no difference to it, so neither do the number of threads and the
-    order in which they take what is left.
+    The result of a robot depends neither on the thread that computes it nor on the order.
 
     Args:
         nbatch: number of robots.
-        nstep: of steps.
+        nstep: number of steps.
         width: robots that advance side by side.
         nv: degrees of freedom.
     """
@@ -44,10 +44,10 @@ class Sharing:
         self._start, self._stop = threading.Event(), threading.Event()
 
     def run(self, make: Callable[[], Advance], threads: int, shown: bool) -> None:
-        """Do it, with what `make` returns for each thread.
+        """Advance all robots, with one function returned by `make` per thread.
 
         Raises:
-            KeyboardInterrupt: after Ctrl-C; the threads have ended by then.
+            KeyboardInterrupt: after Ctrl-C, when the threads have ended.
         """
         done = [0] * threads  # robot-steps, by thread
         with contextlib.ExitStack() as opened:
@@ -55,7 +55,7 @@ class Sharing:
             pool = opened.enter_context(ThreadPoolExecutor(threads, "rollout"))
             opened.callback(self._end)  # before the pool waits for its threads
             waiting = {pool.submit(self._work, make, done, k) for k in range(threads)}
-            self._start.set()  # not before all are there: Ctrl-C in between would lose one
+            self._start.set()  # only now: Ctrl-C while threads are submitted would lose one
             while waiting:
                 ended, waiting = wait(waiting, timeout=LOOK)
                 for each in ended:

@@ -1,1 +1,1 @@
-"""The code generator: a Model's own kernels, traced into straight-line code for LLVM or C."""
+"""The code generator: trace the kernels of a Model into straight-line code for LLVM or C."""

@@ -1,4 +1,4 @@
-"""The shortest way from Python to machine code whose address is known."""
+"""Call machine code by its address from Python, with little overhead."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def _fill(address, table, row, out):
 
 @functools.cache
 def entry() -> Callable[..., int]:
-    """Return a function that calls what is at an address with four whole numbers.
+    """Return a function that calls code at an address with four integers.
 
-    It takes a seventh of the time that ctypes takes, and releases the GIL.
+    It takes a seventh of the time of ctypes, and releases the GIL.
     """
     return _point(_enter, (types.int64,) * 5)
 
 
 @functools.cache
 def filling_entry(dimensions: int) -> Callable[..., int]:
-    """Return a function of an address, those of a Model's table and a row, and an array."""
+    """Return a function of four arguments: addresses of code, table and row, and an array."""
     array = types.Array(types.float64, dimensions, "C")
     return _point(_fill, (types.int64, types.int64, types.int64, array))
 

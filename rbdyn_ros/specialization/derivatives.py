@@ -1,8 +1,8 @@
-"""Derivatives of a trace: more operations of the same SymbolGraph.
+"""Differentiate a trace: derivatives are more operations of the same SymbolGraph.
 
-Forward mode, direction by direction: every operation passes on the derivatives of its operands.
-They share what they have in common with the trace and with each other, and what does not depend
-on a direction leaves nothing behind: the sparsity of a tree is found, not programmed.
+Forward mode, one direction at a time: the derivative of an operation follows from those of its
+operands. Derivatives share common operations with the trace and with each other. Operations that
+do not depend on a direction add none, so the sparsity of a tree needs no code.
 
 Source: Griewank, Walther, Evaluating derivatives, 2008, section 3.1.
 """
@@ -20,8 +20,8 @@ from rbdyn_ros.specialization.symbols import CONDITIONS, Condition, Symbol, Symb
 
 Slopes: TypeAlias = dict[int, Any]  # by number of an operation: a symbol, or a known number
 
-#: Partial derivatives of an operation y by its operands. A division by b is one by b alone, which
-#: all directions share.
+#: Partial derivatives of an operation y by its operands. A quotient uses 1 / b, which all
+#: directions share.
 PARTIALS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "add": lambda *_: (1.0, 1.0),
     "sub": lambda *_: (1.0, -1.0),
@@ -44,15 +44,15 @@ PARTIALS: dict[str, Callable[..., tuple[Any, ...]]] = {
 def jacobian(graph: SymbolGraph, outputs: Iterable[Any], directions: Sequence[Slopes]) -> Objects:
     """Return the derivatives of outputs in directions, (len(outputs), len(directions)).
 
-    A choice has the derivative of what is chosen, whatever that of the other is; conditions and
-    floor have none, fabs at zero that of its right side, and a square root there the infinity or
+    The derivative of a select is that of the selected operand. The derivatives of conditions and
+    floor are zero. At zero, fabs has its right-hand derivative, and a square root the infinity or
     NaN of its quotient.
 
     Args:
-        graph: where the outputs stand, and their derivatives will.
-        outputs: what to differentiate.
-        directions: each gives the derivatives of some operations by their numbers. These need
-            not be inputs: any operation is held to the derivative it is given, be it zero.
+        graph: the graph of the outputs, to which derivatives are added.
+        outputs: symbols to differentiate.
+        directions: the given derivatives of some operations, by their numbers, for each direction.
+            Any operation can have one, not only inputs; a given derivative may be zero.
     """
     wanted = list(outputs)
     given = set.intersection(*map(set, directions)) if directions else set()
@@ -73,7 +73,7 @@ def _along(
     direction: Slopes,
     partials: dict[int, tuple[Any, ...]],
 ) -> Slopes:
-    """Return the derivatives that are not zero, by the numbers of operations."""
+    """Return the derivatives that are not zero, by operation."""
     slopes = {number: slope for number, slope in direction.items() if not _vanishes(slope)}
     for number in order:
         operands = () if number in direction else operands_of(graph.operations[number])

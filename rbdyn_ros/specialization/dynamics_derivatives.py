@@ -1,8 +1,8 @@
-"""Derivatives of the dynamics and of a timestep, written as kernels that are only ever traced.
+"""Derivatives of the dynamics and of a timestep, as kernels for tracing only.
 
-What rigid bodies do is differentiated by the kernels of the toolbox: their straight line is a
-third or less of what differentiating a straight line gives. Passive forces are differentiated as
-they are traced, so none is without a derivative; and so is all else that the toolbox refuses.
+The derivatives of rigid-body dynamics come from the toolbox: its kernels take a third or less of
+the operations of a differentiated trace. Passive forces, and everything else that the toolbox does
+not differentiate, are differentiated as traced.
 
 Positions are differentiated along the coordinates of qvel, as in the toolbox.
 """
@@ -56,9 +56,8 @@ def forward_derivatives(m: Any, d: Any, out: Objects) -> None:
 def step_derivatives(m: Any, d: Any, out: Objects) -> None:
     """Write A and B of one timestep, side by side, (2 nv, 3 nv): x+ = A x + B u.
 
-    x are changes of position, along the axes that qvel has before and after the step, and of
-    qvel; u of qfrc_applied. Near it, for the step is not linear. Written are also qpos and qvel
-    after the step.
+    x holds changes of position, along the axes of qvel before and after the step, and of qvel; u
+    holds changes of qfrc_applied. This is the linearisation at d. qpos and qvel are advanced.
     """
     nv = m.nv
     if m.not_differentiable[0]:
@@ -74,10 +73,10 @@ def step_derivatives(m: Any, d: Any, out: Objects) -> None:
 
 
 class _Watched:
-    """A Data that remembers where a step asked for accelerations, and what they were.
+    """A Data that records the states of a step and the accelerations that led to them.
 
-    A step sets the time last when it has moved to its next state (engine/integrate.py): what
-    qpos and qvel are then is that state, and qacc_step is what led there.
+    A step sets the time last when it moves to its next state (engine/integrate.py). At that moment
+    qpos and qvel are the new state, and qacc_step the acceleration that led to it.
     """
 
     def __init__(self, d: Any) -> None:
@@ -93,12 +92,12 @@ class _Watched:
 
 
 def _along_trials(m: Any, d: Any) -> list[Slopes]:
-    """Take a step; return the directions of state and forces, held to its accelerations.
+    """Take a step; return the directions of state and forces, with given accelerations.
 
-    State n + 1 is made of the start and of the accelerations in states 0 ... n. Each of these is
-    held to a derivative that is put in by hand, as soon as those of its own state are known:
-    d qacc = (d qacc / d qpos) dq + (d qacc / d qvel) dv + d qacc / d qfrc_applied. So the line
-    between the states is differentiated as it stands, and the dynamics by their formulas.
+    State n + 1 depends on the start and on the accelerations in states 0 ... n. The derivative of
+    each acceleration is given as soon as that of its state is known:
+    d qacc = (d qacc / d qpos) dq + (d qacc / d qvel) dv + d qacc / d qfrc_applied. So the
+    operations between states are differentiated as traced, and the dynamics by their formulas.
     """
     graph, nv = _graph(d), m.nv
     along = _along_state(m, d) + _along_each(d.qfrc_applied)

@@ -1,4 +1,4 @@
-"""What can be traced: functions of the API, the kernels behind them, what they read and write."""
+"""The functions that can be traced: their kernels, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORCES = ("qfrc_applied", "xfrc_applied")
 COUNTS = ("nbad", "nsingular")
 
 
-#: Fields whose entries end where those of joints begin that follow or are driven: both are left.
+#: Fields without the entries of mimic and driven joints, and the fields with them.
 WHOLE = {field.name: field.inside for field in DATA_FIELDS if field.inside}
 
 
@@ -36,11 +36,11 @@ class Function:
 
     Attributes:
         name: in the API.
-        kernel: of (m, d), then whole numbers, then an array if it has a shape.
+        kernel: of (m, d), then integers, then an array if it has a shape.
         inputs: fields of Data that it reads.
-        outputs: fields of Data that it leaves.
-        shape: of the array that it fills, called "out"; None if there is none.
-        numbers: how many whole numbers the kernel takes.
+        outputs: fields of Data that it writes.
+        shape: shape of the array "out" that it fills; None: it fills none.
+        numbers: how many integers the kernel takes.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Function:
 
 
 def _timestep(m: Any, d: Any) -> None:
-    """As forward.advance, a step at a time: joints that follow are where the others are now."""
+    """Advance by one step, mimic joints included, like forward.advance."""
     substep(m, d)
     if m.nvall > m.nv:
         expand(m, d)
@@ -122,12 +122,12 @@ FUNCTIONS = {function.name: function for function in _TABLE}
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a function does with numbers that are not known yet.
+    """The operations of a function on symbols.
 
     Attributes:
         graph: its operations.
-        outputs: by name of a field, or "out", arrays of symbols and numbers. Behind qpos, qvel
-            and qacc stand the entries of joints that follow or are driven, as in qpos_all.
+        outputs: by name of a field, or "out", arrays of symbols and numbers. qpos, qvel and qacc
+            end with the entries of mimic and driven joints, as in qpos_all.
     """
 
     graph: SymbolGraph
@@ -147,8 +147,8 @@ def traced(
         m: the Model.
         name: of the function.
         symbolic: see Tracing.
-        arguments: the whole numbers its kernel takes.
-        inputs: fields of Data that it reads, if these are not all: the others are zero.
+        arguments: the integers that its kernel takes.
+        inputs: fields of Data that are inputs; all others are zero. None: all that it reads.
 
     Raises:
         ModelError: it cannot be traced.

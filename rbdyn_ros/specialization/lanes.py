@@ -1,4 +1,4 @@
-"""Programs for W robots side by side: every number is a vector, one lane a robot."""
+"""Compile programs for W robots side by side: every number is a vector with a lane per robot."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from rbdyn_ros.specialization.program import Program
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Machine code of programs that share a memory of slots, W numbers each.
+    """Machine code of programs that share a memory of slots of W numbers.
 
     Attributes:
-        width: W.
-        slots: by name of an array its first slot and its length.
-        size: number of slots; the memory is (size, W), its rows on cache lines.
-        code: where the functions are: void of the address of the memory.
+        width: number of robots, W.
+        slots: by name of an array, its first slot and its length.
+        size: number of slots; the memory is (size, W), aligned to cache lines.
+        code: the functions, void f(double *memory).
     """
 
     width: int
@@ -38,7 +38,7 @@ class Lanes:
         return self.code.addresses[name]
 
     def memory(self) -> tuple[int, NDArray[np.float64]]:
-        """Return a new memory of zeros, and its address."""
+        """Return the address of a new memory of zeros, and the memory."""
         count = self.size * self.width
         raw = np.zeros(count + 8)
         first = -raw.ctypes.data % 64 // 8
@@ -47,11 +47,11 @@ class Lanes:
 
 
 def compile_lanes(programs: Mapping[str, Program], width: int | None = None) -> Lanes:
-    """Compile programs; an array of the same name is the same memory in all of them.
+    """Compile programs. Arrays of the same name share their memory.
 
     Args:
         programs: by name.
-        width: W; None: as many numbers as a vector register holds.
+        width: W; None: the length of a vector register.
     """
     lanes = width or processor().vector_width
     slots: dict[str, tuple[int, int]] = {}
@@ -79,7 +79,7 @@ def compile_lanes(programs: Mapping[str, Program], width: int | None = None) -> 
 
 
 class Memory:
-    """All arrays in one memory of slots, W numbers each.
+    """All arrays in one memory of slots of W numbers.
 
     Args:
         slots: first slot of each array.

@@ -1,4 +1,4 @@
-"""From LLVM code to machine code that is kept: in this process, and on disk for the next one."""
+"""Compile LLVM code to machine code, cached in this process and on disk."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from rbdyn_ros.engine import jit
 from rbdyn_ros.engine.processor import processor
 from rbdyn_ros.errors import Finding, ModelError
 
-#: Where code made for one Model is kept, under a hash of all sources that decide it.
+#: Cache of the code of Models, below a hash of all sources that determine it.
 CACHE_DIRECTORY = jit.cache_below("specialize", Path(__file__).parent.glob("*.py"))
 
-#: Bytes on disk above which what was used longest ago is removed: code of some thousand robots.
+#: Size of the cache above which the least recently used files are removed: some thousand robots.
 MOST_ON_DISK = 256 * 2**20
 
 _HASH = hashlib.sha256().digest_size
@@ -34,7 +34,7 @@ _loaded: dict[str, Code] = {}
 
 
 def _renew_lock() -> None:
-    """A process forked while another thread compiles would wait for that thread for ever."""
+    """Replace the lock after a fork, as a thread that held it does not exist in the child."""
     global _lock  # noqa: PLW0603
     _lock = threading.RLock()
 
@@ -44,11 +44,11 @@ os.register_at_fork(after_in_child=_renew_lock)
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Machine code; it is never taken away again.
+    """Machine code, which is never unloaded.
 
     Attributes:
-        addresses: of its functions.
-        keep: what holds it.
+        addresses: addresses of its functions, by name.
+        keep: the object that owns the code.
     """
 
     addresses: dict[str, int]
@@ -56,18 +56,18 @@ class Code:
 
 
 def demand_compiler(what: str) -> None:
-    """Raise ModelError where nothing is compiled."""
+    """Raise ModelError if NUMBA_DISABLE_JIT is set."""
     if jit.DISABLED:
         text = f"{what} needs compiled code, and NUMBA_DISABLE_JIT is set; unset it"
         raise ModelError(Finding("not-compiled", text, "error", what))
 
 
 def code(key: Sequence[str], names: Sequence[str], make: Callable[[], str]) -> Code:
-    """Return machine code: of this process, or from disk, or compiled now.
+    """Return machine code from this process or from disk, or compile it.
 
     Args:
-        key: all that decides what `make` returns.
-        names: of the functions wanted.
+        key: everything that determines what `make` returns.
+        names: names of the functions.
         make: returns LLVM code.
     """
     parts = (llvmlite.__version__, repr(processor()), *key)
@@ -81,15 +81,15 @@ def code(key: Sequence[str], names: Sequence[str], make: Callable[[], str]) -> C
 
 
 def _found(file: Path | None, names: Sequence[str]) -> Code | None:
-    """Return the code in a file; None if there is none, or it is damaged."""
+    """Return the code in a file; None if the file is missing or damaged."""
     objects = _read(file) if file else None
     if file is None or objects is None:
         return None
     with contextlib.suppress(OSError):
-        os.utime(file)  # it was used now, see _prune
+        os.utime(file)  # the time of last use, see _prune
     try:
         return _link(objects, names)
-    except RuntimeError:  # whole, and yet no machine code
+    except RuntimeError:  # the hash fits, but this is not machine code
         return None
 
 
@@ -115,10 +115,10 @@ def _link(objects: bytes, names: Sequence[str]) -> Code:
 
 
 def _target() -> Any:
-    """Return what writes machine code; LLVM was made ready for this processor by Numba.
+    """Return the target machine; Numba has initialised LLVM for this processor.
 
-    It selects instructions and registers; no pass over LLVM code runs before, so operations stay
-    what they are and in the order in which they were written.
+    It selects instructions and registers. No optimisation pass over LLVM code runs before, so the
+    operations and their order stay as written.
     """
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=processor().name,
@@ -136,7 +136,7 @@ def _linker() -> Any:
 
 @functools.cache
 def _directory() -> Path | None:
-    """Return a folder below that of the engine's code, which only this user can enter."""
+    """Return the private cache folder, below that of the engine; None if there is none."""
     if not CACHE_DIRECTORY:
         return None
     with contextlib.suppress(OSError):
@@ -146,7 +146,7 @@ def _directory() -> Path | None:
 
 
 def _read(file: Path) -> bytes | None:
-    """Return what a file holds behind its hash; None if that is not whole, or there is none."""
+    """Return the content of a file after its hash; None if it is missing or damaged."""
     with contextlib.suppress(OSError):
         content = file.read_bytes()
         if hashlib.sha256(content[_HASH:]).digest() == content[:_HASH]:
@@ -155,7 +155,7 @@ def _read(file: Path) -> bytes | None:
 
 
 def _write(file: Path, objects: bytes) -> None:
-    """Keep code on disk, whole or not at all; where that does not work it is compiled again."""
+    """Write code to disk, atomically. If that fails, the next process compiles again."""
     with contextlib.suppress(OSError):
         handle, name = tempfile.mkstemp(dir=file.parent)
         try:
@@ -167,11 +167,11 @@ def _write(file: Path, objects: bytes) -> None:
 
 
 def _prune(folder: Path) -> None:
-    """Remove what was used longest ago, if there is more than MOST_ON_DISK."""
-    with contextlib.suppress(OSError):  # another process prunes as well
+    """Remove the least recently used files above MOST_ON_DISK."""
+    with contextlib.suppress(OSError):  # another process may prune too
         used = sorted((file.stat().st_mtime_ns, file) for file in folder.glob("*.o"))
         total = 0
         for _, file in reversed(used):
             total += file.stat().st_size
-            if total > MOST_ON_DISK and file != used[-1][1]:  # which was written now
+            if total > MOST_ON_DISK and file != used[-1][1]:  # but not the newest
                 file.unlink()

@@ -1,7 +1,7 @@
-"""NumPy's functions on numbers that are not known yet, alone and in arrays.
+"""NumPy's functions on symbols and on arrays of symbols.
 
-Where NumPy compares objects it asks them for true or false: a branch for every entry of an array.
-Here what is asked is written down, and what follows from it is chosen by select.
+NumPy converts comparisons of objects to True or False: a branch for every entry of an array. Here
+comparisons are recorded, and select chooses by them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 
 from rbdyn_ros.engine.jit import is_known, select
 
-#: Functions of one number, by their names in NumPy; a symbol has methods of these names.
+#: Functions of one number by their NumPy names, which are also methods of symbols.
 UNARY = ("sqrt", "sin", "cos", "tan", "exp", "log", "tanh", "floor", "fabs")
 
-#: NumPy's functions of arrays that move numbers, or apply to them what knows symbols; others may
-#: pass over what is no number yet.
+#: Array functions of NumPy that only move entries or apply functions that symbols support. Others
+#: might ignore symbols silently.
 FUNCTIONS = (
     "zeros_like", "ones_like", "full_like", "empty_like", "copy", "copyto", "concatenate", "stack",
     "hstack", "vstack", "append", "reshape", "ravel", "transpose", "squeeze", "expand_dims",
@@ -29,7 +29,7 @@ FUNCTIONS = (
 
 
 class SymbolArray(np.ndarray[Any, Any]):
-    """An array of objects, symbols and numbers, whose comparisons are no branches."""
+    """An array of symbols and numbers whose comparisons do not branch."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return apply(ufunc, method, inputs, options)
@@ -53,13 +53,13 @@ class SymbolArray(np.ndarray[Any, Any]):
 
 
 def apply(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """Apply a function of NumPy to what symbols are among.
+    """Apply a function of NumPy to inputs that contain symbols.
 
     Args:
         ufunc: the function.
-        method: how, such as "__call__" or "reduce".
-        inputs: what it is applied to.
-        options: by name; all as NumPy hands them to `__array_ufunc__`.
+        method: its method, such as "__call__" or "reduce".
+        inputs: its inputs.
+        options: keyword arguments; all as NumPy passes them to `__array_ufunc__`.
     """
     given = [_as_array(x) for x in inputs]
     if np.asarray(options.get("where", True)).dtype == object:
@@ -77,7 +77,7 @@ def apply(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str
 
 
 def _as_array(x: Any) -> Any:
-    """Return what NumPy takes for itself: arrays of objects, and what is known as it is."""
+    """Return a value that NumPy can handle: a number unchanged, symbols in an object array."""
     if isinstance(x, SymbolArray):
         return x.view(np.ndarray)
     if is_known(x):  # type: ignore[no-untyped-call]
@@ -90,7 +90,7 @@ def _as_array(x: Any) -> Any:
 def _reduced(
     name: str, given: list[Any], options: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return what to reduce and how: along one axis, and for any and all truths."""
+    """Return inputs and options of a reduction: along one axis, of conditions for any and all."""
     if name in ("logical_and", "logical_or"):
         given = [np.frompyfunc(lambda x: x != 0.0, 1, 1)(given[0])]
     if options.get("axis", 0) is None and not options.get("keepdims"):
@@ -99,7 +99,7 @@ def _reduced(
 
 
 def _is_truth(x: Any) -> bool:
-    """Whether something is a condition, or known to be true or false."""
+    """Whether a value is a condition, True or False."""
     return hasattr(x, "as_number") or isinstance(x, bool | np.bool_)
 
 
@@ -123,14 +123,14 @@ def _most(a: Any, b: Any) -> Any:
 
 
 def _nearer(second: Any, first: Any, a: Any, b: Any) -> Any:
-    """Return b or a, whose condition holds; where none does one of them is NaN, and so a + b."""
+    """Return b or a, whose condition holds; if neither does, one of them is NaN, and so a + b."""
     if _known(b) and not np.isnan(b):
         return _chosen(second, b, a)
     return _chosen(second, b, _chosen(first, a, a + b))
 
 
 def _but_nan(first: Any, a: Any, b: Any) -> Any:
-    """Return a or b, whichever is no NaN where one is; NaN does not equal itself."""
+    """Return a if `first` holds, else b; never a NaN if one of them is a number."""
     return _chosen(first, a, _chosen(b != b, a, b))  # noqa: PLR0124
 
 
@@ -161,7 +161,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
     return lambda x: float(function(float(x))) if _known(x) else getattr(x, name)()
 
 
-#: What is applied, entry by entry, for NumPy's functions of these names.
+#: Replacements for functions of NumPy, applied to every entry.
 CHOICES: dict[str, Any] = {
     "less": np.frompyfunc(operator.lt, 2, 1),
     "less_equal": np.frompyfunc(operator.le, 2, 1),

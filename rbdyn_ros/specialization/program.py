@@ -1,4 +1,4 @@
-"""A straight line of operations: what the outputs need of a trace, in order."""
+"""A program: the operations of a trace that its outputs need, in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUMS = ("add", "sub")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Operations whose operands are places of operations before.
+    """Operations whose operands are indices of earlier operations.
 
     Attributes:
         operations: as in a SymbolGraph. Fused multiply-adds are ("fma", a, b, c) for a b + c,
@@ -33,27 +33,27 @@ class Program:
 
     @property
     def inputs(self) -> tuple[tuple[str, int, int], ...]:
-        """Array, flat place in it, and the operation that stands for it."""
+        """Array, flat index in it, and the operation that reads it."""
         return tuple((o[1], o[2], n) for n, o in enumerate(self.operations) if o[0] == "input")
 
     def lengths(self) -> dict[str, int]:
-        """Return by name how long the arrays are as far as they are read or written."""
+        """Return the lengths of the arrays by name, as far as they are read or written."""
         longest: dict[str, int] = {}
         for array, place, _ in self.inputs + self.outputs:
             longest[array] = max(longest.get(array, 0), place + 1)
         return longest
 
     def counts(self) -> dict[str, int]:
-        """Return how many operations there are of each kind."""
+        """Return the number of operations of each kind."""
         kinds: dict[str, int] = {}
         for operation in self.operations:
             kinds[operation[0]] = kinds.get(operation[0], 0) + 1
         return kinds
 
     def flops(self) -> int:
-        """Return the floating-point operations, a multiply-add counted as two.
+        """Return the number of floating-point operations.
 
-        A sine or cosine is counted as one; what chooses or negates is not counted.
+        A multiply-add counts as two, a sine or cosine as one, selects and negations as none.
         """
         twice = ("fma", "fms", "fnma")
         free = (*LEAVES, *CONDITIONS, "select", "neg")
@@ -61,13 +61,12 @@ class Program:
 
 
 def program(graph: SymbolGraph, outputs: Mapping[str, Any], fused: bool = True) -> Program:
-    """Return what is needed for some outputs.
+    """Return the program of some outputs.
 
     Args:
         graph: their trace.
-        outputs: by name arrays of symbols and numbers.
-        fused: whether products that nothing but sums use become multiply-adds; else whoever
-            compiles the operations may do so.
+        outputs: arrays of symbols and numbers, by name.
+        fused: whether products that only sums use become multiply-adds.
     """
     wanted = [
         (array, place, graph.number(value))
@@ -86,11 +85,11 @@ def program(graph: SymbolGraph, outputs: Mapping[str, Any], fused: bool = True) 
 
 
 def hoist(whole: Program, constant: Collection[str]) -> tuple[Program, Program]:
-    """Split a program that is repeated: what needs only arrays that do not change goes before.
+    """Split a repeated program: operations on constant arrays are computed once, before.
 
     Returns:
-        The part that is computed once, which writes the array "invariant", and the part that is
-        repeated, which reads it.
+        The program that runs once and writes the array "invariant", and the repeated program,
+        which reads it.
     """
     still = [False] * len(whole.operations)
     for n, operation in enumerate(whole.operations):
@@ -114,7 +113,7 @@ def hoist(whole: Program, constant: Collection[str]) -> tuple[Program, Program]:
 def _cut(
     whole: Program, outputs: list[tuple[str, int, int]], given: Mapping[int, Operation]
 ) -> Program:
-    """Return the part of a program that gives some outputs, where some operations are inputs."""
+    """Return the part of a program for some outputs, with some operations as inputs."""
     found = needed(whole.operations, [n for *_, n in outputs], given)
     new = {old: place for place, old in enumerate(found)}
     operations = tuple(given.get(n) or _renumbered(whole.operations[n], new) for n in found)
@@ -137,12 +136,12 @@ def _renumbered(operation: Operation, new: Mapping[int, int]) -> Operation:
 def needed(
     operations: Sequence[Operation], outputs: Collection[int], given: Container[int] = ()
 ) -> list[int]:
-    """Return the operations that some depend on, and those themselves, in order.
+    """Return some operations and all that they depend on, in order.
 
     Args:
-        operations: all.
-        outputs: those wanted.
-        given: those whose value is there without their operands.
+        operations: all operations.
+        outputs: the wanted ones.
+        given: operations that need no operands, as their value is given.
     """
     found: set[int] = set()
     left = list(outputs)
@@ -156,7 +155,7 @@ def needed(
 
 
 def _fused(operations: Mapping[int, Operation], kept: Container[int]) -> dict[int, Operation]:
-    """Take products that nothing but sums use into those sums, one into each."""
+    """Fuse products that only sums use into these sums, at most one per sum."""
     users: dict[int, list[int]] = {n: [] for n in operations}
     for n, operation in operations.items():
         for x in operands_of(operation):
@@ -172,7 +171,7 @@ def _fused(operations: Mapping[int, Operation], kept: Container[int]) -> dict[in
 
 
 def _takes(operation: Operation | None, product: int) -> bool:
-    """Whether an operation is a sum in which a product stands once."""
+    """Whether an operation is a sum that uses a product exactly once."""
     return operation is not None and operation[0] in SUMS and operation.count(product) == 1
 
 

@@ -1,4 +1,4 @@
-"""LLVM code of one robot, which works on its Model and its row of Data where they are."""
+"""LLVM code for one robot, which works in place on its Model and its row of Data."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from rbdyn_ros.specialization.program import Program
 TABLE = INT64.as_pointer()
 INTEGERS = {field.name for field in DATA_FIELDS if field.kind == "int"}
 
-#: What functions of one robot return.
+#: Return values of the functions.
 DONE, OTHER_OPTIONS = 0, 1
 
 
 class Row:
-    """Fields of Data are in a row, those of the Model behind the addresses of its table.
+    """Locates fields of Data in their row, and fields of the Model by the addresses in its table.
 
     Args:
         m: the Model.
     """
 
-    #: the Model's table, the row of Data, the array "out"
+    #: Types of the Model's table, the row of Data and the array "out".
     arguments: Sequence[ir.Type] = (TABLE, POINTER, POINTER)
 
     def __init__(self, m: Model) -> None:
@@ -64,20 +64,20 @@ class Row:
 def compiled_row(
     m: Model, name: str, make: Callable[[], Program], symbolic: Collection[str], *more: str
 ) -> machine.Code:
-    """Return machine code of a function of one robot, with the options of now built in.
+    """Return the machine code of a function of one robot, with the current options built in.
 
     Args:
         m: the Model.
-        name: of the function.
+        name: name of the function.
         make: returns its program.
-        symbolic: what of the Model and its options is read at every call.
-        more: what decides the program besides.
+        symbolic: arrays and options of the Model that are read at every call.
+        more: whatever else determines the program.
     """
     opt, width = m.opt, processor().vector_width
     key = [m.sha256(), name, opt.integrator, str(opt.passive), *symbolic, str(width), *more]
     if "timestep" not in symbolic:
         key.append(opt.timestep.hex())
-    if any([*m.jnt_usertype, *m.jnt_motion_name]):  # what they do is not in the hash of the Model
+    if any([*m.jnt_usertype, *m.jnt_motion_name]):  # not in the hash of the Model
         key.append(repr(make()))
 
     def text() -> str:
@@ -91,8 +91,8 @@ def row_code(
 ) -> str:
     """Return LLVM code of a function of one robot.
 
-    Functions are `name`, of the addresses of the Model's table, of the row and of "out", and how
-    often to do it, which returns DONE or OTHER_OPTIONS; and `name`.stage, of the first two.
+    The function `name` takes the addresses of the Model's table, of the row and of "out", and a
+    number of repetitions; it returns DONE or OTHER_OPTIONS. `name`.stage takes the first two only.
     """
     module = Module(1, register)
     once = module.add(f"{name}.once", program, Row(m))
@@ -114,7 +114,7 @@ def row_code(
 
 
 def _behind(builder: ir.IRBuilder, table: Any, name: str, kind: ir.Type) -> Any:
-    """Return where an option or an array of the Model is, from its address in the table."""
+    """Return a pointer to an option or an array of the Model, from its address in the table."""
     fields = OPTIONS.fields if name in OPTIONS.fields else MODEL.fields
     address = builder.load(builder.gep(table, [INT64(fields[name][0])]))
     return builder.inttoptr(address, kind)
@@ -123,7 +123,7 @@ def _behind(builder: ir.IRBuilder, table: Any, name: str, kind: ir.Type) -> Any:
 def _demand_options(
     m: Model, builder: ir.IRBuilder, table: Any, symbolic: Collection[str]
 ) -> None:
-    """Return OTHER_OPTIONS unless the options built in are those of now."""
+    """Emit a return of OTHER_OPTIONS unless the current options are those built in."""
     same = []
     for name, value in (("integrator_id", m.opt.integrator_id), ("passive", int(m.opt.passive))):
         found = builder.load(_behind(builder, table, name, TABLE))

@@ -3,20 +3,19 @@
     n = the integer nearest to x 2/pi,    r = x - n pi/2,    |r| <= pi/4 (1 + 1e-10)
     sin r = r + r^3 S(r^2),    cos r = 1 - r^2/2 + r^4 C(r^2)
 
-and n modulo 4 says which of the two is which, and with which sign (pi/2 in parts after Cody and
-Waite, Software Manual for the Elementary Functions, but with fused multiply-adds). r is kept as a
-sum r + low of two doubles: what its rounding loses would be up to 0.4 ulp of the result. All of it
-is basic operations and explicit fused multiply-adds, so that a lane's bits depend on its x alone,
-not on its neighbours, nor on how many they are. The error is below 0.8 ulp for |x| <= LARGEST;
-lanes beyond get the sin and cos of the C library, one by one. NaN and infinities give NaN, and
-sin(-0.0) is -0.0.
+where n modulo 4 determines which of the two is the sine, and the signs (pi/2 is split after Cody
+and Waite, Software Manual for the Elementary Functions, but with fused multiply-adds). r is a sum
+r + low of two doubles: rounding it would cost up to 0.4 ulp of the result. There are only basic
+operations and explicit fused multiply-adds, so the bits of a lane depend on its x alone, not on
+the other lanes or their number. The error is below 0.8 ulp for |x| <= LARGEST; lanes beyond use
+sin and cos of the C library. NaN and infinities give NaN, and sin(-0.0) is -0.0.
 """
 
 from __future__ import annotations
 
 import struct
 
-#: The largest angle in rad that is reduced here. Up to it |n| < 2^16, which B below relies upon.
+#: The largest angle that is reduced here [rad]. B below relies on |n| < 2^16.
 LARGEST = 1e5
 
 # pi/2 = A + B + C + 1.8e-44. A is a full double: a fused n A leaves x - n A exact, by the choice

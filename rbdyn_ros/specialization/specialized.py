@@ -1,4 +1,4 @@
-"""rb.specialize: functions of one robot, compiled for this robot alone."""
+"""rb.specialize: functions compiled for one robot."""
 
 from __future__ import annotations
 
@@ -32,47 +32,47 @@ from rbdyn_ros.specialization.symbols import not_traceable
 def specialize(
     m: Model, functions: Collection[str] = ("step",), symbolic: Collection[str] = ()
 ) -> Specialized:
-    """Return functions of a Model compiled for it alone, several times as fast.
+    """Return the functions of a Model compiled for it alone, several times as fast.
 
     Args:
         m: the Model.
-        functions: what to compile now; the others are compiled when they are first called.
+        functions: functions to compile now; others are compiled at their first call.
         symbolic: arrays and options that are read at every call instead of built in.
 
     Raises:
         ModelError: the Model has contact or loops, which cannot be specialised.
-        ParameterError: an unknown function.
+        ParameterError: a function is unknown.
     """
     return Specialized(m, functions, symbolic)
 
 
-#: Functions that need M.
+#: Functions that need the mass matrix M.
 WITH_M = ("mass_matrix", "inverse_derivatives", "forward_derivatives", "step_derivatives")
 
 
 class Specialized:
-    """Functions of one robot as straight lines of machine code, made from the engine's kernels.
+    """Functions of one robot as straight-line machine code, traced from the engine's kernels.
 
-    They take a Data of the Model and leave in it what the functions of the same names leave, up
-    to rounding, and nothing else: step writes qpos, qvel, time, qacc_step and the counts of
-    trouble, forward_dynamics qacc.
+    They take a Data of the Model and write the results of the functions of the same names, up to
+    rounding, and nothing else: step writes qpos, qvel, time, qacc_step, nbad and nsingular;
+    forward_dynamics writes qacc.
 
-    Each is compiled when it is first called, or found on disk. Timestep, integrator and passive
-    are built in: when m.opt changes, code for the new options is made at the next call.
+    A function is compiled at its first call, or loaded from disk. Timestep, integrator and passive
+    are built in: after a change of m.opt the next call compiles for the new options.
 
     Attributes:
         model: the Model.
-        symbolic: arrays and options of it that are read at every call, gravity always.
+        symbolic: its arrays and options that are read at every call; gravity always is.
 
     Args:
         m: the Model.
-        functions: what to compile now, of FUNCTIONS.
-        symbolic: names of arrays and options of the Model that are read, not built in.
+        functions: names of FUNCTIONS to compile now.
+        symbolic: arrays and options of the Model that are read at every call, not built in.
 
     Raises:
-        ModelError: the Model has what cannot be specialised (contact, constraints other than
-            gears), something is named that cannot be read at every call, or nothing is compiled.
-        ParameterError: an unknown function.
+        ModelError: the Model cannot be specialised (contact, constraints other than gears), a name
+            in `symbolic` cannot be read at every call, or NUMBA_DISABLE_JIT is set.
+        ParameterError: a function is unknown.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Specialized:
         self.symbolic = tuple(dict.fromkeys(("gravity", *symbolic)))
         symbolic_entries(m, self.symbolic)
         self.model = m
-        # by name, and by what the function is of besides: a frame
+        # by name, or by name and numbers (of a frame)
         self._addresses: dict[Any, int] = {}
         self._fillers: dict[Any, tuple[tuple[int, ...], Any]] = {}
         self._enter: Callable[..., int] = entry()
@@ -105,24 +105,24 @@ class Specialized:
         """Advance d by nstep timesteps.
 
         Raises:
-            ParameterError: if nstep is not a whole number from 0 to 2^62.
-            ModelError: if d was not made for this Model, or has driven dofs (set_drive).
+            ParameterError: nstep is not an integer from 0 to 2^62.
+            ModelError: d was not made for this Model, or has driven dofs (set_drive).
         """
         times = step_count(nstep)
         self._demand_forces(d)
         self._run("step", d, times)
 
     def forward_dynamics(self, d: Data) -> None:
-        """Write qacc, as rb.forward_dynamics; errors as step."""
+        """Write qacc, like rb.forward_dynamics; raises like step."""
         self._demand_forces(d)
         self._run("forward_dynamics", d)
 
     def inverse(self, d: Data) -> None:
-        """Write qfrc_inverse, as rb.inverse does."""
+        """Write qfrc_inverse, like rb.inverse."""
         self._run("inverse", d)
 
     def kinematics(self, d: Data) -> None:
-        """Write xpos, xmat, xipos and ximat, as rb.kinematics does."""
+        """Write xpos, xmat, xipos and ximat, like rb.kinematics."""
         self._run("kinematics", d)
 
     def gravity_term(self, d: Data) -> Array:
@@ -134,46 +134,46 @@ class Specialized:
         return self._filled("bias_term", d)
 
     def mass_matrix(self, d: Data) -> Array:
-        """Return rb.mass_matrix(m, d), (nv, nv): an array that belongs to d, as there."""
+        """Return rb.mass_matrix(m, d), (nv, nv): an array that belongs to d."""
         if getattr(d, "model", NOBODY) is self.model and d.dense_M is None:
             demand_mass_matrix(self.model, d, "mass_matrix")
             vars(d)["dense_M"] = np.zeros((self.model.nv, self.model.nv))
         return self._filled("mass_matrix", d, out=getattr(d, "dense_M", None))
 
     def frame_pose(self, d: Data, frame: str | int) -> tuple[Array, Array]:
-        """Return position (3,) and rotation (3, 3) of a frame, as rb.frame_pose does."""
+        """Return position (3,) and rotation (3, 3) of a frame, like rb.frame_pose."""
         out = self._filled("frame_pose", d, self.model.frame_id(frame))
         return out[3], out[:3]
 
     def frame_jacobian(
         self, d: Data, frame: str | int, reference: str = "local_world_aligned"
     ) -> Array:
-        """Return rb.frame_jacobian(m, d, frame, reference), (6, nv); one code for each frame."""
+        """Return rb.frame_jacobian(m, d, frame, reference), (6, nv), compiled for each frame."""
         if not isinstance(reference, str) or reference not in REFERENCES:
             raise unknown_reference(reference)
         number = self.model.frame_id(frame)
         return self._filled("frame_jacobian", d, number, REFERENCES[reference])
 
     def inverse_derivatives(self, d: Data) -> tuple[Array, Array, Array]:
-        """Return what rb.inverse_derivatives returns, and that where it has no formulas too."""
+        """Return rb.inverse_derivatives(m, d), also for Models that it does not support."""
         dq, dv, da = self._filled("inverse_derivatives", d)
         return dq, dv, da
 
     def forward_derivatives(self, d: Data) -> tuple[Array, Array, Array]:
-        """Return what rb.forward_derivatives returns, and that where it has no formulas too."""
+        """Return rb.forward_derivatives(m, d), also for Models that it does not support."""
         self._demand_forces(d)
         dq, dv, dtau = self._filled("forward_derivatives", d)
         return dq, dv, dtau
 
     def linearise(self, d: Data, timestep: float | None = None) -> tuple[Array, Array]:
-        """Return what rb.linearise returns."""
+        """Return rb.linearise(m, d, timestep)."""
         return linear_system(self.model, d, timestep, lambda _, d: self.forward_derivatives(d))
 
     def step_derivatives(self, d: Data) -> tuple[Array, Array]:
-        """Return A (2 nv, 2 nv) and B (2 nv, nv) of one timestep as the integrator takes it.
+        """Return A (2 nv, 2 nv) and B (2 nv, nv), the derivatives of one timestep.
 
-        x+ = A x + B u, where x are small changes of position, along the coordinates that qvel has
-        before and after the step, and of qvel, and u of qfrc_applied.
+        x+ = A x + B u: x holds small changes of position, along the axes of qvel before and after
+        the step, and of qvel; u holds changes of qfrc_applied.
         """
         self._demand_forces(d)
         both, nv = self._filled("step_derivatives", d), self.model.nv
@@ -201,7 +201,7 @@ class Specialized:
         return int(self._code("step", ()).addresses["step.stage"])
 
     def program(self, name: str, *numbers: int) -> Program:
-        """Return the operations of a function of FUNCTIONS; `numbers` are a frame and so on."""
+        """Return the program of a function of FUNCTIONS; `numbers` are its frame and reference."""
         if len(numbers) != _known(name).numbers:
             text = f"{name} takes {FUNCTIONS[name].numbers} numbers, not {len(numbers)}"
             raise ParameterError(Finding("specialize", text, "error", name))
@@ -213,7 +213,7 @@ class Specialized:
         return program(trace.graph, trace.outputs)
 
     def _filled(self, name: str, d: Data, *numbers: int, out: Array | None = None) -> Array:
-        """Return an array that a function fills, a new one if none is given."""
+        """Return the array that a function fills, by default a new one."""
         if getattr(d, "model", NOBODY) is not self.model:
             raise not_a_pair(self.model, d)
         key = (name, *numbers) if numbers else name
@@ -225,7 +225,7 @@ class Specialized:
         return out
 
     def _filler(self, name: str, numbers: tuple[int, ...]) -> tuple[tuple[int, ...], Any]:
-        """Return the shape of the array that a function fills, and how it is called."""
+        """Return the shape of the array that a function fills, and its entry."""
         shape = FUNCTIONS[name].shape
         assert shape is not None
         if name in WITH_M and self.model.nM == 0 < self.model.nv:
@@ -243,7 +243,7 @@ class Specialized:
             address = self._address(name, ())
 
     def _address(self, name: str, numbers: tuple[int, ...]) -> int:
-        """Return where the function for the options of now is, made if there is none."""
+        """Return the address of a function for the current options; compile it if needed."""
         address = self._code(name, numbers).addresses[name]
         self._addresses[(name, *numbers) if numbers else name] = address
         return address
@@ -261,7 +261,7 @@ class Specialized:
 
 
 def _demand_names(what: str, names: Any) -> None:
-    """Raise ParameterError unless something is a list of texts."""
+    """Raise ParameterError unless `names` is a list of strings."""
     listed = isinstance(names, Collection) and not isinstance(names, str | bytes)
     if not listed or not all(isinstance(name, str) for name in names):
         text = f"{what} is {names!r}; allowed is a list of names"
@@ -269,7 +269,7 @@ def _demand_names(what: str, names: Any) -> None:
 
 
 def _known(name: str) -> Function:
-    """Return a function of FUNCTIONS; raises ParameterError with the nearest name."""
+    """Return a function of FUNCTIONS; raise ParameterError for an unknown name."""
     if name not in FUNCTIONS:
         hint = did_you_mean(name, FUNCTIONS)
         text = f"'{name}' cannot be specialised{hint}; allowed are {', '.join(FUNCTIONS)}"

@@ -1,4 +1,4 @@
-"""A Model and a Data whose numbers are symbols or Python's: what kernels are traced on."""
+"""A Model and a Data of symbols and Python numbers, for tracing kernels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rbdyn_ros.specialization.symbols import SymbolGraph, not_traceable
 
 Objects = NDArray[Any]  # of symbols and Python's numbers
 
-#: Options that may be symbols; the others decide what is done.
+#: Options that may be symbols; the others select the operations.
 SYMBOLIC_OPTIONS = ("timestep", "gravity")
 
 #: Numbers of a Model that may be symbols: nothing else of a step is computed from them but
@@ -61,12 +61,12 @@ class SymbolicOptions:
 
 
 class SymbolicModel:
-    """A Model as kernels see it, its numbers Python's or symbols; optional stages have names.
+    """A Model for tracing: its numbers are Python's or symbols, its optional stages are names.
 
     Args:
         m: the Model.
-        graph: where symbols are written down.
-        symbolic: by name of an option or array which of its entries are symbols, None: all.
+        graph: the graph of the symbols.
+        symbolic: by name of an option or array, the entries that are symbols; None: all.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class SymbolicModel:
                 for k in _all_entries(m, name) if entries is None else entries:
                     flat[k] = graph.enter(("input", name, int(k)))
         if "jnt_stiffness" in symbolic:
-            keep["nstiff"] = m.njnt  # any joint may have a spring
+            keep["nstiff"] = m.njnt  # as any joint may have a spring
         if "body_mass" in symbolic:
             keep["body_subtreemass"] = _subtree_masses(keep["body_mass"], m.body_parentid)
 
@@ -102,12 +102,12 @@ class SymbolicModel:
 
 
 class SymbolicData:
-    """A Data as make_data leaves it, but for its inputs, which are symbols.
+    """A Data as make_data leaves it, except that its inputs are symbols.
 
     Args:
         m: the Model.
-        graph: where symbols are written down.
-        inputs: fields that are given.
+        graph: the graph of the symbols.
+        inputs: fields that are symbols.
     """
 
     def __init__(self, m: Model, graph: SymbolGraph, inputs: Collection[str]) -> None:
@@ -136,10 +136,10 @@ class SymbolicData:
 
 
 def symbolic_entries(m: Model, symbolic: Collection[Any]) -> dict[str, Collection[int] | None]:
-    """Return by name which entries are symbols; each item is a name, or a name and entries.
+    """Return the symbolic entries by name, from names or pairs of a name and entries.
 
     Raises:
-        ModelError: for what cannot be a symbol.
+        ModelError: an array or option cannot be symbolic.
     """
     found: dict[str, Collection[int] | None] = {}
     for item in symbolic:
@@ -154,7 +154,7 @@ def symbolic_entries(m: Model, symbolic: Collection[Any]) -> dict[str, Collectio
 
 
 def _all_entries(m: Model, name: str) -> Collection[int]:
-    """Return the places of an array that may be anything: a joint that follows has no spring."""
+    """Return the indices of an array that may be symbols: mimic joints have no spring."""
     if name == "jnt_stiffness":
         return [int(j) for j in np.flatnonzero(m.jnt_class == JointClass.FREE)]
     return range(getattr(m, name).size)

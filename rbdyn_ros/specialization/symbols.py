@@ -1,10 +1,10 @@
-"""Numbers that are not known yet: arithmetic on them is written down instead of done.
+"""Symbols: arithmetic on them is recorded instead of computed.
 
-A SymbolGraph is a list of operations in the order in which they were asked for, so operands always
-stand before what uses them. Equal operations are one entry; what is known is computed at once, and
-what adds zero or multiplies by one or zero leaves no trace, unless the zero or one was entered as
-a constant. Nothing is rearranged: results differ from those of numbers by rounding alone, but for
-a product by an exact zero, which is zero whatever it multiplies.
+A SymbolGraph is a list of operations in the order in which they were recorded, so operands come
+before the operations that use them. Equal operations are one entry. Operations on constants are
+computed at once. Adding zero and multiplying by one or zero add no operation, unless the zero or
+one was entered as a constant. Nothing is rearranged, so results equal those of numbers up to
+rounding, except that a product with an exact zero is zero even for NaN and infinity.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ import numpy as np
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.specialization.numpy_ops import UNARY, SymbolArray, apply
 
-#: Conditions, false where a number is NaN; but "ne", which is true there.
+#: Conditions. With NaN they are false, except "ne", which is true.
 CONDITIONS = ("lt", "le", "eq", "ne")
 
-#: What is computed at once if all operands are constants.
+#: Operations that are computed at once if all operands are constants.
 KNOWN: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
     "lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne,
 }  # fmt: skip
 
-#: What may be done with numbers that are not known, in words.
+#: The operations that symbols allow, for messages.
 ALLOWED = (
     f"+ - * /, powers up to 4, comparisons, sums and products of arrays, and NumPy's "
     f"{', '.join(UNARY)}, abs, sign, arctan2, minimum, maximum, clip and where"
 )
 
-#: More would compile for minutes; a step of a humanoid has some 20,000.
+#: More would compile for minutes. A step of a humanoid has about 20,000.
 MAX_OPERATIONS = 1_000_000
 
 Operation: TypeAlias = tuple[Any, ...]
 
 
 class SymbolGraph:
-    """Operations on numbers that are not known yet.
+    """Recorded operations on symbols.
 
     Attributes:
-        operations: (name, operands ...), operands being numbers of operations that stand before;
-            or ("input", array, place), ("constant", value). Names are add, sub, mul, div, neg,
+        operations: (name, operands ...), whose operands are numbers of earlier operations; or
+            ("input", array, index), ("constant", value). Names are add, sub, mul, div, neg,
             select (condition, yes, no), arctan2 (y, x), and those of UNARY and CONDITIONS.
-        decide: answers a condition that Python has to know, for a branch.
+        decide: answers a condition on which Python branches.
     """
 
     def __init__(self) -> None:
@@ -55,10 +55,10 @@ class SymbolGraph:
         self._known: dict[Operation, Symbol] = {}
 
     def enter(self, operation: Operation) -> Any:
-        """Return the symbol of an operation, the earlier one if it is not new.
+        """Return the symbol of an operation, the existing one if there is an equal operation.
 
-        What is in KNOWN is computed at once if its operands are constants: then the symbol is
-        another constant, or the answer true or false.
+        Operations in KNOWN whose operands are constants are computed at once: the result is
+        another constant, or True or False.
         """
         symbol = self._known.get(operation)
         if symbol is None:
@@ -73,20 +73,20 @@ class SymbolGraph:
         return symbol
 
     def constant(self, value: float) -> Symbol:
-        """Return a symbol for a known number: arithmetic with it is written down all the same."""
+        """Return a symbol for a number, so that arithmetic with it is recorded too."""
         return Symbol(self, self.number(value))
 
     def _constants(self, operands: tuple[int, ...]) -> bool:
         return all(self.operations[x][0] == "constant" for x in operands)
 
     def _computed(self, operation: Operation) -> Any:
-        """Return what comes of constants: whether something holds, or another constant."""
+        """Return the result of an operation on constants: True or False, or another constant."""
         name, *operands = operation
         found = KNOWN[name](*(self.operations[x][1] for x in operands))
         return found if name in CONDITIONS else self.constant(found)
 
     def number(self, value: Any) -> int:
-        """Return the number of the operation that gives a value, which may be known."""
+        """Return the number of the operation that gives a value, a symbol or a number."""
         if isinstance(value, Condition):
             value = value.as_number()
         if value.__class__ is Symbol:
@@ -104,19 +104,19 @@ class SymbolGraph:
 
 
 class NotTraceableError(TypeError):
-    """Something is asked of a number that is not known yet."""
+    """An operation that symbols do not have."""
 
 
-#: A function that is traced must begin anew whenever it is called.
+#: A traced function must not keep symbols between calls.
 KEPT = "a number is kept from one call to the next"
 
 
 class Symbol:
-    """A number that is not known yet.
+    """A number that is only known when the traced code runs.
 
     Args:
-        graph: where it is written down.
-        number: of its operation.
+        graph: the graph that records its operations.
+        number: number of its operation.
     """
 
     __slots__ = ("graph", "number")
@@ -177,7 +177,7 @@ class Symbol:
             return graph.enter(("mul", a, graph.number(other)))
         b = other.number
         first, second = graph.operations[a], graph.operations[b]
-        if first[0] == "neg":  # -a b = -(a b), which a sum takes for a difference
+        if first[0] == "neg":  # -a b = -(a b), so that a sum becomes a difference
             return -(Symbol(graph, first[1]) * other)
         if second[0] == "neg":
             return -(self * Symbol(graph, second[1]))
@@ -198,7 +198,7 @@ class Symbol:
     def __abs__(self) -> Any:
         return self.graph.enter(("fabs", self.number))
 
-    def __floor__(self) -> Any:  # what NumPy's floor asks for
+    def __floor__(self) -> Any:  # called by NumPy's floor
         return self.graph.enter(("floor", self.number))
 
     def __pos__(self) -> Any:
@@ -216,7 +216,7 @@ class Symbol:
     def __ge__(self, other: Any) -> Any:
         return self.graph.enter(("le", self.graph.number(other), self.number))
 
-    def __eq__(self, other: object) -> Any:  # a condition, not an answer
+    def __eq__(self, other: object) -> Any:  # a condition, not True or False
         return self.graph.enter(("eq", self.number, self.graph.number(other)))
 
     def __ne__(self, other: object) -> Any:
@@ -225,7 +225,7 @@ class Symbol:
     __hash__ = None  # type: ignore[assignment]
 
     def select(self, yes: Any, no: Any) -> Any:
-        """Return the one where this is not zero, the other where it is."""
+        """Return `yes` if this is not zero, else `no`."""
         return (self != 0.0).select(yes, no)
 
     def __bool__(self) -> bool:
@@ -261,7 +261,7 @@ class Symbol:
         return self.graph.enter(("arctan2", self.graph.number(other), self.number))
 
     def clip(self, least: Any, most: Any, **_: Any) -> Any:
-        """Return the number of an interval that is nearest; np.clip asks for it."""
+        """Return the nearest number of an interval; np.clip calls this."""
         return np.clip(np.array(self, object).view(SymbolArray), least, most)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -269,7 +269,7 @@ class Symbol:
 
 
 def _meeting_others(method: Callable[[Symbol, Any], Any]) -> Callable[[Symbol, Any], Any]:
-    """Return an operation that takes conditions as numbers and leaves arrays to NumPy."""
+    """Return an operation that converts conditions to numbers and leaves arrays to NumPy."""
 
     def operate(self: Symbol, other: Any) -> Any:
         if isinstance(other, Symbol):
@@ -302,16 +302,16 @@ for _name in UNARY:
 
 
 class Condition(Symbol):
-    """Whether something holds; as a number 1 or 0."""
+    """A symbol that is true or false; as a number, 1 or 0."""
 
     __slots__ = ()
 
     def as_number(self) -> Any:
-        """Return 1 where it holds, 0 where it does not."""
+        """Return 1 if it holds, else 0."""
         return self.select(1.0, 0.0)
 
     def select(self, yes: Any, no: Any) -> Any:
-        """Return the one where it holds, the other where it does not."""
+        """Return `yes` if it holds, else `no`."""
         graph = self.graph
         if yes is no or graph.number(yes) == graph.number(no):
             return yes
@@ -333,7 +333,7 @@ class Condition(Symbol):
 
 
 def _number(x: Any) -> Any:
-    """Return a condition as a number, and all else as it is."""
+    """Return a condition as a number, anything else unchanged."""
     return x.as_number() if isinstance(x, Condition) else x
 
 
@@ -359,7 +359,7 @@ for _name in (*BINARY, "__neg__", "__pos__", "__abs__", "__floor__", "__pow__", 
 
 
 def not_traceable(why: str, what: str = "") -> ModelError:
-    """Return the error for what cannot become a straight line of operations."""
+    """Return the error for a function that cannot become straight-line code."""
     text = f"{what or 'this'} cannot be specialised: {why}"
     return ModelError(Finding("not-traceable", text, "error", what))
 

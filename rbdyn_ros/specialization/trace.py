@@ -1,4 +1,4 @@
-"""From a Model to what its kernels do with numbers that are not known yet."""
+"""Trace the kernels of a Model on symbols."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from rbdyn_ros.specialization.symbolic import (
 )
 from rbdyn_ros.specialization.symbols import NotTraceableError, Symbol, SymbolGraph, not_traceable
 
-#: Branches of Python that depend on numbers double the runs; more than this many runs are too
-#: many for code without branches.
+#: Every Python branch on a symbol doubles the number of runs, up to this maximum.
 MAX_RUNS = 32
 
 TOO_MANY = (
@@ -31,21 +30,21 @@ Outputs = Mapping[str, Any]
 
 
 class Tracing:
-    """A Model whose kernels are to be traced.
+    """Traces kernels of a Model.
 
     Attributes:
-        graph: where operations are written down.
-        m: the Model as kernels are given it, see plain.py.
+        graph: the graph of the operations.
+        m: the symbolic Model that kernels are called with, see uncompiled.py.
 
     Args:
         m: the Model.
         symbolic: names of options and arrays of the Model that are inputs; an item may also be a
-            name and the flat places of the entries that are. All else is built in.
-        what: is traced, in the words of errors; None: the Model by its name.
+            pair of a name and the flat indices of its inputs. All else is built in.
+        what: how errors call the traced function; None: by the name of the Model.
 
     Raises:
-        ModelError: the Model has what cannot become a straight line of operations, or an array
-            that cannot be an input is named.
+        ModelError: the Model cannot become straight-line code, or a name in `symbolic` cannot be
+            an input.
     """
 
     def __init__(self, m: Model, symbolic: Collection[Any] = (), what: str | None = None) -> None:
@@ -57,32 +56,31 @@ class Tracing:
         self.m: Any = SymbolicModel(m, self.graph, symbolic_entries(m, symbolic))
 
     def data(self, inputs: Collection[str]) -> Any:
-        """Return a new Data, as kernels are given it, some of whose fields are inputs."""
+        """Return a new symbolic Data with some fields as inputs."""
         return SymbolicData(self.model, self.graph, inputs)
 
     def trace(self, run: Callable[[], Outputs]) -> dict[str, Objects]:
-        """Return what a function returns on symbols, by name, as arrays of symbols and numbers.
+        """Return the results of a function on symbols, by name, as arrays of symbols and numbers.
 
-        Where Python branches on a condition that is not known, the function runs once for each
-        answer, and a select chooses among the results; so it must begin anew whenever it is
-        called.
+        If Python branches on a symbol, the function runs once for each answer, and a select
+        chooses the result; so the function must not keep anything between calls.
 
         Raises:
-            ModelError: for more than MAX_RUNS runs, MAX_OPERATIONS operations, or what cannot be
-                done with a symbol.
+            ModelError: more than MAX_RUNS runs or MAX_OPERATIONS operations, or an operation that
+                symbols do not have.
         """
         branches = _Branches(self.graph)
         try:
             return branches.explore(run, [])
-        # a user's function may do whatever Python allows; which error a symbol causes there
-        # depends on who looked at it first: NumPy, Numba or Python
+        # a user's function may use all of Python; the error that a symbol causes there comes from
+        # NumPy, Numba or Python
         except (TypeError, AttributeError, ValueError, ArithmeticError, NumbaError) as error:
             reason = " ".join(str(error).split())[:300]
             raise not_traceable(reason, self.what) from error
 
 
 class _Branches:
-    """Runs a function until every answer to its conditions has been given."""
+    """Runs a function once for every combination of answers to its conditions."""
 
     def __init__(self, graph: SymbolGraph) -> None:
         self.graph, self.runs = graph, 0
@@ -90,7 +88,7 @@ class _Branches:
         self.asked: list[Symbol] = []
 
     def explore(self, run: Callable[[], Outputs], answers: list[bool]) -> dict[str, Objects]:
-        """Return the outputs where the first conditions are answered as told."""
+        """Return the outputs for given answers to the first conditions."""
         self.runs += 1
         if self.runs > MAX_RUNS:
             raise NotTraceableError(TOO_MANY)
@@ -104,11 +102,11 @@ class _Branches:
         return outputs
 
     def _decide(self, condition: Symbol) -> bool:
-        """Answer a condition: as told, else that it holds; the same one always alike."""
+        """Answer a condition as given, or else with True; repeat earlier answers."""
         for known, answered in zip(self.asked, self.answers, strict=False):
             if known is condition:
                 return answered
-        if len(self.asked) >= MAX_RUNS:  # each is another run; and a loop might ask for ever
+        if len(self.asked) >= MAX_RUNS:  # each is another run, and a loop might ask endlessly
             raise NotTraceableError(TOO_MANY)
         self.asked.append(condition)
         if len(self.asked) > len(self.answers):
@@ -124,7 +122,7 @@ def _chosen(condition: Symbol, yes: Objects, no: Objects) -> Objects:
 
 
 def why_not(m: Model) -> str:
-    """Return why nothing of a Model can be traced, in a sentence; empty if it can."""
+    """Return the reason why a Model cannot be traced; empty if it can."""
     stored = (m.jnt_class == JointClass.DRIVEN) & (m.jnt_mimic < 0) & (m.jnt_motion == 0)
     if m.ngeom > 0:
         return "what touches is decided while it moves; load it without contact"

@@ -16,7 +16,7 @@ from rbdyn_ros.textbook.subspaces import NEGLIGIBLE, null_matrix
 
 @dataclass(frozen=True)
 class Implicit:
-    """What implicit constraints make of a system.
+    """Motion and forces of a system with implicit constraints.
 
     Attributes:
         qdd: (n,), its accelerations.
@@ -42,7 +42,7 @@ def implicit(H: Array, C: Array, tau: Array, K: Array, k: Array) -> Implicit:
         C: (n,), bias force.
         tau: (n,), applied force.
         K: (n_c, n), constraint matrix.
-        k: (n_c,), what K qdd must be.
+        k: (n_c,), the required K qdd.
     """
     U, D, V = significant(K)
     zero = np.zeros((len(D), len(D)))

@@ -1,4 +1,4 @@
-"""What the 3-D vectors of Luh, Walker and Paul are in spatial vectors: RBDA table 5.2."""
+"""Spatial vectors of the 3-D vectors of Luh, Walker and Paul: RBDA table 5.2."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SpatialBody:
 
 
 def spatial_body(s: System, x: LuhWalkerPaul, i: int) -> SpatialBody:
-    """Return the spatial counterparts of what table 5.2 says of body i (not the base).
+    """Return the spatial counterparts of the entries of table 5.2 for body i (not the base).
 
     Two are more than one vector above the other: the spatial acceleration is the derivative of
     v in a frame that stands still, so what turning does to v is taken away; and the net moment

@@ -22,7 +22,7 @@ from rbdyn_ros.textbook.spatial import (
 
 @dataclass(frozen=True)
 class JointDescriptor:
-    """jtype(i): the type of a joint and what is particular to this one.
+    """jtype(i): the type of a joint and its own parameters.
 
     Attributes:
         kind: a JointType of the library.
@@ -39,7 +39,7 @@ class JointDescriptor:
 
 @dataclass(frozen=True)
 class JointMotion:
-    """What jcalc returns, in the coordinates of the body that the joint carries.
+    """Result of jcalc, in the coordinates of the body that the joint carries.
 
     Attributes:
         X_J: (6, 6), from the joint's frame on the parent to the body's frame.

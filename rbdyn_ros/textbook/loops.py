@@ -1,6 +1,6 @@
 """Joints that close loops, as constraints on the spanning tree. Source: RBDA section 3.5.
 
-A loop joint has no coordinates in q: where it stands is found from the poses of its two bodies.
+A loop joint has no coordinates in q: its position follows from the poses of its two bodies.
 All vectors are in the coordinates of F_s, the joint's frame on its successor.
 """
 
@@ -95,7 +95,7 @@ def _loop_motion(joint: LoopJoint, iX_0: list[Array], v: list[Array]) -> LoopMot
 
 
 def loop_position(jtype: JointDescriptor, X: Array) -> tuple[Array, Array]:
-    """Return the joint position whose pose is nearest to X, from F_p to F_s, and what is missing.
+    """Return the joint position whose pose is nearest to X, from F_p to F_s, and the error.
 
     Newton's method from several positions, until one of them reaches X.
     """
@@ -118,7 +118,7 @@ def _newton(jtype: JointDescriptor, X: Array, q: Array) -> tuple[Array, Array]:
 
 
 def motion_at(jtype: JointDescriptor, q: Array) -> JointMotion:
-    """Return the motion of a joint that stands still."""
+    """Return the motion of a joint at rest."""
     return jcalc(jtype, q, np.zeros(JOINT_KINDS[jtype.kind].nv))
 
 

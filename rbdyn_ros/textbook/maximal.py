@@ -24,7 +24,7 @@ from rbdyn_ros.textbook.system import System
 #: the inverse inertia that the constraints see. Smaller: fewer iterations, each less exact.
 COMPLIANCE = 1e-4
 MAX_ITERATIONS = 50
-#: What may be left of the equations, relative to their terms.
+#: Allowed residual of the equations, relative to their terms.
 SOLVED = 1e-13
 
 
@@ -51,7 +51,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Motion:
-    """What the equations of motion give.
+    """Solution of the equations of motion.
 
     Attributes:
         a: (N_B + 1, 6), acceleration of every body, in its own coordinates; that of the base is

@@ -18,7 +18,7 @@ from rbdyn_ros.textbook.spatial import cross
 
 @dataclass(frozen=True)
 class Body:
-    """What does not change.
+    """The constant properties of a body.
 
     Attributes:
         m: mass [kg].

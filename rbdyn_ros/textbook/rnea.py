@@ -14,7 +14,7 @@ from rbdyn_ros.textbook.system import System
 
 @dataclass(frozen=True)
 class NewtonEuler:
-    """What the recursion finds out about the bodies 0 .. NB.
+    """Results of the recursion for the bodies 0 .. NB.
 
     Attributes:
         v: velocities.
@@ -35,7 +35,7 @@ class NewtonEuler:
 def rnea(
     s: System, q: Array, qd: Array, qdd: Array, f_ext: Sequence[Array] | None = None
 ) -> Array:
-    """Return tau that causes qdd; arguments are those of newton_euler."""
+    """Return tau that causes qdd; arguments as in newton_euler."""
     return newton_euler(s, q, qd, qdd, f_ext).tau
 
 

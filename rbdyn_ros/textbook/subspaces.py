@@ -1,4 +1,4 @@
-"""Subspaces: what a constraint is, whatever matrix says it. Source: RBDA section 3.3.
+"""Constraints as subspaces, independent of the matrix. Source: RBDA section 3.3.
 
 A subspace S is given by a matrix S whose columns span it, range(S) = S. Motions and forces are
 vectors of dual spaces, so the orthogonal complement of motions is a subspace of forces: those
@@ -44,12 +44,12 @@ def complement(S: Array) -> Array:
 
 
 def same(S1: Array, S2: Array) -> bool:
-    """Whether both matrices span one subspace: S2 = S1 A with an invertible A."""
+    """Return whether both matrices span one subspace: S2 = S1 A with an invertible A."""
     return rank(S1) == rank(S2) == rank(np.hstack([S1, S2]))
 
 
 def is_direct_sum(*subspaces: Array) -> bool:
-    """Whether every vector of the space has exactly one decomposition in these (eq 3.24)."""
+    """Return whether every vector has exactly one decomposition in these subspaces (eq 3.24)."""
     together = np.hstack(subspaces)
     return rank(together) == sum(map(rank, subspaces)) == len(together)
 

@@ -1,4 +1,4 @@
-"""Forward dynamics by the unit-vector method: any inverse dynamics, turned round."""
+"""Forward dynamics by the unit-vector method, from any inverse dynamics."""
 
 from __future__ import annotations
 

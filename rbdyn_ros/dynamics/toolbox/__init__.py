@@ -1,5 +1,5 @@
-"""Quantities people ask of a dynamics library, beyond simulation.
+"""Quantities of a dynamics library beyond simulation.
 
-They are those at the positions, velocities and accelerations that stand in a Data. Each function
-computes all it needs from these and returns new arrays.
+They are evaluated at the positions, velocities and accelerations of a Data. Each function computes
+everything it needs from these and returns new arrays.
 """

@@ -1,4 +1,4 @@
-"""How the functions of the toolbox call their kernels: a new array, its shape, what fills it."""
+"""How toolbox functions call their kernels: a kernel fills a new array of a given shape."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rbdyn_ros.engine.quantities.jacobian import LOCAL, LOCAL_WORLD_ALIGNED, WOR
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.model import Model
 
-#: Where and in which axes the motion of a frame is told, see frames.py.
+#: Reference point and axes of the motion of a frame, see frames.py.
 REFERENCES = {"world": WORLD, "local": LOCAL, "local_world_aligned": LOCAL_WORLD_ALIGNED}
 
-#: What needs no closer look before it is looked up.
+#: Types that need no closer check before a look-up.
 PLAIN = (str, int)
 
 Shape = Callable[[Model], "int | tuple[int, ...]"]
@@ -27,8 +27,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class fills:  # noqa: N801  a decorator
     """Make a function of (m, d, ...) return a new array that a kernel of (m, d, ..., array) fills.
 
-    The decorated function has nothing but its signature and its docstring. One function with all
-    in it is a third faster to call than one that calls another, which counts for small robots.
+    The decorated function has only a signature and a docstring. A single function is a third
+    faster than one that calls another, which matters for small robots.
 
     Args:
         kernel: of (m, d, *numbers, array).
@@ -93,7 +93,7 @@ class fills:  # noqa: N801  a decorator
 
 
 def unknown_reference(reference: object) -> ParameterError:
-    """Return the error for what is none of REFERENCES."""
+    """Return the error for an unknown reference."""
     allowed = ", ".join(f"'{name}'" for name in REFERENCES)
     hint = did_you_mean(reference, REFERENCES) if isinstance(reference, str) else ""
     text = f"reference is {reference!r}{hint}; allowed are {allowed}"

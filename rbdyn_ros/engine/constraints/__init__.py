@@ -1,1 +1,1 @@
-"""Loops and other constraints, joints that follow others, dofs moved by more than forces."""
+"""Loops and other constraints, mimic joints, drive modes."""

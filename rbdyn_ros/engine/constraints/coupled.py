@@ -1,8 +1,8 @@
-"""Accelerations of what is more than a plain tree: couplings, constraints, driven dofs.
+"""Accelerations with mimic joints, constraints and drive modes, by M = L^T D L.
 
-M = L^T D L serves all of them: joints that follow others are in it already (crb.py), a dof whose
-acceleration is given is left out of it, and constraints bend the solution in the metric of M
-(project.py). Damping is implicit where the step is.
+M contains mimic joints already (crb.py), dofs with a given acceleration are taken out of it, and
+constraints correct the solution in the metric of M (project.py). Damping is implicit if the step
+is.
 
 Source: RBDA eq 3.17, 3.20, section 6.5; section 9.1 (hybrid dynamics).
 """
@@ -49,7 +49,7 @@ def accelerate(m, d):
     """
     d.drive_number[0] = _count_driven(m, d)
     driven = d.drive_number[0] > 0
-    if driven and d.drive_held[0] == 0.0:  # a step of Runge-Kutta keeps what it began with
+    if driven and d.drive_held[0] == 0.0:  # a Runge-Kutta step keeps its first ones
         _prescribe(m, d)
     _free_force(m, d)
     _inertia_of_step(m, d)
@@ -76,7 +76,7 @@ def _hold_by_address(table, row):
 
 @kernel
 def hold(m, d):
-    """Add to D^1/2 L qacc in qacc_step what the constraints ask for."""
+    """Add the effect of the constraints to D^1/2 L qacc in qacc_step."""
     respond(m, d, d.qacc_step)
     bend(m, d, d.row_rest, d.row_shift)
     for k in range(m.nv):
@@ -96,10 +96,9 @@ def correct_velocity(m, d):
 
 @kernel
 def correct(m, d):
-    """Write efc_shift: the displacement that takes efc_pos away; needs accelerate.
+    """Write efc_shift: the displacement that removes efc_pos; needs accelerate.
 
-    Of all displacements that do so it is the shortest, measured by the kinetic energy of
-    covering it in a given time: it is along constraint forces alone.
+    It is the shortest such displacement in the metric of M, so it is along constraint forces only.
     """
     _displacement(m, d, d.efc_pos, d.efc_shift)
     largest = 0.0
@@ -161,7 +160,7 @@ def _count_driven(m, d):
 
 @kernel
 def _inertia_of_step(m, d):
-    """Write to qLD M and what forces add that the step takes as they are at its end."""
+    """Write M to qLD, plus the terms of forces that the step takes at its end."""
     step = d.implicit_step[0]
     for e in range(m.nM):
         d.qLD[e] = d.M[e]
@@ -174,7 +173,7 @@ def _inertia_of_step(m, d):
 
 @kernel
 def _give_way(m, d):
-    """Take from the forces in qacc_step what the given accelerations need of qLD.
+    """Subtract the effect of the given accelerations from the forces in qacc_step.
 
     The rows and columns of driven dofs become those of identity.
     """

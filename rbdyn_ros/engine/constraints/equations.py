@@ -39,7 +39,7 @@ from rbdyn_ros.engine.spatial import (
 )
 from rbdyn_ros.model.constraints import ROLL_ROWS
 
-#: A row of K that is below this part of the terms it is the sum of is a rounding error.
+#: A row of K below this fraction of the terms in its sum is a rounding error.
 NOISE = 1e-10
 
 
@@ -66,7 +66,7 @@ def constraint(m, d):
 
 @kernel
 def jacobian(m, d):
-    """Write efc_J; and row_terms, the largest of the terms it is made of."""
+    """Write efc_J and row_terms, the largest term in each row's sum."""
     for r in range(m.nefc):
         d.row_terms[r] = 0.0
         for k in range(m.nv):
@@ -115,7 +115,7 @@ def _length(m, d, i, r):
         u = scaled3(line, 1.0 / max(length, NO_LENGTH))
         attach(m, d, r, w + n, body1, x1, (0.0, 0.0, 0.0), scaled3(u, -1.0))
         attach(m, d, r, w + other, body2, x2, (0.0, 0.0, 0.0), u)
-        # k takes what changes without qacc: centripetal accelerations, and the turning of u
+        # k holds the terms without qacc: centripetal accelerations and the rotation of u
         slip = sub3(point_velocity(m, d, body2, x2), point_velocity(m, d, body1, x1))
         along = dot3(u, slip)
         across = dot3(slip, slip) - along * along
@@ -186,7 +186,7 @@ def _spoke(m, d, i, body, normal, spin, turn):
     normal_dot = cross3(turn, normal)
     if dot3(own, own) == 0.0:  # a sphere
         return scaled3(normal, -r), scaled3(normal_dot, -r)
-    # a disk touches with its lowest point: against the part of the normal in its plane
+    # the contact point of a disk is its lowest one: opposite to the normal's part in its plane
     axis = mat_vec(load9(d.xmat, body), own)
     axis_dot = cross3(spin, axis)
     lean = dot3(normal, axis)

@@ -1,8 +1,8 @@
 """Joints that close loops: T^T v_J = 0, with T the complement of the joint's motion axes.
 
-The joint library works on the Model of the loop joints (model/loops.py), where each joint stands
-alone. Its position is the one that comes closest to how the mechanism holds the two frames; what
-is left between them is the position error.
+The joint library runs on the Model of the loop joints (model/loops.py), where each joint is alone.
+Its position is the one closest to the poses of the two frames in the mechanism; the remaining
+displacement is the position error.
 
 Source: RBDA eq 3.36, 3.38, 3.44.
 """
@@ -38,8 +38,8 @@ from rbdyn_ros.engine.spatial import (
     transposed,
 )
 
-#: Steps in which Newton's method finds the position of a loop joint; where its axes stand still in
-#: its frames it takes one, and one more to see that it is enough.
+#: Most Newton steps for the position of a loop joint. With axes fixed in its frames one step
+#: suffices, and a second confirms it.
 MAX_STEPS = 30
 SMALL_STEP = 1e-13  # [rad or m]
 
@@ -54,7 +54,7 @@ def loop_equations(m, d, i):
     r, E = mat_vec(back, sub3(o_s, o_p)), mat_mul(back, R_s)
     number = m.loop_efcnum[i]
     ball = m.loop_ball[i] == 1
-    if ball:  # every turn is its own: what is left is the distance, along axes that stand still
+    if ball:  # it allows every rotation: the error is the distance along fixed axes
         x, y, z = mat_vec(transposed(E), r)
         apart = (0.0, 0.0, 0.0, x, y, z)
         for n in range(3):
@@ -107,10 +107,10 @@ def _turned(R, s):
 
 @kernel
 def _find_position(m, d, i, r, E, S, R):
-    """Move joint i to where it comes closest to the pose r, E of F_s in F_p; return what is left.
+    """Move joint i as close as possible to the pose r, E of F_s in F_p; return the error.
 
-    `m`, `d` are of the loop joints. What is left is a small displacement in F_s. Written are S,
-    orthonormal rows, and R with which they make up the motion axes of the joint.
+    `m`, `d` belong to the loop joints. The error is a small displacement in F_s. Writes S, with
+    orthonormal rows, and R; both together give the motion axes of the joint.
     """
     first, number = m.jnt_dofadr_all[i], m.jnt_dofnum[i]
     guess_position(m, d, i, r)

@@ -1,4 +1,4 @@
-"""What the accelerations tell: constraint forces, and what drives take.
+"""Constraint forces and drive forces, from the accelerations.
 
 Source: RBDA eq 3.15, 3.17.
 """
@@ -37,7 +37,7 @@ def report(m, d):
 
 @kernel
 def _drive_forces(m, d):
-    """Write qfrc_drive: what dofs with a given acceleration take beyond all other forces."""
+    """Write qfrc_drive: forces of dofs with a given acceleration, beyond all other forces."""
     driven = 0
     for k in range(m.nv):
         d.qfrc_drive[k] = 0.0

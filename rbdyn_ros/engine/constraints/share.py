@@ -1,8 +1,8 @@
-"""Inverse dynamics of closed loops: which forces of the actuated joints move the mechanism so.
+"""Inverse dynamics of closed loops: the forces of the actuated joints that cause a motion.
 
 The forces that the tree needs, tau, are shared between actuators u and constraints K^T lambda.
 With Q an orthonormal basis of the range of K^T, K^T lambda = Q w, and ||u|| is least where w is
-closest to Q^T tau among those that leave nothing to joints without actuator.
+closest to Q^T tau, provided that joints without actuator get no force.
 
 Source: RBDA eq 3.14, 3.15.
 """
@@ -34,8 +34,8 @@ def _by_address(table, row):
 def share(m, d):
     """Replace qfrc_inverse by the least forces of actuated joints; needs rne_acc and constraint.
 
-    What no actuator can give stays with the joints that have none. Written are also
-    efc_force, efc_rank and qfrc_constraint.
+    A force that no actuator can give remains at the joints without one. Writes efc_force, efc_rank
+    and qfrc_constraint too.
     """
     K = d.row_response
     for r in range(m.nefc):
@@ -65,7 +65,7 @@ def share(m, d):
 
 @kernel
 def _relieve_drives(m, d):
-    """Take from qfrc_driven what constraints contribute."""
+    """Subtract the contribution of constraints from qfrc_driven."""
     for r in range(m.nefc):
         for w in range(m.efc_wrenchadr[r], m.efc_wrenchadr[r] + m.efc_wrenchnum[r]):
             load = scaled6(load6(d.efc_wrench, w), d.efc_force[r])
@@ -79,7 +79,7 @@ def _relieve_drives(m, d):
 
 @inline
 def _has_actuator(m, k):
-    """Whether an actuator acts on dof k: that of its joint or of one that follows it."""
+    """Return whether an actuator of its joint or of a mimic joint acts on dof k."""
     has = m.jnt_actuated[m.dof_jntid[k]] == 1
     for t in range(m.nmimic):
         j = m.mimic_jntid[t]

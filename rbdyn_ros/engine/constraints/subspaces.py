@@ -9,7 +9,7 @@ import numpy as np
 
 from rbdyn_ros.engine.jit import kernel
 
-#: A row shorter than this part of what it was is taken to depend on those before it.
+#: A row shorter than this fraction of its first length depends on the rows before it.
 DEPENDENT = 1e-10
 
 
@@ -55,8 +55,8 @@ def solve_upper(R, number, x):
 def complement(S, number, T):
     """Write the first 6 - number rows of T: orthonormal, perpendicular to the rows of S.
 
-    They are unit vectors without their part in what is there already, in their order; where S
-    consists of unit vectors so does T.
+    They are unit vectors in order, minus their projections onto the rows found so far; if S
+    consists of unit vectors, so does T.
     """
     have = 0
     for axis in range(6):

@@ -1,4 +1,4 @@
-"""What constraint equations see of bodies: velocities at points, wrenches, accelerations."""
+"""Velocities at points, wrenches and accelerations of bodies, for constraint equations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_LENGTH = 1e-12
 
 @inline
 def length_rows(m):
-    """Return the first equation of the lengths; those of loop joints are before."""
+    """Return the first equation of the lengths, which come after the loop joints."""
     return gear_rows(m) - m.nlength
 
 
@@ -59,7 +59,7 @@ def attach(m, d, r, w, body, x, n, f):
 
 @kernel
 def add_to_row(m, d, r, body, W):
-    """Add to row r of efc_J what a wrench on a body does; note the largest term in row_terms."""
+    """Add a wrench on a body to row r of efc_J, and its largest term to row_terms."""
     n2, f2 = _square(W, 0), _square(W, 3)
     while body > 0:
         j = body - 1
@@ -97,5 +97,5 @@ def point_velocity(m, d, body, x):
 
 @inline
 def point_acceleration_bias(m, d, body, x):
-    """Return w x v of a point: what its acceleration is beyond the spatial one (RBDA eq 2.48)."""
+    """Return w x v of a point: its acceleration minus the spatial one (RBDA eq 2.48)."""
     return cross3(turn_rate(d, body), point_velocity(m, d, body, x))

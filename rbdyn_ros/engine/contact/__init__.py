@@ -1,1 +1,1 @@
-"""What robots touch: where, with which force, and what that does to a step."""
+"""Contact: points, forces, and their effect on a step."""

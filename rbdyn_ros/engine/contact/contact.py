@@ -1,10 +1,10 @@
-"""Where a robot touches what stands in the world: geometries of bodies against obstacles.
+"""Contact points between geometries of bodies and obstacles in the world.
 
-A geometry touches with its corners: of a mesh those of its convex hull, of a sphere its centre
-with a radius, of a capsule both ends. A cylinder meets a plane with the lowest points of its rims.
-Obstacles that are not planes also touch with theirs: a sphere with its centre, a box with its
-corners; two boxes with faces and edges (boxes.py). Edges of cylinders and meshes that cross those
-of a box are not seen, nor is what is smaller than the facets of a mesh.
+A geometry makes contact at its corners: the corners of a mesh's convex hull, a sphere's centre
+with a radius, both ends of a capsule. A cylinder meets a plane at the lowest points of its rims.
+Obstacles other than planes also make contact at their corners: a sphere at its centre, a box at
+its corners; two boxes at faces and edges (boxes.py). Not detected are edges of cylinders and
+meshes that cross edges of a box, and details smaller than the facets of a mesh.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def contact(m, d):
 
 @inline
 def _speed(m, d, g, centre):
-    """Return what no point of a geometry is faster than."""
+    """Return an upper bound of the speed of all points of a geometry."""
     i = m.geom_bodyid[g]
     v, w = point_velocity(m, d, i, centre), turn_rate(d, i)
     return np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * m.geom_rbound[g]

@@ -1,6 +1,6 @@
-"""The force at a point that touches: a spring, a damper and friction.
+"""The force at a contact point: a spring, a damper and friction.
 
-A point at the depth p that leaves with the normal velocity v is pushed by k p - b v, never pulled.
+A point at depth p with outward normal velocity v is pushed by k p - b v, never pulled.
 Friction is Coulomb's, mu times that force against the sliding, viscous below SLIP_SPEED; or
 purely viscous. With (t, z) = geom_solref and the mass that the point moves, m = geom_mass0,
 k = m / (t z)^2 and b = 2 z sqrt(k m): a penetration dies out in t whatever the size of the robot.
@@ -85,7 +85,7 @@ def _spring(m, g, i, h):
 
 @inline
 def _least_stiffness(m, i, h):
-    """Return what carries the weight of the tree that body i belongs to."""
+    """Return the force that carries the weight of the tree of body i."""
     g = (m.opt.gravity[0], m.opt.gravity[1], m.opt.gravity[2])
     strength = np.sqrt(dot3(g, g))
     return m.body_subtreemass[m.body_rootid[i]] * strength / max(DEEPEST, 2.0 * strength * h * h)
@@ -93,7 +93,7 @@ def _least_stiffness(m, i, h):
 
 @inline
 def _friction(m, g, o, force, speed):
-    """Return what the sliding velocity is multiplied by."""
+    """Return the factor of the sliding velocity in the friction force."""
     if m.geom_viscosity[g] >= 0.0:
         return m.geom_viscosity[g]
     coefficient = min(m.geom_friction[g], m.obstacle_friction[o])

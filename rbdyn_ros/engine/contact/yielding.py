@@ -1,4 +1,4 @@
-"""What contact adds to M in a step, where M is needed (aba.py has the same body by body)."""
+"""Terms of contact that a step adds to M, if it needs M (aba.py adds them body by body)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What each joint type does. Nothing else in the engine asks for a type."""
+"""The joint library. No other part of the engine depends on joint types."""

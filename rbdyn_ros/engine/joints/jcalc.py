@@ -1,13 +1,13 @@
-"""What each joint does: pose, motion axes and velocity across it.
+"""Pose, motion axes and velocity of each joint.
 
-This file, library.py, ypr.py and manifold.py are the only places that ask for the type of a joint.
+Only this file, library.py, ypr.py and manifold.py depend on the type of a joint.
 
 A joint leads from its predecessor's frame F_p to its successor's F_s. Vectors are in world axes
 about the tree's centre of mass, so to reverse a joint (RBDA table 4.2) is to let its two frames
 change places and to negate its motion: no transform remains.
 
-Forward joints of the types robots are made of (jnt_common) take the short way, inlined into the
-loops over bodies; all others are stages of their own, compiled only when a Model has them.
+Forward joints of common types (jnt_common) are inlined into the loops over bodies; all others are
+optional stages, compiled only when a Model has them.
 
 Source: RBDA table 4.1 and sections 4.4, 4.5 (jcalc); names and layout are MuJoCo's.
 """
@@ -183,8 +183,8 @@ def common_motion(m, j, i, origin, reverse, xpos, xmat, cdof):
 def joint_velocity(m, d, j, i, v):
     """Write cdof_dot of joint j; return the velocity of body i, where `v` is its parent's.
 
-    A dof turns with the velocity the joint has reached just before it, on the way from its
-    predecessor; dofs that turn as one (the axes of a ball) share that of the first.
+    The axis of a dof turns with the velocity just before the dof, on the way from the predecessor;
+    dofs that turn together (the axes of a ball) share the velocity of the first.
     Source: MuJoCo mj_comVel.
     """
     if m.jnt_common[j]:
@@ -246,10 +246,7 @@ def _reversed_velocity(m, d, j, v):
 
 @inline
 def carried_from(m, j):
-    """Return the first dof of joint j whose axis, like those after it, stands in the successor.
-
-    The others stand still in what they carry and in what carries them.
-    """
+    """Return the first dof of joint j from which on the axes are fixed in the successor."""
     kind = m.jnt_type[j]
     if kind == FREE:
         return 3

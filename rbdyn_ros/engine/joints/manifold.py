@@ -252,9 +252,9 @@ def _turning(qpos, rate, q):
 
 @kernel
 def joint_stretch(m, j, qpos, rest, stretch):
-    """Write how far joint j is from `rest`: the gradient of half the square of that distance.
+    """Write the displacement of joint j from `rest`: the gradient of half the squared distance.
 
-    The distance of two poses is that of their origins and the angle between them.
+    The distance of two poses combines the distance of their origins and the angle between them.
     """
     kind = m.jnt_type[j]
     q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
@@ -270,7 +270,7 @@ def joint_stretch(m, j, qpos, rest, stretch):
 
 @inline
 def ball_angle(qpos, q):
-    """Return axis and angle of the turn a quaternion makes; the axis is zero if there is none."""
+    """Return axis and angle of a quaternion's rotation; the axis is zero for the identity."""
     u = log_quat(quat_at(qpos, q))
     angle = np.sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2])
     return scaled3(u, 1.0 / select(angle > 0.0, angle, 1.0)), angle

@@ -1,4 +1,4 @@
-"""What a user adds to the engine: joint types and motions, compiled and called by address."""
+"""User-defined joint types and motions, compiled and called by address."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from rbdyn_ros.model.joints import TYPE_OF_NAME
 
 F = TypeVar("F", bound=Callable[..., None])
 
-#: What a joint is given anyhow: no names for parameters.
+#: Names that a parameter must not have: the arguments of every joint.
 TAKEN = {field.name for field in dataclasses.fields(Joint)}.union(
     *(inspect.signature(add).parameters for add in (SystemBuilder.joint, SystemBuilder.loop))
 )
@@ -164,7 +164,7 @@ def _joint_callers(jcalc: Any, nv: int) -> tuple[Callable[..., None], Callable[.
 
 
 def _row_filler(jcalc: Any, nv: int) -> Callable[..., None]:
-    """Return what lets a jcalc write its parts of a row of Data.user_joint."""
+    """Return a function that lets a jcalc write its parts of a row of Data.user_joint."""
 
     def fill(q, qd, p, row):
         row[:] = 0.0

@@ -1,1 +1,1 @@
-"""What is asked of a robot beside its motion: terms, frames, momentum, regressors, derivatives."""
+"""Quantities beside the motion: terms, frames, momentum, regressors, derivatives."""

@@ -1,4 +1,4 @@
-"""The joints before one frame, alone: a frame needs no more, and Data keeps what is in it."""
+"""The joints between the root and one frame, without changing other fields of a Data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def follow_chain(m, d, body):
 
 @kernel
 def _from_all(m, d, number):
-    """The same from the poses of all bodies: what uncommon joints look at."""
+    """The same from the poses of all bodies, which uncommon joints need."""
     poses(m, d)
     axes_before(m, d, d.chain[0])
     for n in range(number):

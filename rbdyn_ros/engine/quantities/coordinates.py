@@ -1,6 +1,6 @@
-"""Where a coordinate acts: its own degree of freedom, or that of the joint it follows.
+"""The dof that a coordinate acts on: its own, or its leader's for a mimic joint.
 
-Coordinates are entries of qvel_all. What is driven over time acts nowhere: its motion is given.
+Coordinates are entries of qvel_all. A driven coordinate acts on no dof: its motion is given.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from rbdyn_ros.engine.jit import inline
 
 @inline
 def acts_on(m, j, c):
-    """Return the dof that coordinate c of joint j acts on, -1 if none, and how many times."""
+    """Return the dof that coordinate c of joint j acts on, -1 if none, and the ratio."""
     if c < m.nv:
         return c, 1.0
     if is_driven(m, c):

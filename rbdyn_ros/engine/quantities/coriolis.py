@@ -45,7 +45,7 @@ def coriolis_matrix(m: Model, d: Data, C: Matrix) -> None:
 
 @kernel
 def _row_and_column(m, d, i, c, C):
-    """Write what coordinate c of body i shares with those before it.
+    """Write the terms of coordinate c of body i with the coordinates before it.
 
     C_cj = S_c^T (B S_j + I S_j'), C_jc = S_j^T (B S_c + I S_c') with B and I of c's subtree.
     """

@@ -1,8 +1,8 @@
 """Derivatives of inverse and forward dynamics with respect to positions, velocities and forces.
 
-Positions are differentiated along qvel's coordinates: what integrate_pos adds. With Psi_dot and
-Psi_ddot of a dof (cdof_dot, cdof_ddot), its own rate S' (cdof_rate), and I, B, f of subtrees,
-for a dof j before i or i itself:
+Positions are differentiated along the coordinates of qvel, as integrate_pos adds them. With
+Psi_dot and Psi_ddot of a dof (cdof_dot, cdof_ddot), its own rate S' (cdof_rate), and I, B, f of
+subtrees, for a dof j before i or i itself:
 
     d tau_i / d q_j = S_i^T (2 B_i Psi_dot_j + I_i Psi_ddot_j)
     d tau_j / d q_i = S_j^T (2 B_i Psi_dot_i + I_i Psi_ddot_i + S_i x* f_i)
@@ -91,7 +91,7 @@ def forward_derivatives(m: Model, d: Data, out: Cube) -> None:
 
 @kernel
 def _accelerations(m, d, forces):
-    """Replace derivatives of the forces that a motion needs by those of the motion they make."""
+    """Replace derivatives of inverse dynamics by derivatives of forward dynamics."""
     for i in range(m.nv):
         for k in range(m.nv):
             forces[i, k] = -forces[i, k]
@@ -120,7 +120,7 @@ def _differentiate(m, d, dq, dv, M):
 
 @kernel
 def _share(m, d, i, c, dq, dv, M):
-    """Add what coordinate c of body i shares with those before it."""
+    """Add the terms of coordinate c of body i with the coordinates before it."""
     k, times = acts_on(m, i - 1, c)
     if k < 0:
         return

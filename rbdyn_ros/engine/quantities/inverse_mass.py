@@ -1,4 +1,4 @@
-"""The inverse of M, and what a frame or a dof feels of it: how much mass stands behind it.
+"""The inverse of M, and the apparent inertia at a frame or a dof.
 
 Source: RBDA section 6.5 (L^T D L), eq 8.30 (inverse operational-space inertia J M^-1 J^T);
 Khatib, Inertial properties in robotic manipulation, 1995.

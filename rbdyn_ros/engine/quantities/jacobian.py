@@ -1,9 +1,9 @@
-"""Velocity and acceleration of a frame, its Jacobian and the derivative of that.
+"""Velocity and acceleration of a frame, its Jacobian and the Jacobian's derivative.
 
-Everything is [angular; linear]. A reference says where and in which axes: WORLD is the spatial
-velocity about the world's origin, LOCAL that of the frame in its own axes, LOCAL_WORLD_ALIGNED
-that of its origin in world axes. What is called derivative or acceleration here is in each of
-them the plain derivative of those six numbers.
+Everything is [angular; linear]. A reference names point and axes: WORLD is the spatial velocity
+about the world's origin, LOCAL the velocity of the frame in its own axes, LOCAL_WORLD_ALIGNED the
+velocity of its origin in world axes. Derivative and acceleration always mean the plain derivative
+of these six numbers.
 
 Source: RBDA eq 2.27 (velocities elsewhere), 2.45 (derivatives in moving coordinates); the three
 references are Pinocchio's.
@@ -61,7 +61,7 @@ def frame_pose(m: Model, d: Data, frame: int, out: Matrix) -> None:
 
 @kernel
 def frame_jacobian(m: Model, d: Data, frame: int, reference: int, J: Matrix) -> None:
-    """Write J (6, nv) with velocity = J qvel (and what is driven over time)."""
+    """Write J (6, nv) with velocity = J qvel (plus the motion of driven joints)."""
     body = m.frame_bodyid[frame]
     number, origin = follow_chain(m, d, body)
     clear(J)

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 def joint_forces(m: Model, d: Data) -> None:
     """Write cacc, cfrc_int, jnt_force, jnt_bearing and loop_force; needs forward.
 
-    jnt_force is what a joint's predecessor exerts on its successor, [moment; force] at the origin
-    of F_s and in its axes; S^T jnt_force is the force of all that acts along the joint.
-    jnt_bearing is what is left of it without T_a tau: what the bearings carry. T_a is along the
-    joint's axes, or where dof_transmission says. What a loop joint transmits is T lambda.
+    jnt_force is the force of a joint's predecessor on its successor, [moment; force] at the origin
+    of F_s and in its axes; S^T jnt_force is the sum of all forces along the joint. jnt_bearing is
+    jnt_force without T_a tau: the load of the bearings. T_a is along the joint's axes, or given by
+    dof_transmission. A loop joint transmits T lambda.
     """
     _body_forces(m, d)
     sum_subtrees(m, d.cfrc_int)
@@ -114,7 +114,7 @@ def _seen(R, s, arm, is_force):
 
 @kernel
 def _solve(A, n, x):
-    """Replace x by A^-1 x, by Gauss with row pivoting; what A cannot reach becomes zero."""
+    """Replace x by A^-1 x (Gauss, row pivoting); parts outside the range of A become zero."""
     for s in range(n):
         best = s
         for r in range(s + 1, n):

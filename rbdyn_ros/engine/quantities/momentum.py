@@ -1,4 +1,4 @@
-"""Centre of mass and momentum: their maps from qvel, and what changes without qacc.
+"""Centre of mass and momentum: their maps from qvel, and their rates at qacc = 0.
 
 Momentum is [angular; linear], world axes, about the centre of mass of all bodies.
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @kernel
 def centroidal_momentum_matrix(m: Model, d: Data, A: Matrix) -> None:
-    """Write A (6, nv) with momentum = A qvel (and what is driven over time)."""
+    """Write A (6, nv) with momentum = A qvel (plus the motion of driven joints)."""
     poses(m, d)
     com_pos(m, d)
     composite_inertia(m, d)

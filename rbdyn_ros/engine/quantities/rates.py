@@ -1,4 +1,4 @@
-"""How motion axes and composite inertias change: what derivatives of the dynamics are made of.
+"""Rates of motion axes and composite inertias, for derivatives of the dynamics.
 
 Psi_dot of a dof is cdof_dot. Source: Singh, Russo, Wensing, Efficient analytical derivatives of
 rigid-body dynamics using spatial vector algebra, 2022; Echeandia, Wensing, Numerical methods to

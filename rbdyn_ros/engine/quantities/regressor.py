@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def joint_torque_regressor(m: Model, d: Data, Y: Matrix) -> None:
     """Write Y (nv, 10 (nbody - 1)): Y pi is the force of inverse dynamics at qpos, qvel, qacc.
 
-    Rotor inertia, passive forces and what bodies are pushed with are not in it.
+    It leaves out rotor inertia, passive forces and forces on bodies.
     """
     poses(m, d)
     com_pos(m, d)
@@ -89,7 +89,7 @@ def _add_row(row, first, times, s, s_v, w, alpha, a):
 
 @kernel
 def kinetic_energy_regressor(m: Model, d: Data, y: Vector) -> None:
-    """Write y (10 (nbody - 1),): y pi is the kinetic energy without that of rotors."""
+    """Write y (10 (nbody - 1),): y pi is the kinetic energy without rotors."""
     poses(m, d)
     com_pos(m, d)
     com_vel(m, d)
