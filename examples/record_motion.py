@@ -26,7 +26,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.identification.csv_files import read_table, write_csv
-from rbdyn_ros.identification.samples import judged
+from rbdyn_ros.identification.samples import checked_samples
 from rbdyn_ros.loading.output import output_path
 
 #: Speed of the approach to the start [rad/s or m/s], and its shortest duration [s].
@@ -200,7 +200,7 @@ def main() -> str:
     table = np.array(recorder.rows)
     qpos, qvel, effort = np.split(table[:, 1:], 3, axis=1)
     try:
-        samples = judged("joint_states", names, table[:, 0], qpos, qvel, effort)
+        samples = checked_samples("joint_states", names, table[:, 0], qpos, qvel, effort)
         write_csv(options.recording, samples)
     except RbdynError as error:
         return str(error)

@@ -47,7 +47,7 @@ def test_old_caches_count_as_other_versions(tmp_path, monkeypatch):
     ours, now = tmp_path / "ours", tmp_path / "ours" / "runtime-now"
     for folder, name in (
         (ours, "constants.survey-1.py311.nbi"),
-        (ours / "runtime-old", "loop.run-1.py311.nbi"),
+        (ours / "runtime-old", "cycle.run-1.py311.nbi"),
         (now, "runtime.other-1.py311.nbi"),
         (tmp_path / "other", "contact._by_address-1.py311.nbi"),
     ):
@@ -58,7 +58,7 @@ def test_old_caches_count_as_other_versions(tmp_path, monkeypatch):
     cache = inventory.cache()
     assert (cache["bytes"], cache["other_versions_bytes"]) == (300, 100)
     assert [what for what, there in cache["compiled"].items() if there] == ["engine"]
-    (now / "loop.run-1.py311.nbi").touch()
+    (now / "cycle.run-1.py311.nbi").touch()
     assert inventory.cache()["compiled"]["loop"] is True
 
 

@@ -86,8 +86,9 @@ def test_every_function_is_here():
         and callable(value)
         and getattr(value, "__module__", "") == module.__name__
     }
-    assert functions - {"reference_number"} == {*CALLS, "inertial_parameters"}
-    for name in functions - {"reference_number"}:
+    functions -= {"reference_number", "linear_system"}  # helpers of the others
+    assert functions == {*CALLS, "inertial_parameters"}
+    for name in functions:
         assert hasattr(rb, name), name
 
 

@@ -200,8 +200,8 @@ def test_a_wrong_jcalc_is_refused():
     assert "but the derivative of its pose is " in text
     text = refused(lambda: chain("wrong_S_dot", True))
     assert text.startswith("joint 'middle': the jcalc of 'wrong_S_dot' has S_dot[5, 0] = ")
-    assert "has an E that is no rotation" in refused(lambda: chain("wrong_E", False))
-    assert "has numbers that are not finite" in refused(lambda: chain("not_a_number", False))
+    assert "an E that is not a rotation" in refused(lambda: chain("wrong_E", False))
+    assert "numbers that are not finite" in refused(lambda: chain("not_a_number", False))
 
 
 def test_what_cannot_be_registered():
@@ -307,7 +307,7 @@ def cam(q, qd, p, E, r, S, S_dot):
 def test_where_a_jcalc_is_looked_at():
     text = refused(lambda: chain("outside", False))
     assert "raises IndexError: index 6 is out of bounds for axis 1 with size 1" in text
-    assert "its zero position is outside its domain" in refused(
+    assert "is not defined at its zero position" in refused(
         lambda: chain("far", False, limit=(3.0, 4.0))
     )
     assert "S[5, 0] = 1, but the derivative of its pose is 2" in refused(
@@ -337,7 +337,7 @@ def test_a_wrong_motion_is_refused():
         "joint 'j': the motion 'test_motion' has qd[0] = 0, but the derivative of q is 2 there "
         "(at t = 0.1371)"
     )
-    assert "has numbers that are not finite (at t = 0.0)" in refused(lambda: driven(no_number))
+    assert "numbers that are not finite (at t = 0.0)" in refused(lambda: driven(no_number))
     assert "raises IndexError: index 1 is out of bounds" in refused(lambda: driven(outside))
 
 

@@ -387,7 +387,7 @@ def test_a_model_of_the_recording_is_judged(tmp_path):
             assert run.m.name == "two"
             assert "its Model cannot be used" in run.notes[0]
         else:
-            with pytest.raises(RbdynError, match=r"no \.npz file, or it is damaged"):
+            with pytest.raises(RbdynError, match=r"not a \.npz file, or it is damaged"):
                 read_run(tmp_path / "run.mcap")
 
 

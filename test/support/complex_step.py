@@ -19,6 +19,7 @@ from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.rne import bias_force, rne_acc
 from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.model_fields import DATA_STAGES
 from support import states
 
 TINY = 1e-150
@@ -26,7 +27,7 @@ TINY = 1e-150
 
 def complex_copy(m, d):
     """Return something with the arrays of d, complex."""
-    s = types.SimpleNamespace(model=m)
+    s = types.SimpleNamespace(model=m, **{name: getattr(d, name) for name in DATA_STAGES})
     for field in DATA_FIELDS:
         if field.inside:
             setattr(s, field.name, getattr(s, field.inside)[: len(getattr(d, field.name))])

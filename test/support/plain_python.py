@@ -17,6 +17,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.dynamics import stages
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.model_fields import DATA_STAGES
 
 SMOOTH = (
     "kinematics", "com_pos", "com_vel", "passive", "bias_force", "rne", "crb", "aba", "inverse",
@@ -86,7 +87,7 @@ def run(m, d, name):
 
 def on_symbols(m, d, name):
     """Run one stage on a copy of d whose every number is a Symbol; return the buffer."""
-    s = types.SimpleNamespace(model=m)
+    s = types.SimpleNamespace(model=m, **{name: getattr(d, name) for name in DATA_STAGES})
     for field in DATA_FIELDS:
         if field.inside:
             setattr(s, field.name, getattr(s, field.inside)[: len(getattr(d, field.name))])

@@ -58,7 +58,7 @@ def rows(node, heading):
     """Return the first cells of the table after a heading in the reference of a node."""
     text = (ROOT / f"docs/reference/{node}.md").read_text()
     table = text[text.index(heading) :].split("\n\n")[1]
-    return re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[2:]
+    return re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[1:]  # without the head
 
 
 def full(name, space, node):
@@ -68,8 +68,8 @@ def full(name, space, node):
 
 
 TABLES = {
-    "simulator": ("Topics; relative names", "\nServices"),
-    "arm_controller": ("\nIts topics", "\nIts services"),
+    "simulator": ("\nRelative names", "\nThe services of"),
+    "arm_controller": ("\nRelative names", "\nAll services"),
 }
 
 

@@ -40,7 +40,7 @@ def test_it_pushes_the_joint_and_shows_how_it_moves(simulate, domain, two_joints
 def test_mistakes_get_a_sentence(simulate, domain, two_joints):
     simulate(two_joints)
     for arguments, words in (
-        (["trun"], "there is no joint 'trun'; there are lift, turn"),
+        (["trun"], "there is no joint 'trun'; the robot has lift, turn"),
         (["turn", "much"], "the effort 'much' is not a number"),
     ):
         done = push(domain, *arguments)

@@ -110,7 +110,7 @@ def test_an_arm_is_held_with_a_load_by_specialised_laws(simulate, control, peer)
     """Told of a load it holds it where it was: the code reads what payloads change."""
     robot = find("ur5_robot.urdf")
     pair = start_pair(simulate, control, peer, robot, UR5_START, specialize="true")
-    pair.controller.wait_for("specialised in")
+    pair.controller.wait_for("compiled the laws of")
     load = SetPayload.Request(link="tool0", inertia=Inertia(m=2.0, com=Vector3(z=0.05)))
     pair.arm_it("hold")
     before = pair.arm.rest()
