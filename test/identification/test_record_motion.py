@@ -84,5 +84,5 @@ def test_joints_that_the_controller_does_not_have(example):
     assert np.array_equal(rows[0], ROWS[0][:, :1])
     assert example.chosen(("a", "b"), ROWS, None)[0] == ("a", "b")
     for joints in (["b"], ["a", "c"]):
-        with pytest.raises(ParameterError, match="the motion moves a; --joints has to name"):
+        with pytest.raises(ParameterError, match="the motion moves a; --joints must name"):
             example.chosen(("a", "b"), ROWS, joints)
