@@ -2,7 +2,8 @@
 # make test  run the tests                               make test ARGS="-k urdf"
 # make setup make .venv; the others do it when needed    make setup PYTHON=python3.12
 # make test-processors  run the numerical tests as if on other processors
-# make messages  run the tests and write test/messages.txt, the words of all refusals
+# make messages  run the tests and write test/messages.txt, the words of all refusals; with
+#                ARGS=test/view only add the new ones of these tests
 # make lint  check style and types
 # make bench measure against MuJoCo and Pinocchio
 # make docs  build the documentation: site/index.html
@@ -43,7 +44,7 @@ test-processors: setup
 	@$(RUN) .venv/bin/python tools/test_processors.py $(ARGS)
 
 messages: setup
-	@$(RUN) .venv/bin/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --write-messages
+	@$(RUN) .venv/bin/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --write-messages $(ARGS)
 
 lint: setup
 	@$(RUN) .venv/bin/ruff check .

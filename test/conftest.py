@@ -7,8 +7,9 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
+from support import messages
 from support.compare import WORST
-from support.refusals import CATALOGUE, SEEN, catalogue, write_catalogue
+from support.refusals import KNOWN, SEEN
 
 import rbdyn_ros
 
@@ -57,25 +58,31 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_addoption(parser):
-    parser.addoption("--write-messages", action="store_true", help="write test/messages.txt anew")
+    parser.addoption("--write-messages", action="store_true", help="write test/messages.txt")
 
 
 def pytest_configure(config):
-    writing = config.getoption("--write-messages")
-    pytest.known_refusals = catalogue() if CATALOGUE.exists() and not writing else None
+    if messages.FILE.exists() and not config.getoption("--write-messages"):
+        KNOWN.update(messages.read())
 
 
-def pytest_sessionfinish(session):
+def pytest_sessionfinish(session, exitstatus):
     """Let workers hand over their refusals; the first process writes those of all."""
     config = session.config
     if hasattr(config, "workeroutput"):
-        config.workeroutput["refusals"] = sorted(SEEN)
-    elif config.getoption("--write-messages"):
-        write_catalogue(SEEN)
+        config.workeroutput["refusals"] = SEEN.refusals()
+    elif SEEN and config.getoption("--write-messages"):
+        messages.update(SEEN, whole=exitstatus == 0 and not _selects(config))
+
+
+def _selects(config):
+    """Return whether the command line selects some of the tests."""
+    paths = config.args_source is config.ArgsSource.ARGS
+    options = ("keyword", "markexpr", "lf", "deselect", "ignore", "ignore_glob")
+    return paths or any(getattr(config.option, name, None) for name in options)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node, error):
-    SEEN.update(
-        tuple(refusal) for refusal in getattr(node, "workeroutput", {}).get("refusals", ())
-    )
+    for code, message in getattr(node, "workeroutput", {}).get("refusals", ()):
+        SEEN.add(code, message)

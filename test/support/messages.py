@@ -1,0 +1,74 @@
+"""test/messages.txt: the words of all refusals, by code, for a review as text.
+
+Two refusals that differ in their numbers only count as one, for numbers computed in floating point
+differ between processors. The file keeps the first of them in alphabetical order.
+"""
+
+import re
+import tempfile
+from pathlib import Path
+
+FILE = Path(__file__).parents[1] / "messages.txt"
+HEADER = "# Every refusal that the tests provoke, by code. `make messages` writes this file."
+
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+TEMPORARY = re.escape(tempfile.gettempdir())
+#: Parts of a message that differ from run to run, and their replacements.
+VARIABLE = [
+    (rf"{TEMPORARY}/(pytest-of-\w+/pytest-\w+/(popen-gw\d+/)?)?[^/\s'\"]+", "TMP"),
+    (re.escape(str(Path(__file__).parents[2])), "REPOSITORY"),
+    (r"0x[0-9a-f]{6,}", "0xADDRESS"),
+    (r"(process|pid|port) \d+", r"\1 NUMBER"),
+    (r"\n", r"\\n"),
+]
+
+
+def normalized(message):
+    """Return a message in one line, without folders, addresses, process ids and ports."""
+    for pattern, replacement in VARIABLE:
+        message = re.sub(pattern, replacement, message)
+    return message
+
+
+class Messages(dict):
+    """Messages by code and pattern, where a pattern is a message with `#` for each number."""
+
+    def add(self, code, message):
+        """Add a message and return its key. Of two with the same key the smaller one is kept."""
+        message = normalized(message)
+        key = (code, NUMBER.sub("#", message))
+        self[key] = min(message, self.get(key, message))
+        return key
+
+    def refusals(self):
+        """Return [code, message] of each message, sorted."""
+        return sorted([code, message] for (code, _), message in self.items())
+
+
+def read(path=FILE):
+    """Return the messages in a file."""
+    messages, code = Messages(), ""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("    "):
+            messages.add(code, line[4:])
+        elif line and not line.startswith("#"):
+            code = line
+    return messages
+
+
+def write(messages, path=FILE):
+    """Write messages to a file: the codes in order, below each its messages."""
+    lines, last = [HEADER], None
+    for code, message in messages.refusals():
+        if code != last:
+            lines += ["", code]
+        lines.append(f"    {message}")
+        last = code
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def update(seen, whole, path=FILE):
+    """Write the messages of a run of all tests, or add the new ones of a run of some tests."""
+    if not whole and path.exists():
+        seen = Messages({**seen, **read(path)})
+    write(seen, path)
