@@ -1,6 +1,6 @@
-"""Controller of an arm: modes, arming and faults.
+"""Controller of an arm: modes, arming, requests and observation.
 
-It turns states into efforts, through a control law and the safety gate. It does not depend on ROS.
+It does not depend on ROS.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.arming import EffortCheck, check_holdable, holdable
-from rbdyn_ros.control.endings import Ending
+from rbdyn_ros.control.arming import check_holdable, holdable
 from rbdyn_ros.control.gate import NANOSECONDS, Fault, SafetyGate
-from rbdyn_ros.control.gate_kernels import LONGEST, SHORTEST
-from rbdyn_ros.control.limits import Limits
-from rbdyn_ros.control.mode_laws import ModeLaws
+from rbdyn_ros.control.gate_kernels import LONGEST
+from rbdyn_ros.control.loop import ControlLoop
 from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.sampled import check_period
 from rbdyn_ros.control.settings import MODES, TRACKING, ControlSettings
-from rbdyn_ros.control.tracking import PathTracker
 from rbdyn_ros.errors import RbdynError, did_you_mean, quote, refusal
 
 
@@ -48,8 +46,8 @@ class Progress:
     failed: str
 
 
-class Controller:
-    """Controls an arm; every method may be called from any thread.
+class Controller(ControlLoop):
+    """Controls an arm: the loop, and the requests of users; for any thread.
 
     Args:
         arm: the robot.
@@ -57,142 +55,13 @@ class Controller:
         settings: gains, tolerances and times.
 
     Attributes:
-        mode: one of MODES.
-        active: whether states are answered; an inactive controller cannot be armed.
-        armed: whether efforts are sent to the robot (in a dry run: computed only).
-        sending: whether the efforts returned last are sent.
-        states: number of accepted states.
-        refused: number of refused states.
+        active: whether the arm can be armed.
     """
 
     def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:
-        self.arm, self.gate, self.settings = arm, gate, settings
-        self.names = gate.limits.names
-        self.mode, self.active = "idle", True
-        self.armed = self.sending = False
-        self.states = self.refused = 0
-        self._dofs = gate.limits.dofs
-        self._others = np.setdiff1d(np.arange(arm.m.nv), self._dofs)
-        self._modes = ModeLaws(arm, settings)
-        self._tracker = PathTracker(arm.m.nv, self._dofs, self.names)
-        self._effort_check = EffortCheck(arm, gate.limits, settings)
-        self._ending = Ending(arm, settings, self._others)
-        self._holding, self._returned = np.zeros(arm.m.nv), np.zeros(len(self.names))
-        self._period = math.nan  # between states [s]
-        self._wrong: Fault | None = None  # of the newest state
-        self._strangers: Sequence[str] = ()  # joints of a message that names none of the arm's
-        self._lock = threading.RLock()
+        super().__init__(arm, gate, settings)
+        self.active = True
         self._payload_lock = threading.Lock()  # acquired before _lock, as payloads add up
-
-    # the loop
-
-    def on_state(
-        self,
-        names: Sequence[str],
-        position: Array,
-        velocity: Array,
-        effort: Array,
-        stamp: int,
-        arrival: int,
-    ) -> Array | None:
-        """Process a state; return the resulting efforts (n,), or None if there are none.
-
-        Arguments as SafetyGate.admit. The next call of on_state or on_watch overwrites the array.
-        """
-        with self._lock:
-            if not self.gate.measured.concerns(names):
-                self._strangers = names
-                return None
-            dt, wrong = self.gate.admit(names, position, velocity, effort, stamp, arrival)
-            if dt == 0.0 and wrong is None:
-                return None
-            self._wrong = wrong
-            self.states += dt > 0.0
-            self.refused += dt == 0.0
-            if wrong is not None:
-                self._trip(wrong)
-            if dt == 0.0:
-                return None
-            self._effort_check.add(self.gate.measured, dt)
-            self._average(self.gate.step)
-            return None if self.mode == "idle" else self._sent(self._answer(dt))
-
-    def _average(self, step: float) -> None:
-        """Average the period of the states, without the first one."""
-        if math.isnan(self._period):
-            self._period = step if step > SHORTEST else math.nan
-        else:
-            self._period += 0.02 * (step - self._period)
-
-    def _sent(self, effort: Array | None) -> Array | None:
-        """Return a copy that requests from other threads do not change."""
-        if effort is None:
-            return None
-        self._returned[:] = effort
-        self.sending = self.armed and not self.settings.dry_run
-        return self._returned
-
-    def _answer(self, dt: float) -> Array | None:
-        """Return the efforts for a valid state."""
-        seen = self.gate.measured
-        self.arm.without_own(self.arm.gravity_effort(seen.qpos, self._holding), seen.qpos)
-        if self.armed and self.gate.fault is not None:
-            wanted = self._ending.seeing(seen.qpos, seen.qvel, dt)
-            return None if wanted is None else self.gate.release(wanted, self._holding, dt)
-        if self.armed:
-            self._tracker.advance(dt)
-            self._check_target()
-        else:
-            self._tracker.rest_at(seen.qpos)
-        target = self._tracker.target
-        target.let_go(self._others, seen.qpos, seen.qvel)  # or they would disturb the others
-        wanted = self._modes.effort(self.mode, seen.qpos, seen.qvel, target)
-        effort = self.gate.release(wanted, self._holding, dt)
-        if self.gate.unfit is not None:
-            self._trip(self.gate.unfit)
-        return effort
-
-    def _check_target(self) -> None:
-        """Trip if the arm is too far from its target, or has had no target for too long."""
-        settings, seen = self.settings, self.gate.measured
-        if settings.dry_run:  # the arm does not move
-            return
-        if self.mode in ("hold", "computed_torque") and settings.tracking_tolerance > 0.0:
-            off = np.abs(self._tracker.target.qpos - seen.qpos)[self._dofs]
-            k = int(off.argmax())
-            if off[k] > settings.tracking_tolerance:
-                text = f"joint '{self.names[k]}' is {off[k]:.4g} from its target"
-                allowed = f"tracking_tolerance is {settings.tracking_tolerance:g}"
-                self._trip(Fault("tracking", f"{text}; {allowed}"))
-        if settings.target_timeout < self._tracker.idle < math.inf and settings.target_timeout:
-            text = f"no new target for {settings.target_timeout:g} s"
-            self._trip(Fault("target", text))
-
-    def on_watch(self, now: int, dt: float) -> Array | None:
-        """Check that states arrive; return efforts for an arm without states, or None.
-
-        Call it periodically, whether states arrive or not.
-
-        Args:
-            now: steady clock [ns].
-            dt: time since the last call [s].
-        """
-        with self._lock:
-            if not self.armed:
-                return None
-            wrong = self.gate.watch(now)
-            if wrong is not None:
-                self._trip(wrong)
-            wrong = wrong or self._wrong
-            if self.gate.fault is None or wrong is None or not wrong.blind:
-                return None
-            wanted = self._ending.blind(self.gate.measured.qpos, dt)
-            return self._sent(None if wanted is None else self.gate.release(wanted, wanted, dt))
-
-    def _trip(self, fault: Fault) -> None:
-        if self.armed and self.gate.fault is None:
-            self.gate.trip(fault)
-            self._ending.begin()
 
     # requests
 
@@ -219,17 +88,16 @@ class Controller:
             self._blend()
 
     def _check_no_fault(self, hint: str = "") -> None:
+        """Raise RbdynError if a fault is latched."""
         fault = self.gate.fault
         if fault is not None:
             raise refusal(f"{fault.text}{hint}", "fault", fault.code)
 
     def _check_gains(self, mode: str) -> None:
+        """Raise RbdynError if the gains of a mode are too high for the rate of the states."""
         if math.isnan(self._period):
             return
-        if self._period > LONGEST:
-            rate, needed = 1.0 / self._period, 1.0 / LONGEST
-            message = f"states come at {rate:.0f} Hz; {needed:.0f} Hz or more are needed"
-            raise refusal(message, "gains", "states")
+        check_period(self._period)
         seen, limits = self.gate.measured, self.gate.limits
         self._modes.check_gains(mode, seen.qpos, self._period, limits)
 
@@ -264,6 +132,7 @@ class Controller:
             self.armed = True
 
     def _check_ready(self, now: int) -> None:
+        """Raise RbdynError unless the arm may be armed now."""
         if not self.active:
             raise refusal("the controller is not active", "not-active")
         self._check_no_fault("; clear_fault first")
@@ -310,13 +179,13 @@ class Controller:
                 raise refusal(
                     f"the pose of '{frame}' is controlled, not the joints", "mode", frame
                 )
-            self._check_moving()
+            self._check_armed()
             fastest, tolerance = self.gate.limits.velocity, self.settings.start_tolerance
             since = 0.0 if begun is None else (self.gate.measured.time - begun) / NANOSECONDS
             since = min(max(since, 0.0), LONGEST)  # the time that checking it took, without a jump
             self._tracker.follow(path, fastest, tolerance, since)
 
-    def _check_moving(self) -> None:
+    def _check_armed(self) -> None:
         """Raise RbdynError unless the arm is armed and has no fault."""
         if not self.armed:
             raise refusal("the arm is not armed", "not-armed")
@@ -338,7 +207,7 @@ class Controller:
                 raise refusal(
                     f"the mode is {self.mode}; a pose needs impedance", "mode", self.mode
                 )
-            self._check_moving()
+            self._check_armed()
             self._modes.set_pose(pose, self.gate.measured.qpos)
 
     def set_payload(
@@ -374,21 +243,9 @@ class Controller:
             gate = self.gate
             tighter = gate.limits.tightened(effort_scale, velocity_scale, inset)
             if self.armed:
-                self._check_within(tighter)
+                tighter.check_inside(gate.measured.qpos)
+                check_holdable(self.arm, tighter, gate.measured.qpos)
             gate.tighten(effort_scale, velocity_scale, inset)
-
-    def _check_within(self, limits: Limits) -> None:
-        """Raise RbdynError if the present position violates limits or cannot be held."""
-        qpos = self.gate.measured.qpos
-        place = qpos[self._dofs]
-        for k in np.flatnonzero((place < limits.lower) | (place > limits.upper))[:1]:
-            message = (
-                f"joint '{self.names[k]}' is at {place[k]:.4g}; with position_inset "
-                f"{limits.inset:g} its limits would be {limits.lower[k]:.4g} and "
-                f"{limits.upper[k]:.4g}"
-            )
-            raise refusal(message, "limits", self.names[k])
-        check_holdable(self.arm, limits, qpos)
 
     def rehearse(self, mode: str) -> None:
         """Run every code path once with made-up states, so that everything is compiled."""

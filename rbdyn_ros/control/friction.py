@@ -149,14 +149,8 @@ def _spread(name: str, value: ArrayLike, nv: int) -> Array:
 
 def _checked(name: str, value: ArrayLike, count: int | None) -> Array:
     """Return a read-only copy, of `count` values if that is not None."""
-    values = finite(f"{name} of friction", value, None)
-    if values.ndim != 1 or (count is not None and len(values) != count):
-        allowed = "(nv,)" if count is None else f"({count},)"
-        raise bad_argument(name, f"{name} of friction has the shape {values.shape}, not {allowed}")
-    wrong = values <= 0.0 if name in _SPEEDS else values < 0.0
-    if wrong.any():
-        k = int(wrong.argmax())
-        allowed = "a finite number above 0" if name in _SPEEDS else "a finite number, 0 or more"
-        text = f"{name} of friction of dof {k} is {float(values[k])!r}; allowed is {allowed}"
-        raise bad_argument(name, text)
-    return values
+    what = f"{name} of friction"
+    values = finite(what, value, None)
+    if name in _SPEEDS:
+        return finite(what, values, (count,), above=0.0, element=name)
+    return finite(what, values, (count,), low=0.0, element=name)

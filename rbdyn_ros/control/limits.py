@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import name_faults
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ParameterError, refusal
 from rbdyn_ros.model.model import Model
 
 #: Tolerance of measured positions beyond a limit: half a degree [rad or m].
@@ -53,7 +53,10 @@ class Limits:
         Raises:
             ParameterError: joints cannot be controlled; there is a finding for each.
         """
-        findings = _refused(m, names)
+        faults = name_faults(
+            names, m.jnt_names, "joint", lambda name: _why_not(m, m.jnt_names.index(name))
+        )
+        findings = [Finding("joints", f"joints: {why}", "error", name) for name, why in faults]
         if findings:
             raise ParameterError(findings)
         joints = [m.jnt_names.index(name) for name in names] if names else _controllable(m)
@@ -109,6 +112,16 @@ class Limits:
             inset=inset,
         )
 
+    def check_inside(self, qpos: Array) -> None:
+        """Raise RbdynError if a joint is beyond its limits at qpos (nv,)."""
+        place = qpos[self.dofs]
+        for k in np.flatnonzero((place < self.lower) | (place > self.upper))[:1]:
+            message = (
+                f"joint '{self.names[k]}' is at {place[k]:.4g}; with position_inset "
+                f"{self.inset:g} its limits would be {self.lower[k]:.4g} and {self.upper[k]:.4g}"
+            )
+            raise refusal(message, "limits", self.names[k])
+
 
 def _controllable(m: Model) -> list[int]:
     """Return the joints of a robot that can be controlled."""
@@ -121,14 +134,6 @@ def left_out(m: Model) -> list[str]:
     own = [int(j) for j in m.dof_jntid]
     chosen = _controllable(m)
     return [f"joint '{m.jnt_names[j]}' {_why_not(m, j)}" for j in own if j not in chosen]
-
-
-def _refused(m: Model, names: Sequence[str]) -> list[Finding]:
-    def why_not(name: str) -> str:
-        return _why_not(m, m.jnt_names.index(name))
-
-    faults = name_faults(names, m.jnt_names, "joint", why_not)
-    return [Finding("joints", f"joints: {why}", "error", name) for name, why in faults]
 
 
 def _why_not(m: Model, j: int) -> str:

@@ -64,8 +64,8 @@ class Measured:
             velocity: finite, one per name [rad/s or m/s].
             effort: one per name, or empty; NaN where not measured, but not infinite [N m or N].
         """
-        why = _finite(names, position, velocity, effort) or self._find(names)
-        why = why or _lengths(names, position, velocity, effort)
+        why = _wrong_number(names, position, velocity, effort) or self._find(names)
+        why = why or _wrong_length(names, position, velocity, effort)
         if why:
             return why
         self.qpos[self._to] = position[self._at]
@@ -103,7 +103,7 @@ def _range(m: Model, j: int) -> tuple[float, float]:
     return low, high
 
 
-def _finite(names: Sequence[str], position: Array, velocity: Array, effort: Array) -> str:
+def _wrong_number(names: Sequence[str], position: Array, velocity: Array, effort: Array) -> str:
     for kind, values in (("position", position), ("velocity", velocity), ("effort", effort)):
         fine = np.abs(values) < LARGEST  # NaN fails it too
         if kind == "effort":
@@ -115,7 +115,7 @@ def _finite(names: Sequence[str], position: Array, velocity: Array, effort: Arra
     return ""
 
 
-def _lengths(names: Sequence[str], position: Array, velocity: Array, effort: Array) -> str:
+def _wrong_length(names: Sequence[str], position: Array, velocity: Array, effort: Array) -> str:
     for kind, values in (("positions", position), ("velocities", velocity)):
         if len(values) != len(names):
             return f"there are {len(values)} {kind} for {len(names)} names"

@@ -163,8 +163,4 @@ def _limit(name: str, limit: ArrayLike | None, n: int) -> Array:
         return np.full(n, np.inf)
     found = np.nan if limit is None else limit
     values = finite(f"{name} limit", found, (n,), fill=True)
-    if not (values > 0.0).all():
-        raise bad_argument(
-            name, f"{name} limit has {values.min():g} in it; allowed is more than 0"
-        )
-    return values
+    return finite(f"{name} limit", values, (n,), above=0.0, element=name)

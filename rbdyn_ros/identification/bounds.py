@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.stages import inverse, make_data
-from rbdyn_ros.errors import Finding, ParameterError, not_allowed
+from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
@@ -159,7 +159,7 @@ def _centre(m: Model, centre: ArrayLike | None, lower: Array, upper: Array) -> A
 
 
 def _positive(what: str, value: ArrayLike, count: int, zero: bool = False) -> Array:
-    array, least = finite(what, value, (count,), fill=True), 0.0 if zero else LEAST
-    if (array < least).any():
-        raise not_allowed(what, value, f"a number of {least:g} or more, or {count} of them")
-    return array
+    least = 0.0 if zero else LEAST
+    allowed = f"a number of {least:g} or more, or {count} of them"
+    values = finite(what, value, (count,), fill=True)
+    return finite(what, values, None, least, allowed=allowed, element="")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.identification.motion import beyond_calculation, of_dofs
+from rbdyn_ros.identification.motion import check_calculable, of_dofs
 from rbdyn_ros.identification.regressor import extra_columns, torque_regressor
 from rbdyn_ros.identification.unknowns import Unknowns
 from rbdyn_ros.model.model import Model
@@ -35,9 +35,7 @@ class Equations:
         """
         with np.errstate(all="ignore"):
             stacked = (self.R / sigma[:, None, None]).reshape(-1, self.R.shape[2])
-            size = np.linalg.norm(stacked)
-        if not np.isfinite(size):
-            raise beyond_calculation()
+        check_calculable(stacked)
         factor = np.asarray(np.linalg.qr(stacked, mode="r"))
         return factor[:, :-1], factor[:, -1]
 
@@ -74,8 +72,7 @@ def equations(
             for k, extra in enumerate(extras):
                 block[:, extra.column, inertial + k] = columns[extra.kind][part, extra.column]
             block[:, :, N] = effort[part]
-            if not np.isfinite(block).all():
-                raise beyond_calculation()
+            check_calculable(block)
             for i in range(n):
                 rows = block[unknowns.kept[part, i], i]
                 R[i] = np.linalg.qr(np.concatenate([R[i], rows]), mode="r")

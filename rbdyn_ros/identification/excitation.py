@@ -160,9 +160,8 @@ def excite(
     """
     check_identifiable(m)
     dofs = dofs_of_joints(m, joints)
-    period = finite("duration", duration, above=0.0, element="")
-    if not SHORTEST <= period <= LONGEST:
-        raise not_allowed("duration", duration, f"from {SHORTEST:g} to {LONGEST:g} s")
+    allowed = f"a time from {SHORTEST:g} to {LONGEST:g} s"
+    period = finite("duration", duration, (), SHORTEST, LONGEST, allowed=allowed, element="")
     count("harmonics", harmonics, FEWEST_HARMONICS, MOST_HARMONICS, element="")
     count("seed", seed, 0, 2**63, element="")
     bounds = bounds_of(
@@ -181,8 +180,8 @@ def check_rate(rate: float, duration: float, harmonics: int) -> None:
     """Raise ParameterError if a rate [Hz] gives too few or too many points of a motion."""
     period = finite("duration", duration, above=0.0, element="")
     least, most = FEWEST_POINTS * harmonics / period, MOST_SAMPLES / period
-    if not least <= finite("rate", rate, above=0.0, element="") <= most:
-        raise not_allowed("rate", rate, f"from {least:.4g} to {most:.4g} Hz for this motion")
+    allowed = f"a rate from {least:.4g} to {most:.4g} Hz for this motion"
+    finite("rate", rate, (), least, most, allowed=allowed, element="")
 
 
 def check_informative(motion: Excitation) -> None:

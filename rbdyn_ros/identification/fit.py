@@ -18,7 +18,7 @@ from rbdyn_ros.identification.motion import Motion, dofs_of
 from rbdyn_ros.identification.residuals import Residuals, validate
 from rbdyn_ros.identification.result import Identification
 from rbdyn_ros.identification.solve import Prior
-from rbdyn_ros.identification.unknowns import Unknowns
+from rbdyn_ros.identification.unknowns import Unknowns, unknowns_of
 from rbdyn_ros.identification.warnings import joint_warnings, parameter_warnings, patch_warnings
 from rbdyn_ros.model.model import Model
 
@@ -59,17 +59,14 @@ def identify(
             too large, or an argument is not allowed.
     """
     dofs, tell = dofs_of(m, motion), progress or silent
-    smooth = finite("the smoothing", smoothing, above=0.0, element="")
     weight = finite("the strength", strength, above=0.0, element="")
-    start = friction or Friction.of(m.nv, m.dof_damping, m.dof_frictionloss, smoothing=smooth)
-    kinds = ["viscous", "coulomb"] * (friction is None) + ["armature"] * armature
-    kinds += ["offset"] * offset
-    unknowns = Unknowns(m, motion, dofs, start.check_dofs(m.nv), kinds, rest)
+    kinds = ["armature"] * armature + ["offset"] * offset
+    unknowns = unknowns_of(m, motion, dofs, friction, smoothing, kinds, rest)
     bodies, changed = consistent_prior(m)
     prior = Prior(bodies, unknowns.positive, unknowns.scale)
     tell(f"{len(motion.time)} samples of {len(dofs)} joints")
     eqs = equations(m, unknowns, unknowns.effort())
-    fit = _Fit(unknowns, prior, eqs, validate(m, start, motion, rest=rest))
+    fit = _Fit(unknowns, prior, eqs, validate(m, unknowns.friction, motion, rest=rest))
     x, sigma = solved(eqs, prior, weight, unknowns, fit.residuals, tell)
     found = fit.result(x, sigma)
     grave = patch_warnings(unknowns, found)

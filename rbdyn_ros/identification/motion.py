@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array, Bools, Ints
-from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.checks.names import chosen
+from rbdyn_ros.checks.numbers import Shape, finite
 from rbdyn_ros.control.arm import check_arm
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.model import Model
 
+#: Code of the findings about a motion.
+CODE = "bad-motion"
 #: Efforts above this fraction of the limit are saturated.
 SATURATED = 0.999
 
@@ -50,28 +53,27 @@ class Motion:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", _names(self.names))
-        time = _finite("time", self.time, ())
+        time = _finite("time", self.time, (None,))
         if len(time) < 2:
-            raise _refused(f"a motion has {len(time)} samples; it needs at least 2")
+            raise _motion_error(f"a motion has {len(time)} samples; it needs at least 2")
         late = np.flatnonzero(np.diff(time) <= 0.0)
         if len(late):
             i = int(late[0])
-            raise _refused(
+            raise _motion_error(
                 f"the time of sample {i + 1} is {time[i + 1]!s} s after {time[i]!s} s; "
                 "time must increase"
             )
         object.__setattr__(self, "time", time)
         for kind in ("qpos", "qvel", "qacc", "effort"):
-            rows = _finite(kind, getattr(self, kind), self.names)
-            if len(rows) != len(time):
-                raise _refused(
-                    f"there are {len(rows)} rows of {kind} for {len(time)} samples of time"
-                )
+            rows = _finite(kind, getattr(self, kind), (len(time), len(self.names)))
             object.__setattr__(self, kind, rows)
         if (self.fast_qvel is None) != (self.thin is None):
-            raise _refused("a motion has only one of fast_qvel and thin; give both or neither")
+            raise _motion_error(
+                "fast_qvel and thin of a motion belong together; give both or neither"
+            )
         if self.fast_qvel is not None:
-            object.__setattr__(self, "fast_qvel", _finite("fast_qvel", self.fast_qvel, self.names))
+            fast = _finite("fast_qvel", self.fast_qvel, (None, len(self.names)))
+            object.__setattr__(self, "fast_qvel", fast)
         if self.kept is not None:
             object.__setattr__(self, "kept", _marks(self.kept, self.qpos.shape))
 
@@ -92,7 +94,7 @@ class Motion:
             return np.asarray(function(self.qvel), np.float64)
         rows = np.asarray(self.thin(function(self.fast_qvel)), np.float64)
         if rows.shape != self.qvel.shape or not np.isfinite(rows).all():
-            raise _refused(
+            raise _motion_error(
                 f"thin of a motion returns the shape {rows.shape}; expected finite numbers of "
                 f"the shape {self.qvel.shape}"
             )
@@ -126,7 +128,7 @@ def dofs_of(m: Model, motion: Motion) -> Ints:
     for name in motion.names:
         if name not in numbers:
             why = "is a mimic joint" if name in m.jnt_names else "is not a joint of the robot"
-            raise _refused(
+            raise _motion_error(
                 f"joint {quote(name)} of the motion {why}{did_you_mean(name, numbers)}; "
                 f"allowed are {', '.join(list(numbers)[:20])}"
             )
@@ -159,52 +161,45 @@ def resting(m: Model, rest: ArrayLike | None) -> Array:
     if rest is None:
         return np.asarray(m.qpos0, np.float64)
     if np.ndim(rest) != 1:
-        raise _refused(f"rest is {rest!r:.80}; allowed are {m.nv} positions, one per joint")
+        raise _motion_error(f"rest is {rest!r:.80}; allowed are {m.nv} positions, one per joint")
     return finite("rest", rest, (m.nv,))
+
+
+def check_calculable(*arrays: Array) -> None:
+    """Raise ParameterError if numbers of a motion, or the sum of their squares, overflow."""
+    with np.errstate(all="ignore"):
+        sizes = [np.linalg.norm(array) for array in arrays]
+    if not np.isfinite(sizes).all():
+        raise beyond_calculation()
 
 
 def beyond_calculation() -> ParameterError:
     """Return the error of a motion whose numbers overflow."""
     text = "numbers of the motion or of gravity are so large that calculations overflow"
-    return ParameterError(Finding("bad-motion", text, "error", "motion"))
+    return ParameterError(Finding(CODE, text, "error", "motion"))
 
 
 def _names(names: Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str) or not isinstance(names, Sequence) or len(names) == 0:
-        raise _refused(f"names of a motion are {names!r:.80}; allowed is a list of joint names")
-    seen = set()
-    for name in names:
-        if not isinstance(name, str) or not name.strip():
-            raise _refused(f"joint names must be strings that are not empty, got {name!r:.80}")
-        if name in seen:
-            raise _refused(f"joint {quote(name)} is named twice in a motion")
-        seen.add(name)
-    return tuple(names)
+        raise _motion_error(
+            f"names of a motion are {names!r:.80}; allowed is a list of joint names"
+        )
+    return chosen(names, names, "joint", _blank, code=CODE, element="motion", prefix="names: ")
 
 
-def _finite(kind: str, values: object, names: tuple[str, ...]) -> Array:
-    """Return read-only finite numbers: (p,) without names, else (p, n)."""
-    try:
-        rows = np.array(values, np.float64)
-    except (TypeError, ValueError):
-        raise _refused(f"{kind} of a motion is {values!r:.80}; expected numbers") from None
-    shape = ("p", len(names)) if names else ("p",)
-    if rows.ndim != len(shape) or (names and rows.shape[1] != len(names)):
-        raise _refused(f"{kind} of a motion has shape {rows.shape}; allowed is {shape}")
-    bad = np.argwhere(~np.isfinite(rows))
-    if len(bad):
-        of = f" of joint {quote(names[bad[0][1]])}" if names else ""
-        value = rows[tuple(bad[0])]
-        raise _refused(f"{kind}{of} is {value} in sample {bad[0][0]}; expected a finite number")
-    rows.flags.writeable = False
-    return rows
+def _blank(name: str) -> str:
+    return "" if name.strip() else "has an empty name"
+
+
+def _finite(kind: str, values: object, shape: Shape) -> Array:
+    return finite(f"{kind} of a motion", values, shape, code=CODE, element="motion")
 
 
 def _marks(values: object, shape: tuple[int, ...]) -> Bools:
     """Return read-only booleans (p, n)."""
     marks = np.array(values)
     if marks.dtype != np.bool_ or marks.shape != shape:
-        raise _refused(
+        raise _motion_error(
             f"kept of a motion is {marks.dtype} of the shape {marks.shape}; allowed is bool of "
             f"the shape {shape}"
         )
@@ -212,5 +207,5 @@ def _marks(values: object, shape: tuple[int, ...]) -> Bools:
     return marks
 
 
-def _refused(text: str) -> ParameterError:
-    return ParameterError(Finding("bad-motion", text, "error", "motion"))
+def _motion_error(text: str) -> ParameterError:
+    return ParameterError(Finding(CODE, text, "error", "motion"))

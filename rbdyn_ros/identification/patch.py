@@ -62,11 +62,11 @@ def patched_urdf(text: str, m: Model) -> str:
     """
     check_identifiable(m)
     if not isinstance(text, str) or not urdf.is_text(text):
-        raise _refused(f"expected the text of a URDF, got {shown(text)}")
+        raise _patch_error(f"expected the text of a URDF, got {shown(text)}")
     old = load_urdf(text, strict=False, mimic=m.nmimic > 0)
     for kind in ("body_names", "jnt_names", "frame_names"):
         if getattr(old, kind) != getattr(m, kind):
-            raise _refused(f"the URDF is of another robot: its {kind} differ from '{m.name}'")
+            raise _patch_error(f"the URDF is of another robot: its {kind} differ from '{m.name}'")
     inertials = {link.name: link.inertial for link in urdf.read_text(text, strict=False).links}
     document = _Document(text)
     _patch_inertias(document, inertials, old, m)
@@ -87,7 +87,7 @@ def patched_urdf_bytes(data: bytes, m: Model) -> bytes:
         ParameterError: as patched_urdf.
     """
     if not isinstance(data, bytes):
-        raise _refused(f"expected the bytes of a URDF, got {shown(data)}")
+        raise _patch_error(f"expected the bytes of a URDF, got {shown(data)}")
     text = guard.decode(data, "")
     return patched_urdf(text, m).encode(guard.encoding_of(data), "xmlcharrefreplace")
 
@@ -249,5 +249,5 @@ def _set(element: Element, **values: float) -> None:
         element.set(name, repr(float(value)))
 
 
-def _refused(text: str) -> ParameterError:
+def _patch_error(text: str) -> ParameterError:
     return ParameterError(Finding("bad-patch", text, "error", "urdf"))

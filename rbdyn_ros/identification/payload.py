@@ -19,7 +19,7 @@ from rbdyn_ros.identification.iterations import deviations, silent, solved
 from rbdyn_ros.identification.motion import Motion, dofs_of
 from rbdyn_ros.identification.residuals import Residuals, validate
 from rbdyn_ros.identification.solve import Prior
-from rbdyn_ros.identification.unknowns import Unknowns
+from rbdyn_ros.identification.unknowns import unknowns_of
 from rbdyn_ros.identification.warnings import payload_warnings
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
@@ -87,13 +87,10 @@ def identify_payload(
             its efforts are all 0, its numbers are too large, or an argument is not allowed.
     """
     dofs, f = dofs_of(m, motion), m.frame_id(link)
-    smooth = finite("the smoothing", smoothing, above=0.0, element="")
     weight = finite("the strength", strength, above=0.0, element="")
-    start = friction or Friction.of(m.nv, m.dof_damping, m.dof_frictionloss, smoothing=smooth)
-    kinds = ["viscous", "coulomb"] * (friction is None)
-    unknowns = Unknowns(m, motion, dofs, start.check_dofs(m.nv), kinds, rest)
+    unknowns = unknowns_of(m, motion, dofs, friction, smoothing, (), rest)
     prior = Prior(EXPECTED[None], unknowns.positive, unknowns.scale)
-    before = validate(m, start, motion, rest=rest)
+    before = validate(m, unknowns.friction, motion, rest=rest)
     own = validate(m, Friction.of(m.nv), motion, rest=rest).predicted
     own -= m.dof_armature[dofs] * motion.qacc  # unknowns.effort() subtracts it already
     eqs = equations(m, unknowns, unknowns.effort() - own, _at_link(m, f))

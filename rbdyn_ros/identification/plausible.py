@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.errors import quote
 from rbdyn_ros.identification.motion import dof_names
-from rbdyn_ros.identification.samples import Samples
+from rbdyn_ros.identification.samples import Samples, recording_error
 from rbdyn_ros.identification.signals import regular_period
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
@@ -78,7 +78,7 @@ def at_rest(m: Model, samples: Samples) -> Array:
                 f"joint {quote(name)} should be at rest, but moves from {column.min():.4g} to "
                 f"{column.max():.4g}; name it among the joints too"
             )
-            raise _refused("moving-joint", text)
+            raise recording_error("moving-joint", text)
     return rest
 
 
@@ -106,7 +106,7 @@ def _check_efforts(samples: Samples) -> None:
     largest = np.abs(samples.effort).max(axis=0)
     if largest.max() < LEAST_EFFORT:
         text = "all efforts are 0: the driver does not report them"
-        raise _refused("no-efforts", text)
+        raise recording_error("no-efforts", text)
     constant = np.ptp(samples.effort, axis=0) == 0.0
     moved = np.ptp(samples.qpos, axis=0) > JUMP
     wrong = _first(samples.names, constant & moved)
@@ -115,7 +115,7 @@ def _check_efforts(samples: Samples) -> None:
             f"joint {quote(wrong)} moves, but its effort is constant: the driver does not report "
             "it"
         )
-        raise _refused("no-efforts", text)
+        raise recording_error("no-efforts", text)
 
 
 def _unwrapped(m: Model, dofs: Ints, qpos: Array) -> Array:
@@ -138,7 +138,7 @@ def _check_positions(m: Model, dofs: Ints, samples: Samples) -> None:
             f"joint {quote(wrong)} moves from {least[i]:.4g} to {most[i]:.4g}; its limits are "
             f"{low[i]:.4g} and {high[i]:.4g}. Are positions in rad, and is it this robot?"
         )
-        raise _refused("far-outside", text)
+        raise recording_error("far-outside", text)
 
 
 def _speed_limits(m: Model, dofs: Ints) -> Array:
@@ -157,7 +157,7 @@ def _check_steady(samples: Samples, speed: Array) -> None:
             f"the position of joint {quote(samples.names[j])} jumps by {steps[k, j]:.4g} at "
             f"{samples.time[k]:.3f} s"
         )
-        raise _refused("position-jumps", text)
+        raise recording_error("position-jumps", text)
 
 
 def _check_speeds(samples: Samples, limits: Array) -> None:
@@ -174,12 +174,8 @@ def _check_speeds(samples: Samples, limits: Array) -> None:
             f"joint {quote(wrong)} moves at {fastest[i]:.4g} per second; its velocity limit is "
             f"{limits[i]:.4g}. Are positions in rad, and time in seconds?"
         )
-        raise _refused("too-fast", text)
+        raise recording_error("too-fast", text)
 
 
 def _first(names: Sequence[str], marks: NDArray[np.bool_]) -> str:
     return names[int(np.argmax(marks))] if marks.any() else ""
-
-
-def _refused(code: str, text: str) -> ParameterError:
-    return ParameterError(Finding(code, text, "error", "recording"))

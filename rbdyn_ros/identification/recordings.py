@@ -55,13 +55,13 @@ def read_recording(
         if effort_topic is not None or topic != STATES:
             given = "topic" if effort_topic is None else "effort_topic"
             raise recording_error(
-                "no-topics", str(source), f"a CSV file has no topics, so no {given}"
+                "no-topics", f"a CSV file has no topics, so no {given}", str(source)
             )
         return read_csv(source, names, others)
     if not is_folder and source.suffix.lower() not in BAG_SUFFIXES:
         hint = "; give its folder" if source.name == "metadata.yaml" else ""
         text = f"a recording is a rosbag2 folder, a .mcap, .db3 or .csv file{hint}"
-        raise recording_error("unknown-suffix", str(source), text)
+        raise recording_error("unknown-suffix", text, str(source))
     return _read_bag(source, names, topic, effort_topic, others)
 
 
@@ -80,7 +80,7 @@ def _read_bag(
                 f"the messages of '{topic}' have no efforts of the joints; set the effort topic "
                 "to the topic that has them"
             )
-            raise recording_error("no-efforts", str(path), text)
+            raise recording_error("no-efforts", text, str(path))
     else:
         other, found = _rows(path, names, effort_topic, {})
         whole = np.isfinite(found[:, 2]).all(axis=1)
@@ -110,7 +110,7 @@ def _between(
     inside = (stamps >= other[0]) & (stamps <= other[-1]) if growing else np.zeros(1, bool)
     if not inside.any():
         text = f"'{topic}' has no efforts of the joints at the time of the states"
-        raise recording_error("no-efforts", source, text)
+        raise recording_error("no-efforts", text, source)
     return inside
 
 
@@ -140,11 +140,11 @@ def _rows(
         rows.append(np.array([_picked(values, columns[given]) for values in fields]))
         if len(rows) > MOST_SAMPLES:
             text = f"'{topic}' has more than {MOST_SAMPLES} samples"
-            raise recording_error("large-recording", str(path), text)
+            raise recording_error("large-recording", text, str(path))
     if not rows:
         raise _no_samples(path, names, topic, strangers)
     if not any(stamps):
-        raise recording_error("no-stamps", str(path), f"the messages of '{topic}' have no stamps")
+        raise recording_error("no-stamps", f"the messages of '{topic}' have no stamps", str(path))
     return np.array(stamps, np.int64), np.array(rows)
 
 
@@ -155,14 +155,14 @@ def _picked(values: Array, columns: Sequence[int]) -> list[float]:
 
 def _no_samples(path: Path, names: Sequence[str], topic: str, strangers: set[str]) -> Exception:
     if not strangers:
-        return recording_error("empty-recording", str(path), f"it has no messages of '{topic}'")
+        return recording_error("empty-recording", f"it has no messages of '{topic}'", str(path))
     first = next(iter(names), "")
     shown = ", ".join(quote(name) for name in sorted(strangers)[:SHOWN])
     text = (
         f"no message of '{topic}' names a joint of the robot, such as {quote(first)}"
         f"{did_you_mean(first, sorted(strangers))}; they name {shown}"
     )
-    return recording_error("other-joints", str(path), text)
+    return recording_error("other-joints", text, str(path))
 
 
 def _messages(path: Path, topic: str) -> Iterator[Any]:
@@ -173,7 +173,7 @@ def _messages(path: Path, topic: str) -> Iterator[Any]:
             "reading bags needs the library rosbags, which is not installed: "
             'pip install "rbdyn_ros[identify]"; or record to CSV'
         )
-        raise recording_error("no-identify-extra", str(path), text) from error
+        raise recording_error("no-identify-extra", text, str(path)) from error
     # JointState is equal in all ROS 2 releases, so the types in the file are not needed
     deserialize = get_typestore(Stores.LATEST).deserialize_cdr
     recording, wanted = Recording(path), "/" + topic.lstrip("/")
@@ -200,7 +200,7 @@ def _check_topic(topics: Mapping[str, Topic], wanted: str, source: str) -> None:
             f"there is no topic {quote(wanted)}{did_you_mean(wanted, kinds)}; the topics of type "
             f"{STATE} are: {shown}"
         )
-        raise recording_error("no-topic", source, text)
+        raise recording_error("no-topic", text, source)
     if kinds[wanted] != STATE:
         text = f"topic '{wanted}' has the type {quote(kinds[wanted])}; expected {STATE}"
-        raise recording_error("wrong-type", source, text)
+        raise recording_error("wrong-type", text, source)

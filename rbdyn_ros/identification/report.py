@@ -12,7 +12,7 @@ from rbdyn_ros.identification.payload import PayloadEstimate
 from rbdyn_ros.identification.residuals import Residuals
 from rbdyn_ros.identification.result import Identification
 from rbdyn_ros.report.tables import aligned
-from rbdyn_ros.report.words import Row, cut, numbers
+from rbdyn_ros.report.words import Row, cut, finite_or_none, numbers
 
 #: Longest name of a base parameter; in a long arm it can combine hundreds of parameters.
 LONGEST = 200
@@ -40,7 +40,7 @@ def report_dict(
     found: Identification, checked: tuple[Residuals, Residuals] | None = None
 ) -> dict[str, Any]:
     """Return the report as numbers for JSON; unknown ones are None. Arguments as report_text."""
-    m, report = found.m, {"robot": found.m.name, "condition": _number(found.condition)}
+    m, report = found.m, {"robot": found.m.name, "condition": finite_or_none(found.condition)}
     report["residuals"] = _residuals(found.before, found.after)
     if checked is not None:
         report["validation"] = _residuals(*checked)
@@ -50,9 +50,9 @@ def report_dict(
         {
             "name": name,
             "viscous": float(found.friction.viscous[k]),
-            "viscous_std": _number(found.friction_std[0, k]),
+            "viscous_std": finite_or_none(found.friction_std[0, k]),
             "coulomb": float(found.friction.coulomb[k]),
-            "coulomb_std": _number(found.friction_std[1, k]),
+            "coulomb_std": finite_or_none(found.friction_std[1, k]),
             "offset": float(found.offset[k]),
             "armature": float(m.dof_armature[k]),
         }
@@ -63,7 +63,7 @@ def report_dict(
         for i, name in enumerate(m.body_names[1:], start=1)
     ]
     report["base_parameters"] = [
-        {"name": _shortened(name), "value": float(value), "std": _number(std)}
+        {"name": _shortened(name), "value": float(value), "std": finite_or_none(std)}
         for name, value, std in zip(
             found.base.names, found.base_values, found.base_std, strict=True
         )
@@ -95,11 +95,11 @@ def payload_dict(found: PayloadEstimate) -> dict[str, Any]:
         "mass": found.mass,
         "com": found.com.tolist(),
         "inertia": found.inertia.tolist(),
-        "std": [_number(value) for value in found.std],
-        "com_std": [_number(value) for value in found.com_std],
-        "condition": _number(found.condition),
-        "rms_before": dict(zip(names, map(_number, found.before.rms), strict=True)),
-        "rms_after": dict(zip(names, map(_number, found.after.rms), strict=True)),
+        "std": [finite_or_none(value) for value in found.std],
+        "com_std": [finite_or_none(value) for value in found.com_std],
+        "condition": finite_or_none(found.condition),
+        "rms_before": dict(zip(names, map(finite_or_none, found.before.rms), strict=True)),
+        "rms_after": dict(zip(names, map(finite_or_none, found.after.rms), strict=True)),
         "warnings": list(found.warnings),
     }
 
@@ -185,12 +185,12 @@ def _residuals(before: Residuals, after: Residuals) -> list[dict[str, Any]]:
     return [
         {
             "joint": name,
-            "full_scale": _number(after.full_scale[i]),
-            "rms_before": _number(before.rms[i]),
-            "rms_after": _number(after.rms[i]),
-            "share_before": _number(before.share[i]),
-            "share_after": _number(after.share[i]),
-            "share_of_peak_after": _number(after.share_of_peak[i]),
+            "full_scale": finite_or_none(after.full_scale[i]),
+            "rms_before": finite_or_none(before.rms[i]),
+            "rms_after": finite_or_none(after.rms[i]),
+            "share_before": finite_or_none(before.share[i]),
+            "share_after": finite_or_none(after.share[i]),
+            "share_of_peak_after": finite_or_none(after.share_of_peak[i]),
         }
         for i, name in enumerate(after.names)
     ]
@@ -206,8 +206,3 @@ def _body(m: Any, i: int) -> dict[str, Any]:
 
 def _shortened(name: str) -> str:
     return name if len(name) <= LONGEST else name[:LONGEST] + "..."
-
-
-def _number(value: float) -> float | None:
-    """Return a number for JSON; None if it is not finite."""
-    return float(value) if math.isfinite(value) else None

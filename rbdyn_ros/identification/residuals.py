@@ -13,7 +13,7 @@ from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.dynamics.stages import inverse, make_data
 from rbdyn_ros.identification.motion import (
     Motion,
-    beyond_calculation,
+    check_calculable,
     dofs_of,
     kept_samples,
     of_dofs,
@@ -98,9 +98,7 @@ def validate(
             inverse(bare, d)
             bodies[k] = d.qfrc_inverse
         predicted = bodies[:, dofs] + friction_effort(friction, motion, dofs) + constant[dofs]
-        power = np.sum((motion.effort - predicted) ** 2)
-    if not np.isfinite(power):
-        raise beyond_calculation()
+        check_calculable(motion.effort - predicted)
     limits = m.jnt_effort[m.dof_jntid[dofs]]
     full_scale = np.where(np.isfinite(limits) & (limits > 0.0), limits, np.nan)
     kept = kept_samples(m, motion, dofs)

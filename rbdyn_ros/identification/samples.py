@@ -44,8 +44,8 @@ class Samples:
     others: Mapping[str, Array] = field(default_factory=dict)
 
 
-def recording_error(code: str, source: str, text: str) -> ParameterError:
-    """Return the error of an unusable recording."""
+def recording_error(code: str, text: str, source: str = "") -> ParameterError:
+    """Return the error of an unusable recording; the source is its file."""
     return ParameterError(Finding(code, text, "error", "recording"), source)
 
 
@@ -84,7 +84,7 @@ def checked_samples(
     _check_order(time, fresh, source)
     if fresh.sum() < FEWEST:
         text = f"it has {fresh.sum()} samples of the joints; it needs at least {FEWEST}"
-        raise recording_error("empty-recording", source, text)
+        raise recording_error("empty-recording", text, source)
     time, qpos, qvel, effort = time[fresh], qpos[fresh], qvel[fresh], effort[fresh]
     _check_ordinary(source, names, qpos, effort)
     speeds = qvel if (np.abs(qvel) <= LARGEST).all() else None  # NaN is not
@@ -100,7 +100,7 @@ def _check_ordinary(source: str, names: Sequence[str], qpos: Array, effort: Arra
                 f"the {kind} of joint {quote(names[j])} in sample {k + 1} is {rows[k, j]:g}; "
                 f"at most {LARGEST:g} is allowed"
             )
-            raise recording_error("large-number", source, text)
+            raise recording_error("large-number", text, source)
 
 
 def _check_mostly(
@@ -125,7 +125,7 @@ def _check_mostly(
         f"{lacking} of {len(whole)} samples are incomplete or not finite, first the "
         f"{what}{where} in sample {first + 1}; at most {TOLERATED:.0%} may be"
     )
-    raise recording_error("incomplete-samples", source, text)
+    raise recording_error("incomplete-samples", text, source)
 
 
 def _check_order(time: Array, fresh: NDArray[np.bool_], source: str) -> None:
@@ -136,11 +136,11 @@ def _check_order(time: Array, fresh: NDArray[np.bool_], source: str) -> None:
             f"time goes back by {-steps[k]:.3g} s after {time[k] - time[0]:.3f} s: two nodes "
             "publish on the topic, or the clock was set; record one arm, without a clock reset"
         )
-        raise recording_error("time-goes-back", source, text)
+        raise recording_error("time-goes-back", text, source)
     repeated = int((~fresh).sum())
     if repeated > TOLERATED * len(time):
         text = (
             f"{repeated} of {len(time)} samples have the stamp of the previous one: the driver "
             "does not set stamps, or two nodes publish on the topic"
         )
-        raise recording_error("repeated-stamps", source, text)
+        raise recording_error("repeated-stamps", text, source)

@@ -20,9 +20,8 @@ from scipy.signal import butter, savgol_filter, sosfiltfilt, welch
 
 from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.errors import Finding, ParameterError
-from rbdyn_ros.identification.motion import Motion
-from rbdyn_ros.identification.samples import Samples
+from rbdyn_ros.identification.motion import SATURATED, Motion
+from rbdyn_ros.identification.samples import Samples, recording_error
 
 #: Order of the Butterworth filter; forward and backward it acts as one of twice the order.
 ORDER = 4
@@ -47,8 +46,6 @@ PERIODS = 1e-5, 0.2
 REGULAR = 1e-3
 #: Largest relative difference of measured velocities from differentiated positions.
 AGREEMENT = 0.02
-#: Fraction of its limit, or of its extreme value, from which on an effort is saturated.
-SATURATED = 0.999
 #: An extreme value is a saturation if it occurs this often, in this fraction of the samples, ...
 FLAT = 10, 0.01
 #: ... FLATNESS times as often as the NEXT neighbouring values, of LEVELS values or more.
@@ -100,7 +97,7 @@ def to_motion(
             f"the cutoff of {cutoff:g} Hz is too high for samples at {1.0 / period:.4g} Hz; "
             f"allowed is at most {most:.4g} Hz"
         )
-        raise _refused("high-cutoff", text)
+        raise recording_error("high-cutoff", text)
     low_pass = butter(ORDER, cutoff, output="sos", fs=1.0 / period)
     trimmed = int(np.ceil(TRIMMED / cutoff / period))
     if len(qpos) < 4 * trimmed:
@@ -108,7 +105,7 @@ def to_motion(
             f"the recording lasts {samples.time[-1]:.3g} s; a cutoff of {cutoff:.3g} Hz needs at "
             f"least {4 * trimmed * period:.3g} s"
         )
-        raise _refused("short-recording", text)
+        raise recording_error("short-recording", text)
 
     def smooth(rows: Array) -> Array:
         # extends both ends, point-mirrored, by the length that is cut off later
@@ -177,14 +174,14 @@ def regular_period(time: Array) -> float:
             f"the samples are {period:.3g} s apart; allowed is {PERIODS[0]:g} to {PERIODS[1]:g} "
             "s. Is the time in seconds?"
         )
-        raise _refused("odd-period", text)
+        raise recording_error("odd-period", text)
     k = int(np.argmax(steps))
     if steps[k] > max(LONGEST_GAP[0] * period, LONGEST_GAP[1]):
         text = (
             f"the recording has no samples from {time[k]:.3f} to {time[k + 1]:.3f} s; cut it "
             "there, or record again"
         )
-        raise _refused("gap", text)
+        raise recording_error("gap", text)
     # an integer number of periods, so that the grid does not drift from a regular clock
     return float(time[-1]) / max(1, round(float(time[-1]) / period))
 
@@ -243,7 +240,3 @@ def _better(
     agrees = (v - qd).std(axis=0) <= AGREEMENT * qd.std(axis=0)
     better: NDArray[np.bool_] = (noise_v.std(axis=0) < derived) & agrees
     return better
-
-
-def _refused(code: str, text: str) -> ParameterError:
-    return ParameterError(Finding(code, text, "error", "recording"))

@@ -21,7 +21,7 @@ from scipy.linalg import block_diag, solve_triangular
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.identification.inertia import BASIS, pseudo_inertia
-from rbdyn_ros.identification.motion import beyond_calculation
+from rbdyn_ros.identification.motion import beyond_calculation, check_calculable
 
 #: Factor by which g decreases until it has the wanted value.
 SHRINK = 0.1
@@ -117,7 +117,7 @@ def solve(A: Array, b: Array, prior: Prior, strength: float, start: Array | None
 def _solved(A: Array, b: Array, prior: Prior, strength: float, start: Array | None) -> Array:
     L = prior.metric()
     scaled, rest = A @ L, b - A @ prior.start
-    _check_finite(scaled, rest)
+    check_calculable(scaled, rest)
     U, S, Vt = np.linalg.svd(scaled, full_matrices=True)
     seen, target = np.zeros((2, len(Vt)))
     seen[: len(S)] = np.where(UNSEEN * S[0] < S, S, 0.0)
@@ -135,11 +135,6 @@ def _solved(A: Array, b: Array, prior: Prior, strength: float, start: Array | No
         weight = max(strength, SHRINK * weight)
 
 
-def _check_finite(*arrays: Array) -> None:
-    if not all(np.isfinite(np.linalg.norm(array)) for array in arrays):
-        raise beyond_calculation()
-
-
 def _descend(z: Array, problem: _Problem, weight: float) -> Array:
     """Minimise over z for one weight of the prior, from a consistent z."""
     seen, rooted = problem.seen, np.sqrt(weight)
@@ -148,7 +143,7 @@ def _descend(z: Array, problem: _Problem, weight: float) -> Array:
         # H = M^T M, gradient = M^T rest: a least-squares step avoids squares of large numbers
         M = np.concatenate([np.diag(seen), rooted * (curve @ problem.basis)])
         rest = np.concatenate([problem.miss(z), rooted * slope])
-        _check_finite(M, rest)
+        check_calculable(M, rest)
         size = np.linalg.norm(M, axis=0)
         Q, R = np.linalg.qr(M / size)
         along = Q.T @ rest

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array, Bools, Ints
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.identification.motion import Motion, kept_samples, resting
@@ -122,6 +123,22 @@ class Unknowns:
             rows[extra.kind][self.dofs[extra.column]] = value
         friction = replace(self.friction, viscous=rows["viscous"], coulomb=rows["coulomb"])
         return friction, rows["armature"], rows["offset"]
+
+
+def unknowns_of(
+    m: Model,
+    motion: Motion,
+    dofs: Ints,
+    friction: Friction | None,
+    smoothing: float,
+    kinds: Sequence[str],
+    rest: ArrayLike | None,
+) -> Unknowns:
+    """Return the unknowns of some kinds, and those of friction if it is None."""
+    smooth = finite("the smoothing", smoothing, above=0.0, element="")
+    start = friction or Friction.of(m.nv, m.dof_damping, m.dof_frictionloss, smoothing=smooth)
+    fitted = ["viscous", "coulomb"] if friction is None else []
+    return Unknowns(m, motion, dofs, start.check_dofs(m.nv), [*fitted, *kinds], rest)
 
 
 def _largest(motion: Motion) -> Array:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rbdyn_ros.description.types import Joint, Limit
 from rbdyn_ros.report.tables import aligned
+from rbdyn_ros.report.words import finite_or_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,17 @@ def joint_row(joint: Joint) -> JointRow:
         type=joint.type,
         parent=joint.parent,
         child=joint.child,
-        lower=_finite(limit.lower),
-        upper=_finite(limit.upper),
-        effort=_finite(limit.effort),
-        velocity=_finite(limit.velocity),
+        lower=finite_or_none(limit.lower),
+        upper=finite_or_none(limit.upper),
+        effort=finite_or_none(limit.effort),
+        velocity=finite_or_none(limit.velocity),
         damping=joint.damping,
         friction=joint.friction,
         mimic=f"{mimic.ratio:g} {mimic.joint} + {mimic.offset:g}" if mimic else "",
         parameters=dict(joint.parameters),
-        limits=tuple((_finite(bound.lower), _finite(bound.upper)) for bound in joint.limits),
+        limits=tuple(
+            (finite_or_none(bound.lower), finite_or_none(bound.upper)) for bound in joint.limits
+        ),
         stiffness=joint.stiffness,
         armature=joint.armature,
         motion=motion if isinstance(motion, str) else "sampled" if motion else "",
@@ -80,10 +82,6 @@ def joint_table(rows: Sequence[JointRow]) -> list[str]:
     columns = [*_ALWAYS, *(c for c in _WHERE_USED if any(getattr(row, c) for row in rows))]
     cells = [tuple(_cell(getattr(row, column)) for column in columns) for row in rows]
     return aligned([[column.replace("_", " ") for column in columns], *cells])
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _cell(value: Any) -> str:

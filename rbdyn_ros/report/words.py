@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -20,6 +21,11 @@ def cut(name: str) -> str:
 def numbers(values: Iterable[float]) -> str:
     """Return lengths or angles as text, rounded to 1e-9 of a unit."""
     return " ".join(f"{round(float(value), 9) + 0.0:.4g}" for value in values)
+
+
+def finite_or_none(value: float) -> float | None:
+    """Return a number for JSON; None if it is not finite."""
+    return float(value) if math.isfinite(value) else None
 
 
 def direction(axis: NDArray[np.float64]) -> str:

@@ -73,7 +73,7 @@ def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:
         cpu = _bound()
     grant = Grant(slack, fifo, memory, cpu, priority)
     if mode == "enforce" and (fifo or memory):
-        raise _refused(grant)
+        raise _not_granted(grant)
     return grant
 
 
@@ -91,7 +91,7 @@ def _outcome(status: int) -> str:
     return "" if status == 0 else os.strerror(ctypes.get_errno())
 
 
-def _refused(grant: Grant) -> ParameterError:
+def _not_granted(grant: Grant) -> ParameterError:
     text = (
         f"realtime is 'enforce', but the system refuses ({grant}). Allow it in "
         "/etc/security/limits.d/ ('@realtime - rtprio 98' and '@realtime - memlock unlimited', "

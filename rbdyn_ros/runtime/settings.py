@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.checks.names import one_of
 from rbdyn_ros.runtime.realtime import Mode
 
 #: At wall-clock pace; one tick for each complete set of commands; as fast as possible.
@@ -54,12 +54,5 @@ class LoopSettings:
     specialize: bool = False
 
     def __post_init__(self) -> None:
-        _check_choice("on_timeout", self.on_timeout, ON_TIMEOUT)
-        _check_choice("time_mode", self.time_mode, MODES_OF_TIME)
-
-
-def _check_choice(name: str, found: str, allowed: tuple[str, ...]) -> None:
-    if found not in allowed:
-        code, listed = name.replace("_", "-"), ", ".join(allowed)
-        text = f"{name} is '{found}'; allowed is one of {listed}."
-        raise ParameterError(Finding(code, text, "error", name, None, found, listed))
+        one_of("on_timeout", self.on_timeout, ON_TIMEOUT, code="on-timeout")
+        one_of("time_mode", self.time_mode, MODES_OF_TIME, code="time-mode")

@@ -60,7 +60,7 @@ class Pin:
 
 
 @each_arm
-def test_gravity_and_inverse_dynamics_are_pinocchios(file):
+def test_gravity_and_inverse_dynamics_agree_with_pinocchio(file):
     m = model(file, damped=True)  # passive forces are no part of an arm's terms
     arm, theirs = Arm(m), Pin(file, m)
     q, v, a = state(file)
@@ -71,7 +71,7 @@ def test_gravity_and_inverse_dynamics_are_pinocchios(file):
 
 
 @each_arm
-def test_gravity_and_inverse_dynamics_are_mujocos(file):
+def test_gravity_and_inverse_dynamics_agree_with_mujoco(file):
     mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
     from support import mujoco_twin
 
@@ -97,7 +97,7 @@ def test_gravity_and_inverse_dynamics_are_mujocos(file):
 
 
 @each_arm
-def test_a_turned_base_and_turned_gravity_cancel(file):
+def test_a_rotated_base_and_rotated_gravity_cancel(file):
     """Turning the world with the base changes nothing; turning the base alone does."""
     m, (q, _v, _a) = model(file), state(file)
     rpy = (0.3, -0.7, 1.1)
@@ -121,7 +121,7 @@ def test_a_mounting_is_a_fixed_joint_below_the_base(file):
     )
 
 
-def test_an_arm_on_the_ceiling_and_one_on_the_wall():
+def test_gravity_of_arms_on_the_ceiling_and_on_the_wall():
     np.testing.assert_allclose(mounted_gravity((np.pi, 0, 0)), [0, 0, 9.81], atol=1e-14)
     # nose down: what falls, falls along the x axis of the base
     np.testing.assert_allclose(mounted_gravity((0, np.pi / 2, 0)), [9.81, 0, 0], atol=1e-14)
@@ -131,14 +131,14 @@ def test_an_arm_on_the_ceiling_and_one_on_the_wall():
 
 
 @pytest.mark.parametrize("bad", [(0, 0), (0, 0, np.nan), (0, 0, np.inf), "abc", None, ((0,),)])
-def test_what_is_no_mounting_is_refused(bad):
+def test_an_invalid_mounting_is_refused(bad):
     with refused(ParameterError, "bad-argument"):
         mounted_gravity(bad)
     with refused(ParameterError, "bad-argument"):
         Arm(model(), gravity=bad)
 
 
-def test_a_payload_is_one_that_is_built_in():
+def test_a_payload_acts_like_a_link_of_the_robot():
     m, (q, v, a) = model(), state(FILES[0])
     arm = Arm(m).with_payload(*PAYLOAD)
     model_pin = pinocchio_twin.load(path_of(FILES[0]))
@@ -152,7 +152,7 @@ def test_a_payload_is_one_that_is_built_in():
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
 
 
-def test_payloads_of_several_links_add_up_and_one_replaces_the_other():
+def test_payloads_of_links_add_up_and_each_replaces_the_last():
     m, (q, _v, _a) = model(), state(FILES[0])
 
     def g(arm):
@@ -192,13 +192,13 @@ def test_payloads_of_several_links_add_up_and_one_replaces_the_other():
         ("base_link", 1.0, (0, 0, 0)),
     ],
 )
-def test_what_is_no_payload_is_refused(bad):
+def test_an_invalid_payload_is_refused(bad):
     with pytest.raises((ModelError, ParameterError)):
         Arm(model()).with_payload(*bad)
 
 
 @each_arm
-def test_a_command_is_the_law_without_what_the_robot_adds(file):
+def test_a_command_omits_gravity_that_the_robot_compensates(file):
     m, (q, v, a) = model(file), state(file)
     link = m.body_names[-1]
     bare_g = Arm(m).gravity_effort(q, np.empty(m.nv))
@@ -220,7 +220,7 @@ def test_friction_is_added_at_the_measured_velocity():
         Arm(m, friction=Friction.of(5))
 
 
-def test_what_is_no_arm_is_refused():
+def test_a_robot_that_is_not_an_arm_is_refused():
     def robot(joint):
         about = 'ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"'
         inertia = f'<inertial><mass value="1"/><inertia {about}/></inertial>'
@@ -239,7 +239,7 @@ def test_what_is_no_arm_is_refused():
         Arm("ur5.urdf")
 
 
-def test_the_robot_that_was_given_stays_as_it_is():
+def test_an_arm_does_not_change_its_model():
     m = model(damped=True)
     before = m.opt.gravity, m.opt.passive, m.sha256()
     arm = Arm(m, (0, 0, -1.6), (0.1, 0, 0)).with_payload("tool0", 1.0, (0, 0, 0))

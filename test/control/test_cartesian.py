@@ -87,7 +87,7 @@ def joint_damping(J, M, stiffness, ratio):
 
 @each_arm
 @pytest.mark.parametrize("seed", range(3))
-def test_it_is_the_law_of_pinocchios_terms(file, seed):
+def test_efforts_are_the_law_in_terms_of_pinocchio(file, seed):
     twins = pytest.importorskip("support.pinocchio_quantities")
     m, frame = model(file), ARMS[file]
     qpos, qvel, rng = state(m, seed)
@@ -135,7 +135,7 @@ def test_the_null_space_does_not_accelerate_the_frame(file):
 
 
 @each_arm
-def test_damping_and_null_damping_take_energy_away(file):
+def test_damping_and_null_damping_dissipate_energy(file):
     m = model(file)
     arm = Arm(m)
     gains = np.linspace(0.1, 3.0, m.nv)  # very different ones, for which P^T d alone would drive
@@ -165,7 +165,7 @@ def test_directions_without_stiffness_belong_to_the_null_space():
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-7, 1e-3, 1.0, 3.0, np.pi - 1e-4])
-def test_the_turn_is_that_of_scipy(angle):
+def test_the_rotation_error_agrees_with_scipy(angle):
     m, frame = model("ur5_robot.urdf"), "tool0"
     law = CartesianImpedance(Arm(m), frame, K)
     qpos = BENT[:6]
@@ -181,7 +181,7 @@ def test_the_turn_is_that_of_scipy(angle):
 
 @pytest.mark.parametrize("short", [0.0, 1e-9])
 @pytest.mark.parametrize("axis", [*np.eye(3), np.array([0.6, 0.0, -0.8])])
-def test_half_a_turn_is_taken_in_one_sense_or_the_other(axis, short):
+def test_half_a_turn_is_corrected_in_either_direction(axis, short):
     m = model("ur5_robot.urdf")
     law = CartesianImpedance(Arm(m), "tool0", K)
     qpos = BENT[:6]
@@ -231,7 +231,7 @@ def test_every_mode_decays_with_the_damping_ratio(file, modes_number, ratio):
     np.testing.assert_allclose(found, ratio, rtol=1e-5)  # differences of h^2, and rounding / h
 
 
-def test_what_the_frame_leaves_free_swings_on_the_posture():
+def test_null_space_motion_follows_the_posture_gains():
     m = model(SEVEN)
     law = CartesianImpedance(Arm(m), "tool_flange", K, 0.7, 30.0, 0.2)
     found, rest = ratios(closed_loop(law, BENT[:7]))
@@ -281,7 +281,7 @@ def test_a_wrench_moves_the_frame_by_the_compliance(file):
         assert np.abs(qpos - BENT[: m.nv]).max() > 0.01
 
 
-def test_it_reaches_a_pose_some_way_away():
+def test_the_frame_reaches_a_distant_pose():
     m = model("panda.urdf")
     law = CartesianImpedance(Arm(m), "panda_hand", K, 1.0, 5.0, 3.0)
     pose = moved(law.pose(BENT), [0.3, -0.2, 0.4], [0.0, -0.2, -0.1])
@@ -329,7 +329,7 @@ def test_efforts_are_finite_and_continuous_through_singular_postures(file, joint
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_four_joints(seed):
+def test_an_arm_with_four_joints(seed):
     m = four_joints()
     arm = Arm(m)
     law = CartesianImpedance(arm, "l4", K, 0.6, 7.0, 1.0)
@@ -343,7 +343,7 @@ def test_four_joints(seed):
     np.testing.assert_allclose(effort, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_without_any_stiffness_the_joints_keep_to_the_posture():
+def test_without_frame_stiffness_the_joints_hold_the_posture():
     m = four_joints()
     arm = Arm(m)
     law = CartesianImpedance(arm, "l4", 0.0, 1.0, 7.0, 2.0)
@@ -357,7 +357,7 @@ def test_without_any_stiffness_the_joints_keep_to_the_posture():
 
 
 @pytest.mark.parametrize("rank", range(7))
-def test_diagonalise_is_numpys_eigh(rank):
+def test_diagonalise_agrees_with_eigh(rank):
     rng = np.random.default_rng(rank)
     for scale in (1.0, 1e-6, 1e6):
         X = rng.normal(size=(6, rank)) * np.logspace(0, scale > 1, 6)[:, None] * scale
@@ -371,7 +371,7 @@ def test_diagonalise_is_numpys_eigh(rank):
         np.testing.assert_allclose(np.sort(np.diag(W)), expected, atol=1e-14 * largest)
 
 
-def test_diagonalise_ends_with_what_is_no_number():
+def test_diagonalise_terminates_for_nan():
     W, U = np.full((6, 6), np.nan), np.empty((6, 6))
     frame_stiffness.diagonalise(W, U)
     W = np.eye(6)  # equal values
@@ -382,7 +382,7 @@ def test_diagonalise_ends_with_what_is_no_number():
 # the arm around it
 
 
-def test_what_is_commanded_has_friction_and_not_the_robots_own_gravity():
+def test_commands_include_friction_without_the_robots_own_gravity():
     m, frame = model(SEVEN), "tool_flange"
     plain = CartesianImpedance(Arm(m), frame, K)
     rubbing = Arm(m, friction=Friction.of(7, 0.5, 1.0), robot_compensates_gravity=True)
@@ -394,7 +394,7 @@ def test_what_is_commanded_has_friction_and_not_the_robots_own_gravity():
     np.testing.assert_allclose(law(qpos, qvel, pose, qpos), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_it_goes_on_with_a_payload():
+def test_the_law_continues_with_a_payload():
     m, frame = model(SEVEN), "tool_flange"
     arm = Arm(m)
     loaded = arm.with_payload(frame, 3.0, (0.02, 0.0, 0.1))

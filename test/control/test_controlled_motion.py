@@ -31,7 +31,7 @@ def rms_error(mode, **settings):
     return float(np.sqrt(((trace.qpos - trace.target) ** 2).mean()))
 
 
-def test_computed_torque_is_twenty_times_better_than_pd_of_the_same_gains():
+def test_computed_torque_tracks_twenty_times_closer_than_pd():
     """PD has the gains times the diagonal of M at the start: N m/rad."""
     m = model()
     d = rb.make_data(m)
@@ -48,7 +48,7 @@ def test_computed_torque_is_twenty_times_better_than_pd_of_the_same_gains():
     assert computed < pd / 20.0
 
 
-def test_a_path_may_take_the_place_of_another_in_motion():
+def test_a_path_may_replace_another_in_motion():
     loop = armed(mode="computed_torque")
     there = Q + 0.5
     loop.controller.follow_path(quintic([Q, there], [0.0, 1.0]))
@@ -86,7 +86,7 @@ def test_a_path_that_cannot_be_followed_is_refused(mode, path, code):
     np.testing.assert_allclose(trace.qpos, np.tile(Q, (100, 1)), atol=1e-3)
 
 
-def test_paths_need_a_mode_that_follows_an_armed_arm_and_no_fault():
+def test_a_path_needs_a_tracking_mode_an_armed_arm_and_no_fault():
     path = Path([0.0, 1.0], [Q, Q])
     loop = ClosedLoop(model(), mode="hold")
     with refused(RbdynError, "mode", "hold"):
@@ -105,7 +105,7 @@ def test_paths_need_a_mode_that_follows_an_armed_arm_and_no_fault():
         framed.controller.follow_path(path)
 
 
-def test_an_arm_that_is_too_far_from_its_target_is_stopped():
+def test_an_arm_too_far_from_its_target_is_stopped():
     loop = armed(mode="hold", stiffness=4.0, damping=4.0)
     loop.push[0] = 8.0
     trace = loop.run(3.0)
@@ -145,7 +145,7 @@ def loaded(mode, **keywords):
     return loop
 
 
-def test_a_payload_that_nobody_told_sags_and_one_that_was_told_does_not():
+def test_an_arm_sags_under_an_unknown_payload_but_not_under_a_known_one():
     """2 kg: floating it falls, held it sags by g / (M Kp); told, neither."""
     floating, held = loaded("gravity"), loaded("hold")
     start = floating.d.qpos.copy()
@@ -167,7 +167,7 @@ def test_a_payload_that_nobody_told_sags_and_one_that_was_told_does_not():
 
 
 @pytest.mark.parametrize("mass", [20.0, 1e6, 1e150, 1e308])
-def test_a_payload_that_the_arm_could_not_hold_is_refused(mass):
+def test_a_payload_too_heavy_to_hold_is_refused(mass):
     """It would throw the arm up at its effort limits."""
     loop = armed()
     with refused(RbdynError, "too-heavy"):
@@ -203,7 +203,7 @@ def framed(**keywords):
     return loop, place.copy(), turn.copy()
 
 
-def test_a_pose_is_taken_and_reached():
+def test_a_pose_is_accepted_and_reached():
     loop, place, turn = framed()
     for _ in range(4):
         place += [0.0, 0.02, 0.03]
@@ -218,7 +218,7 @@ def test_a_pose_is_taken_and_reached():
     assert Rotation.from_matrix(turned @ turn.T).magnitude() < 1e-2
 
 
-def test_poses_that_jump_or_are_none_are_refused():
+def test_distant_and_invalid_poses_are_refused():
     loop, place, turn = framed()
     bad = [pose(np.add(place, [0.101, 0, 0]), turn)]
     bad.append(pose(place, Rotation.from_rotvec([0.0, 0.51, 0.0]).as_matrix() @ turn))
@@ -237,7 +237,7 @@ def test_poses_that_jump_or_are_none_are_refused():
         armed(mode="hold").controller.set_pose(pose(place, turn))
 
 
-def test_a_pose_cannot_run_away_from_an_arm_that_does_not_follow():
+def test_a_pose_cannot_move_away_from_a_blocked_arm():
     """Many small steps would wind up the spring too."""
     loop, place, turn = framed()
     accepted = 0

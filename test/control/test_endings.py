@@ -40,7 +40,7 @@ def test_it_brakes_until_it_rests_and_holds_there():
     assert (np.sign(back - arm.gravity_effort(Q + 0.01, np.empty(6)))[:3] < 0).all()
 
 
-def test_it_is_held_after_a_second_wherever_it_is():
+def test_after_a_second_of_braking_the_arm_is_held_anyway():
     _, end = ending()
     for _ in range(999):
         end.seeing(Q, np.full(6, 0.2), 0.001)
@@ -51,7 +51,7 @@ def test_it_is_held_after_a_second_wherever_it_is():
 
 
 @pytest.mark.parametrize("blind_time", [0.0, 0.2])
-def test_blind_it_is_held_up_for_a_while_and_then_silence_is_final(blind_time):
+def test_without_states_the_arm_is_held_for_a_while_then_silence_is_final(blind_time):
     arm, end = ending(blind_time=blind_time)
     g = arm.twin().gravity_effort(Q, np.empty(6))
     count = 0
@@ -68,7 +68,7 @@ def test_blind_it_is_held_up_for_a_while_and_then_silence_is_final(blind_time):
     assert end.seeing(Q, ZERO, 0.001) is not None
 
 
-def test_a_good_state_ends_blindness_but_its_time_is_counted_in_all():
+def test_a_valid_state_ends_blind_holding_but_its_time_adds_up():
     _, end = ending()
     for _ in range(5):
         for _ in range(4):
@@ -148,7 +148,7 @@ def test_one_bad_state_of_a_moving_arm_ends_at_rest(mode, fault):
         ({"position": np.array([-0.9, 0.3, 1.1, -0.7, 0.5, 0.4])}, "velocity"),
     ],
 )
-def test_bad_states_for_good_end_silent(changes, fault):
+def test_lasting_bad_states_end_in_silence(changes, fault):
     loop = moving()
     trace = loop.run(1.0, **changes)
     ended(loop, trace, fault, "silent")
@@ -158,7 +158,7 @@ def test_bad_states_for_good_end_silent(changes, fault):
     assert np.isnan(loop.run(0.2).effort).all()
 
 
-def test_states_that_stop_end_silent():
+def test_missing_states_end_in_silence():
     loop = moving()
     loop.publish = False
     trace = loop.run(1.0)
@@ -169,7 +169,7 @@ def test_states_that_stop_end_silent():
     assert 0.28 <= told[-1] * 1e-3 <= 0.34
 
 
-def test_states_that_stop_for_a_while_only_end_held():
+def test_after_a_short_loss_of_states_the_arm_is_held():
     loop = moving()
     loop.publish = False
     trace = loop.run(0.2)
@@ -178,14 +178,14 @@ def test_states_that_stop_for_a_while_only_end_held():
     ended(loop, trace, "age", "holding")
 
 
-def test_frozen_stamps_are_states_that_stop():
+def test_frozen_stamps_count_as_missing_states():
     loop = moving()
     trace = loop.run(1.0, stamp=loop.now)
     ended(loop, trace, "age", "silent")
 
 
 @pytest.mark.parametrize("jump", [-5_000, 5_000])
-def test_a_clock_that_jumps_and_goes_on_from_there(jump):
+def test_a_clock_jump_is_a_fault_and_the_arm_is_held(jump):
     loop = moving()
     rows = []
     for _ in range(1500):
@@ -198,7 +198,7 @@ def test_a_clock_that_jumps_and_goes_on_from_there(jump):
 
 @pytest.mark.parametrize("lie", [-1.0, 0.0])
 @pytest.mark.parametrize("mode", ["gravity", "hold", "computed_torque"])
-def test_velocities_that_lie_do_not_drive_the_arm(mode, lie):
+def test_wrong_velocities_do_not_drive_the_arm(mode, lie):
     """With a velocity of the wrong sign what should brake drives, in every ending that sees."""
     loop = ClosedLoop(model(), mode=mode).arm()
     loop.run(0.6)
@@ -215,7 +215,7 @@ def test_velocities_that_lie_do_not_drive_the_arm(mode, lie):
     assert fastest < 5.0  # without the gate's look at them more than 100 rad/s
 
 
-def test_a_limit_is_hit_at_speed():
+def test_an_arm_that_hits_a_limit_at_speed_is_stopped():
     q = Q.copy()
     q[2] = 3.0
     loop = ClosedLoop(model(), qpos=q, gravity_damping=0.0).arm()

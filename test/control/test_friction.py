@@ -32,7 +32,7 @@ def closed_form(k, v):
     return viscous * v + dry * math.tanh(v / smoothing)
 
 
-def test_it_is_the_closed_form():
+def test_friction_is_its_closed_form():
     for v in np.random.default_rng(3).normal(size=(200, 3)) * [1.0, 0.05, 0.01]:
         expected = [closed_form(k, x) for k, x in enumerate(v.tolist())]
         np.testing.assert_allclose(friction().effort(v, np.empty(3)), expected, rtol=1e-13)
@@ -43,14 +43,14 @@ def test_far_from_standstill_it_is_viscous_and_coulomb_friction():
     np.testing.assert_allclose(effort, [-0.5 * 4.0 - 1.0, 2.0, 12.0], rtol=1e-14)
 
 
-def test_close_to_standstill_the_stribeck_part_is_on_top():
+def test_near_standstill_stribeck_friction_adds():
     v = np.array([0.04, 0.0, 0.0])  # smoothing is four times less: its sign is whole
     expected = 0.02 + (1.0 + 0.4 * math.exp(-0.16)) * math.tanh(4.0)
     assert friction().effort(v, np.empty(3))[0] == pytest.approx(expected, rel=1e-13)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3))
-def test_it_is_odd_and_never_drives(v):
+def test_friction_is_odd_and_dissipative(v):
     speeds = np.array(v)
     effort = friction().effort(speeds, np.empty(3))
     np.testing.assert_array_equal(friction().effort(-speeds, np.empty(3)), -effort)
@@ -63,7 +63,7 @@ def test_out_may_be_qvel():
     np.testing.assert_array_equal(friction().effort(v, v), expected)
 
 
-def test_a_share_scales_efforts_and_leaves_speeds():
+def test_scaling_changes_efforts_but_not_speeds():
     v = np.array([0.3, -0.02, 0.004])
     whole, half = friction(), friction().scaled(0.5)
     np.testing.assert_allclose(
@@ -72,7 +72,7 @@ def test_a_share_scales_efforts_and_leaves_speeds():
     assert not friction().scaled(0.0).effort(v, np.empty(3)).any()
 
 
-def test_of_the_description():
+def test_friction_of_the_robot_description():
     m = rb.load_urdf(
         """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
         <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -91,7 +91,7 @@ def test_one_number_applies_to_all_joints():
     assert made.check_dofs(3) is made
 
 
-def test_it_cannot_be_changed():
+def test_it_is_immutable():
     given_array = np.ones(2)
     made = Friction.of(2, viscous=given_array)
     given_array[0] = 5.0
@@ -134,7 +134,7 @@ def test_speeds_are_above_zero(name):
         Friction.of(2, **{name: [0.1, 0.0]})
 
 
-def test_lengths_agree():
+def test_different_lengths_are_refused():
     with refused(ParameterError, "bad-argument", "smoothing"):
         Friction(np.ones(3), np.ones(3), np.ones(3), np.ones(3), np.ones(2))
     with refused(ParameterError, "bad-argument", "friction"):

@@ -27,7 +27,7 @@ def wanted(nv, seed=5):
 
 
 @each_arm
-def test_each_law_is_its_formula_in_pinocchios_terms(file):
+def test_each_law_is_its_formula_in_terms_of_pinocchio(file):
     m = model(file)
     arm, theirs, (q, v, _a) = Arm(m), Pin(file, m), state(file)
     n, target = m.nv, wanted(m.nv)
@@ -61,7 +61,7 @@ def test_laws_include_friction_and_the_robots_gravity_compensation(file):
         np.testing.assert_allclose(law(arm, K, D)(q, v, target), bare + more - g, atol=1e-9)
 
 
-def test_a_law_goes_on_with_another_payload():
+def test_a_law_continues_with_another_payload():
     m, (q, v, _a) = model(), state(FILES[0])
     light, heavy = Arm(m), Arm(m).with_payload("tool0", 4.0, (0.1, 0.0, 0.1))
     target = wanted(m.nv)
@@ -111,7 +111,7 @@ def test_kinetic_energy_decays_at_the_given_rate(file):
 
 
 @each_arm
-def test_it_rests_on_the_way_of_the_free_motion_and_never_drifts_back(file):
+def test_damped_motion_stays_on_the_path_of_free_motion(file):
     """M v' + C v = -rate M v is the free motion with a time that ends at 1 / rate.
 
     With q(t) = p(s(t)), s = (1 - exp(-rate t)) / rate: the equation becomes M p'' + C p' = 0.

@@ -59,7 +59,7 @@ def test_only_joints_with_limits_are_controlled():
     assert "no limit" in told[2]
 
 
-def test_names_choose_and_order():
+def test_names_select_and_order_joints():
     limits = Limits.of(robot(), ["free", "turn"])
     assert limits.names == ("free", "turn")
     np.testing.assert_array_equal(limits.dofs, [2, 0])
@@ -124,7 +124,7 @@ def test_limits_never_become_wider(wider):
         limits.tightened(*wider)
 
 
-def test_limits_leave_a_range():
+def test_an_inset_must_leave_a_range():
     with refused(ParameterError, "limits", "position_inset"):
         Limits.of(robot()).tightened(1.0, 1.0, 0.25)
     Limits.of(robot()).tightened(1.0, 1.0, 0.24)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from closed_loop import model
+from support.refusals import worded
 
 from rbdyn_ros.control.measured import LARGEST, Measured
 
@@ -12,12 +13,12 @@ FINGER, FOLLOWER = "panda_finger_joint1", "panda_finger_joint2"
 NOTHING = np.empty(0)
 
 
-def measured(demanded=ARM):
-    return Measured(M, demanded)
+def measured(required=ARM):
+    return Measured(M, required)
 
 
 def rows(n, start=0.0):
-    """Return position, velocity and effort that tell the joints apart."""
+    """Return position, velocity and effort that differ from joint to joint."""
     k = np.arange(n) + start
     return -0.01 * k, 0.001 * k, 0.1 * k
 
@@ -26,7 +27,7 @@ def everything(seen):
     return np.concatenate([seen.qpos, seen.qvel, seen.effort])
 
 
-def test_names_decide_not_the_order():
+def test_names_of_joints_may_come_in_any_order():
     names = [*ARM, FINGER, "other_device"]
     order = np.random.default_rng(0).permutation(len(names))
     straight, mixed = measured(), measured()
@@ -35,12 +36,12 @@ def test_names_decide_not_the_order():
     assert mixed.take([names[k] for k in order], *(row[order] for row in given)) == ""
     np.testing.assert_array_equal(everything(straight), everything(mixed))
     np.testing.assert_array_equal(straight.effort[:7], given[2][:7])
-    # and again in another order: what was found out about the first is not used for it
+    # another order: the indices of the first message do not apply to it
     assert mixed.take(names, *given) == ""
     np.testing.assert_array_equal(everything(straight), everything(mixed))
 
 
-def test_a_follower_is_no_degree_of_freedom():
+def test_a_mimic_joint_has_no_degree_of_freedom():
     seen = measured()
     names = [FOLLOWER, *ARM]
     assert seen.take(names, *(np.append(9.0, row) for row in rows(7))) == ""
@@ -48,16 +49,16 @@ def test_a_follower_is_no_degree_of_freedom():
     assert seen.qpos[7] == 0.0
 
 
-def test_joints_that_are_not_demanded_rest_where_they_were():
+def test_missing_optional_joints_rest_at_their_last_position():
     seen = measured()
     assert seen.take([*ARM, FINGER], *(np.append(row, 0.03) for row in rows(7))) == ""
     assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.03)
     assert seen.take(ARM, *rows(7)) == ""
-    assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.0)  # or it would move for ever
+    assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.0)  # at rest, or it would move forever
 
 
-def test_what_a_gripper_measures_cannot_drive_the_arm():
-    """M and C of the arm hang on it; the gate judges the joints that are controlled alone."""
+def test_measurements_of_a_gripper_are_clipped_to_its_limits():
+    """M and C of the arm depend on the gripper; the gate checks controlled joints only."""
     seen = measured()
     wild = np.array([-40.0, 1e8, 5.0])
     assert (
@@ -66,7 +67,7 @@ def test_what_a_gripper_measures_cannot_drive_the_arm():
         )
         == ""
     )
-    assert (seen.qpos[7], seen.qvel[7]) == (0.0, 0.2)  # its limits
+    assert (seen.qpos[7], seen.qvel[7]) == (0.0, 0.2)  # clipped to its limits
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, LARGEST, -1e300])
@@ -78,7 +79,8 @@ def test_numbers_that_are_not_finite_are_refused_with_their_joint(bad, row, k):
     given[row][k] = bad
     why = seen.take(ARM, *given)
     kind = ("position", "velocity")[row]
-    assert why.startswith(f"the {kind} of joint '{ARM[k]}' is {bad}")
+    worded("joint states", why)
+    assert f"{kind} of joint '{ARM[k]}' is {bad}" in why
 
 
 def test_an_effort_may_be_unknown_but_not_infinite():
@@ -89,39 +91,39 @@ def test_an_effort_may_be_unknown_but_not_infinite():
     assert np.isnan(seen.effort[2])
     assert np.isfinite(np.delete(seen.effort[:7], 2)).all()
     effort[4] = -np.inf
-    assert "the effort of joint 'panda_joint5' is -inf" in seen.take(
-        ARM, position, velocity, effort
-    )
+    assert "'panda_joint5' is -inf" in seen.take(ARM, position, velocity, effort)
     assert seen.take(ARM, position, velocity, NOTHING) == ""
-    assert np.isnan(seen.effort).all()  # what was measured once is not measured now
+    assert np.isnan(seen.effort).all()  # the effort of an earlier message does not count
 
 
 @pytest.mark.parametrize(
-    ("names", "lengths", "why"),
+    ("names", "lengths", "named"),
     [
-        (ARM[:-1], (6, 6, 6), "joint 'panda_joint7' is missing"),
-        (("panda_joint_1", *ARM[1:]), (7, 7, 7), "did you mean 'panda_joint_1'"),
-        ((*ARM, ARM[2]), (8, 8, 8), "joint 'panda_joint3' is named twice"),
-        ((*ARM, "x", "x"), (9, 9, 9), "joint 'x' is named twice"),
-        ((), (0, 0, 0), "names none"),
-        (ARM, (6, 7, 7), "there are 6 positions for 7 names"),
-        (ARM, (7, 8, 7), "there are 8 velocities for 7 names"),
-        (ARM, (7, 0, 7), "there are 0 velocities for 7 names"),
-        (ARM, (0, 0, 0), "there are 0 positions for 7 names"),
-        (ARM, (7, 7, 6), "there are 6 efforts for 7 names"),
+        (ARM[:-1], (6, 6, 6), "'panda_joint7'"),
+        (("panda_joint_1", *ARM[1:]), (7, 7, 7), "'panda_joint_1'"),
+        ((*ARM, ARM[2]), (8, 8, 8), "'panda_joint3'"),
+        ((*ARM, "x", "x"), (9, 9, 9), "'x'"),
+        ((), (0, 0, 0), "'panda_joint1'"),
+        (ARM, (6, 7, 7), "6 positions"),
+        (ARM, (7, 8, 7), "8 velocities"),
+        (ARM, (7, 0, 7), "0 velocities"),
+        (ARM, (0, 0, 0), "0 positions"),
+        (ARM, (7, 7, 6), "6 efforts"),
     ],
 )
-def test_a_wrong_message_is_refused_and_changes_nothing(names, lengths, why):
+def test_a_wrong_message_is_refused_and_changes_nothing(names, lengths, named):
     seen = measured()
     assert seen.take(ARM, *rows(7, 1.0)) == ""
     before = everything(seen)
-    assert why in seen.take(names, *(np.full(n, 0.02) for n in lengths))
+    why = seen.take(names, *(np.full(n, 0.02) for n in lengths))
+    worded("joint states", why)
+    assert named in why
     np.testing.assert_array_equal(everything(seen), before)
     assert seen.take(ARM, *rows(7)) == ""
     np.testing.assert_array_equal(seen.qpos[:7], rows(7)[0])
 
 
-def test_first_numbers_then_names_then_lengths():
+def test_numbers_are_checked_before_names_before_lengths():
     seen = measured()
     wrong = (*ARM, ARM[2])
     assert "finite" in seen.take(wrong, np.full(3, np.nan), np.zeros(2), NOTHING)
@@ -129,18 +131,18 @@ def test_first_numbers_then_names_then_lengths():
     assert "positions" in seen.take(ARM, np.zeros(3), np.zeros(2), NOTHING)
 
 
-def test_messages_of_other_devices_are_told_apart():
+def test_messages_of_other_devices_do_not_concern_the_arm():
     seen = measured()
     assert not seen.concerns(["wheel", "mast"])
     assert not seen.concerns([])
-    assert not seen.concerns([FINGER])  # of this robot, but not demanded
+    assert not seen.concerns([FINGER])  # of this robot, but not required
     assert seen.concerns([ARM[3]])
     assert seen.take(ARM, *rows(7)) == ""
     assert seen.concerns(ARM)
 
 
 class Counted(list):
-    """Names that count how many of them were copied, as a search in all before each would."""
+    """A list of names that counts copied names: a search before each name would copy many."""
 
     copied = 0
 
@@ -150,8 +152,8 @@ class Counted(list):
         return found
 
 
-def test_a_huge_message_is_refused_in_no_time():
-    """Names of a stranger must not hold up the loop: what is done with them is linear."""
+def test_a_huge_message_is_refused_in_linear_time():
+    """Names of another device must not delay the loop: the time is linear in their number."""
     seen = measured()
     names = Counted(f"n{k}" for k in range(20_000))
     names += [names[-1], *ARM]
@@ -160,7 +162,9 @@ def test_a_huge_message_is_refused_in_no_time():
     assert names.copied <= len(names)
 
 
-def test_before_anything_is_measured_the_joints_are_within_their_limits():
+def test_before_the_first_message_joints_are_within_their_limits():
     seen = measured()
     assert seen.arrival is None
-    assert seen.qpos[3] == pytest.approx(-0.0698)  # of panda_joint4, which has no 0
+    assert seen.qpos[3] == pytest.approx(
+        -0.0698
+    )  # the limit of panda_joint4, whose range excludes 0

@@ -31,7 +31,7 @@ def scipys(p):
 
 
 @pytest.mark.parametrize("order", [1, 3, 5])
-def test_it_is_scipys_polynomial(order):
+def test_a_path_is_the_polynomial_of_scipy(order):
     p, theirs = path(order), scipys(path(order))
     times = np.random.default_rng(0).uniform(0.5, 4.0, 500)
     ours = sampled(p, times)
@@ -53,7 +53,7 @@ def test_rows_are_derivatives_of_each_other(order):
 
 
 @pytest.mark.parametrize("order", [1, 3, 5])
-def test_points_are_met(order):
+def test_a_path_meets_its_points(order):
     p = path(order)
     rows = sampled(p, TIMES[:-1])
     np.testing.assert_array_equal(rows[:, 0], p.positions[:-1])
@@ -64,7 +64,7 @@ def test_points_are_met(order):
 
 
 @pytest.mark.parametrize("order", [1, 3, 5])
-def test_joints_rest_outside(order):
+def test_joints_rest_before_and_after_a_path(order):
     p = path(order)
     for t, point in ((-1e9, 0), (0.49, 0), (4.0, -1), (1e9, -1)):
         place, velocity, acceleration = p.sample(t, np.full((3, 3), np.nan))
@@ -73,14 +73,14 @@ def test_joints_rest_outside(order):
         assert not acceleration.any()
 
 
-def test_one_point():
+def test_a_path_of_one_point_rests_there():
     p = Path([1.0], [[0.3, 0.4]])
     assert (p.duration, p.order) == (0.0, 1)
     np.testing.assert_array_equal(p.sample(1.0, np.empty((3, 2))), [[0.3, 0.4], [0, 0], [0, 0]])
     assert not np.any(p.peaks())
 
 
-def test_the_order_follows_from_what_is_given():
+def test_the_order_follows_from_the_given_derivatives():
     points = np.zeros((2, 1))
     assert Path([0, 1], points).order == 1
     assert Path([0, 1], points, points).order == 3
@@ -116,7 +116,7 @@ def test_peaks_of_a_motion_from_rest_to_rest():
 
 
 @pytest.mark.parametrize("order", [1, 3, 5])
-def test_scaled_goes_the_same_way(order):
+def test_a_scaled_path_has_the_same_shape(order):
     p = path(order)
     slow = p.scaled(2.0 * p.duration)
     assert (slow.duration, slow.times[0], slow.order) == (7.0, 0.5, order)
@@ -127,14 +127,14 @@ def test_scaled_goes_the_same_way(order):
     np.testing.assert_allclose(slow.peaks()[0], p.peaks()[0] / 2.0, rtol=1e-12)
 
 
-def test_it_fills_a_target():
+def test_a_path_can_be_sampled_into_a_target():
     target = Target(3)
     path(5).sample(1.0, target.rows)
     np.testing.assert_array_equal(target.rows, path(5).sample(1.0, np.empty((3, 3))))
     assert target.qvel.any()
 
 
-def test_it_cannot_be_changed():
+def test_it_is_immutable():
     times = np.array(TIMES)
     p = Path(times, np.zeros((5, 1)))
     times[:] = 0.0

@@ -31,7 +31,7 @@ def test_two_points_are_joined_by_the_quintic_from_rest_to_rest():
     np.testing.assert_allclose(rows[:, 0, 1], -blend, atol=1e-14)
 
 
-def test_it_goes_through_the_points_and_rests_at_the_ends():
+def test_a_quintic_path_meets_its_points_and_rests_at_the_ends():
     p = quintic(points(), TIMES)
     np.testing.assert_allclose(sampled(p, TIMES)[:, 0], points(), atol=1e-13)
     for array in (p.velocities, p.accelerations):
@@ -77,7 +77,7 @@ def _squared_jerk(p):
     return total
 
 
-def test_velocities_that_are_given_are_kept():
+def test_given_velocities_are_kept():
     velocities = points(seed=4)
     p = quintic(points(), TIMES, velocities)
     np.testing.assert_array_equal(p.velocities, velocities)
@@ -87,7 +87,7 @@ def test_velocities_that_are_given_are_kept():
     np.testing.assert_array_equal(p.accelerations, 2.0 * velocities)
 
 
-def test_far_from_time_zero():
+def test_a_path_far_from_time_zero_has_the_same_shape():
     near, far = quintic(points(), TIMES), quintic(points(), np.array(TIMES) + 1e6)
     np.testing.assert_allclose(far.velocities, near.velocities, rtol=1e-8, atol=1e-8)
 

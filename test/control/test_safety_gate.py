@@ -65,7 +65,7 @@ def test_a_good_state_is_admitted_with_its_step():
     assert tell.gate.fault is None
 
 
-def test_a_message_that_is_wrong_in_several_ways_is_told_by_the_first():
+def test_of_several_faults_the_first_check_reports():
     """finite, names, lengths, clock, position, velocity: mended one after the other."""
     tell = admitting()
     wrong = {
@@ -99,7 +99,7 @@ def test_a_message_that_is_wrong_in_several_ways_is_told_by_the_first():
 
 @pytest.mark.parametrize("k", range(N))
 @pytest.mark.parametrize("side", ["lower", "upper"])
-def test_positions_may_be_half_a_degree_beyond_a_limit_and_no_hair_more(k, side):
+def test_positions_may_exceed_a_limit_by_half_a_degree_at_most(k, side):
     sign = -1.0 if side == "lower" else 1.0
     limit = getattr(LIMITS, side)[k]
     for beyond, expected in ((MARGIN - HAIR, None), (MARGIN + HAIR, "position")):
@@ -111,7 +111,7 @@ def test_positions_may_be_half_a_degree_beyond_a_limit_and_no_hair_more(k, side)
 
 @pytest.mark.parametrize("k", range(N))
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_velocities_may_be_their_limit_and_no_hair_more(k, sign):
+def test_velocities_may_not_exceed_their_limit(k, sign):
     limit = LIMITS.velocity[k]
     assert code(admitting()(qvel=at(k, sign * limit, np.zeros(N)))) is None
     result = admitting()(qvel=at(k, sign * (limit + HAIR), np.zeros(N)))
@@ -132,7 +132,7 @@ def test_a_joint_cannot_move_farther_than_its_velocity_allows(k):
     assert code(Admitting()(qpos=at(k, 0.0))) is None
 
 
-def test_a_state_that_cannot_be_is_not_taken():
+def test_an_impossible_displacement_is_refused():
     """Swapped joints stay swapped: each of their states is refused, until time explains it."""
     tell = admitting()
     swapped = REST[[1, 0, 2, 3, 4, 5]]  # 1.2 rad apart, and 3.15 rad/s at most
@@ -148,7 +148,7 @@ def test_a_state_that_cannot_be_is_not_taken():
     np.testing.assert_array_equal(tell.gate.measured.qpos, REST)
 
 
-def test_time_without_messages_counts_for_the_next_move():
+def test_time_without_messages_allows_a_longer_move():
     tell = admitting()
     bad = at(0, np.nan)
     for _ in range(50):
@@ -158,7 +158,7 @@ def test_time_without_messages_counts_for_the_next_move():
 
 
 @pytest.mark.parametrize("lie", [-1.0, 0.0, 57.3])
-def test_velocities_that_contradict_positions_are_found(lie):
+def test_velocities_that_contradict_positions_are_faults(lie):
     """Of the wrong sign, never measured, or in degrees: damping by them would be none."""
     tell = admitting()
     speed = 0.05 if lie > 1.0 else 1.0
@@ -203,7 +203,7 @@ def test_numbers_that_are_not_finite_are_refused_in_every_joint(row, bad, k):
     assert tell.gate.measured.arrival == before[1]  # it grows old
 
 
-def test_a_partial_message_is_refused_and_one_of_another_order_is_not():
+def test_names_may_be_reordered_but_not_missing():
     tell = admitting()
     order = [3, 1, 0, 5, 4, 2]
     names = [LIMITS.names[k] for k in order]
@@ -221,7 +221,7 @@ def test_a_partial_message_is_refused_and_one_of_another_order_is_not():
 # clocks
 
 
-def test_a_repeated_state_is_not_new_and_ages():
+def test_a_repeated_state_is_ignored_and_ages():
     tell = admitting()
     arrival = tell.arrival
     for _ in range(200):
@@ -231,7 +231,7 @@ def test_a_repeated_state_is_not_new_and_ages():
     assert (fault.code, fault.blind) == ("age", True)
 
 
-def test_states_without_stamps_go_by_their_arrival():
+def test_states_without_stamps_use_their_arrival():
     tell = admitting()
     for _ in range(300):
         tell.arrival += MS
@@ -255,7 +255,7 @@ def test_states_without_stamps_go_by_their_arrival():
         (5000.0, 5000.0, None),
     ],
 )
-def test_the_clock_of_the_states_goes_on_with_time(dt, waited, expected):
+def test_a_clock_jump_of_the_states_is_a_fault(dt, waited, expected):
     tell = admitting()
     step, fault = tell(dt=dt, waited=waited)
     assert code((step, fault)) == expected
@@ -266,7 +266,7 @@ def test_the_clock_of_the_states_goes_on_with_time(dt, waited, expected):
 
 
 @pytest.mark.parametrize("factor", [2.0, 10.0, 90.0])
-def test_a_clock_that_runs_too_fast_is_found(factor):
+def test_a_clock_that_runs_too_fast_is_a_fault(factor):
     """Effort rates and paths depend on this clock: both would be that much faster."""
     tell = admitting()
     found = [code(tell(dt=factor, waited=1.0)) for _ in range(250)]
@@ -284,7 +284,7 @@ def test_simulated_time_may_run_at_any_speed_but_not_jump(factor):
 
 
 @pytest.mark.parametrize("factor", [0.1, 0.5, 0.999, 1.0, 1.001, 1.05])
-def test_a_clock_may_be_somewhat_off_and_its_messages_late(factor):
+def test_a_slightly_wrong_clock_and_late_messages_are_accepted(factor):
     tell = admitting()
     rng = np.random.default_rng(2)
     late = 0.0
@@ -307,7 +307,7 @@ def test_watch_reports_the_age_of_the_newest_state():
     assert (fault.code, fault.blind) == ("age", True)
 
 
-def test_a_fault_is_latched_and_the_first_one_stays():
+def test_the_first_fault_is_latched():
     gate = SafetyGate(M, LIMITS)
     gate.trip(Fault("age", "first"))
     gate.trip(Fault("position", "second"))
@@ -337,7 +337,7 @@ ZERO = np.zeros(N)
 
 
 @pytest.mark.parametrize("dt", [SHORTEST, 1e-4, 1e-3, 7e-3, LONGEST])
-def test_what_leaves_changes_by_the_effort_rate_at_most(dt):
+def test_efforts_change_by_the_effort_rate_at_most(dt):
     gate = releasing()
     rng = np.random.default_rng(1)
     gate.begin(rng.normal(size=N) * 30.0)
@@ -352,13 +352,13 @@ def test_what_leaves_changes_by_the_effort_rate_at_most(dt):
         before = now
 
 
-def test_after_a_pause_no_more_than_that_of_the_longest_step_is_allowed():
+def test_after_a_pause_efforts_change_by_one_longest_step_at_most():
     gate = releasing()
     gate.release(ZERO, ZERO, 1e-3)
     assert np.abs(gate.release(LIMITS.effort, ZERO, 60.0)).max() == pytest.approx(1000 * LONGEST)
 
 
-def test_efforts_are_clamped_and_that_is_told():
+def test_clamped_efforts_are_reported():
     gate = releasing()
     wanted = np.array([1e9, -1e9, 150.0, 28.0 + 1e-6, -27.0, 0.0])
     for _ in range(1000):
@@ -374,7 +374,7 @@ def settled(gate, wanted, holding):
 
 
 @pytest.mark.parametrize(("side", "sign"), [("upper", 1.0), ("lower", -1.0)])
-def test_at_a_stop_a_joint_is_carried_but_never_pushed_into_it(side, sign):
+def test_at_a_stop_a_joint_is_held_but_not_pushed_into_it(side, sign):
     limit = getattr(LIMITS, side)
     for place in (limit, limit + sign * 0.5 * MARGIN):
         gate = releasing(place)
@@ -394,7 +394,7 @@ def test_at_a_stop_a_joint_is_carried_but_never_pushed_into_it(side, sign):
     )
 
 
-def test_a_stop_holds_also_while_a_start_blends():
+def test_a_stop_is_respected_during_a_bumpless_start():
     gate = releasing(LIMITS.upper)
     gate.begin(np.full(N, 20.0))
     gate.release(ZERO, ZERO, 1e-3)
@@ -403,7 +403,7 @@ def test_a_stop_holds_also_while_a_start_blends():
     np.testing.assert_array_equal(effort, ZERO)  # 20 N m into it are gone at 1 N m a ms
 
 
-def test_a_start_is_bumpless_and_decays_in_half_a_second():
+def test_a_start_is_bumpless_and_its_difference_decays_in_half_a_second():
     gate = releasing()
     measured, law = np.array([40.0, -30.0, 20.0, 5.0, -4.0, 1.0]), np.linspace(-20.0, 20.0, N)
     gate.begin(measured)
@@ -425,7 +425,7 @@ def test_a_start_beyond_the_limits_is_clamped():
     assert np.abs(np.diff(seen, axis=0)).max() <= 1.0 + 1e-12
 
 
-def test_a_start_is_no_push_for_a_law_that_changes_its_mind():
+def test_a_bumpless_start_adds_nothing_when_the_law_changes():
     """What leaves is between the start and the law: braking that is over drives nobody on."""
     gate = releasing()
     gate.begin(ZERO)
@@ -439,7 +439,7 @@ def test_a_start_is_no_push_for_a_law_that_changes_its_mind():
 
 @pytest.mark.parametrize("row", [0, 1])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_no_number_that_is_none_ever_leaves(row, bad):
+def test_nan_is_never_commanded(row, bad):
     gate = releasing(LIMITS.upper)
     settled(gate, np.full(N, -5.0), ZERO)
     rows = np.zeros((2, N))
@@ -462,7 +462,7 @@ def test_no_number_that_is_none_ever_leaves(row, bad):
     np.testing.assert_allclose(settled(gate, np.full(N, -5.0), ZERO), -5.0)
 
 
-def test_tightened_limits_hold_from_the_next_state_on():
+def test_tightened_limits_apply_from_the_next_state_on():
     tell = admitting()
     gate = tell.gate
     settled(gate, LIMITS.effort, ZERO)

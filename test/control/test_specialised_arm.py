@@ -50,7 +50,7 @@ def test_efforts_are_those_of_the_engine(file):
 
 
 @pytest.mark.parametrize("file", ["ur5_robot.urdf", SEVEN])
-def test_payloads_and_the_rest_of_the_arm_count(file):
+def test_specialised_laws_include_payloads_friction_and_own_gravity(file):
     m = model(file)
     friction = Friction.of(m.nv, viscous=0.7, coulomb=0.3)
     plain = Arm(m, (0.5, 1.0, -9.0), TURNED, friction, robot_compensates_gravity=True)
@@ -73,7 +73,7 @@ def test_payloads_and_the_rest_of_the_arm_count(file):
         agree(law, light, m.nv, file)
 
 
-def test_gains_that_change_and_gains_that_stay():
+def test_specialised_laws_read_the_gains_at_every_call():
     """Code reads the gains at every call and writes nothing but efforts."""
     m = model(SEVEN)
     plain, special = ComputedTorque(Arm(m), 100.0, 20.0), specialised_law(m)
@@ -88,7 +88,7 @@ def specialised_law(m):
     return ComputedTorque(Arm(m).specialized(), 100.0, 20.0)
 
 
-def test_the_effort_accelerates_the_arm_as_demanded():
+def test_computed_torque_causes_the_desired_acceleration():
     """An oracle of its own: forward dynamics under computed torque gives what was asked for."""
     m = model("ur5_robot.urdf")
     (q, v, _), target = state("ur5_robot.urdf"), wanted(m.nv)
@@ -100,7 +100,7 @@ def test_the_effort_accelerates_the_arm_as_demanded():
     np.testing.assert_allclose(d.qacc, asked, rtol=1e-9, atol=1e-9)
 
 
-def test_other_options_are_left_to_the_engine():
+def test_the_engine_computes_laws_with_other_options():
     m = model(SEVEN)
     plain, law = Arm(m), specialised_law(m)
     for arm in (plain, law.arm):
@@ -110,7 +110,7 @@ def test_other_options_are_left_to_the_engine():
     agree(ComputedTorque(plain, 100.0, 20.0), law, m.nv, SEVEN)
 
 
-def test_the_robot_is_not_changed_by_it():
+def test_specialising_does_not_change_the_arm():
     m = model(SEVEN)
     before = m.sha256()
     arm = Arm(m).specialized()

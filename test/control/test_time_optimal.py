@@ -56,7 +56,7 @@ def test_with_jerk_it_is_an_s_curve(way, v, a, j, duration):
     assert jerk.max() >= j * 0.99
 
 
-def test_the_slowest_joint_sets_the_time_and_the_others_go_straight_along():
+def test_the_slowest_joint_sets_the_duration_of_a_straight_line():
     p = time_optimal([[0.0, 1.0, 5.0], [3.0, 0.0, 5.0]], 1.0, 2.0, 100.0)
     alone = time_optimal([[0.0], [3.0]], 1.0, 2.0, 100.0)
     assert p.duration == pytest.approx(alone.duration, rel=1e-12)
@@ -65,7 +65,7 @@ def test_the_slowest_joint_sets_the_time_and_the_others_go_straight_along():
     np.testing.assert_array_equal(rows[:, :, 2], [[5.0, 0.0, 0.0]] * 100)
 
 
-def test_it_rests_in_every_point():
+def test_a_time_optimal_path_rests_at_every_point():
     way = points(4, 2)
     p = time_optimal(way, 1.0, 3.0, 40.0)
     parts = [time_optimal(way[i : i + 2], 1.0, 3.0, 40.0).duration for i in range(3)]
@@ -77,7 +77,7 @@ def test_it_rests_in_every_point():
     np.testing.assert_array_equal(p.positions[[0, -1]], way[[0, -1]])
 
 
-def test_points_in_the_same_place_take_no_time():
+def test_repeated_points_take_no_time():
     way = points(2, 2)
     p = time_optimal([way[0], way[0], way[1], way[1]], 1.0, 3.0)
     assert p.duration == time_optimal(way, 1.0, 3.0).duration
@@ -98,7 +98,7 @@ def cases():
         yield start, goal, rng.uniform(0.5, 3.0, n), rng.uniform(1.0, 20.0, n), jerk
 
 
-def test_it_is_ruckigs_trajectory_within_its_limits():
+def test_a_path_is_the_trajectory_of_ruckig_within_the_limits():
     for start, goal, v, a, jerk in cases():
         p = time_optimal([start, goal], v, a, jerk)
         given = ruckig.InputParameter(len(start))
@@ -124,7 +124,7 @@ def test_it_is_ruckigs_trajectory_within_its_limits():
         assert (acceleration <= a + steepest * SHORTEST + 1e-2 * (jerk is None)).all()
 
 
-def test_limits_are_of_each_joint():
+def test_each_joint_has_its_own_limits():
     p = time_optimal([[0.0, 0.0], [2.0, 2.0]], [1.0, 0.5], [2.0, 9.0], [50.0, 60.0])
     velocity, acceleration = p.peaks()
     assert velocity[1] == pytest.approx(0.5, rel=1e-9)

@@ -53,7 +53,7 @@ def test_columns_of_rotors_and_offsets():
     ("gravity", "count"),
     [((0.0, 0.0, -9.81), 36), ((1.0, 2.0, -9.0), 38)],
 )
-def test_six_turning_joints_have_their_known_number(gravity, count):
+def test_base_parameters_of_six_revolute_joints_have_the_known_number(gravity, count):
     # 7 for each of six joints, less 6 of the first one: of a body that turns about a vertical
     # axis only the inertia about that is felt; about a tilted one its two static moments too
     m = load("ur5_robot.urdf").replaced()
@@ -62,7 +62,7 @@ def test_six_turning_joints_have_their_known_number(gravity, count):
 
 
 @pytest.mark.parametrize("name", ["seven_dof_arm", "panda.urdf", "ur5_robot.urdf"])
-def test_rank_is_that_of_the_singular_values_of_pinocchio(name):
+def test_the_rank_agrees_with_singular_values_of_pinocchio(name):
     pin = pytest.importorskip("pinocchio", reason="pin is not installed")
     path = ARM if name == "seven_dof_arm" else str(robots.find(name))
     theirs = pin.buildModelFromUrdf(path)
@@ -89,7 +89,7 @@ def test_base_parameters_give_the_efforts_of_all(name):
     assert np.linalg.matrix_rank(base.combination) == base.rank == len(base.names)
 
 
-def test_double_pendulum_has_those_of_the_textbook():
+def test_a_double_pendulum_has_the_base_parameters_of_the_textbook():
     # about z without gravity along the plane's normal: Izz1 + m2 l^2, m2 (c2x, c2y), Izz2 ...
     m = rb.load_urdf(DOUBLE)
     m.opt.gravity = (0.0, 0.0, -9.81)
@@ -100,7 +100,7 @@ def test_double_pendulum_has_those_of_the_textbook():
     np.testing.assert_allclose(values, [I1 + 2.0 * 0.5**2, 0.6, 0.0, I2], atol=1e-12)
 
 
-def test_double_pendulum_in_a_vertical_plane():
+def test_base_parameters_of_a_double_pendulum_in_a_vertical_plane():
     # ... and, felt by gravity, m1 c1x + m2 l and m1 c1y
     m = rb.load_urdf(DOUBLE)
     m.opt.gravity = (0.0, -9.81, 0.0)
@@ -114,7 +114,7 @@ def test_joints_that_rest_have_no_parameters_of_their_own():
     assert arm_only.rank < base_parameters(m).rank
 
 
-def test_where_others_rest_decides_what_is_combined():
+def test_combinations_depend_on_the_positions_of_resting_joints():
     # the lower link lies along the upper one, or across: x_lower = R(angle)^T x_upper
     m = rb.load_urdf(DOUBLE)
     (along,) = base_parameters(m, dofs=[0]).names
@@ -131,6 +131,6 @@ def test_condition_does_not_depend_on_units():
     assert condition(Y[:3]) == np.inf
 
 
-def test_names_are_in_the_order_of_dofs():
+def test_names_of_base_parameters_are_in_the_order_of_dofs():
     m = load("panda.urdf")
     assert dof_names(m)[-1] == "panda_finger_joint1"

@@ -86,14 +86,14 @@ def test_limits_hold_at_fine_sampling(ur5, motion):
     assert motion.peaks[3] == pytest.approx(np.abs(rows[2]).max(axis=0), rel=1e-2)
 
 
-def test_it_starts_and_ends_at_rest_at_the_centre(ur5, motion):
+def test_a_motion_starts_and_ends_at_rest_at_the_centre(ur5, motion):
     rows = motion.sample([0.0, motion.duration, -1.0, 99.0])
     assert rows[0] == pytest.approx(np.broadcast_to(motion.centre, (4, 6)), abs=1e-12)
     assert rows[1:] == pytest.approx(0.0, abs=1e-12)
     assert motion.centre == pytest.approx(ur5.jnt_range.mean(axis=1))
 
 
-def test_derivatives(motion):
+def test_derivatives_of_a_motion(motion):
     t, h = np.linspace(0.5, 19.5, 50), 1e-5
     before, here, after = (motion.sample(t + k * h) for k in (-1, 0, 1))
     # differences of second order, of a motion whose fourth derivatives are below 200
@@ -101,7 +101,7 @@ def test_derivatives(motion):
     assert (after[1] - before[1]) / (2 * h) == pytest.approx(here[2], abs=1e-7)
 
 
-def test_it_is_better_conditioned_than_random_series(ur5, motion, told):
+def test_a_motion_is_better_conditioned_than_random_series(ur5, motion, told):
     base = base_parameters(ur5)
 
     def condition_of(sample):
@@ -127,14 +127,14 @@ def test_it_is_better_conditioned_than_random_series(ur5, motion, told):
     assert len(told) > 5
 
 
-def test_same_seed_same_motion():
+def test_the_same_seed_gives_the_same_motion():
     m = gripper()
     one, same, other = (excite(m, seed=seed, harmonics=3) for seed in (4, 4, 5))
     assert np.array_equal(one.coefficients, same.coefficients)
     assert not np.array_equal(one.coefficients, other.coefficients)
 
 
-def test_joints_that_follow_have_limits_too():
+def test_limits_of_mimic_joints_hold():
     motion = excite(gripper(), duration=10.0, velocity_share=1.0, position_inset=0.001)
     rows = motion.sample(np.linspace(0.0, 10.0, 5001))
     assert motion.names == ("arm", "left")
@@ -145,7 +145,7 @@ def test_joints_that_follow_have_limits_too():
     assert np.abs(rows[1, :, 1]).max() <= 0.1  # right moves twice as fast, at up to 0.2 m/s
 
 
-def test_some_joints_only(ur5):
+def test_only_some_joints_may_move(ur5):
     centre = np.array([0.3, -1.2, 1.0, -0.5, 0.4, 0.0])
     motion = excite(
         ur5, joints=["wrist_1_joint", "elbow_joint"], duration=8.0, centre=centre, reach=[0.4, 0.8]
@@ -176,7 +176,7 @@ def test_efforts_limit_the_motion():
     assert np.abs(efforts(m, free, free.sample(np.linspace(0.0, 4.0, 4001)))).max() > 0.7 * 5.8
 
 
-def test_acceleration_limits():
+def test_acceleration_limits_hold():
     limits = [0.7, 0.05]
     motion = excite(gripper(), acceleration_limits=limits, duration=5.0, harmonics=4)
     largest = np.abs(motion.sample(np.linspace(0.0, 5.0, 5001))[2]).max(axis=0)
@@ -184,7 +184,7 @@ def test_acceleration_limits():
     assert (largest > 0.99 * np.array(limits)).all()  # at 0.8 Hz nothing else is met before
 
 
-def test_box_holds_all_links(ur5, motion):
+def test_the_box_contains_all_links(ur5, motion):
     d = rb.make_data(ur5)
     for d.qpos[:] in motion.sample(np.linspace(0.0, 20.0, 301))[0]:
         rb.kinematics(ur5, d)
@@ -194,7 +194,7 @@ def test_box_holds_all_links(ur5, motion):
             assert (place <= motion.box[1] + 1e-3).all()
 
 
-def test_csv(motion, tmp_path):
+def test_a_motion_is_written_as_csv(motion, tmp_path):
     path = tmp_path / "motion.csv"
     motion.write(path, rate=100.0)
     names, time, columns = read_table(path, ("position", "velocity", "acceleration"))
@@ -260,7 +260,7 @@ def test_too_few_or_too_many_points_are_refused(tmp_path):
         motion.write(tmp_path / "m.csv", 1e9)
 
 
-def test_joints_that_are_held_are_in_the_file(ur5, tmp_path):
+def test_resting_joints_are_in_the_file(ur5, tmp_path):
     centre = np.array([0.3, -1.2, 1.0, -0.5, 0.4, 0.1])
     motion = excite(ur5, joints=["wrist_1_joint"], duration=8.0, centre=centre, reach=0.4)
     path = tmp_path / "motion.csv"

@@ -67,7 +67,7 @@ def test_noisy_data_give_efforts_of_another_motion_to_2_percent(name, capsys):
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_gravity_of_a_wrong_robot_gets_right(name, capsys):
+def test_identification_corrects_gravity_of_a_wrong_model(name, capsys):
     truth = load(name)
     found = identify(wrong(truth), recorded(truth, rubbing(truth), seed=1, noise=0.05))
 
@@ -86,7 +86,7 @@ def test_gravity_of_a_wrong_robot_gets_right(name, capsys):
     assert errors[1] < 0.1 * errors[0]
 
 
-def test_result_hardly_depends_on_how_strong_the_prior_is():
+def test_the_result_hardly_depends_on_the_strength_of_the_prior():
     truth = load("ur5_robot.urdf")
     motion = recorded(truth, rubbing(truth), seed=1, noise=0.05)
     other = recorded(truth, rubbing(truth), seed=2)
@@ -99,7 +99,7 @@ def test_result_hardly_depends_on_how_strong_the_prior_is():
         assert (np.sqrt(np.mean((one - efforts[0]) ** 2, axis=0)) < 2e-3 * scale).all()
 
 
-def test_bodies_stay_possible_where_data_say_otherwise():
+def test_bodies_stay_consistent_against_the_data():
     # efforts of a robot whose inertias no body has: least squares alone would find just these
     truth = load("ur5_robot.urdf")
     motion = recorded(truth, Friction.of(6), seed=1)
@@ -112,7 +112,7 @@ def test_bodies_stay_possible_where_data_say_otherwise():
     assert (found.friction.coulomb >= 0.0).all()
 
 
-def test_friction_is_not_negative_where_data_say_otherwise():
+def test_friction_stays_positive_against_the_data():
     truth = load("seven_dof_arm")
     plain = recorded(truth, Friction.of(truth.nv), seed=1)
     pushed = plain.effort - 0.5 * plain.qvel
@@ -148,7 +148,7 @@ def test_known_friction_is_kept():
     assert base_error(found, truth) < 1e-8
 
 
-def test_standard_deviations_are_those_of_many_recordings():
+def test_standard_deviations_agree_with_many_recordings():
     truth = load("ur5_robot.urdf")
     friction, clean = rubbing(truth), recorded(truth, rubbing(truth), seed=1, samples=300)
     rng, values, told = np.random.default_rng(0), [], None
@@ -241,7 +241,7 @@ def test_friction_is_not_biased_by_the_filter_of_the_efforts():
     assert np.abs(biased.friction.coulomb - 1.0).max() > 0.02
 
 
-def test_marked_samples_tell_nothing():
+def test_marked_samples_are_ignored():
     truth = load("seven_dof_arm")
     friction, rng = rubbing(truth), np.random.default_rng(0)
     motion = recorded(truth, friction, seed=1, samples=600)
@@ -264,7 +264,7 @@ def test_a_joint_without_samples_has_no_residuals():
     assert np.isnan(rms).tolist() == [k == 2 for k in range(truth.nv)]
 
 
-def test_what_a_recording_lacks_is_told():
+def test_shortcomings_of_a_recording_cause_warnings():
     truth = load("ur5_robot.urdf")
     motion = recorded(truth, rubbing(truth), seed=1, noise=0.05)
     q, v, a, effort = (x.copy() for x in (motion.qpos, motion.qvel, motion.qacc, motion.effort))
@@ -292,7 +292,7 @@ def test_a_resting_robot_determines_only_its_weight():
     assert np.isinf(found.base_std).any()
 
 
-def test_a_prior_that_no_body_has_is_told_and_used():
+def test_an_impossible_prior_causes_a_warning_and_is_corrected():
     truth = load("seven_dof_arm")
     from rbdyn_ros.identification.inertia import with_parameters
 
@@ -305,7 +305,7 @@ def test_a_prior_that_no_body_has_is_told_and_used():
     assert base_error(found, truth) < 1e-6
 
 
-def test_progress_is_reported_in_sentences():
+def test_progress_is_reported():
     truth, told = load("seven_dof_arm"), []
     identify(truth, recorded(truth, rubbing(truth), seed=1, samples=200), progress=told.append)
     assert told[0] == "200 samples of 7 joints"
@@ -346,7 +346,7 @@ def test_numbers_that_overflow_are_refused():
         identify(truth, motion)
 
 
-def test_memory_of_noise():
+def test_correlation_length_of_noise():
     rng = np.random.default_rng(0)
     white = rng.normal(size=(20000, 1))
     smooth = np.convolve(white[:, 0], np.ones(10) / 10, "same")[:, None]

@@ -18,7 +18,7 @@ def prior():
     return Prior(bodies[:2], np.array([0.5, 2.0]), np.array([3.0]))
 
 
-def test_no_direction_makes_the_sum_smaller(prior):
+def test_no_change_decreases_the_sum(prior):
     rng = np.random.default_rng(0)
     A = rng.normal(size=(30, 23))
     b = A @ (prior.start * rng.uniform(0.8, 1.3, 23)) + rng.normal(size=30)

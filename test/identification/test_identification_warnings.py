@@ -46,25 +46,25 @@ def assert_refused(found, *told):
     assert why == "; ".join(found.grave)
 
 
-def test_efforts_of_the_wrong_sign(truth, good):
+def test_efforts_of_the_wrong_sign_prevent_a_patch(truth, good):
     found = identify(wrong(truth), changed(good, effort=-good.effort))
     assert_refused(found, "the moving bodies had 11.9 kg in total")
 
 
-def test_degrees(truth, good):
+def test_positions_in_degrees_are_noticed(truth, good):
     k = 180.0 / np.pi
     motion = changed(good, qpos=k * good.qpos, qvel=k * good.qvel, qacc=k * good.qacc)
     found = identify(wrong(truth), motion)
     assert_refused(found, "percent of the largest efforts unexplained")
 
 
-def test_unmarked_saturation(truth, good):
+def test_unmarked_saturation_prevents_a_patch(truth, good):
     most = 0.4 * np.abs(good.effort).max(axis=0)
     found = identify(wrong(truth), changed(good, effort=np.clip(good.effort, -most, most)))
     assert_refused(found, "percent of the largest efforts unexplained")
 
 
-def test_most_samples_saturated(truth, good):
+def test_mostly_saturated_joints_prevent_a_patch(truth, good):
     kept = np.ones(good.qpos.shape, bool)
     kept[:300, 2] = False
     found = identify(wrong(truth), changed(good, kept=kept))
@@ -80,20 +80,20 @@ def test_most_samples_saturated(truth, good):
     assert not np.isnan(found.friction_std).any()
 
 
-def test_missing_friction(truth, good):
+def test_missing_friction_prevents_a_patch(truth, good):
     found = identify(wrong(truth), good, friction=Friction.of(6))
     assert_refused(found, "residuals follow the velocity", "'wrist_2_joint'")
     known = identify(wrong(truth), good, friction=rubbing(truth))
     assert why_no_patch(known) == ""
 
 
-def test_no_joint_with_friction(truth):
+def test_friction_below_zero_prevents_a_patch(truth):
     plain = recorded(truth, Friction.of(6), seed=1, samples=500)
     motion = changed(plain, effort=plain.effort - 0.5 * plain.qvel)
     assert_refused(identify(truth, motion), "no joint has friction")
 
 
-def test_joints_that_move_one_by_one_or_not_at_all(truth, good):
+def test_a_motion_at_rest_prevents_a_patch(truth, good):
     still = good.qpos.copy()
     still[:] = still[0]
     nothing = np.zeros_like(still)
@@ -102,7 +102,7 @@ def test_joints_that_move_one_by_one_or_not_at_all(truth, good):
     assert_refused(found, "the motion is too poor")
 
 
-def test_a_urdf_that_explains_less_than_before(truth, good):
+def test_a_urdf_that_explains_less_than_before_is_not_patched(truth, good):
     rotors = np.linspace(3.0, 6.0, 6)
     offset = np.array([0.0, 90.0, 60.0, 0.0, 0.0, 0.0])
     heavy = truth.replaced(dof_armature=rotors)
@@ -143,7 +143,7 @@ def test_a_well_identified_payload_has_no_warnings(truth):
     assert found.com_std.max() < 0.005
 
 
-def test_payload_of_a_motion_that_hardly_moves(truth):
+def test_a_payload_of_a_small_motion_causes_warnings(truth):
     loaded = rb.with_payload(truth, "tool0", *LOAD)
     motion = recorded(loaded, rubbing(truth), 3, samples=300, size=0.002)
     noise = 0.3 * np.random.default_rng(0).normal(size=motion.effort.shape)
@@ -153,12 +153,12 @@ def test_payload_of_a_motion_that_hardly_moves(truth):
     assert "hardly determines the centre of mass and the inertia" in told
 
 
-def test_no_payload(truth, good):
+def test_a_missing_payload_causes_a_warning(truth, good):
     found = identify_payload(truth, good, "tool0")
     assert "the efforts show no payload" in " | ".join(found.warnings)
 
 
-def test_payload_by_efforts_of_the_wrong_sign_or_of_half_a_recording(truth):
+def test_a_payload_from_wrong_or_saturated_efforts_causes_warnings(truth):
     loaded = rb.with_payload(truth, "tool0", *LOAD)
     motion = recorded(loaded, rubbing(truth), 3, noise=0.05, samples=300)
     flipped = identify_payload(truth, changed(motion, effort=-motion.effort), "tool0")

@@ -50,14 +50,14 @@ def test_two_kilograms_are_found_in_noise(name, capsys):
     assert (found.after.rms <= found.before.rms + 1e-9).all()
 
 
-def test_rotors_of_the_arm_count_once():
+def test_rotor_inertia_of_the_arm_counts_once():
     m = load("ur5_robot.urdf").replaced(dof_armature=np.linspace(0.1, 0.6, 6))
     motion = recorded(rb.with_payload(m, "tool0", *LOAD), rubbing(m), seed=3)
     found = identify_payload(m, motion, "tool0", friction=rubbing(m))
     assert found.mass == pytest.approx(2.0, abs=1e-8)
 
 
-def test_no_payload_is_next_to_nothing():
+def test_without_a_payload_its_mass_is_nearly_zero():
     m = load("ur5_robot.urdf")
     found = identify_payload(m, recorded(m, rubbing(m), seed=3), "tool0")
     assert 0.0 < found.mass < 1e-6

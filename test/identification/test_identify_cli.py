@@ -104,7 +104,7 @@ def files(tmp_path_factory, urdf, true_arm):
     return folder, told.stdout, recording, other
 
 
-def test_excite_tells_what_the_motion_does(files, urdf):
+def test_excite_reports_the_motion(files, urdf):
     _, told, _, _ = files
     assert "condition number" in told
     assert "starts and ends at rest at 0.2 -1.1 1 -0.6 0.8 0.1" in told
@@ -153,7 +153,7 @@ def test_report_and_figure(files, urdf):
     assert picture.read_bytes().startswith(b"<?xml")
 
 
-def test_payload(files, urdf, true_arm):
+def test_a_payload_is_reported(files, urdf, true_arm):
     folder, _, _, _ = files
     _, friction = true_arm
     text = find("ur5_robot.urdf").read_text()
@@ -172,7 +172,7 @@ def test_payload(files, urdf, true_arm):
     assert "did you mean 'tool0'?" in told.stderr
 
 
-def test_mounting(files, urdf, true_arm):
+def test_the_mounting_rotates_gravity(files, urdf, true_arm):
     # the arm hangs on a wall: the recording is of gravity along its x, and only then fits
     folder, _, _, _ = files
     wall = rb.load_urdf(urdf)
@@ -188,7 +188,7 @@ def test_mounting(files, urdf, true_arm):
     assert shares[1] < 0.01
 
 
-def test_poor_motion_gets_no_patch(files, urdf, true_arm):
+def test_a_poor_motion_gives_no_patch(files, urdf, true_arm):
     folder, _, _, _ = files
     patch = folder / "poor.urdf"
 
@@ -242,7 +242,7 @@ def test_usage_is_checked_before_any_work(words, sentence):
     assert told.stderr.count("\n") == 1
 
 
-def test_excite_refusals(urdf, tmp_path):
+def test_invalid_options_of_excite_are_refused(urdf, tmp_path):
     for words, status, sentence in (
         (("-o", tmp_path / "motion.txt"), 2, "a motion is written to a file .csv"),
         (("-o", "/no/such/motion.csv"), 2, "there is no such folder"),
@@ -259,7 +259,7 @@ def test_excite_refusals(urdf, tmp_path):
     assert _rbdyn("excite", urdf).returncode == 2
 
 
-def test_as_a_process(urdf, tmp_path):
+def test_excite_runs_as_a_process(urdf, tmp_path):
     code = "from rbdyn_ros.cli import main; main()"
     words = ["excite", urdf, "-o", tmp_path / "m.csv", "--harmonics", "2", "--reach", "0.3"]
     command = [sys.executable, "-c", code, *map(str, words)]
@@ -269,7 +269,7 @@ def test_as_a_process(urdf, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["m.csv"]
 
 
-def test_progress_is_for_people(urdf, tmp_path, monkeypatch):
+def test_progress_is_shown_on_terminals_only(urdf, tmp_path, monkeypatch):
     class Screen(io.StringIO):
         def isatty(self):
             return True
@@ -283,7 +283,7 @@ def test_progress_is_for_people(urdf, tmp_path, monkeypatch):
     assert told.stderr.endswith("\r")  # it has vanished
 
 
-def test_help_has_examples():
+def test_help_contains_examples():
     assert "rbdyn excite arm.urdf -o motion.csv" in _rbdyn("excite", "--help").stdout
     assert "--patch identified.urdf" in _rbdyn("identify", "--help").stdout
 
@@ -445,7 +445,7 @@ def test_useless_motions_are_refused(urdf, tmp_path, words, sentence):
 
 
 @pytest.mark.parametrize("command", ["excite", "identify"])
-def test_ctrl_c_at_any_time_is_130(command, monkeypatch):
+def test_ctrl_c_exits_with_130(command, monkeypatch):
     def interrupted(*_args):
         raise KeyboardInterrupt
 

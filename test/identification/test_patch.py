@@ -72,7 +72,7 @@ def rest_of(text):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_everything_else_is_kept(name):
+def test_a_patch_keeps_everything_else(name):
     text = text_of(name)
     assert rest_of(patched_urdf(text, changed(rb.load_urdf(text, strict=False)))) == rest_of(text)
 
@@ -131,7 +131,7 @@ def test_fixed_links_keep_their_inertia():
     assert_equal(rb.load_urdf(patched, strict=False), heavier(small(), 4.0))
 
 
-def test_fixed_links_lose_their_inertia_if_no_body_could_have_the_rest():
+def test_fixed_links_lose_their_inertia_if_the_rest_is_impossible():
     patched = patched_urdf(SMALL, heavier(small(), 0.3))
     assert '<mass value="0.5"/>' not in patched
     assert_equal(rb.load_urdf(patched, strict=False), heavier(small(), 0.3))
@@ -158,7 +158,7 @@ def test_new_elements_are_indented():
 
 
 @pytest.mark.parametrize("namespace", ['xmlns="http://drake.mit.edu"', 'xmlns:y="http://y"'])
-def test_namespaces_need_no_declaration_and_may_have_a_default(namespace):
+def test_undeclared_and_default_namespaces_are_kept(namespace):
     """Old URDFs use prefixes they do not declare; those of Drake have a default namespace."""
     text = SMALL.replace('xmlns:x="http://x"', namespace)
     m = rb.load_urdf(text, strict=False)
@@ -272,7 +272,7 @@ def test_references_to_characters_outside_the_encoding_are_kept():
         (b"+ADw-robot/>", "bad-patch"),
     ],
 )
-def test_bytes_of_no_urdf_are_refused(data, code):
+def test_bytes_that_are_not_a_urdf_are_refused(data, code):
     with refused(rb.RbdynError, code):
         patched_urdf_bytes(data, small())
 
@@ -287,6 +287,6 @@ def test_bytes_of_no_urdf_are_refused(data, code):
         ("<!DOCTYPE a []><robot name='r'/>", "doctype"),
     ],
 )
-def test_text_of_no_urdf_or_another_robot_is_refused(text, code):
+def test_text_that_is_not_the_urdf_of_the_robot_is_refused(text, code):
     with refused(rb.RbdynError, code):
         patched_urdf(text, small())

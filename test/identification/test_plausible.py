@@ -78,7 +78,7 @@ def test_lost_samples_are_not_a_jump(robot):
     plausible(robot, fewer)
 
 
-def test_degrees(robot):
+def test_positions_in_degrees_are_noticed(robot):
     given = samples()
     degrees = replace(given, qpos=np.rad2deg(given.qpos))
     assert refusal(robot, degrees) == "far-outside"
@@ -92,7 +92,7 @@ def test_positions_of_an_uncalibrated_arm_may_be_a_little_outside(robot):
     plausible(robot, replace(given, qpos=given.qpos + np.array([0.0, 1.1, 0.0])))
 
 
-def test_noise_is_not_taken_for_speed(robot):
+def test_noise_is_not_mistaken_for_speed(robot):
     # 2 mrad at 250 Hz are 0.7 rad/s from sample to sample, but not over a tenth of a second
     given, rng = samples(), np.random.default_rng(0)
     plausible(robot, replace(given, qpos=given.qpos + rng.normal(0.0, 2e-3, given.qpos.shape)))
@@ -110,7 +110,7 @@ def test_missing_efforts_are_refused(robot):
     plausible(robot, replace(given, effort=some, qpos=still))
 
 
-def test_joints_at_rest(robot):
+def test_positions_of_resting_joints(robot):
     few = samples(others={"slide": np.full(30, 0.25), "turn": np.tile([3.1415, -3.1416], 15)})
     few = replace(few, names=("arm",), qpos=few.qpos[:, [1]], effort=few.effort[:, [1]])
     found = at_rest(robot, few)

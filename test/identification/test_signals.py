@@ -36,7 +36,7 @@ def errors(motion):
 CLOCK = 0.002 * np.arange(5001)
 
 
-def test_a_sine_without_noise():
+def test_derivatives_of_a_sine_are_exact():
     motion = to_motion(recorded(CLOCK), cutoff=10.0)
     # the filter's gain at 0.7 Hz is 1 / (1 + 0.07^8), differences are of fourth order; what is
     # left is the start of the filter after 2 / cutoff, times 2 pi 10 / s in each derivative
@@ -48,7 +48,7 @@ def test_a_sine_without_noise():
     assert np.abs(motion.qacc - sines(motion.time)[2])[inner].max() < 1e-6
 
 
-def test_no_delay_and_the_same_filter_for_all():
+def test_all_signals_pass_the_same_filter_without_delay():
     # much of the amplitude is lost at a cutoff near the motion's, but nothing of the phase, and
     # of positions and efforts the same
     motion = to_motion(recorded(CLOCK), cutoff=0.8, rate=100.0)
@@ -83,7 +83,7 @@ def test_noise_is_filtered_out():
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-4])
-def test_default_cutoff_is_ten_times_the_motion(noise):
+def test_the_default_cutoff_is_ten_times_the_motions_frequency(noise):
     rates = []
     for factor in (1.0, 3.0):  # highest frequencies 0.7 and 2.1 Hz
         samples = recorded(CLOCK * factor, noise=(noise, 0.0, 0.0))
@@ -94,7 +94,7 @@ def test_default_cutoff_is_ten_times_the_motion(noise):
     assert rates[1] == pytest.approx(105.0, rel=0.3)
 
 
-def test_stamps_that_jitter():
+def test_jittering_stamps_are_resampled():
     rng = np.random.default_rng(3)
     time = CLOCK + rng.uniform(0.0, 0.0015, CLOCK.shape)
     motion = to_motion(recorded(time - time[0]), cutoff=10.0)
@@ -118,7 +118,7 @@ def test_lost_samples_are_bridged():
     assert len(marked) > 8
 
 
-def test_stamps_close_to_each_other_do_no_harm():
+def test_nearly_equal_stamps_are_accepted():
     # a curve through two samples 10 us apart, taken 2 ms apart, swings out by whole radians
     time = CLOCK.copy()
     time[2000] = time[1999] + 1e-5
@@ -172,7 +172,7 @@ def test_flat_tops_below_the_limit_are_marked(limits):
     assert not marks[:, 0].any()
 
 
-def test_coarse_efforts_are_not_flat():
+def test_coarse_efforts_are_not_saturated():
     effort = sines(CLOCK)[3]
     for quantum in (0.01, 0.1, 0.5, 1.0, 5.0):
         assert not saturated(quantum * np.round(effort / quantum)).any()
@@ -184,14 +184,14 @@ def test_coarse_efforts_are_not_flat():
     [1e9, 1e3, 1e-6],
 )
 @pytest.mark.filterwarnings("error")
-def test_time_in_other_units(factor):
+def test_time_in_other_units_is_refused(factor):
     samples = recorded(CLOCK)
     odd = Samples(samples.names, factor * CLOCK, samples.qpos, None, samples.effort)
     with refused(ParameterError, "odd-period"):
         to_motion(odd)
 
 
-def test_a_clock_that_is_not_quite_regular_does_not_drift():
+def test_a_slightly_irregular_clock_does_not_drift():
     time = 1.003 * CLOCK + 1e-6 * np.sin(np.arange(len(CLOCK)))
     motion = to_motion(recorded(time), cutoff=10.0)
     assert errors(motion)[0] < 1e-4
@@ -205,7 +205,7 @@ def test_a_clock_that_is_not_quite_regular_does_not_drift():
         ((1e-3, 1e-4), 0.02, False),  # velocities that were filtered before: 20 ms late
     ],
 )
-def test_measured_velocities(sigma, delay, taken):
+def test_measured_velocities_are_used_if_better(sigma, delay, taken):
     samples = recorded(CLOCK, True, (sigma[0], sigma[1], 0.0))
     rng = np.random.default_rng(5)
     late = sines(CLOCK - delay)[1] + sigma[1] * rng.normal(size=(len(CLOCK), 2))
@@ -217,7 +217,7 @@ def test_measured_velocities(sigma, delay, taken):
         assert errors(motions[0])[2] < 0.5 * errors(motions[1])[2]
 
 
-def test_a_robot_at_rest():
+def test_a_recording_at_rest_is_accepted():
     rest = Samples(("a",), CLOCK, np.full((5001, 1), 0.4), None, np.full((5001, 1), 7.0))
     motion = to_motion(rest)
     assert motion.qpos == pytest.approx(0.4)

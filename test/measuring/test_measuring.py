@@ -40,7 +40,7 @@ def clock(monkeypatch):
     return clock
 
 
-def test_times_of_a_run_in_turns(clock):
+def test_times_of_jobs_measured_in_turns(clock):
     calls, rounds = [], []
     jobs = [clock.job("a", 2e-6, calls), clock.job("b", 5e-4, calls)]
     a, b = in_turns(jobs, seconds=0.01, rounds=4, after_round=lambda: rounds.append(len(calls)))
@@ -50,7 +50,7 @@ def test_times_of_a_run_in_turns(clock):
     assert len(rounds) == 4
 
 
-def test_a_round_takes_the_time_it_is_given(clock):
+def test_a_round_takes_the_given_time(clock):
     counts = []
 
     def job(n):
@@ -69,20 +69,20 @@ def test_one_run_longer_than_a_round(clock):
     assert len(calls) == 1 + 1 + 3
 
 
-def test_median_ratio_is_of_rounds():
+def test_the_median_ratio_is_over_rounds():
     """A machine that is slow in one round is slow for both."""
     assert median_ratio([2.0, 20.0, 2.0], [1.0, 10.0, 1.0]) == 2.0
     assert median_ratio([1.0, 1.0, 9.0], [1.0, 1.0, 1.0]) == 1.0
 
 
-def test_jobs_reset_once_and_run_so_often():
+def test_jobs_reset_once_and_run_n_times():
     told = []
     repeated(lambda: told.append("call"), lambda: told.append("reset"))(3)
     stepped(told.append, lambda: told.append("reset"))(5)
     assert told == ["reset", "call", "call", "call", "reset", 5]
 
 
-def test_our_jobs_do_what_they_are_called(monkeypatch):
+def test_our_jobs_take_steps(monkeypatch):
     m = rb.load(bundled_robot("seven_dof_arm"))
     made = []
     monkeypatch.setattr(turns.api, "make_data", lambda m: made.append(rb.make_data(m)) or made[0])
@@ -122,7 +122,7 @@ def test_mujoco_gets_the_same_robot(floating):
 
 
 @pytest.mark.parametrize("floating", [False, True])
-def test_both_are_there_with_what_they_have(floating):
+def test_both_peers_have_their_jobs(floating):
     pytest.importorskip("mujoco")
     pytest.importorskip("pinocchio")
     m = rb.load_urdf(ARM, floating_base=floating)
@@ -139,14 +139,14 @@ def test_both_are_there_with_what_they_have(floating):
     assert {"forward_dynamics", "inverse", "mass_matrix"} <= set(pinocchio.jobs)
 
 
-def test_one_that_is_not_installed(monkeypatch):
+def test_a_missing_peer_has_no_jobs(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     monkeypatch.setitem(sys.modules, "pinocchio", None)
     for peer in peers(ARM, False, 0.001):
         assert (peer.refusal, peer.jobs) == ("it is not installed", {})
 
 
-def test_a_robot_that_is_refused_is_told_in_a_line():
+def test_a_refused_robot_is_reported_in_one_line():
     pytest.importorskip("mujoco")
     pytest.importorskip("pinocchio")
     for peer in peers("<robot name='r'><nothing/></robot>\n" * 2, False, 0.001):
@@ -158,7 +158,7 @@ def test_a_robot_that_is_refused_is_told_in_a_line():
 
 
 @needs_robots
-def test_extensions_and_meshes_of_a_robot_are_no_trouble():
+def test_peers_ignore_extensions_and_meshes():
     pytest.importorskip("mujoco")
     text = find("talos_reduced.urdf").read_text()
     text = text.replace("</robot>", '<mujoco><compiler meshdir="/no/such"/></mujoco></robot>')

@@ -67,7 +67,7 @@ def test_kernels_of_a_module_are_counted():
     assert set(uncompiled(outer)) == {id(outer), id(module.inner)}
 
 
-def test_a_bar_while_kernels_are_compiled(listening):
+def test_a_bar_shows_compiled_kernels(listening):
     screen = Screen()
     listening(screen)
     first, *_ = kernels()
@@ -99,21 +99,21 @@ def test_a_kernel_of_two_types_counts_once(listening, monkeypatch):
     assert bars[0].n == 2  # what is drawn last may be less: it is drawn from time to time
 
 
-def test_a_quick_one_shows_none(listening):
+def test_a_quick_compilation_shows_no_bar(listening):
     screen = Screen()
-    listening(screen, patience=60.0)
+    listening(screen, patience=3600.0)
     kernels()[0](1.0)
     assert "kernels" not in screen.getvalue()
 
 
-def test_no_terminal_no_bar(listening):
+def test_without_a_terminal_there_is_no_bar(listening):
     stream = io.StringIO()
     listening(stream)
     kernels()[0](1.0)
     assert stream.getvalue() == ""
 
 
-def test_a_terminal_that_is_gone_stops_no_compilation(listening):
+def test_a_closed_terminal_does_not_stop_a_compilation(listening):
     screen = Screen()
     listening(screen)
     first, *_ = kernels()
@@ -121,7 +121,7 @@ def test_a_terminal_that_is_gone_stops_no_compilation(listening):
     assert first(1.0) == 6.0
 
 
-def test_what_fails_to_compile_leaves_the_count_right(listening):
+def test_a_failed_compilation_does_not_change_the_count(listening):
     screen = Screen()
     listening(screen)
 
@@ -135,7 +135,7 @@ def test_what_fails_to_compile_leaves_the_count_right(listening):
     assert re.findall(r"(\d+)/(\d+) kernels", screen.getvalue())[-1][1] == "3"
 
 
-def test_rounds_show_the_last_sentence(monkeypatch):
+def test_rounds_show_the_last_text(monkeypatch):
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     with rounds("looking", 3) as tell:
@@ -147,7 +147,7 @@ def test_rounds_show_the_last_sentence(monkeypatch):
         assert re.search(rf" {k + 1}/3 \[[0-9:]+\], round {k}", screen.getvalue())
 
 
-def test_rounds_say_nothing_where_nobody_watches(monkeypatch):
+def test_rounds_show_nothing_without_a_terminal(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     with rounds("looking", 3) as tell:
@@ -155,7 +155,7 @@ def test_rounds_say_nothing_where_nobody_watches(monkeypatch):
     assert stream.getvalue() == ""
 
 
-def test_no_thread_and_no_import_with_the_library():
+def test_a_bar_starts_no_thread_and_is_imported_late():
     """Processes with deadlines show bars too."""
     code = (
         "import sys, threading, rbdyn_ros\n"

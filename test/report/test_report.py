@@ -46,17 +46,17 @@ def little():
     return report(description, rb.build(description))
 
 
-def test_masses_are_told_apart(little):
+def test_massless_and_fixed_links_are_reported(little):
     assert little.mass == 8.5
     assert little.world_mass == 5.5  # base and foot do not move
     assert little.massless == ("tip",)
 
 
-def test_a_body_no_matter_can_form_is_named(little):
+def test_an_impossible_inertia_is_reported(little):
     assert little.non_physical == ("odd",)
 
 
-def test_joint_table_has_none_for_what_is_unlimited(little):
+def test_unlimited_values_are_none_in_the_joint_table(little):
     lift, turn = little.joints[1], little.joints[3]
     assert (lift.lower, lift.upper, lift.effort, lift.velocity) == (-1.0, 2.0, 30.0, 4.0)
     assert lift.damping == 0.25
@@ -64,12 +64,12 @@ def test_joint_table_has_none_for_what_is_unlimited(little):
     assert turn.mimic == "2 lift + 0.5"
 
 
-def test_a_coupling_is_no_warning(little):
+def test_a_mimic_joint_causes_no_warning(little):
     assert "2 lift + 0.5" in str(little)
     assert "turn" not in "".join(f.message for f in little.findings if f.severity == "warning")
 
 
-def test_json_and_text_tell_the_same(little):
+def test_json_and_text_agree(little):
     told = json.loads(little.to_json())
     assert told["ok"] is True
     assert told["mass"] == little.mass
@@ -90,7 +90,7 @@ def test_refusal_lists_every_error():
     assert {"zero-axis", "limit-order", "unknown-link"} <= {f["code"] for f in told["findings"]}
 
 
-def test_worst_comes_first():
+def test_errors_come_first():
     found = [
         rb.Finding("n", "a note", "note", line=1),
         rb.Finding("w", "a warning", "warning", line=9),
@@ -156,14 +156,14 @@ def test_a_tree_has_no_loops(little):
     assert "  0 world (base)\n    1 arm <- lift (prismatic)\n" in str(little)
 
 
-def test_a_floating_base_stands_on_nothing():
+def test_a_floating_base_has_the_world_as_parent():
     description = _robot()
     found = report(description, rb.build(description, floating_base=True))
     assert found.base == ""
     assert "  0 world\n    1 base <- root_joint (floating)\n" in str(found)
 
 
-def test_a_deep_tree_is_not_indented_without_end():
+def test_indentation_of_a_deep_tree_is_limited():
     found = str(report(*_chain(60)))
     assert max(map(len, found.splitlines())) < 150
     assert "60 link60 <- joint60 (revolute), on body 59" in found
@@ -174,7 +174,7 @@ def _chain(number):
     return tree, rb.build(tree)
 
 
-def test_joint_table_has_columns_for_what_there_is(linkage, little):
+def test_rare_properties_have_a_column_where_used(linkage, little):
     head = next(line for line in str(linkage).splitlines() if line.lstrip().startswith("name"))
     assert head.split()[10:] == ["mimic", "parameters", "limits", "stiffness", "armature",
                                  "closes", "loop"]  # fmt: skip

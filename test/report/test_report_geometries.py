@@ -42,7 +42,7 @@ DESCRIPTION = Description(
 M = rb.build(DESCRIPTION)
 
 
-def test_check_lists_them():
+def test_check_lists_geometries():
     lines = str(report(DESCRIPTION, M)).splitlines()
     start = lines.index("collision geometries")
     assert lines[start : start + 14] == [
@@ -63,7 +63,7 @@ def test_check_lists_them():
     ]
 
 
-def test_json_has_them():
+def test_json_contains_geometries():
     told = json.loads(report(DESCRIPTION, M).to_json())
     assert told["geometries"][2] == {
         "name": "rim",
@@ -77,14 +77,14 @@ def test_json_has_them():
     assert told["obstacles"][1]["pos"] == [1.0, 0.0, 0.0]
 
 
-def test_without_them_nothing_is_said():
+def test_without_geometries_there_is_no_table():
     plain = Description("r", DESCRIPTION.links, DESCRIPTION.joints)
     m = rb.build(plain)
     assert "touch" not in str(report(plain, m))
     assert "touch" not in rb.describe(m)
 
 
-def test_describe_lists_what_can_touch():
+def test_describe_lists_geometries():
     lines = rb.describe(M).splitlines()
     start = lines.index("collision geometries")
     names = ["hull", "tip", "rim", "leg", "web"]

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from running import WALKING, bundled_arm, commanded, rail, states_for, walk
+from running import WALKING, bundled_arm, commanded, rail, states_over, walk
 from support.refusals import refused
 
 import rbdyn_ros as rb
@@ -47,7 +47,7 @@ def efforts_of_a_staircase(loop, ticks):
 
 
 @pytest.mark.parametrize("delay", [0, 1, 7, 40])
-def test_a_command_is_late_by_exactly_its_delay(start, delay):
+def test_a_command_arrives_exactly_after_its_delay(start, delay):
     loop = start(rail(), **WALKING)
     faulty(loop, command_delay=delay * H)
     acted = efforts_of_a_staircase(loop, 60)
@@ -55,7 +55,7 @@ def test_a_command_is_late_by_exactly_its_delay(start, delay):
 
 
 @pytest.mark.parametrize("delay", [1, 7, 40])
-def test_a_state_is_late_by_exactly_its_delay(start, delay):
+def test_a_state_arrives_exactly_after_its_delay(start, delay):
     loop = moving_rail(start)
     begun = loop.time.tick
     faulty(loop, state_delay=delay * H)
@@ -72,7 +72,7 @@ def test_a_state_is_late_by_exactly_its_delay(start, delay):
             assert state.measured_effort[0] == true[sent].effort[0]
 
 
-def test_jitter_spreads_but_nothing_overtakes(start):
+def test_states_with_jitter_do_not_overtake(start):
     loop = moving_rail(start, seed=2)
     faulty(loop, state_delay=2 * H, state_jitter=6 * H)
     states = walk(loop, 800)
@@ -86,7 +86,7 @@ def test_jitter_spreads_but_nothing_overtakes(start):
     assert all(s.measured_position[0] == true[s.measured_tick] for s in delivered[10:])
 
 
-def test_commands_do_not_overtake_either(start):
+def test_commands_with_jitter_do_not_overtake(start):
     loop = start(rail(), **WALKING, seed=2)
     faulty(loop, command_delay=2 * H, command_jitter=6 * H)
     acted = efforts_of_a_staircase(loop, 200)
@@ -94,7 +94,7 @@ def test_commands_do_not_overtake_either(start):
     assert set(np.arange(200)[10:] - acted[10:]) >= set(range(2, 9))
 
 
-def test_a_lossy_link_loses_its_share(start):
+def test_a_lossy_channel_loses_its_share(start):
     loop = moving_rail(start, seed=7)
     faulty(loop, state_drop=0.25)
     lost = np.array([state.measured_tick < 0 for state in walk(loop, 4000)])
@@ -107,7 +107,7 @@ def test_a_lossy_link_loses_its_share(start):
     assert [state.measured_tick < 0 for state in walk(again, 300)] == lost[:300].tolist()
 
 
-def test_lost_commands_leave_the_last_in_force(start):
+def test_after_a_lost_command_the_last_one_stays_in_force(start):
     loop = start(rail(), **WALKING, seed=7)
     faulty(loop, command_drop=0.5)
     acted = efforts_of_a_staircase(loop, 400)
@@ -117,7 +117,7 @@ def test_lost_commands_leave_the_last_in_force(start):
     np.testing.assert_array_equal(acted[held], acted[held - 1])
 
 
-def test_a_dead_link_passes_nothing_until_it_lives_again(start):
+def test_a_lost_link_passes_nothing_until_it_returns(start):
     loop = start(rail(), **WALKING)
     loop.orders.command(commanded(0, EFFORT, effort=1.0))
     walk(loop, 1)
@@ -132,7 +132,7 @@ def test_a_dead_link_passes_nothing_until_it_lives_again(start):
     assert walk(loop, 1)[0].effort[0] == 3.0
 
 
-def test_what_is_under_way_arrives_when_the_delay_ends(start):
+def test_delayed_messages_arrive_when_the_delay_ends(start):
     loop = start(rail(), **WALKING)
     faulty(loop, command_delay=0.5)
     loop.orders.command(commanded(0, EFFORT, effort=2.0))
@@ -148,7 +148,7 @@ def test_a_delay_beyond_the_memory_of_the_channel_is_refused(start):
     assert loop.plant.faults.command_delay == 0.0
 
 
-def test_encoders_see_steps_and_a_bias(start):
+def test_encoders_have_a_resolution_and_a_bias(start):
     loop = moving_rail(start)
     faulty(loop, encoder_resolution=0.01, encoder_bias=0.104)
     for state in walk(loop, 200):
@@ -156,7 +156,7 @@ def test_encoders_see_steps_and_a_bias(start):
         assert state.measured_velocity[0] == state.qvel[0]
 
 
-def test_noise_has_the_size_that_is_asked_for(start):
+def test_noise_has_the_requested_size(start):
     loop = start(bundled_arm(), **WALKING, seed=11)
     faulty(loop, encoder_noise=2e-3, velocity_noise=5e-2, effort_noise=0.125)
     states = walk(loop, 3000)
@@ -174,7 +174,7 @@ def test_noise_has_the_size_that_is_asked_for(start):
     np.testing.assert_array_equal(states[-1].measured_effort, states[-1].effort)
 
 
-def test_a_servo_goes_where_a_biased_encoder_says(start):
+def test_a_servo_follows_a_biased_encoder(start):
     loop = start(rail(), **WALKING)
     faulty(loop, encoder_bias=0.05)
     loop.orders.command(commanded(0, POSITION, 0.2))
@@ -198,7 +198,7 @@ ARM = """<robot name="two">
 </robot>"""
 
 
-def test_a_stuck_joint_is_as_good_as_welded(start):
+def test_a_stuck_joint_acts_like_a_fixed_one(start):
     """At zero position the stuck joint is where a fixed one would be."""
     loop = start(rb.load_urdf(ARM.format("revolute")), **WALKING)
     faulty(loop, stuck=np.array([False, True, False]))
@@ -215,11 +215,11 @@ def test_a_stuck_joint_is_as_good_as_welded(start):
     assert walk(loop, 50)[-1].qvel[1] > 1.0
 
 
-def test_faults_come_and_go_while_it_runs(start):
+def test_faults_begin_and_end_while_the_loop_runs(start):
     loop = start(bundled_arm(), on_timeout="hold")
     for numbers in ({"encoder_bias": 0.5, "state_delay": 5 * H}, {}):
         faulty(loop, **numbers)
-        states_for(loop, 0.05)
+        states_over(loop, 0.05)
         state = loop.readout.latest()
         bias = state.measured_position - state.qpos
         np.testing.assert_allclose(bias, 0.5 if numbers else 0.0, atol=1e-2)

@@ -45,7 +45,7 @@ def test_a_tick_waits_for_every_joint(start):
     assert loop.readout.latest().effort.tolist() == [0.1] * 3 + [0.2] * 3 + [0.3]
 
 
-def test_only_the_joints_that_count_are_waited_for(start):
+def test_lockstep_waits_for_its_joints_only(start):
     loop = start(bundled_arm(), **LOCKED, lockstep_dofs=np.array([2, 5]))
     loop.orders.command(commanded([2, 5], EFFORT, effort=0.1), tick=0)
     loop.time.pause(False)

@@ -32,7 +32,7 @@ def arm():
     return rb.load_urdf(bundled_robot("seven_dof_arm"))
 
 
-def test_it_moves_exactly_like_step(arm, start):
+def test_the_loop_moves_exactly_like_step(arm, start):
     loop = start(arm, **WALKING)
     loop.orders.command(Command.of_efforts(np.arange(7), np.linspace(-1.0, 1.0, 7)))
     d = rb.make_data(arm)
@@ -110,7 +110,7 @@ BOX = rb.shapes.box((0.4, 0.1, 0.1), mass=1.0, at=rb.pose((0.2, 0.0, 0.0)))
 
 
 @pytest.mark.parametrize("policy", ["gravity", "hold"])
-def test_policies_leave_springs_their_part(start, policy):
+def test_policies_account_for_springs(start, policy):
     """Without commands the robot rests: the policy adds to the springs what gravity needs."""
     m = rb.build(
         rb.SystemBuilder("balanced")
@@ -175,8 +175,8 @@ def test_states_come_once_and_in_order(arm, start):
     assert (gaps == [1 + state.missed for state in states[1:]]).all()
 
 
-def test_an_overrun_is_counted_and_not_made_up(arm, start):
-    # shorter than a wake-up takes, so every period is an overrun
+def test_overruns_are_counted_and_not_caught_up(arm, start):
+    # a wake-up takes longer than this period, so every tick is an overrun
     arm.opt.timestep = 1e-6
     began = time.monotonic()
     loop = start(arm)
@@ -188,7 +188,7 @@ def test_an_overrun_is_counted_and_not_made_up(arm, start):
 
 
 def test_settings_are_checked(arm):
-    with refused(rb.ParameterError, "on-timeout", "on_timeout", found="brake"):
+    with refused(rb.ParameterError, "on-timeout", "on_timeout"):
         Loop(arm, LoopSettings(on_timeout="brake"))
 
 

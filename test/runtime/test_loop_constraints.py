@@ -33,7 +33,7 @@ def gripper(ratio=-0.5, offset=0.1):
     )
 
 
-def test_what_follows_stands_in_every_state(start):
+def test_mimic_joints_are_in_every_state(start):
     loop = start(gripper(), np.array([0.3, 0.0]), **WALKING)
     loop.orders.command(Command.of_efforts(np.array([0, 1]), np.array([2.0, 0.1])))
     states = walk(loop, 200)
@@ -53,7 +53,7 @@ def test_what_follows_stands_in_every_state(start):
     assert gained == pytest.approx(1.6 * 1e-3 * (last.tick - first.tick), rel=1e-9)
 
 
-def test_a_fault_names_what_follows(start):
+def test_a_fault_names_a_mimic_joint(start):
     loop = start(gripper(ratio=1e4), command_timeout=100.0)
     loop.orders.command(
         Command.of_efforts(np.array([0]), np.array([1e12]))
@@ -104,7 +104,7 @@ def test_the_crank_carries_the_mechanism(start, policy):
     assert last.stale == 1
 
 
-def test_hold_brakes_a_mechanism_that_turns(start):
+def test_hold_brakes_a_turning_mechanism(start):
     m = crank_slider()
     policy = {"on_timeout": "hold", "command_timeout": 0.05}
     loop = start(m, at_angle(m, 0.8), **WALKING | policy)
@@ -120,7 +120,7 @@ def test_hold_brakes_a_mechanism_that_turns(start):
     assert not any(state.effort[1:].any() for state in states)
 
 
-def test_without_a_policy_it_swings_and_stays_closed(start):
+def test_a_mechanism_without_efforts_swings_and_stays_closed(start):
     m = crank_slider()
     loop = start(m, at_angle(m, 0.8))
     states = states_over(loop, 1.0)
@@ -128,7 +128,7 @@ def test_without_a_policy_it_swings_and_stays_closed(start):
     assert max(gap(state.qpos) for state in states) < 1e-7
 
 
-def test_joints_that_take_no_effort_share_none(start, tmp_path):
+def test_joints_without_commands_share_no_effort(start, tmp_path):
     """A universal joint has an actuator if nobody says otherwise, but no command reaches it."""
     path = tmp_path / "universal.yaml"
     pin = "crank_pin: {type: revolute, parent: crank, child: rod, axis: [0, 0, 1],"
@@ -158,7 +158,7 @@ def test_a_diverged_mechanism_moves_again_after_a_reset(start):
     assert max(gap(state.qpos) for state in states) < 1e-7
 
 
-def test_an_effort_acts_where_an_actuator_is():
+def test_efforts_act_on_actuated_dofs():
     def chain(**changes):
         builder = rb.SystemBuilder("chain").body("a", BOX).body("b", BOX).body("c", BOX)
         return rb.build(

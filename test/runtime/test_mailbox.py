@@ -1,4 +1,4 @@
-"""Records between threads: never torn, in order, and the check that finds torn ones can fail."""
+"""Records between threads are never torn and come in order."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ N = 400  # long enough for a writer to be interrupted, or a reader to be overtak
 
 @kernel
 def write_many(version, slots, float_slots, words, floats, control):
-    """Records whose every number is the same: 1, 2, 3 ..."""
+    """Write records whose numbers are all equal: 1, 2, 3 ..."""
     value = 0
     while load_acquire(control, 0) == 0:
         value += 1
@@ -30,7 +30,7 @@ def write_many(version, slots, float_slots, words, floats, control):
 
 @kernel
 def read_many(version, slots, float_slots, words, floats, rounds, checked):
-    """Count records that are torn, go backwards, or are not the version they claim to be."""
+    """Count records that are torn, older than the last one, or of another version."""
     wrong, last, lost = 0, 0, 0
     for _ in range(rounds):
         found = fetch(version, slots, float_slots, 0, words, floats)
@@ -51,7 +51,7 @@ def read_many(version, slots, float_slots, words, floats, rounds, checked):
 
 @kernel
 def read_carelessly(slots, rounds):
-    """The same without versions: what a mailbox protects from."""
+    """Count torn records of a reader that ignores versions."""
     torn = 0
     for _ in range(rounds):
         first = slots[0, 0]
@@ -76,19 +76,18 @@ def test_no_record_is_torn(depth):
     thread, control = writing(box)
     try:
         work = np.zeros(N, np.int64), np.zeros(N)
-        wrong = last = lost = rounds = 0
-        end = time.monotonic() + 2.0
-        while time.monotonic() < end:
+        wrong = last = lost = rounds = careless = 0
+        give_up = time.monotonic() + 300.0  # a bound for a hang
+        while rounds < 100_000 or last <= 10_000 or careless == 0:
+            assert time.monotonic() < give_up, f"{last} records, {careless} torn without versions"
             bad, last, missed = read_many(*box.arrays, *work, 1000, True)
             wrong, lost, rounds = wrong + bad, lost + missed, rounds + 1000
-        careless = read_carelessly(box.words, 1_000_000)
+            careless += read_carelessly(box.words, 1000)
     finally:
         control[0] = 1
         thread.join()
     assert wrong == 0
-    assert last > 10_000
     assert lost < rounds
-    assert careless > 0  # the writer did disturb who does not look at versions
 
 
 def test_records_come_in_order_and_the_latest_is_found():

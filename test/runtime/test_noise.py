@@ -26,11 +26,11 @@ def splitmix(word):
 
 
 @pytest.mark.parametrize("word", [0, 1, -1, 2**63 - 1, -(2**63), 1234567, -987654321])
-def test_it_is_splitmix64(word):
+def test_the_hash_is_splitmix64(word):
     assert int(scramble(word)) & MASK == splitmix(word & MASK)
 
 
-def test_known_numbers():
+def test_numbers_of_known_words():
     # Steele et al.: the first outputs of a generator that starts at 1234567
     words, state = [], 1234567
     for _ in range(3):
@@ -46,7 +46,7 @@ def drawn(draw, **fixed):
 
 
 @pytest.mark.parametrize("running", ["seed", "tick", "k"])
-def test_numbers_are_even_whatever_runs(running):
+def test_uniform_numbers_are_uniform(running):
     numbers = drawn(uniform, **{running: None})
     assert numbers.min() >= 0.0
     assert numbers.max() < 1.0
@@ -64,7 +64,7 @@ def test_normal_numbers_are_normal():
     assert abs(share - math.erf(math.sqrt(0.5))) < 4.0 * math.sqrt(0.22 / N)
 
 
-def test_purposes_and_dofs_know_nothing_of_each_other():
+def test_purposes_and_dofs_are_independent():
     first = drawn(normal, tick=None)
     for other in ({"purpose": noise.SPEED}, {"k": 1}, {"seed": 2}):
         second = drawn(normal, tick=None, **other)

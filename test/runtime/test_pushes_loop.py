@@ -39,7 +39,7 @@ def by_hand(m, d, wrenches):
     return xfrc
 
 
-def test_it_is_step_with_xfrc_applied(start):
+def test_a_push_equals_xfrc_applied(start):
     """In axes of world and body, off the centre of mass, each for its number of ticks."""
     m = bundled_arm()
     loop = start(m, POSE, **WALKING)
@@ -62,7 +62,7 @@ def test_it_is_step_with_xfrc_applied(start):
         np.testing.assert_allclose(state.qvel, d.qvel, rtol=1e-8, atol=1e-10)
 
 
-def test_what_acts_is_listed_and_cleared(start):
+def test_acting_wrenches_are_listed_and_cleared(start):
     loop = start(bundled_arm(), **WALKING)
     first, second = wrench(duration=0.01), wrench(3, duration=0.05)
     loop.orders.push(first)
@@ -77,7 +77,7 @@ def test_what_acts_is_listed_and_cleared(start):
     assert not walk(loop, 1)[0].xfrc.any()
 
 
-def test_no_more_act_at_once_than_there_is_room_for(start):
+def test_the_number_of_wrenches_is_limited(start):
     loop = start(bundled_arm(), **WALKING)
     for k in range(NPUSH):
         loop.orders.push(wrench(duration=0.002 if k % 2 else 0.01, scale=2.0**-k))
@@ -95,7 +95,7 @@ def test_no_more_act_at_once_than_there_is_room_for(start):
 
 
 @pytest.mark.parametrize("scope", ["state", "time"])
-def test_a_reset_of_the_state_ends_them_one_of_time_does_not(start, scope):
+def test_a_reset_of_the_state_ends_wrenches(start, scope):
     loop = start(bundled_arm(), **WALKING)
     walk(loop, 50)
     loop.orders.push(wrench(duration=0.02))
@@ -106,7 +106,7 @@ def test_a_reset_of_the_state_ends_them_one_of_time_does_not(start, scope):
     assert acting == [scope == "time"] * 14 + [False] * 6
 
 
-def test_while_paused_it_waits(start):
+def test_a_wrench_waits_while_time_is_paused(start):
     loop = start(bundled_arm(), **WALKING)
     loop.orders.push(wrench(duration=0.003))
     loop.time.pause(True)
@@ -115,7 +115,7 @@ def test_while_paused_it_waits(start):
     assert [state.xfrc.any() for state in walk(loop, 5)] == [True] * 3 + [False] * 2
 
 
-def test_many_ticks_of_physics_see_it_fixed_in_the_world(start):
+def test_a_wrench_is_constant_within_a_tick(start):
     """Within a tick the shifted wrench stays as it was when the tick began."""
     m = bundled_arm()
     loop = start(m, POSE, **WALKING, control_decimation=10)

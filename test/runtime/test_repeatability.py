@@ -18,7 +18,7 @@ EFFORTS = np.linspace(-2.0, 2.0, 7)
 
 
 @pytest.mark.parametrize("decimation", [1, 10])
-def test_it_moves_exactly_as_step(start, decimation):
+def test_the_loop_moves_exactly_like_step_with_any_decimation(start, decimation):
     m = bundled_arm()
     loop = start(m, **WALKING, control_decimation=decimation)
     loop.orders.command(Command.of_efforts(np.arange(7), EFFORTS))
@@ -36,7 +36,7 @@ def test_it_moves_exactly_as_step(start, decimation):
     assert loop.period_ns == decimation * 1_000_000
 
 
-def test_every_state_comes_once_and_in_order_as_fast_as_possible(start):
+def test_in_mode_fast_every_state_is_read_once_in_order(start):
     loop = start(bundled_arm(), **WALKING | {"start_paused": False})
     ticks = []
     while not ticks or ticks[-1] < 2000:
@@ -46,7 +46,7 @@ def test_every_state_comes_once_and_in_order_as_fast_as_possible(start):
     assert ticks == list(range(len(ticks)))
 
 
-def test_only_those_that_are_due_are_handed_over(start):
+def test_only_due_states_are_handed_over(start):
     loop = start(bundled_arm(), **WALKING | {"start_paused": False}, hand_over_every=7)
     ticks = []
     while len(ticks) < 200:
@@ -54,7 +54,7 @@ def test_only_those_that_are_due_are_handed_over(start):
     assert ticks == list(range(0, 1400, 7))
 
 
-def test_without_a_reader_it_waits(start):
+def test_mode_fast_waits_for_its_reader(start):
     loop = start(bundled_arm(), **WALKING | {"start_paused": False})
     wait_until(lambda: loop.time.tick > 20)
     wait_until(lambda: loop.time.tick == loop.readout.next_state(1.0).tick + 31)
@@ -109,7 +109,7 @@ def test_noise_repeats_after_a_reset(start):
 
 
 @pytest.mark.parametrize("mode", ["fast", "realtime"])
-def test_a_command_runs_out_in_the_same_tick_every_time(start, mode):
+def test_a_command_expires_at_the_same_tick_every_time(start, mode):
     """While time is not that of the wall, commands grow old by what is simulated."""
     loop = start(bundled_arm(), **WALKING | {"time_mode": mode, "command_timeout": 0.01})
     for _ in range(3):

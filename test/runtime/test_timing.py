@@ -31,7 +31,7 @@ def timing(lateness, work=(3,), ticks=None, overruns=0, active_ns=None, recent=N
 
 @pytest.mark.parametrize("percent", [1, 50, 90, 99, 100])
 @pytest.mark.parametrize("n", [1, 2, 99, 100, 101, 700])
-def test_percentiles_are_those_of_the_values(n, percent):
+def test_percentiles_agree_with_numpy(n, percent):
     values = np.random.default_rng(n).integers(0, 500, n)
     expected = np.percentile(values, percent, method="inverted_cdf")
     assert percentile(histogram(values), percent) == expected
@@ -42,13 +42,13 @@ def test_an_empty_histogram_has_zeros():
     assert percentile(empty, 99) == mean(empty) == deviation(empty) == 0.0
 
 
-def test_mean_and_deviation_are_those_of_the_values():
+def test_mean_and_deviation_agree_with_numpy():
     values = np.random.default_rng(0).integers(0, 300, 1000)
     assert mean(histogram(values)) == pytest.approx(values.mean() + 0.5, abs=1e-9)
     assert deviation(histogram(values)) == pytest.approx(values.std(), abs=1e-9)
 
 
-def test_since_the_start():
+def test_timing_since_the_start():
     values = [*range(100)]
     found = timing(values, [7] * 99 + [20], ticks=1000, overruns=3, active_ns=2_000_000_000)
     assert (found.ticks, found.overruns) == (1000, 3)
@@ -72,7 +72,7 @@ def test_without_run_time_the_factor_is_zero():
     assert timing([], ticks=0).real_time_factor == 0.0
 
 
-def test_a_window_sees_only_what_came_after_it_opened():
+def test_a_window_covers_the_time_after_its_start():
     early, late = [10] * 50 + [900], [30] * 99 + [60]
     window = Window()
     first = timing(early, [5], overruns=1)
@@ -93,23 +93,23 @@ def test_a_new_record_in_a_window_is_exact():
     assert after.since(before).worst == 70.4
 
 
-def test_beyond_the_last_bin_the_worst_is_that_since_the_start():
+def test_beyond_the_last_bin_the_worst_is_since_the_start():
     before, after = timing([50_000]), timing([50_000, 20_000])
     assert after.since(before).worst == 50_000.0
 
 
-def test_a_window_in_which_time_stood_is_empty():
+def test_a_window_of_paused_time_is_empty():
     first = timing([10, 20])
     found = timing([10, 20]).since(first)
     assert (found.ticks, found.real_time_factor, found.p99, found.worst) == (0, 0.0, 0.0, 0.0)
 
 
-def test_a_loop_that_began_anew_counts_from_there():
+def test_a_restarted_loop_counts_from_its_start():
     old, new = timing([10] * 5), timing([20] * 3)
     assert new.since(old) is new
 
 
-def test_recent_looks_back_a_second_of_run_time():
+def test_the_recent_factor_covers_a_second_of_run_time():
     recent, second = RecentFactor(), 1_000_000_000
     assert recent.at(0, 0) == 0.0
     assert recent.at(second // 4, second // 2) == 0.5  # since the start
@@ -119,14 +119,14 @@ def test_recent_looks_back_a_second_of_run_time():
     assert recent.at(3 * second, 5 * second) == 0.5  # asked rarely: since it was asked
 
 
-def test_recent_does_not_grow():
+def test_the_history_of_the_recent_factor_is_bounded():
     recent = RecentFactor(span_ns=100)
     for k in range(10_000):
         recent.at(k, k)
     assert len(recent._marks) < 105
 
 
-def test_recent_is_part_of_timing():
+def test_timing_contains_the_recent_factor():
     recent = RecentFactor()
     timing([], ticks=1000, active_ns=2_000_000_000, recent=recent)
     found = timing([], ticks=2000, active_ns=3_000_000_000, recent=recent)
@@ -134,7 +134,7 @@ def test_recent_is_part_of_timing():
     assert found.real_time_factor == pytest.approx(2 / 3)
 
 
-def test_coarse_bins_hold_everything_once():
+def test_coarse_bins_count_everything_once():
     values = [0, 0, 1, 2, 9, 10, 12, 13, 99, 100, 9999, 10_000, 123_456]
     assert coarse(histogram(values)) == {
         1: 2,

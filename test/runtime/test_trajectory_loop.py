@@ -35,7 +35,7 @@ def smooth(dofs, goals, times=(0.15, 0.4), order=5):
 
 
 @pytest.mark.parametrize("order", [1, 3, 5])
-def test_it_is_sampled_as_scipy_does(order):
+def test_trajectories_agree_with_scipy(order):
     dofs = (6, 1, 3)
     trajectory = wild(order, dofs)
     s = Shared(bundled_arm())
@@ -66,7 +66,7 @@ def test_it_is_sampled_as_scipy_does(order):
 
 
 @pytest.mark.parametrize("order", [1, 3, 5])
-def test_the_robot_follows(start, order):
+def test_the_robot_tracks_a_trajectory(start, order):
     """One that is smooth is followed as well as the steps of the physics allow."""
     m = bundled_arm()
     begin = np.array([0.0, 0.9, 0.2, 0.4, 0.1, -0.5, 0.3])
@@ -82,7 +82,7 @@ def test_the_robot_follows(start, order):
     assert {s.stale for s in states} == {4}
 
 
-def test_it_begins_where_and_how_fast_the_joint_is_led(start):
+def test_a_trajectory_starts_from_the_present_reference(start):
     loop = start(rail(limit=rb.Limit(velocity=0.25)), **WALKING)
     loop.orders.command(commanded(0, POSITION, 5.0))
     walk(loop, 100)  # led at 0.25 m/s, and behind where it is led
@@ -92,7 +92,7 @@ def test_it_begins_where_and_how_fast_the_joint_is_led(start):
     assert loop._shared.aim[0] == pytest.approx(aim, rel=1e-12)
 
 
-def test_one_in_progress_hands_over_to_the_next(start):
+def test_a_trajectory_continues_the_one_it_replaces(start):
     """Exchanged in full flight: no jump in position or speed."""
     loop = start(rail(), **WALKING)
     straight = TrajectoryOrder([0], [0.0, 1.0], [[0.0], [0.5]], [[0.5], [0.5]], [[0.0], [0.0]], 3)
@@ -106,7 +106,7 @@ def test_one_in_progress_hands_over_to_the_next(start):
     assert after == pytest.approx(expected, rel=5e-3)
 
 
-def test_it_can_be_exchanged_in_every_tick(start):
+def test_a_trajectory_may_be_replaced_in_every_tick(start):
     """A stream of trajectories: each goes on as the one before would have."""
     loop = start(rail(), **WALKING)
     position = speed = acceleration = np.zeros(1)
@@ -119,7 +119,7 @@ def test_it_can_be_exchanged_in_every_tick(start):
     assert position[0] > 0.01
 
 
-def test_from_rest_it_begins_where_the_joint_is(start):
+def test_a_trajectory_from_rest_starts_at_the_joints_position(start):
     loop = start(rail(), np.array([0.4]), **WALKING)
     loop.orders.track(smooth(0, 0.4, (0.2,)))
     assert {s.qpos[0] for s in walk(loop, 250)} == {0.4}
@@ -130,7 +130,7 @@ def test_from_rest_it_begins_where_the_joint_is(start):
     np.testing.assert_allclose([s.qpos[0] for s in walk(loop, 250)], 0.4, atol=1e-12)
 
 
-def test_a_command_ends_it_for_its_own_dof(start):
+def test_a_command_ends_a_trajectory_for_its_dof(start):
     loop = start(bundled_arm(), **WALKING, on_timeout="hold")
     loop.orders.track(smooth([0, 4], [0.5, 0.5]))
     walk(loop, 100)
@@ -142,7 +142,7 @@ def test_a_command_ends_it_for_its_own_dof(start):
     assert states[-1].qpos[4] == pytest.approx(0.5, abs=1e-3)
 
 
-def test_its_end_is_held_and_does_not_grow_old(start):
+def test_the_end_of_a_trajectory_is_held_without_expiry(start):
     loop = start(rail(), **WALKING | {"command_timeout": 0.01})
     loop.orders.track(smooth(0, 0.3))
     states = walk(loop, 900)
@@ -152,7 +152,7 @@ def test_its_end_is_held_and_does_not_grow_old(start):
 
 
 @pytest.mark.parametrize("how", ["stop", "other"])
-def test_who_stops_following_stays_where_it_was_led(start, how):
+def test_a_stopped_trajectory_holds_its_last_reference(start, how):
     loop = start(bundled_arm(), **WALKING)
     loop.orders.track(smooth([2], 0.6))
     walk(loop, 200)
@@ -164,7 +164,7 @@ def test_who_stops_following_stays_where_it_was_led(start, how):
     assert last.stale == (6 if how == "stop" else 5)
 
 
-def test_velocity_takes_over_in_flight(start):
+def test_a_velocity_command_replaces_a_trajectory(start):
     loop = start(rail(), **WALKING)
     loop.orders.track(smooth(0, 0.6))
     walk(loop, 200)
@@ -172,7 +172,7 @@ def test_velocity_takes_over_in_flight(start):
     assert walk(loop, 150)[-1].qvel[0] == pytest.approx(-0.2, rel=1e-6)
 
 
-def test_a_reset_ends_it(start):
+def test_a_reset_ends_a_trajectory(start):
     loop = start(rail(), **WALKING)
     loop.orders.track(smooth(0, 0.6))
     walk(loop, 100)
@@ -181,7 +181,7 @@ def test_a_reset_ends_it(start):
     assert (state.tracking, state.qpos[0], state.stale) == (False, 0.0, 1)
 
 
-def test_time_that_begins_anew_does_not_move_it(start):
+def test_a_reset_of_time_does_not_move_a_trajectory(start):
     def end(*, anew):
         loop = start(rail(), **WALKING)
         loop.orders.track(smooth(0, 0.6))
@@ -192,7 +192,7 @@ def test_time_that_begins_anew_does_not_move_it(start):
     assert end(anew=True) == end(anew=False)
 
 
-def test_many_exchanges_leave_no_memory_that_is_gone(start):
+def test_trajectories_stay_in_memory_while_in_use(start):
     """The loop reads arrays of Python: each must live until the next is in force."""
     loop = start(bundled_arm(), command_timeout=1e6)
     for k in range(200):

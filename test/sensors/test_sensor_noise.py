@@ -21,7 +21,7 @@ def robot():
     return rb.load_urdf(ARM), read(ARM)
 
 
-def test_the_same_bits_whatever_was_skipped():
+def test_noise_does_not_depend_on_skipped_ticks():
     every = [Hashed(7, 2, 6).white(tick) for tick in range(50)]
     some = Hashed(7, 2, 6)
     for tick in (49, 3, 3, 20):
@@ -30,7 +30,7 @@ def test_the_same_bits_whatever_was_skipped():
     assert some.walk(31).tobytes() == walks[31].tobytes()
 
 
-def test_numbers_of_today():
+def test_noise_has_recorded_values():
     """Whoever changes them breaks every recorded run."""
     numbers = Hashed(1, 0, 2)
     np.testing.assert_allclose(numbers.white(5), TODAY_WHITE, rtol=1e-14)
@@ -57,7 +57,7 @@ def test_white_noise_is_normal_and_independent():
         assert abs((x[lag:] * x[:-lag]).mean(axis=0)).max() < limit
 
 
-def test_a_bias_that_wanders_has_independent_steps():
+def test_a_random_walk_has_independent_steps():
     numbers = Hashed(3, 1, 4)
     walk = np.array([numbers.walk(tick) for tick in range(TICKS)])
     steps = np.diff(walk, axis=0)
@@ -70,12 +70,12 @@ def test_a_bias_that_wanders_has_independent_steps():
 
 
 @pytest.mark.parametrize("tick", [1, 777, 3_000_000, 2**35 + 5])
-def test_how_far_it_wanders(tick):
+def test_the_variance_of_a_random_walk_grows_with_time(tick):
     ends = np.array([Hashed(seed, 0, 3).walk(tick) for seed in range(2000)])
     assert ends.var() / tick == pytest.approx(1.0, abs=5.0 * np.sqrt(2.0 / 6000.0))
 
 
-def test_what_a_sensor_shows():
+def test_readings_are_true_values_with_errors():
     spec = NoiseSpec(bias=(0.1, 0.0, -0.1), resolution=(0.0, 0.25, 0.25))
     noise = Noise((spec,), 0, 0, 0.001)
     np.testing.assert_allclose(noise.measured(3, np.array([1.0, 0.6, 1.0])), [1.1, 0.5, 1.0])
@@ -85,12 +85,12 @@ def test_what_a_sensor_shows():
     np.testing.assert_allclose(walking.error(50), [expected, 0.0, 0.0], rtol=1e-14)
 
 
-def test_variance_for_covariances():
+def test_variance_includes_rounding():
     spec = NoiseSpec(stddev=(0.1, 0.0, 2.0), resolution=(0.0, 0.6, 0.0))
     np.testing.assert_allclose(variance(spec), [0.01, 0.03, 4.0])
 
 
-def test_sensors_have_their_own_noise_and_the_seed_decides(robot):
+def test_noise_depends_on_sensor_and_seed(robot):
     noise = {"force": NoiseSpec((1.0,) * 3)}
     specs = [ForceTorqueSpec(name, "flange", "tool_flange", noise=noise) for name in "ab"]
     suite = Suite(*robot, specs, 1_000_000, seed=1)
@@ -106,7 +106,7 @@ def test_sensors_have_their_own_noise_and_the_seed_decides(robot):
     assert again.force.tobytes() == a.force.tobytes()
 
 
-def test_noise_begins_anew_at_a_tick(robot):
+def test_noise_restarts_at_a_tick(robot):
     noise = {"force": NoiseSpec((1.0,) * 3, bias_walk=(2.0,) * 3)}
     suite = Suite(*robot, [ForceTorqueSpec("a", "flange", "tool_flange", noise=noise)], 1_000_000)
 
@@ -123,7 +123,7 @@ def test_noise_begins_anew_at_a_tick(robot):
     assert force(1235) != from_zero[1]
 
 
-def test_noise_of_an_orientation_is_a_turn_in_the_axes_of_the_sensor(robot):
+def test_orientation_noise_rotates_in_the_axes_of_the_sensor(robot):
     noise = {"orientation": NoiseSpec(bias=(0.0, 0.0, 0.2))}
     spec = ImuSpec("imu", "base_link", noise=noise)
     ((_, shown),) = Suite(*robot, [spec], 1_000_000).read(snapshot(robot[0]))
@@ -131,7 +131,7 @@ def test_noise_of_an_orientation_is_a_turn_in_the_axes_of_the_sensor(robot):
     np.testing.assert_allclose(shown.orientation, expected, atol=1e-15)
 
 
-def test_rates_are_whole_numbers_of_ticks(robot):
+def test_rates_are_rounded_to_ticks(robot):
     m, description = robot
     rates = {"every": None, "fast": 500.0, "odd": 300.0, "slow": 0.5}
     specs = [ImuSpec(name, "hand", rate) for name, rate in rates.items()]
@@ -145,7 +145,7 @@ def test_rates_are_whole_numbers_of_ticks(robot):
     assert suite.due(snapshot(m, tick=0, epoch=1)) == [0, 1, 2, 3], "a reset"
 
 
-def test_a_rate_above_that_of_the_ticks_is_every_tick(robot):
+def test_a_rate_above_the_tick_rate_reads_every_tick(robot):
     suite = Suite(*robot, [ImuSpec("a", "hand", 4000.0)], 1_000_000)
     assert suite.notes == ["sensor 'a' reads every tick, at 1000 Hz instead of 4000 Hz"]
 

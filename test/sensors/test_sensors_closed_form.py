@@ -64,7 +64,7 @@ def test_at_rest_an_imu_shows_g_upwards(arm):
     np.testing.assert_allclose(tool.angular_velocity, 0.0, atol=1e-15)
 
 
-def test_what_falls_freely_feels_nothing():
+def test_a_falling_imu_reads_zero():
     description = urdf.read(LEG)
     m = rb.load_urdf(LEG, floating_base=True)
     state = snapshot(m, qacc=np.array([0.0, 0.0, -G, 0.0, 0.0, 0.0]))
@@ -122,7 +122,7 @@ def test_a_sensor_under_the_base_carries_the_robot():
 
 
 @pytest.mark.parametrize(("pushes", "share"), [("child", 1.0), ("parent", 0.0)])
-def test_whom_a_push_counts_for(turntable, pushes, share):
+def test_a_push_acts_on_the_declared_side_of_a_fixed_joint(turntable, pushes, share):
     """A push at the centre of mass of arm and tool: at x = (0.25 + 2 0.6) / 3."""
     m, _ = turntable
     xfrc = np.zeros((m.nbody, 6))
@@ -138,7 +138,7 @@ def test_whom_a_push_counts_for(turntable, pushes, share):
 
 
 @pytest.mark.parametrize(("pushes", "share"), [("child", 0.0), ("parent", -1.0)])
-def test_whom_a_push_counts_for_at_a_joint_that_runs_backwards(pushes, share):
+def test_a_push_acts_on_the_declared_side_of_a_reversed_joint(pushes, share):
     """The arm is the child of the tool: what is beyond the joint is its parent."""
     system = (
         rb.SystemBuilder("backwards", base="ground")
@@ -159,7 +159,7 @@ def test_whom_a_push_counts_for_at_a_joint_that_runs_backwards(pushes, share):
     np.testing.assert_allclose(pushed.force - idle.force, share * xfrc[1, :3], atol=1e-12)
 
 
-def test_a_push_on_a_body_counts_at_the_joint_that_carries_it(turntable):
+def test_a_push_on_a_body_is_measured_at_its_joint(turntable):
     m, _ = turntable
     xfrc = np.zeros((m.nbody, 6))
     xfrc[1, 2] = 5.0
@@ -168,7 +168,7 @@ def test_a_push_on_a_body_counts_at_the_joint_that_carries_it(turntable):
     np.testing.assert_allclose(shown.force, [0.0, 0.0, 5.0 - 3.0 * G], atol=1e-12)
 
 
-def test_payload_and_gravity_of_now(turntable):
+def test_sensors_follow_changes_of_payload_and_gravity(turntable):
     m, description = turntable
     spec = ForceTorqueSpec("ft", "mount", "tool")
     suite = Suite(m, description, [spec], PERIOD)
@@ -215,7 +215,7 @@ def test_a_leg_stands_on_its_sole():
     assert not dull.touching
 
 
-def test_nothing_touches_in_the_air():
+def test_a_robot_in_the_air_has_no_contact():
     m = rb.load_urdf(LEG, floating_base=True, contact=True)
     robot = m, urdf.read(LEG, contact=True)
     (foot,) = readings(robot, [ContactSpec("foot", "sole")], snapshot(m))

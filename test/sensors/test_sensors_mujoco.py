@@ -50,7 +50,7 @@ def twin(description, floating_base):
 
 @pytest.mark.parametrize("floating", [False, True])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_every_link_and_joint_of_random_trees(seed, floating):
+def test_sensors_of_random_trees_agree_with_mujoco(seed, floating):
     description = check(auto_tree(12, branching=1.6, kinds=KINDS, seed=seed))
     m = rb.build(description, floating_base=floating)
     m.opt.gravity = (0.3, -0.2, -9.7)

@@ -36,7 +36,7 @@ def beyond(description, joint):
 
 @pytest.mark.parametrize("floating", [False, "floating"])
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
-def test_every_joint_carries_what_is_beyond_it(seed, floating):
+def test_every_joint_carries_the_weight_beyond_it(seed, floating):
     description = check(auto_tree(12, 1.7, kinds=KINDS, seed=seed, reversals=0.5, offsets=0.5))
     assert {joint.type for joint in description.joints} >= {"fixed"}
     _demand_weights(rb.build(description, floating_base=floating), description, seed)
@@ -44,7 +44,7 @@ def test_every_joint_carries_what_is_beyond_it(seed, floating):
 
 @needs_robots
 @pytest.mark.parametrize("mimic", [True, False])
-def test_every_joint_of_a_real_robot_with_joints_that_follow(mimic):
+def test_weights_at_every_joint_of_a_robot_with_mimic_joints(mimic):
     path = find("panda.urdf")
     m = rb.load_urdf(path, strict=False, mimic=mimic)
     assert (m.nmimic > 0) is mimic
@@ -52,7 +52,7 @@ def test_every_joint_of_a_real_robot_with_joints_that_follow(mimic):
 
 
 @needs_robots
-def test_every_joint_of_a_humanoid():
+def test_weights_at_every_joint_of_a_humanoid():
     path = find("talos_reduced.urdf")
     m = rb.load_urdf(path, floating_base=True, strict=False)
     _demand_weights(m, urdf.read(path, strict=False), 0)
