@@ -1,7 +1,7 @@
 """An arm of our engine and a Controller in one loop, without ROS and without waiting.
 
-The arm takes what the controller answers; until then and after silence it holds itself. The
-clocks are counted, so that a run repeats to the last bit.
+The arm applies the efforts of the controller; before the first and after silence it holds itself.
+The clocks are simulated, so that a run repeats to the last bit.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from rbdyn_ros.control.target import Target
 
 SEVEN = "seven_dof_arm.urdf"
 FILES = ("ur5_robot.urdf", "panda.urdf", "kinova.urdf", SEVEN)
-#: A posture within all limits, in which no two joints are aligned and gravity is felt.
+#: A posture within all limits, without aligned joints, in which gravity loads the joints.
 BENT = {
     "ur5_robot.urdf": (0.3, -0.9, 1.1, -0.7, 0.5, 0.4),
     "panda.urdf": (0.3, -0.6, 0.4, -1.7, 0.5, 1.4, 0.2, 0.01),
@@ -29,9 +29,9 @@ BENT = {
     SEVEN: (0.3, 0.6, 0.4, -0.7, 0.5, 0.4, 0.2),
 }
 MS = 1_000_000
-#: What the steady clock shows at the start [ns].
+#: The steady clock at the start [ns].
 START = 5_000 * MS
-#: After so long without commands the arm's own controller takes over [s].
+#: After this time without commands the arm's own controller takes over [s].
 WATCHDOG = 0.15
 
 
@@ -42,7 +42,7 @@ def path_of(file):
 
 
 def model(file="ur5_robot.urdf", damped=False):
-    """Return a Model with mimic joints as they are."""
+    """Return a Model; mimic joints are kept."""
     m = rb.load_urdf(path_of(file))
     m.opt.passive = damped
     return m
@@ -50,7 +50,7 @@ def model(file="ur5_robot.urdf", damped=False):
 
 @dataclasses.dataclass
 class Trace:
-    """What happened, one row a tick; an effort of NaN: the controller was silent."""
+    """The course of a run, one row per tick; efforts are NaN while the controller is silent."""
 
     time: np.ndarray
     qpos: np.ndarray
@@ -69,7 +69,7 @@ class ClosedLoop:
         mounting, gravity: of both.
         gate: keywords of GateSettings.
         arm: keywords of Arm.
-        settings: keywords of ControlSettings; dry_run is False unless told.
+        settings: keywords of ControlSettings; dry_run is False by default.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class ClosedLoop:
         self.controller.set_mode(mode)
 
     def hold(self):
-        """Let the arm's own controller bring it to rest."""
+        """Apply the efforts of the arm's own controller."""
         self.applied[:] = self.watchdog(self.d.qpos, self.d.qvel, Target(self.plant.nv))
 
     def state(self, **changes):
@@ -121,14 +121,14 @@ class ClosedLoop:
         }
         return given | changes
 
-    def tell(self, **changes):
-        """Give the controller a state; return its answer."""
+    def send(self, **changes):
+        """Send a state to the controller; return its answer."""
         return self.controller.on_state(**self.state(**changes))
 
     def tick(self, **changes):
-        """Tell the state, watch as often as the node does, apply what comes, step."""
+        """Send the state, call on_watch as often as the node does, apply the efforts, and step."""
         c = self.controller
-        self.answer = self.tell(**changes) if self.publish else None
+        self.answer = self.send(**changes) if self.publish else None
         if self.now - self.watched >= 10 * MS:
             watched = c.on_watch(self.now, (self.now - self.watched) * 1e-9)
             self.watched = self.now
@@ -145,7 +145,7 @@ class ClosedLoop:
         self.now += int(self.h * 1e9)
 
     def run(self, duration, **changes):
-        """Run for a while [s]; return its Trace."""
+        """Run for a time [s]; return the Trace."""
         rows = []
         for _ in range(round(duration / self.h)):
             q, v = self.d.qpos.copy(), self.d.qvel.copy()
@@ -156,14 +156,14 @@ class ClosedLoop:
         return Trace(*(np.array(column) for column in zip(*rows, strict=True)))
 
     def arm(self):
-        """Let it settle, and arm it."""
+        """Let the arm settle, then arm it."""
         self.run(0.02)
         self.controller.try_arm(self.now)
         return self
 
 
 def armed(file=FILES[0], mode="gravity", settle=0.6, **keywords):
-    """Return a loop that is armed and past its start."""
+    """Return an armed loop after its bumpless start."""
     loop = ClosedLoop(model(file), mode=mode, **keywords).arm()
     loop.run(settle)
     return loop

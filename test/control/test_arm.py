@@ -1,4 +1,4 @@
-"""The controlled arm: gravity by its mounting, payloads, what the robot does itself, refusals."""
+"""The controlled arm: mounting, payloads, the robot's own gravity compensation, refusals."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def state(file, seed=0):
 
 
 class Pin:
-    """Pinocchio's terms in our coordinates: followers of mimic joints are projected away."""
+    """Return Pinocchio's terms in our coordinates, with mimic joints projected away."""
 
     def __init__(self, file, m):
         self.model = pinocchio_twin.load(path_of(file))
@@ -41,7 +41,7 @@ class Pin:
         for theirs, value in zip(
             self.kinds, (self.G @ qpos)[[k.idx_v for k in self.kinds]], strict=True
         ):
-            # a joint without limits is (cos, sin) there
+            # Pinocchio represents a joint without limits by (cos, sin)
             at = slice(theirs.idx_q, theirs.idx_q + theirs.nq)
             q[at] = value if theirs.nq == 1 else (np.cos(value), np.sin(value))
         return q
@@ -61,7 +61,7 @@ class Pin:
 
 @each_arm
 def test_gravity_and_inverse_dynamics_agree_with_pinocchio(file):
-    m = model(file, damped=True)  # passive forces are no part of an arm's terms
+    m = model(file, damped=True)  # an Arm has no passive forces
     arm, theirs = Arm(m), Pin(file, m)
     q, v, a = state(file)
     out = np.full(m.nv, np.nan)
@@ -78,7 +78,7 @@ def test_gravity_and_inverse_dynamics_agree_with_mujoco(file):
     m, (q, v, a) = model(file), state(file)
     theirs = mujoco_twin.from_urdf(path_of(file))
     d = mujoco.MjData(theirs)
-    G = np.zeros((theirs.nv, m.nv))  # followers of mimic joints are projected away
+    G = np.zeros((theirs.nv, m.nv))  # projects mimic joints away
     for j, name in enumerate(m.jnt_names):
         ratio = m.jnt_mimic_ratio[j] if m.jnt_mimic[j] >= 0 else 1.0
         G[theirs.joint(name).dofadr[0], m.jnt_dofadr[j]] = ratio
@@ -98,7 +98,7 @@ def test_gravity_and_inverse_dynamics_agree_with_mujoco(file):
 
 @each_arm
 def test_a_rotated_base_and_rotated_gravity_cancel(file):
-    """Turning the world with the base changes nothing; turning the base alone does."""
+    """Rotating the world with the base changes nothing; rotating only the base does."""
     m, (q, _v, _a) = model(file), state(file)
     rpy = (0.3, -0.7, 1.1)
     turn = Rotation.from_euler("xyz", rpy)  # about fixed axes, as in URDF
@@ -123,7 +123,7 @@ def test_a_mounting_is_a_fixed_joint_below_the_base(file):
 
 def test_gravity_of_arms_on_the_ceiling_and_on_the_wall():
     np.testing.assert_allclose(mounted_gravity((np.pi, 0, 0)), [0, 0, 9.81], atol=1e-14)
-    # nose down: what falls, falls along the x axis of the base
+    # pitched down: gravity is along the x axis of the base
     np.testing.assert_allclose(mounted_gravity((0, np.pi / 2, 0)), [9.81, 0, 0], atol=1e-14)
     np.testing.assert_allclose(
         mounted_gravity((0, 0, 1.0), (1.0, 0, 0)), [np.cos(1), -np.sin(1), 0]
@@ -173,7 +173,7 @@ def test_payloads_of_links_add_up_and_each_replaces_the_last():
         .with_payload("forearm_link", 0, (0, 0, 0))
         .payloads
     )
-    assert g(plain).tolist() == g(Arm(m)).tolist()  # an arm stays as it is
+    assert g(plain).tolist() == g(Arm(m)).tolist()  # the first arm is unchanged
     twin = both.twin()
     np.testing.assert_array_equal(g(twin), g(both))
     assert twin.d is not both.d

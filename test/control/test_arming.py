@@ -24,7 +24,7 @@ def arm_after(loop, duration=0.3, **changes):
 
 
 def loaded(mass=4.0):
-    """Return a UR5 with something in its hand."""
+    """Return a UR5 with a payload."""
     return Arm(model()).with_payload("tool0", mass, (0.0, 0.0, 0.1)).m
 
 

@@ -23,7 +23,7 @@ SEVEN = "seven_dof_arm.urdf"
 FOLDER = Path(__file__).parents[2] / "config/robots"
 ARMS = {"ur5_robot.urdf": "tool0", "panda.urdf": "panda_hand", SEVEN: "tool_flange"}
 each_arm = pytest.mark.parametrize("file", ARMS)
-#: Where none of these is near a singular posture.
+#: A posture in which none of these robots is near a singularity.
 BENT = np.array([0.3, -0.6, 0.4, -1.7, 0.5, 1.4, 0.2, 0.01, 0.02])
 
 
@@ -39,7 +39,7 @@ def model(file):
 
 
 def four_joints():
-    """Return an arm that cannot take any pose: two turns, two of their planes alike."""
+    """Return an arm with four joints, which cannot reach all poses."""
     links, joints = ['<link name="l0"/>'], []
     for k, axis in enumerate(("0 0 1", "0 1 0", "0 1 0", "1 0 0")):
         links.append(
@@ -60,7 +60,7 @@ def state(m, seed=0):
 
 
 def moved(pose, turn, shift):
-    """Return a pose that is turned about world axes and shifted."""
+    """Return a pose rotated about world axes and shifted."""
     turned = Rotation.from_rotvec(turn).as_matrix() @ pose[:3]
     return np.vstack([turned, pose[3] + shift])
 
@@ -138,7 +138,9 @@ def test_the_null_space_does_not_accelerate_the_frame(file):
 def test_damping_and_null_damping_dissipate_energy(file):
     m = model(file)
     arm = Arm(m)
-    gains = np.linspace(0.1, 3.0, m.nv)  # very different ones, for which P^T d alone would drive
+    gains = np.linspace(
+        0.1, 3.0, m.nv
+    )  # very different gains, for which P^T d alone would add energy
     law = CartesianImpedance(arm, ARMS[file], K, 0.3, 0.0, gains)
     for seed in range(20):
         qpos, qvel, _ = state(m, seed)
@@ -174,7 +176,7 @@ def test_the_rotation_error_agrees_with_scipy(angle):
         turn = angle * np.array(axis)
         effort = law(qpos, np.zeros(6), moved(law.pose(qpos), turn, np.zeros(3)), qpos)
         wrench = np.linalg.solve(J.T, effort - bias)
-        # the axis of nearly half a turn is known to the root of the rounding
+        # near half a turn the axis is accurate to the square root of the rounding
         np.testing.assert_allclose(wrench[:3] / K[:3], turn, atol=1e-7 if angle > 3.1 else 1e-12)
         np.testing.assert_allclose(wrench[3:], 0.0, atol=1e-9)
 
@@ -215,7 +217,7 @@ def closed_loop(law, qpos):
 
 
 def ratios(A):
-    """Return the damping ratios of what swings, and how many other eigenvalues there are."""
+    """Return the damping ratios of oscillating modes, and the number of other eigenvalues."""
     values = np.linalg.eigvals(A)
     swinging = values[values.imag > 1e-3]
     return -swinging.real / np.abs(swinging), len(values) - 2 * len(swinging)
@@ -237,7 +239,9 @@ def test_null_space_motion_follows_the_posture_gains():
     found, rest = ratios(closed_loop(law, BENT[:7]))
     assert (len(found), rest) == (7, 0)
     slow = found[np.abs(found - 0.7) > 1e-4]
-    assert len(slow) == 1  # six as the frame should, the elbow as the posture's gains have it
+    assert (
+        len(slow) == 1
+    )  # six modes of the frame; one of the elbow, with the gains of the posture
     J, M, _ = terms(law.arm.m, BENT[:7], np.zeros(7), "tool_flange")
     z = scipy.linalg.null_space(J)[:, 0]
     inertia = z @ M @ z
@@ -247,7 +251,7 @@ def test_null_space_motion_follows_the_posture_gains():
 
 
 def simulate(law, qpos, pose, posture, wrench, seconds):
-    """Return where the arm comes to with a wrench [torque; force] on the frame."""
+    """Return where the arm comes to rest with a wrench [torque; force] on the frame."""
     m = law.arm.m.replaced()
     d = rb.make_data(m)
     d.qpos[:] = qpos
@@ -271,7 +275,7 @@ def test_a_wrench_moves_the_frame_by_the_compliance(file):
     law = CartesianImpedance(Arm(m), ARMS[file], K, 1.0, 20.0, 4.0)
     qpos = BENT[: m.nv].copy()
     pose, wrench = law.pose(qpos), np.array([0.02, -0.03, 0.01, 1.5, 0.7, -1.1])
-    # a posture of its own must not show in the frame
+    # the posture must not affect the frame
     qpos = simulate(law, qpos, pose, qpos + 0.05, wrench, 6.0)
     moved_to = law.pose(qpos)
     turn = Rotation.from_matrix(moved_to[:3] @ pose[:3].T).as_rotvec()
@@ -293,7 +297,7 @@ def test_the_frame_reaches_a_distant_pose():
 
 
 def efforts_along(law, start, way, steps):
-    """Return the efforts at states in a row, the rest as it was."""
+    """Return the efforts at consecutive states."""
     n = len(start)
     posture, qvel = start + 0.4, np.linspace(0.5, -1.0, n)
     pose = moved(law.pose(start), [0.1, 0.2, -0.1], [0.05, 0.02, -0.04])
@@ -304,7 +308,7 @@ def efforts_along(law, start, way, steps):
 @pytest.mark.parametrize(
     ("file", "joint", "singular"),
     [
-        ("ur5_robot.urdf", 2, [0.3, -0.6, 0.0, -1.7, 0.5, 1.4]),  # the elbow is stretched
+        ("ur5_robot.urdf", 2, [0.3, -0.6, 0.0, -1.7, 0.5, 1.4]),  # with a stretched elbow
         ("ur5_robot.urdf", 4, [0.3, -0.6, 1.1, -1.7, 0.0, 1.4]),  # two axes of the wrist are one
         ("ur5_robot.urdf", 2, [0.0] * 6),
         (SEVEN, 3, [0.3, 0.6, 0.4, 0.0, 0.5, 1.0, 0.2]),

@@ -1,4 +1,4 @@
-"""Arms that a controller moves: along paths, to poses, and with loads in their hands."""
+"""A controller moves arms along paths, to poses, and with payloads."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 from rbdyn_ros.errors import RbdynError
 
 Q = np.array(BENT[FILES[0]])
-#: In its hand, and nobody said so: 2 kg, 0.1 m before the flange.
+#: An unknown payload: 2 kg, 0.1 m in front of the flange.
 LOAD = ("tool0", 2.0, (0.0, 0.0, 0.1), (0.0,) * 6)
 
 
@@ -32,7 +32,7 @@ def rms_error(mode, **settings):
 
 
 def test_computed_torque_tracks_twenty_times_closer_than_pd():
-    """PD has the gains times the diagonal of M at the start: N m/rad."""
+    """PD has the gains times the diagonal of M at the start [N m/rad]."""
     m = model()
     d = rb.make_data(m)
     d.qpos[:] = Q
@@ -54,7 +54,7 @@ def test_a_path_may_replace_another_in_motion():
     loop.controller.follow_path(quintic([Q, there], [0.0, 1.0]))
     loop.run(0.4)
     number = loop.controller.progress().number
-    # a first point later than now: it begins where the target is, at its velocity
+    # the first point is later: the path begins at the target, with its velocity
     loop.controller.follow_path(Path([0.8, 1.6], [Q, Q - 0.1], np.zeros((2, 6))))
     trace = loop.run(2.0)
     assert loop.controller.progress().number == number + 1
@@ -69,7 +69,7 @@ def test_a_path_may_replace_another_in_motion():
     ("path", "code"),
     [
         (Path([0.0, 1.0], [Q + 0.051, Q]), "path"),  # starts too far away
-        (Path([-5.0, 1.0], [Q, Q + 0.7]), "path"),  # the same at time 0
+        (Path([-5.0, 1.0], [Q, Q + 0.7]), "path"),  # also too far away, at time 0
         (Path([0.0, 1.0], np.zeros((2, 1))), "path"),
         (Path([0.0, 1.0], np.zeros((2, 7))), "path"),
         (Path([1e-3], [Q + 3.0], np.zeros((1, 6))), "path"),  # too fast
@@ -122,7 +122,7 @@ def test_an_arm_too_far_from_its_target_is_stopped():
 def test_no_new_target_for_too_long_is_a_fault():
     loop = armed(mode="computed_torque", target_timeout=0.3)
     loop.run(1.0)
-    assert loop.controller.fault is None  # there was none yet
+    assert loop.controller.fault is None  # no target has ended yet
     loop.controller.follow_path(quintic([Q, Q + 0.1], [0.0, 0.5]))
     loop.run(0.75)
     assert loop.controller.fault is None
@@ -146,7 +146,7 @@ def loaded(mode, **keywords):
 
 
 def test_an_arm_sags_under_an_unknown_payload_but_not_under_a_known_one():
-    """2 kg: floating it falls, held it sags by g / (M Kp); told, neither."""
+    """Unknown 2 kg make a floating arm fall and a held arm sag by g / (M Kp)."""
     floating, held = loaded("gravity"), loaded("hold")
     start = floating.d.qpos.copy()
     floating.run(1.0)
@@ -158,7 +158,7 @@ def test_an_arm_sags_under_an_unknown_payload_but_not_under_a_known_one():
     trace = held.run(2.0)
     np.testing.assert_allclose(held.d.qpos, Q, atol=1e-4)
     bumps = np.diff(np.vstack([before, trace.effort]), axis=0)
-    assert np.abs(bumps).max() < 0.1  # 10 N m in half a second, slowly at first
+    assert np.abs(bumps).max() < 0.1  # 10 N m, blended in over half a second
     held.controller.set_mode("gravity")
     held.run(0.6)
     rest = held.d.qpos.copy()
@@ -168,7 +168,7 @@ def test_an_arm_sags_under_an_unknown_payload_but_not_under_a_known_one():
 
 @pytest.mark.parametrize("mass", [20.0, 1e6, 1e150, 1e308])
 def test_a_payload_too_heavy_to_hold_is_refused(mass):
-    """It would throw the arm up at its effort limits."""
+    """Such a payload would accelerate the arm upwards at its effort limits."""
     loop = armed()
     with refused(RbdynError, "too-heavy"):
         loop.controller.set_payload("tool0", mass, (0, 0, 0), (0,) * 6)
@@ -178,7 +178,7 @@ def test_a_payload_too_heavy_to_hold_is_refused(mass):
 
 
 def test_a_wrong_payload_ends_at_the_velocity_limit():
-    """5 kg that do not exist."""
+    """The payload of 5 kg does not exist."""
     loop = armed()
     loop.controller.set_payload("tool0", 5.0, (0, 0, 0), (0,) * 6)
     trace = loop.run(4.0)
@@ -238,7 +238,7 @@ def test_distant_and_invalid_poses_are_refused():
 
 
 def test_a_pose_cannot_move_away_from_a_blocked_arm():
-    """Many small steps would wind up the spring too."""
+    """Many small steps would also wind up the spring."""
     loop, place, turn = framed()
     accepted = 0
     with refused(RbdynError, "pose"):
@@ -246,4 +246,4 @@ def test_a_pose_cannot_move_away_from_a_blocked_arm():
             place += [0.01, 0.0, 0.0]
             loop.controller.set_pose(pose(place, turn))
             accepted += 1
-    assert accepted in (9, 10)  # 0.1 m, and the arm sags a little
+    assert accepted in (9, 10)  # 0.1 m, less a small sag of the arm

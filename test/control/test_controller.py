@@ -15,7 +15,7 @@ from rbdyn_ros.errors import ParameterError, RbdynError
 UR5 = FILES[0]
 Q = np.array(BENT[UR5])
 ACTING = ("gravity", "hold", "computed_torque", "impedance")
-#: For 0.1 s [N m], after which no joint is at its velocity limit.
+#: A push for 0.1 s [N m] that moves no joint at its velocity limit.
 PUSH = dict(zip(FILES, (20.0, 4.0, 0.8, 4.0), strict=True))
 each_mode = pytest.mark.parametrize("mode", ACTING)
 
@@ -37,7 +37,7 @@ def test_in_mode_gravity_the_arm_floats_yields_and_comes_to_rest(file):
     assert np.abs(loop.d.qvel).max() < 1e-3
     rest = loop.d.qpos.copy()
     loop.run(1.0)
-    assert np.abs(loop.d.qpos - rest).max() < 2e-4  # no farther than 1e-3 rad/s lead
+    assert np.abs(loop.d.qpos - rest).max() < 2e-4  # the distance that 1e-3 rad/s leads to
     assert loop.controller.fault is None
 
 
@@ -88,17 +88,17 @@ def test_modes_change_without_a_bump(before, mode):
 
 
 def test_a_fault_during_a_bumpless_start_ends_the_start():
-    """Held at 2 rad/s the start would add what the old law had more, until it has decayed."""
+    """A fault ends the blending: the difference to the old law must not delay braking."""
     loop = armed(gravity_damping=0.0, tracking_tolerance=0.01)
     loop.d.qvel[0] = 2.0
     loop.run(0.01)
     loop.controller.set_mode("hold")
-    loop.d.qvel[0] = 2.5  # somebody pushes: the target does not go with it
+    loop.d.qvel[0] = 2.5  # a push: the target does not move along
     trace = loop.run(2.0)
     assert loop.controller.fault.code == "tracking"
     assert loop.controller.status().endswith("holding")
-    assert (trace.effort[:120, 0] <= 1.0).all()  # it brakes only
-    # 0.2 rad to the fault, at most 2 rad/s / 10 1/s to brake
+    assert (trace.effort[:120, 0] <= 1.0).all()  # the efforts only brake
+    # 0.2 rad until the fault, and at most 2 rad/s / 10 1/s to brake
     assert trace.qpos[:, 0].max() - trace.qpos[0, 0] < 0.4
 
 
@@ -111,7 +111,7 @@ def test_an_arm_held_while_moving_decelerates_without_returning(speed):
     trace = loop.run(2.0)
     assert loop.controller.fault is None
     way = trace.qpos[:, 0] - trace.qpos[0, 0]
-    # half of what it makes in 0.4 s, and what the fading start adds
+    # half the distance in 0.4 s, and the contribution of the blended start
     assert way[-1] == pytest.approx(0.2 * speed, rel=0.02)
     assert way.max() - way[-1] < 0.02
     assert np.abs(trace.qvel[-1]).max() < 1e-3
@@ -200,17 +200,17 @@ def test_disarming_ends_a_path():
     np.testing.assert_allclose(loop.d.qpos, place, atol=1e-4)
 
 
-# the rest of the robot
+# joints that are not controlled
 
 
 def test_a_moving_uncontrolled_joint_does_not_disturb_the_others():
-    """Somebody turns the shoulder: for the others that is no error of theirs."""
+    """The shoulder is turned from outside; the other joints see no error."""
     m = model()
     for mode in ("hold", "computed_torque", "impedance"):
         loop = ClosedLoop(m, mode=mode, names=list(m.jnt_names[1:]))
         loop.arm()
         loop.run(0.6)
-        for k in range(1000):  # as if it were driven: 1 rad in a second
+        for k in range(1000):  # as if it were driven at 1 rad/s
             loop.d.qpos[0], loop.d.qvel[0] = Q[0] + 0.001 * k, 1.0
             loop.tick()
             assert (
@@ -223,8 +223,8 @@ def test_a_moving_uncontrolled_joint_does_not_disturb_the_others():
 def test_messages_of_other_devices_are_not_states():
     loop = armed()
     states = loop.controller.states
-    assert loop.tell(names=["gripper"], position=np.array([np.nan])) is None
-    assert loop.tell(names=[], position=np.empty(0)) is None
+    assert loop.send(names=["gripper"], position=np.array([np.nan])) is None
+    assert loop.send(names=[], position=np.empty(0)) is None
     assert (loop.controller.states, loop.controller.refused) == (states, 0)
     assert loop.controller.fault is None
 
@@ -279,7 +279,7 @@ def test_a_tick_allocates_no_memory(mode):
 
 
 def test_requests_from_many_threads_while_states_arrive():
-    """Everybody asks for everything while states come: no answer is torn, nothing hangs."""
+    """All requests run while states arrive: no answer is torn and nothing hangs."""
     loop = armed(mode="computed_torque")
     c, stop, failed = loop.controller, threading.Event(), []
     most = loop.gate.limits.effort.copy()
@@ -291,7 +291,9 @@ def test_requests_from_many_threads_while_states_arrive():
                 while not last:  # at least once, however late the thread starts
                     last = stop.is_set()
                     for question in questions:
-                        with contextlib.suppress(RbdynError):  # a mode that follows no path, say
+                        with contextlib.suppress(
+                            RbdynError
+                        ):  # for example, a mode that follows no path
                             question()
             except BaseException as error:  # noqa: BLE001 - reported by the main thread
                 failed.append(error)
@@ -300,7 +302,7 @@ def test_requests_from_many_threads_while_states_arrive():
 
     def look():
         qpos, qvel, _stamp = c.measured()
-        # all of them were told with one offset: a torn state has two
+        # all joints have the same offset; a torn state has two
         assert np.ptp(qpos - Q) < 1e-12
         assert np.ptp(qvel) == 0.0
         shown = c.progress()
@@ -329,7 +331,7 @@ def test_requests_from_many_threads_while_states_arrive():
         loop.now += MS
         offset = 1e-4 * np.sin(0.05 * k)
         speed = 5e-3 * np.cos(0.05 * k)
-        answer = loop.tell(position=Q + offset, velocity=np.full(6, speed))
+        answer = loop.send(position=Q + offset, velocity=np.full(6, speed))
         answers += answer is not None
         assert answer is None or (np.abs(answer) <= most).all()
     stop.set()
@@ -340,7 +342,7 @@ def test_requests_from_many_threads_while_states_arrive():
     assert answers == 1500
     assert c.fault is None
     assert set(c.arm.payloads) <= {"tool0", "forearm_link"}
-    assert "forearm_link" in c.arm.payloads  # one that was taken is not lost by another
+    assert "forearm_link" in c.arm.payloads  # a payload is not lost by another one
 
 
 def test_arming_from_another_thread_starts_at_the_measured_effort():
@@ -356,7 +358,7 @@ def test_arming_from_another_thread_starts_at_the_measured_effort():
 
 
 def test_efforts_computed_while_disarmed_are_not_sent():
-    """What is returned tells by itself whether to send it, and stays as it is."""
+    """`sending` says whether returned efforts are sent; a returned array does not change."""
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.3)
     c = loop.controller
@@ -364,7 +366,7 @@ def test_efforts_computed_while_disarmed_are_not_sent():
     returned = loop.answer
     kept = returned.copy()
     c.try_arm(loop.now)
-    assert not c.sending  # the last answer was from before
+    assert not c.sending  # the last answer is from before arming
     np.testing.assert_array_equal(returned, kept)
     loop.tick()
     assert c.sending

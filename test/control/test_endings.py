@@ -1,4 +1,4 @@
-"""How an armed arm ends: braked and held, or held up blind and then silent."""
+"""The end of an armed arm after a fault: braked and held, or held blindly and then silent."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_without_states_the_arm_is_held_for_a_while_then_silence_is_final(blind_
     assert end.seeing(Q, ZERO, 0.001) is None
     assert end.blind(Q, 0.01) is None
     assert end.state == "silent"
-    end.begin()  # armed again, and another fault
+    end.begin()  # armed again, then another fault
     assert end.seeing(Q, ZERO, 0.001) is not None
 
 
@@ -87,7 +87,7 @@ def test_joints_that_are_not_controlled_are_not_held():
         end.seeing(Q, ZERO, 0.001)
     assert end.state == "holding"
     turned = Q.copy()
-    turned[0] += 1.0  # somebody else's: the others must not be thrown by it
+    turned[0] += 1.0  # an uncontrolled joint: it must not disturb the others
     g = arm.twin().gravity_effort(turned, np.empty(6))
     np.testing.assert_allclose(end.seeing(turned, ZERO, 0.001), g, atol=1e-9)
 
@@ -96,7 +96,7 @@ def test_joints_that_are_not_controlled_are_not_held():
 
 
 def moving(mode="gravity", speed=0.5, **keywords):
-    """Return a loop whose arm moves at about a speed."""
+    """Return a loop whose arm moves at about this speed."""
     loop = ClosedLoop(model(), mode=mode, **keywords).arm()
     loop.run(0.6)
     loop.d.qvel[:] = [speed, -speed, speed, 0.0, speed, 0.0]
@@ -105,14 +105,14 @@ def moving(mode="gravity", speed=0.5, **keywords):
 
 
 def ended(loop, trace, fault, state):
-    """The arm came to rest, and it was never driven on the way there."""
+    """Assert that the arm came to rest and was never accelerated before."""
     assert loop.controller.fault.code == fault
     assert loop.controller.status().endswith(state)
     assert np.abs(loop.d.qvel).max() < 0.01
     assert np.abs(trace.qvel).max() < 3.3
     assert np.isfinite(trace.effort[~np.isnan(trace.effort).all(axis=1)]).all()
     loop.run(0.1)
-    assert loop.controller.armed  # nobody else may take it
+    assert loop.controller.armed  # it stays armed: no other controller may take over
     with refused(RbdynError, "fault", fault):
         loop.controller.set_mode("hold")
     with refused(RbdynError, "fault", fault):
@@ -153,7 +153,7 @@ def test_lasting_bad_states_end_in_silence(changes, fault):
     trace = loop.run(1.0, **changes)
     ended(loop, trace, fault, "silent")
     quiet = np.isnan(trace.effort).all(axis=1)
-    assert quiet[-600:].all()  # from then on nothing, not even for a good state
+    assert quiet[-600:].all()  # no efforts any more, not even for a valid state
     assert not quiet[:200].all()
     assert np.isnan(loop.run(0.2).effort).all()
 
@@ -164,9 +164,9 @@ def test_missing_states_end_in_silence():
     trace = loop.run(1.0)
     loop.publish = True
     ended(loop, trace, "age", "silent")
-    told = np.flatnonzero(~np.isnan(trace.effort).all(axis=1))
-    assert 0.1 <= told[0] * 1e-3 <= 0.12
-    assert 0.28 <= told[-1] * 1e-3 <= 0.34
+    sent = np.flatnonzero(~np.isnan(trace.effort).all(axis=1))
+    assert 0.1 <= sent[0] * 1e-3 <= 0.12
+    assert 0.28 <= sent[-1] * 1e-3 <= 0.34
 
 
 def test_after_a_short_loss_of_states_the_arm_is_held():
@@ -199,7 +199,7 @@ def test_a_clock_jump_is_a_fault_and_the_arm_is_held(jump):
 @pytest.mark.parametrize("lie", [-1.0, 0.0])
 @pytest.mark.parametrize("mode", ["gravity", "hold", "computed_torque"])
 def test_wrong_velocities_do_not_drive_the_arm(mode, lie):
-    """With a velocity of the wrong sign what should brake drives, in every ending that sees."""
+    """With velocities of the wrong sign every brake that uses them would accelerate the arm."""
     loop = ClosedLoop(model(), mode=mode).arm()
     loop.run(0.6)
     loop.d.qvel[:3] = 0.3
@@ -210,9 +210,9 @@ def test_wrong_velocities_do_not_drive_the_arm(mode, lie):
     if loop.controller.fault is not None:
         assert loop.controller.fault.code in ("velocity", "tracking")
         assert loop.controller.status().endswith(("silent", "holding"))
-    # undamped it may go on swinging, with what it had
+    # without damping it may keep swinging with its energy
     assert np.abs(loop.d.qvel).max() < (0.02 if lie else 0.3)
-    assert fastest < 5.0  # without the gate's look at them more than 100 rad/s
+    assert fastest < 5.0  # without the gate's check more than 100 rad/s
 
 
 def test_an_arm_that_hits_a_limit_at_speed_is_stopped():
@@ -224,9 +224,9 @@ def test_an_arm_that_hits_a_limit_at_speed_is_stopped():
     trace = loop.run(2.0)
     ended(loop, trace, "position", "holding")
     beyond = trace.qpos[:, 2] - np.pi
-    # braked at 10 1/s it goes on by speed / 10
+    # braked at 10 1/s, the arm travels speed / 10
     assert 0.05 < beyond.max() < 0.2
     g = np.array([loop.bare.gravity_effort(q, np.empty(6))[2] for q in trace.qpos])
-    # with 1 ms for each N m that it was braked or driven with before
+    # plus 1 ms for each N m of the effort before the fault
     inside = (beyond > 0.0) & (np.arange(len(beyond)) > np.argmax(beyond > 0.0) + 20)
     assert (trace.effort[inside, 2] <= np.maximum(g[inside], 0.0) + 1e-6).all()

@@ -44,7 +44,7 @@ def test_far_from_standstill_it_is_viscous_and_coulomb_friction():
 
 
 def test_near_standstill_stribeck_friction_adds():
-    v = np.array([0.04, 0.0, 0.0])  # smoothing is four times less: its sign is whole
+    v = np.array([0.04, 0.0, 0.0])  # four times the smoothing speed: nearly all dry friction acts
     expected = 0.02 + (1.0 + 0.4 * math.exp(-0.16)) * math.tanh(4.0)
     assert friction().effort(v, np.empty(3))[0] == pytest.approx(expected, rel=1e-13)
 

@@ -1,4 +1,4 @@
-"""The laws of the joints against Pinocchio's terms, and what they promise in simulation."""
+"""Joint laws against Pinocchio's terms, and their closed-loop properties in simulation."""
 
 import tracemalloc
 
@@ -54,7 +54,7 @@ def test_laws_include_friction_and_the_robots_gravity_compensation(file):
     friction = Friction.of(m.nv, viscous=0.7, coulomb=0.3)
     plain, arm = Arm(m), Arm(m, friction=friction, robot_compensates_gravity=True)
     target = wanted(m.nv)
-    more = friction.effort(target.qvel, np.empty(m.nv))  # at the velocity that is wanted
+    more = friction.effort(target.qvel, np.empty(m.nv))  # at the desired velocity
     g = plain.gravity_effort(q, np.empty(m.nv)).copy()
     for law in LAWS:
         bare = law(plain, K, D)(q, v, target).copy()
@@ -106,7 +106,7 @@ def test_kinetic_energy_decays_at_the_given_rate(file):
 
     for k in (100, 250, 500):
         expected = energy(q, v) * np.exp(-2.0 * rate * k * h)
-        # 1e-6: of Runge and Kutta's method at this step
+        # 1e-6: the truncation of the Runge-Kutta method at this step
         assert energy(places[k], speeds[k]) == pytest.approx(expected, rel=1e-6)
 
 
@@ -129,7 +129,7 @@ def test_damped_motion_stays_on_the_path_of_free_motion(file):
 def test_the_error_of_computed_torque_obeys_its_own_equation(file):
     """e'' + Kd e' + Kp e = 0 joint by joint, however the inertia couples them."""
     m, (q, v, _a) = model(file), state(file)
-    Kp, Kd = 80.0, 7.0  # it swings
+    Kp, Kd = 80.0, 7.0  # underdamped
     target = Target(m.nv, q + 0.1)
     places, _ = rk4(m, ComputedTorque(Arm(m), Kp, Kd), q, v * 0.3, 1e-3, 600, target)
     start = np.stack([target.qpos - q, -v * 0.3])
@@ -167,7 +167,7 @@ def test_a_law_allocates_nothing_and_repeats_its_bits():
             law(q, v, target)
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    assert grown < 4000  # what tracemalloc itself and a free list hold, not a byte a call
+    assert grown < 4000  # tracemalloc itself and a free list; less than a byte per call
     for law, bits in zip(laws, first, strict=True):
         np.testing.assert_array_equal(law(q, v, target), bits)
         assert law(q, v, target) is law.effort

@@ -1,4 +1,4 @@
-"""Limits of a real arm: which joints have them, and that they never become wider."""
+"""Limits of a real arm: the controlled joints; limits never become wider."""
 
 import re
 
@@ -52,11 +52,15 @@ def test_only_joints_with_limits_are_controlled():
     np.testing.assert_array_equal(limits.upper, [2.0, 0.5, np.inf])
     np.testing.assert_array_equal(limits.velocity, [3.0, 1.0, 7.0])
     np.testing.assert_array_equal(limits.effort, [10.0, 200.0, 5.0])
-    told = left_out(m)
-    assert [re.search("'(.*?)'", sentence)[1] for sentence in told] == ["weak", "stuck", "endless"]
-    assert "a limit of 0" in told[0]
-    assert "velocity limit of 0" in told[1]
-    assert "no limit" in told[2]
+    messages = left_out(m)
+    assert [re.search("'(.*?)'", sentence)[1] for sentence in messages] == [
+        "weak",
+        "stuck",
+        "endless",
+    ]
+    assert "a limit of 0" in messages[0]
+    assert "velocity limit of 0" in messages[1]
+    assert "no limit" in messages[2]
 
 
 def test_names_select_and_order_joints():

@@ -1,4 +1,4 @@
-"""Paths against SciPy's Bernstein polynomials and finite differences; what is refused."""
+"""Paths against SciPy's Bernstein polynomials and finite differences; refusals."""
 
 import tracemalloc
 

@@ -1,4 +1,4 @@
-"""Paths of least jerk: by their conditions, and beside others through the same points."""
+"""Minimum-jerk paths: their conditions, and other paths through the same points."""
 
 import sys
 
@@ -40,7 +40,7 @@ def test_a_quintic_path_meets_its_points_and_rests_at_the_ends():
 
 
 def test_derivatives_up_to_the_fourth_are_continuous():
-    """The acceleration is a cubic in each segment: both of a point are the same but for t^3."""
+    """Derivatives up to the fourth agree on both sides of every point."""
     p = quintic(points(), TIMES)
     for before, t, after in zip(TIMES[:-2], TIMES[1:-1], TIMES[2:], strict=True):
         left, right = (
@@ -53,7 +53,7 @@ def test_derivatives_up_to_the_fourth_are_continuous():
 
 
 def test_no_other_path_through_the_points_has_less_jerk():
-    """The second variation of a convex functional: every change of the nodes adds jerk."""
+    """The functional is convex: every change of the nodes increases it."""
     best = quintic(points(), TIMES)
     least = _squared_jerk(best)
     rng = np.random.default_rng(8)
@@ -68,7 +68,7 @@ def _squared_jerk(p):
     nodes, weights = np.polynomial.legendre.leggauss(5)
     total = 0.0
     for start, end in zip(p.times[:-1], p.times[1:], strict=True):
-        # the jerk is a polynomial of degree 2: from the acceleration, a cubic, in four places
+        # the jerk is a quadratic, found from four values of the cubic acceleration
         x = np.linspace(0.01, 0.99, 4)
         cubic = np.polyfit(x, sampled(p, start + x * (end - start))[:, 2], 3)
         for node, weight in zip(0.5 * (nodes + 1.0), weights, strict=True):

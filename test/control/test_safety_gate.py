@@ -1,4 +1,4 @@
-"""The safety gate: each check at its boundary, their order, and what may leave."""
+"""The safety gate: each check at its boundary, the order of checks, and limits of efforts."""
 
 import itertools
 
@@ -20,14 +20,14 @@ HAIR = 1e-9
 
 
 class Admitting:
-    """A gate with clocks that go on by a millisecond a state unless told otherwise."""
+    """A gate whose clocks advance by a millisecond per state by default."""
 
     def __init__(self, limits=LIMITS, **settings):
         self.gate = SafetyGate(M, limits, GateSettings(**settings))
         self.stamp = self.arrival = START
 
     def __call__(self, qpos=REST, qvel=None, dt=1.0, waited=None, names=LIMITS.names, effort=None):
-        """Go on by dt [ms] and tell a state; return its step and fault."""
+        """Advance the clocks by dt [ms] and send a state; return its step and fault."""
         self.stamp += round(dt * MS)
         self.arrival += round((dt if waited is None else waited) * MS)
         qvel = np.zeros(N) if qvel is None else qvel
@@ -36,10 +36,10 @@ class Admitting:
 
 
 def admitting(**settings):
-    """Return a gate that has seen a good state."""
-    tell = Admitting(**settings)
-    assert tell() == (SHORTEST, None)
-    return tell
+    """Return a gate after a valid state."""
+    send = Admitting(**settings)
+    assert send() == (SHORTEST, None)
+    return send
 
 
 def at(k, value, base=None):
@@ -53,31 +53,31 @@ def code(result):
     return None if result[1] is None else result[1].code
 
 
-# the way in
+# states
 
 
 def test_a_good_state_is_admitted_with_its_step():
-    tell = admitting()
-    assert tell() == (pytest.approx(0.001), None)
-    assert tell(dt=7.0) == (pytest.approx(0.007), None)
-    assert tell(dt=0.001) == (SHORTEST, None)
-    assert tell(dt=50.0) == (LONGEST, None)
-    assert tell.gate.fault is None
+    send = admitting()
+    assert send() == (pytest.approx(0.001), None)
+    assert send(dt=7.0) == (pytest.approx(0.007), None)
+    assert send(dt=0.001) == (SHORTEST, None)
+    assert send(dt=50.0) == (LONGEST, None)
+    assert send.gate.fault is None
 
 
 def test_of_several_faults_the_first_check_reports():
-    """finite, names, lengths, clock, position, velocity: mended one after the other."""
-    tell = admitting()
+    """The checks are in the order finite, names, clock, position, velocity."""
+    send = admitting()
     wrong = {
         "names": ("x", *LIMITS.names[1:]),
         "qpos": at(1, 9.0),
         "qvel": at(2, 99.0, np.zeros(N)),
         "dt": -5.0,
     }
-    found = [tell(**wrong | {"qpos": at(1, np.nan)}), tell(**wrong)]
-    found.append(tell(**wrong | {"names": LIMITS.names}))
-    tell.stamp, tell.arrival = tell.gate.measured.time, tell.gate.measured.arrival
-    found.append(tell(**wrong | {"names": LIMITS.names, "dt": 1.0}))
+    found = [send(**wrong | {"qpos": at(1, np.nan)}), send(**wrong)]
+    found.append(send(**wrong | {"names": LIMITS.names}))
+    send.stamp, send.arrival = send.gate.measured.time, send.gate.measured.arrival
+    found.append(send(**wrong | {"names": LIMITS.names, "dt": 1.0}))
     found.append(admitting()(qvel=wrong["qvel"]))
     assert [code(result) for result in found] == [
         "finite",
@@ -103,8 +103,8 @@ def test_positions_may_exceed_a_limit_by_half_a_degree_at_most(k, side):
     sign = -1.0 if side == "lower" else 1.0
     limit = getattr(LIMITS, side)[k]
     for beyond, expected in ((MARGIN - HAIR, None), (MARGIN + HAIR, "position")):
-        tell = Admitting()
-        result = tell(qpos=at(k, limit + sign * beyond))
+        send = Admitting()
+        result = send(qpos=at(k, limit + sign * beyond))
         assert code(result) == expected
     assert LIMITS.names[k] in result[1].text
 
@@ -121,122 +121,125 @@ def test_velocities_may_not_exceed_their_limit(k, sign):
 
 @pytest.mark.parametrize("k", range(N))
 def test_a_joint_cannot_move_farther_than_its_velocity_allows(k):
-    """Two joints that change their places in a driver say so, or an encoder that jumps."""
+    """This finds swapped joints and jumping encoders."""
     for dt in (1.0, 10.0, 90.0):
         most = LIMITS.velocity[k] * dt * 1e-3 + MARGIN
         assert code(admitting()(qpos=at(k, REST[k] + most - HAIR), dt=dt)) is None
         result = admitting()(qpos=at(k, REST[k] + most + HAIR), dt=dt)
         assert code(result) == "velocity"
         assert f"joint '{LIMITS.names[k]}' moved by" in result[1].text
-    # what is told at the start can have come from anywhere
+    # the first state may be anywhere
     assert code(Admitting()(qpos=at(k, 0.0))) is None
 
 
 def test_an_impossible_displacement_is_refused():
-    """Swapped joints stay swapped: each of their states is refused, until time explains it."""
-    tell = admitting()
+    """States of swapped joints are refused until the elapsed time allows the displacement."""
+    send = admitting()
     swapped = REST[[1, 0, 2, 3, 4, 5]]  # 1.2 rad apart, and 3.15 rad/s at most
     for _ in range(377):
-        dt, fault = tell(qpos=swapped)
+        dt, fault = send(qpos=swapped)
         assert (dt, fault.code, fault.blind) == (0.0, "velocity", True)
-        np.testing.assert_array_equal(tell.gate.measured.qpos, REST)
-    assert tell.gate.watch(tell.arrival).code == "age"
-    assert tell() == (LONGEST, None)  # what is right again is taken at once
-    assert tell.gate.watch(tell.arrival) is None
-    beyond = tell(qpos=at(1, 7.0))[1]
-    assert (beyond.code, beyond.blind) == ("position", True)  # beyond its limits, and no way there
-    np.testing.assert_array_equal(tell.gate.measured.qpos, REST)
+        np.testing.assert_array_equal(send.gate.measured.qpos, REST)
+    assert send.gate.watch(send.arrival).code == "age"
+    assert send() == (LONGEST, None)  # a correct state is accepted at once
+    assert send.gate.watch(send.arrival) is None
+    beyond = send(qpos=at(1, 7.0))[1]
+    assert (beyond.code, beyond.blind) == (
+        "position",
+        True,
+    )  # beyond its limits, and too far from the last position
+    np.testing.assert_array_equal(send.gate.measured.qpos, REST)
 
 
 def test_time_without_messages_allows_a_longer_move():
-    tell = admitting()
+    send = admitting()
     bad = at(0, np.nan)
     for _ in range(50):
-        assert code(tell(qpos=bad)) == "finite"
-    assert code(tell(qpos=at(0, REST[0] + 0.14))) is None  # 51 ms at 3.15 rad/s
-    assert code(tell(qpos=at(0, REST[0]))) == "velocity"
+        assert code(send(qpos=bad)) == "finite"
+    assert code(send(qpos=at(0, REST[0] + 0.14))) is None  # 51 ms at 3.15 rad/s
+    assert code(send(qpos=at(0, REST[0]))) == "velocity"
 
 
 @pytest.mark.parametrize("lie", [-1.0, 0.0, 57.3])
 def test_velocities_that_contradict_positions_are_faults(lie):
-    """Of the wrong sign, never measured, or in degrees: damping by them would be none."""
-    tell = admitting()
+    """Velocities of wrong sign, unmeasured, or in degrees: damping with them would fail."""
+    send = admitting()
     speed = 0.05 if lie > 1.0 else 1.0
     qpos = REST.copy()
     for _ in range(400):
         qpos[3] += speed * 0.001
         velocity = at(3, lie * speed, np.zeros(N))
-        _, fault = tell(qpos=qpos, qvel=velocity)
+        _, fault = send(qpos=qpos, qvel=velocity)
         if fault is not None:
             break
     assert (fault.code, fault.blind) == ("velocity", True)
     assert "joint 'wrist_1_joint'" in fault.text
     assert qpos[3] - REST[3] < 0.15
-    np.testing.assert_array_equal(tell.gate.measured.qpos, qpos)  # positions are believed
+    np.testing.assert_array_equal(send.gate.measured.qpos, qpos)  # positions are accepted
     for _ in range(400):
-        result = tell(qpos=qpos)
-    assert result == (pytest.approx(0.001), None)  # at rest there is nothing to tell them apart
+        result = send(qpos=qpos)
+    assert result == (pytest.approx(0.001), None)  # at rest both agree
 
 
 def test_velocities_may_be_noisy_and_filtered():
-    """A cycle at 1 Hz up to 2 rad/s, measured 10 ms late with noise of 0.05 rad/s."""
-    tell = admitting()
+    """A cycle at 1 Hz with up to 2 rad/s, measured 10 ms late and with noise of 0.05 rad/s."""
+    send = admitting()
     rng = np.random.default_rng(4)
     w = 2.0 * np.pi
     for k in range(3000):
         t = k * 1e-3
         qpos = REST + 2.0 / w * (1.0 - np.cos(w * t))
         late = 2.0 * np.sin(w * max(t - 0.01, 0.0)) + rng.normal(size=N) * 0.05
-        assert code(tell(qpos=qpos, qvel=late)) is None
+        assert code(send(qpos=qpos, qvel=late)) is None
 
 
 @pytest.mark.parametrize("row", ["qpos", "qvel"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
 @pytest.mark.parametrize("k", range(N))
 def test_numbers_that_are_not_finite_are_refused_in_every_joint(row, bad, k):
-    tell = admitting()
-    before = tell.gate.measured.qpos.copy(), tell.gate.measured.arrival
-    dt, fault = tell(**{row: at(k, bad)})
+    send = admitting()
+    before = send.gate.measured.qpos.copy(), send.gate.measured.arrival
+    dt, fault = send(**{row: at(k, bad)})
     assert (dt, fault.code, fault.blind) == (0.0, "finite", True)
     assert LIMITS.names[k] in fault.text
-    np.testing.assert_array_equal(tell.gate.measured.qpos, before[0])
-    assert tell.gate.measured.arrival == before[1]  # it grows old
+    np.testing.assert_array_equal(send.gate.measured.qpos, before[0])
+    assert send.gate.measured.arrival == before[1]  # the state ages
 
 
 def test_names_may_be_reordered_but_not_missing():
-    tell = admitting()
+    send = admitting()
     order = [3, 1, 0, 5, 4, 2]
     names = [LIMITS.names[k] for k in order]
-    assert tell(qpos=REST[order], names=names) == (pytest.approx(0.001), None)
-    np.testing.assert_array_equal(tell.gate.measured.qpos, REST)
+    assert send(qpos=REST[order], names=names) == (pytest.approx(0.001), None)
+    np.testing.assert_array_equal(send.gate.measured.qpos, REST)
     zeros = np.zeros(N - 1)
-    _, fault = tell(qpos=REST[1:], qvel=zeros, effort=zeros, names=LIMITS.names[1:])
+    _, fault = send(qpos=REST[1:], qvel=zeros, effort=zeros, names=LIMITS.names[1:])
     assert (fault.code, fault.blind) == ("names", True)
     assert "joint 'shoulder_pan_joint' is missing" in fault.text
-    _, fault = tell(qvel=np.empty(0))
+    _, fault = send(qvel=np.empty(0))
     assert (fault.code, fault.blind) == ("names", True)
-    assert code(tell(effort=np.empty(0))) is None
+    assert code(send(effort=np.empty(0))) is None
 
 
 # clocks
 
 
 def test_a_repeated_state_is_ignored_and_ages():
-    tell = admitting()
-    arrival = tell.arrival
+    send = admitting()
+    arrival = send.arrival
     for _ in range(200):
-        assert tell(dt=0.0, waited=1.0) == (0.0, None)
-    assert tell.gate.watch(arrival + 99 * MS) is None
-    fault = tell.gate.watch(tell.arrival)
+        assert send(dt=0.0, waited=1.0) == (0.0, None)
+    assert send.gate.watch(arrival + 99 * MS) is None
+    fault = send.gate.watch(send.arrival)
     assert (fault.code, fault.blind) == ("age", True)
 
 
 def test_states_without_stamps_use_their_arrival():
-    tell = admitting()
+    send = admitting()
     for _ in range(300):
-        tell.arrival += MS
-        step, fault = tell.gate.admit(
-            LIMITS.names, REST, np.zeros(N), np.zeros(N), 0, tell.arrival
+        send.arrival += MS
+        step, fault = send.gate.admit(
+            LIMITS.names, REST, np.zeros(N), np.zeros(N), 0, send.arrival
         )
         assert code((step, fault)) in (None, "clock")
     assert (step, fault) == (pytest.approx(0.001), None)
@@ -245,7 +248,7 @@ def test_states_without_stamps_use_their_arrival():
 @pytest.mark.parametrize(
     ("dt", "waited", "expected"),
     [
-        (-HAIR * 1000, 1.0, "clock"),  # a nanosecond back
+        (-HAIR * 1000, 1.0, "clock"),  # back by a nanosecond
         (-1e9, 1.0, "clock"),
         (1e9, 1.0, "clock"),
         (100.9, 1.0, None),
@@ -256,36 +259,36 @@ def test_states_without_stamps_use_their_arrival():
     ],
 )
 def test_a_clock_jump_of_the_states_is_a_fault(dt, waited, expected):
-    tell = admitting()
-    step, fault = tell(dt=dt, waited=waited)
+    send = admitting()
+    step, fault = send(dt=dt, waited=waited)
     assert code((step, fault)) == expected
     assert SHORTEST <= step <= LONGEST
     if fault is not None:
         assert not fault.blind
-    assert code(tell()) is None  # from there on it goes on
+    assert code(send()) is None  # the next state is accepted
 
 
 @pytest.mark.parametrize("factor", [2.0, 10.0, 90.0])
 def test_a_clock_that_runs_too_fast_is_a_fault(factor):
-    """Effort rates and paths depend on this clock: both would be that much faster."""
-    tell = admitting()
-    found = [code(tell(dt=factor, waited=1.0)) for _ in range(250)]
+    """Effort rates and paths depend on this clock: both would be too fast."""
+    send = admitting()
+    found = [code(send(dt=factor, waited=1.0)) for _ in range(250)]
     first = found.index("clock")
     assert first <= 0.1 / ((factor - FASTER) * 1e-3) + 1
 
 
 @pytest.mark.parametrize("factor", [0.05, 1.0, 20.0])
 def test_simulated_time_may_run_at_any_speed_but_not_jump(factor):
-    tell = admitting(simulated=True)
-    assert [code(tell(dt=factor, waited=1.0)) for _ in range(250)] == [None] * 250
-    assert code(tell(dt=99.0, waited=0.001)) is None
-    assert code(tell(dt=101.0, waited=1.0)) == "clock"
-    assert code(tell(dt=-1.0, waited=1.0)) == "clock"
+    send = admitting(simulated=True)
+    assert [code(send(dt=factor, waited=1.0)) for _ in range(250)] == [None] * 250
+    assert code(send(dt=99.0, waited=0.001)) is None
+    assert code(send(dt=101.0, waited=1.0)) == "clock"
+    assert code(send(dt=-1.0, waited=1.0)) == "clock"
 
 
 @pytest.mark.parametrize("factor", [0.1, 0.5, 0.999, 1.0, 1.001, 1.05])
 def test_a_slightly_wrong_clock_and_late_messages_are_accepted(factor):
-    tell = admitting()
+    send = admitting()
     rng = np.random.default_rng(2)
     late = 0.0
     for _ in range(5000):
@@ -293,7 +296,7 @@ def test_a_slightly_wrong_clock_and_late_messages_are_accepted(factor):
             late,
             rng.uniform(0.0, 40.0) if rng.random() < 0.05 else max(late - 1.0, 0.0),
         )
-        result = tell(dt=factor, waited=max(1.0 + late - before, 0.0))
+        result = send(dt=factor, waited=max(1.0 + late - before, 0.0))
         assert code(result) is None
 
 
@@ -301,9 +304,9 @@ def test_watch_reports_the_age_of_the_newest_state():
     gate = SafetyGate(M, LIMITS)
     fault = gate.watch(START)
     assert (fault.code, fault.blind) == ("age", True)
-    tell = admitting()
-    assert tell.gate.watch(tell.arrival + 100 * MS) is None
-    fault = tell.gate.watch(tell.arrival + 100 * MS + 1)
+    send = admitting()
+    assert send.gate.watch(send.arrival + 100 * MS) is None
+    fault = send.gate.watch(send.arrival + 100 * MS + 1)
     assert (fault.code, fault.blind) == ("age", True)
 
 
@@ -327,9 +330,9 @@ def test_a_gate_cannot_be_switched_off(name, bad):
 
 
 def releasing(qpos=REST, **settings):
-    tell = Admitting(**settings)
-    tell(qpos=qpos)
-    gate = tell.gate
+    send = Admitting(**settings)
+    send(qpos=qpos)
+    gate = send.gate
     return gate
 
 
@@ -379,16 +382,16 @@ def test_at_a_stop_a_joint_is_held_but_not_pushed_into_it(side, sign):
     for place in (limit, limit + sign * 0.5 * MARGIN):
         gate = releasing(place)
         for hold, want, expected in (
-            (0.0, 20.0, 0.0),  # not into it
-            (12.0, 20.0, 12.0),  # what carries it there, although that points into it
-            (-12.0, 20.0, 0.0),  # it would fall away from the stop: need not be pushed back in
-            (0.0, -20.0, -20.0),  # away from it, always
+            (0.0, 20.0, 0.0),  # no effort into the stop
+            (12.0, 20.0, 12.0),  # the holding effort, although it points into the stop
+            (-12.0, 20.0, 0.0),  # gravity pulls it away from the stop; it is not pushed back in
+            (0.0, -20.0, -20.0),  # away from the stop: always allowed
             (12.0, -20.0, -20.0),
             (12.0, 5.0, 5.0),
         ):
             rows = np.full((2, N), [[sign * want], [sign * hold]])
             np.testing.assert_array_equal(settled(gate, *rows), np.full(N, sign * expected))
-    gate = releasing(limit - sign * HAIR)  # just before it, all is free
+    gate = releasing(limit - sign * HAIR)  # just before the stop, any effort is allowed
     np.testing.assert_array_equal(
         settled(gate, np.full(N, sign * 20.0), ZERO), np.full(N, sign * 20.0)
     )
@@ -400,7 +403,7 @@ def test_a_stop_is_respected_during_a_bumpless_start():
     gate.release(ZERO, ZERO, 1e-3)
     for _ in range(30):
         effort = gate.release(ZERO, ZERO, 1e-3).copy()
-    np.testing.assert_array_equal(effort, ZERO)  # 20 N m into it are gone at 1 N m a ms
+    np.testing.assert_array_equal(effort, ZERO)  # 20 N m into the stop decay at 1 N m per ms
 
 
 def test_a_start_is_bumpless_and_its_difference_decays_in_half_a_second():
@@ -426,7 +429,7 @@ def test_a_start_beyond_the_limits_is_clamped():
 
 
 def test_a_bumpless_start_adds_nothing_when_the_law_changes():
-    """What leaves is between the start and the law: braking that is over drives nobody on."""
+    """Efforts stay between the start and the law: the end of braking does not drive the arm."""
     gate = releasing()
     gate.begin(ZERO)
     gate.release(np.full(N, -20.0), ZERO, 1e-3)
@@ -463,14 +466,14 @@ def test_nan_is_never_commanded(row, bad):
 
 
 def test_tightened_limits_apply_from_the_next_state_on():
-    tell = admitting()
-    gate = tell.gate
+    send = admitting()
+    gate = send.gate
     settled(gate, LIMITS.effort, ZERO)
     gate.tighten(0.5, 0.1, 0.0)
     np.testing.assert_array_equal(settled(gate, LIMITS.effort, ZERO), 0.5 * LIMITS.effort)
-    assert code(tell(qvel=np.full(N, 0.4))) == "velocity"
+    assert code(send(qvel=np.full(N, 0.4))) == "velocity"
     gate.tighten(0.5, 0.1, 3.0)
-    assert code(tell()) == "position"  # the elbow is at 1.1, 3 rad inside of its limits is 0.14
+    assert code(send()) == "position"  # the elbow is at 1.1; 3 rad inside its limits is 0.14
     with pytest.raises(ParameterError):
         gate.tighten(1.0, 1.0, 0.0)
     np.testing.assert_array_equal(gate.limits.effort, 0.5 * LIMITS.effort)

@@ -1,4 +1,4 @@
-"""Laws as code made for one arm: the efforts of the engine's, whatever the arm carries."""
+"""Laws specialised for an arm give the efforts of the engine, with any payload."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def laws_of(arm):
 
 
 def agree(law, other, nv, file):
-    """Both give the same efforts; rounding grows with the terms that are summed."""
+    """Assert that both give the same efforts; rounding grows with the summed terms."""
     for seed in range(5):
         (q, v, _), target = state(file, seed), wanted(nv, seed)
         expected = law(q, v, target).copy()
@@ -45,7 +45,7 @@ def test_efforts_are_those_of_the_engine(file):
     plain = Arm(m, mounting=TURNED)
     special = plain.specialized()
     for law, other in zip(laws_of(plain), laws_of(special), strict=True):
-        other._compute = None  # nothing is left to the engine
+        other._compute = None  # the engine is not used
         agree(law, other, m.nv, file)
 
 
@@ -63,7 +63,7 @@ def test_specialised_laws_include_payloads_friction_and_own_gravity(file):
         agree(law, light, m.nv, file)
         before = light.effort.copy()
         law.use(loaded)
-        light.use(other)  # what the node does when it is told a payload
+        light.use(other)  # as the node does for a payload
         for found in (light, heavy):
             found._compute = None
             agree(law, found, m.nv, file)
@@ -74,7 +74,7 @@ def test_specialised_laws_include_payloads_friction_and_own_gravity(file):
 
 
 def test_specialised_laws_read_the_gains_at_every_call():
-    """Code reads the gains at every call and writes nothing but efforts."""
+    """The code reads the gains at every call and writes only efforts."""
     m = model(SEVEN)
     plain, special = ComputedTorque(Arm(m), 100.0, 20.0), specialised_law(m)
     special.set_gains(400.0, 40.0)
@@ -89,7 +89,7 @@ def specialised_law(m):
 
 
 def test_computed_torque_causes_the_desired_acceleration():
-    """An oracle of its own: forward dynamics under computed torque gives what was asked for."""
+    """Forward dynamics under computed torque give the desired acceleration."""
     m = model("ur5_robot.urdf")
     (q, v, _), target = state("ur5_robot.urdf"), wanted(m.nv)
     d = rb.make_data(m)

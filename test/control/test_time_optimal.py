@@ -1,4 +1,4 @@
-"""The fastest paths: by closed forms of their times, and by ruckig itself."""
+"""Time-optimal paths against closed forms of their durations and against ruckig."""
 
 import numpy as np
 import pytest
@@ -41,9 +41,9 @@ def test_without_jerk_it_is_a_trapezoid_of_velocity(way, v, a, duration):
 @pytest.mark.parametrize(
     ("way", "v", "a", "j", "duration"),
     [
-        # only the jerk is reached: four pieces of t, way = 2 j t^3
+        # only the jerk limit is reached: four pieces of duration t, distance 2 j t^3
         (0.25, 9.0, 9.0, 1.0, 4.0 * np.cbrt(0.25 / 2.0)),
-        # all three: v / a + a / j to be fast, way / v in all besides
+        # all limits are reached: v / a + a / j to accelerate, plus distance / v
         (10.0, 1.0, 2.0, 8.0, 10.0 / 1.0 + 1.0 / 2.0 + 2.0 / 8.0),
     ],
 )
@@ -108,7 +108,7 @@ def test_a_path_is_the_trajectory_of_ruckig_within_the_limits():
         given.synchronization = ruckig.Synchronization.Phase
         theirs = ruckig.Trajectory(len(start))
         ruckig.Ruckig(len(start)).calculate(given, theirs)
-        # never below SHORTEST: what moves less is not moved
+        # never below SHORTEST: shorter moves are skipped
         assert abs(p.duration - theirs.duration) <= SHORTEST
         times = np.linspace(0.0, theirs.duration * (1 - 1e-9), 300)
         rows, expected = sampled(p, times), np.array([theirs.at_time(t) for t in times])
@@ -119,7 +119,7 @@ def test_a_path_is_the_trajectory_of_ruckig_within_the_limits():
         np.testing.assert_allclose(rows[:, 1], expected[:, 1], atol=jump * SHORTEST)
         velocity, acceleration = p.peaks()
         assert (velocity <= v * (1.0 + 1e-4)).all()
-        # the same for acceleration; what jumps is told by differences over SHORTEST
+        # the same for acceleration; jumps appear in differences over SHORTEST
         steepest = 0.0 if jerk is None else jerk.max()
         assert (acceleration <= a + steepest * SHORTEST + 1e-2 * (jerk is None)).all()
 

@@ -1,4 +1,4 @@
-"""Robots that move by sums of sines, and what their drives have to do for it."""
+"""Robots that move by sums of sines, and the efforts of their drives."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Regressor and base parameters: known numbers of them, closed forms, equal efforts."""
+"""Regressor and base parameters: known ranks, closed forms, equal efforts."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_base_parameters_give_the_efforts_of_all(name):
     base, (_, q, v, a) = base_parameters(m), sines(m.nv, seed=5, samples=50)
     Y, x = torque_regressor(m, q, v, a), rb.inertial_parameters(m)
     full = Y @ x
-    # columns that are others but for 1e-4 count as such: rounded angles of the authors
+    # columns that depend on others up to 1e-4 count as dependent: URDFs have rounded angles
     allowed = 1e-9 if name != "ur5_robot.urdf" else 1e-5
     np.testing.assert_allclose(
         base.regressor(Y) @ (base.combination @ x), full, atol=allowed * np.abs(full).max()

@@ -1,4 +1,4 @@
-"""Excitation: its limits at fine sampling, its ends, and how much it tells."""
+"""Excitation motions: limits at fine sampling, rest at both ends, conditioning."""
 
 from dataclasses import replace
 
@@ -40,13 +40,13 @@ def ur5():
 
 
 @pytest.fixture(scope="module")
-def told():
+def messages():
     return []
 
 
 @pytest.fixture(scope="module")
-def motion(ur5, told):
-    return excite(ur5, progress=told.append)
+def motion(ur5, messages):
+    return excite(ur5, progress=messages.append)
 
 
 def efforts(m, excitation, rows):
@@ -76,10 +76,10 @@ def test_limits_hold_at_fine_sampling(ur5, motion):
     assert (np.abs(v) <= 0.5 * ur5.jnt_velocity).all()
     share = np.abs(efforts(ur5, motion, rows)).max(axis=0) / ur5.jnt_effort
     assert (share <= 0.7).all()
-    # told from coarser samples
+    # found from coarser samples
     found = np.array([motion.effort_share[name] for name in motion.names])
     assert share == pytest.approx(found, rel=2e-3)
-    # what is allowed is used: every joint meets one of its bounds
+    # every joint reaches one of its bounds
     used = np.maximum(np.abs(q - motion.centre).max(axis=0) / 1.5, np.abs(v).max(axis=0) / 1.575)
     assert (used > 0.99).all()
     assert motion.peaks[1] == pytest.approx(q.max(axis=0), abs=1e-3)
@@ -101,7 +101,7 @@ def test_derivatives_of_a_motion(motion):
     assert (after[1] - before[1]) / (2 * h) == pytest.approx(here[2], abs=1e-7)
 
 
-def test_a_motion_is_better_conditioned_than_random_series(ur5, motion, told):
+def test_a_motion_is_better_conditioned_than_random_series(ur5, motion, messages):
     base = base_parameters(ur5)
 
     def condition_of(sample):
@@ -121,10 +121,10 @@ def test_a_motion_is_better_conditioned_than_random_series(ur5, motion, told):
         numbers.append(condition_of(sample))
     found = condition_of(motion.sample)
     print(f"condition number {found:.3g}; random series {min(numbers):.3g} to {max(numbers):.3g}")
-    assert found == pytest.approx(motion.condition, rel=0.05)  # there at fewer samples
+    assert found == pytest.approx(motion.condition, rel=0.05)  # computed from fewer samples
     assert found < 0.8 * min(numbers)
-    assert told[0].startswith("best of 60 random motions: condition number ")
-    assert len(told) > 5
+    assert messages[0].startswith("best of 60 random motions: condition number ")
+    assert len(messages) > 5
 
 
 def test_the_same_seed_gives_the_same_motion():
@@ -165,7 +165,7 @@ def test_only_some_joints_may_move(ur5):
 
 
 def test_efforts_limit_the_motion():
-    # 2 kg at 0.1 m held by 30 N m is easy; at 5.8 N m the motion has to give way
+    # 30 N m hold 2 kg at 0.1 m easily; with 5.8 N m the motion must shrink
     m = gripper()
     weak = m.replaced(jnt_effort=np.array([5.8, 40.0, 40.0]))
     motion = excite(weak, joints=["arm"], velocity_share=1.0, duration=4.0, harmonics=5)
@@ -181,7 +181,7 @@ def test_acceleration_limits_hold():
     motion = excite(gripper(), acceleration_limits=limits, duration=5.0, harmonics=4)
     largest = np.abs(motion.sample(np.linspace(0.0, 5.0, 5001))[2]).max(axis=0)
     assert (largest <= limits).all()
-    assert (largest > 0.99 * np.array(limits)).all()  # at 0.8 Hz nothing else is met before
+    assert (largest > 0.99 * np.array(limits)).all()  # at 0.8 Hz no other bound is reached first
 
 
 def test_the_box_contains_all_links(ur5, motion):
@@ -249,7 +249,7 @@ def test_refusals(arguments, code):
 @pytest.mark.filterwarnings("error")
 def test_too_few_or_too_many_points_are_refused(tmp_path):
     motion = excite(gripper(), position_inset=0.001, harmonics=3, duration=5.0)
-    # four points in a period of the third harmonic are 2.4 Hz
+    # four points per period of the third harmonic are 2.4 Hz
     for rate, wrong in ((2.3, True), (2.5, False), (1e9, True), (float("nan"), True)):
         if wrong:
             with refused(ParameterError, "bad-argument"):

@@ -1,4 +1,4 @@
-"""Identification: exact data give exact base parameters, noisy ones good efforts elsewhere."""
+"""Identification: exact data give exact base parameters, noisy data good efforts elsewhere."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def base_error(found, truth):
 def assert_bodies_are_possible(m):
     J = pseudo_inertia(rb.inertial_parameters(m).reshape(-1, 10))
     assert (np.linalg.eigvalsh(J) > 0.0).all()
-    # the same in other words: positive moments, none more than the sum of the others
+    # equivalently: positive moments, none larger than the sum of the others
     moments = np.sort(m.body_inertia[1:], axis=1)
     assert (m.body_mass[1:] > 0.0).all()
     assert (moments[:, 0] > 0.0).all()
@@ -100,7 +100,7 @@ def test_the_result_hardly_depends_on_the_strength_of_the_prior():
 
 
 def test_bodies_stay_consistent_against_the_data():
-    # efforts of a robot whose inertias no body has: least squares alone would find just these
+    # efforts of a robot with impossible inertias, which plain least squares would find
     truth = load("ur5_robot.urdf")
     motion = recorded(truth, Friction.of(6), seed=1)
     flipped = Motion(
@@ -151,7 +151,7 @@ def test_known_friction_is_kept():
 def test_standard_deviations_agree_with_many_recordings():
     truth = load("ur5_robot.urdf")
     friction, clean = rubbing(truth), recorded(truth, rubbing(truth), seed=1, samples=300)
-    rng, values, told = np.random.default_rng(0), [], None
+    rng, values, messages = np.random.default_rng(0), [], None
     for _ in range(10):
         effort = clean.effort + rng.normal(size=clean.effort.shape)
         found = identify(
@@ -161,10 +161,10 @@ def test_standard_deviations_agree_with_many_recordings():
             strength=1e-4,
         )
         values.append(found.base_values)
-        told = found.base_std
+        messages = found.base_std
     # the spread of 10 has a standard deviation of 24 percent itself; limits of what bodies can
     # be make some narrower
-    ratio = np.std(values, axis=0) / told
+    ratio = np.std(values, axis=0) / messages
     assert 0.5 < np.median(ratio) < 1.4
     assert ratio.max() < 2.2
 
@@ -214,7 +214,7 @@ def test_joints_that_are_not_in_the_motion_rest_at_the_given_positions():
 
 
 def test_friction_is_not_biased_by_the_filter_of_the_efforts():
-    # 100 Hz, low-passed at 2 Hz and thinned to 10 Hz: steps of Coulomb friction are round then
+    # 100 Hz, filtered at 2 Hz and downsampled to 10 Hz, which rounds the steps of Coulomb friction
     truth = load("ur5_robot.urdf")
     friction = Friction.of(6, viscous=0.5, coulomb=1.0)
     fast = recorded(truth, friction, seed=1, samples=2001)
@@ -234,7 +234,7 @@ def test_friction_is_not_biased_by_the_filter_of_the_efforts():
     np.testing.assert_allclose(found.friction.viscous, 0.5, rtol=1e-7)
     assert found.after.share_of_peak.max() < 1e-7
     assert validate(truth, friction, thinned).share_of_peak.max() < 1e-12
-    # known friction is filtered as well before it is taken off
+    # known friction is filtered too before it is subtracted
     known = identify(wrong(truth), thinned, friction=friction)
     assert base_error(known, truth) < 1e-7
     biased = identify(wrong(truth), Motion(fast.names, time, *rows))
@@ -271,9 +271,9 @@ def test_shortcomings_of_a_recording_cause_warnings():
     v[:, 5] = a[:, 5] = 0.0
     effort[:20, 1] = 150.0
     found = identify(truth, Motion(motion.names, motion.time, q, v, a, effort))
-    told = " | ".join(found.warnings)
-    assert "wrist_3_joint" in told
-    assert "20 of 1500 samples of 'shoulder_lift_joint'" in told
+    messages = " | ".join(found.warnings)
+    assert "wrist_3_joint" in messages
+    assert "20 of 1500 samples of 'shoulder_lift_joint'" in messages
     assert found.friction.viscous[5] == truth.dof_damping[5]
 
 
@@ -306,10 +306,10 @@ def test_an_impossible_prior_causes_a_warning_and_is_corrected():
 
 
 def test_progress_is_reported():
-    truth, told = load("seven_dof_arm"), []
-    identify(truth, recorded(truth, rubbing(truth), seed=1, samples=200), progress=told.append)
-    assert told[0] == "200 samples of 7 joints"
-    assert told[1].startswith("iteration 1: ")
+    truth, messages = load("seven_dof_arm"), []
+    identify(truth, recorded(truth, rubbing(truth), seed=1, samples=200), progress=messages.append)
+    assert messages[0] == "200 samples of 7 joints"
+    assert messages[1].startswith("iteration 1: ")
 
 
 @pytest.mark.parametrize(

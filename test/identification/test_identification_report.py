@@ -1,4 +1,4 @@
-"""The report: for people, for programs, as a picture."""
+"""The report as text, as JSON and as a picture."""
 
 import dataclasses
 import json
@@ -50,20 +50,22 @@ def test_joints_without_limit_have_no_share(found):
     motion = recorded(m, rubbing(found.prior), 1, samples=100)
     free = identify(m, motion)
     assert "nan" not in report_text(free)
-    told = json.loads(json.dumps(report_dict(free), allow_nan=False))
-    assert told["residuals"][0]["full_scale"] is None
+    printed = json.loads(json.dumps(report_dict(free), allow_nan=False))
+    assert printed["residuals"][0]["full_scale"] is None
 
 
 def test_the_report_as_json_is_complete(found):
-    told = json.loads(json.dumps(report_dict(found, (found.before, found.after)), allow_nan=False))
-    assert [joint["name"] for joint in told["joints"]] == list(found.after.names)
-    assert told["joints"][1]["viscous"] == found.friction.viscous[1]
-    assert told["bodies"][0]["identified"]["mass"] == found.m.body_mass[1]
-    assert told["bodies"][0]["prior"]["mass"] == found.prior.body_mass[1]
-    assert len(told["base_parameters"]) == found.base.rank
-    assert told["residuals"][0]["rms_after"] == found.after.rms[0]
-    assert told["validation"] == told["residuals"]
-    assert told["warnings"] == list(found.warnings)
+    printed = json.loads(
+        json.dumps(report_dict(found, (found.before, found.after)), allow_nan=False)
+    )
+    assert [joint["name"] for joint in printed["joints"]] == list(found.after.names)
+    assert printed["joints"][1]["viscous"] == found.friction.viscous[1]
+    assert printed["bodies"][0]["identified"]["mass"] == found.m.body_mass[1]
+    assert printed["bodies"][0]["prior"]["mass"] == found.prior.body_mass[1]
+    assert len(printed["base_parameters"]) == found.base.rank
+    assert printed["residuals"][0]["rms_after"] == found.after.rms[0]
+    assert printed["validation"] == printed["residuals"]
+    assert printed["warnings"] == list(found.warnings)
 
 
 def test_rotors_and_offsets_have_a_table(found):
@@ -77,10 +79,10 @@ def test_rotors_and_offsets_have_a_table(found):
     rows = text.split("\n\nrotors and offsets, which a URDF cannot hold")[1].splitlines()
     last = next(row for row in rows if row.strip().startswith(with_them.after.names[-1]))
     assert last.split()[1:] == ["0", "0.07", "3"]
-    told = json.loads(json.dumps(report_dict(with_them), allow_nan=False))
-    assert told["residuals_of_urdf"][6]["rms_after"] == with_them.held.rms[6]
+    printed = json.loads(json.dumps(report_dict(with_them), allow_nan=False))
+    assert printed["residuals_of_urdf"][6]["rms_after"] == with_them.held.rms[6]
     assert with_them.held.rms[6] == pytest.approx(np.hypot(3.0, 0.0), rel=0.2)
-    # what the URDF would do is what validate says of it
+    # the residuals of the URDF are the residuals of validate
     plain = with_them.m.replaced(dof_armature=np.zeros(7))
     np.testing.assert_array_equal(
         with_them.held.predicted, validate(plain, with_them.friction, motion).predicted
@@ -89,17 +91,17 @@ def test_rotors_and_offsets_have_a_table(found):
 
 def test_joint_without_samples_has_no_number(found):
     lost = dataclasses.replace(found.after, kept=np.zeros_like(found.after.kept))
-    told = json.dumps(report_dict(found, (lost, lost)), allow_nan=False)
-    assert json.loads(told)["validation"][0]["rms_after"] is None
+    printed = json.dumps(report_dict(found, (lost, lost)), allow_nan=False)
+    assert json.loads(printed)["validation"][0]["rms_after"] is None
     assert "nan" not in report_text(found, (lost, lost))
 
 
 def test_long_names_of_combinations_are_cut(found):
     names = tuple("x" * 500 for _ in found.base.names)
-    told = report_dict(
+    printed = report_dict(
         dataclasses.replace(found, base=dataclasses.replace(found.base, names=names))
     )
-    assert told["base_parameters"][0]["name"] == "x" * LONGEST + "..."
+    assert printed["base_parameters"][0]["name"] == "x" * LONGEST + "..."
 
 
 def test_the_report_of_a_payload():
@@ -107,10 +109,12 @@ def test_the_report_of_a_payload():
     load = rb.with_payload(m, m.frame_names[-1], 2.0, (0.0, 0.0, 0.1), (0.01,) * 3 + (0.0,) * 3)
     motion = recorded(load, rubbing(m), 3, samples=200)
     estimate = identify_payload(m, motion, m.frame_names[-1])
-    told = json.loads(json.dumps(payload_dict(estimate), allow_nan=False))
-    assert told["mass"] == estimate.mass
-    assert told["rms_after"] == dict(zip(motion.names, estimate.after.rms.tolist(), strict=True))
-    assert told["com_std"] == estimate.com_std.tolist()
+    printed = json.loads(json.dumps(payload_dict(estimate), allow_nan=False))
+    assert printed["mass"] == estimate.mass
+    assert printed["rms_after"] == dict(
+        zip(motion.names, estimate.after.rms.tolist(), strict=True)
+    )
+    assert printed["com_std"] == estimate.com_std.tolist()
     doubtful = dataclasses.replace(estimate, warnings=("look out",))
     assert "warnings\n  look out\n" in payload_text(doubtful)
     text = payload_text(estimate)

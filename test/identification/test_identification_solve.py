@@ -1,4 +1,4 @@
-"""Least squares over bodies: an optimum, and a sentence for numbers beyond calculation."""
+"""Least squares over consistent bodies: the optimum, and refusals of overflowing numbers."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_no_change_decreases_the_sum(prior):
     strength = 0.1
 
     def total(x):
-        # the sum of the module's text, written out for matrices by their definition
+        # the sum in the header of solve.py, written out for matrices
         value = 0.5 * np.sum((A @ x - b) ** 2)
         for k in range(2):
             J, P = (pseudo(y[10 * k : 10 * k + 10]) for y in (x, prior.start))
@@ -38,7 +38,7 @@ def test_no_change_decreases_the_sum(prior):
     x = solve(A, b, prior, strength)
     least, size = total(x), prior.metric()
     for _ in range(100):
-        # steps in units of the prior, so that none of them leaves what is possible
+        # steps in units of the prior, so that all stay consistent
         step = size @ rng.normal(size=23) * 1e-4
         assert total(x + step) > least - 1e-9 * abs(least)
 

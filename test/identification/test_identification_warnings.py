@@ -37,11 +37,11 @@ def test_good_motions_are_patched(truth, noise):
     assert why_no_patch(identify(wrong(truth), motion)) == ""
 
 
-def assert_refused(found, *told):
+def assert_refused(found, *messages):
     why = why_no_patch(found)
-    for text in told:
+    for text in messages:
         assert text in why
-    # each reason is a sentence of the report as well
+    # each reason is also a warning of the report
     assert all(text in found.warnings for text in found.grave)
     assert why == "; ".join(found.grave)
 
@@ -69,8 +69,8 @@ def test_mostly_saturated_joints_prevent_a_patch(truth, good):
     kept[:300, 2] = False
     found = identify(wrong(truth), changed(good, kept=kept))
     assert_refused(found, "saturated in most samples of 'elbow_joint' 60%")
-    told = " | ".join(found.warnings)
-    assert "300 of 500 samples of 'elbow_joint'" in told
+    messages = " | ".join(found.warnings)
+    assert "300 of 500 samples of 'elbow_joint'" in messages
     assert np.isnan(found.friction_std[:, 2]).all()
     assert found.friction.coulomb[2] == truth.dof_frictionloss[2]
     assert not np.isnan(found.friction_std[:, [0, 1, 3, 4, 5]]).any()
@@ -87,7 +87,7 @@ def test_missing_friction_prevents_a_patch(truth, good):
     assert why_no_patch(known) == ""
 
 
-def test_friction_below_zero_prevents_a_patch(truth):
+def test_efforts_without_friction_prevent_a_patch(truth):
     plain = recorded(truth, Friction.of(6), seed=1, samples=500)
     motion = changed(plain, effort=plain.effort - 0.5 * plain.qvel)
     assert_refused(identify(truth, motion), "no joint has friction")
@@ -107,8 +107,8 @@ def test_a_urdf_that_explains_less_than_before_is_not_patched(truth, good):
     offset = np.array([0.0, 90.0, 60.0, 0.0, 0.0, 0.0])
     heavy = truth.replaced(dof_armature=rotors)
     motion = recorded(heavy, rubbing(truth), seed=1, offset=offset, samples=500)
-    # without rotors and offsets even the right masses are worse than a description that has
-    # masses in their place
+    # without rotors and offsets even the right masses are worse than a description in which
+    # masses take their place
     compensating = identify(truth, motion).m.replaced(dof_armature=np.zeros(6))
     found = identify(compensating, motion, armature=True, offset=True)
     assert_refused(found, "without rotors and offsets")
@@ -122,8 +122,8 @@ def test_one_fast_sample_is_not_enough_motion(truth, good):
     v[7, 3] = 1.0
     qvel = good.qvel.copy()
     qvel[:, 3] = v[:, 3]
-    told = " | ".join(identify(truth, changed(good, qvel=qvel)).warnings)
-    assert "their friction is kept: wrist_1_joint" in told
+    messages = " | ".join(identify(truth, changed(good, qvel=qvel)).warnings)
+    assert "their friction is kept: wrist_1_joint" in messages
 
 
 def test_efforts_of_zero_are_refused(truth, good):
@@ -148,9 +148,9 @@ def test_a_payload_of_a_small_motion_causes_warnings(truth):
     motion = recorded(loaded, rubbing(truth), 3, samples=300, size=0.002)
     noise = 0.3 * np.random.default_rng(0).normal(size=motion.effort.shape)
     found = identify_payload(truth, changed(motion, effort=motion.effort + noise), "tool0")
-    told = " | ".join(found.warnings)
-    assert "moved too little" in told
-    assert "hardly determines the centre of mass and the inertia" in told
+    messages = " | ".join(found.warnings)
+    assert "moved too little" in messages
+    assert "hardly determines the centre of mass and the inertia" in messages
 
 
 def test_a_missing_payload_causes_a_warning(truth, good):

@@ -1,4 +1,4 @@
-"""A load in the hand: found from the efforts it adds."""
+"""A payload is identified from the efforts it adds."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_two_kilograms_are_found_in_noise(name, capsys):
         print(f"\n{name}: {found.mass:.4f} +- {found.std[0]:.4f} kg of 2")
     assert abs(found.mass - 2.0) < 0.05
     assert np.abs(found.com - LOAD[1]).max() < 0.01
-    # what with_payload refuses no rigid body is like
+    # with_payload accepts only possible rigid bodies
     loaded = rb.with_payload(m, link, found.mass, found.com, found.inertia)
     assert loaded.body_mass.sum() == pytest.approx(m.body_mass.sum() + found.mass)
     assert (found.after.rms <= found.before.rms + 1e-9).all()

@@ -24,7 +24,7 @@ CENTRE = np.array([0.2, -1.1, 1.0, -0.6, 0.8, 0.1])
 
 
 def _rbdyn(*words):
-    """Run the command in this process, where the engine is warm."""
+    """Run the command in this process, where the engine is compiled."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
@@ -35,7 +35,7 @@ def _rbdyn(*words):
 
 
 def smooth_motion(seed, n=6, reach=0.9):
-    """Return a function of time to (3, p, n), another way than by excite."""
+    """Return a function of time to (3, p, n), computed differently from excite."""
     rng, shapes = np.random.default_rng(seed), rest_shapes(10)
     coefficients = shapes @ rng.normal(size=(shapes.shape[1], n))
     size = np.abs(tables(10, 20.0, np.linspace(0.0, 20.0, 500))[0] @ coefficients).max(axis=0)
@@ -56,7 +56,7 @@ def efforts_of(m, friction, rows):
 
 
 def write_recording(path, m, friction, sample, seed, noise=(2e-5, 1e-3, 0.005)):
-    """Write what a robot would record at 250 Hz: noise in rad, rad/s and of full scale."""
+    """Write a recording at 250 Hz with noise in rad, rad/s and as a fraction of full scale."""
     time = 0.004 * np.arange(5001)
     rows, rng = sample(time), np.random.default_rng(seed)
     scale = noise[2] * m.jnt_effort[m.dof_jntid]
@@ -73,7 +73,7 @@ def urdf():
 
 @pytest.fixture(scope="module")
 def true_arm(urdf):
-    """What the arm really is: with cables and cameras on it, and friction."""
+    """Return the real arm, with cables, cameras and friction."""
     m = rb.load_urdf(urdf)
     for link, mass, com in (
         ("upper_arm_link", 1.5, (0.05, 0.02, 0.1)),
@@ -86,12 +86,12 @@ def true_arm(urdf):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory, urdf, true_arm):
-    """The motion of excite, as recorded; and another motion to validate with."""
+    """Return the recorded motion of excite, and another motion for validation."""
     folder = tmp_path_factory.mktemp("identify")
     motion = folder / "motion.csv"
     centre = [f"{x:g}" for x in CENTRE]
-    told = _rbdyn("excite", urdf, "-o", motion, "--reach", 1.0, "--centre", *centre)
-    assert told.returncode == 0, told.stderr
+    result = _rbdyn("excite", urdf, "-o", motion, "--reach", 1.0, "--centre", *centre)
+    assert result.returncode == 0, result.stderr
     names, time, columns = read_table(motion, ("position", "velocity", "acceleration"))
     assert names == dof_names(true_arm[0])
     path, row = Path(time, *columns), np.empty((3, 6))
@@ -101,15 +101,15 @@ def files(tmp_path_factory, urdf, true_arm):
 
     recording = write_recording(folder / "recording.csv", *true_arm, sample, 1)
     other = write_recording(folder / "other.csv", *true_arm, smooth_motion(2), 3)
-    return folder, told.stdout, recording, other
+    return folder, result.stdout, recording, other
 
 
 def test_excite_reports_the_motion(files, urdf):
-    _, told, _, _ = files
-    assert "condition number" in told
-    assert "starts and ends at rest at 0.2 -1.1 1 -0.6 0.8 0.1" in told
-    assert "collisions are not checked" in told
-    row = next(line for line in told.splitlines() if line.startswith("elbow_joint")).split()
+    _, result, _, _ = files
+    assert "condition number" in result
+    assert "starts and ends at rest at 0.2 -1.1 1 -0.6 0.8 0.1" in result
+    assert "collisions are not checked" in result
+    row = next(line for line in result.splitlines() if line.startswith("elbow_joint")).split()
     assert 0.0 <= float(row[1]) < 1.0 < float(row[2]) <= 2.0
     assert float(row[3]) <= 0.5 * 3.15
 
@@ -117,13 +117,13 @@ def test_excite_reports_the_motion(files, urdf):
 def test_identify_patch_and_reload_improves(files, urdf, true_arm):
     folder, _, recording, other = files
     patch = folder / "identified.urdf"
-    told = _rbdyn("identify", urdf, recording, "--validate", other, "--patch", patch, "--json")
-    assert told.returncode == 0, told.stderr
-    assert told.stderr == ""  # no progress without a terminal
-    found = json.loads(told.stdout)
+    result = _rbdyn("identify", urdf, recording, "--validate", other, "--patch", patch, "--json")
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""  # no progress without a terminal
+    found = json.loads(result.stdout)
     shares = {row["joint"]: row["share_after"] for row in found["validation"]}
     print("RMS of the validation motion, of full scale:", shares)
-    # noise of efforts is 0.5 % of full scale before the filter; the mission asks for 2 %
+    # the noise of efforts is 0.5 % of full scale before the filter; 2 % are allowed
     assert max(shares.values()) < 0.01
     friction = {row["name"]: row for row in found["joints"]}
     assert friction["elbow_joint"]["viscous"] == pytest.approx(6.0, rel=0.1)
@@ -146,10 +146,10 @@ def test_report_and_figure(files, urdf):
     pytest.importorskip("matplotlib")
     folder, _, recording, _ = files
     picture = folder / "efforts.svg"
-    told = _rbdyn("identify", urdf, recording, "--figure", picture, "--no-friction")
-    assert told.returncode == 0, told.stderr
-    assert "efforts of the motion" in told.stdout
-    assert "base inertial parameters, condition number" in told.stdout
+    result = _rbdyn("identify", urdf, recording, "--figure", picture, "--no-friction")
+    assert result.returncode == 0, result.stderr
+    assert "efforts of the motion" in result.stdout
+    assert "base inertial parameters, condition number" in result.stdout
     assert picture.read_bytes().startswith(b"<?xml")
 
 
@@ -160,16 +160,16 @@ def test_a_payload_is_reported(files, urdf, true_arm):
     plain = rb.load_urdf(text)
     held = rb.with_payload(plain, "tool0", 2.0, (0.0, 0.0, 0.1))
     recording = write_recording(folder / "tool.csv", held, friction, smooth_motion(4), 6)
-    told = _rbdyn("identify", urdf, recording, "--payload", "tool0", "--json")
-    assert told.returncode == 0, told.stderr
-    found = json.loads(told.stdout)
+    result = _rbdyn("identify", urdf, recording, "--payload", "tool0", "--json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
     assert found["mass"] == pytest.approx(2.0, abs=0.05)
     assert found["com"] == pytest.approx([0.0, 0.0, 0.1], abs=0.01)
-    told = _rbdyn("identify", urdf, recording, "--payload", "tool0")
-    assert "payload at link 'tool0'" in told.stdout
-    told = _rbdyn("identify", urdf, recording, "--payload", "tool")
-    assert told.returncode == 1
-    assert "did you mean 'tool0'?" in told.stderr
+    result = _rbdyn("identify", urdf, recording, "--payload", "tool0")
+    assert "payload at link 'tool0'" in result.stdout
+    result = _rbdyn("identify", urdf, recording, "--payload", "tool")
+    assert result.returncode == 1
+    assert "did you mean 'tool0'?" in result.stderr
 
 
 def test_the_mounting_rotates_gravity(files, urdf, true_arm):
@@ -180,9 +180,9 @@ def test_the_mounting_rotates_gravity(files, urdf, true_arm):
     recording = write_recording(folder / "wall.csv", wall, Friction.of(6), smooth_motion(7), 8)
     shares = []
     for mounting in ((), ("--mounting", 0, 1.5707963267948966, 0)):
-        told = _rbdyn("identify", urdf, recording, "--json", *mounting)
-        assert told.returncode == 0, told.stderr
-        rows = json.loads(told.stdout)["residuals"]
+        result = _rbdyn("identify", urdf, recording, "--json", *mounting)
+        assert result.returncode == 0, result.stderr
+        rows = json.loads(result.stdout)["residuals"]
         shares.append(max(row["share_before"] for row in rows))
     assert shares[0] > 0.1
     assert shares[1] < 0.01
@@ -199,9 +199,9 @@ def test_a_poor_motion_gives_no_patch(files, urdf, true_arm):
         return rows
 
     recording = write_recording(folder / "poor.csv", *true_arm, one_joint, 1)
-    told = _rbdyn("identify", urdf, recording, "--patch", patch)
-    assert told.returncode == 1
-    assert "too poor" in told.stderr
+    result = _rbdyn("identify", urdf, recording, "--patch", patch)
+    assert result.returncode == 1
+    assert "too poor" in result.stderr
     assert not patch.exists()
 
 
@@ -215,13 +215,13 @@ def test_refused_input_is_one_sentence(files, urdf, tmp_path):
         ((urdf, recording, "--mounting", "nan", 0, 0), "the mounting"),
         ((urdf, recording, "--effort-topic", "efforts"), "a CSV file has no topics"),
     ):
-        told = _rbdyn("identify", *words)
-        assert told.returncode == 1, words
-        worded("rbdyn", told.stderr)
-        assert sentence in told.stderr
-        assert told.stderr.startswith("rbdyn identify: ")
-        assert told.stderr.count("\n") == 1
-        assert told.stdout == ""
+        result = _rbdyn("identify", *words)
+        assert result.returncode == 1, words
+        worded("rbdyn", result.stderr)
+        assert sentence in result.stderr
+        assert result.stderr.startswith("rbdyn identify: ")
+        assert result.stderr.count("\n") == 1
+        assert result.stdout == ""
 
 
 @pytest.mark.parametrize(
@@ -235,11 +235,11 @@ def test_refused_input_is_one_sentence(files, urdf, tmp_path):
     ],
 )
 def test_usage_is_checked_before_any_work(words, sentence):
-    told = _rbdyn("identify", "no_such_robot.urdf", "no_such.csv", *words)
-    assert told.returncode == 2
-    worded("rbdyn", told.stderr)
-    assert sentence in told.stderr
-    assert told.stderr.count("\n") == 1
+    result = _rbdyn("identify", "no_such_robot.urdf", "no_such.csv", *words)
+    assert result.returncode == 2
+    worded("rbdyn", result.stderr)
+    assert sentence in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 def test_invalid_options_of_excite_are_refused(urdf, tmp_path):
@@ -250,11 +250,11 @@ def test_invalid_options_of_excite_are_refused(urdf, tmp_path):
         (("-o", tmp_path / "m.csv", "--centre", 1, 2), 1, "centre"),
         (("-o", tmp_path / "m.csv", "--rate", 0, "--harmonics", 2), 1, "rate is 0.0"),
     ):
-        told = _rbdyn("excite", urdf, *words)
-        assert told.returncode == status, told.stderr
-        worded("rbdyn", told.stderr)
-        assert sentence in told.stderr
-        assert told.stderr.count("\n") == 1
+        result = _rbdyn("excite", urdf, *words)
+        assert result.returncode == status, result.stderr
+        worded("rbdyn", result.stderr)
+        assert sentence in result.stderr
+        assert result.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
     assert _rbdyn("excite", urdf).returncode == 2
 
@@ -275,12 +275,12 @@ def test_progress_is_shown_on_terminals_only(urdf, tmp_path, monkeypatch):
             return True
 
     monkeypatch.setattr(io, "StringIO", Screen)
-    told = _rbdyn("excite", urdf, "-o", tmp_path / "m.csv", "--harmonics", 2)
-    assert told.stderr.startswith("\rsearching for a motion: ")
-    assert " 0/21 [" in told.stderr
-    assert "best of 60 random motions: condition number" in told.stderr
-    assert "searching for" not in told.stdout
-    assert told.stderr.endswith("\r")  # it has vanished
+    result = _rbdyn("excite", urdf, "-o", tmp_path / "m.csv", "--harmonics", 2)
+    assert result.stderr.startswith("\rsearching for a motion: ")
+    assert " 0/21 [" in result.stderr
+    assert "best of 60 random motions: condition number" in result.stderr
+    assert "searching for" not in result.stdout
+    assert result.stderr.endswith("\r")  # the bar has disappeared
 
 
 def test_help_contains_examples():
@@ -292,7 +292,7 @@ HELD = {"shoulder_lift_joint": -1.57, "wrist_2_joint": 0.9}
 
 
 def held_still(seed):
-    """Return the motion of all joints but those of HELD, which stay where they are held."""
+    """Return the motion of all joints; the joints of HELD rest."""
 
     def sample(t):
         rows = smooth_motion(seed)(t)
@@ -310,17 +310,17 @@ def test_positions_of_resting_joints_come_from_the_recording(files, urdf):
     recording = write_recording(folder / "held.csv", m, Friction.of(6), held_still(11), 12)
     other = write_recording(folder / "held2.csv", m, Friction.of(6), held_still(13), 14)
     moved = [name for name in dof_names(m) if name not in HELD]
-    told = _rbdyn("identify", urdf, recording, "--validate", other, "--json", "--joints", *moved)
-    assert told.returncode == 0, told.stderr
-    found = json.loads(told.stdout)
+    result = _rbdyn("identify", urdf, recording, "--validate", other, "--json", "--joints", *moved)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
     # the URDF is the robot: with the shoulder at 0 the elbow alone would be off by some 10 %
     for rows in (found["residuals"], found["validation"]):
         assert len(rows) == 4
         assert max(row["share_before"] for row in rows) < 0.01
     moving = write_recording(folder / "moving.csv", m, Friction.of(6), smooth_motion(11), 12)
-    told = _rbdyn("identify", urdf, moving, "--joints", *moved)
-    assert told.returncode == 1
-    assert "'shoulder_lift_joint'" in told.stderr
+    result = _rbdyn("identify", urdf, moving, "--joints", *moved)
+    assert result.returncode == 1
+    assert "'shoulder_lift_joint'" in result.stderr
 
 
 def test_joints_that_are_not_recorded_cause_a_warning(files, urdf):
@@ -328,8 +328,8 @@ def test_joints_that_are_not_recorded_cause_a_warning(files, urdf):
     names, time, (qpos, effort) = read_table(recording, ("position", "effort"))
     alone = folder / "alone.csv"
     write_csv(alone, Samples(names[3:], time, qpos[:, 3:], None, effort[:, 3:]))
-    told = _rbdyn("identify", urdf, alone, "--joints", *names[3:])
-    assert "shoulder_pan" in told.stderr
+    result = _rbdyn("identify", urdf, alone, "--joints", *names[3:])
+    assert "shoulder_pan" in result.stderr
 
 
 def test_implausible_recordings_are_refused(files, urdf, tmp_path):
@@ -348,11 +348,11 @@ def test_implausible_recordings_are_refused(files, urdf, tmp_path):
         parts = {"time": time, "qpos": qpos, "effort": effort} | changed
         odd, patch = tmp_path / "odd.csv", tmp_path / "odd.urdf"
         write_csv(odd, Samples(names, parts["time"], parts["qpos"], None, parts["effort"]))
-        told = _rbdyn("identify", urdf, odd, "--patch", patch)
-        assert told.returncode == 1, sentence
-        worded("rbdyn", told.stderr)
-        assert sentence in told.stderr
-        assert told.stderr.count("\n") == 1
+        result = _rbdyn("identify", urdf, odd, "--patch", patch)
+        assert result.returncode == 1, sentence
+        worded("rbdyn", result.stderr)
+        assert sentence in result.stderr
+        assert result.stderr.count("\n") == 1
         assert not patch.exists()
 
 
@@ -361,8 +361,8 @@ def test_friction_is_not_biased_by_the_filter(urdf, tmp_path):
     recording = write_recording(
         tmp_path / "clean.csv", m, friction, smooth_motion(2), 1, (0.0, 0.0, 0.0)
     )
-    told = _rbdyn("identify", urdf, recording, "--json", "--cutoff", 5)
-    rows = json.loads(told.stdout)["joints"]
+    result = _rbdyn("identify", urdf, recording, "--json", "--cutoff", 5)
+    rows = json.loads(result.stdout)["joints"]
     print([(row["viscous"], row["coulomb"]) for row in rows])
     # there is no noise; without the filter in the columns it is 3 to 7 and 10 to 24 percent
     assert [row["coulomb"] for row in rows] == pytest.approx([3.0] * 6, rel=0.01)
@@ -381,11 +381,11 @@ def test_friction_is_not_biased_by_the_filter(urdf, tmp_path):
     ],
 )
 def test_mounting_and_gravity_are_checked(files, urdf, words, sentence):
-    told = _rbdyn("identify", urdf, files[2], *words)
-    assert told.returncode == 1
-    worded("rbdyn", told.stderr)
-    assert sentence in told.stderr
-    assert told.stderr.count("\n") == 1
+    result = _rbdyn("identify", urdf, files[2], *words)
+    assert result.returncode == 1
+    worded("rbdyn", result.stderr)
+    assert sentence in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 def test_gravity_may_be_as_large_as_for_nodes():
@@ -404,21 +404,21 @@ def test_files_that_cannot_be_written_are_refused_at_the_start(tmp_path):
         ("identify", ("no.urdf", "no.csv", "--figure", "/proc/x.svg")),
         ("excite", ("no.urdf", "-o", "/proc/m.csv")),
     ):
-        told = _rbdyn(command, *words)
-        assert told.returncode == 2, words
-        assert "cannot be written" in told.stderr
+        result = _rbdyn(command, *words)
+        assert result.returncode == 2, words
+        assert "cannot be written" in result.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["folder.urdf"]
     for words in (("identify", "a.urdf", ""), ("excite", "", "-o", "m.csv")):
-        told = _rbdyn(*words)
-        assert told.returncode == 2
-        assert "path is empty" in told.stderr
+        result = _rbdyn(*words)
+        assert result.returncode == 2
+        assert "path is empty" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--offset", "--armature"])
 def test_a_payload_is_identified_alone(option):
-    told = _rbdyn("identify", "no.urdf", "no.csv", "--payload", "tool0", option)
-    assert told.returncode == 2
-    assert "--patch, --validate, --offset, --armature" in told.stderr
+    result = _rbdyn("identify", "no.urdf", "no.csv", "--payload", "tool0", option)
+    assert result.returncode == 2
+    assert "--patch, --validate, --offset, --armature" in result.stderr
 
 
 @pytest.mark.filterwarnings("error")
@@ -436,11 +436,11 @@ def test_a_payload_is_identified_alone(option):
     ],
 )
 def test_useless_motions_are_refused(urdf, tmp_path, words, sentence):
-    told = _rbdyn("excite", urdf, "-o", tmp_path / "m.csv", *words)
-    assert told.returncode == 1, told.stdout
-    worded("rbdyn", told.stderr)
-    assert sentence in told.stderr
-    assert told.stderr.count("\n") == 1
+    result = _rbdyn("excite", urdf, "-o", tmp_path / "m.csv", *words)
+    assert result.returncode == 1, result.stdout
+    worded("rbdyn", result.stderr)
+    assert sentence in result.stderr
+    assert result.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -451,6 +451,6 @@ def test_ctrl_c_exits_with_130(command, monkeypatch):
 
     monkeypatch.setattr(f"rbdyn_ros.commands.{command}.check_writable", interrupted)
     words = ("-o", "m.csv") if command == "excite" else ("r.csv", "--patch", "p.urdf")
-    told = _rbdyn(command, "robot.urdf", *words)
-    assert told.returncode == 130
-    assert told.stderr == ""
+    result = _rbdyn(command, "robot.urdf", *words)
+    assert result.returncode == 130
+    assert result.stderr == ""

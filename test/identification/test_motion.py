@@ -1,4 +1,4 @@
-"""Motions: what is no recording is refused with a sentence."""
+"""Motions: invalid ones are refused; joints are found by name."""
 
 import numpy as np
 import pytest

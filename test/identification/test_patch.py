@@ -26,7 +26,7 @@ def text_of(name):
 
 
 def changed(m, seed=1):
-    """Return a Model with other bodies and other friction, all of them possible."""
+    """Return a Model with other consistent bodies and other friction."""
     rng = np.random.default_rng(seed)
     x = rb.inertial_parameters(m).reshape(-1, 10)
     spread = np.einsum("ki,k->ki", np.ones((len(x), 10)), 1.0 + 0.2 * rng.random(len(x)))
@@ -53,12 +53,12 @@ def test_real_robots_load_as_identified(name):
     wanted = changed(rb.load_urdf(text, strict=False))
     patched = patched_urdf(text, wanted)
     assert_equal(rb.load_urdf(patched, strict=False), wanted)
-    # a second time nothing is left to do but rounding of differences
+    # a second patch changes nothing but rounding
     assert_equal(rb.load_urdf(patched_urdf(patched, wanted), strict=False), wanted)
 
 
 def rest_of(text):
-    """Return a URDF in canonical form, with comments, without what may be patched."""
+    """Return a URDF in canonical form, with comments, without the patched values."""
     root = etree.fromstring(text.strip("\ufeff").encode(), etree.XMLParser(encoding="utf-8"))
     for link in root.findall("link"):
         for inertial in link.findall("inertial"):
@@ -159,7 +159,7 @@ def test_new_elements_are_indented():
 
 @pytest.mark.parametrize("namespace", ['xmlns="http://drake.mit.edu"', 'xmlns:y="http://y"'])
 def test_undeclared_and_default_namespaces_are_kept(namespace):
-    """Old URDFs use prefixes they do not declare; those of Drake have a default namespace."""
+    """Old URDFs use undeclared prefixes; URDFs of Drake have a default namespace."""
     text = SMALL.replace('xmlns:x="http://x"', namespace)
     m = rb.load_urdf(text, strict=False)
     patched = patched_urdf(text, heavier(m, 4.0))

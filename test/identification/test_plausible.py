@@ -1,4 +1,4 @@
-"""Recordings of no robot or of another one, and angles that jump by whole turns."""
+"""Implausible recordings are refused; angles that jump by whole turns are unwrapped."""
 
 from dataclasses import replace
 
@@ -115,7 +115,7 @@ def test_positions_of_resting_joints(robot):
     few = replace(few, names=("arm",), qpos=few.qpos[:, [1]], effort=few.effort[:, [1]])
     found = at_rest(robot, few)
     assert found[1:].tolist() == [0.0, 0.25]
-    assert abs(found[0]) == pytest.approx(np.pi, abs=1e-3)  # not the mean of both, 0
+    assert abs(found[0]) == pytest.approx(np.pi, abs=1e-3)  # not their mean, 0
     assert unknown_places(robot, few) == []
     assert unknown_places(robot, replace(few, others={})) == ["turn", "slide"]
     moving = replace(few, others={"slide": np.linspace(0.0, 0.1, 30)})

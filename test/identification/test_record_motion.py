@@ -1,4 +1,4 @@
-"""The example that records a motion: when it goes on, and when it stops the arm."""
+"""The example that records a motion: when it continues, and when it stops the arm."""
 
 import importlib.util
 from pathlib import Path
@@ -26,7 +26,7 @@ def example():
 
 
 class Arm:
-    """Stands in for the recorder: an arm at 100 Hz that obeys what was sent, if it does."""
+    """Stands in for the recorder: an arm at 100 Hz that may follow the sent motion."""
 
     def __init__(self, hears=lambda _: True, fault=np.inf):
         self.stamp, self.start, self.position = 10**9, 0, np.zeros(2)
@@ -61,7 +61,7 @@ def run(example, arm):
 
 def test_the_motion_of_an_obedient_arm_is_recorded(example):
     assert run(example, Arm()) == ""
-    late = Arm(hears=lambda sent: sent > 1)  # two nodes had not met yet
+    late = Arm(hears=lambda sent: sent > 1)  # the first message was lost, before discovery
     assert run(example, late) == ""
     assert late.sent == 2
 
@@ -69,7 +69,7 @@ def test_the_motion_of_an_obedient_arm_is_recorded(example):
 def test_an_arm_that_does_not_start_is_noticed_halfway(example):
     arm = Arm(hears=lambda _: False)
     assert "does not go to the start" in run(example, arm)
-    # 0.7 rad at 0.2 rad/s are 3.5 s; two times half of that and not the whole motion
+    # 0.7 rad at 0.2 rad/s are 3.5 s; it gives up after two halves of that
     assert 1e-9 * arm.stamp - 1.0 == pytest.approx(3.5, abs=0.1)
 
 

@@ -1,4 +1,4 @@
-"""Recordings: bags in both formats and CSV, and all reasons to refuse them."""
+"""Recordings: bags in both formats, CSV files, and their refusals."""
 
 import subprocess
 import sys
@@ -213,7 +213,7 @@ def test_damaged_bytes_raise_no_other_error(tmp_path):
         for k in rng.integers(len(spoilt), size=5):
             spoilt[k] = rng.integers(256)
         file.write_bytes(spoilt)
-        try:  # what is spoilt may be a digit
+        try:  # the damaged byte may be a digit
             read = read_recording(path, NAMES)
         except ParameterError:
             continue

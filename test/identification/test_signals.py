@@ -1,4 +1,4 @@
-"""Filtering and differentiation against sines, of which all is known."""
+"""Filtering and differentiation against sines."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def test_noise_is_filtered_out():
     assert qvel < 1.5 * left * 1e-4 * w / np.sqrt(3.0)
     assert qacc < 1.5 * left * 1e-4 * w**2 / np.sqrt(5.0)
     assert effort < 1.5 * left * 0.5
-    # and no better than it can be: the noise is in the answer, not the sine smoothed away
+    # a lower bound too: the filter must not smooth the sine away
     assert qacc > 0.5 * left * 1e-4 * w**2 / np.sqrt(5.0)
 
 
@@ -112,7 +112,7 @@ def test_lost_samples_are_bridged():
     # a line over the widest, of 10 ms, is off by up to (10 ms)^2 / 8 of the acceleration of 19,
     # that is 2.4e-4; the filter spreads this over its 50 ms
     assert errors(motion)[0] < 5e-5
-    # four in a row are missing, which is too much to bridge: it is marked, with 0.1 s around
+    # four samples in a row are missing: the gap and 0.1 s around it are marked
     marked = motion.time[~motion.kept[:, 0]]
     assert marked == pytest.approx(3.005, abs=0.115)
     assert len(marked) > 8

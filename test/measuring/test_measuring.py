@@ -1,4 +1,4 @@
-"""Timing in turns, with a clock of the test's own, and the robot that other engines are given."""
+"""Timing in turns with a simulated clock, and the robot in other engines."""
 
 import sys
 
@@ -23,7 +23,7 @@ from rbdyn_ros.measuring.turns import (
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Return a clock that only jobs advance."""
+    """Return a clock that advances only during jobs."""
 
     class Clock:
         now = 0.0
@@ -70,16 +70,16 @@ def test_one_run_longer_than_a_round(clock):
 
 
 def test_the_median_ratio_is_over_rounds():
-    """A machine that is slow in one round is slow for both."""
+    """A slow round is slow for both jobs."""
     assert median_ratio([2.0, 20.0, 2.0], [1.0, 10.0, 1.0]) == 2.0
     assert median_ratio([1.0, 1.0, 9.0], [1.0, 1.0, 1.0]) == 1.0
 
 
 def test_jobs_reset_once_and_run_n_times():
-    told = []
-    repeated(lambda: told.append("call"), lambda: told.append("reset"))(3)
-    stepped(told.append, lambda: told.append("reset"))(5)
-    assert told == ["reset", "call", "call", "call", "reset", 5]
+    messages = []
+    repeated(lambda: messages.append("call"), lambda: messages.append("reset"))(3)
+    stepped(messages.append, lambda: messages.append("reset"))(5)
+    assert messages == ["reset", "call", "call", "call", "reset", 5]
 
 
 def test_our_jobs_take_steps(monkeypatch):
@@ -92,7 +92,7 @@ def test_our_jobs_take_steps(monkeypatch):
     }
     (d,) = made
     for name in (STEPS, TICK):
-        for _ in range(2):  # each begins anew
+        for _ in range(2):  # each starts again
             jobs[name](7)
             assert d.time == pytest.approx(7 * m.opt.timestep)
     d.qpos[:] = 1.0
@@ -101,7 +101,7 @@ def test_our_jobs_take_steps(monkeypatch):
     assert np.array_equal(d.qpos, m.qpos0)
 
 
-# others
+# peers
 
 ARM = bundled_robot("seven_dof_arm").read_text()
 
@@ -117,7 +117,7 @@ def test_mujoco_gets_the_same_robot(floating):
     ours = rb.mass_matrix(m, rb.make_data(m))
     for k, unit in enumerate(np.eye(m.nv)):
         mujoco.mj_mulM(theirs, data, column, unit)
-        # the same bodies in the same place, with the same velocities: rounding only
+        # the same bodies, positions and velocities up to rounding
         assert np.abs(column - ours[k]).max() < 1e-12 * np.abs(ours).max()
 
 

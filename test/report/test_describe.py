@@ -1,4 +1,4 @@
-"""The system model as text: RBDA table 4.3, whatever is in it."""
+"""The system model as text: RBDA table 4.3."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ CRANK_SLIDER = Description(
     springs=(Spring("coil", "ground", "rod", (1.0, 0.0, 0.0), (0.0, 0.5, 0.0), 10.0, 0.5, 0.3),),
 )  # fmt: skip
 
-TOLD = """\
+EXPECTED = """\
 system model 'crank_slider': N_B = 3, N_L = 1, n_c = 5
 
 tree joints
@@ -70,7 +70,7 @@ springs in joints
 
 
 def test_a_mechanism_with_a_loop_a_reversed_joint_and_springs():
-    assert describe(rb.build(CRANK_SLIDER)) == TOLD
+    assert describe(rb.build(CRANK_SLIDER)) == EXPECTED
 
 
 HELD = Description(
@@ -93,7 +93,7 @@ HELD = Description(
     ),
 )
 
-TOLD_OF_CONSTRAINTS = """\
+EXPECTED_CONSTRAINTS = """\
 mimic joints
   joint  leader  ratio  offset [rad or m]
   jc     ja      -2     0.5
@@ -121,17 +121,17 @@ rolling without slipping
 
 
 def test_constraints_couplings_and_joints_without_actuators():
-    told = describe(rb.build(HELD))
-    assert told.startswith("system model 'held': N_B = 4, N_L = 0, n_c = 10\n")
-    assert told.endswith(f"\n\n{TOLD_OF_CONSTRAINTS}")
-    joints = told.splitlines()[3:8]
+    printed = describe(rb.build(HELD))
+    assert printed.startswith("system model 'held': N_B = 4, N_L = 0, n_c = 10\n")
+    assert printed.endswith(f"\n\n{EXPECTED_CONSTRAINTS}")
+    joints = printed.splitlines()[3:8]
     assert ["not actuated" in line for line in joints] == [False, True, False, False, False]
     assert "revolute about x, not actuated" in joints[1]
 
 
 def test_every_joint_type_is_described_by_its_name():
     register()
-    told = describe(rb.build(everything()))
+    printed = describe(rb.build(everything()))
     for words in (
         "spherical, reversed",
         "floating ",
@@ -143,7 +143,7 @@ def test_every_joint_type_is_described_by_its_name():
         "sway   function storage_swing",
         "wave   3 knots from 0 to 2 s, periodic",
     ):
-        assert words in told
+        assert words in printed
 
 
 def test_no_line_is_too_wide():
@@ -167,20 +167,20 @@ def test_the_numbers_agree_with_the_model():
     m = trees.build(trees.auto_tree(6, 1.5, kinds=trees.HINGES, seed=2))
     lines = describe(m).splitlines()
     body = lines[lines.index("bodies") + 5].split()
-    told = [float(word) for word in body[2:]]
+    printed = [float(word) for word in body[2:]]
     expected = [m.body_mass[4], *m.body_ipos[4], *m.body_fullinertia[4]]
-    assert np.allclose(told, expected, rtol=6e-4, atol=1e-9)
+    assert np.allclose(printed, expected, rtol=6e-4, atol=1e-9)
 
 
 @pytest.mark.parametrize("pitch", [0.3, np.pi / 2, -np.pi / 2])
 def test_roll_pitch_yaw(pitch):
-    """Also where roll and yaw turn about one axis."""
+    """Also in gimbal lock."""
     origin = rb.pose((0.0, 0.0, 0.0), (0.2, pitch, -0.4))
     joint = Joint("j", "continuous", "base", "arm", origin, (0.0, 0.0, 1.0))
     m = rb.build(Description("r", (Link("base"), Link("arm", ROD)), (joint,)))
     row = describe(m).splitlines()[4].split()
-    told = rb.pose((0.0, 0.0, 0.0), tuple(float(word) for word in row[-3:])).quat
-    assert abs(np.dot(told, origin.quat)) == pytest.approx(1.0, abs=1e-6)
+    printed = rb.pose((0.0, 0.0, 0.0), tuple(float(word) for word in row[-3:])).quat
+    assert abs(np.dot(printed, origin.quat)) == pytest.approx(1.0, abs=1e-6)
 
 
 def test_a_model_without_joints():

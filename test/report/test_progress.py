@@ -1,4 +1,4 @@
-"""Bars: counted right, on a terminal, gone at the end; for nobody else, and never in the way."""
+"""Progress bars: their counts; shown on terminals only; they never disturb a compilation."""
 
 import io
 import re
@@ -15,7 +15,7 @@ from rbdyn_ros.report.progress import Compiling, rounds, uncompiled
 
 
 def kernels():
-    """Return a chain of three kernels that nothing has compiled: the first calls the others."""
+    """Return a chain of three uncompiled kernels; the first calls the others."""
 
     @numba.njit
     def last(x):
@@ -34,7 +34,7 @@ def kernels():
 
 @pytest.fixture
 def listening(monkeypatch):
-    """Return a function that listens until the end of the test."""
+    """Return a function that shows bars until the end of the test."""
     registered = []
 
     def listen(stream, patience=0.0):
@@ -58,7 +58,7 @@ def test_uncompiled_kernels_are_counted_before():
 
 
 def test_kernels_of_a_module_are_counted():
-    """Most kernels of the engine are named by their modules."""
+    """The engine calls most kernels as attributes of modules."""
     module = type(sys)("kernels_of_this_test")
     exec("import numba\n@numba.njit\ndef inner(x): return x + 1.0\n", vars(module))
     namespace = {"numba": numba, "module": module}
@@ -76,9 +76,9 @@ def test_a_bar_shows_compiled_kernels(listening):
     assert shown[0] == ("0", "3")
     assert {total for _, total in shown} == {"3"}
     assert [int(n) for n, _ in shown] == sorted(int(n) for n, _ in shown)
-    assert screen.getvalue().endswith("\r")  # it has vanished
+    assert screen.getvalue().endswith("\r")  # the bar has disappeared
     before = screen.getvalue()
-    first(2.0)  # it is compiled
+    first(2.0)  # already compiled
     assert screen.getvalue() == before
 
 
@@ -96,7 +96,7 @@ def test_a_kernel_of_two_types_counts_once(listening, monkeypatch):
     both(1, 1.0)
     shown = re.findall(r"(\d+)/(\d+) kernels", screen.getvalue())
     assert {total for _, total in shown} == {"2"}
-    assert bars[0].n == 2  # what is drawn last may be less: it is drawn from time to time
+    assert bars[0].n == 2  # the last drawn count may be lower: drawing is limited in rate
 
 
 def test_a_quick_compilation_shows_no_bar(listening):
@@ -138,10 +138,10 @@ def test_a_failed_compilation_does_not_change_the_count(listening):
 def test_rounds_show_the_last_text(monkeypatch):
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
-    with rounds("looking", 3) as tell:
+    with rounds("looking", 3) as advance:
         for k in range(3):
-            tell(f"round {k}")
-            monkeypatch.setattr(sys, "stderr", io.StringIO())  # the bar keeps its own
+            advance(f"round {k}")
+            monkeypatch.setattr(sys, "stderr", io.StringIO())  # the bar keeps its stream
     assert screen.getvalue().startswith("\rlooking: ")
     for k in range(3):
         assert re.search(rf" {k + 1}/3 \[[0-9:]+\], round {k}", screen.getvalue())
@@ -150,8 +150,8 @@ def test_rounds_show_the_last_text(monkeypatch):
 def test_rounds_show_nothing_without_a_terminal(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    with rounds("looking", 3) as tell:
-        tell("round")
+    with rounds("looking", 3) as advance:
+        advance("round")
     assert stream.getvalue() == ""
 
 

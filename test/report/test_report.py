@@ -1,4 +1,4 @@
-"""The audit of `rbdyn check`: what it counts, and that both forms say the same."""
+"""The report of `rbdyn check`: its counts; text and JSON agree."""
 
 import json
 
@@ -70,11 +70,11 @@ def test_a_mimic_joint_causes_no_warning(little):
 
 
 def test_json_and_text_agree(little):
-    told = json.loads(little.to_json())
-    assert told["ok"] is True
-    assert told["mass"] == little.mass
-    assert [row["name"] for row in told["joints"]] == ["bolt", "lift", "glue", "turn"]
-    assert all(finding["message"] in str(little) for finding in told["findings"])
+    printed = json.loads(little.to_json())
+    assert printed["ok"] is True
+    assert printed["mass"] == little.mass
+    assert [row["name"] for row in printed["joints"]] == ["bolt", "lift", "glue", "turn"]
+    assert all(finding["message"] in str(little) for finding in printed["findings"])
 
 
 def test_refusal_lists_every_error():
@@ -85,9 +85,9 @@ def test_refusal_lists_every_error():
     )
     with pytest.raises(rb.DescriptionError) as caught:
         rb.build(wrong)
-    told = json.loads(refusal_json(caught.value))
-    assert told["ok"] is False
-    assert {"zero-axis", "limit-order", "unknown-link"} <= {f["code"] for f in told["findings"]}
+    printed = json.loads(refusal_json(caught.value))
+    assert printed["ok"] is False
+    assert {"zero-axis", "limit-order", "unknown-link"} <= {f["code"] for f in printed["findings"]}
 
 
 def test_errors_come_first():
@@ -186,14 +186,14 @@ def test_rare_properties_have_a_column_where_used(linkage, little):
 
 
 def test_library_columns_in_json(linkage):
-    told = json.loads(linkage.to_json())
-    rows = {row["name"]: row for row in told["joints"]}
+    printed = json.loads(linkage.to_json())
+    rows = {row["name"]: row for row in printed["joints"]}
     assert rows["J3"]["parameters"] == {"pitch": 0.01}
     assert rows["J2"]["limits"] == [[-1.0, 1.0], [-0.5, None]]
     assert (rows["J1"]["stiffness"], rows["J1"]["armature"]) == (2.0, 0.1)
-    assert [row["closes_loop"] for row in told["joints"]] == [False, False, False, True]
-    assert [row["parent"] for row in told["tree"]] == [0, 1, 2]
-    assert told["tree"][1] == {
+    assert [row["closes_loop"] for row in printed["joints"]] == [False, False, False, True]
+    assert [row["parent"] for row in printed["tree"]] == [0, 1, 2]
+    assert printed["tree"][1] == {
         "number": 2,
         "body": "rod",
         "parent": 1,
@@ -201,8 +201,8 @@ def test_library_columns_in_json(linkage):
         "type": "universal",
         "reversed": True,
     }
-    assert told["loops"][0]["cycle"] == ["J4", "J1", "J2", "J3"]
-    assert (told["N_B"], told["N_J"], told["N_L"]) == (3, 4, 1)
+    assert printed["loops"][0]["cycle"] == ["J4", "J1", "J2", "J3"]
+    assert (printed["N_B"], printed["N_J"], printed["N_L"]) == (3, 4, 1)
 
 
 def test_driven_joints_in_the_table():

@@ -1,4 +1,4 @@
-"""What the audit of `rbdyn check` says of constraints and actuators."""
+"""Constraints and actuators in the report of `rbdyn check`."""
 
 import json
 
@@ -43,9 +43,9 @@ def test_constraints_as_text(found):
 
 
 def test_constraints_in_json(found):
-    told = json.loads(found.to_json())
-    assert told["constraints"][0] == {"name": "strut", "kind": "rod", "between": ["a", "b"]}
-    assert [row["not_actuated"] for row in told["joints"]] == [True, False, False]
+    printed = json.loads(found.to_json())
+    assert printed["constraints"][0] == {"name": "strut", "kind": "rod", "between": ["a", "b"]}
+    assert [row["not_actuated"] for row in printed["joints"]] == [True, False, False]
 
 
 def test_actuators_have_a_column_where_one_is_missing(found):

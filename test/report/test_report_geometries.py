@@ -64,8 +64,8 @@ def test_check_lists_geometries():
 
 
 def test_json_contains_geometries():
-    told = json.loads(report(DESCRIPTION, M).to_json())
-    assert told["geometries"][2] == {
+    printed = json.loads(report(DESCRIPTION, M).to_json())
+    assert printed["geometries"][2] == {
         "name": "rim",
         "link": "a",
         "shape": "cylinder",
@@ -73,8 +73,8 @@ def test_json_contains_geometries():
         "friction": 0.8,
         "viscosity": 4.0,
     }
-    assert [row["friction"] for row in told["obstacles"]] == [None, 0.25, None]
-    assert told["obstacles"][1]["pos"] == [1.0, 0.0, 0.0]
+    assert [row["friction"] for row in printed["obstacles"]] == [None, 0.25, None]
+    assert printed["obstacles"][1]["pos"] == [1.0, 0.0, 0.0]
 
 
 def test_without_geometries_there_is_no_table():
@@ -91,7 +91,7 @@ def test_describe_lists_geometries():
     assert [line.split()[0] for line in lines[start + 2 : start + 7]] == names
     tip = lines[start + 3].split()
     assert tip[:3] == ["tip", "1", "sphere"]
-    assert tip[-2:] == ["0.3", "2"]  # its centre moves the whole body
+    assert tip[-2:] == ["0.3", "2"]  # a push at its centre moves the whole body
     start = lines.index("obstacles")
     assert lines[start + 1 : start + 5] == [
         "  name   shape  size             at [m]  z axis         friction",

@@ -45,7 +45,7 @@ STRIDE = 25
 
 
 def walk(loop, ticks):
-    """Make ticks; return the state after each of them."""
+    """Make ticks; return the states after them."""
     states, before = [], loop.time.tick
     while ticks > 0:
         while state := loop.readout.next_state(0.0):
@@ -80,7 +80,7 @@ def bundled_arm():
 
 
 def wait_until(condition, seconds=300.0):
-    """Wait for a condition; the bound is for a hang."""
+    """Wait for a condition; the bound only limits a hang."""
     give_up = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < give_up, "the condition never held"

@@ -1,4 +1,4 @@
-"""Modes of command: each law by itself, its limits, and changes from one to another."""
+"""Command modes: the law of each, its limits, and changes between modes."""
 
 import itertools
 
@@ -30,7 +30,7 @@ def test_a_position_is_approached_as_a_critically_damped_oscillator_does(start, 
     loop.orders.command(commanded(0, POSITION, 0.4))
     q = np.array([state.qpos[0] for state in walk(loop, 400)])
     expected, position, speed = [], 0.0, 0.0
-    for _ in range(400):  # inverse dynamics: what is asked for is what comes, weight or not
+    for _ in range(400):  # inverse dynamics give the requested acceleration, whatever the weight
         speed += H * ((0.4 - position) / T**2 - 2.0 * speed / T)
         position += H * speed
         expected.append(position)
@@ -49,7 +49,7 @@ def test_robots_reach_goals_within_their_limits(start, robot):
     speed, effort = m.jnt_velocity[m.dof_jntid], m.jnt_effort[m.dof_jntid]
     states = walk(loop, 2500)
     assert np.abs(states[-1].qpos - goal).max() < 1e-6
-    # 5 %: the few ticks in which even a slowed servo is clamped
+    # 5 %: the few ticks in which a slowed servo is still clamped
     assert (np.abs([state.qvel for state in states]) < 1.05 * speed).all()
     assert (np.abs([state.effort for state in states]) <= effort).all()
 
@@ -88,13 +88,15 @@ def test_velocity_stops_at_a_position_limit(start):
     loop.orders.command(commanded(0, VELOCITY, velocity=0.5))
     last = walk(loop, 1500)[-1]
     assert abs(last.qvel[0]) < 1e-6
-    assert 0.3 <= last.qpos[0] < 0.3 + 0.5 * 0.01 + 1e-3  # a time constant of braking beyond
+    assert (
+        0.3 <= last.qpos[0] < 0.3 + 0.5 * 0.01 + 1e-3
+    )  # plus the distance of one braking time constant
     loop.orders.command(commanded(0, VELOCITY, velocity=-0.5))
     assert walk(loop, 100)[-1].qvel[0] == pytest.approx(-0.5, rel=1e-3)
 
 
 def stands_at_half(loop, k=0):
-    """Command the position 0.5 where the joint is: nothing may happen."""
+    """Command the present position 0.5: the joint must not move."""
     loop.orders.command(commanded(k, POSITION, 0.5))
     state = walk(loop, 1)[0]
     return state.qacc[k] == 0.0 and state.qpos[k] == 0.5
@@ -121,7 +123,7 @@ def test_a_servo_starts_from_a_moving_joint(start, mode):
     before = walk(loop, 50)[-1]
     loop.orders.command(commanded(0, POSITION, 5.0))
     after = walk(loop, 1)[0]
-    # it is led away from where it is with the speed that is allowed
+    # the reference leaves the present position at the allowed speed
     wanted = 1.0 * H / 0.01**2 - 2.0 * before.qvel[0] / 0.01
     assert after.qacc[0] == pytest.approx(wanted, rel=1e-9)
 
@@ -209,7 +211,7 @@ def test_a_command_of_every_mode_expires(start, mode):
 
 
 def test_other_joints_stay_at_rest_while_one_moves(start):
-    """The others stand under their weight as if nobody moved."""
+    """The other joints carry their weight and do not move."""
     m = bundled_arm()
     position = np.array([0.0, 0.9, 0.2, 0.4, 0.1, -0.5, 0.0])
     loop = start(m, position, **WALKING | {"command_timeout": 1e5}, on_timeout="gravity")

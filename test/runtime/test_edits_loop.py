@@ -1,4 +1,4 @@
-"""What is changed between two ticks: state, time, the robot itself; and time that stands."""
+"""Changes between two ticks: state, time, the robot; and pausing."""
 
 import threading
 
@@ -30,11 +30,11 @@ def test_only_the_given_coordinates_are_set(start):
     np.testing.assert_array_equal(state.qvel, np.where(ALL > 4, qvel, before.qvel))
     assert not state.qacc.any()
     np.testing.assert_array_equal(state.measured_position, state.qpos)
-    assert (walk(loop, 1)[0].effort == 1.0).all()  # commands stay
+    assert (walk(loop, 1)[0].effort == 1.0).all()  # commands stay in force
 
 
 def test_states_are_set_as_a_whole_while_the_loop_runs(start):
-    """All joints jump in the same tick, and that tick is made: none is lost to it."""
+    """All joints jump in the same tick, and no tick is lost."""
     loop = start(bundled_arm(), on_timeout="hold")
     seen = []
     for k in range(50):
@@ -43,7 +43,7 @@ def test_states_are_set_as_a_whole_while_the_loop_runs(start):
         while state := loop.readout.next_state(0.0):
             seen.append(state)
     assert len(seen) > 25
-    # what a tick adds to where they were put, all to the same place, is far less than a jump
+    # the motion in a tick is far smaller than a jump
     assert all(np.ptp(s.qpos) < 1e-3 for s in seen)
     assert seen[-1].qpos[0] > 0.25
 
@@ -80,7 +80,7 @@ def test_a_reset_restarts_the_requested_parts(start, time, state):
 def diverged(start):
     loop = start(bundled_arm(), **WALKING)
     loop.orders.command(commanded([0], EFFORT, effort=np.nan))
-    loop.time.step(3)  # answered, though time stands
+    loop.time.step(3)  # answered while time is paused
     assert loop.time.diverged
     assert loop.time.tick == 0
     return loop
@@ -119,7 +119,7 @@ def steps_that_are_cancelled(loop):
 
 
 def test_steps_can_be_cancelled_at_any_time(start):
-    """Time rests afterwards, whatever the loop was doing."""
+    """Time is paused afterwards, whatever the loop was doing."""
     loop = start(bundled_arm(), **WALKING | {"time_mode": "realtime"})
     for _ in range(10):
         thread = threading.Thread(target=steps_that_are_cancelled, args=(loop,))
@@ -130,7 +130,7 @@ def test_steps_can_be_cancelled_at_any_time(start):
         thread.join()
         tick = loop.time.tick
         loop.time.step(1)
-        assert tick < loop.time.tick <= tick + 2  # one may have been under way
+        assert tick < loop.time.tick <= tick + 2  # one step may have been in progress
 
 
 def test_the_loop_pauses_at_the_requested_tick(start):
@@ -164,7 +164,7 @@ def test_gravity_changes_between_two_ticks(start):
 
 
 def test_the_servo_uses_the_exchanged_model(start):
-    """A plant with other weight and damping is carried as well as the first."""
+    """The servo compensates the weight and damping of the new model."""
     loop = start(bundled_arm(), **WALKING)
     changed = heavier((2.0, 0.0, -20.0)).replaced(dof_damping=np.full(7, 0.7))
     loop.plant.exchange(changed)
@@ -186,7 +186,7 @@ def test_exchanged_models_stay_in_memory_while_in_use(start):
 
 
 def test_a_stopped_loop_can_be_called(start):
-    """Threads that were not told yet do no harm."""
+    """Other threads may still call it."""
     loop = start(rail())
     loop.stop()
     loop.orders.command(commanded(0, EFFORT))
@@ -201,7 +201,7 @@ def test_a_stopped_loop_can_be_called(start):
     loop.stop()
 
 
-def test_next_state_waits_for_its_timeout(start):
+def test_next_state_waits_for_a_state(start):
     loop = start(rail(), **WALKING)
     while loop.readout.next_state(0.0):
         pass
@@ -210,7 +210,7 @@ def test_next_state_waits_for_its_timeout(start):
 
 
 def test_requests_are_served_during_very_long_ticks(start):
-    """A tick takes 50 s of the wall; answers come all the same."""
+    """A tick takes 50 s of wall time; requests are answered at once."""
     loop = start(rail(), real_time_factor=0.02, control_decimation=1000)
     loop.time.pause(True)
     loop.plant.reset()

@@ -1,4 +1,4 @@
-"""What goes wrong on purpose: on the link, at the encoders, in the joints."""
+"""Simulated faults of the channel, the encoders and the joints."""
 
 import dataclasses
 
@@ -30,7 +30,7 @@ def faulty(loop, **numbers):
 
 
 def moving_rail(start, **settings):
-    """A cart at 0.3 m/s that nothing stops."""
+    """Start a cart without friction at 0.3 m/s."""
     loop = start(rail(), **WALKING, **settings)
     one = np.ones(1, bool)
     loop.plant.set_state(np.zeros(1), np.array([0.3]), one, one)
@@ -38,7 +38,7 @@ def moving_rail(start, **settings):
 
 
 def efforts_of_a_staircase(loop, ticks):
-    """Command another effort before every tick; return what acted in each."""
+    """Command another effort before every tick; return the applied ones."""
     acted = []
     for k in range(ticks):
         loop.orders.command(commanded(0, EFFORT, effort=float(k)))
@@ -63,7 +63,7 @@ def test_a_state_arrives_exactly_after_its_delay(start, delay):
     true = {state.tick: state for state in states}
     for state in states:
         sent = state.tick - delay
-        if sent <= begun:  # what was sent before was not slow yet
+        if sent <= begun:  # sent before the delay began
             assert state.measured_tick == -1
         else:
             assert state.measured_tick == sent
@@ -80,7 +80,7 @@ def test_states_with_jitter_do_not_overtake(start):
     ticks = [state.measured_tick for state in delivered]
     delays = {state.tick - state.measured_tick for state in delivered}
     assert ticks == sorted(set(ticks))
-    # the longest are rare: what a faster one would overtake is lost
+    # the longest delays are rare: an overtaken message is lost
     assert set(range(2, 7)) <= delays <= set(range(2, 9))
     true = {state.tick: state.qpos[0] for state in states}
     assert all(s.measured_position[0] == true[s.measured_tick] for s in delivered[10:])
@@ -101,7 +101,7 @@ def test_a_lossy_channel_loses_its_share(start):
     # five standard deviations of a binomial: sqrt(4000 x 0.25 x 0.75) = 27
     assert abs(lost.sum() - 1000) < 137
     pairs = (lost[1:] & lost[:-1]).sum()
-    assert abs(pairs - 250) < 100  # one loss says nothing about the next
+    assert abs(pairs - 250) < 100  # losses are independent
     again = moving_rail(start, seed=7)
     faulty(again, state_drop=0.25)
     assert [state.measured_tick < 0 for state in walk(again, 300)] == lost[:300].tolist()
@@ -127,7 +127,7 @@ def test_a_lost_link_passes_nothing_until_it_returns(start):
         assert (state.effort[0], state.measured_tick) == (1.0, -1)
     faulty(loop)
     last = walk(loop, 1)[0]
-    assert (last.effort[0], last.measured_tick) == (1.0, 7)  # what was lost stays lost
+    assert (last.effort[0], last.measured_tick) == (1.0, 7)  # lost commands stay lost
     loop.orders.command(commanded(0, EFFORT, effort=3.0))
     assert walk(loop, 1)[0].effort[0] == 3.0
 
@@ -163,7 +163,7 @@ def test_noise_has_the_requested_size(start):
     rows = {
         2e-3: np.array([s.measured_position - s.qpos for s in states]),
         5e-2: np.array([s.measured_velocity - s.qvel for s in states]),
-        0.125: np.array([s.effort for s in states]),  # no command, so noise alone
+        0.125: np.array([s.effort for s in states]),  # no command, so only noise
     }
     for size, numbers in rows.items():
         n = len(numbers)
@@ -199,7 +199,7 @@ ARM = """<robot name="two">
 
 
 def test_a_stuck_joint_acts_like_a_fixed_one(start):
-    """At zero position the stuck joint is where a fixed one would be."""
+    """At position zero a stuck joint is like a fixed one."""
     loop = start(rb.load_urdf(ARM.format("revolute")), **WALKING)
     faulty(loop, stuck=np.array([False, True, False]))
     loop.orders.command(commanded([0, 1, 2], EFFORT, effort=[3.0, 50.0, 0.1]))

@@ -57,14 +57,14 @@ def test_a_fault_names_a_mimic_joint(start):
     loop = start(gripper(ratio=1e4), command_timeout=100.0)
     loop.orders.command(
         Command.of_efforts(np.array([0]), np.array([1e12]))
-    )  # 1e4 m/s^2, and 1e8 for what follows
+    )  # 1e4 m/s^2, and 1e8 for the mimic joint
     last = states_until(loop, lambda state: state.fault >= 0)[-1]
     assert loop.m.jnt_names[last.fault] == "right"
     assert np.isfinite(last.row).all()
 
 
 def crank_slider():
-    """The example under a gravity that works on it; only the crank has an actuator."""
+    """Return the example with gravity in its plane; only the crank has an actuator."""
     m = rb.load(FILE).replaced(jnt_actuated=np.array([1, 0, 0]))
     m.opt.gravity[:] = 3.0, -9.81, 0.0
     return m
@@ -76,7 +76,7 @@ def at_angle(m, crank):
 
 
 def gap(qpos):
-    """How far the rod's end is from the slider [m]; closed form."""
+    """Return the distance of the rod's end from the slider [m]; closed form."""
     crank, pin, guide = qpos
     x = 0.1 * np.cos(crank) + 0.3 * np.cos(crank + pin) - 0.4 - guide
     return max(abs(x), abs(0.1 * np.sin(crank) + 0.3 * np.sin(crank + pin)))
@@ -129,7 +129,7 @@ def test_a_mechanism_without_efforts_swings_and_stays_closed(start):
 
 
 def test_joints_without_commands_share_no_effort(start, tmp_path):
-    """A universal joint has an actuator if nobody says otherwise, but no command reaches it."""
+    """A universal joint has an actuator by default, but it takes no commands."""
     path = tmp_path / "universal.yaml"
     pin = "crank_pin: {type: revolute, parent: crank, child: rod, axis: [0, 0, 1],"
     text = FILE.read_text()
@@ -145,7 +145,7 @@ def test_joints_without_commands_share_no_effort(start, tmp_path):
 
 def test_a_diverged_mechanism_moves_again_after_a_reset(start):
     m = crank_slider()
-    m.opt.integrator = "rk4"  # looks where the loop is in trial states, which are no numbers
+    m.opt.integrator = "rk4"  # it closes the loop in trial states, which are NaN
     loop = start(m, at_angle(m, 0.8))
     loop.orders.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
     states_until(loop, lambda state: state.fault >= 0)

@@ -1,4 +1,4 @@
-"""Wrenches: where they act, in which axes, how long, and how many."""
+"""External wrenches: point, axes, duration and number."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def wrench(body=5, in_body=False, duration=0.02, scale=1.0, point=POINT):
 
 
 def by_hand(m, d, wrenches):
-    """What xfrc_applied has to be: force and torque at the centre of mass, world axes."""
+    """Return the expected xfrc_applied: force and torque at the centre of mass, in world axes."""
     rb.forward(m, d)
     xfrc = np.zeros((m.nbody, 6))
     for w in wrenches:
@@ -40,12 +40,12 @@ def by_hand(m, d, wrenches):
 
 
 def test_a_push_equals_xfrc_applied(start):
-    """In axes of world and body, off the centre of mass, each for its number of ticks."""
+    """Wrenches act in world and body axes, off the centre of mass, for their number of ticks."""
     m = bundled_arm()
     loop = start(m, POSE, **WALKING)
     pushes = [
         (wrench(duration=0.030), 30),
-        (wrench(3, in_body=True, duration=0.0101), 11),  # a tick begun is a tick
+        (wrench(3, in_body=True, duration=0.0101), 11),  # a fraction of a tick counts as one
         (wrench(7, in_body=True, duration=0.0, scale=-0.5), 1),
         (wrench(5, duration=0.005, scale=0.3, point=np.zeros(3)), 5),
     ]
@@ -102,7 +102,7 @@ def test_a_reset_of_the_state_ends_wrenches(start, scope):
     walk(loop, 5)
     loop.plant.reset(state=scope == "state", time=scope == "time")
     acting = [state.xfrc.any() for state in walk(loop, 20)]
-    # the reset took a tick of its own
+    # the reset counts as a tick
     assert acting == [scope == "time"] * 14 + [False] * 6
 
 
@@ -116,7 +116,7 @@ def test_a_wrench_waits_while_time_is_paused(start):
 
 
 def test_a_wrench_is_constant_within_a_tick(start):
-    """Within a tick the shifted wrench stays as it was when the tick began."""
+    """Within a tick of several steps the wrench keeps its initial value."""
     m = bundled_arm()
     loop = start(m, POSE, **WALKING, control_decimation=10)
     push = wrench(duration=0.05, in_body=True)

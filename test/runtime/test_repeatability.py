@@ -1,4 +1,4 @@
-"""It moves as step does, bit for bit, and the same again for the same seed and commands."""
+"""The loop moves like step to the last bit, and repeats for the same seed and commands."""
 
 import dataclasses
 
@@ -58,7 +58,9 @@ def test_mode_fast_waits_for_its_reader(start):
     loop = start(bundled_arm(), **WALKING | {"start_paused": False})
     wait_until(lambda: loop.time.tick > 20)
     wait_until(lambda: loop.time.tick == loop.readout.next_state(1.0).tick + 31)
-    loop.plant.set_state(np.zeros(7), np.zeros(7), EFFORTS < 9, EFFORTS < 9)  # it answers
+    loop.plant.set_state(
+        np.zeros(7), np.zeros(7), EFFORTS < 9, EFFORTS < 9
+    )  # requests are still served
 
 
 def noisy():
@@ -110,7 +112,7 @@ def test_noise_repeats_after_a_reset(start):
 
 @pytest.mark.parametrize("mode", ["fast", "realtime"])
 def test_a_command_expires_at_the_same_tick_every_time(start, mode):
-    """While time is not that of the wall, commands grow old by what is simulated."""
+    """Without wall-clock pace, commands age with simulated time."""
     loop = start(bundled_arm(), **WALKING | {"time_mode": mode, "command_timeout": 0.01})
     for _ in range(3):
         loop.plant.reset(time=True)

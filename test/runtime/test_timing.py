@@ -1,4 +1,4 @@
-"""Numbers from counters and histograms, against numpy on the values themselves."""
+"""Statistics from counters and histograms against NumPy on the values."""
 
 import numpy as np
 import pytest
@@ -114,9 +114,9 @@ def test_the_recent_factor_covers_a_second_of_run_time():
     assert recent.at(0, 0) == 0.0
     assert recent.at(second // 4, second // 2) == 0.5  # since the start
     assert recent.at(second // 2, second) == 0.5
-    assert recent.at(3 * second // 2, 2 * second) == 1.0  # the slow first second is left out
+    assert recent.at(3 * second // 2, 2 * second) == 1.0  # without the slow first second
     assert recent.at(3 * second // 2, 2 * second) == 1.0  # paused: nothing new
-    assert recent.at(3 * second, 5 * second) == 0.5  # asked rarely: since it was asked
+    assert recent.at(3 * second, 5 * second) == 0.5  # rare calls: since the last one
 
 
 def test_the_history_of_the_recent_factor_is_bounded():
@@ -155,6 +155,6 @@ def test_coarse_agrees_with_numpy():
     found = coarse(histogram(values))
     bounds = [0, *found]
     expected = np.histogram(values, [*bounds[:-1], bounds[-1]])[0]
-    # the bins left out are empty, so wider ones between those that are left hold the same
+    # the missing bins are empty, so wider bins have the same counts
     np.testing.assert_array_equal(list(found.values()), expected)
     assert sum(found.values()) == 500

@@ -1,4 +1,4 @@
-"""Trajectories: sampled as SciPy does, followed, ended, exchanged."""
+"""Trajectories: sampling against SciPy, tracking, ending, replacing."""
 
 import numpy as np
 import pytest
@@ -20,14 +20,14 @@ RNG = np.random.default_rng(6)
 
 
 def wild(order, dofs=(0,), times=(0.0, 0.013, 0.1, 0.1205, 0.3)):
-    """Points, speeds and accelerations that have nothing to do with each other."""
+    """Return a trajectory with unrelated positions, velocities and accelerations."""
     shape = len(times), len(dofs)
     rows = (RNG.uniform(-1, 1, shape), RNG.uniform(-5, 5, shape), RNG.uniform(-50, 50, shape))
     return TrajectoryOrder(np.array(dofs), np.array(times), *rows, order)
 
 
 def smooth(dofs, goals, times=(0.15, 0.4), order=5):
-    """To a goal through points on the way there, at rest in all."""
+    """Return a trajectory to a goal that rests at all its points."""
     goals = np.atleast_1d(goals)
     positions = np.outer(np.linspace(1.0 / len(times), 1.0, len(times)), goals)
     zeros = np.zeros(positions.shape)
@@ -67,7 +67,7 @@ def test_trajectories_agree_with_scipy(order):
 
 @pytest.mark.parametrize("order", [1, 3, 5])
 def test_the_robot_tracks_a_trajectory(start, order):
-    """One that is smooth is followed as well as the steps of the physics allow."""
+    """A smooth trajectory is tracked up to the error of the time steps."""
     m = bundled_arm()
     begin = np.array([0.0, 0.9, 0.2, 0.4, 0.1, -0.5, 0.3])
     loop = start(m, begin, **WALKING)
@@ -85,7 +85,7 @@ def test_the_robot_tracks_a_trajectory(start, order):
 def test_a_trajectory_starts_from_the_present_reference(start):
     loop = start(rail(limit=rb.Limit(velocity=0.25)), **WALKING)
     loop.orders.command(commanded(0, POSITION, 5.0))
-    walk(loop, 100)  # led at 0.25 m/s, and behind where it is led
+    walk(loop, 100)  # the reference moves at 0.25 m/s, ahead of the joint
     aim = 100 * 0.25 * H
     loop.orders.track(smooth(0, 0.0, (0.4,)))
     walk(loop, 1)
@@ -93,7 +93,7 @@ def test_a_trajectory_starts_from_the_present_reference(start):
 
 
 def test_a_trajectory_continues_the_one_it_replaces(start):
-    """Exchanged in full flight: no jump in position or speed."""
+    """Replacing a trajectory in motion causes no jump of position or velocity."""
     loop = start(rail(), **WALKING)
     straight = TrajectoryOrder([0], [0.0, 1.0], [[0.0], [0.5]], [[0.5], [0.5]], [[0.0], [0.0]], 3)
     loop.orders.track(straight)
@@ -107,7 +107,7 @@ def test_a_trajectory_continues_the_one_it_replaces(start):
 
 
 def test_a_trajectory_may_be_replaced_in_every_tick(start):
-    """A stream of trajectories: each goes on as the one before would have."""
+    """In a stream of trajectories each continues the previous one."""
     loop = start(rail(), **WALKING)
     position = speed = acceleration = np.zeros(1)
     for _ in range(200):
@@ -160,7 +160,7 @@ def test_a_stopped_trajectory_holds_its_last_reference(start, how):
     assert led > 0.1
     loop.orders.stop_tracking() if how == "stop" else loop.orders.track(smooth([5], 0.1))
     last = walk(loop, 600)[-1]
-    assert last.qpos[2] == pytest.approx(led, abs=2e-3)  # a tick further at most
+    assert last.qpos[2] == pytest.approx(led, abs=2e-3)  # at most one tick further
     assert last.stale == (6 if how == "stop" else 5)
 
 
@@ -193,10 +193,10 @@ def test_a_reset_of_time_does_not_move_a_trajectory(start):
 
 
 def test_trajectories_stay_in_memory_while_in_use(start):
-    """The loop reads arrays of Python: each must live until the next is in force."""
+    """The loop reads arrays of Python: each must exist until the next is in force."""
     loop = start(bundled_arm(), command_timeout=1e6)
     for k in range(200):
-        # allocated and freed in between: what is read after its time would be this
+        # allocated and freed in between: a freed trajectory would contain these numbers
         assert np.full(5000, 1e30).sum() > 0.0
         loop.orders.track(smooth(np.arange(7), np.full(7, 0.01 * (k % 3)), (0.3, 0.6)))
     state = loop.readout.latest()

@@ -1,4 +1,4 @@
-"""A state as the runtime hands it over, made by hand."""
+"""Make states such as the runtime hands over."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def snapshot(m, d=None, tick=0, **given):
-    """Return a state of the robot: that of a Data, or qpos0 at rest; fields may be given."""
+    """Return a state of the robot: of a Data, or qpos0 at rest; fields may be replaced."""
     state = SimpleNamespace(
         tick=tick,
         epoch=0,

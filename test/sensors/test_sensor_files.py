@@ -1,4 +1,4 @@
-"""Sensors files: what they say, and every way to be refused."""
+"""Sensor files: their content and their refusals."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Sensors where the answer is known by hand: weights, centrifugal force, pushes, feet."""
+"""Sensors against closed forms: weights, centrifugal force, pushes, feet."""
 
 import numpy as np
 import pytest
@@ -84,7 +84,7 @@ def test_centrifugal_force(turntable):
     np.testing.assert_allclose(imu.angular_velocity, [0.0, 0.0, speed], atol=1e-12)
     expected = [0.5 * rise, 0.5 * speed**2, G]
     np.testing.assert_allclose(imu.linear_acceleration, expected, atol=1e-12)
-    # its centre of mass is at 0.6 m; what it exerts on the arm is opposite to its acceleration
+    # its centre of mass is at 0.6 m; its force on the arm is opposite to its acceleration
     force = -2.0 * np.array([0.6 * rise, 0.6 * speed**2, G])
     np.testing.assert_allclose(ft.force, force, atol=1e-12)
     moment = np.cross([0.0, -0.1, 0.0], force) - [0.0, 0.0, 0.01 * rise]
@@ -139,7 +139,7 @@ def test_a_push_acts_on_the_declared_side_of_a_fixed_joint(turntable, pushes, sh
 
 @pytest.mark.parametrize(("pushes", "share"), [("child", 0.0), ("parent", -1.0)])
 def test_a_push_acts_on_the_declared_side_of_a_reversed_joint(pushes, share):
-    """The arm is the child of the tool: what is beyond the joint is its parent."""
+    """The arm is the child of the tool, so the parent is beyond the joint."""
     system = (
         rb.SystemBuilder("backwards", base="ground")
         .body("arm", rb.shapes.box((0.4, 0.1, 0.1), mass=1.0))
@@ -201,7 +201,7 @@ def test_a_leg_stands_on_its_sole():
     specs = [
         ContactSpec("foot", "sole"),
         ContactSpec("dull", "sole", threshold=40.0),
-        # the sole alone has a geometry, so it is what touches, whatever is said of pushes
+        # only the sole has a geometry, so it is in contact, whatever the side of pushes
         ForceTorqueSpec("ankle", "ankle", "sole", pushes="parent"),
         ImuSpec("imu", "leg"),
     ]
@@ -224,10 +224,10 @@ def test_a_robot_in_the_air_has_no_contact():
 
 
 def test_the_bearings_of_a_loop_carry_its_weight():
-    """A four-bar that is held still: what its two ground joints carry is all it weighs."""
+    """The two ground joints of a resting four-bar carry its whole weight."""
     system = four_bar(0.1, 0.25, 0.2, 0.3)
     m, description = rb.build(system), system.description()
-    m = m.replaced(jnt_actuated=[1, 0, 0])  # so the loop has something to carry
+    m = m.replaced(jnt_actuated=[1, 0, 0])  # so that the loop carries a load
     m.opt.gravity = (0.0, 0.0, -G)
     d = rb.make_data(m)
     d.qpos[:] = rb.assemble(m, m.qpos0)
@@ -247,7 +247,7 @@ def test_the_bearings_of_a_loop_carry_its_weight():
     rb.joint_forces(m, d)
     assert np.linalg.norm(loop.force) > 0.1
     np.testing.assert_allclose(np.linalg.norm(loop.force), np.linalg.norm(d.loop_force[0, 3:]))
-    # the rocker: what it gets from ground and coupler, and its weight
+    # the rocker: the forces of ground and coupler, and its weight
     body = m.body_id("rocker")
     R = d.xmat[body].reshape(3, 3)
     rest = R @ loop.force - right.force + [0.0, 0.0, -G * m.body_mass[body]]

@@ -1,6 +1,6 @@
-"""IMU and force/torque sensors against those of MuJoCo, link by link, at fixed and moving joints.
+"""IMU and force/torque sensors of all links against MuJoCo, at fixed and moving joints.
 
-MuJoCo is told not to fuse what is fixed, so it knows the force across every joint.
+MuJoCo does not fuse fixed links here, so it computes the force across every joint.
 """
 
 import numpy as np
@@ -82,7 +82,7 @@ def test_sensors_of_random_trees_agree_with_mujoco(seed, floating):
             assert abs(quat @ reading.orientation) == pytest.approx(1.0, abs=1e-12)
         else:
             pairs = [(reading.force, "FORCE"), (reading.torque, "TORQUE")]
-            # theirs is what the parent exerts on the child
+            # MuJoCo reports the wrench of the parent on the child
             link, sign = spec.frame, -1.0
         for ours, kind in pairs:
             their = sign * data.sensor(f"{kind}-{link}").data

@@ -1,4 +1,4 @@
-"""Weights at every joint of trees whose joints run either way, with frames off the links'."""
+"""Weights at every joint of trees with reversed joints and shifted frames."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ GRAVITY = np.array([1.0, -2.0, -9.0])
 
 
 def beyond(description, joint):
-    """Return the links that only this joint connects with the base; is its child one of them?"""
+    """Return the links beyond a joint, and whether its child is one of them."""
     children = {other.child for other in description.joints}
     base = description.base or next(x.name for x in description.links if x.name not in children)
     reached, waiting = {base}, [base]
