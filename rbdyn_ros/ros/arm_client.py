@@ -16,7 +16,8 @@ from rbdyn_ros.checks.numbers import finite, flag
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.errors import RbdynError, shown
 from rbdyn_ros.ros.common.caller import Caller, client_error
-from rbdyn_ros.ros.simulator.services import own_services
+from rbdyn_ros.ros.common.interfaces import own_services
+from rbdyn_ros.ros.common.stamps import nanoseconds
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Efforts(dict[str, float]):
     def __init__(self, response: Any) -> None:
         super().__init__(zip(response.name, response.effort, strict=True))
         self.model_sha256: str = response.model_sha256
-        self.stamp_ns = response.stamp.sec * NANOSECONDS + response.stamp.nanosec
+        self.stamp_ns = nanoseconds(response.stamp)
         self.saturated: bool = getattr(response, "saturated", False)
 
 

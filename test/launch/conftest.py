@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support import domains
 
 LAUNCH = Path(__file__).parents[2] / "launch"
 
@@ -49,6 +50,7 @@ signal.pause()
 """
 
 _count = itertools.count()
+domain = domains.domain
 
 
 class Launched:
@@ -102,11 +104,6 @@ def _install(prefix, executables):
         script.write_text(f"#!{sys.executable}\n{code}")
         script.chmod(0o755)
     return os.pathsep.join([str(prefix), os.environ.get("AMENT_PREFIX_PATH", "")])
-
-
-@pytest.fixture
-def domain():
-    return 10 + (os.getpid() + next(_count)) % 90
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def test_rviz_shows_the_robot_of_its_namespace(launch_file):
     assert shown["left wrenches"]["Topic"]["Value"] == "/left/simulator/wrench_markers"
 
 
-def test_use_sim_time_is_that_of_rviz(launch_file):
+def test_use_sim_time_is_passed_to_rviz(launch_file):
     told = launch_file("sim_with_rviz.launch.py", "use_sim_time:=false").told(2)
     assert told["/rviz2"]["parameters"]["use_sim_time"] is False
 

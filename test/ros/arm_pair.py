@@ -63,7 +63,7 @@ class Watched:
     def wait(self, seconds):
         """Wait for some simulated time; return the rows since the call."""
         first, end = len(self.rows), self.time + seconds
-        self.peer.until(lambda: self.time >= end, 60.0 + 30.0 * seconds)
+        self.peer.until(lambda: self.time >= end, 120.0 + 30.0 * seconds)
         return self.rows[first:]
 
     def rest(self, speed=1e-3, seconds=0.1):
@@ -109,6 +109,11 @@ class Pair:
         before = self.commands
         self.arm.wait(seconds)
         return self.commands - before
+
+    def until_commanded(self):
+        """Wait for a new command."""
+        before = self.commands
+        self.peer.until(lambda: self.commands > before)
 
     def ask(self, name):
         """Call a service without arguments; return its refusal or an empty string."""

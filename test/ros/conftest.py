@@ -6,15 +6,16 @@ Timeouts only bound a hang: a busy machine may compile for minutes.
 import itertools
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from support import domains
 
 _count = itertools.count()
+domain = domains.domain
 STARTED = "simulating '"
 CONTROLLING = "controlling '"
 
@@ -192,25 +193,6 @@ def until(condition, timeout):
     end = time.monotonic() + timeout
     while not condition() and time.monotonic() < end:
         time.sleep(0.02)
-
-
-#: DDS takes ports from 7400 on: one of these below is bound for as long as a domain is in use.
-PORTS = 7300
-
-
-@pytest.fixture
-def domain():
-    """A ROS domain that no other test or process uses."""
-    for _ in range(90):
-        number = 10 + (os.getpid() + next(_count)) % 90
-        with socket.socket() as held:
-            try:
-                held.bind(("127.0.0.1", PORTS + number))
-            except OSError:
-                continue
-            yield number
-            return
-    pytest.fail("all ROS domains from 10 to 99 are in use")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.ros.common.diagnosis import Level, Status
+from rbdyn_ros.ros.common.status import Level, Status, texts
 
 #: Number of remembered answers.
 REMEMBERED = 4096
@@ -42,7 +42,7 @@ def diagnose_arm(
         times: durations of its answers.
         now: time on the steady clock [ns].
         fresh: number of states since the last report.
-        rivals: sentence about other nodes that command the arm; empty: none.
+        rivals: names other nodes that command the arm; empty: there are none.
     """
     gate, limits = controller.gate, controller.gate.limits
     p50, p99, worst = times.percentiles()
@@ -65,12 +65,11 @@ def diagnose_arm(
         "payloads": " ".join(f"{link}:{p[0]:g}kg" for link, p in controller.arm.payloads.items()),
         "model_sha256": controller.arm.sha256,
     }
-    texts = {k: f"{v:.6g}" if isinstance(v, float) else str(v) for k, v in values.items()}
-    level, message = _judged(controller, now, fresh, rivals)
-    return Status("arm", level, message, texts)
+    level, message = _level_of(controller, now, fresh, rivals)
+    return Status("arm", level, message, texts(values))
 
 
-def _judged(controller: Controller, now: int, fresh: int, rivals: str) -> tuple[Level, str]:
+def _level_of(controller: Controller, now: int, fresh: int, rivals: str) -> tuple[Level, str]:
     gate = controller.gate
     if gate.fault is not None:
         return Level.ERROR, controller.status()

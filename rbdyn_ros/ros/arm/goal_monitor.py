@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.names import name_faults
 from rbdyn_ros.control.controller import Progress
-from rbdyn_ros.errors import did_you_mean, quote, refusal
+from rbdyn_ros.errors import refusal
+from rbdyn_ros.ros.common.stamps import nanoseconds
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 
 #: Default velocity tolerance at the goal [rad/s or m/s]. As in joint_trajectory_controller,
@@ -54,11 +56,6 @@ class Tolerances:
         return Tolerances(path, goal, _resolved(time, GOAL_TIME))
 
 
-def nanoseconds(time: Any) -> int:
-    """Return a Time or a Duration [ns]."""
-    return int(time.sec) * NANOSECONDS + int(time.nanosec)
-
-
 def check_goal(request: Any) -> None:
     """Raise RbdynError for a goal that an arm cannot follow, whatever its trajectory is."""
     several = getattr(request, "multi_dof_trajectory", None)
@@ -78,16 +75,11 @@ def _only_single(field: str) -> str:
 def _tolerances(field: str, request: Any, names: Sequence[str], defaults: Array) -> Array:
     found: Array = defaults.copy()
     numbers = {name: k for k, name in enumerate(names)}
-    seen = set()
-    for entry in getattr(request, field):
-        if entry.name not in numbers:
-            raise refusal(
-                f"{field} names joint {quote(entry.name)}, which is not controlled"
-                f"{did_you_mean(entry.name, names)}; the joints are {', '.join(names)}"
-            )
-        if entry.name in seen:
-            raise refusal(f"{field} names joint '{entry.name}' twice")
-        seen.add(entry.name)
+    entries = getattr(request, field)
+    for name, reason in name_faults([entry.name for entry in entries], names, "controlled joint"):
+        listed = "" if name in numbers else f"; the joints are {', '.join(names)}"
+        raise refusal(f"{field}: {reason}{listed}")
+    for entry in entries:
         given = entry.position, entry.velocity
         if not np.isfinite([*given, entry.acceleration]).all():
             raise refusal(f"{field} of joint '{entry.name}' has a number that is not finite")

@@ -36,10 +36,10 @@ from rbdyn_ros.ros.arm.services import ArmServices
 from rbdyn_ros.ros.arm.topics import ArmTopics
 from rbdyn_ros.ros.arm.trajectories import TrajectoryController
 from rbdyn_ros.ros.common import parameters, process
-from rbdyn_ros.ros.common.answer import MessageLog, answer, attempt
-from rbdyn_ros.ros.common.qos import LATCHED, reliable
+from rbdyn_ros.ros.common.answer import MessageLog, parameters_result, serve
+from rbdyn_ros.ros.common.diagnostics import Diagnostics
+from rbdyn_ros.ros.common.qos import LATCHED
 from rbdyn_ros.ros.common.source import load_robot
-from rbdyn_ros.ros.common.statistics import Diagnostics
 
 #: Interval at which the status is checked for changes [s].
 POLL = 0.05
@@ -93,8 +93,7 @@ class ArmController(process.ManagedNode):
             (JointTrajectory, "~/joint_trajectory", controller.follow),
             (PoseStamped, "~/target_pose", controller.follow_pose),
         ):
-            receive = self._messages.receiver(name, take)
-            self.create_subscription(kind, name, receive, reliable(10))
+            self._messages.subscribe(self, kind, name, take)
         self._open_triggers(controller)
 
     def _load(self) -> TrajectoryController:
@@ -152,7 +151,7 @@ class ArmController(process.ManagedNode):
             self.declare_parameter(name, value, descriptor, ignore_override=True)
 
     def _open_triggers(self, controller: TrajectoryController) -> None:
-        """Offer the services without arguments."""
+        """Offer the services without arguments; their message is the status or the refusal."""
 
         def arm() -> None:
             rivals = self._rivals()
@@ -167,23 +166,13 @@ class ArmController(process.ManagedNode):
         }
         for mode in MODES:
             services[mode] = partial(controller.set_mode, mode)
-        for name, act in services.items():
-            self.create_service(Trigger, f"~/{name}", self._callback(controller, act))
 
-    @staticmethod
-    def _callback(
-        controller: TrajectoryController, act: Callable[[], None]
-    ) -> Callable[[Any, Any], Any]:
-        """Return the callback of a service whose message is the status, or the refusal."""
-
-        def done() -> str:
+        def on_request(act: Callable[[], None], _request: Any, _response: Any) -> str:
             act()
             return controller.status()
 
-        def on_request(_request: Trigger.Request, response: Trigger.Response) -> Any:
-            return answer(response, done)
-
-        return on_request
+        for name, act in services.items():
+            serve(self, Trigger, f"~/{name}", partial(on_request, act))
 
     def _rivals(self) -> str:
         """Return which other nodes command the arm; empty: none."""
@@ -226,8 +215,7 @@ class ArmController(process.ManagedNode):
     def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
         """Tighten limits; all changes or none."""
         given = {change.name: change.value for change in changes}
-        done, why = attempt(lambda: self._change(given))
-        return SetParametersResult(successful=done, reason=why)
+        return parameters_result(lambda: self._change(given))
 
     def _change(self, given: dict[str, Any]) -> None:
         new = parameters.live(given, arm_params.PARAMETERS)

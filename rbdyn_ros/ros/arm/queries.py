@@ -11,13 +11,16 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import refusal
 from rbdyn_ros.ros.common.dynamics_query import (
     NamedJoints,
     check_state,
     joint_numbers,
     named_joints,
 )
+
+#: Code of the refusals.
+CODE = "arm-query"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class _State:
 class ArmQueries:
     """Answers requests of rbdyn_interfaces with a twin of the arm: the control loop goes on.
 
-    Only one thread may call at a time. Every method raises ParameterError to refuse a request.
+    Only one thread may call at a time. Every method raises RbdynError to refuse a request.
 
     Args:
         robot: the controlled arm.
@@ -78,9 +81,10 @@ class ArmQueries:
     def inverse_dynamics(self, request: Any) -> JointEfforts:
         """Answer GetInverseDynamics: M qacc + C qvel + g, plus friction if included."""
         if request.as_command and not request.include_gravity:
-            raise _refused(
+            raise refusal(
                 "as_command needs include_gravity, because the arm's own controller adds gravity; "
-                "set both or neither"
+                "set both or neither",
+                CODE,
             )
         arm = self._arm()
         joints = named_joints(arm.m, request.name)
@@ -104,7 +108,7 @@ class ArmQueries:
         arm = self._arm()
         joints = named_joints(arm.m, request.name)
         if not len(request.desired_position):
-            raise _refused("desired_position is empty; it needs one value per joint")
+            raise refusal("desired_position is empty; it needs one value per joint", CODE)
         stiffness, damping = (
             _gains(joints, kind, getattr(request, kind), present)
             for kind, present in zip(("stiffness", "damping"), self._robot.gains, strict=True)
@@ -143,7 +147,9 @@ class ArmQueries:
         """Return the state of a request; joints that it does not name are as measured."""
         check_state(measured, position=positions, velocity=velocities)
         if not measured and not len(positions):
-            raise _refused("position is empty; give one value per joint or set use_current_state")
+            raise refusal(
+                "position is empty; give one value per joint or set use_current_state", CODE
+            )
         position = joint_numbers(joints, "position", positions)
         velocity = joint_numbers(joints, "velocity", velocities)
         if not measured and len(joints.names) == arm.m.nv:
@@ -160,11 +166,14 @@ class ArmQueries:
         if found is not None:
             return _State(*found)
         if measured:
-            raise _refused(
-                "no state of the arm has arrived yet; give positions instead of use_current_state"
+            raise refusal(
+                "no state of the arm has arrived yet; give positions instead of use_current_state",
+                CODE,
             )
         other = next(name for name in arm.names if name not in joints.names)
-        raise _refused(f"no state of the arm has arrived yet; name all joints, also '{other}'")
+        raise refusal(
+            f"no state of the arm has arrived yet; name all joints, also '{other}'", CODE
+        )
 
 
 def _gains(joints: NamedJoints, kind: str, values: Sequence[float], present: Array) -> Array:
@@ -173,8 +182,9 @@ def _gains(joints: NamedJoints, kind: str, values: Sequence[float], present: Arr
     given = joint_numbers(joints, kind, values)
     if given is not None:
         for k in np.flatnonzero(given < 0.0)[:1]:
-            raise _refused(
-                f"the {kind} of joint '{joints.names[k]}' is {given[k]:g}; allowed is 0 or more"
+            raise refusal(
+                f"the {kind} of joint '{joints.names[k]}' is {given[k]:g}; allowed is 0 or more",
+                CODE,
             )
         gains[joints.dofadr] = given
     return gains
@@ -188,16 +198,13 @@ def _put(row: Array, joints: NamedJoints, numbers: Array | None) -> None:
 def _answer(
     arm: Arm, joints: NamedJoints, state: _State, effort: Array, *, as_command: bool
 ) -> JointEfforts:
-    """Return the efforts of the joints; raises ParameterError if one is not finite."""
+    """Return the efforts of the joints; raises RbdynError if one is not finite."""
     if as_command:
         arm.without_own(effort, state.qpos)
     chosen = effort[joints.dofadr]
     for k in np.flatnonzero(~np.isfinite(chosen))[:1]:
-        raise _refused(
-            f"the effort of joint '{joints.names[k]}' is not finite; a number is too large"
+        raise refusal(
+            f"the effort of joint '{joints.names[k]}' is not finite; a number is too large",
+            CODE,
         )
     return JointEfforts(joints.names, chosen, state.stamp_ns)
-
-
-def _refused(text: str) -> ParameterError:
-    return ParameterError(Finding("arm-query", text))

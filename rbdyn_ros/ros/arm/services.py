@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,9 @@ from rclpy.node import Node
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.ros.arm.queries import ArmQueries, JointEfforts
-from rbdyn_ros.ros.common.answer import MessageLog, answer
-from rbdyn_ros.ros.common.convert import time_message
-from rbdyn_ros.ros.common.qos import reliable
-from rbdyn_ros.ros.simulator.services import inertia_numbers, own_services
+from rbdyn_ros.ros.common.answer import MessageLog, serve
+from rbdyn_ros.ros.common.convert import inertia_numbers, time_message
+from rbdyn_ros.ros.common.interfaces import own_services
 
 
 class ArmServices:
@@ -32,8 +32,7 @@ class ArmServices:
 
     def __init__(self, node: Node, robot: Controller, log: MessageLog) -> None:
         self._node, self._robot = node, robot
-        receive = log.receiver("~/payload", self._take_payload)
-        node.create_subscription(InertiaStamped, "~/payload", receive, reliable(10))
+        log.subscribe(node, InertiaStamped, "~/payload", self._take_payload)
         try:
             self._open(own_services())
         except ImportError:
@@ -51,20 +50,18 @@ class ArmServices:
             (srv.GetInverseDynamics, "~/get_inverse_dynamics", queries.inverse_dynamics),
             (srv.GetComputedTorque, "~/get_computed_torque", queries.computed_torque),
         ):
-            self._node.create_service(kind, name, self._callback(query))
-        self._node.create_service(srv.SetPayload, "~/set_payload", self._set_payload)
+            serve(self._node, kind, name, partial(self._answer, query))
+        serve(self._node, srv.SetPayload, "~/set_payload", self._set_payload)
 
-    def _callback(self, query: Callable[[Any], JointEfforts]) -> Callable[[Any, Any], Any]:
-        def on_request(request: Any, response: Any) -> Any:
-            response.model_sha256 = self._robot.arm.sha256
-            return answer(response, lambda: _fill(response, query(request)))
-
-        return on_request
-
-    def _set_payload(self, request: Any, response: Any) -> Any:
-        answer(response, lambda: self._load(request.link, request.inertia))
+    def _answer(self, query: Callable[[Any], JointEfforts], request: Any, response: Any) -> None:
         response.model_sha256 = self._robot.arm.sha256
-        return response
+        _fill(response, query(request))
+
+    def _set_payload(self, request: Any, response: Any) -> None:
+        try:
+            self._load(request.link, request.inertia)
+        finally:
+            response.model_sha256 = self._robot.arm.sha256
 
     def _take_payload(self, message: InertiaStamped) -> None:
         self._load(message.header.frame_id, message.inertia)

@@ -21,6 +21,7 @@ from rbdyn_ros.ros.common.action_thread import hidden_node
 from rbdyn_ros.ros.common.convert import Prepared
 from rbdyn_ros.ros.common.process import make_executor
 from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.stamps import nanoseconds
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.realtime import Grant, Mode, obtain
 
@@ -137,7 +138,7 @@ class ArmTopics:
         if not self.active:
             return
         arrival = time.monotonic_ns()
-        stamp = message.header.stamp.sec * NANOSECONDS + message.header.stamp.nanosec
+        stamp = nanoseconds(message.header.stamp)
         self._stamp, self._arrival = stamp, arrival
         efforts = self._controller.on_state(
             message.name,

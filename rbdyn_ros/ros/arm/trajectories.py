@@ -13,14 +13,13 @@ from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.ros.common.commands import CommandParser, command_parser
 from rbdyn_ros.ros.common.convert import SingleJoints
+from rbdyn_ros.ros.common.magnitudes import check_pose
 from rbdyn_ros.ros.common.trajectory import ON_LIMIT, TrajectoryParser
-from rbdyn_ros.ros.simulator.commands import CommandParser, command_parser
 
 #: Parsing more points would delay the states.
 MOST_POINTS = 5000
-#: Largest difference between the length of a quaternion and 1.
-UNIT = 1e-3
 
 
 class TrajectoryController(Controller):
@@ -52,9 +51,8 @@ class TrajectoryController(Controller):
             )
         missing = [name for name in self.names if name not in message.joint_names]
         if message.points and missing:
-            raise refusal(
-                f"joint '{missing[0]}' is missing; it needs all of {_listed(self.names)}"
-            )
+            wanted = ", ".join(self.names)
+            raise refusal(f"joint '{missing[0]}' is missing; all of {wanted} are needed")
         found = self._parser.parse(message, seen[2])
         if found is None:
             self.stop_following()
@@ -94,18 +92,9 @@ class TrajectoryController(Controller):
         if frame not in ("", self._base):
             raise refusal(f"the pose is in frame {quote(frame)}; allowed is '{self._base}'")
         at, q = message.pose.position, message.pose.orientation
-        quat = np.array([q.w, q.x, q.y, q.z])
-        place = np.array([at.x, at.y, at.z])
-        length = float(np.linalg.norm(quat))
-        if not np.isfinite(place).all():
-            raise refusal(f"the position is {place.tolist()}; allowed are finite numbers")
-        if not abs(length - 1.0) <= UNIT:
-            raise refusal(f"the quaternion has length {length:g}; it must be 1")
-        self.set_pose(np.vstack([quat_to_mat(quat / length), place]))
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names)
+        place, quat = (at.x, at.y, at.z), (q.w, q.x, q.y, q.z)
+        check_pose(place, quat)
+        self.set_pose(np.vstack([quat_to_mat(np.array(quat) / np.linalg.norm(quat)), place]))
 
 
 def _parser_of(m: Model, description: Description, names: tuple[str, ...]) -> CommandParser:

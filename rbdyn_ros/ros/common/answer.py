@@ -9,7 +9,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
+
 from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.common.throttle import Throttle
 
 
@@ -25,15 +29,28 @@ def attempt(act: Callable[[], str | None]) -> tuple[bool, str]:
         return False, str(error)
 
 
-def answer(response: Any, act: Callable[[], str | None]) -> Any:
-    """Fill `success` and `message` of the response to a service; return the response.
+def serve(node: Node, kind: Any, name: str, act: Callable[[Any, Any], str | None]) -> None:
+    """Offer a service whose response has `success` and `message`.
 
     Args:
-        response: of the service; `act` may fill its other fields.
-        act: as for `attempt`.
+        node: offers it.
+        kind: type of the service.
+        name: name of the service.
+        act: gets the request and the response, whose other fields it may fill; returns the
+            message of its success, or None; raises RbdynError to refuse.
     """
-    response.success, response.message = attempt(act)
-    return response
+
+    def on_request(request: Any, response: Any) -> Any:
+        response.success, response.message = attempt(lambda: act(request, response))
+        return response
+
+    node.create_service(kind, name, on_request)
+
+
+def parameters_result(act: Callable[[], None]) -> SetParametersResult:
+    """Return whether a change of parameters succeeded; `act` raises RbdynError to refuse it."""
+    done, why = attempt(act)
+    return SetParametersResult(successful=done, reason=why)
 
 
 class MessageLog:
@@ -43,7 +60,7 @@ class MessageLog:
         warn: logs a line.
 
     Attributes:
-        accepted: number of commands.
+        accepted: number of accepted messages.
     """
 
     def __init__(self, warn: Callable[[str], object]) -> None:
@@ -57,10 +74,17 @@ class MessageLog:
         return sum(throttle.count for throttle in self._rejected.values())
 
     def reject(self, topic: str, why: str) -> None:
-        """Count a rejected message and log it, unless another of its topic was just logged."""
+        """Count a rejected message; log it unless another one on its topic was just logged."""
         throttle = self._rejected.setdefault(topic, Throttle())
         if throttle.due(time.monotonic()):
             self._warn(f"refused a message on {topic}: {why} (refused so far: {throttle.count})")
+
+    def subscribe(
+        self, node: Node, kind: Any, topic: str, take: Callable[[Any], object], **more: Any
+    ) -> None:
+        """Subscribe to a topic; arguments as for `receiver` and `node.create_subscription`."""
+        receive = self.receiver(topic, take)
+        node.create_subscription(kind, topic, receive, reliable(10), **more)
 
     def receiver(self, topic: str, take: Callable[[Any], object]) -> Callable[[Any], None]:
         """Return the callback of a subscription.

@@ -31,6 +31,17 @@ def time_message(nanoseconds: int) -> Time:
     return Time(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
 
 
+def vector_numbers(message: Any) -> tuple[float, float, float]:
+    """Return the numbers of a Point or a Vector3."""
+    return message.x, message.y, message.z
+
+
+def inertia_numbers(message: Any) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
+    """Return mass, centre of mass, and Ixx Iyy Izz Ixy Ixz Iyz of a geometry_msgs/Inertia."""
+    moments = (message.ixx, message.iyy, message.izz, message.ixy, message.ixz, message.iyz)
+    return message.m, vector_numbers(message.com), moments
+
+
 @dataclass(frozen=True, slots=True)
 class SingleJoints:
     """Joints with one coordinate, the joints of joint_states and of commands.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.checks.names import MOST_LISTED, name_faults, one_of
+from rbdyn_ros.checks.names import MOST_LISTED, chosen, name_faults, one_of
 from rbdyn_ros.dynamics.stages import forward_dynamics, inverse, kinematics, make_data, mass_matrix
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
@@ -20,7 +20,7 @@ from rbdyn_ros.dynamics.toolbox.terms import (
     kinetic_energy,
     potential_energy,
 )
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
+from rbdyn_ros.errors import RbdynError, quote, refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -28,6 +28,8 @@ from rbdyn_ros.model.model import Model
 #: Matrices of robots with more degrees of freedom are too large for a message.
 MOST_DOFS = 1000
 DEFAULT_REFERENCE = "local_world_aligned"
+#: Code of the refusals.
+CODE = "dynamics-query"
 NO_NUMBERS: tuple[float, ...] = ()
 
 
@@ -129,9 +131,10 @@ class Dynamics:
         found = self._computed(now, query, joints)
         for quantity, value in found.items():
             if not np.isfinite(value).all():
-                raise refused(
+                raise refusal(
                     f"{quantity} is not finite in this state: M is singular, or a number is too "
-                    "large"
+                    "large",
+                    CODE,
                 )
         return Answer(joints.names, **found)
 
@@ -212,7 +215,7 @@ def named_joints(m: Model, names: Sequence[str]) -> NamedJoints:
     """Return the named joints; all joints with one coordinate of their own if there are no names.
 
     Raises:
-        ParameterError: a joint is unknown, has no such coordinate or is named twice.
+        RbdynError: a joint is unknown, has no such coordinate or is named twice.
     """
     own = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
     numbers = {m.jnt_names[j]: int(j) for j in own}
@@ -220,10 +223,10 @@ def named_joints(m: Model, names: Sequence[str]) -> NamedJoints:
         listed = list(numbers)[:MOST_LISTED]
         more = ", ..." if len(numbers) > len(listed) else ""
         hint = "" if name in m.jnt_names else f"; the joints are {', '.join(listed)}{more}"
-        raise refused(reason + hint, f"joint {quote(name)}")
-    chosen = np.array([numbers[name] for name in names] if len(names) else own, np.int64)
-    wanted = tuple(m.jnt_names[j] for j in chosen)
-    return NamedJoints(wanted, m.jnt_qposadr_all[chosen], m.jnt_dofadr_all[chosen])
+        raise refusal(reason + hint, CODE, f"joint {quote(name)}")
+    picked = np.array([numbers[name] for name in names] if len(names) else own, np.int64)
+    wanted = tuple(m.jnt_names[j] for j in picked)
+    return NamedJoints(wanted, m.jnt_qposadr_all[picked], m.jnt_dofadr_all[picked])
 
 
 def _why_not(m: Model, name: str) -> str:
@@ -243,36 +246,30 @@ def joint_numbers(joints: NamedJoints, kind: str, values: Sequence[float]) -> Ar
     """Return the values of a field (n,), one per joint; None if it is empty.
 
     Raises:
-        ParameterError: their number is wrong, or one is not finite.
+        RbdynError: their number is wrong, or one is not finite.
     """
     if not len(values):
         return None
     numbers = np.asarray(values, np.float64)
     n = len(joints.names)
     if len(numbers) != n:
-        raise refused(
-            f"{kind} has {len(numbers)} values for {n} joints; it needs {n} or none", kind
-        )
+        text = f"{kind} has {len(numbers)} values for {n} joints; it needs {n} or none"
+        raise refusal(text, CODE, kind)
     for k in np.flatnonzero(~np.isfinite(numbers))[:1]:
-        raise refused(
+        raise refusal(
             f"the {kind} of joint '{joints.names[k]}' is {numbers[k]}; allowed is a finite number",
+            CODE,
             kind,
         )
     return numbers
 
 
 def check_state(use_current_state: bool, **fields: Sequence[float]) -> None:
-    """Raise ParameterError if a query gives numbers for a state that it takes as it is."""
+    """Raise RbdynError if a query gives numbers for a state that it takes as it is."""
     for kind, values in fields.items():
         if use_current_state and len(values):
-            raise refused(
-                f"the query has {kind} values and use_current_state; leave out one of them", kind
-            )
-
-
-def refused(text: str, element: str = "") -> ParameterError:
-    """Return the error that refuses a query."""
-    return ParameterError(Finding("dynamics-query", text, "error", element))
+            text = f"the query has {kind} values and use_current_state; leave out one of them"
+            raise refusal(text, CODE, kind)
 
 
 def _check_numbers(query: Query, joints: NamedJoints) -> None:
@@ -282,20 +279,16 @@ def _check_numbers(query: Query, joints: NamedJoints) -> None:
 
 
 def _check_request(m: Model, query: Query) -> None:
-    """Raise ParameterError if a term cannot be computed for this robot."""
+    """Raise RbdynError if a term cannot be computed for this robot."""
     if (query.mass_matrix or query.coriolis_matrix) and m.nv > MOST_DOFS:
-        raise refused(f"the robot has {m.nv} dofs; matrices are limited to {MOST_DOFS} dofs")
+        text = f"the robot has {m.nv} dofs; matrices are limited to {MOST_DOFS} dofs"
+        raise refusal(text, CODE)
     frame, reference = query.jacobian_frame, query.jacobian_reference
-    if frame and frame not in m.frame_numbers:
-        hint = did_you_mean(frame, m.frame_names)
-        raise refused(f"there is no link {quote(frame)}{hint}", "jacobian_frame")
+    if frame:
+        field = "jacobian_frame"
+        chosen([frame], m.frame_names, "link", error=RbdynError, code=CODE, element=field)
     if reference:
-        one_of(
-            "jacobian_reference",
-            reference,
-            REFERENCES,
-            code="dynamics-query",
-        )
+        one_of("jacobian_reference", reference, REFERENCES, RbdynError, CODE)
 
 
 def _joint_forces_of(m: Model, d: Data, xfrc: Array) -> Array:

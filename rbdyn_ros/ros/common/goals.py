@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.errors import RbdynError, quote, refusal
 from rbdyn_ros.runtime.types import EFFORT, IMPEDANCE, POSITION, VELOCITY
 
 #: Names of the modes of a joint, by number.
@@ -53,17 +53,25 @@ def goals_of(names: Sequence[str], modes: Iterable[int], arrays: Arrays) -> dict
     }
 
 
-def check_numbers(arrays: Arrays, names: Sequence[str]) -> None:
-    """Raise RbdynError if a number is not finite or too large."""
+def check_numbers(arrays: Arrays, names: Sequence[str], largest: float = LARGEST) -> None:
+    """Raise RbdynError if a number is not finite, or larger than allowed; efforts are clamped."""
     for kind, values in arrays.items():
-        largest = math.inf if kind == "effort" else LARGEST
+        most = math.inf if kind == "effort" else largest
         for k, value in enumerate(values):
-            if math.isfinite(value) and abs(value) <= largest:
+            if math.isfinite(value) and abs(value) <= most:
                 continue
-            owner = f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
-            if not math.isfinite(value):
-                raise refusal(f"the {kind} of {owner} is {value}; allowed is a finite number")
-            raise refusal(f"the {kind} of {owner} is {value:g}; allowed is at most {largest:g}")
+            raise wrong_number(kind, owner(names, k), value, most)
+
+
+def owner(names: Sequence[str], k: int) -> str:
+    """Return whose number k is, for a message; there may be more numbers than names."""
+    return f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
+
+
+def wrong_number(kind: str, whose: str, value: float, largest: float) -> RbdynError:
+    """Return the error about a number that is not finite, or larger than allowed."""
+    allowed = f"at most {largest:g}" if math.isfinite(value) else "a finite number"
+    return refusal(f"the {kind} of {whose} is {value:g}; allowed is {allowed}")
 
 
 def check_lengths(arrays: Arrays, names: Sequence[str]) -> None:

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+import math
+from collections.abc import Sequence
 
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.errors import RbdynError, refusal
 
 #: Of positions and velocities [m, rad, m/s, rad/s]; beyond it the loop declares divergence.
 LARGEST_STATE = 1e6
-#: Of gravity [m/s^2].
+#: Largest gravity [m/s^2].
 LARGEST_GRAVITY = 1e4
+#: Largest deviation of the norm of a quaternion from 1.
+QUATERNION_TOLERANCE = 1e-3
 
 
-def check_magnitude(what: str, numbers: ArrayLike, largest: float) -> None:
-    """Raise RbdynError if a number is not finite or too large.
+def check_magnitude(what: str, numbers: object, largest: float) -> None:
+    """Raise RbdynError if one of several numbers is not finite or too large.
 
     Args:
-        what: the quantity for the message, such as `the pose`.
-        numbers: one number or a sequence.
+        what: name of the quantity for the message, such as `the payload`.
+        numbers: the numbers.
         largest: largest allowed magnitude.
     """
-    values = np.asarray(numbers, np.float64)
-    if (np.abs(values) <= largest).all():
-        return
-    if np.isfinite(values).all():
-        allowed = f"allowed is at most {largest:g}"
-    else:
-        allowed = "allowed are finite numbers" if values.ndim else "allowed is a finite number"
-    raise refusal(f"{what} is {values.tolist()}; {allowed}")
+    finite(what, numbers, (None,), -largest, largest, RbdynError, "request", element="")
+
+
+def check_pose(position: Sequence[float], quaternion: Sequence[float]) -> None:
+    """Raise RbdynError unless this is a pose with a unit quaternion."""
+    check_magnitude("the position", position, LARGEST_STATE)
+    check_magnitude("the orientation", quaternion, LARGEST_STATE)
+    norm = math.hypot(*quaternion)
+    if abs(norm - 1.0) > QUATERNION_TOLERANCE:
+        raise refusal(f"the orientation has norm {norm:g}; allowed is a quaternion of norm 1")

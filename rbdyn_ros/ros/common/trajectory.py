@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.goals import LARGEST
-from rbdyn_ros.ros.simulator.commands import CommandParser
-from rbdyn_ros.ros.simulator.stamps import seconds
+from rbdyn_ros.ros.common.commands import CommandParser
+from rbdyn_ros.ros.common.goals import LARGEST, owner, wrong_number
+from rbdyn_ros.ros.common.stamps import nanoseconds, seconds
 from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.types import TrajectoryOrder
 
@@ -81,11 +81,11 @@ class TrajectoryParser:
         if not points:
             return None
         _check_lengths(points, len(names))
-        times = _times(points)
+        times = np.array([nanoseconds(point.time_from_start) for point in points], np.int64)
         _check_times(times)
         numbers = _numbers(points, len(names))
         self._check_limits(names, times, numbers)
-        return self._rest(names, times, numbers, _nanoseconds(message.header.stamp), now_ns)
+        return self._rest(names, times, numbers, nanoseconds(message.header.stamp), now_ns)
 
     def _check_limits(self, names: list[str], times: Ints, numbers: TrajectoryPoints) -> None:
         """Check positions, velocities, and velocities of straight lines between the points."""
@@ -146,16 +146,6 @@ def _first(wrong: NDArray[np.bool_]) -> list[tuple[int, ...]]:
     return [tuple(map(int, place)) for place in np.argwhere(wrong)[:1]]
 
 
-def _nanoseconds(stamp: Any) -> int:
-    """Return a Time or a Duration [ns]."""
-    return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
-
-
-def _times(points: list[Any]) -> Ints:
-    """Return the times of the points from the start [ns]."""
-    return np.array([_nanoseconds(point.time_from_start) for point in points], np.int64)
-
-
 def _check_finite(points: list[Any], names: list[str]) -> None:
     for kind, field in FIELDS.items():
         rows = [getattr(point, field) for point in points]
@@ -165,11 +155,7 @@ def _check_finite(points: list[Any], names: list[str]) -> None:
             ends = np.cumsum([len(row) for row in rows])
             at = int(np.searchsorted(ends, wrong[0], side="right"))
             k = int(wrong[0] - ends[at] + len(rows[at]))
-            owner = f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
-            finite = np.isfinite(flat[wrong[0]])
-            allowed = f"at most {LARGEST:g}" if finite else "a finite number"
-            found = f"the {kind} of {owner} in points[{at}] is {flat[wrong[0]]:g}"
-            raise refusal(f"{found}; allowed is {allowed}")
+            raise wrong_number(kind, f"{owner(names, k)} in points[{at}]", flat[wrong[0]], LARGEST)
 
 
 def _check_lengths(points: list[Any], n: int) -> None:

@@ -12,8 +12,8 @@ from rosgraph_msgs.msg import Clock
 
 from rbdyn_ros.ros.common.listener import Listener
 from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.stamps import nanoseconds
 from rbdyn_ros.ros.simulator.outputs import HEARTBEAT
-from rbdyn_ros.runtime.compiled import NANOSECONDS
 
 #: Time to discover other nodes [s]. A DDS participant announces itself every 3 s; often a new one
 #: misses the replies to its own announcement and has to wait for that.
@@ -46,7 +46,7 @@ class ClockClaim:
             self.publisher = node.create_publisher(Clock, "/clock", reliable(1))
 
     def _hear(self, tick: Clock) -> None:
-        self._heard = tick.clock.sec * NANOSECONDS + tick.clock.nanosec
+        self._heard = nanoseconds(tick.clock)
 
     def settle(self, stop: threading.Event) -> int:
         """Keep the publisher or give it up; return the first stamp [ns].

@@ -50,12 +50,12 @@ def matching(pattern: str, names: Sequence[str]) -> list[str]:
             or has more than MOST_WAYS ways to match a name.
     """
     if len(pattern) > LONGEST:
-        raise _refused(f"has {len(pattern)} characters; at most {LONGEST} are allowed")
+        raise _pattern_error(f"has {len(pattern)} characters; at most {LONGEST} are allowed")
     translated = _Translation(pattern, 1 + max(map(len, names), default=0)).text
     try:
         compiled = re.compile(translated, re.DOTALL)
     except (re.error, OverflowError) as error:
-        raise _refused(f"{quote(pattern)} is not a regular expression: {error}") from error
+        raise _pattern_error(f"{quote(pattern)} is not a regular expression: {error}") from error
     return [name for name in names if compiled.search(name)]
 
 
@@ -75,7 +75,9 @@ class _Translation:
         for token in TOKEN.finditer(pattern):
             self._take(token)
             if self._ways > MOST_WAYS:
-                raise _refused("has too many repeats and alternatives to match in bounded time")
+                raise _pattern_error(
+                    "has too many repeats and alternatives to match in bounded time"
+                )
 
     def _take(self, token: re.Match[str]) -> None:
         sign, at = token[0], token.start() + 1
@@ -88,7 +90,7 @@ class _Translation:
             inside = 0
         elif sign == ")":
             if not self._open:
-                raise _refused(f"has a ')' at character {at} that closes nothing")
+                raise _pattern_error(f"has a ')' at character {at} that closes nothing")
             inside = self._ways // self._open.pop()
         elif sign == "|":
             self._ways *= 2
@@ -96,9 +98,9 @@ class _Translation:
         elif token["members"] is not None:
             text = f"[{token['inverted']}{_members(token['members'])}]"
         elif sign == "[":
-            raise _refused(f"has a '[' at character {at} that is not closed")
+            raise _pattern_error(f"has a '[' at character {at} that is not closed")
         elif sign[0] == "\\" and (len(sign) == 1 or sign[1].isalnum()):
-            raise _refused(
+            raise _pattern_error(
                 f"has {quote(sign)} at character {at}; a backslash is allowed before one of "
                 ".[]()*+?{}|^$\\ only"
             )
@@ -110,15 +112,15 @@ class _Translation:
     def _repeat(self, token: re.Match[str]) -> None:
         sign, at = token[0], token.start() + 1
         if sign == "{":
-            raise _refused(f"has a '{{' at character {at} without {{m}}, {{m,}} or {{m,n}}")
+            raise _pattern_error(f"has a '{{' at character {at} without {{m}}, {{m,}} or {{m,n}}")
         if not self._inside:
-            raise _refused(f"has {quote(sign)} at character {at}, which repeats nothing")
+            raise _pattern_error(f"has {quote(sign)} at character {at}, which repeats nothing")
         if max(int(token["least"] or 0), int(token["most"] or 0)) > MOST_REPEATS:
-            raise _refused(
+            raise _pattern_error(
                 f"has {quote(sign)} at character {at}; at most {MOST_REPEATS} is allowed"
             )
         if self._inside > 1 and sign != "?":
-            raise _refused(f"has {quote(sign)} at character {at}, which repeats a choice")
+            raise _pattern_error(f"has {quote(sign)} at character {at}, which repeats a choice")
         if token["least"] and not token["comma"]:
             self._ways *= int(token["least"]) or 1 if self.text.endswith(")") else 1
         else:
@@ -135,11 +137,11 @@ def _members(members: str) -> str:
             return "\\" + match[0]
         if match[1] not in CLASSES:
             known = ", ".join(CLASSES)
-            raise _refused(f"has the unknown class {quote(match[1])}; known are {known}")
+            raise _pattern_error(f"has the unknown class {quote(match[1])}; known are {known}")
         return CLASSES[match[1]]
 
     return re.sub(r"\[:([^]]*):\]|[][\\&~|]", class_of, members)
 
 
-def _refused(why: str) -> RbdynError:
+def _pattern_error(why: str) -> RbdynError:
     return refusal(f"the pattern {why}", "pattern")

@@ -19,16 +19,16 @@ from rclpy.parameter import Parameter
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.recording.writer import check_recordable
 from rbdyn_ros.ros.common import parameters, process
-from rbdyn_ros.ros.common.answer import attempt
-from rbdyn_ros.ros.common.record import NodeRecorder, NodeRecording, RecordedTopics, RobotNode
-from rbdyn_ros.ros.common.statistics import Statistics
+from rbdyn_ros.ros.common.answer import attempt, parameters_result
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.clock import ClockClaim
 from rbdyn_ros.ros.simulator.publisher import Publisher
+from rbdyn_ros.ros.simulator.record import NodeRecorder, NodeRecording, RecordedTopics, RobotNode
 from rbdyn_ros.ros.simulator.robot import Robot
 from rbdyn_ros.ros.simulator.services import open_services
 from rbdyn_ros.ros.simulator.simulation import Simulation
 from rbdyn_ros.ros.simulator.standard import StandardServices, open_standard
+from rbdyn_ros.ros.simulator.statistics import Statistics
 from rbdyn_ros.ros.simulator.time_services import TimeServices
 from rbdyn_ros.ros.simulator.view import open_view
 from rbdyn_ros.runtime.wakeup import Wakeup
@@ -188,19 +188,18 @@ class Simulator(RecordedTopics, process.ManagedNode):
 
     def _change(self, robot: Robot | None, changes: list[Any]) -> SetParametersResult:
         """Accept or refuse changes of a robot's live parameters; None: before it is loaded."""
-        try:
-            new = parameters.live(
-                {change.name: change.value for change in changes}, params.PARAMETERS
-            )
+
+        def act() -> None:
+            given = {change.name: change.value for change in changes}
+            new = parameters.live(given, params.PARAMETERS)
             if robot is not None and any(name.startswith(params.FAULTS) for name in new):
                 robot.set_faults(vars(robot.values) | new)
             if "real_time_factor" in new:
                 for each in self._robots:
                     each.loop.time.set_real_time_factor(new["real_time_factor"])
-        except RbdynError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        vars(robot.values if robot is not None else self.values).update(new)
-        return SetParametersResult(successful=True)
+            vars(robot.values if robot is not None else self.values).update(new)
+
+        return parameters_result(act)
 
     def deactivate(self) -> bool:
         """Pause time."""

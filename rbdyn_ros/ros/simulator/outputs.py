@@ -25,9 +25,9 @@ from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared, SingleJoints
 from rbdyn_ros.ros.common.qos import LATCHED, reliable
 from rbdyn_ros.ros.common.qos_reports import for_publisher
-from rbdyn_ros.ros.common.record import NodeRecorder
 from rbdyn_ros.ros.common.source import Source
 from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.wrenches import WrenchMarkers
 from rbdyn_ros.runtime.compiled import NANOSECONDS

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from rbdyn_ros.checks.names import chosen
 from rbdyn_ros.dynamics.payload import with_payload
-from rbdyn_ros.errors import did_you_mean, quote, refusal
+from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.common.magnitudes import LARGEST_GRAVITY, LARGEST_STATE, check_magnitude
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.runtime.loop import Loop
@@ -45,9 +46,7 @@ class Payloads:
         Raises:
             RbdynError: link or body is refused, or the loop does not answer.
         """
-        if link not in self.m.frame_numbers:
-            hint = did_you_mean(link, self.m.frame_names)
-            raise refusal(f"there is no frame {quote(link)}{hint}")
+        chosen([link], self.m.frame_names, "link", error=RbdynError, code="request", element="")
         check_magnitude("the payload", [mass, *com, *inertia], LARGEST_STATE)
         others = {name: p for name, p in self._payloads.items() if name != link}
         payload = link, mass, tuple(com), tuple(inertia)

@@ -9,11 +9,13 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.checks.names import name_faults
 from rbdyn_ros.dynamics.assembly import assemble
-from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.errors import refusal
 from rbdyn_ros.loading.load import CLOSED
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import SingleJoints
-from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude
+from rbdyn_ros.ros.common.goals import check_lengths, check_numbers
+from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE
+from rbdyn_ros.ros.simulator.start import position_limits
 
 #: qpos, qvel, and which entries of each count.
 GivenState = tuple[Array, Array, Bools, Bools]
@@ -40,7 +42,13 @@ def given_state(
     Raises:
         RbdynError: a number, a name or a position is refused, or the loops cannot be closed.
     """
-    _check_numbers(names, positions, velocities)
+    arrays = {"position": positions, "velocity": velocities}
+    check_lengths(arrays, names)
+    check_numbers(arrays, names, LARGEST_STATE)
+    if not names:
+        raise refusal("the message names no joint")
+    if len(positions) + len(velocities) == 0:
+        raise refusal("the message has neither positions nor velocities")
     _check_names(m, names)
     _check_limits(m, names, positions)
     free = SingleJoints.free(m)
@@ -64,23 +72,6 @@ def given_state(
     return closed, np.zeros(m.nv), np.ones(m.nq, np.bool_), np.ones(m.nv, np.bool_)
 
 
-def _check_numbers(
-    names: Sequence[str], positions: Sequence[float], velocities: Sequence[float]
-) -> None:
-    for kind, plural, numbers in (
-        ("position", "positions", positions),
-        ("velocity", "velocities", velocities),
-    ):
-        if len(numbers) not in (0, len(names)):
-            raise refusal(f"the message has {len(numbers)} {plural} for {len(names)} names")
-        for name, number in zip(names, numbers, strict=False):
-            check_magnitude(f"the {kind} of joint {quote(name)}", number, LARGEST_STATE)
-    if not names:
-        raise refusal("the message names no joint")
-    if len(positions) + len(velocities) == 0:
-        raise refusal("the message has neither positions nor velocities")
-
-
 def _check_names(m: Model, names: Sequence[str]) -> None:
     free = SingleJoints.free(m).names
     known = dict.fromkeys([*free, *m.jnt_names, *m.loop_names])
@@ -94,8 +85,7 @@ def _check_names(m: Model, names: Sequence[str]) -> None:
 
 def _check_limits(m: Model, names: Sequence[str], positions: Sequence[float]) -> None:
     for name, position in zip(names, positions, strict=False):
-        j = m.jnt_id(name)
-        low, high = m.jnt_range[j].tolist() if m.jnt_limited[j] else (-np.inf, np.inf)
+        low, high = position_limits(m, name)
         if not low <= position <= high:
             text = f"joint '{name}' would be at {position:g}; its limits are {low:g} and {high:g}"
             raise refusal(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -12,13 +11,12 @@ from std_msgs.msg import Float64MultiArray
 
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.ros.common.answer import MessageLog
-from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.commands import CommandParser
+from rbdyn_ros.ros.common.interfaces import message_class
 from rbdyn_ros.ros.common.qos_reports import for_subscription
+from rbdyn_ros.ros.common.stamps import check_stamp, nanoseconds, tick_of
 from rbdyn_ros.ros.common.trajectory import TrajectoryParser
-from rbdyn_ros.ros.simulator.commands import CommandParser
-from rbdyn_ros.ros.simulator.stamps import check_stamp, tick_of
 from rbdyn_ros.ros.simulator.topic_based import TOPIC, TopicBasedParser
-from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.types import Command
 
@@ -63,20 +61,16 @@ class Reception:
             self._subscribe(JointState, TOPIC, self._on_bridge)
 
     def _subscribe(self, kind: Any, topic: str, take: Callable[[Any], None]) -> None:
-        callback = self.log.receiver(topic, take)
         events = for_subscription(self._node, topic)
-        self._node.create_subscription(kind, topic, callback, reliable(10), event_callbacks=events)
+        self.log.subscribe(self._node, kind, topic, take, event_callbacks=events)
 
     def _subscribe_to(
         self, package: str, kind: str, topic: str, take: Callable[[Any], None]
     ) -> None:
         """Subscribe to a topic whose type may not be installed."""
-        try:
-            message = getattr(importlib.import_module(f"{package}.msg"), kind)
-        except (ImportError, AttributeError):  # Python takes a folder of its sources for a package
-            self._node.get_logger().warning(f"{package} is not installed: no topic {topic}")
-            return
-        self._subscribe(message, topic, take)
+        message = message_class(self._node, package, kind, topic)
+        if message is not None:
+            self._subscribe(message, topic, take)
 
     def _on_joint_command(self, message: JointState) -> None:
         command = self._commands.by_name(
@@ -110,7 +104,7 @@ class Reception:
         """Give a command to the loop; in lock-step for the tick of its stamp."""
         tick = None
         if self._lockstep:
-            stamp = header.stamp.sec * NANOSECONDS + header.stamp.nanosec if header else 0
+            stamp = nanoseconds(header.stamp) if header else 0
             tick = self._stamped_tick(stamp)
         self.log.accepted += 1
         self._loop.orders.command(command, tick)

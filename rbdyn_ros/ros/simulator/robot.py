@@ -17,18 +17,18 @@ from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.ros.common import parameters, source
+from rbdyn_ros.ros.common.commands import command_parser
 from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.common.dynamics_query import Snapshot
 from rbdyn_ros.ros.common.dynamics_query import warm as warm_queries
-from rbdyn_ros.ros.common.record import NodeRecorder
 from rbdyn_ros.ros.common.trajectory import TrajectoryParser
 from rbdyn_ros.ros.simulator import parameters as params
-from rbdyn_ros.ros.simulator.commands import command_parser
 from rbdyn_ros.ros.simulator.faults import make_faults
 from rbdyn_ros.ros.simulator.outputs import Cadence, Outputs
 from rbdyn_ros.ros.simulator.payloads import Payloads
 from rbdyn_ros.ros.simulator.placement import given_state
 from rbdyn_ros.ros.simulator.reception import Reception
+from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser

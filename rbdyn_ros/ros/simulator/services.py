@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -13,10 +11,10 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from rbdyn_ros.errors import quote, refusal
-from rbdyn_ros.ros.common.answer import answer
-from rbdyn_ros.ros.common.convert import time_message
+from rbdyn_ros.ros.common.answer import serve
+from rbdyn_ros.ros.common.convert import inertia_numbers, time_message, vector_numbers
 from rbdyn_ros.ros.common.dynamics_query import Answer, Dynamics, Query
-from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.interfaces import own_services
 from rbdyn_ros.ros.simulator.robot import Robot
 from rbdyn_ros.ros.simulator.wrenches import (
     MAX_DURATION,
@@ -54,7 +52,7 @@ class ChangeTopics:
             (InertiaStamped, "~/payload", self._set_payload),
             (Vector3Stamped, "~/gravity", self._set_gravity),
         ):
-            node.create_subscription(kind, name, log.receiver(name, take), reliable(10))
+            log.subscribe(node, kind, name, take)
 
     def _set_joint_state(self, message: JointState) -> None:
         if len(message.effort):
@@ -77,20 +75,7 @@ class ChangeTopics:
                 f"gravity is in frame {quote(frame)}; allowed is '{self._world}' or an empty "
                 "frame_id"
             )
-        self._robot.payloads.set_gravity(_vector(message.vector))
-
-
-def own_services() -> Any:
-    """Return the module rbdyn_interfaces.srv.
-
-    Raises:
-        ImportError: it is not installed.
-    """
-    srv = importlib.import_module("rbdyn_interfaces.srv")
-    if not hasattr(srv, "GetComputedTorque"):
-        # Python takes the folder of that name in the repository for a package
-        raise ImportError("rbdyn_interfaces is not built, or is older than rbdyn_ros")
-    return srv
+        self._robot.payloads.set_gravity(vector_numbers(message.vector))
 
 
 class TypedServices:
@@ -116,7 +101,7 @@ class TypedServices:
             (srv.Reset, "~/reset_with", self._reset),
             (srv.GetDynamics, "~/get_dynamics", self._get_dynamics),
         ):
-            node.create_service(kind, name, _answering(act))
+            serve(node, kind, name, act)
 
     def _set_joint_state(self, request: Any, _: Any) -> None:
         self._robot.set_joint_state(request.name, request.position, request.velocity)
@@ -129,7 +114,7 @@ class TypedServices:
         self._robot.payloads.set_payload(request.link, *inertia_numbers(request.inertia))
 
     def _set_gravity(self, request: Any, _: Any) -> None:
-        self._robot.payloads.set_gravity(_vector(request.gravity))
+        self._robot.payloads.set_gravity(vector_numbers(request.gravity))
 
     def _reset(self, request: Any, response: Any) -> None:
         try:
@@ -165,8 +150,8 @@ class PlainServices:
 
     def __init__(self, node: Node, robot: Robot) -> None:
         self._robot = robot
-        node.create_service(Trigger, "~/state_hash", _answering(self._state_hash))
-        node.create_service(Trigger, "~/clear_wrenches", _answering(self._clear_wrenches))
+        serve(node, Trigger, "~/state_hash", self._state_hash)
+        serve(node, Trigger, "~/clear_wrenches", self._clear_wrenches)
 
     def _state_hash(self, _request: Any, _response: Any) -> str:
         return self._robot.loop.readout.latest().hash()
@@ -194,15 +179,6 @@ def open_services(robot: Robot) -> None:
         )
 
 
-def _answering(act: Callable[[Any, Any], str | None]) -> Callable[[Any, Any], Any]:
-    """Return the callback of a service whose response has `success` and `message`."""
-
-    def on_request(request: Any, response: Any) -> Any:
-        return answer(response, lambda: act(request, response))
-
-    return on_request
-
-
 def _fill(response: Any, found: Answer) -> None:
     """Copy an answer to the response; matrices row by row."""
     response.name = list(found.name)
@@ -218,13 +194,3 @@ def _fill(response: Any, found: Answer) -> None:
         "forward_dynamics",
     ):
         setattr(response, quantity, getattr(found, quantity).reshape(-1).tolist())
-
-
-def _vector(message: Any) -> tuple[float, float, float]:
-    return message.x, message.y, message.z
-
-
-def inertia_numbers(message: Any) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
-    """Return mass, centre of mass, and Ixx Iyy Izz Ixy Ixz Iyz of a geometry_msgs/Inertia."""
-    moments = (message.ixx, message.iyy, message.izz, message.ixy, message.ixz, message.iyz)
-    return message.m, _vector(message.com), moments

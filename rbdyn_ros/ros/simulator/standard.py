@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rclpy.node import Node
 
-from rbdyn_ros.errors import Finding, RbdynError, did_you_mean, quote, refusal
+from rbdyn_ros.errors import RbdynError, did_you_mean, quote, refusal
 from rbdyn_ros.ros.common.convert import time_message
-from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude
+from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude, check_pose
 from rbdyn_ros.ros.simulator.name_filter import matching
 from rbdyn_ros.ros.simulator.simulation import Simulation
-from rbdyn_ros.ros.simulator.stepping import Stepping
+from rbdyn_ros.ros.simulator.stepping import ResultError, Stepping, fill_result
 
 #: From the reply to QUITTING to the end of the process [s].
 QUIT_DELAY = 0.3
-#: Largest deviation of the norm of a quaternion from 1.
-QUATERNION_TOLERANCE = 1e-3
 
 Vector = Sequence[float]
 Pair = tuple[Vector, Vector]
 Handler = Callable[[Any, Any], None]
-
-
-class _ResultError(RbdynError):
-    """A refusal with a result code of simulation_interfaces."""
-
-    def __init__(self, result: int, text: str) -> None:
-        super().__init__(Finding("request", text))
-        self.result = result
 
 
 def open_standard(node: Node, simulation: Simulation) -> StandardServices | None:
@@ -90,22 +79,12 @@ class StandardServices:
             self._quitting.cancel()
         self._stepping.close()
 
-    def _answering(self, handler: Handler) -> Callable[[Any, Any], Any]:
-        """Return the callback of a service.
-
-        Its handler refuses by an RbdynError; without a result code that is
-        RESULT_OPERATION_FAILED.
-        """
+    @staticmethod
+    def _answering(handler: Handler) -> Callable[[Any, Any], Any]:
+        """Return the callback of a service; its handler raises RbdynError to refuse."""
 
         def on_request(request: Any, response: Any) -> Any:
-            result, why = self._result.RESULT_OK, ""
-            try:
-                handler(request, response)
-            except _ResultError as error:
-                result, why = error.result, str(error)
-            except RbdynError as error:
-                result, why = self._result.RESULT_OPERATION_FAILED, str(error)
-            response.result.result, response.result.error_message = result, why
+            fill_result(response.result, lambda: handler(request, response))
             return response
 
         return on_request
@@ -155,7 +134,7 @@ class StandardServices:
             states.STATE_QUITTING: self._quit,
         }
         if wanted not in actions:
-            raise _ResultError(
+            raise ResultError(
                 result.RESULT_FEATURE_UNSUPPORTED,
                 f"state {wanted} cannot be set; allowed are 0 (stopped), 1 (playing), 2 (paused) "
                 "and 3 (quitting)",
@@ -163,13 +142,13 @@ class StandardServices:
         state = self._state()
         if state == wanted:
             why = "the simulation is in this state already"
-            raise _ResultError(response.ALREADY_IN_TARGET_STATE, why)
+            raise ResultError(response.ALREADY_IN_TARGET_STATE, why)
         if state == states.STATE_QUITTING:
-            raise _ResultError(result.RESULT_INCORRECT_STATE, "the simulation ends")
+            raise ResultError(result.RESULT_INCORRECT_STATE, "the simulation ends")
         try:
             actions[wanted]()
         except RbdynError as error:
-            raise _ResultError(response.STATE_TRANSITION_ERROR, str(error)) from error
+            raise ResultError(response.STATE_TRANSITION_ERROR, str(error)) from error
 
     def _stop(self) -> None:
         self._simulation.pause(True)
@@ -199,7 +178,7 @@ class StandardServices:
         if scope in (request.SCOPE_DEFAULT, request.SCOPE_ALL):
             scope = known
         if scope & ~known:
-            raise _ResultError(
+            raise ResultError(
                 self._result.RESULT_FEATURE_UNSUPPORTED,
                 f"scope {scope} has unknown bits; allowed are 1 (time), 2 (state), 4 (spawned), "
                 "their sums, and 0 or 255 for all",
@@ -220,9 +199,9 @@ class StandardServices:
         """Return the entities that pass the filters."""
         unsupported = self._result.RESULT_FEATURE_UNSUPPORTED
         if filters.bounds.type != filters.bounds.TYPE_EMPTY:
-            raise _ResultError(unsupported, "robots have no bounds; leave filters.bounds empty")
+            raise ResultError(unsupported, "robots have no bounds; leave filters.bounds empty")
         if filters.tags.tags:
-            raise _ResultError(unsupported, "robots have no tags; leave filters.tags empty")
+            raise ResultError(unsupported, "robots have no tags; leave filters.tags empty")
         wanted = {category.category for category in filters.categories}
         if wanted and _robot_category() not in wanted:
             return []
@@ -236,7 +215,7 @@ class StandardServices:
         if name not in known:
             hint = did_you_mean(name, known)
             text = f"there is no entity {quote(name)}{hint}; the entities are {_listed(known)}"
-            raise _ResultError(self._result.RESULT_NOT_FOUND, text)
+            raise ResultError(self._result.RESULT_NOT_FOUND, text)
 
     def _get_entity_info(self, request: Any, response: Any) -> None:
         self._check_entity(request.entity)
@@ -269,10 +248,10 @@ class StandardServices:
             why = (
                 f"the state is in frame {quote(frame)}; allowed is '{world}' or an empty frame_id"
             )
-            raise _ResultError(unsupported, why)
+            raise ResultError(unsupported, why)
         # before version 2.1 the message had no flags: pose and twist were always set
         if getattr(request, "set_acceleration", False):
-            raise _ResultError(unsupported, "accelerations follow from forces and cannot be set")
+            raise ResultError(unsupported, "accelerations follow from forces and cannot be set")
         set_pose = getattr(request, "set_pose", True)
         set_twist = getattr(request, "set_twist", True)
         if not (set_pose or set_twist):
@@ -281,9 +260,9 @@ class StandardServices:
         twist: Pair = (_numbers(state.twist.linear), _numbers(state.twist.angular))
         if set_pose:
             try:
-                _check_pose(*pose)
+                check_pose(*pose)
             except RbdynError as error:
-                raise _ResultError(response.INVALID_POSE, str(error)) from error
+                raise ResultError(response.INVALID_POSE, str(error)) from error
         if set_twist:
             check_magnitude("the twist", [*twist[0], *twist[1]], LARGEST_STATE)
         here = self._simulation.entity_state(request.entity)
@@ -310,10 +289,3 @@ def _fill(message: Any, numbers: Vector) -> None:
     """Set the fields of a Point, Vector3 or Quaternion."""
     for field, number in zip(message.get_fields_and_field_types(), numbers, strict=True):
         setattr(message, field, float(number))
-
-
-def _check_pose(position: Vector, quaternion: Vector) -> None:
-    check_magnitude("the pose", [*position, *quaternion], LARGEST_STATE)
-    norm = math.hypot(*quaternion)
-    if abs(norm - 1.0) > QUATERNION_TOLERANCE:
-        raise refusal(f"the orientation has norm {norm:g}; a unit quaternion is needed")

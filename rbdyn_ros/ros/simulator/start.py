@@ -35,7 +35,7 @@ def start_position(m: Model, given: dict[str, Any]) -> Array:
             outside the limits; or if the loops cannot be closed within the limits.
     """
     joints = SingleJoints.free(m)
-    limits = {name: _limits(m, name) for name in joints.names}
+    limits = {name: position_limits(m, name) for name in joints.names}
     addresses = dict(zip(joints.names, joints.qposadr.tolist(), strict=True))
     qpos: Array = np.array(m.qpos0)
     for name, (low, high) in limits.items():
@@ -57,7 +57,8 @@ def start_position(m: Model, given: dict[str, Any]) -> Array:
     return _assembled(m, qpos, named, limits, addresses)
 
 
-def _limits(m: Model, name: str) -> tuple[float, float]:
+def position_limits(m: Model, name: str) -> tuple[float, float]:
+    """Return the limits of a joint [rad or m]; infinite if it has none."""
     j = m.jnt_id(name)
     low, high = m.jnt_range[j].tolist() if m.jnt_limited[j] else (-np.inf, np.inf)
     return low, high

@@ -8,13 +8,38 @@ from typing import Any
 
 from rclpy.node import Node
 
-from rbdyn_ros.errors import RbdynError, refusal
+from rbdyn_ros.errors import Finding, RbdynError, refusal
 from rbdyn_ros.ros.common.action_thread import ActionThread
-from rbdyn_ros.ros.common.answer import attempt
 from rbdyn_ros.ros.simulator.simulation import Simulation
 
 #: The service checks for interruptions after this many steps.
 STEPS_AT_ONCE = 100
+
+
+class ResultError(RbdynError):
+    """A refusal with a result code of simulation_interfaces."""
+
+    def __init__(self, result: int, text: str) -> None:
+        super().__init__(Finding("request", text))
+        self.result = result
+
+
+def fill_result(result: Any, act: Callable[[], None]) -> bool:
+    """Do an action and fill in its result; return whether it succeeded.
+
+    Args:
+        result: simulation_interfaces/Result.
+        act: raises RbdynError to refuse; the result is RESULT_OPERATION_FAILED unless it is a
+            ResultError.
+    """
+    try:
+        act()
+    except RbdynError as error:
+        result.result = getattr(error, "result", result.RESULT_OPERATION_FAILED)
+        result.error_message = str(error)
+        return False
+    result.result, result.error_message = result.RESULT_OK, ""
+    return True
 
 
 class Stepping:
@@ -27,10 +52,9 @@ class Stepping:
 
     def __init__(self, node: Node, simulation: Simulation) -> None:
         from simulation_interfaces.action import SimulateSteps
-        from simulation_interfaces.msg import Result
         from simulation_interfaces.srv import StepSimulation
 
-        self._simulation, self._result, self._action = simulation, Result, SimulateSteps
+        self._simulation, self._action = simulation, SimulateSteps
         self._busy = threading.Lock()
         self._thread = ActionThread(node, "steps", "a request to step")
         self._thread.service(StepSimulation, "step_simulation", self._step)
@@ -41,17 +65,11 @@ class Stepping:
         """End the steps in progress, and stop serving."""
         self._thread.close()
 
-    def _fill(self, result: Any, act: Callable[[], None]) -> bool:
-        """Do an action and fill in its result; return whether it succeeded."""
-        done, result.error_message = attempt(act)
-        result.result = self._result.RESULT_OK if done else self._result.RESULT_OPERATION_FAILED
-        return done
-
     def _step(self, request: Any, response: Any) -> Any:
         def act() -> None:
             self._advance(request.steps, STEPS_AT_ONCE, lambda _: True)
 
-        self._fill(response.result, act)
+        fill_result(response.result, act)
         return response
 
     def _simulate(self, goal: Any) -> Any:
@@ -64,7 +82,7 @@ class Stepping:
             return not goal.is_cancel_requested
 
         message = self._action.Result()
-        done = self._fill(message.result, lambda: self._advance(steps, 1, report))
+        done = fill_result(message.result, lambda: self._advance(steps, 1, report))
         if done:
             goal.succeed()
         elif goal.is_cancel_requested:

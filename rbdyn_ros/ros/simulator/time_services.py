@@ -8,7 +8,7 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
 from rbdyn_ros.errors import refusal
-from rbdyn_ros.ros.common.answer import answer
+from rbdyn_ros.ros.common.answer import serve
 from rbdyn_ros.ros.simulator.simulation import Simulation
 
 
@@ -22,27 +22,21 @@ class TimeServices:
 
     def __init__(self, node: Node, simulation: Simulation) -> None:
         self._simulation = simulation
-        node.create_service(
-            SetBool, "~/pause", lambda q, response: answer(response, lambda: self._pause(q.data))
-        )
-        for name, act in (("~/step", self._step), ("~/reset", self._reset)):
+        serve(node, SetBool, "~/pause", self._pause)
+        serve(node, Trigger, "~/step", self._step)
+        serve(node, Trigger, "~/reset", self._reset)
 
-            def on_request(_request: Any, response: Any, act: Any = act) -> Any:
-                return answer(response, act)
+    def _pause(self, request: SetBool.Request, _: Any) -> str:
+        self._simulation.pause(request.data)
+        return "paused" if request.data else "running"
 
-            node.create_service(Trigger, name, on_request)
-
-    def _pause(self, paused: bool) -> str:
-        self._simulation.pause(paused)
-        return "paused" if paused else "running"
-
-    def _step(self) -> str:
+    def _step(self, _request: Any, _response: Any) -> str:
         self._simulation.check_ready()
         self._simulation.step(1)
         if self._simulation.diverged:
             raise refusal("the state diverged; call reset")
         return "one tick"
 
-    def _reset(self) -> str:
+    def _reset(self, _request: Any, _response: Any) -> str:
         self._simulation.reset(time=False, state=True)
         return "at the start position, at rest"

@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from rbdyn_ros.checks.names import name_faults
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote, refusal
-from rbdyn_ros.ros.common.goals import LARGEST, PLURALS, Arrays, Goal
-from rbdyn_ros.ros.simulator.commands import CommandParser
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
+from rbdyn_ros.ros.common.commands import CommandParser
+from rbdyn_ros.ros.common.goals import LARGEST, PLURALS, Arrays, Goal, owner
 from rbdyn_ros.runtime.types import EFFORT, POSITION, VELOCITY, Command
 
 #: Topic of the bridge's commands, relative to the namespace of the node.
@@ -110,9 +110,8 @@ class TopicBasedParser:
             for k, value in enumerate(values):
                 if math.isnan(value) or abs(value) <= LARGEST:
                     continue
-                owner = f"joint {quote(owners[k])}" if k < len(owners) else f"value {k}"
                 allowed = f"allowed is at most {LARGEST:g}, or NaN for no command"
-                raise refusal(f"the {kind} of {owner} is {value:g}; {allowed}")
+                raise refusal(f"the {kind} of {owner(owners, k)} is {value:g}; {allowed}")
 
     def _check_lengths(self, names: Sequence[str], arrays: Arrays) -> None:
         for kind, values in arrays.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,8 +10,9 @@ from types import SimpleNamespace
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.dynamics.instant import Instant
-from rbdyn_ros.errors import ParameterError, refusal
+from rbdyn_ros.errors import ParameterError, RbdynError, refusal
 from rbdyn_ros.ros.common.answer import attempt
 from rbdyn_ros.ros.simulator.robot import Robot
 from rbdyn_ros.ros.simulator.simulation import Simulation
@@ -62,10 +62,9 @@ class ViewedSimulation:
         """Make ticks while paused."""
 
         def act() -> None:
-            if not 1 <= ticks <= MOST_TICKS:
-                raise refusal(f"{ticks} ticks are requested; allowed are 1 to {MOST_TICKS}")
+            wanted = count("ticks", ticks, 1, MOST_TICKS, RbdynError, "request", element="")
             self._simulation.check_ready()
-            self._simulation.step(int(ticks))
+            self._simulation.step(wanted)
             if self._simulation.diverged:
                 raise refusal("the state diverged; reset the simulation")
 
@@ -77,13 +76,17 @@ class ViewedSimulation:
 
     def set_speed(self, factor: float) -> str:
         """Set the node's parameter real_time_factor."""
-        mode = self._robots[0].values.time_mode
-        if mode != "realtime":
-            return NO_SPEED.format(mode)
-        if not math.isfinite(factor):
-            return f"the speed is {factor}; allowed is a finite number"
-        result = self._node.set_parameters([Parameter("real_time_factor", value=float(factor))])[0]
-        return "" if result.successful else str(result.reason)
+
+        def act() -> None:
+            mode = self._robots[0].values.time_mode
+            if mode != "realtime":
+                raise refusal(NO_SPEED.format(mode))
+            speed = finite("the speed", factor, error=RbdynError, code="request", element="")
+            result = self._node.set_parameters([Parameter("real_time_factor", value=speed)])[0]
+            if not result.successful:
+                raise refusal(result.reason)
+
+        return _reason(act)
 
     def push(
         self,

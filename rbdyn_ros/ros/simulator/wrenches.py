@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import math
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,13 @@ from numpy.typing import ArrayLike
 from rclpy.node import Node
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.names import chosen, one_of
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.stages import kinematics, make_data
-from rbdyn_ros.errors import did_you_mean, quote, refusal
+from rbdyn_ros.errors import RbdynError, quote, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.ros.common.convert import time_message
+from rbdyn_ros.ros.common.convert import time_message, vector_numbers
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import Wrench
@@ -55,32 +56,31 @@ def wrench_on(
     Raises:
         RbdynError: a number, the link or the axes are refused.
     """
-    p, f, n = (np.asarray(vector, np.float64) for vector in (point, force, torque))
-    for what, vector in (("point", p), ("force", f), ("torque", n)):
-        if not np.isfinite(vector).all():
-            raise refusal(f"the {what} is {_shown(vector)}; allowed are finite numbers")
-    if not math.isfinite(duration):
-        raise refusal(f"the duration is {duration}; allowed is a finite number of seconds")
-    k = m.frame_numbers.get(link) if isinstance(link, str) else None
-    if k is None:
-        raise refusal(f"there is no link {quote(link)}{did_you_mean(link, m.frame_names)}")
-    if axes not in AXES:
-        hint = did_you_mean(axes, AXES)
-        raise refusal(f"the axes are {quote(axes)}{hint}; allowed is link or world")
+    p, f, n = (
+        finite(f"the {what}", vector, (3,), -most, most, RbdynError, "request", element="")
+        for what, vector, most in (
+            ("point", point, MAX_REACH),
+            ("force", force, MAX_SIZE),
+            ("torque", torque, MAX_SIZE),
+        )
+    )
+    time = finite(
+        "the duration",
+        duration,
+        (),
+        None,
+        MAX_DURATION,
+        RbdynError,
+        "request",
+        above=0.0,
+        element="",
+    )
+    chosen([link], m.frame_names, "link", error=RbdynError, code="request", element="")
+    one_of("axes", axes, AXES, RbdynError, "request", element="")
+    k = m.frame_numbers[link]
     body = int(m.frame_bodyid[k])
     if body == 0:
         raise refusal(f"link '{link}' is fixed to the world, so a wrench on it has no effect")
-    if not 0.0 < duration <= MAX_DURATION:
-        allowed = f"allowed is more than 0 and at most {MAX_DURATION:g} s"
-        raise refusal(f"the duration is {duration:g} s; {allowed}")
-    for what, vector, most, unit in (
-        ("point", p, MAX_REACH, "m"),
-        ("force", f, MAX_SIZE, "N"),
-        ("torque", n, MAX_SIZE, "N m"),
-    ):
-        if np.abs(vector).max() > most:
-            allowed = f"allowed is at most {most:g} per axis"
-            raise refusal(f"the {what} is {_shown(vector)} {unit}; {allowed}")
     R = quat_to_mat(m.frame_quat[k])
     in_body = axes == "link"
     return Wrench(
@@ -89,19 +89,18 @@ def wrench_on(
         force=R @ f if in_body else f,
         torque=R @ n if in_body else n,
         in_body=in_body,
-        duration=float(duration),
+        duration=time,
     )
 
 
 def wrench_of_request(m: Model, request: Any) -> Wrench:
     """Return the wrench of an rbdyn_interfaces/ApplyWrench request."""
-    p, f, n = request.point, request.wrench.force, request.wrench.torque
     return wrench_on(
         m,
         request.link,
-        (p.x, p.y, p.z),
-        (f.x, f.y, f.z),
-        (n.x, n.y, n.z),
+        vector_numbers(request.point),
+        vector_numbers(request.wrench.force),
+        vector_numbers(request.wrench.torque),
         request.axes,
         request.duration.sec + 1e-9 * request.duration.nanosec,
     )
@@ -119,8 +118,8 @@ def wrench_of_message(m: Model, message: Any, duration: float, prefix: str = "")
         prefix: of the names of links in TF.
     """
     link = link_of(message.header.frame_id, prefix)
-    f, n = message.wrench.force, message.wrench.torque
-    return wrench_on(m, link, np.zeros(3), (f.x, f.y, f.z), (n.x, n.y, n.z), "link", duration)
+    force, torque = map(vector_numbers, (message.wrench.force, message.wrench.torque))
+    return wrench_on(m, link, np.zeros(3), force, torque, "link", duration)
 
 
 def link_of(frame: str, prefix: str) -> str:
@@ -129,10 +128,6 @@ def link_of(frame: str, prefix: str) -> str:
         found = f"the frame {quote(frame)} does not belong to this robot"
         raise refusal(f"{found}, whose frames begin with '{prefix}'")
     return frame[len(prefix) :]
-
-
-def _shown(vector: Array) -> str:
-    return "[" + ", ".join(f"{value:g}" for value in vector.reshape(-1).tolist()) + "]"
 
 
 class WrenchMarkers:

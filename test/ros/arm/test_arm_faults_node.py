@@ -51,8 +51,10 @@ def ends(pair, fault, ending):
     """Assert that the arm ends at rest, reports the fault, and cannot be armed before a clear."""
     pair.until_said(f"fault {fault}", ending)
     place = pair.arm.rest()
-    commands = pair.commands_in(0.3)
-    assert (commands > 0) == (ending != "silent")
+    if ending == "silent":
+        assert pair.commands_in(0.3) == 0
+    else:
+        pair.until_commanded()
     assert np.abs(pair.arm.position - place).max() < 1e-3
     level, message, values = pair.report()
     assert (level, values["fault"], values["armed"]) == (ERROR, fault, "True")

@@ -43,7 +43,7 @@ def test_lifecycle(simulate, control, peer):
         assert change(Transition.TRANSITION_ACTIVATE) == (True, "active")
         pair.until_said("gravity; disarmed")
         pair.arm_it()
-        assert pair.commands_in(0.3) > 0
+        pair.until_commanded()
         if again:
             break
         assert change(Transition.TRANSITION_DEACTIVATE) == (True, "inactive")

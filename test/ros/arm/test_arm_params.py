@@ -59,7 +59,7 @@ def test_every_setting_is_a_parameter():
     assert arm_params.settings(defaults(impedance__frame="tool")).frame == "tool"
 
 
-def test_gains_are_of_all_joints_or_of_each():
+def test_gains_are_for_all_joints_or_one_per_joint():
     values = defaults(impedance__stiffness=[3.0], impedance__damping=[1.0, 2.0])
     settings = arm_params.settings(values)
     assert settings.impedance_stiffness == 3.0

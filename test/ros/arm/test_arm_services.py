@@ -22,7 +22,7 @@ from rbdyn_interfaces.srv import (
     GetInverseDynamics,
     SetPayload,
 )
-from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm import services as arm_services
 from rbdyn_ros.ros.arm.queries import ArmQueries
 from rbdyn_ros.ros.arm.services import ArmServices
@@ -171,7 +171,7 @@ def test_friction_of_computed_torque_is_at_the_desired_velocity(held):
         np.testing.assert_allclose(rough.effort - smooth.effort, friction, **CLOSE)
 
 
-def test_efforts_are_clamped_last(peer, robot):
+def test_efforts_are_clamped_after_all_terms_are_added(peer, robot):
     """After the robot's own compensation is subtracted."""
     names = ["panda_joint2"]
     asked = {"name": names, "use_current_state": True, "as_command": True, "clamp": True}
@@ -321,7 +321,7 @@ REFUSED = [
 def test_refusals(held, query, fields, code, element):
     queries = ArmQueries(held)
     request = KINDS[query].Request(**{"use_current_state": True, **fields})
-    with refused(ParameterError, code, element):
+    with refused(RbdynError, code, element):
         getattr(queries, query)(request)
     asked = GetGravityEffort.Request(use_current_state=True)  # and the next one is answered
     assert np.isfinite(queries.gravity_effort(asked).effort).all()
@@ -330,9 +330,9 @@ def test_refusals(held, query, fields, code, element):
 def test_before_the_first_state_all_positions_are_needed(held):
     held.known = False
     queries, names = ArmQueries(held), list(held.arm.names)
-    with refused(ParameterError, ARM, ""):
+    with refused(RbdynError, ARM, ""):
         queries.gravity_effort(GetGravityEffort.Request(use_current_state=True))
-    with refused(ParameterError, ARM, "") as caught:
+    with refused(RbdynError, ARM, "") as caught:
         queries.gravity_effort(GetGravityEffort.Request(name=names[1:], position=[0.1] * 7))
     assert "'panda_joint1'" in str(caught.value)
     answer = queries.gravity_effort(GetGravityEffort.Request(name=names, position=[0.1] * 8))

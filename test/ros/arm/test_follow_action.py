@@ -221,7 +221,7 @@ def test_goals_are_accepted_one_after_another(peer, arm, goals):
     assert arm.stops == 0
 
 
-def test_a_trajectory_of_the_topic_aborts_the_goal(arm, goals):
+def test_a_trajectory_on_the_topic_aborts_the_goal(arm, goals):
     handle = goals.send(there([1.0, 0.5]))
     arm.change(number=arm.now.number + 1)
     ended = goals.result(handle)
@@ -420,7 +420,7 @@ def test_time_is_counted_from_the_stamp():
 
 
 @pytest.mark.parametrize("cause", ["replaced", "failed"])
-def test_cancelled_as_well(cause):
+def test_a_cancelled_goal_that_also_ends_is_cancelled(cause):
     now = at(1.0, number=6) if cause == "replaced" else at(1.0, failed="a fault")
     ending = monitor().ending(now, lambda: True)
     assert (ending.how, ending.stop) == ("canceled", False)

@@ -56,7 +56,7 @@ def test_empty_names_are_left_out():
         names.checked("a")
 
 
-def test_a_list_is_for_all_joints_or_for_each():
+def test_a_list_has_one_number_or_one_per_joint():
     noise = per_joint("noise", 0.0, "", "rad", 0.0, 10.0)
     assert noise.checked([1]) == [1.0]
     assert noise.checked([1.0, 2.0]) == [1.0, 2.0]

@@ -94,7 +94,7 @@ def test_every_topic_that_commands(robot, peer):
     assert "refused" not in robot.simulator.text()
 
 
-def test_of_two_commanders_the_latest_value_of_a_joint_counts(robot, peer):
+def test_the_latest_command_of_two_commanders_counts(robot, peer):
     one, other = (peer.publisher(JointState, "joint_commands") for _ in range(2))
 
     def effort(lift, turn):

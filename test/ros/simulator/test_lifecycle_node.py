@@ -32,7 +32,7 @@ def nanoseconds(stamp):
     return stamp.sec * 1_000_000_000 + stamp.nanosec
 
 
-def test_its_life(simulate, peer, change, two_joints):
+def test_lifecycle_of_the_simulator(simulate, peer, change, two_joints):
     simulator = simulate(two_joints, "--ros-args", "-p", "autostart:=false", wait=False)
     simulator.wait_for(WAIT)
     state = peer.call(GetState, "simulator/get_state", GetState.Request()).current_state
@@ -70,7 +70,7 @@ def test_its_life(simulate, peer, change, two_joints):
     assert "Traceback" not in simulator.text()
 
 
-def test_what_cannot_be_configured_may_end_as_well(simulate, peer, change, tmp_path):
+def test_a_node_that_cannot_be_configured_ends_cleanly(simulate, peer, change, tmp_path):
     arguments = ("--ros-args", "-p", "autostart:=false")
     simulator = simulate(tmp_path / "none.urdf", *arguments, wait=False)
     simulator.wait_for(WAIT)

@@ -1,5 +1,6 @@
 """Parameters changed at run time, over DDS: refused changes, and the effect of others."""
 
+import time
 from array import array
 
 import pytest
@@ -82,12 +83,14 @@ def test_the_pace_follows_the_factor(simulate, peer, two_joints):
     messages = pytest.importorskip("rbdyn_interfaces.msg", reason="rbdyn_interfaces is not built")
     simulator = simulate(two_joints, "--ros-args", "-p", "stats_rate:=5.0")
     stats = peer.collect(messages.Statistics, "simulator/stats")
+    began = time.monotonic()
     assert peer.set_parameters({"real_time_factor": 0.2}) == [""]
-    before = len(stats)
-    peer.until(lambda: len(stats) > before + 4, 60.0)
-    # a tick never comes early, on no machine; the first reports are of both factors
-    assert max(report.real_time_factor for report in stats[before + 2 :]) < 0.25
+    before = len(stats) + 1  # the next report may be of both factors
+    peer.until(lambda: len(stats) > before + 5)
+    # load makes the loop slower, never faster than the factor
+    simulated = (stats[-1].ticks - stats[before].ticks) * 1e-3
+    assert 0.0 < simulated < 0.25 * (time.monotonic() - began)
     assert peer.set_parameters({"real_time_factor": 2.0}) == [""]
-    peer.until(lambda: stats[-1].real_time_factor > 0.3, 60.0)
+    peer.until(lambda: stats[-1].real_time_factor > 0.3)
     assert values(peer, "real_time_factor") == [2.0]
     simulator.end_well()

@@ -20,7 +20,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.recording.schemas import STATE, Schemas
 from rbdyn_ros.recording.topics import Messages
-from rbdyn_ros.ros.common.record import NodeRecording, definition, type_name
+from rbdyn_ros.ros.simulator.record import NodeRecording, definition, type_name
 
 SENSORS = """
 rbdyn_sensors: 1
@@ -220,7 +220,7 @@ def test_two_simulators_do_not_write_one_file(simulate, peer, two_joints, tmp_pa
     assert not read_run(path).truncated
 
 
-def test_a_full_disk_leads_what_is_said_at_the_end(tmp_path):
+def test_a_full_disk_is_reported_at_the_end(tmp_path):
     recording = NodeRecording(tmp_path / "run.mcap")
     assert recording.close() == ""
     file = SimpleNamespace(failure="", dropped=0, close=lambda: None)

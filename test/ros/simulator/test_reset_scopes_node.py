@@ -117,7 +117,7 @@ def test_scopes_while_paused(stamps, peer):
         assert not any(stamps.state.velocity)
 
 
-def test_of_resets_while_it_runs_no_stamp_is_older(stamps, peer):
+def test_stamps_never_go_back_when_a_running_robot_is_reset(stamps, peer):
     for _ in range(10):
         begin = nanoseconds(stamps.state.header.stamp)
         peer.until(lambda: nanoseconds(stamps.state.header.stamp) > begin + 20 * TICK)  # noqa: B023

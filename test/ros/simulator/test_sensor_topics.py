@@ -110,7 +110,7 @@ def test_a_subscriber_reads_every_kind(robot, node, peer):
     assert heard["bumper/contact"][0].data is False
 
 
-def test_a_payload_of_now_is_felt(robot, node, peer):
+def test_sensors_measure_a_payload_set_at_run_time(robot, node, peer):
     m, description = robot
     spec = ForceTorqueSpec("wrist", "flange", "tool_flange")
     topics = SensorTopics(node, m, description, [spec], 1_000_000)
@@ -143,7 +143,7 @@ def test_prepared_bytes_are_those_of_the_message():
     assert message.orientation_covariance.tolist() == [0.25, 0, 0, 0, 0.25, 0, 0, 0, 0.25]
 
 
-def test_what_is_not_finite_is_not_published(robot, node, peer, capfd):
+def test_readings_that_are_not_finite_are_not_published(robot, node, peer, capfd):
     m, description = robot
     specs = [ForceTorqueSpec("wrist", "flange", "tool_flange")]
     topics = SensorTopics(node, m, description, specs, 1_000_000)
@@ -165,7 +165,7 @@ def test_what_is_not_finite_is_not_published(robot, node, peer, capfd):
     assert capfd.readouterr().err.count("sensor 'wrist' is not published") == 1
 
 
-def test_a_file_is_read_and_what_it_asks_in_vain_is_said(robot, node, peer, capfd):
+def test_unused_settings_of_a_sensors_file_are_warned_of(robot, node, peer, capfd):
     topics = SensorTopics(node, *robot, "config/sensors.yaml", 1_000_000)
     topics.publish(STAMP, Still(robot[0]))
     assert "sensor 'bumper' never reports contact" in capfd.readouterr().err

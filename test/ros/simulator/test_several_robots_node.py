@@ -55,7 +55,7 @@ def two(simulate, peer, two_joints, tmp_path):
     simulator.end_well()
 
 
-def test_each_has_its_own_and_time_is_one(two, peer):
+def test_several_robots_have_their_own_topics_and_one_time(two, peer):
     a, b = two.values()
     assert (list(a[-1].position), list(b[-1].position)) == ([1.0, 0.0], [1.5, 0.0])
     moving = peer.collect(TFMessage, "/tf", 100)

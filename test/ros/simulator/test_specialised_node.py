@@ -97,7 +97,7 @@ def test_the_parameter_is_fixed_while_it_runs(simulate, peer, two_joints):
         ("loop", (), "which of its constraints depend on others is decided while it moves"),
     ],
 )
-def test_a_robot_that_cannot_be_specialised_is_refused_in_a_sentence(simulate, robot, more, why):
+def test_a_robot_that_cannot_be_specialised_is_refused(simulate, robot, more, why):
     path = find("go2.urdf") if robot == "go2" else EXAMPLES / "crank_slider.yaml"
     simulator = simulate(path, *SPECIAL, *more, wait=False)
     assert simulator.process.wait(180.0) == 2

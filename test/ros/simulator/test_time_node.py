@@ -40,11 +40,11 @@ def timed(peer):
     node.destroy_node()
 
 
-def test_who_lives_by_the_clock_stands_and_goes_on_with_it(simulate, peer, timed, two_joints):
+def test_nodes_on_simulated_time_pause_with_the_clock(simulate, peer, timed, two_joints):
     simulator = simulate(two_joints, "--ros-args", "-p", "tf_rate:=1000.0", clock=True)
     states = peer.collect(JointState, "joint_states", 100)
     clocks = peer.collect(Clock, "/clock", 100)
-    peer.until(lambda: len(timed.ticks) > 3, 30.0)
+    peer.until(lambda: len(timed.ticks) > 3)
     pause = timed.create_client(SetBool, "simulator/pause")
     peer.until(pause.service_is_ready)
 
@@ -87,7 +87,7 @@ def test_who_lives_by_the_clock_stands_and_goes_on_with_it(simulate, peer, timed
     simulator.end_well()
 
 
-def test_what_is_of_one_stamp_fits_together_and_comes_before_its_clock(simulate, peer, two_joints):
+def test_messages_of_one_stamp_agree_and_precede_their_clock(simulate, peer, two_joints):
     often = ("-p", "tf_rate:=1000.0", "-p", "clock_rate:=1000.0", "-p", "start_paused:=true")
     simulator = simulate(two_joints, "--ros-args", *often, clock=True)
     sent = {"joint_states": {}, "/tf": {}, "/clock": {}}

@@ -104,7 +104,7 @@ def test_start_is_clipped_into_the_limits_and_rates_are_exact(simulate, peer, tw
     assert {nanoseconds(tf.transforms[0].header.stamp) % 10_000_000 for tf in moving} == {0}
 
 
-def test_quality_of_service(simulate, peer):
+def test_qos_of_the_topics(simulate, peer):
     simulate(clock=True)
     expected = {
         "/joint_states": ("VOLATILE", 1),
@@ -177,7 +177,7 @@ def test_two_robots_by_namespace(simulate, peer, two_joints, names):
     assert stamp_of(states[-1]) == 7_000_000
 
 
-def test_of_two_robots_that_start_together_one_publishes_the_clock(simulate, peer, two_joints):
+def test_one_of_two_robots_that_start_together_publishes_the_clock(simulate, peer, two_joints):
     left, right = (
         simulate(two_joints, *named(name), clock=True, wait=False) for name in ("left", "right")
     )
@@ -253,7 +253,7 @@ def test_odometry_agrees_with_tf(simulate, peer, two_joints):
     assert pose.orientation.w == pytest.approx(base.transform.rotation.w, abs=1e-12)
 
 
-def test_a_step_that_diverged_is_no_success(simulate, peer, spinning_top):
+def test_a_step_that_diverges_fails(simulate, peer, spinning_top):
     interfaces = pytest.importorskip("rbdyn_interfaces.msg", reason="rbdyn_interfaces not built")
     simulate(spinning_top, "--ros-args", "-p", "start_paused:=true", "-p", "stats_rate:=20.0")
     stats = peer.collect(interfaces.Statistics, "simulator/stats")

@@ -14,7 +14,7 @@ import pytest
 import rbdyn_ros as rb
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.loading.assets import bundled_robot
-from rbdyn_ros.ros.simulator.commands import command_parser
+from rbdyn_ros.ros.common.commands import command_parser
 from rbdyn_ros.ros.simulator.view import ViewedSimulation
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
@@ -67,7 +67,7 @@ def tick_of(state):
     return state.header.stamp.sec * 1000 + round(state.header.stamp.nanosec * 1e-6)
 
 
-def test_what_is_pressed_is_done(simulate, peer, page, two_joints):
+def test_buttons_of_the_view_change_the_simulation(simulate, peer, page, two_joints):
     simulator = simulate(two_joints, "--ros-args", *VIEW)
     states = peer.hear(JointState, "joint_states", 100)
     start = states[0].position[0]
@@ -133,7 +133,7 @@ def speed_of(peer):
 
 @needs_viser
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_no_view_outlives_its_node(simulate, two_joints, number):
+def test_the_view_ends_with_its_node(simulate, two_joints, number):
     simulator = simulate(two_joints, "--ros-args", *VIEW, "-p", "time_mode:=fast")
     address_in(simulator)
     pids = children(simulator.process.pid)
@@ -159,7 +159,7 @@ def command_of(pid):
 
 
 @needs_viser
-def test_a_view_that_cannot_be_is_no_reason_not_to_simulate(simulate, peer, two_joints):
+def test_without_a_view_the_node_simulates(simulate, peer, two_joints):
     given = "-p", "view:=true", "-p", "view_address:=203.0.113.7"
     simulator = simulate(two_joints, "--ros-args", *given)
     simulator.wait_for("the view could not start: the view cannot listen on 203.0.113.7")
@@ -170,7 +170,7 @@ def test_a_view_that_cannot_be_is_no_reason_not_to_simulate(simulate, peer, two_
 
 
 @needs_viser
-def test_the_end_of_a_view_is_said_and_the_node_goes_on(simulate, peer, two_joints):
+def test_the_end_of_the_view_is_logged_and_the_node_goes_on(simulate, peer, two_joints):
     simulator = simulate(two_joints, "--ros-args", *VIEW)
     address_in(simulator)
     (view,) = views_of(simulator)
@@ -220,7 +220,7 @@ joints:
 """
 
 
-def test_a_joint_type_of_the_user_is_known_there_too(simulate, peer, page, tmp_path):
+def test_the_view_knows_joint_types_of_the_user(simulate, peer, page, tmp_path):
     types, cam = tmp_path / "types_of_mine.py", tmp_path / "cam.yaml"
     types.write_text(TYPES)
     cam.write_text(CAM)
@@ -241,7 +241,7 @@ def test_a_joint_type_of_the_user_is_known_there_too(simulate, peer, page, tmp_p
 
 
 @needs_viser
-def test_lockstep_has_no_sliders_and_says_why(simulate, page, two_joints):
+def test_the_view_refuses_efforts_in_lockstep(simulate, page, two_joints):
     simulator = simulate(two_joints, "--ros-args", *VIEW, "-p", "time_mode:=lockstep")
     shown = page(simulator)
     shown.get_by_text("in lock-step every effort is for one tick").wait_for()

@@ -1,9 +1,22 @@
-"""The control tick of a stamp, for commands in lock-step."""
+"""Stamps of messages: in nanoseconds, as text, and as ticks of the control loop."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.runtime.compiled import NANOSECONDS
+
+
+def nanoseconds(time: Any) -> int:
+    """Return a Time or a Duration [ns]."""
+    return int(time.sec) * NANOSECONDS + int(time.nanosec)
+
+
+def seconds(stamp_ns: int) -> str:
+    """Return a time in seconds, with all nine decimals."""
+    whole, rest = divmod(abs(stamp_ns), NANOSECONDS)
+    return f"{'-' if stamp_ns < 0 else ''}{whole}.{rest:09d}"
 
 
 def tick_of(stamp_ns: int, time_base: int, period_ns: int) -> int | None:
@@ -32,16 +45,13 @@ def check_stamp(stamp_ns: int, tick: int, time_base: int, period_ns: int) -> Non
         return
     if stamp_ns == 0:
         raise refusal(
-            "not stamped; in lock-step a command needs the stamp of the joint_states it answers"
+            "the command has no stamp; in lock-step it needs the stamp of the joint_states it "
+            "answers"
         )
     found = (
         f"for tick {stamped}" if stamped is not None else f"{seconds(stamp_ns)}, which is no tick"
     )
     wanted = seconds(time_base + tick * period_ns)
-    raise refusal(f"stamped {found}; the simulation waits for tick {tick} (stamp {wanted})")
-
-
-def seconds(nanoseconds: int) -> str:
-    """Return a stamp in seconds, with all nine decimals."""
-    whole, rest = divmod(abs(nanoseconds), NANOSECONDS)
-    return f"{'-' if nanoseconds < 0 else ''}{whole}.{rest:09d}"
+    raise refusal(
+        f"the command is stamped {found}; the simulation waits for tick {tick} (stamp {wanted})"
+    )

@@ -7,21 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import IntEnum
 
 from rbdyn_ros.arrays import Ints
+from rbdyn_ros.ros.common.status import Level, Status, texts
 from rbdyn_ros.runtime.timing import Timing, coarse, deviation, mean
 
 SECOND = 1e9  # [ns]
 MICROSECOND = 1e6  # per second
-
-
-class Level(IntEnum):
-    """Level of a diagnostic_msgs/DiagnosticStatus."""
-
-    OK = 0
-    WARN = 1
-    ERROR = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +88,6 @@ class Observation:
     given_up: int
     newly_given_up: int
     model_sha256: str
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """One line of a diagnosis.
-
-    Attributes:
-        name: loop, commands or state.
-        message: the problem, or the state if there is none.
-        values: the numbers behind it.
-    """
-
-    name: str
-    level: Level
-    message: str
-    values: dict[str, str]
 
 
 Complaint = tuple[Level, str]
@@ -248,13 +224,8 @@ def _status(
     """Return a status with the complaints of the worst level."""
     worst = max((level for level, _ in complaints), default=Level.OK)
     sentences = [text for level, text in complaints if level == worst != Level.OK]
-    texts = {key: _text(value) for key, value in values.items()}
-    return Status(name, worst, "; ".join(sentences) or fine, texts)
+    return Status(name, worst, "; ".join(sentences) or fine, texts(values))
 
 
 def _bins(counts: Ints) -> str:
     return " ".join(f"{bound}:{count}" for bound, count in coarse(counts).items())
-
-
-def _text(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -17,8 +17,9 @@ from std_srvs.srv import SetBool
 import rbdyn_ros as rb
 from rbdyn_interfaces.msg import Statistics as StatisticsMessage
 from rbdyn_ros.loading.assets import bundled_robot
-from rbdyn_ros.ros.common import statistics
-from rbdyn_ros.ros.common.statistics import Statistics
+from rbdyn_ros.ros.common import interfaces
+from rbdyn_ros.ros.simulator import statistics
+from rbdyn_ros.ros.simulator.statistics import Statistics
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.timing import Timing
 
@@ -170,12 +171,12 @@ def test_missing_packages_are_warnings(arm, peer, monkeypatch):
     said = []
     logger = SimpleNamespace(warning=said.append)
     monkeypatch.setattr(peer.node, "get_logger", lambda: logger)
-    monkeypatch.setattr(statistics.importlib, "import_module", absent)
+    monkeypatch.setattr(interfaces.importlib, "import_module", absent)
     reports = Statistics(peer.node, [Robot(arm, peer.node), Robot(arm, peer.node)], rate=1.0)
     reports.publish_if_due(0.0)
     assert said == [
-        "rbdyn_interfaces is not installed: no ~/stats",
-        "diagnostic_msgs is not installed: no /diagnostics",
+        "rbdyn_interfaces is not installed: no topic ~/stats",
+        "diagnostic_msgs is not installed: no topic /diagnostics",
     ]
     assert peer.node.count_publishers("/diagnostics") == 0
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from support.refusals import worded
 
-from rbdyn_ros.ros.common.diagnosis import Level, Observation, diagnose
+from rbdyn_ros.ros.common.status import Level
+from rbdyn_ros.ros.simulator.diagnosis import Observation, diagnose
 from rbdyn_ros.runtime.timing import Timing
 
 MS = 1_000_000  # [ns]
@@ -131,7 +132,7 @@ def test_one_tick_on_the_edge_of_a_short_window_is_ignored():
 @pytest.mark.parametrize(
     ("late", "level"), [(70, Level.OK), (71, Level.WARN), (141, Level.WARN), (142, Level.ERROR)]
 )
-def test_wake_ups_may_scatter_by_a_share_of_the_rate(late, level):
+def test_the_limit_of_scatter_is_a_share_of_the_rate(late, level):
     # half at 0 and half at `late`: deviation late / 2, of the period late / sqrt(2) [us]
     assert level_of("loop", window=timing(lateness=[0, late])) == level
     # at a tenth of the rate ten times as much
@@ -180,7 +181,7 @@ def test_only_the_worst_level_is_reported():
     "changes",
     [{"time_mode": "fast"}, {"time_mode": "lockstep"}, {"factor": None}, {"window": timing(0, 0)}],
 )
-def test_the_pace_is_checked_only_if_it_was_wanted_all_the_time(changes):
+def test_the_pace_is_not_checked_after_the_factor_changed(changes):
     assert level_of("loop", **{"window": timing(500), **changes}) == Level.OK
 
 

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from rclpy.node import Node
 
 from rbdyn_ros.ros.common.convert import time_message
-from rbdyn_ros.ros.common.diagnosis import Observation, Status, diagnose
+from rbdyn_ros.ros.common.diagnostics import Diagnostics
+from rbdyn_ros.ros.common.interfaces import message_class
 from rbdyn_ros.ros.common.qos_reports import for_publisher
-from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.ros.common.status import Status
+from rbdyn_ros.ros.simulator.diagnosis import Observation, diagnose
+from rbdyn_ros.ros.simulator.robot import Robot
 from rbdyn_ros.runtime.timing import Window
-
-
-class RobotReport(Protocol):
-    """What is read of a robot behind its topics."""
-
-    @property
-    def node(self) -> Node: ...  # has its topics
-    @property
-    def loop(self) -> Loop: ...
-    @property
-    def time_base(self) -> int: ...  # stamp of tick 0 [ns]
-    @property
-    def accepted(self) -> int: ...
-    @property
-    def rejected(self) -> int: ...
 
 
 class Statistics:
@@ -40,9 +27,9 @@ class Statistics:
         rate: rate of the reports [Hz].
     """
 
-    def __init__(self, node: Node, robots: Sequence[RobotReport], rate: float) -> None:
+    def __init__(self, node: Node, robots: Sequence[Robot], rate: float) -> None:
         self._interval, self._due = 1.0 / rate, -math.inf
-        statistics = _message_class(node, "rbdyn_interfaces", "Statistics", "~/stats")
+        statistics = message_class(node, "rbdyn_interfaces", "Statistics", "~/stats")
         self._watches = [_Watch(robot, statistics) for robot in robots]
         self._diagnostics = Diagnostics(node)
 
@@ -63,16 +50,16 @@ class Statistics:
 class _Watch:
     """One robot: its topic, and its counts at the last report."""
 
-    def __init__(self, robot: RobotReport, message_class: Any) -> None:
-        self._robot, self._class = robot, message_class
+    def __init__(self, robot: Robot, kind: Any) -> None:
+        self._robot, self._class = robot, kind
         self._sha256 = robot.loop.m.sha256()
         self._window = Window()
         self._counts = (0, 0, 0)
         self._factor = robot.loop.time.real_time_factor
         self._publisher: Any = None
-        if message_class is not None:
+        if kind is not None:
             self._publisher = robot.node.create_publisher(
-                message_class, "~/stats", 10, event_callbacks=for_publisher(robot.node, "~/stats")
+                kind, "~/stats", 10, event_callbacks=for_publisher(robot.node, "~/stats")
             )
 
     def observe(self) -> Observation:
@@ -133,50 +120,3 @@ class _Watch:
         """Return the rows of an observation for Diagnostics."""
         node, hardware = self._robot.node, self._robot.loop.m.name
         return [(node, hardware, status) for status in diagnose(o)]
-
-
-class Diagnostics:
-    """Publishes /diagnostics if diagnostic_msgs is installed, otherwise warns.
-
-    Args:
-        node: publishes.
-    """
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._array = _message_class(node, "diagnostic_msgs", "DiagnosticArray", "/diagnostics")
-        if self._array is not None:
-            self._publisher = node.create_publisher(
-                self._array,
-                "/diagnostics",
-                10,
-                event_callbacks=for_publisher(node, "/diagnostics"),
-            )
-
-    def publish(self, rows: Sequence[tuple[Node, str, Status]]) -> None:
-        """Publish statuses, each with its node and the name of the hardware."""
-        if self._array is None:
-            return
-        message = self._array(status=[_status_message(*row) for row in rows])
-        message.header.stamp = self._node.get_clock().now().to_msg()
-        self._publisher.publish(message)
-
-
-def _status_message(node: Node, hardware: str, status: Status) -> Any:
-    messages = importlib.import_module("diagnostic_msgs.msg")
-    return messages.DiagnosticStatus(
-        level=bytes([status.level]),
-        name=f"{node.get_fully_qualified_name().lstrip('/')}: {status.name}",
-        message=status.message,
-        hardware_id=hardware,
-        values=[messages.KeyValue(key=key, value=text) for key, text in status.values.items()],
-    )
-
-
-def _message_class(node: Node, package: str, name: str, topic: str) -> Any:
-    """Return a message class, or None after a warning."""
-    try:
-        return getattr(importlib.import_module(f"{package}.msg"), name)
-    except (ImportError, AttributeError):  # Python takes a folder of its sources for a package
-        node.get_logger().warning(f"{package} is not installed: no {topic}")
-        return None

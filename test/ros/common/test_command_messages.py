@@ -13,8 +13,8 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.simulator.commands import command_parser
-from rbdyn_ros.ros.simulator.stamps import check_stamp, tick_of
+from rbdyn_ros.ros.common.commands import command_parser
+from rbdyn_ros.ros.common.stamps import check_stamp, tick_of
 from rbdyn_ros.runtime.types import (
     EFFORT,
     IMPEDANCE,
@@ -132,7 +132,7 @@ REFUSED_BY_NAME = [
 
 
 @pytest.mark.parametrize(("names", "position", "velocity", "effort"), REFUSED_BY_NAME)
-def test_refused_by_name(parser, names, position, velocity, effort):
+def test_refused_commands_by_name(parser, names, position, velocity, effort):
     with refused(rb.RbdynError, "request") as error:
         parser.by_name(names, position, velocity, effort)
     assert all(f"'{name}'" in str(error.value) for name in names if name not in ("a", "b"))
@@ -157,7 +157,7 @@ REFUSED_BY_MODE = [
 
 
 @pytest.mark.parametrize(("names", "modes", "arrays"), REFUSED_BY_MODE)
-def test_refused_by_mode(parser, names, modes, arrays):
+def test_refused_commands_by_mode(parser, names, modes, arrays):
     with refused(rb.RbdynError, "request"):
         parser.by_mode(names, modes, **arrays)
 

@@ -1,0 +1,30 @@
+"""Interfaces of packages that may not be installed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from rclpy.node import Node
+
+
+def message_class(node: Node, package: str, name: str, topic: str) -> Any:
+    """Return a message class; None, after a warning about its topic, if it is not installed."""
+    try:
+        return getattr(importlib.import_module(f"{package}.msg"), name)
+    except (ImportError, AttributeError):  # Python takes a folder of its sources for a package
+        node.get_logger().warning(f"{package} is not installed: no topic {topic}")
+        return None
+
+
+def own_services() -> Any:
+    """Return the module rbdyn_interfaces.srv.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    srv = importlib.import_module("rbdyn_interfaces.srv")
+    if not hasattr(srv, "GetComputedTorque"):
+        # Python takes the folder of that name in the repository for a package
+        raise ImportError("rbdyn_interfaces is not built, or is older than rbdyn_ros")
+    return srv

@@ -1,0 +1,36 @@
+"""One line of a diagnosis, without ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Level(IntEnum):
+    """Level of a diagnostic_msgs/DiagnosticStatus."""
+
+    OK = 0
+    WARN = 1
+    ERROR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One line of a diagnosis.
+
+    Attributes:
+        name: subject, such as loop or arm.
+        message: the problem, or the state if there is none.
+        values: the numbers behind it, as text.
+    """
+
+    name: str
+    level: Level
+    message: str
+    values: dict[str, str]
+
+
+def texts(values: Mapping[str, object]) -> dict[str, str]:
+    """Return values as text; floats have six digits."""
+    return {k: f"{v:.6g}" if isinstance(v, float) else str(v) for k, v in values.items()}

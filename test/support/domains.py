@@ -1,0 +1,27 @@
+"""ROS domains for tests, one for each test, also beside other processes of tests."""
+
+import itertools
+import os
+import socket
+
+import pytest
+
+_count = itertools.count()
+
+#: DDS takes ports from 7400 on: one of these below is bound for as long as a domain is in use.
+PORTS = 7300
+
+
+@pytest.fixture
+def domain():
+    """A ROS domain that no other test or process uses."""
+    for _ in range(90):
+        number = 10 + (os.getpid() + next(_count)) % 90
+        with socket.socket() as held:
+            try:
+                held.bind(("127.0.0.1", PORTS + number))
+            except OSError:
+                continue
+            yield number
+            return
+    pytest.fail("all ROS domains from 10 to 99 are in use")
