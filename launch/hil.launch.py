@@ -14,7 +14,7 @@ from launch_ros.actions import Node
 
 from launch import LaunchContext, LaunchDescription
 from rbdyn_ros.loading.assets import share_dir
-from rbdyn_ros.ros.common import launching
+from rbdyn_ros.ros.simulator import launching as sim_launching
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -65,6 +65,6 @@ def _controller(context: LaunchContext) -> list[Node]:
             executable=executable,
             namespace=chosen["namespace"],
             output="screen",
-            parameters=[launching.sim_time(context), *([file] if file else [])],
+            parameters=[sim_launching.sim_time(context), *([file] if file else [])],
         )
     ]

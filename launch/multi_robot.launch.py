@@ -14,6 +14,7 @@ from launch_ros.actions import Node
 from launch import LaunchContext, LaunchDescription
 from rbdyn_ros.loading.assets import share_dir
 from rbdyn_ros.ros.common import launching
+from rbdyn_ros.ros.simulator import launching as sim_launching
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -21,7 +22,7 @@ def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
             DeclareLaunchArgument(
-                launching.ROBOTS,
+                sim_launching.ROBOTS,
                 default_value="left,right",
                 description="Names of the robots, separated by commas: their namespaces, and "
                 "with a slash the prefixes of their frames.",
@@ -32,7 +33,7 @@ def generate_launch_description() -> LaunchDescription:
                 choices=launching.BOOLEAN,
                 description="Simulate all robots in one process instead of one process each.",
             ),
-            *launching.arguments(str(share_dir() / "config" / "multi_robot.yaml")),
+            *sim_launching.arguments(str(share_dir() / "config" / "multi_robot.yaml")),
             OpaqueFunction(function=launching.restrict_discovery),
             OpaqueFunction(function=_start),
         ]
@@ -41,12 +42,14 @@ def generate_launch_description() -> LaunchDescription:
 
 def _start(context: LaunchContext) -> list[Node]:
     chosen = context.launch_configurations
-    names = _names(chosen[launching.ROBOTS])
+    names = _names(chosen[sim_launching.ROBOTS])
     if chosen["one_process"] == "true":
-        robots = [launching.simulator(context, fixed={launching.ROBOTS: f"[{', '.join(names)}]"})]
+        robots = [
+            sim_launching.simulator(context, fixed={sim_launching.ROBOTS: f"[{', '.join(names)}]"})
+        ]
     else:
         robots = [_robot(context, name, first=name == names[0]) for name in names]
-    return [*robots, *launching.rviz(context, [(name, f"{name}/") for name in names])]
+    return [*robots, *sim_launching.rviz(context, [(name, f"{name}/") for name in names])]
 
 
 def _robot(context: LaunchContext, name: str, *, first: bool) -> Node:
@@ -54,7 +57,7 @@ def _robot(context: LaunchContext, name: str, *, first: bool) -> Node:
     fixed = {"frame_prefix": f"{name}/"}
     if not first:
         fixed |= {"publish_clock": "false", "use_sim_time": "true"}
-    return launching.simulator(context, name, fixed)
+    return sim_launching.simulator(context, name, fixed)
 
 
 def _names(text: str) -> list[str]:

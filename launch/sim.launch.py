@@ -5,6 +5,7 @@ from launch_ros.actions import Node
 
 from launch import LaunchContext, LaunchDescription
 from rbdyn_ros.ros.common import launching
+from rbdyn_ros.ros.simulator import launching as sim_launching
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -12,7 +13,7 @@ def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
             launching.namespace_argument(),
-            *launching.arguments(),
+            *sim_launching.arguments(),
             OpaqueFunction(function=launching.restrict_discovery),
             OpaqueFunction(function=_start),
         ]
@@ -23,4 +24,4 @@ def _start(context: LaunchContext) -> list[Node]:
     chosen = context.launch_configurations
     namespace = chosen["namespace"]
     robot = (namespace, chosen["frame_prefix"])
-    return [launching.simulator(context, namespace), *launching.rviz(context, [robot])]
+    return [sim_launching.simulator(context, namespace), *sim_launching.rviz(context, [robot])]

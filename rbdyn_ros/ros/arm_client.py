@@ -279,7 +279,7 @@ def path_message(path: Path, names: Sequence[str]) -> JointTrajectory:
     """Return a path of rbdyn_ros.control as a message that starts at once.
 
     Raises:
-        RbdynError: the number of names is not that of the joints, or the path takes too long.
+        RbdynError: the path has another number of joints, or takes too long.
     """
     names = [_string("a joint name", name) for name in names]
     if path.times[-1] >= LONGEST:

@@ -189,7 +189,7 @@ def test_the_simulated_arm_can_be_armed_by_the_logged_service(launch_file, domai
     try:
         assert client.wait_for_service(30.0)
         future = client.call_async(Trigger.Request())
-        executor.spin_until_future_complete(future, 30.0)
+        executor.spin_until_future_complete(future, 300.0)
         assert future.result().success, future.result().message
         while len(states) < 2:
             executor.spin_once(timeout_sec=30.0)

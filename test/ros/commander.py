@@ -1,4 +1,4 @@
-"""A controller in a process of its own: commands efforts, a law of the state it answers.
+"""A controller in a process of its own: answers states with efforts that depend on them.
 
 python commander.py JOINTS END [--jitter SEED] [--flood COPIES] answers the states of so many
 ticks, with some joints (a comma between), then ends; END 0: until it is killed.
@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 
 
 def law(position, velocity):
-    """Return an effort [N m or N] of what a joint does, the same bits for the same state."""
+    """Return the effort of each joint [N m or N], the same bits for the same state."""
     return 3.0 * (0.8 - position) - 0.25 * velocity
 
 
@@ -62,7 +62,7 @@ class Commander:
 
 
 def jitter(seed):
-    """Return what sleeps now and then, up to 4 ms."""
+    """Return a function that sometimes sleeps, up to 4 ms."""
     chance = random.Random(seed)
 
     def pause():
@@ -73,7 +73,7 @@ def jitter(seed):
 
 
 def executor(context):
-    """Return the fastest one that this rclpy has."""
+    """Return the fastest executor of this rclpy."""
     try:
         from rclpy.experimental.events_executor import EventsExecutor
     except ImportError:

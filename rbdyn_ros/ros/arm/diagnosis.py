@@ -65,11 +65,11 @@ def diagnose_arm(
         "payloads": " ".join(f"{link}:{p[0]:g}kg" for link, p in controller.arm.payloads.items()),
         "model_sha256": controller.arm.sha256,
     }
-    level, message = _level_of(controller, now, fresh, rivals)
+    level, message = _diagnosed(controller, now, fresh, rivals)
     return Status("arm", level, message, texts(values))
 
 
-def _level_of(controller: Controller, now: int, fresh: int, rivals: str) -> tuple[Level, str]:
+def _diagnosed(controller: Controller, now: int, fresh: int, rivals: str) -> tuple[Level, str]:
     gate = controller.gate
     if gate.fault is not None:
         return Level.ERROR, controller.status()

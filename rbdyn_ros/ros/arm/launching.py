@@ -15,6 +15,7 @@ from launch_ros.actions import Node
 from rbdyn_ros.control.arm import mounted_gravity
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.common import launching
+from rbdyn_ros.ros.simulator import launching as sim_launching
 
 CONTROLLER = launching.Executable("arm_controller", arm_params.PARAMETERS)
 #: Topics whose names are arguments: real arms have their own names.
@@ -164,9 +165,9 @@ def _simulator(context: Any, arm: Mapping[str, Any], names: list[tuple[str, str]
         own["gravity"] = _gravity(arm)
     for joint, position in _positions(chosen["sim_initial_positions"]).items():
         own[f"initial_positions.{joint}"] = position
-    robot = {} if "urdf" in own or "robot_description" in own else launching.default_robot()
+    robot = {} if "urdf" in own or "robot_description" in own else sim_launching.default_robot()
     return launching.node(
-        launching.SIMULATOR,
+        sim_launching.SIMULATOR,
         chosen["namespace"],
         robot | AS_AN_ARM,
         chosen["sim_params_file"],

@@ -50,7 +50,7 @@ class ArmController(process.ManagedNode):
 
     Args:
         stop: set when a signal ends the process.
-        urdf: path of a robot file that overrides the parameters; None: they name it.
+        urdf: path of a robot file that overrides the parameters; None: use the parameters.
     """
 
     def __init__(self, stop: threading.Event, urdf: Path | None = None) -> None:
@@ -175,7 +175,7 @@ class ArmController(process.ManagedNode):
             serve(self, Trigger, f"~/{name}", partial(on_request, act))
 
     def _rivals(self) -> str:
-        """Return which other nodes command the arm; empty: none."""
+        """Return a warning about other nodes that command the arm; empty: there are none."""
         assert self._topics is not None
         rivals = [] if self.values.dry_run else self._topics.rivals()
         return f"{', '.join(rivals)} also publishes efforts for the arm" if rivals else ""
@@ -270,7 +270,7 @@ def run(args: Sequence[str] | None = None, urdf: Path | None = None) -> int:
     """Run the node until Ctrl-C or SIGTERM; return the exit status.
 
     Args:
-        args: command line with the arguments of ROS; None: that of this process.
+        args: command line with arguments of ROS; None: the command line of this process.
         urdf: path of a robot file that overrides the parameters.
     """
     return process.run(lambda stop: ArmController(stop, urdf), args)

@@ -1,4 +1,4 @@
-"""Shared parts of the launch files: arguments, nodes, RViz and discovery."""
+"""Shared parts of the launch files: arguments, nodes and discovery."""
 
 from __future__ import annotations
 
@@ -11,16 +11,10 @@ from typing import Any
 import yaml
 from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable, Shutdown
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 
-from rbdyn_ros.loading.assets import bundled_robot, share_dir
 from rbdyn_ros.ros.common.parameters import Parameter
-from rbdyn_ros.ros.common.rviz_config import rviz_config
-from rbdyn_ros.ros.simulator.parameters import PARAMETERS
 
 BOOLEAN = ("true", "false")
-#: A parameter that only multi_robot.launch.py sets.
-ROBOTS = "robots"
 #: Environment variables with which the user limits discovery.
 DISCOVERY = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
 
@@ -36,38 +30,6 @@ class Executable:
 
     name: str
     table: tuple[Parameter, ...]
-
-
-SIMULATOR = Executable("simulator", tuple(p for p in PARAMETERS if p.name != ROBOTS))
-
-
-def arguments(params_file: str = "") -> list[DeclareLaunchArgument]:
-    """Return the arguments of every launch file: its own, then the parameters of the node.
-
-    Args:
-        params_file: default of the argument params_file.
-    """
-    return [
-        DeclareLaunchArgument(
-            "urdf",
-            default_value=_default_robot(),
-            description="Path of a .urdf, .xacro or mechanism .yaml file; empty: wait for the "
-            "topic robot_description. robot_description and a urdf in params_file override the "
-            "default.",
-        ),
-        params_file_argument(SIMULATOR, params_file),
-        DeclareLaunchArgument(
-            "use_sim_time",
-            default_value="true",
-            choices=BOOLEAN,
-            description="Let the nodes beside the simulator use its /clock.",
-        ),
-        DeclareLaunchArgument(
-            "rviz", default_value="false", choices=BOOLEAN, description="Start rviz2."
-        ),
-        discovery_argument("the simulator"),
-        *parameter_arguments(SIMULATOR),
-    ]
 
 
 def params_file_argument(node: Executable, default: str = "") -> DeclareLaunchArgument:
@@ -94,10 +56,6 @@ def namespace_argument() -> DeclareLaunchArgument:
     return DeclareLaunchArgument(
         "namespace", default_value="", description="Namespace of the node and its topics."
     )
-
-
-def _default_robot() -> str:
-    return str(bundled_robot("seven_dof_arm"))
 
 
 def parameter_arguments(
@@ -130,31 +88,6 @@ def given(context: Any, of: Executable) -> dict[str, str]:
     """Return the parameters of a node that are set by arguments, as YAML."""
     chosen = context.launch_configurations
     return {p.name: chosen[p.name] for p in of.table if chosen.get(p.name)}
-
-
-def simulator(context: Any, namespace: str = "", fixed: dict[str, str] | None = None) -> Node:
-    """Return the simulator that the arguments describe; its end ends the launch.
-
-    Args:
-        context: context of the launch.
-        namespace: namespace of the node.
-        fixed: parameters set by the launch file, as YAML.
-    """
-    strong = given(context, SIMULATOR)
-    weak: dict[str, Any] = {}
-    if strong.get("urdf") == _default_robot():
-        if "robot_description" in strong:
-            strong["urdf"] = ""  # a urdf in params_file would override robot_description
-        else:
-            weak = default_robot()
-            del strong["urdf"]
-    file = context.launch_configurations["params_file"]
-    return node(SIMULATOR, namespace, weak, file, strong | (fixed or {}))
-
-
-def default_robot() -> dict[str, Any]:
-    """Return the parameter with the default robot."""
-    return {"urdf": ParameterValue(_default_robot(), value_type=str)}
 
 
 def node(
@@ -197,7 +130,7 @@ def _strong_file(of: Executable, strong: Mapping[str, Any]) -> str:
     texts = {p.name for p in of.table if isinstance(p.default, str)}
     values = {name: v if name in texts else _value(v) for name, v in strong.items()}
     nodes = {f"/**/{of.name}": {"ros__parameters": values}}
-    return _temporary(yaml.safe_dump(nodes, allow_unicode=True), ".yaml")
+    return temporary(yaml.safe_dump(nodes, allow_unicode=True), ".yaml")
 
 
 def _value(text: Any) -> Any:
@@ -213,35 +146,13 @@ def _value(text: Any) -> Any:
     return value if isinstance(value, bool | int | float | list) else text
 
 
-def _temporary(text: str, suffix: str) -> str:
+def temporary(text: str, suffix: str) -> str:
+    """Write a file that other processes read; return its path."""
     with tempfile.NamedTemporaryFile(
         "w", suffix=suffix, prefix="rbdyn_", delete=False, encoding="utf-8"
     ) as file:
         file.write(text)
     return file.name
-
-
-def rviz(context: Any, robots: Iterable[tuple[str, str]]) -> list[Node]:
-    """Return RViz with robots, given by namespace and frame_prefix, if rviz is true."""
-    chosen = context.launch_configurations
-    if chosen["rviz"] != "true":
-        return []
-    template = (share_dir() / "config" / "sim.rviz").read_text(encoding="utf-8")
-    config = rviz_config(template, list(robots), chosen["world_frame"] or "world")
-    return [
-        Node(
-            package="rviz2",
-            executable="rviz2",
-            output="screen",
-            arguments=["-d", _temporary(config, ".rviz")],
-            parameters=[sim_time(context)],
-        )
-    ]
-
-
-def sim_time(context: Any) -> dict[str, bool]:
-    """Return the parameter use_sim_time."""
-    return {"use_sim_time": context.launch_configurations["use_sim_time"] == "true"}
 
 
 def restrict_discovery(context: Any) -> list[SetEnvironmentVariable]:

@@ -48,7 +48,7 @@ class ManagedNode(LifecycleNode):
 
     Attributes:
         spinner: executor of the node and its helper nodes, in a thread of its own.
-        stop: as above.
+        stop: as the argument.
         values: values of the parameters, from `begin` on.
         loading: the node compiles or reads; a signal may end the process at once.
     """
@@ -121,14 +121,14 @@ class ManagedNode(LifecycleNode):
         return self._try(self._configure_once)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Start, or go on."""
+        """Start or resume."""
         outcome = self._try(self.activate)
         return (
             outcome if outcome != TransitionCallbackReturn.SUCCESS else super().on_activate(state)
         )
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stand still."""
+        """Pause."""
         if not self.deactivate():
             return TransitionCallbackReturn.FAILURE
         return super().on_deactivate(state)
@@ -226,7 +226,7 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
 
     Args:
         make: returns the node, given the event that ends the process.
-        args: command line with the arguments of ROS; None for that of this process.
+        args: command line with arguments of ROS; None: the command line of this process.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     stop = threading.Event()
@@ -300,6 +300,6 @@ def _init(args: Sequence[str] | None) -> None:
 
 
 def _unraisable(lost: Any) -> None:
-    """Print an exception that cannot be caught, except the interrupt, which sets `stop`."""
+    """Print an exception that cannot be caught, unless it is the interrupt, which sets `stop`."""
     if not isinstance(lost.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(lost)

@@ -114,7 +114,7 @@ def _wait(node: Node, stop: threading.Event) -> str:
 
 
 def _check_sha256(m: Model, wanted: str) -> None:
-    """Raise ParameterError if the parameter requires another robot."""
+    """Raise ParameterError if the parameter required_sha256 is the hash of another robot."""
     found = m.sha256()
     if wanted and wanted.lower() != found:
         text = (

@@ -27,8 +27,8 @@ CROWDED = 2 * (DISCOVERY + AUDIBLE)
 class ClockClaim:
     """A publisher of /clock that stays silent until no other node publishes.
 
-    A node that hears the time gives up its publisher. Of several nodes that start together, all
-    silent, the first by name keeps it. A publisher is visible while it is silent, so no two nodes
+    A node that hears the time gives up its publisher. If several silent nodes start together,
+    the first by name keeps it. A publisher is visible while it is silent, so no two nodes
     miss each other.
 
     Args:

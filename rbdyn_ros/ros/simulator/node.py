@@ -46,9 +46,9 @@ class Simulator(RecordedTopics, process.ManagedNode):
 
     Args:
         stop: set when a signal requests the end.
-        urdf: path of a robot file, in place of the parameters; None: see the parameters.
+        urdf: path of a robot file that overrides the parameters; None: use the parameters.
         fallback: robot file if the parameters name none; None: wait for the topic.
-        imports: Python files of the user that were run before; the view runs them too.
+        imports: Python files of the user, already run; the view runs them too.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             self._simulation.active = True
             self._simulation.pause(False)
             return
-        # all present objects live as long as the node: the collector may skip them
+        # all present objects are kept until the node ends: the collector may skip them
         gc.collect()
         gc.freeze()
         try:
@@ -250,7 +250,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
 
 
 def _check_names(names: Sequence[str]) -> None:
-    """Raise ParameterError if these cannot be names of robots."""
+    """Raise ParameterError about every name that a robot cannot have."""
     findings = [
         Finding(
             "robots",
@@ -277,10 +277,10 @@ def run(
     """Run the node until Ctrl-C or SIGTERM; return the exit status.
 
     Args:
-        args: command line with arguments of ROS; None: of this process.
-        urdf: path of a robot file, in place of the parameters.
+        args: command line with arguments of ROS; None: the command line of this process.
+        urdf: path of a robot file that overrides the parameters.
         fallback: robot file if the parameters name none; None: wait for the topic.
-        imports: Python files of the user that were run before.
+        imports: Python files of the user, already run.
     """
     return process.run(lambda stop: Simulator(stop, urdf, fallback, imports), args)
 

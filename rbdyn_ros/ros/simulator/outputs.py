@@ -34,8 +34,9 @@ from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
-HEARTBEAT = 1.0  # [s] between two repetitions while time rests
-#: States kept for a slow reader: one that rests for a second loses none.
+#: Interval at which the last state is repeated while time is paused [s].
+HEARTBEAT = 1.0
+#: Number of states kept for a slow subscriber: a pause of a second loses none.
 HISTORY = 1000
 
 
@@ -123,7 +124,7 @@ class Odometry:
 
 
 class Ticker:
-    """Tells when a periodic event is due.
+    """Checks whether a periodic event is due.
 
     Args:
         every: period [ticks].
@@ -168,7 +169,7 @@ class Cadence:
 
 @dataclass(slots=True)
 class Alarms:
-    """Reported troubles, so that none is reported a thousand times a second."""
+    """Reported problems, so that none is logged a thousand times a second."""
 
     saturated: Throttle
     missed: Throttle
@@ -249,7 +250,7 @@ class Outputs:
             return None
 
     def publish(self, state: LoopState) -> None:
-        """Publish a state on all topics that are due; /clock last, when the rest has been sent."""
+        """Publish a state on all topics that are due; /clock after all others."""
         self._report(state)
         last, self._last_state = self._last_state, state
         if last is not None and (state.epoch, state.tick) == (last.epoch, last.tick):
@@ -272,10 +273,10 @@ class Outputs:
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
 
     def beat(self, now: float) -> None:
-        """Repeat the last state while time rests, for late subscribers."""
+        """Repeat the last state while time is paused, for late subscribers."""
         control, state = self._loop.time, self._last_state
-        rests = control.paused or control.diverged or control.waiting
-        if state is None or not rests or now < self._published + HEARTBEAT:
+        still = control.paused or control.diverged or control.waiting
+        if state is None or not still or now < self._published + HEARTBEAT:
             return
         self._published = now
         stamp = self._stamp(state.tick)

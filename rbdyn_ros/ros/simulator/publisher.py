@@ -56,7 +56,7 @@ class Publisher:
                     outputs.publish(state)
                     state = loop.readout.next_state(0.0)
             now = time.monotonic()
-            if now > checked + POLL:  # one robot may rest while others move
+            if now > checked + POLL:  # one robot may be still while others move
                 checked = now
                 for _, outputs in self._robots:
                     outputs.beat(now)

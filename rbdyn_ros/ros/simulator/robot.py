@@ -112,8 +112,8 @@ class Robot:
         self._declare_facts()
         self._faults = make_faults(m, vars(values))
         self._sensors = self._make_sensors()
-        for sentence in parameters.unknown(self.node, params.PARAMETERS, (params.INITIAL,)):
-            logger.warning(sentence)
+        for warning in parameters.unknown(self.node, params.PARAMETERS, (params.INITIAL,)):
+            logger.warning(warning)
         self._warm()
 
     def _warm(self) -> None:

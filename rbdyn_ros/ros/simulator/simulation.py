@@ -18,7 +18,7 @@ Vector = Sequence[float]
 
 #: Several robots pause at a common tick, this many ticks ahead.
 AHEAD = 20
-#: The loop knows a command this long after it was sent [s].
+#: Longest wait for commands that are on their way to the loop [s].
 DELIVERY = 0.05
 
 

@@ -1,4 +1,4 @@
-"""The simulation as the view in the browser uses it: orders pass the same checks as messages."""
+"""The simulation behind the view in the browser: orders pass the same checks as messages."""
 
 from __future__ import annotations
 

@@ -417,7 +417,7 @@ def test_following_with_a_real_controller_and_arm(simulate, control, peer):
             return in_background(lambda: client.follow(way, names))
 
         def ended(thread):
-            peer.until(lambda: not thread.is_alive(), 60.0)
+            peer.until(lambda: not thread.is_alive())
 
         thread, raised = follow(1.0)
         ended(thread)

@@ -33,7 +33,7 @@ def test_lifecycle(simulate, control, peer):
     simulator.wait_for("simulating '")
     assert change(Transition.TRANSITION_CONFIGURE) == (True, "inactive")
     controller.wait_for("there is no parameter 'gravity_dampnig'")
-    assert "gravity_damping" in controller.text()  # it says what may be meant
+    assert "gravity_damping" in controller.text()  # the log suggests the right name
     pair = Pair(simulator, controller, peer)
     assert pair.said[-1] == "idle; disarmed"
     assert pair.ask("arm").startswith("the mode is idle")

@@ -133,7 +133,7 @@ def test_computed_torque_with_present_and_given_gains(peer, robot):
         (400.0, 6.0, {"damping": [6.0] * 7}),
     ):
         qacc = 0.2 + damping * (0.1 - v[:7]) + stiffness * (wanted - q[:7])
-        finger = -40.0 * v[7]  # is to come to rest where it is
+        finger = -40.0 * v[7]  # the target is the present position, at rest
         expected = Twin().inverse(q, v, np.append(qacc, finger))[:7]
         answer = answered(peer, GetComputedTorque, "get_computed_torque", **asked, **extra)
         # efforts of thousands of N m, of which 1e-13 each
@@ -156,7 +156,7 @@ def test_gains_of_some_joints_leave_the_others_unchanged(held):
 
 
 def test_friction_of_computed_torque_is_at_the_desired_velocity(held):
-    """As in the mode: joints that are not named are to rest, without friction."""
+    """As in the mode: joints that are not named have a target at rest and no friction."""
     queries, names = ArmQueries(held), ["panda_joint5", "panda_joint2"]
     asked = {"name": names, "desired_position": [0.1, 0.2], "use_current_state": True}
     for wanted in ([0.3, -0.004], []):
@@ -214,14 +214,14 @@ def test_payloads_by_service_and_by_topic(peer, robot):
     expected = loaded.inverse(robot.qpos, robot.qvel, zeros)
     expected -= loaded.inverse(robot.qpos, zeros, zeros)
     np.testing.assert_allclose(found.effort, expected, **CLOSE)
-    # what the arm compensates of itself is without the payload
+    # the arm's own compensation lacks the payload
     found = answered(
         peer, GetGravityEffort, "get_gravity_effort", use_current_state=True, as_command=True
     )
     expected = loaded.inverse(robot.qpos, zeros, zeros) - Twin().inverse(robot.qpos, zeros, zeros)
     np.testing.assert_allclose(found.effort, expected, **CLOSE)
     message = InertiaStamped()
-    message.header.frame_id = "panda_hand"  # mass 0 takes it away
+    message.header.frame_id = "panda_hand"  # mass 0 removes it
     publisher = peer.publisher(InertiaStamped, "/arm/payload")
     peer.insist(publisher, message, lambda: not robot.arm.payloads)
     found = answered(peer, GetGravityEffort, "get_gravity_effort", use_current_state=True)
@@ -283,7 +283,7 @@ KINDS = {
     "inverse_dynamics": GetInverseDynamics,
     "computed_torque": GetComputedTorque,
 }
-#: Codes of the refusals that both nodes have, and of those of the arm.
+#: Codes of the refusals of both nodes, and of the arm only.
 QUERY, ARM = "dynamics-query", "arm-query"
 AT = {"name": TWO, "position": [0.0, 0.0], "use_current_state": False}
 LONG = "joint '\\x07\\n" + "x" * 98 + "...'"

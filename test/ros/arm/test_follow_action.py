@@ -124,7 +124,7 @@ def test_leaving_the_path_stops_the_arm(arm, goals, field, kind, allowed, beyond
     goal.path_tolerance = [JointTolerance(name="turn", **{field: allowed})]
     handle = goals.send(goal)
     actual = np.zeros((2, 2))
-    actual[kind, 0] = -9.0  # nothing is said of the other joint
+    actual[kind, 0] = -9.0  # the other joint has no tolerance
     actual[kind, 1] = -beyond
     arm.change(actual=actual)
     ended = goals.result(handle)

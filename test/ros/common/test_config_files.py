@@ -10,8 +10,8 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 import rbdyn_ros as rb
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.loading.assets import bundled_robot
-from rbdyn_ros.ros.common.rviz_config import rviz_config
 from rbdyn_ros.ros.simulator.parameters import INITIAL, PARAMETERS
+from rbdyn_ros.ros.simulator.rviz_config import rviz_config
 
 CONFIG = Path(__file__).parents[3] / "config"
 TABLES = {"hil.yaml": PARAMETERS, "multi_robot.yaml": PARAMETERS}

@@ -22,7 +22,7 @@ each_arm = pytest.mark.parametrize("file", ARMS)
 
 
 class Case:
-    """An arm somewhere, another state asked about, and Pinocchio's model of it."""
+    """An arm in a state, a query about another state, and Pinocchio's model of the arm."""
 
     def __init__(self, file):
         path = robots.find(file)
@@ -33,7 +33,7 @@ class Case:
         d = rb.make_data(self.m)
         states.randomise(self.m, d, 4)
         self.now = Snapshot(self.m, d.qpos.copy(), d.qvel.copy(), 0.0, np.zeros((self.m.nbody, 6)))
-        # the joints asked for: all but one, in another order
+        # the joints of the query: all but one, in another order
         names = [name for name, n in zip(self.m.jnt_names, self.m.jnt_dofnum, strict=True) if n]
         self.names = names[:0:-1]
         rng = np.random.default_rng(7)

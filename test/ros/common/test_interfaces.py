@@ -14,7 +14,7 @@ from rbdyn_ros.ros.common.dynamics_query import Answer, Query
 
 ROOT = Path(__file__).parents[3]
 OWN = ROOT / "rbdyn_interfaces"
-#: types of rosidl that are of no package
+#: Types of rosidl that belong to no package.
 PLAIN = r"(bool|string|u?int(8|16|32|64)|float(32|64))"
 
 

@@ -1,4 +1,4 @@
-"""config/sros2/policy.xml: rights of the nodes that run, of the docs and of each role."""
+"""config/sros2/policy.xml: rights of running nodes, of the reference and of each role."""
 
 import re
 from fnmatch import fnmatchcase
@@ -14,7 +14,7 @@ from rclpy.action import get_action_server_names_and_types_by_node
 ROOT = Path(__file__).parents[3]
 RIGHTS = {"topics": ("publish", "subscribe"), "services": ("reply", "request")}
 RIGHTS["actions"] = ("execute", "call")
-#: What every node of ROS 2 has.
+#: Names that every node of ROS 2 has.
 OF_A_NODE = {"/rosout", "/parameter_events"}
 
 
@@ -58,7 +58,7 @@ def rows(node, heading):
     """Return the first cells of the table after a heading in the reference of a node."""
     text = (ROOT / f"docs/reference/{node}.md").read_text()
     table = text[text.index(heading) :].split("\n\n")[1]
-    return re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[1:]  # without the head
+    return re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[1:]  # without the header
 
 
 def full(name, space, node):

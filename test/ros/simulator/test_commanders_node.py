@@ -1,4 +1,4 @@
-"""What commanders send in real time, by every topic that commands, and what comes of it."""
+"""Commands in real time on every command topic, and their effect on the robot."""
 
 import pytest
 
@@ -32,12 +32,12 @@ class Robot:
             self.peer.until(lambda: len(self.states) > seen)
             return len(self.states) > 10 and all(map(condition, self.states[-10:]))
 
-        self.peer.until(holds, 30.0)
+        self.peer.until(holds)
 
 
 @pytest.fixture
 def robot(simulate, peer, two_joints):
-    """A robot strong enough to be where it shall be at once."""
+    """A robot strong enough to reach every target at once."""
     two_joints.write_text(two_joints.read_text().replace('effort="8"', 'effort="500"'))
     bridge = (
         *("-p", "topic_based_commands:=true", "-p", "topic_based_position_joints:=[lift]"),
@@ -60,7 +60,7 @@ def test_every_topic_that_commands(robot, peer):
     joints.publish(JointState(name=["lift"], velocity=[0.3]))
     robot.until(lambda s: near(s.velocity[0], 0.3) and near(s.position[1], 0.4))
 
-    # a spring carries the arm where its moment is that of gravity: not quite to its goal
+    # a spring carries the arm only to where its moment equals gravity, short of its goal
     by_mode = peer.publisher(JointCommand, "joint_commands_by_mode")
     spring = JointCommand(
         name=["lift", "turn"],
@@ -109,11 +109,11 @@ def test_the_latest_command_of_two_commanders_counts(robot, peer):
     other.publish(JointState(name=["lift", "turn"], effort=[3.0, 9.0]))
     robot.until(effort(3.0, 9.0))
     other.publish(JointState(name=["lift", "turn"], effort=[NAN, 4.0]))  # refused as a whole
-    robot.simulator.wait_for("joint 'lift' is nan", 20.0)
+    robot.simulator.wait_for("joint 'lift' is nan")
     robot.until(effort(3.0, 9.0))
 
-    # who publishes with best effort is told that nothing arrives
+    # the log names a node that publishes with best effort
     weak = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
     peer.node.create_publisher(JointState, "joint_commands", weak)
-    robot.simulator.wait_for("nothing is received from node /peer on /joint_commands", 20.0)
+    robot.simulator.wait_for("nothing is received from node /peer on /joint_commands")
     robot.simulator.wait_for("Make its publisher reliable")

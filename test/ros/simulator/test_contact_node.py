@@ -15,12 +15,12 @@ from rbdyn_ros.runtime.loop import warm
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled():
-    """Compile what contact needs here: a simulator would be given up meanwhile."""
+    """Compile the kernels of contact here: a wait for a simulator could time out meanwhile."""
     warm(rb.load_urdf(find("go2.urdf"), floating_base=True, contact=True))
 
 
 def test_a_quadruped_lies_down_on_the_floor(simulate, peer):
-    # paused: it must not fall before somebody looks
+    # paused, so that it does not fall before the test subscribes
     flags = ("--ros-args", "-p", "floating_base:=true", "-p", "start_paused:=true")
     simulator = simulate(find("go2.urdf"), "--contact", *flags)
     odometry = peer.collect(Odometry, "odom")

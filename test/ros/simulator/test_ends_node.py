@@ -1,4 +1,4 @@
-"""Ends in every way of time, and robots that are not the one that was meant."""
+"""Ends in every time mode, and robots with another hash than required."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""Faults switched at run time, by what they do to joint_states and to commands."""
+"""Faults switched at run time: their effects on joint_states and commands."""
 
 import numpy as np
 import pytest
@@ -12,9 +12,10 @@ from tf2_msgs.msg import TFMessage
 
 from rbdyn_interfaces.msg import Statistics
 from rbdyn_interfaces.srv import Reset
+from rbdyn_ros.ros.common.stamps import nanoseconds
 
 TICK = 1_000_000
-# without gravity the robot stands still at (0.5, 0) until it is commanded
+# without gravity the robot rests at (0.5, 0) until it is commanded
 STILL = (
     *("--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]", "-p", "start_paused:=true"),
     *(
@@ -30,12 +31,8 @@ STILL = (
 )
 
 
-def nanoseconds(stamp):
-    return stamp.sec * 1_000_000_000 + stamp.nanosec
-
-
 class Steps:
-    """A paused simulator, tick by tick: what joint_states said, by the tick they came in."""
+    """A paused simulator, tick by tick, and its joint_states."""
 
     def __init__(self, peer):
         self.peer = peer
@@ -43,7 +40,7 @@ class Steps:
         self.moving = peer.collect(TFMessage, "/tf", 100)
         self.stats = peer.collect(Statistics, "simulator/stats")
         self.publisher = peer.publisher(Float64MultiArray, "effort_commands")
-        peer.until(lambda: self.moving and self.states and self.stats, 30.0)
+        peer.until(lambda: self.moving and self.states and self.stats)
         self.base = nanoseconds(self.states[-1].header.stamp)
 
     def now(self):
@@ -53,21 +50,21 @@ class Steps:
         return (nanoseconds(self.states[-1].header.stamp) - self.base) / TICK
 
     def tick(self, ticks):
-        """Make ticks, whatever comes of them."""
+        """Make ticks."""
         now = self.now()
         for k in range(ticks):
             assert self.peer.trigger("simulator/step") == "one tick"
             self.peer.until(lambda: self.now() == now + k + 1)  # noqa: B023
 
     def step(self, ticks=1, late=0):
-        """Make ticks; each must bring the state that is so many ticks late. Return the last."""
+        """Make ticks; after each, wait for the state `late` ticks ago. Return the last."""
         for _ in range(ticks):
             self.tick(1)
             self.peer.until(lambda: self.measured() == self.now() - late)
         return self.states[-1]
 
     def command(self, *efforts):
-        """Send efforts and see them taken."""
+        """Send efforts; wait until they are accepted."""
         taken = self.stats[-1].accepted
         self.publisher.publish(Float64MultiArray(data=efforts))
         self.peer.until(lambda: self.stats[-1].accepted == taken + 1)
@@ -77,7 +74,7 @@ class Steps:
         assert self.peer.set_parameters(changes) == [""] * len(values)
 
     def reset(self):
-        """Put the robot back; return the state that shows it."""
+        """Reset the robot; return the state after it."""
         now = self.now() + 1
         self.peer.trigger("simulator/reset")
         self.peer.until(lambda: self.now() == self.measured() == now)
@@ -110,20 +107,20 @@ def test_encoders(steps):
     assert len(np.unique(drawn[:, 0])) == len(np.unique(drawn[:, 3])) == 5
     assert (np.abs(drawn - [0.5, 0, 0, 0]) < [0.05, 1e-9, 1e-9, 0.5]).all()  # five deviations
     assert not drawn[:, 1:3].any()
-    np.testing.assert_array_equal(noise(), drawn)  # a reset begins it anew
+    np.testing.assert_array_equal(noise(), drawn)  # a reset restarts the noise
 
     for seed, same in ((6, False), (5, True)):
         request = Reset.Request(state=True, reseed=True, seed=seed)
         shown = steps.now() + 1
         assert steps.peer.call(Reset, "simulator/reset_with", request).success
-        # both are equal already: it is for the state after the reset that noise() has to wait
+        # noise() waits for the state after the reset: the two positions are equal already
         steps.peer.until(lambda: steps.now() == steps.measured() == shown)  # noqa: B023
         assert np.array_equal(noise(), drawn) == same
 
 
 def test_the_link_and_joints_that_stick(steps):
     steps.fault(state_delay=0.003)
-    steps.tick(3)  # what was measured before is known already
+    steps.tick(3)  # the earlier measurement is known already
     steps.step(5, late=3)
     steps.fault(state_delay=0.0)
     steps.step()
@@ -143,7 +140,7 @@ def test_the_link_and_joints_that_stick(steps):
     steps.command(8.0, -2.0)
     steps.tick(10)
     seen = len(steps.states)
-    steps.peer.spin(1.5)  # nor does the heartbeat pass
+    steps.peer.spin(1.5)  # the heartbeat is lost too
     assert (steps.measured(), len(steps.states)) == (before, seen)
     steps.fault(link_loss=False)
     assert list(steps.step().effort) == [2.0, -0.5]

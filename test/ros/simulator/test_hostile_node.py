@@ -37,7 +37,7 @@ def test_a_diverged_robot_does_not_stop_the_others(simulate, peer, two_joints):
     simulator.wait_for("diverged; the simulation is frozen")
     simulator.wait_for("Call /simulator/reset")
     seen = len(states)
-    peer.until(lambda: len(states) > seen + 1)  # its heartbeat, while b moves
+    peer.until(lambda: len(states) > seen + 1)  # its heartbeat while b moves
     answer = peer.call(SetBool, "simulator/pause", SetBool.Request(data=True))
     assert (answer.success, answer.message) == (True, "paused")
     assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success

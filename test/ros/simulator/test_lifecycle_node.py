@@ -1,4 +1,4 @@
-"""autostart:=false: the transitions of the lifecycle lead the simulator, to its end."""
+"""autostart:=false: lifecycle transitions start, pause and end the simulator."""
 
 import pytest
 
@@ -8,12 +8,14 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from sensor_msgs.msg import JointState
 
+from rbdyn_ros.ros.common.stamps import nanoseconds
+
 WAIT = "waiting for the lifecycle transition configure"
 
 
 @pytest.fixture
 def change(peer):
-    """change(transition) returns whether it was made and the state it led to."""
+    """change(transition) returns whether it succeeded, and the new state."""
 
     def call(transition):
         request = ChangeState.Request()
@@ -26,10 +28,6 @@ def change(peer):
         ).current_state.label
 
     return call
-
-
-def nanoseconds(stamp):
-    return stamp.sec * 1_000_000_000 + stamp.nanosec
 
 
 def test_lifecycle_of_the_simulator(simulate, peer, change, two_joints):
@@ -49,7 +47,7 @@ def test_lifecycle_of_the_simulator(simulate, peer, change, two_joints):
     assert peer.set_parameters({"faults.encoder_bias": [0.25]}) == [""]
     assert change(Transition.TRANSITION_ACTIVATE) == (True, "active")
     peer.until(lambda: len(states) > 20)
-    assert states[-1].position[0] > 0.7  # a fault set before holds
+    assert states[-1].position[0] > 0.7  # the fault that was set earlier acts
     assert change(Transition.TRANSITION_DEACTIVATE) == (True, "inactive")
     peer.until(lambda: states[-1] == states[-2])  # the heartbeat
     stands = nanoseconds(states[-1].header.stamp)
@@ -64,8 +62,8 @@ def test_lifecycle_of_the_simulator(simulate, peer, change, two_joints):
     request.transition.id = Transition.TRANSITION_ACTIVE_SHUTDOWN
     client = peer.node.create_client(ChangeState, "simulator/change_state")
     peer.until(client.service_is_ready)
-    client.call_async(request)  # the answer may not come any more
-    peer.until(lambda: simulator.process.poll() is not None, 20.0)
+    client.call_async(request)  # the node may end before it answers
+    peer.until(lambda: simulator.process.poll() is not None)
     assert simulator.process.returncode == 0
     assert "Traceback" not in simulator.text()
 
@@ -75,6 +73,6 @@ def test_a_node_that_cannot_be_configured_ends_cleanly(simulate, peer, change, t
     simulator = simulate(tmp_path / "none.urdf", *arguments, wait=False)
     simulator.wait_for(WAIT)
     assert change(Transition.TRANSITION_CONFIGURE) == (False, "unconfigured")
-    simulator.wait_for("none.urdf", 20.0)
+    simulator.wait_for("none.urdf")
     assert peer.node.count_publishers("joint_states") == 0
     simulator.end_well()

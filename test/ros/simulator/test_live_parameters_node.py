@@ -15,10 +15,6 @@ from support.refusals import worded
 from rbdyn_ros.ros.simulator.parameters import PARAMETERS
 
 
-def nanoseconds(stamp):
-    return stamp.sec * 1_000_000_000 + stamp.nanosec
-
-
 def values(peer, *names):
     request = GetParameters.Request(names=list(names))
     found = peer.call(GetParameters, "simulator/get_parameters", request).values

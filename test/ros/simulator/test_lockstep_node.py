@@ -16,19 +16,16 @@ from support.refusals import worded
 
 import rbdyn_ros as rb
 from rbdyn_interfaces.msg import Statistics
+from rbdyn_ros.ros.common.stamps import nanoseconds
 
 LOCKSTEP = ("--ros-args", "-p", "time_mode:=lockstep", "-p", "stats_rate:=20.0")
 STANDING = (*LOCKSTEP, "-p", "start_paused:=true", "-p", "lockstep_timeout:=0.0")
 
 
-def nanoseconds(stamp):
-    return stamp.sec * 1_000_000_000 + stamp.nanosec
-
-
 def run(peer, commander, stats):
-    """Let a commander, who answers the standing tick, do its work; return what is left."""
+    """Let a commander answer ticks until it ends; return the hash of the state and the state."""
     taken = stats[-1].accepted if stats else 0
-    peer.until(lambda: stats and stats[-1].accepted > taken, 30.0)
+    peer.until(lambda: stats and stats[-1].accepted > taken)
     peer.pause(False)
     said = commander.wait()
     peer.pause(True)
@@ -39,7 +36,7 @@ def run(peer, commander, stats):
 
 
 def expected(path, ticks):
-    """Return the state that commander.py leads the robot to."""
+    """Return the state that the robot reaches with commander.py."""
     m = rb.load_urdf(path)
     d = rb.make_data(m)
     d.qpos = [0.5, 0.0]
@@ -88,7 +85,7 @@ def test_repeated_commands_change_nothing(simulate, peer, command, two_joints):
 
 
 class Answers:
-    """Commands of the peer, stamped for a tick; they are sent until something comes of them."""
+    """Commands of the peer, stamped for a tick."""
 
     def __init__(self, simulator, peer):
         self.simulator, self.peer = simulator, peer
@@ -107,14 +104,14 @@ class Answers:
         self.publisher.publish(command)
 
     def refused(self, send, words):
-        """Send until a refusal is in the log: of a topic one a second is."""
+        """Send until a refusal is logged: at most one per topic and second is."""
         before = self.simulator.text().count(words)
-        for _ in range(40):
+        for _ in range(400):
             send()
             self.peer.spin(0.3)
             if self.simulator.text().count(words) > before:
                 return
-        raise AssertionError(f"'{words}' was not said:\n{self.simulator.text()}")
+        raise AssertionError(f"'{words}' is not in the log:\n{self.simulator.text()}")
 
 
 def test_a_tick_takes_the_commands_with_its_stamp(simulate, peer, two_joints):
@@ -125,7 +122,7 @@ def test_a_tick_takes_the_commands_with_its_stamp(simulate, peer, two_joints):
     wanted = f"the simulation waits for tick 0 (stamp {base // 10**9}.{base % 10**9:09d})"
     answers.refused(lambda: answers.send(base + 5_000_000, **both), f"for tick 5; {wanted}")
     answers.refused(lambda: answers.send(base + 1, **both), f"which is no tick; {wanted}")
-    unstamped = "refused a message on joint_commands: not stamped; in lock-step a command needs"
+    unstamped = "refused a message on joint_commands: the command has no stamp"
     answers.refused(lambda: answers.send(0, **both), unstamped)
     efforts = peer.publisher(Float64MultiArray, "effort_commands")
     answers.refused(
@@ -135,7 +132,7 @@ def test_a_tick_takes_the_commands_with_its_stamp(simulate, peer, two_joints):
     peer.until(lambda: stats and stats[-1].rejected >= 4)
     assert stats[-1].accepted == 0
 
-    # each of two commanders has a joint: the tick comes with the second
+    # two commanders have a joint each: the tick is made when the second has answered
     answers.send(base, lift=1.0)
     peer.until(lambda: stats[-1].accepted == 1)
     answers.send(base, turn=0.5)
@@ -172,9 +169,9 @@ def test_a_tick_takes_the_commands_with_its_stamp(simulate, peer, two_joints):
     answers.send(base + 3_000_000, turn=1.0)
     peer.until(lambda: stats[-1].accepted == 7)
     peer.spin(0.2)
-    assert answers.tick() == 3  # the step that was refused is not made later
+    assert answers.tick() == 3  # a refused step is not made later
     peer.trigger("simulator/reset")
-    peer.until(lambda: answers.tick() == 4)  # and forgets these commands
+    peer.until(lambda: answers.tick() == 4)  # and these commands are forgotten
     peer.pause(False)
     peer.until(lambda: stats[-1].waiting)
     peer.trigger("simulator/reset")
@@ -193,19 +190,19 @@ def test_time_runs_freely_while_the_commander_is_silent(simulate, peer, command,
 
     def answered():
         taken = stats[-1].accepted
-        peer.until(lambda: stats[-1].accepted > taken + 100 and not stats[-1].stale_joints, 30.0)
+        peer.until(lambda: stats[-1].accepted > taken + 100 and not stats[-1].stale_joints)
 
     def free():
-        """Time goes on with nobody's commands, and the robot is held."""
-        peer.until(lambda: stats[-1].stale_joints == 2, 30.0)
+        """Wait until time goes on without commands and the robot is held."""
+        peer.until(lambda: stats[-1].stale_joints == 2)
 
         def goes_on():
             alone = [s for s in stats if s.accepted == stats[-1].accepted and s.stale_joints == 2]
             return len(alone) > 1 and alone[-1].ticks > alone[0].ticks + 300
 
-        peer.until(goes_on, 30.0)
+        peer.until(goes_on)
         seen = len(states)
-        peer.until(lambda: len(states) > seen + 20 and at_rest(states[-20:]), 30.0)
+        peer.until(lambda: len(states) > seen + 20 and at_rest(states[-20:]))
 
     def at_rest(some):
         return all(abs(v) < 1e-6 for state in some for v in state.velocity)

@@ -1,4 +1,4 @@
-"""Joints that follow others and closed loops, over DDS."""
+"""Mimic joints and closed loops, over DDS."""
 
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from std_srvs.srv import Trigger
 from support.robots import find
 
 import rbdyn_ros as rb
+from rbdyn_ros.ros.common.stamps import nanoseconds
 from rbdyn_ros.runtime.loop import warm
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -20,7 +21,7 @@ LEFT, RIGHT = "panda_finger_joint1", "panda_finger_joint2"
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled():
-    """Compile what mechanisms need here: a simulator would be given up meanwhile."""
+    """Compile the kernels of mechanisms here: a wait for a simulator could time out meanwhile."""
     warm(rb.load(EXAMPLES / "crank_slider.yaml"))
 
 
@@ -28,10 +29,6 @@ def send_until(peer, publisher, condition, **efforts):
     """Send the same command until a condition holds."""
     message = JointState(name=list(efforts), effort=list(map(float, efforts.values())))
     peer.insist(publisher, message, condition)
-
-
-def nanoseconds(stamp):
-    return stamp.sec * 1_000_000_000 + stamp.nanosec
 
 
 def test_both_fingers_of_a_gripper(simulate, peer):
@@ -65,7 +62,7 @@ def test_both_fingers_of_a_gripper(simulate, peer):
 
     peer.until(lambda: len(moves()[0]) > 10 and np.ptp(moves()[0]) > 0.004)
     y, expected = moves()
-    # the link of the finger that follows stands where the state of the same stamp says
+    # the link of the mimic finger is where the state of the same stamp puts it
     np.testing.assert_allclose(y, -expected, atol=1e-12)
     before = len(states)
     assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success
@@ -74,7 +71,7 @@ def test_both_fingers_of_a_gripper(simulate, peer):
 
 
 def gap(state):
-    """How far the rod's end is from the slider [m]; closed form."""
+    """Return the distance of the rod's end from the slider [m], in closed form."""
     at = dict(zip(state.name, state.position, strict=True))
     crank, pin, guide = at["main_bearing"], at["crank_pin"], at["guide"]
     x = 0.1 * np.cos(crank) + 0.3 * np.cos(crank + pin) - 0.4 - guide
@@ -86,7 +83,7 @@ IN_PLANE = ("--ros-args", "-p", "gravity:=[3.0, -9.81, 0.0]")
 
 def test_a_mechanism_runs_with_its_loop_closed(simulate, peer):
     simulate(EXAMPLES / "crank_slider.yaml", *IN_PLANE, "-p", "start_paused:=true")
-    states = peer.hear(JointState, "joint_states")  # later it has come to rest
+    states = peer.hear(JointState, "joint_states")  # later it is at rest
     peer.pause(False)
     k = states[0].name.index("main_bearing")
     peer.until(lambda: abs(states[-1].position[k] - states[0].position[k]) > 0.5)
@@ -120,7 +117,7 @@ def test_hold_stops_a_mechanism_by_its_one_actuator(simulate, peer, tmp_path):
     rested = states[-1]
     later = nanoseconds(rested.header.stamp) + 500_000_000
     peer.until(lambda: nanoseconds(states[-1].header.stamp) > later)
-    # from a turning point it would be gone by now
+    # without the stop it would have turned on by now
     assert states[-1].position == pytest.approx(rested.position, abs=1e-3)
     assert not any(any(state.effort[1:]) for state in states)
     assert max(map(gap, states)) < 1e-5

@@ -1,4 +1,4 @@
-"""A simulator that records itself: all topics, every state, and ends that are no ends."""
+"""A simulator that records itself: all topics, every state, and ends in the middle."""
 
 import hashlib
 import signal
@@ -37,7 +37,7 @@ def record(urdf, path, *more):
 
 
 def state_hash(run, k, tick):
-    """Return what ~/state_hash says of a state, made from the recorded one."""
+    """Return the hash of a recorded state, as from ~/state_hash."""
     digest = hashlib.sha256(np.int64(tick).tobytes())
     digest.update(run.qpos[k].tobytes())
     digest.update(run.qvel[k].tobytes())
@@ -45,14 +45,14 @@ def state_hash(run, k, tick):
 
 
 def numbers(message):
-    """Return what a JointState says, bit by bit; bytes that only fill gaps are anything."""
+    """Return the content of a JointState, bit by bit, without padding."""
     stamp = message.header.stamp
     arrays = (message.position, message.velocity, message.effort)
     return stamp.sec, stamp.nanosec, *(np.array(array).tobytes() for array in arrays)
 
 
 def states_in(path):
-    """Return every State in a file that has an end."""
+    """Return every State in a complete file."""
     store = Schemas().store
     with AnyReader([path]) as bag:
         chosen = [c for c in bag.connections if c.msgtype == STATE]
@@ -87,10 +87,10 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
     steps = np.diff([0, *found])
     assert (steps[1:] > 0).all()  # none twice
     assert found[-1] > 2000
-    # and each, unless this machine was too slow for that, which is said
+    # and every state, unless the log reports that publishing was too slow
     assert (steps <= 1).all() or "states were skipped" in simulator.text()
     assert said == state_hash(run, -1, found[-1])
-    # what was published is in it, to the last bit
+    # the published messages are in it, to the last bit
     with AnyReader([path]) as bag:
         topics = {c.topic: c.msgtype for c in bag.connections}
         of_states = [c for c in bag.connections if c.topic == "/joint_states"]
@@ -105,7 +105,7 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
         *("/joint_commands", "/effort_commands"),
     ):
         assert times[topic], topic
-        # in the time of the simulation, whatever the wall says
+        # in simulated time, whatever the wall clock
         assert 0 <= min(times[topic]) <= max(times[topic]) <= times["/simulator/state"][-1]
     assert topics["/simulator/stats"] == "rbdyn_interfaces/msg/Statistics"
     assert run.commanded["/joint_commands"].position[0].tolist() == [0.25]
@@ -118,13 +118,13 @@ def test_a_simulator_that_is_killed(simulate, peer, two_joints, tmp_path):
     simulator = simulate(*record(two_joints, path), entry="node")
     states = peer.hear(JointState, "joint_states", 1000)
     peer.until(lambda: path.stat().st_size > 20_000)
-    last = states[-1].header.stamp  # what was heard by then, and a chunk after it, is on the disk
+    last = states[-1].header.stamp  # the messages so far are on the disk, but for the last chunk
     peer.until(lambda: states[-1].header.stamp.sec > last.sec + 2)
     simulator.end(signal.SIGKILL)
     run = read_run(path)
     assert run.truncated
     assert "it was cut off before its end" in run.notes[0]
-    # the engine makes of each state the next one, to the last bit
+    # the engine computes each next state, to the last bit
     d, step = rb.make_data(run.m), run.m.opt.timestep
     neighbours = np.flatnonzero(np.diff(run.clock) < 1.5 * step)
     assert len(neighbours) > 50
@@ -153,7 +153,7 @@ def test_several_robots_with_sensors_are_in_one_file(simulate, peer, two_joints,
         run = read_run(path, name=name)
         assert run.name == name
         assert len(run.time) > 100
-        # nobody listened to the sensor but the recording
+        # only the recording subscribed to the sensor
         assert f"/{name}/imu/data_raw" in topics or f"/{name}/imu/data" in topics
         assert f"/{name}/robot_description" in topics
 
@@ -168,7 +168,7 @@ def test_fast_mode_is_in_simulated_time(simulate, peer, two_joints, tmp_path):
     simulator.end_well()
     run = read_run(path)
     assert run.duration >= 5.0
-    # what is handed over is every tenth tick, or fewer where the publisher was too slow
+    # every tenth tick is handed over, or fewer if the publisher was too slow
     assert (np.diff(run.clock) > 0.0099).all()
 
 
@@ -186,7 +186,7 @@ def test_a_reset_of_time_is_a_new_beginning(simulate, peer, two_joints, tmp_path
     run, found = read_run(path), states_in(path)
     last = max(state.epoch for state in found)
     assert {state.epoch for state in found} == {last - 1, last}
-    # what was before is in the file, and is not read
+    # earlier states are in the file, but are not read
     after = [state for state in found if state.epoch == last]
     assert run.clock.tolist() == [state.time for state in after]
     assert run.clock[0] < 1.0 < run.clock[-1]
@@ -253,7 +253,7 @@ def test_bytes_of_a_state_are_those_of_ros():
     ],
 )
 def test_definitions_of_installed_types(typename):
-    """Said by the class of a message, they are those that rosbags ships."""
+    """Definitions made from message classes equal those of the package rosbags."""
     from rosbags.typesys import get_types_from_msg
 
     ours = get_types_from_msg(definition(typename), typename)[typename][1]

@@ -1,4 +1,4 @@
-"""Every scope of simulation_interfaces' ResetSimulation, by what comes on the topics."""
+"""Every scope of simulation_interfaces' ResetSimulation, seen on the topics."""
 
 import pytest
 
@@ -11,18 +11,15 @@ from simulation_interfaces.srv import ResetSimulation
 from tf2_msgs.msg import TFMessage
 
 import rbdyn_ros as rb
+from rbdyn_ros.ros.common.stamps import nanoseconds
 
 TIME, STATE, SPAWNED, DEFAULT, ALL = 1, 2, 4, 0, 255
 TICK = 1_000_000
 OFTEN = ("-p", "tf_rate:=1000.0", "-p", "clock_rate:=1000.0")
 
 
-def nanoseconds(stamp):
-    return stamp.sec * 1_000_000_000 + stamp.nanosec
-
-
 class Stamps:
-    """The stamps of three topics as they come, and the last joint_states."""
+    """The stamps of three topics in order of arrival, and the last joint_states."""
 
     def __init__(self, peer):
         self.of = {"joint_states": [], "/tf": [], "/clock": []}
@@ -67,16 +64,16 @@ def stamps(simulate, peer, two_joints):
         two_joints, "--ros-args", *OFTEN, "-p", f"required_sha256:={sha}", clock=True
     )
     stamps = Stamps(peer)
-    peer.until(lambda: all(stamps.of.values()), 30.0)
+    peer.until(lambda: all(stamps.of.values()))
     yield stamps
     simulator.end_well(15)
 
 
 def fall(peer, stamps):
-    """Let the arm fall a while, then pause; return the stamp and the position where it stands."""
+    """Let the arm fall for a while, then pause; return the stamp and the position."""
     begin = nanoseconds(stamps.state.header.stamp)
     peer.pause(False)
-    # a long way in time: messages that are still under way are older than this
+    # far enough in time that delayed messages are older
     peer.until(lambda: nanoseconds(stamps.state.header.stamp) > begin + 200 * TICK)
     peer.pause(True)
     peer.until(lambda: len(stamps.last()) == 1 and None not in stamps.last())
@@ -108,7 +105,7 @@ def test_scopes_while_paused(stamps, peer):
     peer.until(lambda: stamps.last() == {0})
     assert list(stamps.state.position) == there
     for scope in (DEFAULT, ALL, TIME | STATE):
-        stamps.forget()  # what came before time was reset
+        stamps.forget()  # messages from before the reset of time
         fall(peer, stamps)
         assert stamps.ascend()
         assert reset(peer, scope) == (1, "")

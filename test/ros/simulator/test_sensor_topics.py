@@ -1,4 +1,4 @@
-"""What sensors show, as a standard subscriber reads it over DDS."""
+"""Readings of sensors, as a standard subscriber gets them over DDS."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def robot():
 
 @pytest.fixture
 def node(domain, peer):
-    """Another participant than the test's."""
+    """A node in a participant of its own."""
     context = rclpy.Context()
     rclpy.init(context=context, domain_id=domain)
     node = rclpy.create_node("robot", context=context, namespace="left")
@@ -77,7 +77,7 @@ def test_a_subscriber_reads_every_kind(robot, node, peer):
     peer.until(lambda: all(peer.node.count_publishers(name) for name in publishers))
 
     def publish_until_all_is_heard():
-        # a match on one side is no match on the other yet: state after state until all came
+        # the publisher may match later than the subscriber: publish until all arrive
         publish_until_all_is_heard.tick += 10
         tick = publish_until_all_is_heard.tick
         topics.publish(STAMP + tick, Still(m, tick))

@@ -89,7 +89,7 @@ def robot(peer):
 
 
 def test_a_wrench_of_a_topic_ends_after_an_hour(peer, robot):
-    """command_timeout may be a million seconds; a wrench acts at most an hour."""
+    """command_timeout may be a million seconds, but a wrench acts for an hour at most."""
     node = rclpy.create_node("lasting", context=peer.context)
     peer.executor.add_node(node)
     ChangeTopics(node, robot, 1e6, "world")

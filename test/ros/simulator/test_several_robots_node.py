@@ -1,4 +1,4 @@
-"""Several robots in one process: what is each one's own, and what holds for all."""
+"""Several robots in one process: topics, commands and faults of each, and their common time."""
 
 import pytest
 
@@ -10,7 +10,9 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
-# of several publishers, as tf2 listens to them
+from rbdyn_ros.ros.common.stamps import nanoseconds
+
+# several publishers, as for tf2
 ALL_LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 PARAMETERS = """
@@ -31,10 +33,6 @@ PARAMETERS = """
 """
 
 
-def nanoseconds(stamp):
-    return stamp.sec * 1_000_000_000 + stamp.nanosec
-
-
 def last(states):
     return nanoseconds(states[-1].header.stamp)
 
@@ -50,7 +48,7 @@ def two(simulate, peer, two_joints, tmp_path):
     simulator.wait_for("a: simulating 'two'")
     simulator.wait_for("b: simulating 'two'")
     states = {name: peer.collect(JointState, f"{name}/joint_states", 100) for name in "ab"}
-    peer.until(lambda: all(states.values()), 30.0)
+    peer.until(lambda: all(states.values()))
     yield states
     simulator.end_well()
 
@@ -75,7 +73,7 @@ def test_several_robots_have_their_own_topics_and_one_time(two, peer):
         assert found[1].double_value == {"a": 1.0, "b": 1.5}[name]
         assert found[2].string_value == {"a": "a/", "b": "second_"}[name]
 
-    # pause stops all at the same tick, whenever it comes
+    # pause stops all at the same tick
     stood = 0
     for _ in range(20):
         peer.pause(False)
@@ -88,7 +86,7 @@ def test_several_robots_have_their_own_topics_and_one_time(two, peer):
     peer.until(lambda: last(a) == last(b) == stood + 1_000_000)
     peer.until(lambda: nanoseconds(clocks[-1].clock) == stood + 1_000_000)  # the heartbeat
 
-    # a command and a fault are of one
+    # a command and a fault affect one robot
     publisher = peer.publisher(JointState, "a/joint_commands")
     publisher.publish(JointState(name=["lift"], effort=[1.0]))
 
@@ -101,7 +99,7 @@ def test_several_robots_have_their_own_topics_and_one_time(two, peer):
     peer.until(lambda: moves() and b[-1].position[0] == 1.75)
     assert a[-1].position[0] < 1.1
 
-    # a reset is of all
+    # a reset affects all robots
     peer.until(lambda: a[-1] == a[-2])  # the heartbeat
     stood = last(a)
     peer.trigger("simulator/reset")

@@ -1,4 +1,4 @@
-"""A node whose timesteps are code made for its robot, over DDS; and robots that cannot have it."""
+"""A node with specialised timesteps, over DDS, and robots that cannot be specialised."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ TICKS = 25
 
 
 def falling(m, d, ticks=TICKS):
-    """Where the engine lets an arm fall to."""
+    """Return the state of the engine after the same fall."""
     rb.step(m, d, ticks)
     return d.qpos.copy()
 
@@ -107,7 +107,7 @@ def test_a_robot_that_cannot_be_specialised_is_refused(simulate, robot, more, wh
 
 
 def test_an_arm_is_held_with_a_load_by_specialised_laws(simulate, control, peer):
-    """Told of a load it holds it where it was: the code reads what payloads change."""
+    """The specialised laws use the payload that a service sets."""
     robot = find("ur5_robot.urdf")
     pair = start_pair(simulate, control, peer, robot, UR5_START, specialize="true")
     pair.controller.wait_for("compiled the laws of")

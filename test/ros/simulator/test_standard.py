@@ -1,4 +1,4 @@
-"""simulation_interfaces over DDS, for a simulation that only counts ticks."""
+"""simulation_interfaces over DDS, with a simulation that only counts ticks."""
 
 import math
 import threading
@@ -144,7 +144,7 @@ def test_states(ask, simulation):
     assert set_state(ask, STOPPED) == OK
     assert simulation.resets == [(True, True, None)]
     assert state_of(ask) == STOPPED
-    simulation.tick = 1  # ~/step, say
+    simulation.tick = 1  # as by ~/step
     assert state_of(ask) == PAUSED
     assert set_state(ask, 4) == UNSUPPORTED
     simulation.diverged = True

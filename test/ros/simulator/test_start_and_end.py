@@ -1,4 +1,4 @@
-"""Ways to start wrongly and to end well: sentences, exit codes, no traceback."""
+"""Wrong starts and clean ends: messages, exit codes, no traceback."""
 
 import signal
 import time

@@ -1,4 +1,4 @@
-"""~/stats and /diagnostics over DDS: of loops given by their numbers, and of the simulator."""
+"""~/stats and /diagnostics over DDS: of stand-ins for loops, and of the simulator."""
 
 from types import SimpleNamespace
 
@@ -32,7 +32,7 @@ def arm():
 
 
 class Robot:
-    """What Statistics reads of a robot, to be set by a test."""
+    """A stand-in for a robot; tests set the numbers that Statistics reads."""
 
     time_base = 5_000 * MS
 
@@ -131,7 +131,7 @@ def test_diagnostics_of_two_robots_in_one_message(arm, peer):
     assert f"'{arm.jnt_names[2]}'" in first.status[5].message
     values = {entry.key: entry.value for entry in first.status[1].values}
     assert values["rejected"] == "6"
-    # earlier refusals are no warning any more, a fault still is an error
+    # earlier refusals no longer warn, a fault is still an error
     assert [status.level for status in second.status] == [b"\0", b"\0", b"\0", b"\0", b"\0", b"\2"]
     assert first.header.stamp.sec > 0
     for node in nodes:

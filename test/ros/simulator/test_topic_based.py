@@ -75,7 +75,7 @@ def test_a_short_array_belongs_to_the_configured_joints(make):
         0: (POSITION, 2.0, 0.0, 0.0),
         1: (EFFORT, 0.0, 0.0, 3.0),
     }
-    # as long as the names: theirs, whatever is configured
+    # an array as long as the names belongs to them, whatever is configured
     assert rows(make(position=["b", "a"]).parse(["a", "b"], [1.0, 2.0], [], [])) == {
         0: (POSITION, 1.0, 0.0, 0.0),
         1: (POSITION, 2.0, 0.0, 0.0),
@@ -181,5 +181,5 @@ def test_the_sample_configures_the_same_joints_everywhere(sample):
     assert arm["command_interfaces"] == ["position"]
     manager = controllers["controller_manager"]["ros__parameters"]
     assert simulator["clock_rate"] >= manager["update_rate"]
-    # every update sends; commands must not expire between two updates
+    # the bridge sends in every update; commands must not expire between two updates
     assert 1.0 / manager["update_rate"] < simulator.get("command_timeout", 0.1)

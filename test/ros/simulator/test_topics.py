@@ -1,4 +1,4 @@
-"""What the simulator publishes: content, stamps, QoS."""
+"""Topics of the simulator: content, stamps, QoS."""
 
 import time
 
@@ -15,12 +15,9 @@ from std_srvs.srv import SetBool, Trigger
 from tf2_msgs.msg import TFMessage
 
 import rbdyn_ros as rb
+from rbdyn_ros.ros.common.stamps import nanoseconds
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-
-def nanoseconds(stamp):
-    return stamp.sec * 1_000_000_000 + stamp.nanosec
 
 
 def stamp_of(state):
@@ -28,7 +25,7 @@ def stamp_of(state):
 
 
 def stands(peer, states):
-    """Wait until time stands: the state before the last is repeated; return its stamp [ns]."""
+    """Wait until time is paused and the last state is repeated; return its stamp [ns]."""
     peer.until(lambda: len(states) > 1 and stamp_of(states[-1]) == stamp_of(states[-2]))
     return stamp_of(states[-1])
 
@@ -97,7 +94,7 @@ def test_start_is_clipped_into_the_limits_and_rates_are_exact(simulate, peer, tw
     stamps = np.array([nanoseconds(clock.clock) for clock in clocks])
     assert set(stamps % 10_000_000) == {0}
     assert (np.diff(stamps) >= 0).all()
-    # a peer that is late misses some, so no difference is certain but their greatest divisor is
+    # a late peer misses some messages: only the greatest common divisor of the steps is certain
     gaps = np.diff([stamp_of(state) for state in states])
     assert (gaps >= 0).all()
     assert np.gcd.reduce(gaps) == 1_000_000
@@ -153,7 +150,7 @@ def test_pause_step_reset(simulate, peer):
     peer.call(SetBool, "simulator/pause", SetBool.Request(data=False))
     peer.until(lambda: stamp_of(states[-1]) > paused + 300_000_000)
     stamps = [stamp_of(state) for state in states[seen:]]
-    # no burst makes up for the pause, which lasted a second or more
+    # simulated time does not catch up after the pause
     assert stamps[-1] - paused < 1e9 * (time.monotonic() - went_on) + 50_000_000
     assert stamps == sorted(stamps)
     assert simulator.process.poll() is None
@@ -165,14 +162,14 @@ def named(name):
 
 @pytest.mark.parametrize("names", [("left", "right"), ("right", "left")])
 def test_two_robots_by_namespace(simulate, peer, two_joints, names):
-    """The second one begins at the time of the first, which rests at tick 7."""
+    """The second simulator begins at the time of the first, which is paused at tick 7."""
     first, second = names
     simulate(two_joints, *named(first), "-p", "start_paused:=true", clock=True)
     for _ in range(7):
         peer.trigger(f"/{first}/simulator/step")
     last = simulate(two_joints, *named(second), "-p", "start_paused:=true", clock=True)
-    last.wait_for("/clock has a publisher already", 60.0)
-    peer.until(lambda: peer.node.count_publishers("/clock") == 1, 60.0)
+    last.wait_for("/clock has a publisher already")
+    peer.until(lambda: peer.node.count_publishers("/clock") == 1)
     states = peer.hear(JointState, f"/{second}/joint_states")
     assert stamp_of(states[-1]) == 7_000_000
 
@@ -186,7 +183,7 @@ def test_one_of_two_robots_that_start_together_publishes_the_clock(simulate, pee
     assert "/clock has" not in left.text()
     assert "/clock has a publisher already" in right.text()
     assert "no message came on /clock" not in right.text()
-    peer.until(lambda: peer.node.count_publishers("/clock") == 1, 60.0)
+    peer.until(lambda: peer.node.count_publishers("/clock") == 1)
 
 
 def test_a_paused_clock_is_heard(simulate, two_joints):
@@ -197,7 +194,7 @@ def test_a_paused_clock_is_heard(simulate, two_joints):
 
 def test_description_by_topic(simulate, peer, two_joints):
     simulator = simulate(entry="node", wait=False)
-    simulator.wait_for("waiting for a robot on /robot_description", 60.0)
+    simulator.wait_for("waiting for a robot on /robot_description")
     publisher = peer.node.create_publisher(String, "robot_description", LATCHED)
     publisher.publish(String(data=two_joints.read_text()))
     simulator.wait_for("simulating 'two'")
@@ -212,7 +209,7 @@ def test_a_nan_is_never_published(simulate, peer, spinning_top):
     states = peer.hear(JointState, "joint_states")
     publisher = peer.publisher(JointState, "joint_commands")
     publisher.publish(JointState(name=["spin"], effort=[1e300]))
-    simulator.wait_for("the state of joint 'spin' diverged", 60.0)
+    simulator.wait_for("the state of joint 'spin' diverged")
     before = stands(peer, states)
     assert all(np.isfinite([*s.position, *s.velocity, *s.effort]).all() for s in states)
     assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success

@@ -1,4 +1,4 @@
-"""The simulator's view in a real browser: what is pressed there is seen on topics and services."""
+"""The simulator's view in a real browser: its buttons change the topics."""
 
 import contextlib
 import importlib.util
@@ -31,13 +31,13 @@ needs_viser = pytest.mark.skipif(
     importlib.util.find_spec("viser") is None, reason="viser is not installed"
 )
 VIEW = ("-p", "view:=true", "-p", "view_port:=0")
-#: Few pixels to draw without a GPU: what is drawn is not looked at here.
+#: A small picture is fast without a GPU; these tests do not check pictures.
 SMALL = {"size": {"width": 560, "height": 360}, "scale": 0.25}
 SERVES = "view: http://"
 
 
 def address_in(simulator):
-    """Return where the view serves, once the node has said it."""
+    """Wait until the node logs the address of the view; return it."""
     simulator.wait_for(SERVES)
     line = next(line for line in simulator.text().splitlines() if SERVES in line)
     return line.split("view: ")[1].strip()
@@ -74,7 +74,7 @@ def test_buttons_of_the_view_change_the_simulation(simulate, peer, page, two_joi
     shown = page(simulator)
 
     def seen(condition, what):
-        """Wait for what the node publishes, while the browser lives on."""
+        """Wait for messages of the node while the browser goes on."""
 
         def look():
             peer.spin(0.05)
@@ -90,14 +90,14 @@ def test_buttons_of_the_view_change_the_simulation(simulate, peer, page, two_joi
     seen(lambda: tick_of(states[-1]) == before + 37, "37 ticks")
     press(shown, "Resume")
     seen(lambda: tick_of(states[-1]) > before + 40, "time to go on")
-    # speed is a parameter of the node, as everybody sees it
+    # the speed is a parameter of the node
     shown.get_by_label("Speed", exact=True).click()
     shown.get_by_role("option", name="0.5 x", exact=True).click()
     seen(lambda: speed_of(peer) == 0.5, "the speed")
     assert peer.set_parameters({"real_time_factor": 0.75}) == [""]
     box = shown.get_by_label("Speed", exact=True)
     seen(lambda: box.input_value() == "0.75 x", "the box to follow")
-    # the first slider is that of the first joint, which lifts
+    # the first slider belongs to the first joint, which lifts
     thumb = shown.locator('[role="slider"]').first
     thumb.focus()
     for _ in range(4):
@@ -144,12 +144,14 @@ def test_the_view_ends_with_its_node(simulate, two_joints, number):
         simulator.kill()
     else:
         simulator.end_well(number)
-        assert simulator.text().count("view") == 1  # its address, and nothing of its end
+        assert (
+            simulator.text().count("view") == 1
+        )  # the log has its address and no word about its end
     wait_until(lambda: all(gone(pid) for pid in pids), "the end of all it has started")
 
 
 def views_of(simulator):
-    """Return the processes of its views."""
+    """Return the processes of the node's views."""
     pids = children(simulator.process.pid)
     return [pid for pid in pids if b"rbdyn_ros.view.live.panel" in command_of(pid)]
 
@@ -175,7 +177,7 @@ def test_the_end_of_the_view_is_logged_and_the_node_goes_on(simulate, peer, two_
     address_in(simulator)
     (view,) = views_of(simulator)
     os.kill(view, signal.SIGKILL)
-    simulator.wait_for("the view has ended (Killed)", 30.0)
+    simulator.wait_for("the view has ended (Killed)")
     states = peer.hear(JointState, "joint_states", 100)
     peer.until(lambda: len(states) > 10)
     simulator.end_well()
@@ -189,12 +191,12 @@ def test_missing_meshes_are_warned_of_once(simulate, peer, two_joints):
     )
     two_joints.write_text(text)
     simulator = simulate(two_joints, "--ros-args", *VIEW)
-    simulator.wait_for("appearance of 'two':", 30.0)
+    simulator.wait_for("appearance of 'two':")
     states = peer.hear(JointState, "joint_states", 100)
     peer.until(lambda: len(states) > 10)
     assert simulator.text().count("appearance of") == 1
     assert simulator.text().count("package://nowhere/a.dae") == 1
-    address_in(simulator)  # it serves all the same
+    address_in(simulator)  # the node serves all the same
     simulator.end_well()
 
 
@@ -266,7 +268,7 @@ def test_several_robots_are_in_one_view(simulate, page, two_joints):
 
 
 class DrivenRobot:
-    """The parts of a robot that a view drives."""
+    """A stand-in for a robot whose joints a view commands."""
 
     def __init__(self, **settings):
         path = bundled_robot("seven_dof_arm")
@@ -290,7 +292,7 @@ def test_after_a_release_the_timeout_policy_takes_over_at_once():
         assert simulated.release(0) == ""
         wait_until(lambda: loop.readout.latest().effort[k] not in (1.5, 0.0), "what holds it")
         assert loop.readout.latest().stale == 7
-        assert simulated.drive(0, {name: 2.5}) == ""  # a later one counts again
+        assert simulated.drive(0, {name: 2.5}) == ""  # a later command counts again
         wait_until(lambda: loop.readout.latest().effort[k] == 2.5, "the effort")
     finally:
         loop.stop()

@@ -33,7 +33,7 @@ def arm():
 @pytest.mark.parametrize("link", ["arm", "tool"])
 @pytest.mark.parametrize("axes", ["link", "world"])
 def test_a_wrench_acts_by_the_jacobian(two_joints, link, axes):
-    """The joint efforts of the wrench are J^T w, at the point and in the axes that were given.
+    """The joint efforts of the wrench are J^T w, at the given point and in the given axes.
 
     The tool is turned against the arm that it is fixed to.
     """
@@ -181,7 +181,7 @@ def test_markers_come_and_go(arm, peer, domain):
         assert force.type == Marker.ARROW
         assert force.header.frame_id == "left_hand"
         assert [force.points[0].x, force.points[0].y, force.points[0].z] == pytest.approx(POINT)
-        # time begins anew, at a tick that was shown before: this is another state
+        # time begins again at a tick that was shown before, with another state
         count, before = len(heard), SimpleNamespace(epoch=1, tick=33, time=0.0, qpos=arm.qpos0)
         markers.publish(6, SimpleNamespace(epoch=0, tick=34, time=0.0, qpos=arm.qpos0))
         markers.publish(7, before)

@@ -1,0 +1,100 @@
+"""Shared parts of the launch files of simulators: arguments, the node, the default robot, RViz."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from launch.actions import DeclareLaunchArgument
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from rbdyn_ros.loading.assets import bundled_robot, share_dir
+from rbdyn_ros.ros.common import launching
+from rbdyn_ros.ros.simulator.parameters import PARAMETERS
+from rbdyn_ros.ros.simulator.rviz_config import rviz_config
+
+#: A parameter that only multi_robot.launch.py sets.
+ROBOTS = "robots"
+SIMULATOR = launching.Executable("simulator", tuple(p for p in PARAMETERS if p.name != ROBOTS))
+
+
+def arguments(params_file: str = "") -> list[DeclareLaunchArgument]:
+    """Return the arguments of every launch file: its own, then the parameters of the node.
+
+    Args:
+        params_file: default of the argument params_file.
+    """
+    return [
+        DeclareLaunchArgument(
+            "urdf",
+            default_value=_default_robot(),
+            description="Path of a .urdf, .xacro or mechanism .yaml file; empty: wait for the "
+            "topic robot_description. robot_description and a urdf in params_file override the "
+            "default.",
+        ),
+        launching.params_file_argument(SIMULATOR, params_file),
+        DeclareLaunchArgument(
+            "use_sim_time",
+            default_value="true",
+            choices=launching.BOOLEAN,
+            description="Let the nodes beside the simulator use its /clock.",
+        ),
+        DeclareLaunchArgument(
+            "rviz", default_value="false", choices=launching.BOOLEAN, description="Start rviz2."
+        ),
+        launching.discovery_argument("the simulator"),
+        *launching.parameter_arguments(SIMULATOR),
+    ]
+
+
+def simulator(context: Any, namespace: str = "", fixed: dict[str, str] | None = None) -> Node:
+    """Return the simulator that the arguments describe; its end ends the launch.
+
+    Args:
+        context: context of the launch.
+        namespace: namespace of the node.
+        fixed: parameters set by the launch file, as YAML.
+    """
+    strong = launching.given(context, SIMULATOR)
+    weak: dict[str, Any] = {}
+    if strong.get("urdf") == _default_robot():
+        if "robot_description" in strong:
+            strong["urdf"] = ""  # a urdf in params_file would override robot_description
+        else:
+            weak = default_robot()
+            del strong["urdf"]
+    file = context.launch_configurations["params_file"]
+    return launching.node(SIMULATOR, namespace, weak, file, strong | (fixed or {}))
+
+
+def default_robot() -> dict[str, Any]:
+    """Return the parameter with the default robot."""
+    return {"urdf": ParameterValue(_default_robot(), value_type=str)}
+
+
+def _default_robot() -> str:
+    return str(bundled_robot("seven_dof_arm"))
+
+
+def rviz(context: Any, robots: Iterable[tuple[str, str]]) -> list[Node]:
+    """Return RViz with robots, given by namespace and frame_prefix, if rviz is true."""
+    chosen = context.launch_configurations
+    if chosen["rviz"] != "true":
+        return []
+    template = (share_dir() / "config" / "sim.rviz").read_text(encoding="utf-8")
+    config = rviz_config(template, list(robots), chosen["world_frame"] or "world")
+    return [
+        Node(
+            package="rviz2",
+            executable="rviz2",
+            output="screen",
+            arguments=["-d", launching.temporary(config, ".rviz")],
+            parameters=[sim_time(context)],
+        )
+    ]
+
+
+def sim_time(context: Any) -> dict[str, bool]:
+    """Return the parameter use_sim_time."""
+    return {"use_sim_time": context.launch_configurations["use_sim_time"] == "true"}
