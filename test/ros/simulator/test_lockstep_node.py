@@ -127,7 +127,7 @@ def test_a_tick_takes_the_commands_with_its_stamp(simulate, peer, two_joints):
     efforts = peer.publisher(Float64MultiArray, "effort_commands")
     answers.refused(
         lambda: efforts.publish(Float64MultiArray(data=[1.0, 0.5])),
-        "refused a message on effort_commands: not stamped",
+        "refused a message on effort_commands: the command has no stamp",
     )
     peer.until(lambda: stats and stats[-1].rejected >= 4)
     assert stats[-1].accepted == 0
