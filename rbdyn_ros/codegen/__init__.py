@@ -5,7 +5,7 @@
     language.py   Program -> statements of C; Real: double or float, and the form of constants
     c_blocks.py   a long Program -> static functions, which compile much faster
     names.py      names of files, joints and links -> identifiers and comments
-    project.py    CProject: everything to write, and what the files share
+    project.py    CProject: everything to write, and the parts that the files share
     header.py     CProject -> the header: sizes, indices, prototypes
     source.py     CProject -> the functions, and the file for CMake
     samples.py    CProject -> states, the engine's results in them, and the allowed rounding

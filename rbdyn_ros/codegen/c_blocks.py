@@ -1,4 +1,4 @@
-"""Split a long C function into blocks, as compile time grows with the square of its length.
+"""Split a long C function into blocks: compile time grows with the square of its length.
 
 Each block is a static function. Values that another block needs are kept in an array s on the
 stack of the calling function. That function stores the outputs after the last input was read.
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.codegen.language import Writer, demand_divisors, named
+from rbdyn_ros.codegen.language import Writer, check_divisors, named
 from rbdyn_ros.specialization.blocks import SINCOS, Line, SinCos, cut
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def in_blocks(
     program: Program, inputs: Mapping[str, str], outputs: Mapping[str, str], real: Real
 ) -> CBlocks:
     """Return the statements of a Program in blocks; for the arguments see language.statements."""
-    demand_divisors(program, real)
+    check_divisors(program, real)
     # an output may share memory with an input that a later block reads, so all outputs go to s
     cuts = cut(program, 1, LONGEST_BLOCK, early=False)
     in_s = {n: f"s[{slot}]" for n, slot in cuts.slots.items()}
@@ -73,7 +73,7 @@ def in_blocks(
 
 
 def _sincos_lines(program: Program, block: SinCos, writer: Writer) -> Iterator[str]:
-    """Yield the statements of sines and cosines, all of which go to s."""
+    """Yield the statements that compute sines and cosines; all results go to s."""
     angles = set(block.angles)
     for n, (name, *operands) in enumerate(program.operations):
         if name in SINCOS and operands[0] in angles:
@@ -83,7 +83,7 @@ def _sincos_lines(program: Program, block: SinCos, writer: Writer) -> Iterator[s
 def _line_lines(
     block: Line, kept: Collection[int], in_s: Mapping[int, str], writer: Writer
 ) -> Iterator[str]:
-    """Yield the statements of other operations: kept values get a name, some of them go to s."""
+    """Yield the statements of other operations; kept values get a name, and some also go to s."""
     for n in block.operations:
         if n in kept:
             yield writer.statement(n)
@@ -92,6 +92,6 @@ def _line_lines(
 
 
 def _copied(program: Program) -> list[int]:
-    """Return the inputs that are outputs unchanged: storing another output may overwrite them."""
+    """Return inputs that are outputs unchanged; storing another output may overwrite them."""
     stored = dict.fromkeys(n for _, _, n in program.outputs)
     return [n for n in stored if program.operations[n][0] == "input"]

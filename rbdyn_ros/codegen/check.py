@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.codegen.table import Argument
 
 _HELPERS = """\
-/* The largest difference over the largest expected entry; infinite where a number is none. */
+/* The largest difference over the largest expected entry; infinite if a number is NaN. */
 static double error_of(const {real} found[], const {real} expected[], size_t count, double least)
 {{
     double difference = 0.0;
@@ -51,7 +51,7 @@ def check(project: CProject) -> str:
         for a in taken.values()
     ]
     parts = [
-        comment(f"Compares the code of {project.files.source} with what the engine computed."),
+        comment(f"Compares the results of {project.files.source} with the results of the engine."),
         [f'#include "{project.files.header}"', ""],
         ["#include <math.h>", "#include <stddef.h>", "#include <stdio.h>", "#include <stdlib.h>"],
         [f"#define STATES {STATES}U"],

@@ -38,11 +38,11 @@ def files(project: CProject) -> dict[str, bytes]:
     return {name: _marked(name, text, project.prefix) for name, text in named}
 
 
-def demand_folder(folder: Path, prefix: str) -> None:
-    """Raise ParameterError if the files of a prefix may not be written to a folder.
+def check_folder(folder: Path, prefix: str) -> None:
+    """Raise ParameterError if the files of a prefix must not be written to a folder.
 
-    The folder may be new, in an existing folder. An existing file is replaced only if it was
-    generated for the same prefix and not changed since; files of other names are left alone.
+    The folder may be new, if its parent exists. An existing file is replaced only if it was
+    generated for the same prefix and not changed since; files of other names are kept.
     """
     try:
         is_there, is_folder, is_link = folder.exists(), folder.is_dir(), folder.is_symlink()
@@ -50,13 +50,13 @@ def demand_folder(folder: Path, prefix: str) -> None:
         raise unwritable(folder, error, "folder") from error
     if is_folder:
         for name in FileNames(prefix):
-            _demand_ours(folder / name, prefix)
+            _check_replaceable(folder / name, prefix)
     elif is_there:
         raise _refused(folder, "it is a file")
     elif is_link:
-        raise _refused(folder, "it is a link to nothing")
+        raise _refused(folder, "it is a link to a missing folder")
     elif not folder.parent.is_dir():
-        raise _refused(folder, "there is no such folder above it")
+        raise _refused(folder, "its parent folder does not exist")
 
 
 def write(project: CProject, folder: Path) -> list[Path]:
@@ -64,23 +64,23 @@ def write(project: CProject, folder: Path) -> list[Path]:
 
     Raises:
         ModelError: a constant is not finite in the type of the numbers.
-        ParameterError: see demand_folder, or a file cannot be written.
+        ParameterError: see check_folder, or a file cannot be written.
     """
-    demand_folder(folder, project.prefix)
+    check_folder(folder, project.prefix)
     texts = files(project)
-    is_new = _made(folder)
+    is_new = _create(folder)
     try:
         write_together({folder / name: _writer(text) for name, text in texts.items()})
     except BaseException:
         if is_new:
-            with contextlib.suppress(OSError):  # it is not empty any more
+            with contextlib.suppress(OSError):  # another program has put a file there
                 folder.rmdir()
         raise
     return [folder / name for name in texts]
 
 
-def _made(folder: Path) -> bool:
-    """Make a folder; return whether it is new."""
+def _create(folder: Path) -> bool:
+    """Create a folder if it does not exist; return whether it is new."""
     try:
         folder.mkdir()
     except FileExistsError:
@@ -106,7 +106,7 @@ def _digest(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()[:32]
 
 
-def _demand_ours(path: Path, prefix: str) -> None:
+def _check_replaceable(path: Path, prefix: str) -> None:
     if not path.exists() and not path.is_symlink():
         return
     try:
@@ -115,13 +115,13 @@ def _demand_ours(path: Path, prefix: str) -> None:
         raise unwritable(path, error) from error
     mark = _MARKED.match(content)
     if mark is None:
-        raise _refused(path, "there is a file of this name that rbdyn codegen has not written")
+        raise _refused(path, "a file of this name exists that rbdyn codegen did not write")
     if mark[1].decode() != prefix:
-        why = f"the folder has code for {mark[1].decode()}; a folder is for one prefix"
+        why = f"the folder holds code for {mark[1].decode()}; use one folder per prefix"
         raise _refused(path, why)
     _, _, text = content.partition(b"\n\n")
     if _digest(text) != mark[2].decode():
-        raise _refused(path, "it was changed after rbdyn codegen wrote it; move it away")
+        raise _refused(path, "it was changed after rbdyn codegen wrote it; move it away first")
 
 
 def _refused(path: Path, why: str) -> ParameterError:

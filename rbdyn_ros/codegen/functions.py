@@ -48,7 +48,7 @@ class CFunction:
         inputs: arguments that it reads.
         outputs: arguments that it writes.
         program: its operations.
-        frame: number of its frame; -1: it has none.
+        frame: number of its frame; -1: no frame.
     """
 
     name: str
@@ -59,7 +59,7 @@ class CFunction:
     frame: int = -1
 
 
-def demand_functions(names: Sequence[str]) -> tuple[str, ...]:
+def check_functions(names: Sequence[str]) -> tuple[str, ...]:
     """Return names of functions, each once.
 
     Raises:
@@ -70,8 +70,10 @@ def demand_functions(names: Sequence[str]) -> tuple[str, ...]:
         if name not in SPECS:
             allowed = ", ".join(SPECS)
             hint = did_you_mean(name, SPECS)
-            what = f"there is no function {quote(name)}{hint}" if name else "a name is missing"
-            text = f"{what}; there are {allowed}"
+            what = (
+                f"there is no function {quote(name)}{hint}" if name else "a function has no name"
+            )
+            text = f"{what}; allowed are {allowed}"
             raise ParameterError(Finding("unknown-function", text, found=name, allowed=allowed))
     return wanted
 
@@ -90,7 +92,7 @@ def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
     if m.nv == 0:
         raise _refused(m, "it has no degrees of freedom")
     if m.ndrive > 0:
-        raise _refused(m, "some of its joints are driven over time, which the code would not know")
+        raise _refused(m, "the code cannot move joints with a prescribed motion")
     found = []
     for name in wanted.functions:
         if name != "jacobian":
@@ -111,7 +113,7 @@ def _c_function(m: Model, wanted: Wanted, key: str, name: str, frame: int = -1) 
     fields = (*spec.inputs, *([EXTERNAL] if pushed else []))
     trace = traced(m, spec.traced, symbolic, numbers, {argument.array for argument in fields})
     outputs = {
-        # entries of mimic joints may follow those of the dofs
+        # drop the entries of mimic joints, which may follow the entries of the dofs
         argument.array: trace.outputs[argument.array].reshape(-1)[: length_of(argument, m)]
         for argument in spec.outputs
     }

@@ -23,8 +23,8 @@ SPIN = "angular velocity [rad/s]"
 #: Meaning of the coordinates of a joint, in q and in v.
 COORDINATES = {
     JointType.FREE: (
-        f"{POINT} in the frame it hangs on, {TURN}",
-        f"velocity [m/s] in the axes of that frame, {SPIN} in the body's own axes",
+        f"{POINT} in the parent frame, {TURN}",
+        f"velocity [m/s] in the parent's axes, {SPIN} in the body's own axes",
     ),
     JointType.BALL: (TURN, f"{SPIN} in the successor's axes"),
     JointType.SLIDE: ("distance [m]", f"{RATE} [m/s]"),
@@ -56,9 +56,9 @@ COORDINATES = {
 
 BOTH = "torque [N m], force [N], both in the successor's axes"
 
-#: Meaning of the forces of a joint, where the units do not say it. Their power is force times v.
+#: Meaning of the forces of a joint, where units do not suffice. Their power is force times v.
 FORCES = {
-    JointType.FREE: "force [N] at the body's origin in the axes of that frame, torque [N m] "
+    JointType.FREE: "force [N] at the body's origin in the parent's axes, torque [N m] "
     "about it in the body's own axes",
     JointType.BALL: "torque [N m] in the successor's axes",
     JointType.PLANAR_FP: "torque [N m], force [N] in the successor's axes",
@@ -100,26 +100,26 @@ def _joints(project: CProject) -> Iterator[list[str]]:
     m = project.m
     yield comment("The first entry of every joint in q and in v.")
     for j, name in enumerate(unique(m.jnt_names)):
-        said = f"Joint {in_comment(m.jnt_names[j])}"
+        joint = f"Joint {in_comment(m.jnt_names[j])}"
         if m.jnt_mimic[j] >= 0:
-            followed = in_comment(m.jnt_names[int(m.jnt_mimic[j])])
+            leader = in_comment(m.jnt_names[int(m.jnt_mimic[j])])
             ratio, offset = m.jnt_mimic_ratio[j], m.jnt_mimic_offset[j]
-            yield comment(f"{said} follows {followed}: {shown(ratio)} q + {shown(offset)}.")
+            yield comment(f"{joint} mimics {leader}: {shown(ratio)} q + {shown(offset)}.")
         elif m.jnt_dofnum[j] > 0:
             kind = JointType(m.jnt_type[j])
             positions, velocities = COORDINATES[kind]
-            is_told = kind in FORCES and project.has_argument(TAU.name)
-            forces = f"; in {TAU.name} {FORCES[kind]}" if is_told else ""
+            has_forces = kind in FORCES and project.has_argument(TAU.name)
+            forces = f"; in {TAU.name} {FORCES[kind]}" if has_forces else ""
             yield [
-                *comment(f"{said}: in q {positions}; in v {velocities}{forces}."),
+                *comment(f"{joint}: in q {positions}; in v {velocities}{forces}."),
                 f"#define {project.macro}_Q_{name.upper()} {m.jnt_qposadr[j]}U",
                 f"#define {project.macro}_V_{name.upper()} {m.jnt_dofadr[j]}U",
             ]
 
 
 def _bodies(project: CProject) -> list[str]:
-    """Return the indices of bodies; body 0 is the world, which includes a fixed base link."""
-    text = "Bodies, links that fixed joints hold together being one; 0 is the"
+    """Return the indices of bodies; body 0 is the world with a fixed base link."""
+    text = "Bodies; links connected by fixed joints are one body. Body 0 is the"
     lines = comment(f"{text} {project.world}.")
     for i, name in enumerate(unique(project.m.body_names)):
         lines.append(f"#define {project.macro}_BODY_{name.upper()} {i}U")
@@ -140,6 +140,6 @@ def _prototype(project: CProject, function: CFunction) -> list[str]:
 
 
 def _about(project: CProject, argument: Argument) -> str:
-    told = argument.about.format(world=project.world)
-    turns = any(JointType(kind) in FORCES for kind in project.m.jnt_type)
-    return f"{told}, see the joints above" if turns and argument.name == TAU.name else told
+    text = argument.about.format(world=project.world)
+    explained = any(JointType(kind) in FORCES for kind in project.m.jnt_type)
+    return f"{text}, see the joints above" if explained and argument.name == TAU.name else text

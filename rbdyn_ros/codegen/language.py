@@ -1,8 +1,8 @@
 """Write a Program as statements of C99: one named constant per operation, in order.
 
 A product used only in sums is written inside the sum, so that a compiler may contract both to one
-operation, and a condition is written where it is used. Outputs are stored at the end, after the
-last input was read, as they may share memory.
+operation. A condition is written where it is used. Outputs are stored at the end, after the last
+input was read, as they may share memory.
 """
 
 from __future__ import annotations
@@ -68,20 +68,21 @@ class Real:
             rounded = np.asarray(value).astype(self.info.dtype).astype(np.float64)
         return rounded if isinstance(value, np.ndarray) else float(rounded)
 
-    def is_nothing(self, value: float) -> bool:
-        """Whether a constant is less than the smallest normal number of this type."""
+    def vanishes(self, value: float) -> bool:
+        """Whether a constant is below the smallest normal number of this type."""
         return abs(value) < float(self.info.smallest_normal)
 
     def constant(self, value: float) -> str:
         """Return the shortest decimal constant that C reads as the nearest number.
 
-        Values below the smallest normal number become zero: they are rounding in the robot file.
+        Values below the smallest normal number become zero: they are rounding errors of the robot
+        file.
 
         Raises:
             ModelError: the value is not finite in this type.
         """
-        self._demand_finite(value)
-        value = 0.0 if self.is_nothing(value) else value
+        self._check_finite(value)
+        value = 0.0 if self.vanishes(value) else value
         digits = repr(value) if self.suffix == "" else str(self.info.dtype.type(value))
         text = f"{digits}{self.suffix}"
         return f"({text})" if text.startswith("-") else text
@@ -92,10 +93,10 @@ class Real:
         Raises:
             ModelError: the value is not finite in this type.
         """
-        self._demand_finite(value)
+        self._check_finite(value)
         return f"{self.round(value).hex()}{self.suffix}"
 
-    def _demand_finite(self, value: float) -> None:
+    def _check_finite(self, value: float) -> None:
         if not math.isfinite(self.round(value)):
             text = f"the code would contain {value!r}, which is not finite as a {self.name}"
             raise ModelError(Finding("no-such-constant", text, found=repr(value)))
@@ -123,7 +124,7 @@ def statements(
     Raises:
         ModelError: a constant is not finite in this type, or a divisor rounds to zero in it.
     """
-    demand_divisors(program, real)
+    check_divisors(program, real)
     writer = Writer(program, inputs, real)
     lines = [writer.statement(i) for i in named(program)]
     stores = [
@@ -132,15 +133,15 @@ def statements(
     return lines + stores
 
 
-def demand_divisors(program: Program, real: Real) -> None:
-    """Raise ModelError if a divisor is a constant that rounds to zero, or a multiple of one."""
+def check_divisors(program: Program, real: Real) -> None:
+    """Raise ModelError if a divisor is a constant that rounds to zero, or a multiple of it."""
     vanished: set[int] = set()
     for i, (name, *operands) in enumerate(program.operations):
         if name == "div" and operands[1] in vanished:
-            text = f"the code would divide by a constant that is nothing in the type {real.name}"
+            text = f"the code would divide by a constant that is zero as a {real.name}"
             raise ModelError(Finding("no-code", text))
-        is_nothing = name == "constant" and real.is_nothing(operands[0])
-        if is_nothing or (name in PARTS_OF_SUMS and not vanished.isdisjoint(operands)):
+        is_zero = name == "constant" and real.vanishes(operands[0])
+        if is_zero or (name in PARTS_OF_SUMS and not vanished.isdisjoint(operands)):
             vanished.add(i)
 
 

@@ -68,7 +68,7 @@ def identifier(name: str) -> str:
     """Return the end of an identifier for a name: ASCII letters, digits and single underscores.
 
     Letters lose their accents. Characters without an ASCII letter become their code points, so
-    different names stay different.
+    different names give different identifiers.
     """
     parts = []
     for character in unicodedata.normalize("NFKD", name):
@@ -83,7 +83,7 @@ def identifier(name: str) -> str:
 
 
 def unique(names: Iterable[str]) -> list[str]:
-    """Return identifiers that differ by more than the case of letters, one for each name."""
+    """Return one identifier per name; they differ by more than upper and lower case."""
     taken: set[str] = set()
     found = []
     for name in names:
@@ -103,18 +103,18 @@ def prefix_of(robot: str) -> str:
     return text if text[0].isalpha() else f"robot_{text}"
 
 
-def demand_prefix(text: str) -> str:
+def check_prefix(text: str) -> str:
     """Check a prefix given by the user; return it.
 
     Raises:
-        ParameterError: no identifier can start with it.
+        ParameterError: C names cannot begin with it.
     """
     if PREFIX.fullmatch(text) and len(text) <= LONGEST_IDENTIFIER:
         return text
     allowed = (
-        f"up to {LONGEST_IDENTIFIER} ASCII letters, digits, single underscores; a letter first"
+        f"up to {LONGEST_IDENTIFIER} ASCII letters, digits and single underscores, a letter first"
     )
-    message = f"prefix {quote(text)} cannot begin names in C; allowed are {allowed}"
+    message = f"names in C cannot begin with the prefix {quote(text)}; allowed are {allowed}"
     raise ParameterError(Finding("bad-prefix", message, "error", "prefix", None, text, allowed))
 
 

@@ -1,4 +1,4 @@
-"""The generated project, and what its files share: descriptions and declarations."""
+"""The generated project, and the descriptions and declarations that its files share."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 CONVENTIONS = (
     "Units are SI: m, rad, kg, s, N, N m. Arrays are in the order of the indices below. "
     "Quaternions are w, x, y, z and of length 1. Functions allocate nothing, keep nothing between "
-    "calls and may be called from several threads; outputs are written after the last input was "
-    "read, so they may be the same memory. Nothing is checked: what goes in has to be finite."
+    "calls and may be called from several threads. Outputs are written after the last input was "
+    "read, so they may share memory with inputs. Inputs are not checked: they must be finite."
 )
 
 
@@ -33,8 +33,8 @@ class CProject:
         prefix: prefix of all names.
         real: the type of numbers.
         functions: its functions.
-        mounting: roll, pitch and yaw of the base link [rad], by which gravity is already rotated;
-            empty: the base is upright.
+        mounting: roll, pitch and yaw of the base link [rad]; gravity is already rotated by them.
+            Empty: the base is upright.
     """
 
     m: Model
@@ -54,20 +54,20 @@ class CProject:
         return self.prefix.upper()
 
     def takes(self, dim: str) -> bool:
-        """Whether a function has an argument of a size."""
+        """Whether an argument of a function has this dimension."""
         return any(dim in a.dims for f in self.functions for a in (*f.inputs, *f.outputs))
 
     def has_argument(self, name: str) -> bool:
-        """Whether a function has an argument of a name."""
+        """Whether a function has an argument of this name."""
         return any(a.name == name for f in self.functions for a in (*f.inputs, *f.outputs))
 
     def has(self, function: str) -> bool:
-        """Whether the project has a function."""
+        """Whether the project has this function."""
         return any(f.name == function for f in self.functions)
 
     @property
     def is_heavy(self) -> bool:
-        """Whether gravity acts in a function."""
+        """Whether a function depends on gravity."""
         return any(f.spec.heavy for f in self.functions)
 
     @property
@@ -101,7 +101,7 @@ def about(project: CProject) -> str:
 
 
 def _gravity(project: CProject) -> list[str]:
-    """Return a sentence about gravity; empty if gravity acts in no function."""
+    """Return a sentence about gravity; empty if no function depends on it."""
     if not project.is_heavy:
         return []
     if project.takes_gravity:
@@ -114,7 +114,7 @@ def _gravity(project: CProject) -> list[str]:
 
 
 def _passive(project: CProject) -> list[str]:
-    """Return a sentence about the passive forces; empty if they act in no function."""
+    """Return a sentence about passive forces; empty if no function depends on them."""
     if not any(function.spec.passive for function in project.functions):
         return []
     act = "act" if project.m.opt.passive else "are left out"
@@ -122,7 +122,7 @@ def _passive(project: CProject) -> list[str]:
 
 
 def signature(project: CProject, function: CFunction) -> str:
-    """Return the declaration of a function, without its end."""
+    """Return the declaration of a function, without the semicolon."""
     arguments = [
         *(f"const {_declared(project, argument)}" for argument in function.inputs),
         *(_declared(project, argument) for argument in function.outputs),

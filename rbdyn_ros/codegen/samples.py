@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 #: Number of states in the test.
 STATES = 4
 
-#: Distance beyond the limit of a single-coordinate joint in the last state [rad or m], unless the
-#: limit is farther away than FAR: some files write 1e16 for no limit.
+#: Distance of single-coordinate joints beyond their limits in the last state [rad or m]. Limits
+#: farther away than FAR are ignored: some files write 1e16 for no limit.
 BEYOND, FAR = 0.05, 1e3
 
-#: Allowed rounding, in units of the last place of the largest entry: some thousands of operations,
-#: half of which round the same way. Multiplied by the condition number where M is inverted.
+#: Allowed rounding, in units of the last place of the largest entry: some thousands of operations
+#: may round the same way. INVERSION is multiplied by the condition number of M.
 ROUNDING, INVERSION = 1024.0, 2.0
 
 
@@ -63,10 +63,10 @@ def tolerance(project: CProject, function: CFunction, found: list[Sample]) -> fl
 
 
 def least(project: CProject, argument: Argument) -> float:
-    """Return the smallest scale for relative errors, as forces may cancel to nothing.
+    """Return the smallest scale for relative errors of an argument.
 
-    It is the weight of the robot at a lever of a centimetre, and 0 for quantities other than
-    forces.
+    Forces may cancel, so their scale is at least the weight of the robot times a centimetre. It is
+    0 for other quantities.
     """
     weight = float(project.m.body_subtreemass[0] * np.linalg.norm(project.m.opt.gravity))
     return 0.01 * weight if argument.name == TAU.name else 0.0
@@ -74,7 +74,7 @@ def least(project: CProject, argument: Argument) -> float:
 
 def _sample(project: CProject, m: Model, rng: np.random.Generator, last: bool) -> Sample:
     taken = {a.array for f in project.functions for a in f.inputs}
-    exact = project.real.round  # writing the code refuses infinity
+    exact = project.real.round  # an infinity is refused when the code is written
     gravity = exact(project.m.opt.gravity + rng.uniform(-1.0, 1.0, 3))
     if "gravity" in taken:
         m.opt.gravity = gravity
@@ -97,7 +97,7 @@ def _sample(project: CProject, m: Model, rng: np.random.Generator, last: bool) -
 
 
 def _beyond_limits(m: Model, qpos: Array, distance: float) -> Array:
-    """Return positions with single-coordinate joints this far beyond their upper limits."""
+    """Return positions with single-coordinate joints this distance beyond their upper limits."""
     if distance > 0.0:
         near = (m.jnt_limited == 1) & (np.abs(m.jnt_range[:, 1]) < FAR)
         for j in np.flatnonzero(near & (m.jnt_dofnum == 1) & (m.jnt_mimic < 0)):

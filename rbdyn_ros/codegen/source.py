@@ -81,7 +81,9 @@ def _definition(project: CProject, function: CFunction) -> list[str]:
     if not _is_long(function.program):
         return _function(head, [*unused, *statements(*arguments)])
     whole, number, calls = in_blocks(*arguments), project.real.name, []
-    lines = comment(f"Blocks of {project.prefix}_{function.name}; s holds the values they share.")
+    lines = comment(
+        f"Blocks of {project.prefix}_{function.name}; s holds the values that they share."
+    )
     for k, block in enumerate(whole.blocks):
         name = f"block{k}_of_{project.prefix}_{function.name}"
         taken = [*(f"const {number} {c}[]" for c in block.reads), f"{number} s[]"]
@@ -92,7 +94,7 @@ def _definition(project: CProject, function: CFunction) -> list[str]:
 
 
 def _is_long(program: Program) -> bool:
-    """Whether a program is split into blocks. One of constants alone has nothing to split."""
+    """Whether a program is split into blocks: it is long, and not of constants alone."""
     computes = any(kind not in LEAVES for kind, *_ in program.operations)
     return computes and len(program.operations) > LONGEST_FUNCTION
 

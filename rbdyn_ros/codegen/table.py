@@ -18,7 +18,7 @@ class Argument:
         array: its field of Data or Model, or "out".
         name: in C.
         dims: macros without their prefix, and numbers; their product is its length.
-        about: meaning, unit and frame; {world} in it is CProject.world.
+        about: meaning, unit and frame; {world} stands for CProject.world.
     """
 
     array: str
@@ -34,7 +34,7 @@ A = Argument("qacc", "a", ("NV",), "accelerations, the rates of v [1/s times the
 TAU = Argument("qfrc_applied", "tau", ("NV",), f"forces in the joints [{FORCE}]")
 EXTERNAL = Argument(
     "xfrc_applied", "external", ("NBODY", "6"),
-    "on each body force [N] and torque [N m] at its centre of mass, {world} axes, row by row",
+    "force [N] and torque [N m] on each body at its centre of mass, {world} axes, row by row",
 )  # fmt: skip
 GRAVITY = Argument(
     "gravity", "g", ("3",), "gravitational acceleration in the axes of the {world} [m/s^2]"
@@ -47,10 +47,10 @@ class FunctionSpec:
 
     Attributes:
         traced: its name in FUNCTIONS.
-        about: what it computes; {world} in it is CProject.world, {frame} its frame.
+        about: its result; {world} stands for CProject.world, {frame} for its frame.
         inputs, outputs: its arguments, named like the arrays of its Program.
         heavy: whether it depends on gravity.
-        pushed: whether it depends on external forces.
+        pushed: whether it can depend on external forces.
         passive: whether it depends on damping, friction, springs and joint limits.
         inverts: whether it inverts M, so that its rounding grows with cond(M).
     """
@@ -76,10 +76,10 @@ SPECS = {
     ),
     "inverse": FunctionSpec(
         "inverse",
-        "Inverse dynamics: the forces that cause accelerations, M(q) a + C(q, v) v + g(q) less "
-        "what is passive.",
+        "Inverse dynamics: the forces that cause accelerations, M(q) a + C(q, v) v + g(q) minus "
+        "the passive forces.",
         (Q, V, A),
-        (Argument("qfrc_inverse", "tau", ("NV",), f"what has to act in the joints [{FORCE}]"),),
+        (Argument("qfrc_inverse", "tau", ("NV",), f"forces in the joints [{FORCE}]"),),
         passive=True,
     ),
     "forward": FunctionSpec(

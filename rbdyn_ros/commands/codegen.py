@@ -112,12 +112,12 @@ def _language(text: str) -> str:
 
 
 def _codegen(options: argparse.Namespace) -> int:
-    from rbdyn_ros.codegen.folder import demand_folder, write
-    from rbdyn_ros.codegen.names import demand_prefix, prefix_of
+    from rbdyn_ros.codegen.folder import check_folder, write
+    from rbdyn_ros.codegen.names import check_prefix, prefix_of
 
     try:
         wanted = _wanted(options)
-        given = None if options.prefix is None else demand_prefix(options.prefix)
+        given = None if options.prefix is None else check_prefix(options.prefix)
     except ParameterError as error:
         return report_error("codegen", error, USAGE)
     try:
@@ -128,7 +128,7 @@ def _codegen(options: argparse.Namespace) -> int:
     try:
         if options.timestep is not None:
             m.opt.timestep = options.timestep
-        demand_folder(options.output, prefix)
+        check_folder(options.output, prefix)
         project = _project(m, prefix, wanted, options)
         paths = write(project, options.output)
     except ParameterError as error:
@@ -146,9 +146,9 @@ def _wanted(options: argparse.Namespace) -> Wanted:
         ParameterError: a function is unknown, an option does not apply to the functions or
             excludes another, or a value is not allowed.
     """
-    from rbdyn_ros.codegen.functions import Wanted, demand_functions
+    from rbdyn_ros.codegen.functions import Wanted, check_functions
 
-    functions = demand_functions(options.functions.split(","))
+    functions = check_functions(options.functions.split(","))
     _demand_use(options, functions)
     _demand_one_gravity(options)
     _demand_timestep(options)

@@ -56,7 +56,7 @@ class LawCode:
     """
 
     def __init__(self, m: Model) -> None:
-        machine.demand_compiler("a specialised law")
+        machine.check_compiler("a specialised law")
         self.sha256: str = m.sha256()
         self._addresses: dict[str, int] = {}
         for law in KERNELS:

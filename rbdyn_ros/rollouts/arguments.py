@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 import os
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.errors import Finding, ModelError, bad_argument, not_allowed
+from rbdyn_ros.checks.numbers import count, finite
+from rbdyn_ros.errors import Finding, ModelError, bad_argument
 from rbdyn_ros.model.model import Model
 
 #: A float counts exactly up to this many steps.
@@ -35,7 +34,7 @@ def control(given: ArrayLike | None, nstep: int, width: int | None) -> Array:
     Args:
         given: (n,), (nstep, n), (nbatch, nstep, n) or (nbatch, 1, n); None: no ctrl.
         nstep: number of steps.
-        width: n; None: any.
+        width: n; None: any length.
     """
     if given is None:
         return np.broadcast_to(np.zeros((1, 1, 0)), (1, nstep, 0))
@@ -53,13 +52,13 @@ def control(given: ArrayLike | None, nstep: int, width: int | None) -> Array:
         raise bad_argument("ctrl", text)
     if not all(np.isfinite(robot).all() for robot in rows):
         raise bad_argument(
-            "ctrl", "ctrl holds numbers that are not finite; allowed are finite ones"
+            "ctrl", "ctrl holds numbers that are not finite; allowed are finite numbers"
         )
     return np.broadcast_to(rows, (len(rows), nstep, rows.shape[2]))
 
 
 def _numbers(name: str, given: ArrayLike) -> Array:
-    """Return a float array as it is, without a copy, as it may be large."""
+    """Return an array of floats; one that is already an array of floats is not copied."""
     masked = isinstance(given, np.ma.MaskedArray)
     if isinstance(given, np.ndarray) and given.dtype == np.float64 and not masked:
         return given
@@ -67,50 +66,43 @@ def _numbers(name: str, given: ArrayLike) -> Array:
 
 
 def batch_size(counts: dict[str, int]) -> int:
-    """Return the number of robots, from the number of robots of each argument; 1 fits all.
+    """Return the number of robots.
+
+    Args:
+        counts: number of robots by argument; 1: the argument is shared by all robots.
 
     Raises:
         ParameterError: two arguments have different numbers of robots.
     """
     name = max(counts, key=lambda key: counts[key])
-    for other, count in counts.items():
-        if count not in (1, counts[name]):
-            text = f"{name} is for {counts[name]} robots and {other} for {count}"
+    for other, number in counts.items():
+        if number not in (1, counts[name]):
+            text = f"{name} is for {counts[name]} robots and {other} for {number}"
             raise bad_argument("nbatch", f"{text}; allowed is the same number, or one for all")
     return counts[name]
 
 
 def steps(nstep: object, every: object) -> tuple[int, int]:
     """Return the number of steps, and the number of steps per row of outputs."""
-    count = _whole("nstep", nstep, MAX_STEPS)
-    apart = _whole("every", every, count)
-    if count % apart:
-        text = f"nstep is {count} and every is {apart}; allowed is an nstep that every divides"
+    total = count("nstep", nstep, 1, MAX_STEPS, element="")
+    per_row = count("every", every, 1, total, element="")
+    if total % per_row:
+        text = f"nstep is {total} and every is {per_row}; nstep must be a multiple of every"
         raise bad_argument("every", text)
-    return count, apart
+    return total, per_row
 
 
 def thread_count(threads: object) -> int:
     """Return the number of threads, by default the number of cores of this process."""
     if threads is not None:
-        return _whole("threads", threads, MAX_THREADS)
+        return count("threads", threads, 1, MAX_THREADS, element="")
     return (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
 
 
-def demand_model(m: object) -> Model:
+def check_model(m: object) -> Model:
     """Return the Model; raise ModelError for anything else."""
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"rollout needs a Model, got {m!r:.80}"))
     return m
-
-
-def _whole(name: str, value: object, most: int) -> int:
-    try:
-        count = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        count = 0
-    if isinstance(value, bool) or not 1 <= count <= most:
-        raise not_allowed(name, value, f"a whole number from 1 to {most}")
-    return count

@@ -1,10 +1,10 @@
-"""Call the engine's compiled step from nothing but the address of a Data.
+"""Call the engine's compiled step, given only the address of a Data.
 
-A header before the Data holds the address of the Model's table and of a plan of what to call. The
-functions here read the plan; what they call is the machine code that rb.step runs. The memory of a
-robot is one block. Slots are counted from the Data, which starts at a cache line:
+A header before the Data holds the address of the Model's table and the address of a plan. The plan
+lists the functions to call; they are the machine code that rb.step runs. The memory of a robot is
+one block. Slots are counted from the Data, which starts at a cache line:
 
-    | header | Data | arrays of the Model the robot has of its own | law | table of the Model |
+    | header | Data | the robot's own arrays of the Model | law | table of the Model |
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from rbdyn_ros.engine.optional import data_at, model_at
 from rbdyn_ros.engine.views import DATA, MODEL
 from rbdyn_ros.rollouts.driver import CACHE_DIRECTORY, call_memory
 
-#: Length of the header, a cache line, and the indices of its two addresses; model/data.py says
+#: Length of the header, a cache line, and the indices of its two addresses; model/data.py defines
 #: where the addresses of stages are.
 HEADER = 8
 PLAN_AT, TABLE_AT = HEADER - 2, HEADER - 1
 
-#: The fields of a plan, all whole numbers. Behind the plan are the addresses of observers.
+#: Fields of a plan, all whole numbers. The addresses of the observers follow the plan.
 PLAN_FIELDS = {
     "slots": "number of slots of a robot's memory",
     "counter": "slot of the counter nbad",
-    "mass": "first slot of the masses of bodies; -1: they are the Model's",
+    "mass": "first slot of the masses of bodies; -1: the robot has the Model's",
     "subtree": "first slot of the masses of subtrees",
     "step": "address of advance",
-    "law": "address of the law; 0: there is none",
+    "law": "address of the law; 0: no law",
     "law_memory": "first slot of the law's memory",
     "law_forces": "first slot of its forces",
-    "law_time": "slot from which the law reads the time",
-    "law_time_count": "how many entries it reads",
-    "law_qpos": "first slot from which it reads qpos",
-    "law_qpos_count": "how many entries it reads",
-    "law_qvel": "first slot from which it reads qvel",
-    "law_qvel_count": "how many entries it reads",
+    "law_time": "slot of the time in the law's memory",
+    "law_time_count": "number of entries it reads",
+    "law_qpos": "first slot of qpos in the law's memory",
+    "law_qpos_count": "number of entries it reads",
+    "law_qvel": "first slot of qvel in the law's memory",
+    "law_qvel_count": "number of entries it reads",
     "observers": "number of observers",
 }
 PLAN = np.dtype([(name, np.int64) for name in PLAN_FIELDS])
@@ -135,7 +135,7 @@ _plans = _array_at(numba.from_dtype(PLAN), PLAN_SIZE)
 
 
 def _call(context, builder, signature, values):
-    """Call the entry that Numba compiles for callers from outside, which takes views."""
+    """Call the entry point for callers outside Numba, which takes views."""
     call_address(builder, values[0], values[1:], context.get_value_type(types.none))
     return context.get_dummy_value()
 

@@ -1,7 +1,7 @@
 """The compiled loop over robots and steps. It calls the code of a step by its address.
 
 That code works on one block of memory: slots of W numbers, one for each of the W robots that
-advance side by side. Lists of slots tell which number is where.
+advance side by side. Lists of slots locate the numbers.
 """
 
 from __future__ import annotations

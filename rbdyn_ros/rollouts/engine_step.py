@@ -1,8 +1,8 @@
 """The engine's own step, for one robot at a time.
 
-The memory of a robot is a Data, followed by the arrays of the Model that the robot has of its own.
-The table in which kernels find their arrays is a copy that points there. The machine code is that
-of rb.step, so the results have the same bits.
+The memory of a robot is a Data, followed by the robot's own arrays of the Model. The robot has its
+own copy of the table in which kernels find their arrays, and the copy points to these arrays. The
+machine code is the code of rb.step, so the results have the same bits.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ LINE = 8
 
 
 class EngineStep:
-    """A Step of the engine's compiled kernels, see job.Step.
+    """A Step that calls the engine's compiled kernels, see job.Step.
 
     Args:
         m: the Model.
         own: fields of the Model, or "gravity", that differ between robots.
-        law: computes the forces of every step; None: they are given.
+        law: computes the forces of every step; None: ctrl holds them.
         outputs: fields of a Data.
 
     Attributes:
         width: 1.
         addresses: by BEGIN, ADVANCE, OBSERVE.
         fresh: (slots,), initial values of the memory.
-        slots: by name of a field of Data or Model, or of an input of the law, its first slot and
-            its length.
+        slots: first slot and length, by name of a field of Data or Model, or of an input of the
+            law.
 
     Raises:
         ModelError: the law cannot be compiled.

@@ -1,4 +1,4 @@
-"""The step that is traced from the engine's kernels for one Model: W robots side by side."""
+"""The step of one Model, traced from the engine's kernels: W robots side by side."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from rbdyn_ros.specialization.uncompiled import uncompiled
 
 
 class LaneStep:
-    """What the loop over robots calls, compiled for one Model.
+    """A Step compiled for one Model, see job.Step.
 
     Args:
         m: the Model.
-        own: by field of the Model, or "gravity", the flat places of which robots have their own.
-        law: says what acts at every step; None: what is given, or nothing.
-        given: forces are given at every step.
+        own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
+        law: computes the forces of every step; None: ctrl holds them, or they are zero.
+        given: whether ctrl holds the forces.
         outputs: fields of a Data.
-        width: robots side by side; None: as many as suit the processor.
+        width: robots side by side; None: the length of a vector register.
 
-    Attributes: as those of EngineStep.
+    The attributes are those of job.Step.
 
     Raises:
         ModelError: the Model cannot be traced.
@@ -56,7 +56,7 @@ class LaneStep:
         self.fresh = np.zeros(self._lanes.size)
 
     def memory(self) -> tuple[int, Array]:
-        """Return a new memory (slots, W), and its address."""
+        """Return the address of a new memory, and the memory (slots, W)."""
         return self._lanes.memory()
 
 
@@ -67,7 +67,7 @@ def _programs(
     outputs: Collection[str],
     constant: Collection[str],
 ) -> dict[str, Program]:
-    """Return the programs of a step, of its constant part and of its outputs."""
+    """Return the programs "begin" (constant operations), "advance" and "observe" (outputs)."""
 
     def step() -> Mapping[str, Any]:
         d = t.data((*STATE, "nbad", *([APPLIED] if given else [])))
@@ -75,8 +75,8 @@ def _programs(
             d.qfrc_applied[:] = law.forces(t.graph)
         forces = d.qfrc_applied.copy()
         uncompiled(forward.substep)(t.m, d)
-        told = {name: getattr(d, name) for name in (*STATE, "nbad")}
-        return told if given else told | {APPLIED: forces}
+        after = {name: getattr(d, name) for name in (*STATE, "nbad")}
+        return after if given else after | {APPLIED: forces}
 
     def observe() -> Mapping[str, Any]:
         d = t.data(STATE)

@@ -28,10 +28,10 @@ from rbdyn_ros.specialization.symbolic import Objects, SymbolicData, SymbolicMod
 from rbdyn_ros.specialization.symbols import ALLOWED, Symbol, SymbolGraph
 from rbdyn_ros.specialization.trace import Tracing
 
-#: Laws that are known by their class and their gains.
+#: Laws that are determined by their class and their gains.
 BUILT_IN = (PDPolicy, PDGravityPolicy, ComputedTorquePolicy)
 
-#: What a law is given besides the state and its gains, and what it leaves.
+#: Input of a law besides the state and its gains, and its output.
 REFERENCE = "reference"
 APPLIED = "qfrc_applied"
 
@@ -43,7 +43,7 @@ class RolloutLaw:
     Attributes:
         m: the Model.
         policy: a Policy, or a function of (t, qpos, qvel, reference).
-        width: of the reference.
+        width: length of the reference.
     """
 
     m: Model
@@ -52,22 +52,22 @@ class RolloutLaw:
 
     @functools.cached_property
     def known(self) -> Model:
-        """The robot as the law knows it: a plain tree without passive forces."""
+        """The Model that the law uses: a plain tree without passive forces."""
         known = plain_tree(self.m)
         known.opt.passive = False
         return known
 
     @property
     def gains(self) -> Mapping[str, Array]:
-        """By name, what robots may have of their own."""
+        """The gains by name; robots may differ in them."""
         return self.policy.gains if isinstance(self.policy, Policy) else {}
 
     @property
     def key(self) -> Any:
-        """What decides the law for a Model and its options; None if nobody knows."""
+        """Determines the law for a Model and its options; None for a user's law."""
         if isinstance(self.policy, Policy) and type(self.policy) in BUILT_IN:
             return type(self.policy), self.policy.limit, self.width
-        return None  # what a class of the user's keeps is not known
+        return None  # its attributes may change
 
     def forces(self, graph: SymbolGraph) -> Objects:
         """Return the forces (nv,) as symbols; called while a trace runs."""
@@ -77,42 +77,48 @@ class RolloutLaw:
             gains = {name: _inputs(graph, name, self.m.nv) for name in self.gains}
             model = SymbolicModel(self.known, graph, {})
             return self.policy.forces(model, d, reference, gains)
-        return self._asked(d, reference)
+        return self._called(d, reference)
 
-    def _asked(self, d: Any, reference: Objects) -> Objects:
-        asked: Any = self.policy
+    def _called(self, d: Any, reference: Objects) -> Objects:
+        """Return the forces that the user's function computes.
+
+        Raises:
+            ParameterError: it fails, or does not return nv forces.
+        """
+        policy: Any = self.policy
         given = (x.view(SymbolArray) for x in (d.qpos, d.qvel, reference))
         try:
-            found: Objects = np.array(asked(d.time, *given), object)
+            found: Objects = np.array(policy(d.time, *given), object)
         except ZeroDivisionError as error:
             raise _refused("the policy divides by an exact zero") from error
         except IndexError as error:
-            told = f"IndexError: {error}; by conditions np.where chooses"
-            text = f"the policy fails, given a reference of {self.width} numbers: {told}"
-            raise _refused(text) from error
-        needed = f"needed are the {self.m.nv} forces (nv,) of the joints"
+            raise _refused(
+                f"the policy raised IndexError: {error}; its reference has {self.width} numbers, "
+                "and np.where chooses by a condition"
+            ) from error
+        allowed = f"allowed is one force per degree of freedom, ({self.m.nv},)"
         if found.shape != (self.m.nv,):
-            raise _refused(f"the policy returned an array of shape {found.shape}; {needed}")
+            raise _refused(f"the policy returned an array of shape {found.shape}; {allowed}")
         for x in found:
             if not _is_number(x):
-                told = f"the policy returned a {type(x).__name__} among its forces"
-                raise _refused(f"{told}; {needed}")
-            d.time.graph.number(x)  # raises if it is not of this call
+                text = f"the policy returned a {type(x).__name__} among its forces"
+                raise _refused(f"{text}; {allowed}")
+            d.time.graph.number(x)  # raises if an earlier call made the symbol
         return found
 
-    def demand_alike(self) -> None:
-        """Raise ParameterError unless the law is the same whenever it is asked."""
+    def check_repeatable(self) -> None:
+        """Raise ParameterError if the user's function computes other forces when called again."""
         if self.key is None and repr(self.program()) != repr(self.program()):
             raise _refused(
-                "the policy is another one when it is called again; it may depend on time, qpos, "
-                "qvel and its reference alone, and keep nothing between calls"
+                "the policy computes other forces when it is called again; it may depend only on "
+                "time, qpos, qvel and its reference, and must keep nothing between calls"
             )
 
     def program(self) -> Program:
-        """Return the law alone.
+        """Return the operations of the law.
 
         Raises:
-            ParameterError: the user's function cannot be traced, or returns something else.
+            ParameterError: the user's function cannot be traced, or does not return nv forces.
         """
         tracing = Tracing(self.known, what="the policy")
         try:
@@ -134,23 +140,23 @@ def law_of(m: Model, policy: Any, width: int) -> RolloutLaw:
     """Return the law of a policy.
 
     Raises:
-        ParameterError: it is none, or takes no reference of that width.
-        ModelError: it has to know more than a plain tree.
+        ParameterError: it is not a policy, or takes no reference of that width.
+        ModelError: it supports only plain trees, and the Model has constraints.
     """
     if isinstance(policy, Policy):
         allowed = policy.widths(m)
         if width not in allowed:
             name, wants = type(policy).__name__, ", ".join(policy.wants)
             raise _refused(
-                f"ctrl has rows of {width} numbers; {name} takes {wants} of the joints, from the "
-                f"first one on: {', '.join(map(str, allowed))} numbers"
+                f"ctrl has rows of {width} numbers; {name} takes {wants}, the last are optional: "
+                f"allowed are rows of {', '.join(map(str, allowed))} numbers"
             )
-        # without its constraints a robot needs other forces than with them, and joints without an
-        # actuator, of which a loop has many, would lose their share: it would not even hold still
+        # The law would compute the forces of the tree alone. With constraints other forces are
+        # needed: most joints of a loop have no actuator, so the robot would not even hold still.
         if policy.needs_bodies and m.nefc > 0:
             text = (
-                f"{type(policy).__name__} needs a plain tree, and '{m.name}' has constraints; "
-                "PDPolicy does without"
+                f"{type(policy).__name__} supports only trees, and '{m.name}' has constraints; "
+                "PDPolicy supports them"
             )
             raise ModelError(Finding("constraints", text, "error", "policy"))
     elif not callable(policy) or isinstance(policy, type):
@@ -159,10 +165,8 @@ def law_of(m: Model, policy: Any, width: int) -> RolloutLaw:
             "PDGravityPolicy, ComputedTorquePolicy, or a function of (t, qpos, qvel, reference)"
         )
     elif not _takes_four(policy):
-        text = (
-            f"the policy takes {inspect.signature(policy)}; it is given (t, qpos, qvel, reference)"
-        )
-        raise _refused(text)
+        taken = inspect.signature(policy)
+        raise _refused(f"the policy takes {taken}; it is called with (t, qpos, qvel, reference)")
     return RolloutLaw(m, policy, width)
 
 
@@ -171,7 +175,7 @@ def _takes_four(function: Callable[..., Any]) -> bool:
         inspect.signature(function).bind(*range(4))
     except TypeError:
         return False
-    except ValueError:  # it does not say; tracing will tell
+    except ValueError:  # without a signature; tracing will call it
         return True
     return True
 

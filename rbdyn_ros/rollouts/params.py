@@ -1,4 +1,4 @@
-"""Parameters in which the robots of a rollout differ: checked, and as columns of numbers."""
+"""Check the parameters in which the robots of a rollout differ; return them as columns."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.checks.inertials import INERTIA_ALLOWED, inertia_faults
-from rbdyn_ros.errors import ModelError, bad_argument, did_you_mean
+from rbdyn_ros.errors import ModelError, ParameterError, bad_argument, did_you_mean, quote, shown
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 
-#: What may differ, and of what a name in it is the name.
+#: Fields that may differ between robots, and what the names in a mapping refer to.
 FIELDS = {
     "body_mass": "body",
     "body_ipos": "body",
@@ -29,7 +29,7 @@ FIELDS = {
 }
 GRAVITY = "gravity"
 
-#: Of them what cannot be less than zero.
+#: Fields whose numbers are 0 or more.
 _NOT_NEGATIVE = (
     "body_mass", "dof_armature", "dof_damping", "dof_frictionloss", "jnt_stiffness",
 )  # fmt: skip
@@ -37,13 +37,13 @@ _NOT_NEGATIVE = (
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Numbers of every robot that belong to entries of one array.
+    """Values of some entries of one array, for every robot.
 
     Attributes:
-        array: its name.
-        places: (n,), of the entries in the flat array.
-        values: (nbatch, n), or (1, n) if all robots have the same.
-        names: by column, of the part that it belongs to.
+        array: name of the array.
+        places: (n,), indices of the entries in the flat array.
+        values: (nbatch, n), or (1, n) if all robots share them.
+        names: by column, name of the body or joint.
     """
 
     array: str
@@ -53,31 +53,33 @@ class Columns:
 
 
 def columns(m: Model, params: object) -> list[Columns]:
-    """Return the parameters of a rollout as columns, those of an array together.
+    """Return the parameters of a rollout as columns, one Columns per array.
 
     Raises:
-        ParameterError: for an unknown field or name, another shape, or numbers that mean nothing.
+        ParameterError: unknown field or name, wrong shape, or numbers that no robot can have.
     """
     if params is None:
         return []
     if not isinstance(params, Mapping):
-        raise bad_argument("params", f"params is {params!r:.80}; allowed is a mapping by field")
+        raise bad_argument(
+            "params", f"params is {shown(params)}; allowed is a mapping from fields to arrays"
+        )
     found = []
     for name, given in params.items():
         if name not in FIELDS:
             hint = did_you_mean(str(name), FIELDS)
-            text = f"params has no {str(name)!r:.80}{hint}; allowed are {', '.join(FIELDS)}"
+            text = f"params has no field {quote(str(name))}{hint}; allowed are {', '.join(FIELDS)}"
             raise bad_argument("params", text)
         parts = _parts(m, name, given) if isinstance(given, Mapping) else [_whole(m, name, given)]
         if parts:
             found.append(_joined(name, parts))
     for each in found:
-        _demand_sense(each)
+        _check_possible(each)
     return found
 
 
 def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
-    """Return all entries of an array; those of the world stay as they are."""
+    """Return all entries of an array but the world's, which must be unchanged."""
     own = m.opt.gravity if name == GRAVITY else getattr(m, name)
     values = _rows(f"params[{name!r}]", given, own.shape)
     kind = FIELDS[name]
@@ -87,24 +89,26 @@ def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
     if kind == "body":
         world = own[0].size
         if not (values[:, :world] == own[0].reshape(-1)).all():
-            text = f"params[{name!r}] changes the world, body 0; allowed is what the Model has"
+            text = (
+                f"params[{name!r}] changes the world, body 0; allowed are the numbers of the Model"
+            )
             raise bad_argument("params", text)
         values, places, names = values[:, world:], places[world:], names[world:]
     if name == "jnt_stiffness":
         moved = m.jnt_class == JointClass.FREE
         if values[:, ~moved].any():
-            told = m.jnt_names[int(np.flatnonzero(values.any(axis=0) & ~moved)[0])]
-            raise bad_argument("params", _no_spring(name, told))
+            joint = m.jnt_names[int(np.flatnonzero(values.any(axis=0) & ~moved)[0])]
+            raise bad_argument("params", _no_spring(name, joint))
         values, places, names = values[:, moved], places[moved], [names[k] for k in places[moved]]
     return Columns(name, places, values, tuple(names))
 
 
 def _parts(m: Model, name: str, given: Mapping[Any, ArrayLike]) -> list[Columns]:
-    """Return the entries of the bodies or joints that are named."""
+    """Return the entries of the named bodies or joints."""
     kind = FIELDS[name]
     if not kind:
         raise bad_argument(
-            "params", f"params[{name!r}] takes an array (3,) or (nbatch, 3), no names"
+            "params", f"params[{name!r}] must be an array (3,) or (nbatch, 3), not a mapping"
         )
     found = []
     for part, values in given.items():
@@ -113,13 +117,13 @@ def _parts(m: Model, name: str, given: Mapping[Any, ArrayLike]) -> list[Columns]
         shape = own.shape[1:] if rows.size == 1 else (rows.size, *own.shape[1:])
         each = int(np.prod(own.shape[1:], dtype=int))
         places = (rows[:, None] * each + np.arange(each)).reshape(-1)
-        told = f"params[{name!r}][{label!r}]"
-        found.append(Columns(name, places, _rows(told, values, shape), (label,) * places.size))
+        entries = _rows(f"params[{name!r}][{label!r}]", values, shape)
+        found.append(Columns(name, places, entries, (label,) * places.size))
     return found
 
 
 def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
-    """Return the rows of an array that belong to a body or joint, and the name of that."""
+    """Return the rows of an array that belong to a body or joint, and its name."""
     try:
         number = m.body_id(part) if kind == "body" else m.jnt_id(part)
     except ModelError as error:
@@ -140,7 +144,8 @@ def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
 
 
 def _no_spring(name: str, joint: str) -> str:
-    return f"params[{name!r}]: joint '{joint}' moves by no force, so it can have no spring"
+    why = "is moved by another joint or a prescribed motion, so it cannot have a spring"
+    return f"params[{name!r}]: joint '{joint}' {why}"
 
 
 def _owner(m: Model, name: str, k: int) -> str:
@@ -149,69 +154,68 @@ def _owner(m: Model, name: str, k: int) -> str:
     return str(m.jnt_names[m.dof_jntid[k] if name.startswith("dof_") else k])
 
 
-def _rows(told: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
+def _rows(called: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Return rows (nbatch, n) of an array (nbatch, *shape), or one row of an array of shape."""
-    values = finite(told, given, None)
+    values = finite(called, given, None)
     size = int(np.prod(shape, dtype=int))
     if values.shape == shape:
         return values.reshape(1, size)
     if values.shape[1:] != shape or values.ndim == 0 or len(values) == 0:
         batch = f"({', '.join(['nbatch', *map(str, shape)])}{',' if not shape else ''})"
-        text = (
-            f"{told} has the shape {values.shape}; allowed are {shape or 'one number'} or {batch}"
-        )
+        allowed = f"{shape or 'one number'} or {batch}"
+        text = f"{called} has the shape {values.shape}; allowed are {allowed}"
         raise bad_argument("params", text)
     return values.reshape(len(values), size)
 
 
 def _joined(name: str, parts: list[Columns]) -> Columns:
-    """Return the parts of one array as one."""
+    """Return the columns of the named parts of one array as one Columns."""
     places = np.concatenate([part.places for part in parts])
     names = tuple(label for part in parts for label in part.names)
     if len(np.unique(places)) < len(places):
-        raise bad_argument("params", f"params[{name!r}] names a part twice")
+        raise bad_argument("params", f"params[{name!r}] names a {FIELDS[name]} twice")
     count = max(len(part.values) for part in parts)
     for part in parts:
         if len(part.values) not in (1, count):
             text = (
-                f"params[{name!r}] is of {len(part.values)} robots for '{part.names[0]}' and of "
-                f"{count} for another; allowed is one number of robots"
+                f"params[{name!r}] has {len(part.values)} rows for '{part.names[0]}' and {count} "
+                f"for another {FIELDS[name]}; allowed is one row per robot, or one for all"
             )
             raise bad_argument("params", text)
     rows = [np.broadcast_to(part.values, (count, part.places.size)) for part in parts]
     return Columns(name, places, np.concatenate(rows, axis=1), names)
 
 
-def _demand_sense(given: Columns) -> None:
-    """Raise ParameterError unless a robot can be so."""
+def _check_possible(given: Columns) -> None:
+    """Raise ParameterError if a robot cannot have these values."""
     if given.array in _NOT_NEGATIVE:
         bad = given.values < 0.0
         if bad.any():
             row, column = np.argwhere(bad)[0].tolist()
             value = given.values[row, column]
-            _not_so(given, row, column, f"{value:g}", "numbers of 0 or more")
+            raise _impossible(given, row, column, f"is {value:g}", "numbers of 0 or more")
     if given.array == "body_fullinertia":
-        _demand_inertia(given)
+        _check_inertias(given)
 
 
-def _demand_inertia(given: Columns) -> None:
+def _check_inertias(given: Columns) -> None:
     bodies = given.places.size // 6
     for fault in inertia_faults(given.values.reshape(-1, 6)):
         row, body = divmod(fault.row, bodies)
-        found = f"of the principal moments {fault.moments} kg m^2"
-        _not_so(given, row, 6 * body, found, INERTIA_ALLOWED)
+        found = f"has the principal moments {fault.moments} kg m^2"
+        raise _impossible(given, row, 6 * body, found, INERTIA_ALLOWED)
 
 
-def _not_so(given: Columns, row: int, column: int, found: str, allowed: str) -> None:
-    where = f"params[{given.array!r}]: robot {row}, '{given.names[column]}' is {found}"
-    raise bad_argument("params", f"{where}; allowed are {allowed}")
+def _impossible(given: Columns, row: int, column: int, found: str, allowed: str) -> ParameterError:
+    text = f"params[{given.array!r}]: '{given.names[column]}' of robot {row} {found}"
+    return bad_argument("params", f"{text}; allowed are {allowed}")
 
 
 def with_springs(m: Model, given: Collection[Columns]) -> Model:
-    """Return the Model with springs wherever robots may have them, so that they are computed."""
+    """Return the Model with a spring wherever a robot may have one, so that it is computed."""
     for each in given:
         if each.array == "jnt_stiffness":
             stiffness = m.jnt_stiffness.copy()
-            stiffness[each.places] = 1.0  # robots have their own instead
+            stiffness[each.places] = 1.0  # replaced by the value of each robot
             return m.replaced(jnt_stiffness=stiffness)
     return m

@@ -1,4 +1,4 @@
-"""Payloads that differ from robot to robot, as parameters of a rollout."""
+"""Parameters of a rollout whose robots carry different payloads."""
 
 from __future__ import annotations
 
@@ -23,30 +23,32 @@ Params = dict[str, dict[str, Array]]
 def payload_params(
     m: Model, frame: str | int, mass: ArrayLike, com: ArrayLike, inertia: ArrayLike = (0.0,) * 6
 ) -> Params:
-    """Return the parameters of robots that carry a rigid body each, fixed to one of their links.
+    """Return the parameters of robots that each carry a rigid body, fixed to a link.
 
-    A row of them is what with_payload makes of the Model, up to rounding.
+    A row holds the numbers of the Model that with_payload returns, up to rounding.
 
     Args:
         m: the Model.
         frame: name or number of the link the payload is fixed to.
-        mass: of the payload, (nbatch,) or one number [kg].
+        mass: mass of the payload, (nbatch,) or one number [kg].
         com: its centre of mass in the frame, (nbatch, 3) or (3,) [m].
         inertia: Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass, in the axes of the frame,
             (nbatch, 6) or (6,) [kg m^2].
 
     Raises:
-        ModelError: for an unknown frame.
-        ParameterError: for numbers that no rigid body has, or a link that is fixed to the world.
+        ModelError: the frame is unknown.
+        ParameterError: no rigid body has these numbers, or the link is fixed to the world.
     """
-    with_payload(m, frame, 0.0, (0.0, 0.0, 0.0))  # refuses the frame
+    with_payload(m, frame, 0.0, (0.0, 0.0, 0.0))  # checks the frame
     f = m.frame_id(frame)
     b = int(m.frame_bodyid[f])
     load, com, inertia = _checked(mass, com, inertia)
     turn = quat_to_mat(m.frame_quat[f])
-    with np.errstate(all="ignore"):  # what overflows is refused below
+    with np.errstate(all="ignore"):  # an overflow is refused below
         place = m.frame_pos[f] + com @ turn.T
-        place = np.where(load[:, None] > 0.0, place, m.body_ipos[b])  # no mass, no place
+        place = np.where(
+            load[:, None] > 0.0, place, m.body_ipos[b]
+        )  # without mass, com has no effect
         both, centre, whole = _lumped(m, b, load, place, turn @ as_matrix(inertia) @ turn.T)
         # bounds the moments that with_payload sums, so that it refuses no more than this does
         second = load[:, None] * place * place
@@ -66,7 +68,8 @@ def _lumped(
     own, own_place = m.body_mass[b], m.body_ipos[b]
     both = own + load
     share = np.divide(load, both, out=np.zeros_like(load), where=both > 0.0)
-    # two bodies about their common centre: their own, and the reduced mass at their distance
+    # inertia of two bodies about their common centre: their own inertias, and the reduced mass at
+    # their distance
     apart = place - own_place
     square = np.einsum("ni,ni->n", apart, apart)[:, None, None] * np.eye(3)
     steiner = (own * share)[:, None, None] * (square - apart[:, :, None] * apart[:, None, :])
@@ -75,27 +78,27 @@ def _lumped(
 
 
 def _checked(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> tuple[Array, Array, Array]:
-    """Return masses (n,), centres (n, 3), inertias (n, 6), of bodies that there can be."""
+    """Return masses (n,), centres (n, 3), inertias (n, 6), of possible rigid bodies."""
     given = {"mass": (mass, ()), "com": (com, (3,)), "inertia": (inertia, (6,))}
     found = [_rows(what, *each) for what, each in given.items()]
     count = max(map(len, found))
     for what, values in zip(given, found, strict=True):
         if len(values) not in (1, count):
-            text = f"the {what} of the payload is of {len(values)} robots, another of {count}"
-            raise refused_payload(f"{text}; allowed is one number of robots")
+            text = f"the {what} of the payload has {len(values)} rows, another argument {count}"
+            raise refused_payload(f"{text}; allowed is one row per robot, or one for all")
     masses, places, inertias = (np.broadcast_to(x, (count, *x.shape[1:])) for x in found)
     demand_rigid_bodies(masses, inertias, _called)
     return masses, places, inertias
 
 
 def _rows(what: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Return rows of numbers, one for each robot, or one for all."""
+    """Return one row per robot, or one row for all."""
     values = finite(f"the {what} of the payload", given, None)
     if values.shape == shape:
         return values.reshape(1, *shape)
     if values.ndim != len(shape) + 1 or values.shape[1:] != shape or len(values) == 0:
-        told = "one number or (nbatch,)" if not shape else f"{shape} or (nbatch, {shape[0]})"
-        text = f"the {what} of the payload has the shape {values.shape}; allowed are {told}"
+        allowed = "one number or (nbatch,)" if not shape else f"{shape} or (nbatch, {shape[0]})"
+        text = f"the {what} of the payload has the shape {values.shape}; allowed are {allowed}"
         raise refused_payload(text)
     return values
 

@@ -1,4 +1,4 @@
-"""Feedback laws for rollouts: from a state and a row of a reference to the joints' forces.
+"""Feedback laws for rollouts: joint forces from a state and a row of a reference.
 
 The laws are the kernels of dynamics.laws, traced and compiled. They use the Model given to
 rollout, not the parameters of each robot, as the controller of a real robot does. They ignore
@@ -66,10 +66,10 @@ class Policy:
         """Return the forces (nv,) as symbols.
 
         Args:
-            m: the Model, as kernels are traced on it.
+            m: a symbolic Model, for tracing.
             d: a Data whose time, qpos and qvel are symbols.
-            reference: symbols.
-            gains: by name, (nv,) symbols.
+            reference: a row of the reference, as symbols.
+            gains: symbols (nv,) by name.
         """
         padded = np.full(m.nq + 2 * m.nv, 0.0, object)
         padded[: len(reference)] = reference
@@ -89,7 +89,7 @@ class Policy:
 class PDPolicy(Policy):
     """K (qpos_d - qpos) + D (qvel_d - qvel): a spring and a damper in every joint.
 
-    The position error is that of differentiate_pos, which is right for every type of joint.
+    The position error is computed by differentiate_pos, so it is right for every type of joint.
 
     Args:
         stiffness: K [N m/rad or N/m], see Policy.
@@ -131,11 +131,11 @@ class ComputedTorquePolicy(Policy):
 
 
 def _checked(name: str, gain: ArrayLike) -> Array:
-    values = finite(name, gain, None)
-    if values.ndim > 2 or values.size == 0 or (values < 0.0).any():
+    values = finite(name, gain, None, 0.0)
+    if values.ndim > 2 or values.size == 0:
         text = (
-            f"{name} is {np.array2string(values, threshold=8)}; allowed are numbers of 0 or more: "
-            "one, (nv,), (nbatch, nv) or (nbatch, 1)"
+            f"{name} has the shape {values.shape}; allowed are one number, (nv,), (nbatch, nv) "
+            "and (nbatch, 1)"
         )
         raise bad_argument(name, text)
     return values

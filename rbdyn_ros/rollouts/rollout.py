@@ -16,12 +16,12 @@ from rbdyn_ros.rollouts.engine_step import EngineStep
 from rbdyn_ros.rollouts.job import Job, Step
 from rbdyn_ros.rollouts.lane_step import LaneStep
 from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, RolloutLaw, law_of
-from rbdyn_ros.rollouts.outputs import LEFT, demand_room, output_shapes
+from rbdyn_ros.rollouts.outputs import STEP_OUTPUTS, check_memory, output_shapes
 from rbdyn_ros.rollouts.params import FIELDS, Columns, columns, with_springs
 from rbdyn_ros.rollouts.policies import Policy
 from rbdyn_ros.rollouts.result import Rollout
 from rbdyn_ros.rollouts.sharing import Sharing
-from rbdyn_ros.specialization.machine import demand_compiler
+from rbdyn_ros.specialization.machine import check_compiler
 
 
 def rollout(
@@ -44,8 +44,8 @@ def rollout(
     Arguments with a batch axis (qpos0, qvel0, ctrl, params and the gains of the policy) give each
     robot its own row; arguments without one are shared by all robots. The result of a robot
     depends neither on the other robots nor on the threads, to the last bit, even if another robot
-    diverges. All robots start at time 0. The memory needed is that of the outputs, the initial
-    states and parameters, and ctrl as it is given.
+    diverges. All robots start at time 0. Memory is needed for the outputs, the initial states, the
+    parameters, and ctrl as given.
 
     Args:
         m: the Model; its options hold for all robots.
@@ -60,14 +60,14 @@ def rollout(
             joint to its entry, or (nbatch, ...) entries.
         policy: PDPolicy, PDGravityPolicy, ComputedTorquePolicy, or a function of (t, qpos, qvel,
             reference) that returns forces (nv,). It is called a few times, with arrays of symbols.
-        outputs: of qpos, qvel, time, qfrc_applied (of the last step), and of these functions of
-            the new state: xpos, xmat, xipos, subtree_com, cvel, energy.
+        outputs: any of qpos, qvel, time, qfrc_applied (of the last step), and of these functions
+            of the new state: xpos, xmat, xipos, subtree_com, cvel, energy.
         every: number of steps per row of outputs; must divide nstep.
         threads: number of threads; None: one per core.
         specialize: compile code for this Model that advances several robots side by side, and
             cache it on disk. False: use the engine's own code, which also takes Models that cannot
-            be specialised. Results are equal to rounding; without a policy they have the bits of
-            step.
+            be specialised. Both give the same results up to rounding; without a policy, the
+            engine's own code gives the bits of rb.step.
         progress: show a progress bar, if there is a terminal.
 
     Raises:
@@ -75,7 +75,7 @@ def rollout(
         ModelError: the Model cannot be specialised, or m is not a Model.
         KeyboardInterrupt: after Ctrl-C, within about a tenth of a second.
     """
-    m = arguments.demand_model(m)
+    m = arguments.check_model(m)
     nstep, every = arguments.steps(nstep, every)
     threads = arguments.thread_count(threads)
     shapes = output_shapes(m, outputs)
@@ -87,7 +87,7 @@ def rollout(
     given = [*_states(qpos, qvel), *own, *(_gains(m, law) if law else [])]
     nbatch = arguments.batch_size({"ctrl": len(rows), **_counts(given)})
     widths = {name: int(np.prod(shape, dtype=int)) for name, shape in shapes.items()}
-    demand_room(nbatch, nstep // every, sum(widths.values()))
+    check_memory(nbatch, nstep // every, sum(widths.values()))
     given_forces = law is None and rows.shape[2] > 0
     step = _step(m, own, law, given_forces, outputs, specialize)
     job = Job(step, nbatch, every, given, REFERENCE if law else APPLIED, rows, widths)
@@ -120,35 +120,35 @@ def _gains(m: Model, law: RolloutLaw) -> list[Columns]:
 
 def _counts(given: Sequence[Columns]) -> dict[str, int]:
     """Return the number of robots of each argument, by its name."""
-    told = {"qpos": "qpos0", "qvel": "qvel0"} | {name: f"params['{name}']" for name in FIELDS}
-    return {told.get(each.array, each.array): len(each.values) for each in given}
+    called = {"qpos": "qpos0", "qvel": "qvel0"} | {name: f"params['{name}']" for name in FIELDS}
+    return {called.get(each.array, each.array): len(each.values) for each in given}
 
 
 def _step(
     m: Model, own: Sequence[Columns], law: RolloutLaw | None, given: bool, outputs: Sequence[str],
     specialize: bool,
 ) -> Step:  # fmt: skip
-    """Return the code of a step, that of an earlier call if it is the same."""
-    demand_compiler("rollout")
-    observed = tuple(name for name in outputs if name not in LEFT)
+    """Return the code of a step; the Model keeps it for later calls."""
+    check_compiler("rollout")
+    observed = tuple(name for name in outputs if name not in STEP_OUTPUTS)
     places = {each.array: tuple(each.places.tolist()) for each in own}
     key = (specialize, repr(m.opt), m.opt.gravity.tobytes(), given, observed, *places.items())
     known: dict[Any, Step] = vars(m).setdefault("rollout_code", {})
     key += (law.key,) if law else ()
     if key not in known:
-        made = _made(with_springs(m, own), places, law, given, observed, specialize)
+        made = _made_step(with_springs(m, own), places, law, given, observed, specialize)
         if law is not None and law.key is None:  # a function of the user may change
             return made
         known[key] = made
     return known[key]
 
 
-def _made(
+def _made_step(
     m: Model, own: Mapping[str, Sequence[int]], law: RolloutLaw | None, given: bool,
     outputs: Sequence[str], specialize: bool,
 ) -> Step:  # fmt: skip
     if law is not None:
-        law.demand_alike()
+        law.check_repeatable()
     if not specialize:
         return EngineStep(m, own, law, outputs)
     try:
@@ -156,5 +156,5 @@ def _made(
     except ModelError as error:
         if error.code != "not-traceable":
             raise
-        text = f"{error}; with specialize=False the engine's own code runs"
+        text = f"{error}; specialize=False uses the engine's own code"
         raise ModelError(Finding("not-traceable", text, "error", m.name)) from None

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
-#: Steps times degrees of freedom of a piece: some 10 ms of work.
+#: Steps times degrees of freedom of a piece: about 10 ms of work.
 PIECE_WORK = 50_000
 
 #: Period of the progress bar and of checks for Ctrl-C [s].
-LOOK = 0.1
+PERIOD = 0.1
 
 #: Function of (first, last, begin, end): advance robots first to last - 1 over steps begin to
 #: end - 1.
@@ -57,7 +57,7 @@ class Sharing:
             waiting = {pool.submit(self._work, make, done, k) for k in range(threads)}
             self._start.set()  # only now: Ctrl-C while threads are submitted would lose one
             while waiting:
-                ended, waiting = wait(waiting, timeout=LOOK)
+                ended, waiting = wait(waiting, timeout=PERIOD)
                 for each in ended:
                     each.result()
                 if bar is not None:

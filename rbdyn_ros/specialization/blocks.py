@@ -1,7 +1,7 @@
 """Cut a program into blocks short enough for a compiler.
 
 Compile time grows faster than the length of a function, and a processor evaluates the sines and
-cosines of many angles at little more than the cost of one. So operations are sorted into levels,
+cosines of several angles at about the cost of one. So operations are sorted into levels,
 by the number of sines and cosines they depend on in a chain; each level starts with all of its
 sines and cosines.
 
@@ -55,7 +55,7 @@ class Line:
 
     Attributes:
         operations: the operations.
-        outputs: outputs to write in this block, whose arrays no block reads.
+        outputs: outputs to write in this block; no block reads their arrays.
     """
 
     operations: tuple[int, ...]
@@ -88,7 +88,7 @@ class _Angles:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Operations that are computed one after the other."""
+    """Operations that are computed in order."""
 
     operations: list[int]
 
@@ -106,8 +106,8 @@ def cut(
         together: angles that are evaluated at once. Their sines are adjacent, so a SinCos takes
             a multiple of this many slots.
         longest: maximum number of operations of a block.
-        early: whether a block writes its outputs itself where no block reads their array;
-            otherwise all outputs are written after the last block.
+        early: whether a block writes its outputs if no block reads their array; otherwise all
+            outputs are written after the last block.
     """
     work = _work(program, longest)
     home = {n: k for k, run in enumerate(work) if isinstance(run, _Run) for n in run.operations}
@@ -134,7 +134,7 @@ def cut(
 
 
 def sources(program: Program, n: int) -> Iterator[int]:
-    """Yield the operations whose values a block needs to have or to compute a value."""
+    """Yield the operations whose values a block needs to use the value of an operation."""
     if program.operations[n][0] in INLINE:
         yield from _operand_sources(program, n)
     else:
@@ -175,7 +175,7 @@ def _packed(program: Program, here: list[int]) -> Iterator[int]:
 
 
 def widths(program: Program) -> list[int]:
-    """Return how many numbers each operation gives."""
+    """Return the number of numbers that each operation gives."""
     found: list[int] = []
     for kind, *operands in program.operations:
         if kind in ("pack", "constants"):

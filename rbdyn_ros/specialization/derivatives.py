@@ -1,8 +1,8 @@
 """Differentiate a trace: derivatives are more operations of the same SymbolGraph.
 
-Forward mode, one direction at a time: the derivative of an operation follows from those of its
-operands. Derivatives share common operations with the trace and with each other. Operations that
-do not depend on a direction add none, so the sparsity of a tree needs no code.
+Forward mode, one direction at a time: the derivative of an operation follows from the derivatives
+of its operands. Derivatives share common operations with the trace and with each other. Operations
+that do not depend on a direction add none, so the sparsity of a tree needs no code.
 
 Source: Griewank, Walther, Evaluating derivatives, 2008, section 3.1.
 """
@@ -44,14 +44,14 @@ PARTIALS: dict[str, Callable[..., tuple[Any, ...]]] = {
 def jacobian(graph: SymbolGraph, outputs: Iterable[Any], directions: Sequence[Slopes]) -> Objects:
     """Return the derivatives of outputs in directions, (len(outputs), len(directions)).
 
-    The derivative of a select is that of the selected operand. The derivatives of conditions and
-    floor are zero. At zero, fabs has its right-hand derivative, and a square root the infinity or
-    NaN of its quotient.
+    The derivative of a select is the derivative of the selected operand. The derivatives of
+    conditions and floor are zero. At zero, fabs has its right-hand derivative, and a square root
+    the infinity or NaN of its quotient.
 
     Args:
         graph: the graph of the outputs, to which derivatives are added.
         outputs: symbols to differentiate.
-        directions: the given derivatives of some operations, by their numbers, for each direction.
+        directions: for each direction, the given derivatives of some operations, by their numbers.
             Any operation can have one, not only inputs; a given derivative may be zero.
     """
     wanted = list(outputs)
@@ -91,7 +91,7 @@ def _slope(
     slopes: Slopes,
     partials: dict[int, tuple[Any, ...]],
 ) -> Any:
-    """Return the derivative of an operation from those of its operands."""
+    """Return the derivative of an operation from the derivatives of its operands."""
     name = graph.operations[number][0]
     if name in CONDITIONS:
         return 0.0

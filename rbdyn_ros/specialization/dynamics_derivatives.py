@@ -1,8 +1,8 @@
 """Derivatives of the dynamics and of a timestep, as kernels for tracing only.
 
 The derivatives of rigid-body dynamics come from the toolbox: its kernels take a third or less of
-the operations of a differentiated trace. Passive forces, and everything else that the toolbox does
-not differentiate, are differentiated as traced.
+the operations of a differentiated trace. Everything that the toolbox does not differentiate, such
+as passive forces, is differentiated as traced.
 
 Positions are differentiated along the coordinates of qvel, as in the toolbox.
 """
@@ -95,7 +95,7 @@ def _along_trials(m: Any, d: Any) -> list[Slopes]:
     """Take a step; return the directions of state and forces, with given accelerations.
 
     State n + 1 depends on the start and on the accelerations in states 0 ... n. The derivative of
-    each acceleration is given as soon as that of its state is known:
+    each acceleration is given as soon as the derivative of its state is known:
     d qacc = (d qacc / d qpos) dq + (d qacc / d qvel) dv + d qacc / d qfrc_applied. So the
     operations between states are differentiated as traced, and the dynamics by their formulas.
     """
@@ -123,10 +123,10 @@ def _along_trials(m: Any, d: Any) -> list[Slopes]:
 
 
 def _number_of_trials(watched: _Watched) -> int:
-    """Return in how many states accelerations were asked for.
+    """Return the number of states in which accelerations were computed.
 
-    Euler's step sets the time once. Runge-Kutta's sets it for each of its three trial states,
-    back to the start, and forward by the whole step: five times for four accelerations.
+    Euler's step sets the time once. Runge-Kutta's step sets it for each of its three trial
+    states, back to the start, and forward by the whole step: five times for four accelerations.
     """
     return max(1, len(watched.moves) - 1)
 
@@ -140,10 +140,10 @@ def _put(d: Any, state: tuple[Any, Objects, Objects]) -> None:
 
 
 def _euler(m: Any, d: Any) -> Objects:
-    """Take a step of Euler; return how its end changes with its start, (2 nv, 3 nv).
+    """Take a step of Euler; return the derivatives of its end by its start, (2 nv, 3 nv).
 
-    The step is that of engine/integrate.py, `_euler`, for robots without constraints: what is
-    changed there has to be changed here.
+    Keep in line with `_euler` in engine/integrate.py, whose step for robots without constraints
+    this is.
     """
     h, nv = m.opt.timestep, m.nv
     by_position, slopes = along_positions(m, d), np.full((3, nv, nv), 0.0, object)
@@ -164,9 +164,9 @@ def _euler(m: Any, d: Any) -> Objects:
 def _accelerations(m: Any, d: Any, step: Any, out: Objects) -> None:
     """Write qacc, and its derivatives by qpos, qvel and the applied forces, (3, nv, nv).
 
-    In a step damping D is implicit: (M + step D) qacc = applied + passive - bias. That is a robot
-    without passive forces, with more armature, to which forces are applied that change: by
-    d passive - step dD qacc.
+    In a step damping D is implicit: (M + step D) qacc = applied + passive - bias. These are the
+    equations of a robot without passive forces and with more armature. Its applied forces change
+    by d passive - step dD qacc.
     """
     graph, along = _graph(d), _along_state(m, d)
     uncompiled(integrate.smooth_stages)(m, d)
@@ -189,17 +189,17 @@ def _rigid(m: Any, armature: Any = 0.0) -> Any:
 
 
 def _graph(d: Any) -> Any:
-    return d.time.graph  # there may be no dof
+    return d.time.graph  # qpos may be empty
 
 
 def _along_state(m: Any, d: Any) -> list[Slopes]:
-    """Return the directions of positions and of velocities; in each the rest is held still."""
+    """Return the directions of positions and of velocities; each holds all else constant."""
     held = {symbol.number: 0.0 for symbol in (*d.qpos, *d.qvel)}
     return [{**held, **direction} for direction in along_positions(m, d) + _along_each(d.qvel)]
 
 
 def along_positions(m: Any, d: Any) -> list[Slopes]:
-    """Return directions along the coordinates of qvel: where a unit of each moves qpos."""
+    """Return directions along the coordinates of qvel: the rate of qpos for a unit of each."""
     directions: list[Slopes] = []
     for unit in np.eye(m.nv):
         rate = np.full(m.nq, 0.0, object)
@@ -217,12 +217,12 @@ def _columns(slopes: Objects, width: int) -> list[Objects]:
 
 
 def _split(slopes: Objects) -> Objects:
-    """Return derivatives by positions and by velocities, (2, nv, nv), of those side by side."""
+    """Split derivatives by positions and by velocities, (nv, 2 nv), into (2, nv, nv)."""
     return np.stack(_columns(slopes, len(slopes)))
 
 
 def _turned_back(m: Any, qpos: Objects, rates: Objects) -> Objects:
-    """Return the velocities that give positions their rates (nq, any): what qpos_dot undoes."""
+    """Return the velocities (nv, any) for rates of positions (nq, any): qpos_dot inverted."""
     velocities = np.full((m.nv, rates.shape[1]), 0.0, object)
     for k in range(rates.shape[1]):
         for j in range(m.njnt):

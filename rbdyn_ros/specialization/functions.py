@@ -25,7 +25,6 @@ STATE = ("time", "qpos", "qvel")
 FORCES = ("qfrc_applied", "xfrc_applied")
 COUNTS = ("nbad", "nsingular")
 
-
 #: Fields without the entries of mimic and driven joints, and the fields with them.
 WHOLE = {field.name: field.inside for field in DATA_FIELDS if field.inside}
 
@@ -39,8 +38,8 @@ class Function:
         kernel: of (m, d), then integers, then an array if it has a shape.
         inputs: fields of Data that it reads.
         outputs: fields of Data that it writes.
-        shape: shape of the array "out" that it fills; None: it fills none.
-        numbers: how many integers the kernel takes.
+        shape: shape of the array "out" that it fills; None: no array.
+        numbers: number of integers that the kernel takes.
     """
 
     name: str
@@ -145,7 +144,7 @@ def traced(
 
     Args:
         m: the Model.
-        name: of the function.
+        name: name of the function.
         symbolic: see Tracing.
         arguments: the integers that its kernel takes.
         inputs: fields of Data that are inputs; all others are zero. None: all that it reads.

@@ -1,8 +1,8 @@
 """Compute similar limbs side by side: the legs of a robot fill a vector register.
 
 Kernels do the same operations on two limbs whose joints are of the same types, with different
-numbers. One vector operation replaces the matching operations of all such limbs. The tree tells
-which inputs match; operations match if their operands do.
+numbers. One vector operation replaces the matching operations of all such limbs. The tree
+determines which inputs match; operations match if their operands do.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The compiler has no choice that changes a result: multiply-adds are explicit, and sines and cosines
 up to 1e5 are our own. So the bits are the same for every W and every processor. Only the functions
-in LIBRARY depend on the machine, on its C library, but not on W.
+in LIBRARY depend on the C library of the machine, but not on W.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Module:
     def text(self) -> str:
         """Return the LLVM code.
 
-        The code of sincos is text with declarations of its own, which an ir.Module cannot hold.
+        The code of sincos is text with its own declarations, which an ir.Module cannot hold.
         Each function must be declared only once.
         """
         own = [line for line in str(self.ir).splitlines() if not _declares(line, "sincos")]

@@ -24,7 +24,8 @@ from rbdyn_ros.errors import Finding, ModelError
 #: Cache of the code of Models, below a hash of all sources that determine it.
 CACHE_DIRECTORY = jit.cache_below("specialize", Path(__file__).parent.glob("*.py"))
 
-#: Size of the cache above which the least recently used files are removed: some thousand robots.
+#: Size of the cache above which the least recently used files are removed [bytes]: a few thousand
+#: robots.
 MOST_ON_DISK = 256 * 2**20
 
 _HASH = hashlib.sha256().digest_size
@@ -55,7 +56,7 @@ class Code:
     keep: Any
 
 
-def demand_compiler(what: str) -> None:
+def check_compiler(what: str) -> None:
     """Raise ModelError if NUMBA_DISABLE_JIT is set."""
     if jit.DISABLED:
         text = f"{what} needs compiled code, and NUMBA_DISABLE_JIT is set; unset it"
@@ -89,7 +90,7 @@ def _found(file: Path | None, names: Sequence[str]) -> Code | None:
         os.utime(file)  # the time of last use, see _prune
     try:
         return _link(objects, names)
-    except RuntimeError:  # the hash fits, but this is not machine code
+    except RuntimeError:  # the hash is right, but the content is not machine code
         return None
 
 
@@ -136,7 +137,7 @@ def _linker() -> Any:
 
 @functools.cache
 def _directory() -> Path | None:
-    """Return the private cache folder, below that of the engine; None if there is none."""
+    """Return the private cache folder, below the engine's; None if it cannot be created."""
     if not CACHE_DIRECTORY:
         return None
     with contextlib.suppress(OSError):

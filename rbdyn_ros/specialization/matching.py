@@ -93,7 +93,7 @@ class Matching:
         return [others[1], others[0], *others[2:]]
 
     def _match(self, n: int, x: int, lane: int | None, depth: int = DEPTH) -> bool:
-        """Whether x does on the limb of a lane (None: the first) what n does on the first."""
+        """Whether x, on the limb of a lane (None: the first), matches n on the first limb."""
         if self.operations[n][0] != self.operations[x][0]:
             return False
         kind, *own = self.operations[n]

@@ -40,14 +40,16 @@ class SymbolArray(np.ndarray[Any, Any]):
         elif function.__name__ in FUNCTIONS:
             found = super().__array_function__(function, types, args, options)
         else:
-            raise TypeError(f"NumPy's {function.__name__} knows no numbers that are not known yet")
+            raise TypeError(f"NumPy's {function.__name__} does not take unknown numbers")
         objects = isinstance(found, np.ndarray) and found.dtype == object
         return found.view(SymbolArray) if objects else found
 
     def __setitem__(self, at: Any, value: Any) -> None:
         if isinstance(at, SymbolArray) and at.shape == self.shape and all(map(_is_truth, at.flat)):
             if np.ndim(value) > 0:
-                raise TypeError("where a mask holds only one number can be put; use np.where")
+                raise TypeError(
+                    "only one number can be assigned by a mask of unknown conditions; use np.where"
+                )
             at, value = ..., np.where(at, value, self)
         super().__setitem__(at, value)
 
@@ -63,7 +65,7 @@ def apply(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str
     """
     given = [_as_array(x) for x in inputs]
     if np.asarray(options.get("where", True)).dtype == object:
-        raise TypeError("where= takes no conditions that are not known yet; use np.where")
+        raise TypeError("where= does not take unknown conditions; use np.where")
     out = options.get("out", ())
     if out:
         options = {**options, "out": tuple(map(_as_array, out))}
@@ -90,7 +92,7 @@ def _as_array(x: Any) -> Any:
 def _reduced(
     name: str, given: list[Any], options: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return inputs and options of a reduction: along one axis, of conditions for any and all."""
+    """Return the inputs and options of a reduction along one axis; any and all take conditions."""
     if name in ("logical_and", "logical_or"):
         given = [np.frompyfunc(lambda x: x != 0.0, 1, 1)(given[0])]
     if options.get("axis", 0) is None and not options.get("keepdims"):
@@ -123,14 +125,14 @@ def _most(a: Any, b: Any) -> Any:
 
 
 def _nearer(second: Any, first: Any, a: Any, b: Any) -> Any:
-    """Return b or a, whose condition holds; if neither does, one of them is NaN, and so a + b."""
+    """Return b or a, whose condition holds; if neither holds, one is NaN, and a + b is NaN."""
     if _known(b) and not np.isnan(b):
         return _chosen(second, b, a)
     return _chosen(second, b, _chosen(first, a, a + b))
 
 
 def _but_nan(first: Any, a: Any, b: Any) -> Any:
-    """Return a if `first` holds, else b; never a NaN if one of them is a number."""
+    """Return a if `first` holds, else b; NaN only if both are NaN."""
     return _chosen(first, a, _chosen(b != b, a, b))  # noqa: PLR0124
 
 

@@ -64,7 +64,7 @@ def program(graph: SymbolGraph, outputs: Mapping[str, Any], fused: bool = True) 
     """Return the program of some outputs.
 
     Args:
-        graph: their trace.
+        graph: the graph of the outputs.
         outputs: arrays of symbols and numbers, by name.
         fused: whether products that only sums use become multiply-adds.
     """
@@ -85,7 +85,7 @@ def program(graph: SymbolGraph, outputs: Mapping[str, Any], fused: bool = True) 
 
 
 def hoist(whole: Program, constant: Collection[str]) -> tuple[Program, Program]:
-    """Split a repeated program: operations on constant arrays are computed once, before.
+    """Split a repeated program: operations on constant arrays are computed once, at the start.
 
     Returns:
         The program that runs once and writes the array "invariant", and the repeated program,
@@ -136,12 +136,12 @@ def _renumbered(operation: Operation, new: Mapping[int, int]) -> Operation:
 def needed(
     operations: Sequence[Operation], outputs: Collection[int], given: Container[int] = ()
 ) -> list[int]:
-    """Return some operations and all that they depend on, in order.
+    """Return operations and all operations that they depend on, in order.
 
     Args:
         operations: all operations.
-        outputs: the wanted ones.
-        given: operations that need no operands, as their value is given.
+        outputs: the wanted operations.
+        given: operations whose value is given, so their operands are not needed.
     """
     found: set[int] = set()
     left = list(outputs)

@@ -1,4 +1,4 @@
-"""LLVM code for one robot, which works in place on its Model and its row of Data."""
+"""LLVM code for one robot; it works in place on a row of Data and reads the Model."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def compiled_row(
         name: name of the function.
         make: returns its program.
         symbolic: arrays and options of the Model that are read at every call.
-        more: whatever else determines the program.
+        more: other strings that determine the program.
     """
     opt, width = m.opt, processor().vector_width
     key = [m.sha256(), name, opt.integrator, str(opt.passive), *symbolic, str(width), *more]
@@ -102,7 +102,7 @@ def row_code(
     table, row, out, times = function.args
     given = [builder.inttoptr(table, TABLE)]
     given += [builder.inttoptr(address, POINTER) for address in (row, out)]
-    _demand_options(m, builder, given[0], symbolic)
+    _emit_options_check(m, builder, given[0], symbolic)
     _repeat(builder, function, times, lambda: builder.call(once, given))
     builder.ret(INT64(DONE))
     stage = ir.Function(module.ir, ir.FunctionType(ir.VoidType(), [INT64] * 2), f"{name}.stage")
@@ -120,10 +120,10 @@ def _behind(builder: ir.IRBuilder, table: Any, name: str, kind: ir.Type) -> Any:
     return builder.inttoptr(address, kind)
 
 
-def _demand_options(
+def _emit_options_check(
     m: Model, builder: ir.IRBuilder, table: Any, symbolic: Collection[str]
 ) -> None:
-    """Emit a return of OTHER_OPTIONS unless the current options are those built in."""
+    """Emit a return of OTHER_OPTIONS for options other than the built-in ones."""
     same = []
     for name, value in (("integrator_id", m.opt.integrator_id), ("passive", int(m.opt.passive))):
         found = builder.load(_behind(builder, table, name, TABLE))

@@ -19,14 +19,14 @@ import struct
 LARGEST = 1e5
 
 # pi/2 = A + B + C + 1.8e-44. A is a full double: a fused n A leaves x - n A exact, by the choice
-# of n. B has 37 bits, its last one is 2^-90: n B is exact, and so is what subtracting it rounds
-# off. C is a full double again.
+# of n. B has 37 bits, the last one is 2^-90: n B is exact, and so is the rounding error of
+# subtracting it. C is a full double again.
 #
-# S and C are polynomials of degree 5 of the smallest largest relative error of sin r and cos r
-# for |r| <= pi/4 (1 + 1e-9): fitted by the exchange algorithm of Remez in decimal arithmetic of
-# 60 digits, a coefficient after another rounded to a double, the lowest first, and the others
-# fitted again. Their largest relative errors are then 3.8e-18 of sin r and 5.7e-20 of cos r,
-# where half an ulp is at least 5.5e-17.
+# S and C are the minimax polynomials of degree 5 for the relative errors of sin r and cos r with
+# |r| <= pi/4 (1 + 1e-9), fitted by the Remez exchange algorithm in decimal arithmetic of 60
+# digits. The coefficients were rounded to doubles one by one, the lowest first, and the others
+# fitted again. The largest relative errors are 3.8e-18 of sin r and 5.7e-20 of cos r; half an ulp
+# is at least 5.5e-17.
 _CONSTANTS = {
     "LARGEST": LARGEST,
     "ONE": 1.0,
@@ -52,9 +52,9 @@ _CONSTANTS = {
 
 _INTEGERS = {"1": 1, "62": 62, "SIGN": -(2**63)}
 
-# One operation a line: result, operation, operands, which are results or constants. A sum with
-# INTEGER has n in its last bits. S and C are summed in pairs, which shortens the chain of
-# operations that wait for each other. The sine takes the sign of r, which matters for -0.0 alone.
+# One operation per line: result, operation, operands (results or constants). A sum with INTEGER
+# has n in its last bits. S and C are summed in pairs, which shortens the chain of dependent
+# operations. The sine takes the sign of r, which matters only for -0.0.
 _OPERATIONS = """
 turns       fma      x TWO_OVER_PI INTEGER
 n           fsub     turns INTEGER
@@ -128,7 +128,7 @@ _TEXTS = {
 
 _COLD = "noinline cold nounwind"
 
-# What calls no other function saves no registers: the far lanes are a call at the end.
+# A function without calls saves no registers, so far lanes are handled by a tail call.
 _SINCOS = """
 define internal {{ {V}, {V} }} @sincos({V} %x) noinline nounwind {{
 {body}
@@ -167,14 +167,14 @@ done:
 
 
 def declarations(width: int) -> tuple[str, ...]:
-    """Return the declarations that the text of sincos_text(width) relies upon.
+    """Return the declarations that the text of sincos_text(width) needs.
 
     Args:
         width: number of lanes, W >= 1.
 
     Returns:
-        Lines of LLVM text, of intrinsics and of the C library's sin and cos, each of which a
-        module must have once.
+        Lines of LLVM text that declare intrinsics and the C library's sin and cos. A module must
+        have each line once.
     """
     V, kind = _vector("double", width), _kind(width)
     return (
@@ -190,11 +190,11 @@ def sincos_text(width: int) -> str:
     """Return the LLVM text of `{ V, V } @sincos(V %x)`: the sines and cosines of angles in rad.
 
     Args:
-        width: number of lanes, W >= 1. V is double for one, and <W x double> for more.
+        width: number of lanes, W >= 1. V is double for one lane, and <W x double> for more.
 
     Returns:
-        Definitions of internal functions, @sincos and what it calls (@sincos.*). They need the
-        lines of declarations(width).
+        Definitions of internal functions: @sincos, and the functions that it calls (@sincos.*).
+        They need the lines of declarations(width).
     """
     parts = [_sincos(width), _lane()]
     if width > 1:
@@ -203,7 +203,7 @@ def sincos_text(width: int) -> str:
 
 
 def _sincos(width: int) -> str:
-    """Return the text of the function for all lanes, which hands over where one is far."""
+    """Return the text of the function for all lanes, which calls another if a lane is far."""
     V, I, B = (_vector(entry, width) for entry in ("double", "i64", "i1"))
     lines = []
     for line in _OPERATIONS.split("\n")[1:-1]:
@@ -216,13 +216,13 @@ def _sincos(width: int) -> str:
 
 
 def _lane() -> str:
-    """Return the text of the function that mends one lane, if it is far."""
+    """Return the text of the function that corrects one lane, if it is far."""
     text = _LANE.replace("MINUS_LARGEST", _double(-LARGEST)).replace("LARGEST", _double(LARGEST))
     return text.replace("COLD", _COLD)
 
 
 def _lanes(width: int) -> str:
-    """Return the text of the function that mends the far ones of several lanes."""
+    """Return the text of the function that corrects the far lanes of several."""
     V = _vector("double", width)
     pair = "{ double, double }"
     lines = [
@@ -260,7 +260,7 @@ def _kind(width: int) -> str:
 
 
 def _double(value: float) -> str:
-    """Return a double as its bits, which LLVM's text takes without rounding."""
+    """Return a double as its bits, which LLVM reads without rounding."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 

@@ -17,7 +17,7 @@ from rbdyn_ros.dynamics.entry import (
 )
 from rbdyn_ros.dynamics.toolbox.derivatives import linear_system
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES, unknown_reference
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote, shown
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization import machine
@@ -53,16 +53,16 @@ WITH_M = ("mass_matrix", "inverse_derivatives", "forward_derivatives", "step_der
 class Specialized:
     """Functions of one robot as straight-line machine code, traced from the engine's kernels.
 
-    They take a Data of the Model and write the results of the functions of the same names, up to
-    rounding, and nothing else: step writes qpos, qvel, time, qacc_step, nbad and nsingular;
-    forward_dynamics writes qacc.
+    They take a Data of the Model and compute the results of the functions of the same names in rb,
+    up to rounding. They write nothing else: step writes qpos, qvel, time, qacc_step, nbad and
+    nsingular; forward_dynamics writes qacc.
 
     A function is compiled at its first call, or loaded from disk. Timestep, integrator and passive
     are built in: after a change of m.opt the next call compiles for the new options.
 
     Attributes:
         model: the Model.
-        symbolic: its arrays and options that are read at every call; gravity always is.
+        symbolic: its arrays and options that are read at every call; always includes gravity.
 
     Args:
         m: the Model.
@@ -81,13 +81,13 @@ class Specialized:
         functions: Collection[str] = ("step",),
         symbolic: Collection[str] = (),
     ) -> None:
-        machine.demand_compiler("a specialised Model")
-        _demand_names("functions", functions)
-        _demand_names("symbolic", symbolic)
+        machine.check_compiler("a specialised Model")
+        _check_names("functions", functions)
+        _check_names("symbolic", symbolic)
         self.symbolic = tuple(dict.fromkeys(("gravity", *symbolic)))
         symbolic_entries(m, self.symbolic)
         self.model = m
-        # by name, or by name and numbers (of a frame)
+        # by name, or by name and numbers, see program()
         self._addresses: dict[Any, int] = {}
         self._fillers: dict[Any, tuple[tuple[int, ...], Any]] = {}
         self._enter: Callable[..., int] = entry()
@@ -96,7 +96,7 @@ class Specialized:
                 self._address(name, ())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Specialized, (self.model, (), self.symbolic)  # code stays in its process
+        return Specialized, (self.model, (), self.symbolic)  # addresses hold in one process
 
     def __repr__(self) -> str:
         return f"<Specialized '{self.model.name}'>"
@@ -109,12 +109,12 @@ class Specialized:
             ModelError: d was not made for this Model, or has driven dofs (set_drive).
         """
         times = step_count(nstep)
-        self._demand_forces(d)
+        self._check_no_driven_dofs(d)
         self._run("step", d, times)
 
     def forward_dynamics(self, d: Data) -> None:
         """Write qacc, like rb.forward_dynamics; raises like step."""
-        self._demand_forces(d)
+        self._check_no_driven_dofs(d)
         self._run("forward_dynamics", d)
 
     def inverse(self, d: Data) -> None:
@@ -161,7 +161,7 @@ class Specialized:
 
     def forward_derivatives(self, d: Data) -> tuple[Array, Array, Array]:
         """Return rb.forward_derivatives(m, d), also for Models that it does not support."""
-        self._demand_forces(d)
+        self._check_no_driven_dofs(d)
         dq, dv, dtau = self._filled("forward_derivatives", d)
         return dq, dv, dtau
 
@@ -175,22 +175,21 @@ class Specialized:
         x+ = A x + B u: x holds small changes of position, along the axes of qvel before and after
         the step, and of qvel; u holds changes of qfrc_applied.
         """
-        self._demand_forces(d)
+        self._check_no_driven_dofs(d)
         both, nv = self._filled("step_derivatives", d), self.model.nv
         return both[:, : 2 * nv], both[:, 2 * nv :]
 
     def install(self, d: Data | None = None) -> None:
         """Let compiled loops take the timesteps of a Data by this code; rb.step(m, d) ignores it.
 
-        The code holds the timestep, the integrator and `passive` of now: install it again when one
-        of them changes.
+        Timestep, integrator and `passive` are built in: install the code again after a change.
 
         Raises:
             ModelError: d was not made for the Model.
             ParameterError: d is left out.
         """
         if d is None:
-            text = "install needs the Data whose timesteps the code takes: call s.install(d)"
+            text = "install needs the Data whose timesteps this code shall take: call s.install(d)"
             raise ParameterError(Finding("install", text, "error", "d"))
         if getattr(d, "model", NOBODY) is not self.model:
             raise not_a_pair(self.model, d)
@@ -203,7 +202,7 @@ class Specialized:
     def program(self, name: str, *numbers: int) -> Program:
         """Return the program of a function of FUNCTIONS; `numbers` are its frame and reference."""
         if len(numbers) != _known(name).numbers:
-            text = f"{name} takes {FUNCTIONS[name].numbers} numbers, not {len(numbers)}"
+            text = f"{name} takes {FUNCTIONS[name].numbers} numbers, got {len(numbers)}"
             raise ParameterError(Finding("specialize", text, "error", name))
         for frame in numbers[:1]:
             self.model.frame_id(frame)
@@ -254,24 +253,29 @@ class Specialized:
             *map(str, numbers),
         )  # fmt: skip
 
-    def _demand_forces(self, d: Data) -> None:
+    def _check_no_driven_dofs(self, d: Data) -> None:
         if getattr(d, "report_stage", 0) != 0 and d.drive_mode.any():
-            why = "some of its dofs are driven (set_drive); use the Model itself"
+            why = "some of its dofs are driven (set_drive); use rb.step(m, d)"
             raise not_traceable(why, f"'{self.model.name}'")
 
 
-def _demand_names(what: str, names: Any) -> None:
+def _check_names(what: str, names: Any) -> None:
     """Raise ParameterError unless `names` is a list of strings."""
     listed = isinstance(names, Collection) and not isinstance(names, str | bytes)
     if not listed or not all(isinstance(name, str) for name in names):
-        text = f"{what} is {names!r}; allowed is a list of names"
-        raise ParameterError(Finding("specialize", text, "error", what, None, repr(names)))
+        text = f"{what} is {shown(names)}; allowed is a list of names"
+        raise ParameterError(Finding("specialize", text, "error", what, None, shown(names)))
 
 
 def _known(name: str) -> Function:
-    """Return a function of FUNCTIONS; raise ParameterError for an unknown name."""
+    """Return a function of FUNCTIONS.
+
+    Raises:
+        ParameterError: the name is unknown.
+    """
     if name not in FUNCTIONS:
         hint = did_you_mean(name, FUNCTIONS)
-        text = f"'{name}' cannot be specialised{hint}; allowed are {', '.join(FUNCTIONS)}"
+        listed = ", ".join(FUNCTIONS)
+        text = f"there is no function {quote(name)} to specialise{hint}; allowed are {listed}"
         raise ParameterError(Finding("specialize", text, "error", name))
     return FUNCTIONS[name]

@@ -30,8 +30,7 @@ Objects = NDArray[Any]  # of symbols and Python's numbers
 #: Options that may be symbols; the others select the operations.
 SYMBOLIC_OPTIONS = ("timestep", "gravity")
 
-#: Numbers of a Model that may be symbols: nothing else of a step is computed from them but
-#: body_subtreemass, which follows.
+#: Arrays of a Model that may be symbols. Only body_subtreemass is derived from them; it follows.
 SYMBOLIC_FIELDS = (
     "body_mass", "body_ipos", "body_fullinertia", "body_pos", "dof_armature", "dof_damping",
     "dof_frictionloss", "dof_inertia0", "jnt_mimic_offset", "jnt_range", "jnt_solref",
@@ -45,8 +44,8 @@ class SymbolicOptions:
 
     Args:
         m: the Model.
-        graph: where they are written down.
-        symbolic: names of those that are.
+        graph: the graph of the symbols.
+        symbolic: names of the options that are symbols.
     """
 
     def __init__(self, m: Model, graph: SymbolGraph, symbolic: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""Symbols: arithmetic on them is recorded instead of computed.
+"""Symbols: arithmetic on them is recorded, not computed.
 
 A SymbolGraph is a list of operations in the order in which they were recorded, so operands come
 before the operations that use them. Equal operations are one entry. Operations on constants are
@@ -33,7 +33,7 @@ ALLOWED = (
     f"{', '.join(UNARY)}, abs, sign, arctan2, minimum, maximum, clip and where"
 )
 
-#: More would compile for minutes. A step of a humanoid has about 20,000.
+#: More operations would compile for minutes. A step of a humanoid has about 20,000.
 MAX_OPERATIONS = 1_000_000
 
 Operation: TypeAlias = tuple[Any, ...]
@@ -86,7 +86,7 @@ class SymbolGraph:
         return found if name in CONDITIONS else self.constant(found)
 
     def number(self, value: Any) -> int:
-        """Return the number of the operation that gives a value, a symbol or a number."""
+        """Return the number of the operation that gives a value (a symbol or a number)."""
         if isinstance(value, Condition):
             value = value.as_number()
         if value.__class__ is Symbol:
@@ -104,11 +104,11 @@ class SymbolGraph:
 
 
 class NotTraceableError(TypeError):
-    """An operation that symbols do not have."""
+    """A symbol does not support an operation."""
 
 
 #: A traced function must not keep symbols between calls.
-KEPT = "a number is kept from one call to the next"
+KEPT = "it uses a number of an earlier call; it must keep nothing between calls"
 
 
 class Symbol:
@@ -229,18 +229,20 @@ class Symbol:
         return (self != 0.0).select(yes, no)
 
     def __bool__(self) -> bool:
-        raise NotTraceableError("a number that is not known yet is taken for true or false")
-
-    def _demand(self) -> Any:
         raise NotTraceableError(
-            "the value of a number that is not known yet is demanded; an array that can hold such "
-            "numbers is made by np.zeros_like(qpos), not by np.zeros"
+            "an unknown number is used as true or false; compare it, for example with 0"
         )
 
-    __float__ = __int__ = __index__ = _demand
+    def _refuse_value(self) -> Any:
+        raise NotTraceableError(
+            "it needs the value of an unknown number; np.zeros_like(qpos) makes an array that can "
+            "hold unknown numbers, np.zeros does not"
+        )
+
+    __float__ = __int__ = __index__ = _refuse_value
 
     def _refuse(self, *_: Any) -> Any:
-        raise NotTraceableError("there is no machine code for %, // and powers other than 1 to 4")
+        raise NotTraceableError("%, // and powers other than 1 to 4 are not supported")
 
     __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __rpow__ = _refuse
 
@@ -346,8 +348,7 @@ def _through_number(name: str) -> Callable[..., Any]:
             return self & others[0]
         if truths and name in ("__add__", "__radd__", "__sub__", "__rsub__"):
             raise NotTraceableError(
-                "conditions are added or subtracted, which NumPy does not do as with numbers; "
-                "multiply them by 1.0, or use np.logical_or"
+                "it adds or subtracts conditions; multiply them by 1.0 first, or use np.logical_or"
             )
         return method(self.as_number(), *others)
 
@@ -365,4 +366,4 @@ def not_traceable(why: str, what: str = "") -> ModelError:
 
 
 def _cannot_decide(_: Symbol) -> bool:
-    raise NotTraceableError("a branch depends on a number that is not known yet")
+    raise NotTraceableError("a branch depends on an unknown number")

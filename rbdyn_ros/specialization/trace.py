@@ -22,8 +22,8 @@ from rbdyn_ros.specialization.symbols import NotTraceableError, Symbol, SymbolGr
 MAX_RUNS = 32
 
 TOO_MANY = (
-    f"its branches on numbers that are not known yet lead more than {MAX_RUNS} ways; np.where, "
-    "np.clip, np.minimum and np.maximum choose without a branch"
+    f"its branches on unknown numbers have more than {MAX_RUNS} ways; np.where, np.clip, "
+    "np.minimum and np.maximum choose without a branch"
 )
 
 Outputs = Mapping[str, Any]
@@ -39,8 +39,8 @@ class Tracing:
     Args:
         m: the Model.
         symbolic: names of options and arrays of the Model that are inputs; an item may also be a
-            pair of a name and the flat indices of its inputs. All else is built in.
-        what: how errors call the traced function; None: by the name of the Model.
+            pair of a name and the flat indices of its inputs. All other numbers are built in.
+        what: name of the traced function in errors; None: the name of the Model.
 
     Raises:
         ModelError: the Model cannot become straight-line code, or a name in `symbolic` cannot be
@@ -49,9 +49,7 @@ class Tracing:
 
     def __init__(self, m: Model, symbolic: Collection[Any] = (), what: str | None = None) -> None:
         self.model, self.what = m, what or f"'{m.name}'"
-        refusal = why_not(m)
-        if refusal:
-            raise not_traceable(refusal, self.what)
+        _check_traceable(m, self.what)
         self.graph = SymbolGraph()
         self.m: Any = SymbolicModel(m, self.graph, symbolic_entries(m, symbolic))
 
@@ -67,7 +65,7 @@ class Tracing:
 
         Raises:
             ModelError: more than MAX_RUNS runs or MAX_OPERATIONS operations, or an operation that
-                symbols do not have.
+                symbols do not support.
         """
         branches = _Branches(self.graph)
         try:
@@ -121,14 +119,14 @@ def _chosen(condition: Symbol, yes: Objects, no: Objects) -> Objects:
     return chosen
 
 
-def why_not(m: Model) -> str:
-    """Return the reason why a Model cannot be traced; empty if it can."""
+def _check_traceable(m: Model, what: str) -> None:
+    """Raise ModelError if a Model cannot become straight-line code."""
     stored = (m.jnt_class == JointClass.DRIVEN) & (m.jnt_mimic < 0) & (m.jnt_motion == 0)
     if m.ngeom > 0:
-        return "what touches is decided while it moves; load it without contact"
+        raise not_traceable("its contacts change while it moves; load it without contact", what)
     if m.nefc > m.ngear:
-        return "which of its constraints depend on others is decided while it moves"
+        raise not_traceable("the rank of its constraints may change while it moves", what)
     if stored.any():
         joint = m.jnt_names[int(np.flatnonzero(stored)[0])]
-        return f"joint '{joint}' follows a stored trajectory; give its motion as a function"
-    return ""
+        why = f"joint '{joint}' plays back a stored trajectory; give its motion as a function"
+        raise not_traceable(why, what)

@@ -42,7 +42,7 @@ _lock = threading.RLock()
 
 def uncompiled(kernel: Any) -> Function:
     """Return a kernel as a Python function, which calls Python functions in turn."""
-    with _lock:  # another thread must not find a function whose calls are not replaced yet
+    with _lock:  # other threads must not see a function whose calls are not replaced yet
         return _uncompiled(kernel)
 
 
@@ -58,7 +58,7 @@ def _uncompiled(kernel: Any) -> Function:
         )
         copied.__kwdefaults__ = function.__kwdefaults__
         copied.__module__ = function.__module__
-        # before the functions it calls, for they may call it
+        # before the functions it calls, as they may call it
         _made[function] = _made[copied] = copied
         for new, cell in zip(closure, function.__closure__ or (), strict=True):
             new.cell_contents = _uncompiled_value(cell.cell_contents)

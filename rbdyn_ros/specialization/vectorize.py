@@ -49,7 +49,7 @@ class Vectorizer:
         return Program(tuple(self.operations), written)
 
     def _has_vector_condition(self, n: int, packs: Mapping[int, tuple[int, ...]]) -> bool:
-        """Whether an operation is no select, or a select by a condition that is packed too."""
+        """Whether an operation is not a select, or its condition is packed too."""
         return self.old[n][0] != "select" or self.old[n][1] in packs
 
     def _vector(self, n: int) -> Operation:
@@ -90,7 +90,7 @@ class Vectorizer:
         return self._known[key]
 
     def _order(self) -> Iterator[int]:
-        """Yield each pack's first operation and every other one, after everything it needs."""
+        """Yield the first operation of each pack and all other operations, operands first."""
         done: set[int] = set()
         asked: set[int] = set()
         for n in range(len(self.old)):

@@ -29,7 +29,7 @@ def short(request, monkeypatch):
 
 @needs_gcc
 @pytest.mark.usefixtures("short")
-def test_pieces_compute_what_the_whole_does(monkeypatch, tmp_path):
+def test_blocks_compute_the_same_as_one_function(monkeypatch, tmp_path):
     """Nothing is rearranged, so compilers that contract nothing find the same bits."""
     m = rb.load_urdf(find("ur5_robot.urdf"))
     functions = ("gravity", "forward", "step")
@@ -62,7 +62,7 @@ def gantry(slides):
 
 @needs_gcc
 @pytest.mark.usefixtures("short")
-def test_what_reads_nothing_has_nothing_to_cut(tmp_path):
+def test_a_function_without_inputs_is_not_cut(tmp_path):
     """The inertia of slides is constant, and so are their Jacobians and weights."""
     m = gantry(5)
     code = code_of(m, "mass_matrix", "jacobian", "gravity", frames=("b5",))
@@ -109,7 +109,7 @@ def test_outputs_may_be_the_memory_of_inputs(compiler, tmp_path):
     np.testing.assert_allclose(list(memory), expected, rtol=1e-15)
 
 
-def test_pieces_refuse_what_the_whole_refuses():
+def test_blocks_refuse_the_same_constants():
     with refused(ModelError, "no-code"):
         in_blocks(straight(lambda x, *_: [x / 1e-40]), *NAMES, FLOAT)
     with refused(ModelError, "no-such-constant"):

@@ -40,7 +40,7 @@ def old(m, tmp_path):
 
 
 @pytest.mark.usefixtures("_nearly_full")
-def test_what_was_there_stays_if_one_file_cannot_be_written(m, old):
+def test_old_files_stay_if_one_file_cannot_be_written(m, old):
     before = {path.name: path.read_bytes() for path in old.iterdir()}
     with refused(ParameterError, "unwritable-file", "path"):
         write(code_of(m, "inverse"), old)
@@ -64,7 +64,7 @@ def test_an_interrupt_leaves_nothing_behind(m, tmp_path, monkeypatch):
     assert not (tmp_path / "new").exists()
 
 
-def test_line_ends_of_other_systems_are_no_change(m, old):
+def test_other_line_ends_do_not_count_as_a_change(m, old):
     """Git turns them round if it is told to; a changed file is a changed one all the same."""
     for path in old.iterdir():
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))

@@ -57,7 +57,7 @@ def test_the_world_of_a_mounted_arm_is_its_base_link():
 
 
 @pytest.mark.parametrize("more", [{}, {"floating_base": True}], ids=["fixed", "floating"])
-def test_the_world_is_the_world_otherwise(more):
+def test_without_mounting_poses_are_in_the_world(more):
     text = said(everything(arm(**more)))
     assert "Gravity: 0, 0, -9.81 m/s^2 in the world." in text
     assert "Poses of all bodies in the world." in text
@@ -65,7 +65,7 @@ def test_the_world_is_the_world_otherwise(more):
 
 
 @pytest.mark.parametrize(("floats", "whose"), [(False, "base link"), (True, "world")])
-def test_gravity_as_an_argument_is_in_told_axes(floats, whose):
+def test_the_header_names_the_axes_of_a_gravity_argument(floats, whose):
     text = said(everything(arm(floating_base=floats), gravity_input=True))
     assert f"Gravity is an argument, in the axes of the {whose}. Damping" in text
     assert text.count(f"g: gravitational acceleration in the axes of the {whose} [m/s^2]") == 5
@@ -73,7 +73,7 @@ def test_gravity_as_an_argument_is_in_told_axes(floats, whose):
     assert "9.81" not in text
 
 
-def test_only_what_acts_is_claimed():
+def test_the_header_mentions_only_forces_that_act():
     for function, heavy, passive in (
         ("gravity", True, False), ("bias", True, False), ("inverse", True, True),
         ("forward", True, True), ("step", True, True), ("mass_matrix", False, False),
@@ -84,7 +84,7 @@ def test_only_what_acts_is_claimed():
         assert ("Damping, friction" in text) == passive
 
 
-def test_sizes_that_are_there_are_told():
+def test_the_header_mentions_only_sizes_that_it_defines():
     m = arm()
     for function, words in (
         ("gravity", "Lengths of q and v."),
@@ -94,7 +94,7 @@ def test_sizes_that_are_there_are_told():
     assert "/* Lengths of q and v, number of bodies. */" in said(everything(m))
 
 
-def test_axes_of_forces_are_told_where_there_are_any():
+def test_the_header_gives_the_axes_of_forces():
     m = build(auto_tree(len(LIBRARY), 2.0, kinds=LIBRARY, seed=3, shuffle=False))
     assert set(FORCES) <= {JointType(kind) for kind in m.jnt_type} | {JointType.FREE}
     text = said(code_of(m, "forward"))
@@ -110,7 +110,7 @@ def test_axes_of_forces_are_told_where_there_are_any():
     assert "tau: forces in the joints [N m for angles, N for distances] a (output):" in text
 
 
-def test_forces_of_a_free_joint_are_in_these_axes():
+def test_axes_of_the_forces_of_a_free_joint():
     """The weight at the body's origin in the world's axes, its torque in those of the body."""
     m = arm(floating_base=True)
     d = rb.make_data(m)

@@ -82,7 +82,7 @@ def test_every_operation(compiler, real, tmp_path):
             np.testing.assert_allclose(out[0], expected, rtol=4.0 * real.eps, err_msg=name)
 
 
-def test_a_program_reads_as_it_is_computed():
+def test_statements_are_in_order_of_computation():
     graph = SymbolGraph()
     x, y = (graph.enter(("input", "q", k)) for k in range(2))
     sine = x.sin()
@@ -135,7 +135,7 @@ def test_constants_are_read_back_exactly(real):
     [(FLOAT, 1e39, "1e+39, which is not finite as a float"), (DOUBLE, math.inf, "inf, which"),
      (DOUBLE, NAN, "nan, which"), (FLOAT, -3.5e38, "-3.5e+38")],
 )  # fmt: skip
-def test_what_is_not_finite_is_refused(real, value, shown):
+def test_constants_that_are_not_finite_are_refused(real, value, shown):
     with refused(ModelError, "no-such-constant") as caught:
         real.constant(value)
     assert shown in str(caught.value)

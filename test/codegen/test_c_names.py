@@ -10,8 +10,8 @@ from rbdyn_ros.codegen.names import (
     LONGEST_IDENTIFIER,
     PREFIX,
     WIDTH,
+    check_prefix,
     comment,
-    demand_prefix,
     identifier,
     in_comment,
     prefix_of,
@@ -62,20 +62,20 @@ def test_every_name_gives_a_prefix(name):
 
 
 @needs_gcc
-def test_names_in_comments_are_only_that(tmp_path):
+def test_names_cannot_end_a_comment(tmp_path):
     lines = [line for name in NASTY for line in comment(f"Joint {in_comment(name)}: an angle.")]
     assert max(map(len, lines)) <= WIDTH
     compiled("gcc", "\n".join([*lines, "extern int nothing;", ""]), tmp_path, "-Wcomment")
 
 
 @pytest.mark.parametrize("text", ["a", "A", "ur5", "left_arm_2", "x" * LONGEST_IDENTIFIER])
-def test_prefix(text):
-    assert demand_prefix(text) == text
+def test_prefixes_that_are_taken(text):
+    assert check_prefix(text) == text
 
 
 @pytest.mark.parametrize(
     "text", ["", "_a", "a_", "a__b", "2a", "a-b", "é", "a b", "a\n", "x" * 49, "../a"]
 )
-def test_what_is_no_prefix_is_refused(text):
+def test_prefixes_that_are_refused(text):
     with refused(ParameterError, "bad-prefix", "prefix"):
-        demand_prefix(text)
+        check_prefix(text)

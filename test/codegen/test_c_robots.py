@@ -130,7 +130,7 @@ def test_a_step_may_be_done_in_place(optimised, tmp_path):
         assert np.array_equal(apart[name], same[name])
 
 
-def test_forces_and_gravity_are_arguments_only_where_they_are_asked_for(ur5):
+def test_forces_and_gravity_are_arguments_only_on_request(ur5):
     with_forces = code_of(ur5.m, *ALL, frames=("tool0",), external_forces=True, gravity_input=True)
     for plain, full in zip(ur5.functions, with_forces.functions, strict=True):
         more = {a.name for a in full.inputs} - {a.name for a in plain.inputs}
@@ -142,7 +142,7 @@ def test_forces_and_gravity_are_arguments_only_where_they_are_asked_for(ur5):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("real", [DOUBLE, FLOAT], ids=lambda real: real.name)
-def test_its_test_passes_and_can_fail(ur5, compiler, real, tmp_path):
+def test_the_generated_test_passes_and_can_fail(ur5, compiler, real, tmp_path):
     code = ur5 if real is DOUBLE else code_of(ur5.m, *ALL, real=real, frames=("tool0",))
     sources = [path for path in write(code, tmp_path) if path.suffix == ".c"]
     program = tmp_path / "program"
@@ -164,7 +164,7 @@ def test_its_test_passes_and_can_fail(ur5, compiler, real, tmp_path):
             run(program)
 
 
-def test_nothing_is_kept_allocated_or_called(ur5, tmp_path):
+def test_the_code_has_no_state_and_calls_only_sin_and_cos(ur5, tmp_path):
     if shutil.which("nm") is None:
         pytest.skip("there is no nm")
     write(ur5, tmp_path)
@@ -176,7 +176,7 @@ def test_nothing_is_kept_allocated_or_called(ur5, tmp_path):
     assert {kind for kind, _ in symbols} <= {"U", "T"}, "it has variables"
 
 
-def test_cplusplus_takes_the_header(ur5, tmp_path):
+def test_the_header_compiles_as_cplusplus(ur5, tmp_path):
     if shutil.which("g++") is None:
         pytest.skip("there is no g++")
     write(ur5, tmp_path)
@@ -191,7 +191,7 @@ def test_cplusplus_takes_the_header(ur5, tmp_path):
     run("g++", *objects, "-o", tmp_path / "user")
 
 
-def test_cmake_makes_a_library_and_runs_the_test(ur5, tmp_path):
+def test_cmake_builds_a_library_and_runs_the_test(ur5, tmp_path):
     if shutil.which("cmake") is None:
         pytest.skip("there is no cmake")
     write(ur5, tmp_path)
@@ -202,6 +202,6 @@ def test_cmake_makes_a_library_and_runs_the_test(ur5, tmp_path):
     assert "100% tests passed" in run("ctest", "--test-dir", build)
 
 
-def test_the_same_robot_makes_the_same_text(ur5):
+def test_the_same_robot_gives_the_same_text(ur5):
     again = code_of(robot("ur5"), *ALL, frames=("tool0",), prefix="ur5")
     assert files(again) == files(ur5)

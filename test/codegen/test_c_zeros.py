@@ -22,7 +22,7 @@ def written(make, real):
     return statements(straight, {"x": "x"}, {"out": "out"}, real)
 
 
-def test_a_function_reads_its_arguments_only():
+def test_a_function_reads_only_its_arguments():
     m = rb.load_urdf(find("ur5_robot.urdf"))
     functions = ("inverse", "forward", "step")
     for more in (False, True):
@@ -31,13 +31,13 @@ def test_a_function_reads_its_arguments_only():
             assert read == {argument.array for argument in each.inputs}
 
 
-def test_what_cannot_move_has_no_velocities():
+def test_robots_without_dofs_are_refused():
     stone = rb.build(rb.SystemBuilder("stone"))
     assert (length_of(V, stone), length_of(EXTERNAL, stone)) == (0, 6)
 
 
 @pytest.mark.parametrize("value", [1e-39, -1e-39, 1e-45, -1e-300])
-def test_constants_that_are_nothing_are_zero(value):
+def test_tiny_constants_become_zero(value):
     """Rounding of authors, multiplied four times, is less than the smallest normal float."""
     assert FLOAT.constant(value) == "0.0F"
     assert float(DOUBLE.constant(value).strip("()")) == value
@@ -60,7 +60,7 @@ DIVISORS = {
 
 
 @pytest.mark.parametrize("divisor", DIVISORS.values(), ids=DIVISORS)
-def test_to_divide_by_nothing_is_refused(divisor):
+def test_dividing_by_a_tiny_constant_is_refused(divisor):
     def quotient(x):
         return x / divisor(1e-40, x)
 
@@ -69,5 +69,5 @@ def test_to_divide_by_nothing_is_refused(divisor):
     assert written(quotient, DOUBLE)
 
 
-def test_sums_with_nothing_may_be_divided_by():
+def test_dividing_by_a_sum_with_a_tiny_constant_is_allowed():
     assert written(lambda x: x / (x + 1e-40), FLOAT)

@@ -36,7 +36,7 @@ def assert_same(found, expected):
 
 @needs_robots
 @BOTH
-def test_of_the_number_of_threads(specialize):
+def test_bits_do_not_depend_on_the_number_of_threads(specialize):
     m = robot("arm")
     expected = rolled(m, threads=1, specialize=specialize)
     for threads in (2, 7):
@@ -46,7 +46,7 @@ def test_of_the_number_of_threads(specialize):
 @needs_robots
 @BOTH
 @pytest.mark.parametrize("rows", [slice(0, 1), slice(3, 12), slice(None, None, -1)])
-def test_of_the_batch_it_is_in(specialize, rows):
+def test_bits_do_not_depend_on_the_batch(specialize, rows):
     m = robot("arm")
     expected = rolled(m, specialize=specialize)
     found = rolled(m, rows, specialize=specialize)
@@ -56,7 +56,7 @@ def test_of_the_batch_it_is_in(specialize, rows):
 
 @needs_robots
 @BOTH
-def test_of_how_the_work_is_cut(specialize, monkeypatch):
+def test_bits_do_not_depend_on_the_size_of_pieces(specialize, monkeypatch):
     m = robot("arm")
     expected = rolled(m, specialize=specialize)
     for piece in (1, 4 * 8 * m.nv, 10**9):  # one step; some steps of a block; all at once
@@ -65,7 +65,7 @@ def test_of_how_the_work_is_cut(specialize, monkeypatch):
 
 
 @needs_robots
-def test_of_how_many_advance_side_by_side(monkeypatch):
+def test_bits_do_not_depend_on_the_robots_side_by_side(monkeypatch):
     m = robot("arm")
     expected = rolled(m)
     for width in (1, 2, 4, 8):
@@ -76,7 +76,7 @@ def test_of_how_many_advance_side_by_side(monkeypatch):
 
 @needs_robots
 @BOTH
-def test_of_neighbours_that_diverge(specialize):
+def test_bits_do_not_depend_on_neighbours_that_diverge(specialize):
     m = robot("arm")
     qpos, qvel = starts(m, NBATCH)
     ctrl = light_forces(m, (NBATCH, NSTEP))
@@ -94,7 +94,7 @@ def test_of_neighbours_that_diverge(specialize):
 
 
 @needs_robots
-def test_a_massless_robot_is_counted_alike_by_both():
+def test_both_engines_count_a_massless_robot_in_nbad():
     """Where nothing has inertia, every step counts every dof once."""
     m = robot("arm").replaced(dof_armature=np.zeros(6))
     mass = np.concatenate([[m.body_mass], [0.0 * m.body_mass]])

@@ -92,7 +92,7 @@ LAWS = {
 @BOTH
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.filterwarnings("ignore:invalid value encountered in sqrt")
-def test_it_does_what_numpy_does(name, specialize):
+def test_laws_compute_the_same_as_numpy(name, specialize):
     """The same function, given numbers, is the oracle; forces of the first step are compared."""
     law, (qpos, qvel) = LAWS[name], starts(robot("arm"), 24)
     r = rollout(robot("arm"), qpos, qvel, REFERENCE, nstep=1, policy=law, specialize=specialize,
@@ -168,13 +168,13 @@ REFUSED = {
 
 @BOTH
 @pytest.mark.parametrize("name", REFUSED)
-def test_it_is_refused(name, specialize):
+def test_laws_that_are_refused(name, specialize):
     law = REFUSED[name]
     with refused(rb.ParameterError, "policy", "policy"):
         rollout(robot("arm"), np.zeros(6), np.zeros(6), nstep=1, policy=law, specialize=specialize)
 
 
-def test_a_joint_of_the_user_that_loops():
+def test_a_law_for_a_user_joint_that_loops():
     """Its engine code runs; to trace it would never end."""
 
     @rb.register_joint("winding", parameters=("lift",))

@@ -22,7 +22,7 @@ TOLERANCE = 1e-10
 @needs_robots
 @pytest.mark.parametrize("specialize", [True, False])
 @pytest.mark.parametrize(("file", "floating"), [("ur5_robot.urdf", False), ("solo12.urdf", True)])
-def test_it_is_what_mujoco_rolls_out(file, floating, specialize):
+def test_rollouts_agree_with_mujoco(file, floating, specialize):
     path = find(file)
     m = load(path, floating)
     m = m.replaced(dof_frictionloss=0.0 * m.dof_damping, jnt_limited=0 * m.jnt_limited)

@@ -50,7 +50,7 @@ def compared(m, models, params, specialize):
     ("name", "frame"),
     [("arm", "tool0"), ("arm", "upper_arm_link"), ("floating base", "base_link")],
 )
-def test_payloads_are_those_of_with_payload(name, frame, specialize):
+def test_payloads_equal_with_payload(name, frame, specialize):
     m, rng = robot(name), np.random.default_rng(3)
     mass = rng.uniform(0.1, 3.0, NBATCH)
     mass[1] = 0.0
@@ -68,7 +68,7 @@ def test_payloads_are_those_of_with_payload(name, frame, specialize):
 
 
 @needs_robots
-def test_a_payload_of_all_may_differ_in_one_thing():
+def test_payloads_may_differ_in_one_argument():
     m = robot("arm")
     params = payload_params(m, "tool0", np.array([0.5, 1.0]), (0.0, 0.0, 0.1))
     assert {field: next(iter(given.values())).shape for field, given in params.items()} == {
@@ -82,7 +82,7 @@ def test_a_payload_of_all_may_differ_in_one_thing():
 @pytest.mark.parametrize(
     "field", ["dof_damping", "dof_armature", "dof_frictionloss", "jnt_stiffness"]
 )
-def test_joints_are_those_of_replaced(field, name, specialize):
+def test_joint_parameters_equal_replaced(field, name, specialize):
     m, rng = robot(name), np.random.default_rng(4)
     own = getattr(m, field)
     values = own + rng.uniform(0.0, 0.5, (NBATCH, *own.shape))
@@ -95,7 +95,7 @@ def test_joints_are_those_of_replaced(field, name, specialize):
 
 @needs_robots
 @BOTH
-def test_gravity_may_be_of_each_robot(specialize):
+def test_each_robot_may_have_its_own_gravity(specialize):
     m = robot("floating base")
     values = np.random.default_rng(5).uniform(-10.0, 10.0, (NBATCH, 3))
     models = [m.replaced() for _ in values]
@@ -106,7 +106,7 @@ def test_gravity_may_be_of_each_robot(specialize):
 
 @needs_robots
 @BOTH
-def test_a_part_by_name_is_its_entry_of_the_array(specialize):
+def test_a_body_or_joint_by_name_is_its_entry_of_the_array(specialize):
     m, rng = robot("floating base"), np.random.default_rng(6)
     qpos, qvel = starts(m, NBATCH)
     mass, damping = rng.uniform(0.1, 1.0, NBATCH), rng.uniform(0.0, 0.5, (NBATCH, 6))
@@ -127,7 +127,7 @@ def test_a_part_by_name_is_its_entry_of_the_array(specialize):
 
 @needs_robots
 @BOTH
-def test_what_the_model_has_changes_nothing(specialize):
+def test_parameters_of_the_model_change_nothing(specialize):
     """Not a bit in generic code, where the same kernels read the same numbers elsewhere."""
     m = robot("arm")
     qpos, qvel = starts(m, 3)
@@ -144,7 +144,7 @@ def test_what_the_model_has_changes_nothing(specialize):
 
 
 @needs_robots
-def test_parameters_of_one_call_are_forgotten_by_the_next():
+def test_parameters_do_not_carry_over_to_the_next_call():
     m = robot("arm")
     qpos, qvel = starts(m, 3)
     for specialize in (True, False):
@@ -200,7 +200,7 @@ REFUSED = [
 @needs_robots
 @pytest.mark.parametrize("given", REFUSED)
 @pytest.mark.filterwarnings("error")
-def test_payloads_are_refused_as_with_payload_refuses_them(given):
+def test_payloads_are_refused_in_the_words_of_with_payload(given):
     """With its sentence, which names the robot, and without a warning."""
     m = robot("arm")
     first, load = (
@@ -244,7 +244,7 @@ def _following_in_the_middle():
     return rb.build(system.couple("to_b", "to_a", -1.0))
 
 
-def test_springs_are_of_joints_that_move_by_forces():
+def test_only_joints_moved_by_forces_may_have_springs():
     m = _following_in_the_middle()
     (found,) = columns(m, {"jnt_stiffness": [[1.0, 0.0, 2.0], [3.0, 0.0, 4.0]]})
     assert found.places.tolist() == [0, 2]
@@ -256,7 +256,7 @@ def test_springs_are_of_joints_that_move_by_forces():
 
 
 @BOTH
-def test_what_has_no_effect_on_a_robot_is_left_out(specialize):
+def test_parameters_without_effect_are_left_out(specialize):
     """A cart on a rail along x falls by the first component of gravity, the others do nothing."""
     system = rb.SystemBuilder("cart", base="world")
     system.body("cart", rb.Inertial(1.0, rb.Pose(), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)))

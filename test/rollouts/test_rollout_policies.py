@@ -50,7 +50,7 @@ def rolled(m, policy, reference, specialize, **more):
         (ComputedTorquePolicy, ComputedTorque, (np.arange(50.0, 110.0, 10.0), 18.0)),
     ],
 )
-def test_they_are_the_laws_of_control(policy, law, gains, specialize):
+def test_policies_equal_the_laws_of_control(policy, law, gains, specialize):
     m = robot("arm")
     reference = wanted(m)[:, :, : 3 * m.nv if law is ComputedTorque else 2 * m.nv]
     arm = Arm(m, gravity=m.opt.gravity)
@@ -87,7 +87,7 @@ def test_a_spring_and_damper_in_every_actuated_joint_of_a_floating_robot(special
 
 @needs_robots
 @BOTH
-def test_what_is_left_out_of_a_reference_is_zero(specialize):
+def test_missing_numbers_of_a_reference_are_zero(specialize):
     m = robot("arm")
     reference = wanted(m)
     reference[:, :, 6:] = 0.0
@@ -100,7 +100,7 @@ def test_what_is_left_out_of_a_reference_is_zero(specialize):
 
 @needs_robots
 @BOTH
-def test_forces_end_at_the_limits(specialize):
+def test_forces_are_limited(specialize):
     m = robot("arm")
     free = rolled(m, PDPolicy(5000.0, 1.0), wanted(m)[:, :, :6], specialize).qfrc_applied
     held = rolled(m, PDPolicy(5000.0, 1.0, limit=True), wanted(m)[:, :, :6], specialize)
@@ -112,7 +112,7 @@ def test_forces_end_at_the_limits(specialize):
 
 @needs_robots
 @BOTH
-def test_a_law_knows_the_model_and_not_the_parameters(specialize):
+def test_a_law_uses_the_model_not_the_parameters(specialize):
     m = robot("arm")
     reference = wanted(m)[:, :, :6]
     rng = np.random.default_rng(8)
@@ -140,7 +140,7 @@ def test_friction_is_not_compensated(specialize):
 
 @needs_robots
 @BOTH
-def test_a_function_of_the_user(specialize):
+def test_a_users_function(specialize):
     m = robot("coupled fingers")
     reference = np.random.default_rng(9).normal(size=(NBATCH, NSTEP, 3))
 
@@ -159,7 +159,7 @@ def test_a_function_of_the_user(specialize):
 
 @needs_robots
 @BOTH
-def test_a_function_that_branches_and_looks_at_little(specialize):
+def test_a_users_function_may_branch_and_ignore_inputs(specialize):
     m = robot("arm")
 
     def law(t, qpos, qvel, reference):
@@ -177,7 +177,7 @@ def test_a_function_that_branches_and_looks_at_little(specialize):
 
 @needs_robots
 @BOTH
-def test_a_function_is_asked_anew_at_every_call(specialize):
+def test_a_users_function_is_traced_at_every_call(specialize):
     """What it closes over may have changed."""
     m, gain = robot("arm"), [1.0]
 
@@ -194,7 +194,7 @@ def test_a_function_is_asked_anew_at_every_call(specialize):
 
 @needs_robots
 @BOTH
-def test_a_function_that_keeps_something_is_refused(specialize):
+def test_a_users_function_with_memory_is_refused(specialize):
     """Its memory would be that of the trace, not of a robot."""
 
     class Filter:
@@ -212,7 +212,7 @@ def test_a_function_that_keeps_something_is_refused(specialize):
 
 @needs_robots
 @BOTH
-def test_a_function_that_is_not_the_same_twice_is_refused(specialize):
+def test_a_random_function_is_refused(specialize):
     rng = np.random.default_rng(1)
 
     def noisy(t, qpos, qvel, reference):
@@ -224,7 +224,7 @@ def test_a_function_that_is_not_the_same_twice_is_refused(specialize):
 
 @needs_robots
 @BOTH
-def test_a_function_that_fails_says_how(specialize):
+def test_a_users_function_that_fails_is_refused(specialize):
     def law(t, qpos, qvel, reference):
         return qpos * reference[3]
 
@@ -234,7 +234,7 @@ def test_a_function_that_fails_says_how(specialize):
 
 @needs_robots
 @BOTH
-def test_what_a_class_of_the_user_keeps_counts(specialize):
+def test_attributes_of_a_users_policy_take_effect(specialize):
     class Offset(PDPolicy):
         def __init__(self, offset):
             super().__init__(5.0, 1.0)
@@ -250,7 +250,7 @@ def test_what_a_class_of_the_user_keeps_counts(specialize):
 
 
 @needs_robots
-def test_a_law_holds_a_robot_that_touches():
+def test_a_law_holds_a_robot_with_contact():
     """Such a robot runs on the generic engine; its law, which knows no contact, is traced."""
     system = (
         rb.SystemBuilder("slider", base="world")

@@ -85,7 +85,7 @@ CASES = {
 
 @needs_robots
 @pytest.mark.parametrize("case", CASES)
-def test_arguments(case):
+def test_arguments_that_are_refused(case):
     given, code, element = CASES[case]
     given = {"qpos0": ZERO, "qvel0": ZERO, "nstep": 4} | given
     with refused(rb.ParameterError, code, element):
@@ -94,7 +94,7 @@ def test_arguments(case):
 
 @needs_robots
 @pytest.mark.parametrize("name", ["ctrl", "qvel0"])
-def test_masked_numbers(name):
+def test_masked_numbers_are_refused(name):
     """What is masked is no number, and not the one behind the mask."""
     hidden = np.ma.masked_array(np.ones(6), mask=[False] * 5 + [True])
     given = {"qpos0": ZERO, "qvel0": ZERO, "nstep": 4} | {name: hidden}
@@ -106,7 +106,7 @@ def test_masked_numbers(name):
 
 @needs_robots
 @pytest.mark.parametrize("specialize", [True, False])
-def test_errors_of_the_user(specialize):
+def test_errors_of_a_users_law(specialize):
     m = robot("arm")
     with refused(rb.ParameterError, "policy", "policy"):
         rollout(m, ZERO, ZERO, nstep=1, policy=lambda *_: 1 / 0, specialize=specialize)
@@ -115,7 +115,7 @@ def test_errors_of_the_user(specialize):
 
 
 @needs_robots
-def test_outputs_beyond_the_memory():
+def test_outputs_larger_than_the_memory_are_refused():
     with pytest.raises(rb.ParameterError, match=f"{8 * 2 * 2**50 * 6} bytes") as caught:
         rollout(robot("arm"), np.zeros((2, 6)), ZERO, nstep=2**50, outputs=("qpos",))
     # test/messages.txt cannot hold the words: they contain the memory of this machine
@@ -123,11 +123,11 @@ def test_outputs_beyond_the_memory():
 
 
 @pytest.mark.parametrize("gain", [-1.0, [[[1.0]]], np.nan, "stiff", [], np.zeros((0, 6))])
-def test_gains(gain):
+def test_gains_that_are_refused(gain):
     with refused(rb.ParameterError, "bad-argument", "stiffness"):
         PDPolicy(gain, 1.0)
 
 
-def test_what_is_no_model():
+def test_only_a_model_is_allowed():
     with refused(rb.ModelError, "not-a-model"):
         rollout(3, ZERO, ZERO, nstep=1)

@@ -77,7 +77,7 @@ def test_every_step_of_every_robot_is_done_once_and_in_order(
     assert (shown.total, shown.n, shown.closed) == (nbatch * nstep, nbatch * nstep, True)
 
 
-def test_no_bar_is_made_where_none_is_wanted(bar):
+def test_no_progress_bar_without_progress(bar):
     Sharing(3, 3, 1, 1).run(Recorded(), 1, False)
     assert bar == []
 

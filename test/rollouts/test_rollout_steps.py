@@ -28,7 +28,7 @@ def case(request):
 
 
 @needs_robots
-def test_the_generic_engine_leaves_the_bits_of_step(case):
+def test_the_generic_engine_gives_the_bits_of_step(case):
     m, qpos, qvel, ctrl, expected = case
     found = rollout(m, qpos, qvel, ctrl, nstep=NSTEP, every=EVERY, outputs=OUTPUTS,
                     specialize=False)  # fmt: skip
@@ -64,7 +64,7 @@ def test_options_of_the_model_hold(integrator, specialize):
 
 @needs_robots
 @pytest.mark.parametrize("specialize", [True, False])
-def test_options_changed_between_two_calls_are_minded(specialize):
+def test_options_may_change_between_two_calls(specialize):
     m = robot("arm")
     qpos, qvel = starts(m, 1)
     ends = []
@@ -106,7 +106,7 @@ def test_without_control_no_force_acts(specialize):
     np.testing.assert_allclose(free.qvel, zero.qvel, rtol=0.0, atol=1e-13)
 
 
-def test_whatever_touches_runs_on_the_generic_engine():
+def test_contact_runs_on_the_generic_engine():
     system = (
         rb.SystemBuilder("ball", base="world")
         .body("body", rb.Inertial(1.0, rb.Pose(), (0.004, 0.004, 0.004, 0.0, 0.0, 0.0)))

@@ -60,7 +60,7 @@ def demand_alone(found, expected, where):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_every_lane_is_the_robot_alone(robots, width):
+def test_every_lane_has_the_bits_of_one_robot(robots, width):
     """In any lane, beside any other, in one memory that is used again and again."""
     arrays, alone, step = robots
     run = LaneRunner({"step": step}, width)
@@ -71,7 +71,7 @@ def test_every_lane_is_the_robot_alone(robots, width):
             demand_alone(lane_of(found, lane), alone[k], f"robot {k} in lane {lane} of {width}")
 
 
-def test_neighbours_are_nobody(robots):
+def test_lanes_do_not_depend_on_other_lanes(robots):
     """A robot whose neighbours are NaN, infinite or huge, in the first lane, inside, and last."""
     arrays, alone, step = robots
     run = LaneRunner({"step": step}, 4)
@@ -105,7 +105,7 @@ def test_programs_share_their_arrays():
 
 
 @pytest.mark.parametrize("width", [1, 4])
-def test_no_other_memory_is_touched(width):
+def test_no_other_memory_is_written(width):
     m = specialised_models.model("springs")
     step = specialised.program_of(m, "step")
     lanes = compile_lanes({"step": step}, width)
@@ -204,7 +204,7 @@ def test_multiply_adds_are_rounded_once():
             assert (found == (-e * e if name == "fms" else e * e)).all()
 
 
-def test_outputs_where_inputs_are():
+def test_outputs_may_overwrite_inputs():
     """Values that change places: all are read before any is written."""
     graph = SymbolGraph()
     a = [graph.enter(("input", "a", k)) for k in range(4)]

@@ -43,7 +43,7 @@ def left_by(m, found, name, d):
 
 @pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf"])
 @pytest.mark.parametrize("function", ["step", "mass_matrix", "frame_jacobian"])
-def test_bits_are_the_same(name, function):
+def test_limbs_side_by_side_give_the_same_bits(name, function):
     m = load(name)
     plain = specialised.program_of(m, function)
     packed = side_by_side(m, plain, 8)
@@ -64,7 +64,7 @@ def test_fewer_instructions(name):
 
 
 @robots.each_robot
-def test_every_robot(path):
+def test_limbs_of_every_robot(path):
     """The operations on vectors give each lane what those on numbers give."""
     m = robots.load(path, floating_base=True)
     plain = specialised.program_of(m, "step")
@@ -76,7 +76,7 @@ def test_every_robot(path):
             assert specialised.same_bits(found[name], values), (path.name, name)
 
 
-def test_few_numbers_do_not_part_limbs():
+def test_limbs_match_despite_a_few_different_numbers():
     """Zeros stay where there is 1e-11 on the other side; where many numbers differ none does."""
     m = load("talos_reduced.urdf")
     left, right = (m.body_id(f"gripper_{side}_motor_double_link") for side in ("left", "right"))
@@ -89,7 +89,7 @@ def test_few_numbers_do_not_part_limbs():
     assert uneven(rb.load_urdf(robots.find("ur5_robot.urdf"))) == {}
 
 
-def test_users_look_at_known_parameters():
+def test_user_joints_get_known_parameters():
     """What limbs differ in may be a parameter of a user's joint, which branches on it."""
     known = specialised_models.register()
     try:
@@ -120,7 +120,7 @@ def test_a_narrow_register_takes_fewer_lanes():
     assert max(widths(packed)) == 2
 
 
-def test_what_limbs_are():
+def test_similar_limbs():
     m = load("go2.urdf")
     names = [[m.body_names[body] for body in lane] for lane in similar_limbs(m, 4)]
     assert names == [[f"{leg}_{part}" for part in ("hip", "thigh", "calf")]
@@ -137,7 +137,7 @@ def test_a_chain_has_no_limbs():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_tree(seed):
+def test_limbs_of_random_trees(seed):
     """Siblings of the same types by chance, whose constants have nothing in common."""
     m = trees.build(trees.auto_tree(14, 3.0, seed=seed))
     plain = specialised.program_of(m, "step")
@@ -146,7 +146,7 @@ def test_any_tree(seed):
     assert specialised.same_bits(left_by(m, packed, "step", d)[0], left_by(m, plain, "step", d)[0])
 
 
-def test_operands_stand_before_what_needs_them():
+def test_operands_come_before_their_operations():
     m = load("talos_reduced.urdf")
     packed = side_by_side(m, specialised.program_of(m, "step"), 8)
     for n, operation in enumerate(packed.operations):
@@ -229,7 +229,7 @@ def test_an_empty_program():
     assert cut(program(SymbolGraph(), {}), 8).size == 0
 
 
-def test_joints_of_users_on_one_body():
+def test_user_joints_on_one_body():
     """They are of one JointType and may have nothing in common."""
     known = specialised_models.register()
     try:

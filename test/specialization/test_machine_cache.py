@@ -67,7 +67,7 @@ def files(folder):
     return sorted(folder.iterdir())
 
 
-def test_found_in_this_process_and_in_the_next(compiler, tmp_path, monkeypatch):
+def test_code_is_found_in_this_process_and_in_the_next(compiler, tmp_path, monkeypatch):
     m = pendulum()
     before = swing(m)
     assert compiler.count == 1
@@ -80,7 +80,7 @@ def test_found_in_this_process_and_in_the_next(compiler, tmp_path, monkeypatch):
     assert files(tmp_path) == [file]
 
 
-def test_without_making_its_text(compiler, tmp_path, monkeypatch):
+def test_cached_code_needs_no_llvm_text(compiler, tmp_path, monkeypatch):
     """Found code is not even traced: that takes a tenth of compiling it."""
     swing(pendulum())
     forget(monkeypatch)
@@ -91,7 +91,7 @@ def test_without_making_its_text(compiler, tmp_path, monkeypatch):
     assert compiler.count == 1
 
 
-def test_other_models_options_and_processors(compiler, tmp_path, monkeypatch):
+def test_models_options_and_processors_have_code_of_their_own(compiler, tmp_path, monkeypatch):
     """Whatever decides what the code does makes another file; going back finds the old one."""
     m = pendulum()
     s = rb.specialize(m)
@@ -175,7 +175,7 @@ def test_functions_of_a_user_are_part_of_the_key(compiler, tmp_path):
     ],
     ids=["empty", "short", "hash", "cut", "longer", "bit", "hash-bit", "other"],
 )
-def test_a_damaged_file_is_made_anew(compiler, tmp_path, monkeypatch, damage):
+def test_a_damaged_file_is_compiled_again(compiler, tmp_path, monkeypatch, damage):
     m = pendulum()
     before = swing(m)
     (file,) = files(tmp_path)
@@ -188,7 +188,7 @@ def test_a_damaged_file_is_made_anew(compiler, tmp_path, monkeypatch, damage):
     assert file.read_bytes() == whole
 
 
-def test_a_folder_in_its_place(compiler, tmp_path, monkeypatch):
+def test_a_folder_in_place_of_the_file(compiler, tmp_path, monkeypatch):
     before = swing(pendulum())
     (file,) = files(tmp_path)
     file.unlink()
@@ -199,7 +199,7 @@ def test_a_folder_in_its_place(compiler, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("where", ["missing", "none", "file"])
-def test_without_a_folder(compiler, tmp_path, monkeypatch, where):
+def test_without_a_cache_folder(compiler, tmp_path, monkeypatch, where):
     """It is compiled for this process alone."""
     folder = {"missing": tmp_path / "no" / "folder", "none": None, "file": tmp_path / "file"}[
         where
@@ -214,7 +214,7 @@ def test_without_a_folder(compiler, tmp_path, monkeypatch, where):
     assert compiler.count == 2
 
 
-def test_a_disk_that_is_full(compiler, tmp_path, monkeypatch):
+def test_a_full_disk(compiler, tmp_path, monkeypatch):
     """The code works without its file, and no part of one is left; with room again it is kept."""
     replace = Path.replace
 
@@ -234,7 +234,7 @@ def test_a_disk_that_is_full(compiler, tmp_path, monkeypatch):
     assert [file.suffix for file in files(tmp_path)] == [".o"]
 
 
-def test_no_more_than_so_much(compiler, tmp_path, monkeypatch):
+def test_the_cache_is_pruned(compiler, tmp_path, monkeypatch):
     """What was used longest ago goes; what was found again counts as used."""
     models = [pendulum(length) for length in (0.5, 0.6, 0.7)]
     kept = []
@@ -254,7 +254,7 @@ def test_no_more_than_so_much(compiler, tmp_path, monkeypatch):
     assert len(left) == 2
 
 
-def test_only_this_user_can_enter():
+def test_only_this_user_can_read_the_cache():
     """It lies in the folder of the engine's code, which is closed to all others."""
     own = machine._directory()
     if own is None:
@@ -264,7 +264,7 @@ def test_only_this_user_can_enter():
     assert folder.stat().st_uid == os.getuid()
 
 
-def test_lanes_of_other_programs_and_widths(compiler, tmp_path):
+def test_programs_and_widths_have_lanes_of_their_own(compiler, tmp_path):
     """Same operations under another name, of another width, with another constant or order."""
 
     def lanes(name="f", constant=2.0, width=2, out="y"):
@@ -300,7 +300,7 @@ print(len(count), d.qpos.tobytes().hex())
 """
 
 
-def test_another_process(tmp_path):
+def test_code_in_another_process(tmp_path):
     """The second process finds what the first has compiled, and has the same result."""
     tests = str(REPOSITORY / "test")
     text = SCRIPT.format(repository=str(REPOSITORY), tests=tests, folder=str(tmp_path))

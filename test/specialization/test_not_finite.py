@@ -67,7 +67,7 @@ def dependence(program):
     ],
 )
 @pytest.mark.parametrize("name", MODELS)
-def test_what_is_spoiled(name, function, integrator):
+def test_nan_reaches_the_same_entries(name, function, integrator):
     m = specialised_models.model(name)
     m.opt.integrator = integrator
     program = specialised.program_of(m, function)
@@ -94,7 +94,7 @@ def test_what_is_spoiled(name, function, integrator):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_state_that_is_no_number_stays_visible(name):
+def test_a_nan_state_stays_visible(name):
     """Every entry of the next state that the engine spoils is spoiled, by whatever entry of it."""
     m = specialised_models.model(name)
     cases = spoiled(m, ("qpos", "qvel", "qfrc_applied"))
@@ -128,7 +128,7 @@ def test_an_exact_zero_hides_what_it_multiplies():
     assert np.isnan(d.qvel[0])
 
 
-def test_machine_code_spoils_the_same():
+def test_nan_reaches_the_same_entries_in_machine_code():
     m = specialised_models.model("coupled")
     s = rb.specialize(m)
     cases = spoiled(m)

@@ -159,7 +159,7 @@ def test_old_calls_name_the_new_ones():
     assert d.buffer.tobytes() == before
 
 
-def test_whose_arrays_are_returned():
+def test_only_mass_matrix_returns_an_array_of_the_data():
     """M belongs to d, as in the engine; all others are new each time."""
     m = specialised_models.model("panda.urdf")
     s = rb.specialize(m, functions=())
@@ -175,7 +175,7 @@ def test_whose_arrays_are_returned():
     assert np.array_equal(forces, forces_kept)
 
 
-def test_without_any_freedom():
+def test_a_robot_without_dofs():
     """A robot that cannot move: time goes on, and arrays are empty."""
     m = rb.build(rb.SystemBuilder("rock").body("a", specialised_models.BODY).joint(
         "glue", "fixed", "base", "a"))  # fmt: skip

@@ -156,7 +156,7 @@ def ulps(value, true):
 
 @needs_wide
 @pytest.mark.parametrize("name", SETS)
-def test_error(name):
+def test_errors_are_below_one_ulp(name):
     x = angles(name)
     sin, cos = sincos(x)
     assert ulps(sin, np.sin(x.astype(WIDE))).max() < ULP
@@ -176,7 +176,7 @@ def _decimal_sin(x):
     return -total if n % 2 else total
 
 
-def test_error_of_the_hardest():
+def test_errors_of_the_hardest_angles():
     """The 200 doubles up to LARGEST that are nearest to multiples of pi/2, and some others."""
     x = turns(2)
     sin, cos = sincos(x)
@@ -191,7 +191,7 @@ def test_error_of_the_hardest():
                 assert error < Decimal(ULP) * Decimal(math.ulp(float(true))), x[i]
 
 
-def test_hardest_are_hard():
+def test_the_hardest_angles_are_close_to_multiples_of_a_quarter_turn():
     """Those points include what three parts of pi/2 are for: 1e-15 and less from a zero."""
     sin, cos = sincos(turns(2))
     least = np.minimum(np.abs(sin), np.abs(cos))
@@ -208,7 +208,7 @@ def mixture():
 
 @pytest.mark.parametrize("host", [True, False], ids=["host", "oldest"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_width_and_cpu_do_not_matter(width, host):
+def test_bits_depend_neither_on_width_nor_on_processor(width, host):
     x = mixture()
     one, other = sincos(x, 8), sincos(x, width, host)
     number = np.isfinite(x)  # NaN is NaN, whatever its other bits
@@ -216,7 +216,7 @@ def test_width_and_cpu_do_not_matter(width, host):
     assert np.isnan(np.array(other)[:, ~number]).all()
 
 
-def test_neighbours_do_not_matter():
+def test_bits_do_not_depend_on_other_lanes():
     x = mixture()
     x = x[np.isfinite(x)]
     order = np.random.default_rng(4).permutation(x.size)
@@ -225,7 +225,7 @@ def test_neighbours_do_not_matter():
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf, 1e6, -1e22, 1e300])
 @pytest.mark.parametrize("width", [2, 4, 8])
-def test_a_strange_lane_leaves_the_others_alone(width, strange):
+def test_a_far_or_nan_lane_does_not_change_other_lanes(width, strange):
     x = np.linspace(-7.0, 9.0, width)
     alone = bits(sincos(x, width))
     for lane in range(width):
@@ -238,7 +238,7 @@ def test_a_strange_lane_leaves_the_others_alone(width, strange):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_far_lanes_are_the_librarys(width):
+def test_far_lanes_use_the_c_library(width):
     above = np.nextafter(LARGEST, np.inf)
     rng = np.random.default_rng(5)
     far = np.exp(rng.uniform(np.log(above), np.log(1e308), 500))
@@ -250,7 +250,7 @@ def test_far_lanes_are_the_librarys(width):
     assert cos.tolist() == [math.cos(x) for x in far]
 
 
-def test_signs():
+def test_signs_of_zero_and_quadrants():
     """The sine is odd and the cosine is even, to the last bit."""
     x = mixture()
     x = x[np.isfinite(x)]
@@ -261,7 +261,7 @@ def test_signs():
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_next_to_zero(width):
+def test_angles_close_to_zero(width):
     """What is so small is its own sine: zeros keep their signs, and denormals all bits."""
     x = np.array([0.0, 5e-324, 3e-310, 2.3e-308, 1e-200, 1e-160, 1e-20, 1e-9])
     x = np.concatenate([x, -x])
@@ -271,7 +271,7 @@ def test_next_to_zero(width):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_declared_once(width):
+def test_every_function_is_declared_once(width):
     """A module may hold declarations of its own, if none of these comes twice."""
     lines = declarations(width)
     assert len(set(lines)) == len(lines)

@@ -43,7 +43,7 @@ def demand_step(s, d, steps=3):
     return ours.qvel.copy()
 
 
-def test_options_are_those_of_the_call():
+def test_options_are_read_at_the_call():
     """Each change acts on the next call, with the effect that the engine gives it, and back."""
     m = pendulum()
     s = rb.specialize(m)
@@ -95,7 +95,7 @@ def test_symbolic_timestep_is_read():
     assert s._addresses == before
 
 
-def test_two_for_one_model():
+def test_two_specialised_of_one_model():
     m = pendulum()
     d = specialised.random_data(m, 1, seed=33)[0]
     first, second = rb.specialize(m), rb.specialize(m, symbolic=("timestep", "dof_damping"))
@@ -162,7 +162,7 @@ def test_unknown_functions(name):
 
 @pytest.mark.parametrize("wrong", ["step", None, 5, [1], [["step"]], [None], b"step", object()])
 @pytest.mark.parametrize("what", ["functions", "symbolic"])
-def test_lists_of_names(what, wrong):
+def test_names_must_be_lists_of_strings(what, wrong):
     with refused(ParameterError, "specialize", what):
         rb.specialize(pendulum(), **{what: wrong})
 
@@ -202,7 +202,7 @@ def test_frames_and_references():
             s.frame_jacobian(d, "a", reference)
 
 
-def test_what_is_not_specialised():
+def test_functions_that_are_not_specialised():
     """Stages that leave more than results are those of the Model."""
     m = pendulum()
     s, d = rb.specialize(m, functions=()), rb.make_data(m)
@@ -227,7 +227,7 @@ def test_a_pickled_data_has_no_specialised_timestep():
 
 
 @pytest.mark.parametrize(("name", "runs"), [("kinematics", 2), ("step", 2**4)])
-def test_too_many_runs(monkeypatch, name, runs):
+def test_too_many_runs_are_refused(monkeypatch, name, runs):
     """A user's joint with a branch takes two runs of the kernel, a step of Runge-Kutta 2^4."""
     m = specialised_models.model("user_defined")
     m.opt.integrator = "rk4"
@@ -238,7 +238,7 @@ def test_too_many_runs(monkeypatch, name, runs):
         traced(m, name)
 
 
-def test_too_many_operations(monkeypatch):
+def test_too_many_operations_are_refused(monkeypatch):
     """It stops where the bound is, not when all is done."""
     m = specialised_models.model("quadruped")
     monkeypatch.setattr(symbols, "MAX_OPERATIONS", 1000)
@@ -267,7 +267,7 @@ def test_a_matrix_that_is_too_large():
     assert str(ours.value) == str(theirs.value)
 
 
-def test_pickled_it_is_made_again():
+def test_a_pickled_specialised_compiles_again():
     m = rb.load_urdf("config/robots/pendulum.urdf")
     again = pickle.loads(pickle.dumps(rb.specialize(m, (), ("timestep",))))
     assert again.symbolic == ("gravity", "timestep")
@@ -276,7 +276,7 @@ def test_pickled_it_is_made_again():
     assert d.time == pytest.approx(3 * again.model.opt.timestep, rel=1e-15)
 
 
-def test_programs_are_of_frames_that_there_are():
+def test_programs_of_unknown_frames_are_refused():
     s = rb.specialize(rb.load_urdf("config/robots/pendulum.urdf"), ())
     for frame in (9999, -5):
         with refused(rb.ModelError, "unknown-frame", str(frame)):

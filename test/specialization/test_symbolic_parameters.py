@@ -129,7 +129,7 @@ def test_places_and_offsets():
     demand_as(built(0.0, 0.1), built((0.1, -0.2, 0.05), 0.4), ("body_pos", "jnt_mimic_offset"))
 
 
-def test_all_at_once():
+def test_all_symbolic_parameters_together():
     m = small()
     m = m.replaced(dof_damping=np.full(m.nv, 0.4), jnt_stiffness=np.full(m.njnt, 2.0))
     other = loaded(m).replaced(dof_damping=np.full(m.nv, 0.7))
@@ -141,7 +141,7 @@ def test_all_at_once():
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_hoist(fused):
+def test_hoisted_programs_compute_the_same(fused):
     """What depends on parameters alone is computed once; the rest, with it, is the whole."""
     m = small()
     constant = (*PAYLOAD, "timestep", "gravity", "dof_armature")
@@ -169,7 +169,7 @@ def test_hoist(fused):
             ), operation
 
 
-def test_hoist_of_nothing():
+def test_hoisting_without_constant_arrays():
     m = small()
     whole = specialised.program_of(m, "step", ())
     once, always = hoist(whole, ("body_mass",))
@@ -181,7 +181,7 @@ def test_hoist_of_nothing():
         assert specialised.same_bits(found[name], values)
 
 
-def test_machine_code_reads_the_model_it_is_given():
+def test_machine_code_reads_the_parameters_of_its_model():
     """A loop's code for one Model steps another one, of other numbers: that of a load."""
     m = small()
     other = loaded(m)

@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pytest
 from support import specialised, specialised_models
-from support.refusals import refused
+from support.refusals import refused, worded
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine.jit import is_known, is_zero, select
@@ -57,7 +57,7 @@ def value_of(symbol, **numbers):
     return specialised.evaluate(whole, arrays)["out"][0, 0]
 
 
-def test_zero_and_one_leave_no_trace(graph, x):
+def test_zero_and_one_add_no_operation(graph, x):
     before = len(graph.operations)
     for same in (x + 0.0, 0.0 + x, x - 0.0, x * 1.0, 1.0 * x, x / 1.0, +x, x**1, x + 0, x * 1):
         assert same is x
@@ -67,7 +67,7 @@ def test_zero_and_one_leave_no_trace(graph, x):
     assert len(graph.operations) == before
 
 
-def test_signs_are_moved(graph, x, y):
+def test_signs_move_out_of_products_and_sums(graph, x, y):
     negative = -x
     assert written(-negative) == "x"
     assert written(-1.0 * x) == ("neg", "x")
@@ -93,7 +93,7 @@ def test_numbers_stay_numbers(graph, x):
     assert kinds.count("constant") == 4  # 6, 2, 1, 3
 
 
-def test_equal_operations_are_one(graph, x, y):
+def test_equal_operations_are_recorded_once(graph, x, y):
     assert (x + y) is (y + x)
     assert (x * y) is (y * x)
     assert (x - y) is not (y - x)
@@ -104,7 +104,7 @@ def test_equal_operations_are_one(graph, x, y):
     assert len(graph.operations) - before <= 6 + 1
 
 
-def test_constants_by_their_bits(graph):
+def test_constants_are_equal_by_their_bits(graph):
     assert graph.number(0.0) != graph.number(-0.0)
     assert graph.number(math.nan) == graph.number(math.nan)
     assert graph.number(1) == graph.number(1.0) == graph.number(np.float64(1.0))
@@ -192,27 +192,16 @@ def test_arrays_of_objects(graph):
         lambda x: 1.0 if x < 1.0 else 0.0,
     ],
 )  # fmt: skip
-def test_what_needs_a_number_is_refused(x, use):
+def test_uses_that_need_a_number_are_refused(x, use):
     with pytest.raises((TypeError, ValueError, AttributeError)):
         use(x)
 
 
-def test_sentences(graph, x):
-    for use, text in (
-        (
-            float,
-            (
-                "the value of a number that is not known yet is demanded; an array that can hold "
-                "such numbers is made by np.zeros_like(qpos), not by np.zeros"
-            ),
-        ),
-        (bool, "a number that is not known yet is taken for true or false"),
-        (lambda x: bool(x < 1.0), "a branch depends on a number that is not known yet"),
-        (lambda x: x % 2, "there is no machine code for %, // and powers other than 1 to 4"),
-    ):
+def test_untraceable_uses_of_a_symbol_are_refused(graph, x):
+    for use in (float, bool, lambda x: bool(x < 1.0), lambda x: x % 2):
         with pytest.raises(NotTraceableError) as caught:
             use(x)
-        assert str(caught.value) == text
+        worded("not-traceable", caught.value)
 
 
 def traced(function, count=2):
@@ -268,7 +257,7 @@ def test_branches_one_after_the_other():
     demand_branches(twice, POINTS, 4)
 
 
-def test_words_of_python():
+def test_and_or_not_and_chained_comparisons():
     """not, and, or, chained comparisons, min and max, a loop whose length is known."""
 
     def words(x, y):
@@ -304,7 +293,7 @@ def test_arrays_written_in_branches():
     demand_branches(fill, POINTS, 2)
 
 
-def test_a_loop_without_end():
+def test_an_endless_loop_is_refused():
     """Every turn asks for another branch: it ends where these are too many."""
     turns = []
 
@@ -319,7 +308,7 @@ def test_a_loop_without_end():
     assert len(turns) == trace.MAX_RUNS
 
 
-def test_too_many_operations(monkeypatch):
+def test_too_many_operations_are_refused(monkeypatch):
     monkeypatch.setattr(symbols, "MAX_OPERATIONS", 5000)
 
     def long(x, y):
@@ -332,7 +321,7 @@ def test_too_many_operations(monkeypatch):
 
 
 @pytest.mark.parametrize("count", [4, 5, 6])
-def test_too_many_branches(monkeypatch, count):
+def test_too_many_branches_are_refused(monkeypatch, count):
     """n independent branches are 2^n runs; MAX_RUNS are allowed, and no more."""
     assert trace.MAX_RUNS == 32
 
@@ -374,11 +363,11 @@ def user_joint(name, offset):
         specialised_models.forget(known)
 
 
-def test_a_joint_of_a_user_that_cannot_be_traced():
+def test_an_untraceable_user_joint_is_refused():
     """A sentence, not what NumPy or Numba say where they meet a symbol."""
     for k, (offset, word) in enumerate((
         (numba.njit(lambda x: np.arcsin(0.1 * np.sin(x))), "arcsin"),
-        (numba.njit(lambda x: x % 2.0), "no machine code for %"),
+        (numba.njit(lambda x: x % 2.0), "%"),
     )):  # fmt: skip
         m = user_joint(f"untraceable_{k}", offset)
         with refused(ModelError, "not-traceable", "'own'") as caught:
@@ -400,11 +389,11 @@ def test_a_joint_that_calls_compiled_functions():
     assert d.qpos == pytest.approx(e.qpos, rel=1e-14)
 
 
-def test_numbers_of_other_traces_are_refused():
+def test_symbols_of_other_traces_are_refused():
     """They would be taken for operations of this one that have their numbers."""
     x, y = SymbolGraph().enter(("input", "x", 0)), SymbolGraph().enter(("input", "y", 0))
     for operate in (operator.add, operator.mul, operator.sub, operator.truediv, operator.lt):
-        with pytest.raises(NotTraceableError, match="a number is kept from one call"):
+        with pytest.raises(NotTraceableError):
             operate(x, y)
-    with pytest.raises(NotTraceableError, match="a number is kept from one call"):
+    with pytest.raises(NotTraceableError):
         x.graph.number(y)

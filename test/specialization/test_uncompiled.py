@@ -68,7 +68,7 @@ def test_no_compiled_function_can_be_reached(name):
     assert len(reached(uncompiled(FUNCTIONS[name].kernel))) >= 3
 
 
-def test_the_compiled_ones_stay():
+def test_compiled_kernels_stay_compiled():
     """What they are, what they call, and what they have been compiled for."""
     before = dict(vars(forward))
     function = substep.py_func
@@ -92,7 +92,7 @@ def test_functions_that_call_each_other():
     assert ours.tolist() == theirs.tolist() == [4.0, 4.0]
 
 
-def test_what_is_no_kernel_stays():
+def test_other_objects_are_returned_unchanged():
     assert uncompiled(np.sin) is np.sin
     assert uncompiled(len) is len
     assert uncompiled(abs) is abs
@@ -115,7 +115,7 @@ def test_defaults_and_closures():
     assert isinstance(outer.__closure__[0].cell_contents, Dispatcher)
 
 
-def test_plain_kernels_compute_what_compiled_ones_do():
+def test_uncompiled_kernels_equal_compiled_ones():
     """On a Data of numbers: the plain step of a plain tree."""
     builder = rb.SystemBuilder("pendulum").body("a", specialised_models.BODY)
     m = rb.build(builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0), damping=0.3))
@@ -127,7 +127,7 @@ def test_plain_kernels_compute_what_compiled_ones_do():
     assert ours.qpos == pytest.approx(theirs.qpos, rel=1e-13)
 
 
-def test_threads_find_whole_functions():
+def test_threads_see_only_complete_functions():
     """What is made for the first time while others ask for it is not handed out half done."""
     code = """
 import sys, threading

@@ -59,7 +59,7 @@ def test_a_regular_system_by_the_matrix_of_the_book():
     close(found.lam, -solution[N:])
 
 
-def test_rows_that_contradict_hold_as_well_as_they_can():
+def test_contradicting_rows_have_the_least_residual():
     x = system(0, 0)
     K = np.vstack([np.eye(N)[0], np.eye(N)[0]])
     found = constraints.implicit(x.H, x.C, x.tau, K, np.array([1.0, 3.0]))
@@ -94,7 +94,7 @@ def test_projection_is_a_system_like_any_other(x):
     close((G.T @ x.tau) @ yd, x.tau @ qd)
 
 
-def test_other_coordinates_move_alike(x):
+def test_the_motion_does_not_depend_on_coordinates(x):
     """G A with an invertible A spans the same subspace: the motion and tau_c do not change."""
     G, g = constraints.explicit_from_implicit(x.K, x.k)
     rng = np.random.default_rng(2)

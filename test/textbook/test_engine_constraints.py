@@ -54,7 +54,7 @@ def test_closed_loops(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_joints_that_follow_are_an_explicit_constraint(seed):
+def test_mimic_joints_are_an_explicit_constraint(seed):
     """Of a tree without couplings: q_i = ratio q_followed + offset, a constant G and g = 0."""
     tree = trees.auto_tree(6, 1.5, kinds=trees.SIMPLE, seed=seed, damping=0.1)
     joints = tuple(

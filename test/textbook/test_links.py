@@ -63,7 +63,7 @@ def test_motion_of_all_links(system):
             case.close("sv", links[i].sv, axis[3:] + np.cross(com[i], axis[:3]), TOLERANCE)
 
 
-def test_torques_and_what_the_trunk_needs(system):
+def test_torques_and_the_wrench_on_the_trunk(system):
     x = system
     expected = newton_euler_absolute(*x.state, x.d.qacc, x.f_ext)
     first = int(x.where.endswith("floating"))
@@ -133,7 +133,7 @@ def test_the_trunk_by_unit_vectors(system):
 
 
 @pytest.mark.parametrize("name", ["mixed-n13-b1.6", "panda"])
-def test_any_inverse_dynamics_will_do(name):
+def test_unit_vectors_work_with_any_inverse_dynamics(name):
     x = moving(name)
     s, q, qd = x.state
     u, none = x.d.qfrc_inverse, np.zeros(x.m.nv)

@@ -154,7 +154,7 @@ def test_massless_bodies_inside_a_tree():
     np.testing.assert_allclose(maximal(s, q, qd, tau).qdd, expected, atol=1e-10 * size)
 
 
-def test_bodies_that_float_have_no_constraints_at_all():
+def test_floating_bodies_have_no_constraints():
     m = rb.build(trees.auto_tree(2, kinds=("floating",), seed=1))
     s, rng = System.of(m), np.random.default_rng(1)
     q, qd = states.random_qpos(m, rng), rng.uniform(-1.0, 1.0, m.nv)

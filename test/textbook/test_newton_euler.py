@@ -120,7 +120,7 @@ def test_correspondence(arm):
             case.close("S qd", ours.S @ x.d.qvel[x.s.vs[i]], v_J, TOLERANCE)
 
 
-def test_two_vectors_do_not_match():
+def test_classical_and_spatial_accelerations_differ():
     """The linear acceleration and the net moment: without these two the table were trivial."""
     x = moving("mixed-n13-b1.6")
     vectors = luh_walker_paul(*x.state, x.d.qacc)
@@ -132,7 +132,7 @@ def test_two_vectors_do_not_match():
     np.testing.assert_allclose(vectors.F[i], spatial.f_B[i][3:], rtol=1e-12)
 
 
-def test_other_joints_are_refused():
+def test_joints_that_are_not_revolute_or_prismatic_are_refused():
     x = moving("library-1")
     text = r"^body \d+: table 5\.2 knows revolute and prismatic joints, no [A-Z_]+$"
     with pytest.raises(NotImplementedError, match=text):

@@ -32,12 +32,12 @@ def momentum_and_energy(R, w):
     return L, 0.5 * w @ L
 
 
-def test_the_box():
+def test_inertia_of_the_box():
     inertia = shapes.box((0.1, 0.4, 0.9), mass=36.0).inertia
     np.testing.assert_allclose(inertia, [2.91, 2.46, 0.51, 0.0, 0.0, 0.0], rtol=1e-14)
 
 
-def test_euler_equation_keeps_momentum_and_energy_to_its_order():
+def test_euler_equation_conserves_momentum_and_energy_to_its_order():
     """The method is of order 1: small errors halve with the step. At 20 ms they are 5 %."""
     L0, T0 = momentum_and_energy(np.eye(3), W0)
     errors = []
@@ -95,7 +95,7 @@ def test_exponentials_against_scipy(angle):
         np.testing.assert_allclose(rodrigues(w * dt).T @ rodrigues(w * dt), np.eye(3), atol=1e-14)
 
 
-def test_the_exponential_has_no_step_where_rotation_vanishes():
+def test_the_exponential_is_smooth_at_zero_rotation():
     """Through 0 in tiny steps: nothing jumps by more than the steps do."""
     p, R, vo, n = np.array([0.3, -0.2, 0.5]), np.eye(3), np.ones(3), np.array([0.6, 0.0, 0.8])
     straight, _ = se3_exp(p, R, vo, np.zeros(3), 1.0)
@@ -242,7 +242,7 @@ def test_motion_of_a_free_body(seed):
     assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.1)
 
 
-def test_without_force_momentum_is_kept_to_the_order_of_the_step():
+def test_without_force_momentum_is_conserved_to_the_order_of_the_step():
     _, body, rng = random_body(3)
     x0 = random_state(rng)
     start = np.concatenate(momentum(body, x0))

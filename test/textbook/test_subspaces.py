@@ -43,7 +43,7 @@ def test_the_basis_does_not_matter(subspace):
     assert rank(np.hstack([S, S])) == S.shape[1]
 
 
-def test_a_direction_less_is_another_subspace(subspace):
+def test_removing_a_direction_changes_the_subspace(subspace):
     S, _ = subspace
     if S.shape[1] > 0:
         assert not same(S, S[:, 1:])
@@ -74,7 +74,7 @@ def test_null_and_range_share_the_space():
     assert is_direct_sum(null_matrix(A), range_matrix(A.T))
 
 
-def test_what_is_negligible_is_zero():
+def test_negligible_singular_values_count_as_zero():
     assert rank(np.diag([1.0, 1e-9])) == 2
     assert rank(np.diag([1.0, 1e-11])) == 1
     assert rank(np.diag([1e-20, 1e-21])) == 2
@@ -91,7 +91,7 @@ def test_decomposition_in_three_subspaces():
         assert same(S, np.column_stack([S, part]))
 
 
-def test_what_is_no_direct_sum():
+def test_subspaces_without_a_direct_sum():
     one = np.eye(6)
     assert is_direct_sum(one[:, :2], one[:, 2:])
     assert not is_direct_sum(one[:, :2], one[:, 3:])  # together too small

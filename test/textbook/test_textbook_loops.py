@@ -60,7 +60,7 @@ def close(ours, theirs, tolerance):
 
 
 @each_loop
-def test_the_loop_is_closed_where_it_was_closed(kind):
+def test_a_closed_loop_has_no_error(kind):
     x = one_loop(kind)
     error = loop_constraints(x.s, x.q, x.qd).error
     close(error, np.zeros_like(error), ROUNDING)
@@ -111,7 +111,7 @@ def test_K_is_the_derivative_of_the_error(kind):
 
 
 @each_loop
-def test_k_is_what_K_qd_loses(kind):
+def test_k_is_minus_the_rate_of_K_times_qd(kind):
     x = one_loop(kind)
     zero = np.zeros(x.s.nv)
     here = loop_constraints(x.s, x.q, x.qd)
@@ -120,12 +120,12 @@ def test_k_is_what_K_qd_loses(kind):
     close(here.k, -rate, DERIVATIVE)
 
 
-def test_yaw_pitch_roll_constrains_as_a_sphere():
+def test_a_yaw_pitch_roll_loop_joint_constrains_like_a_spherical_one():
     x = one_loop("spherical_ypr")
     assert x.s.loops[0].jtype.kind == JointType.BALL
 
 
-def test_a_joint_that_leaves_all_free_has_no_rows():
+def test_a_free_loop_joint_has_no_rows():
     joints = (
         Joint("one", "revolute", "base", "a"),
         Joint("two", "revolute", "base", "b"),
@@ -142,7 +142,7 @@ def test_a_tree_has_no_constraints():
     assert (found.K.shape, found.k.shape, found.error.shape) == ((0, 3), (0,), (0,))
 
 
-def test_an_open_loop_tells_how_far_it_is_open():
+def test_the_error_of_an_open_loop_is_its_gap():
     joints = (
         Joint("one", "prismatic", "base", "a", axis=(0.0, 0.0, 1.0)),
         Joint("two", "prismatic", "base", "b", axis=(0.0, 0.0, 1.0)),
@@ -154,7 +154,7 @@ def test_an_open_loop_tells_how_far_it_is_open():
     np.testing.assert_allclose(found.K @ [0.1, 0.25], found.error, atol=1e-15)
 
 
-def test_joints_of_the_user_are_refused():
+def test_user_joints_are_refused():
     register()
     with pytest.raises(NotImplementedError, match="the textbook knows no user-defined joints"):
         System.of(rb.build(everything()))
@@ -168,7 +168,7 @@ def test_joints_of_the_user_are_refused():
         System.of(rb.build(two_links(*joints)))
 
 
-def test_every_type_is_tried():
+def test_all_joint_types_are_covered():
     assert {TYPE_OF_NAME[kind] for kind in LOOP_TYPES} == {
         kind
         for kind in JointType
