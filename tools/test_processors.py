@@ -1,10 +1,12 @@
-"""Run the tests of numerical code as if on other processors; one verdict for each.
+"""Run the numerical tests as if on other processors; print one verdict per variant.
 
-    python tools/test_processors.py [--only NAME ...] [FOLDER ...]
+    python tools/test_processors.py [--workers N] [VARIANT or FOLDER ...]
+    python tools/test_processors.py znver3 specialization
 
-Numba and our own LLVM compile for each processor in turn. One more run switches off the variants
-of functions that glibc, NumPy and OpenBLAS choose by processor. Processors whose instructions
-this machine cannot execute are skipped.
+A variant is a processor, for which Numba and our LLVM compile, or `libraries`: the functions that
+glibc, NumPy and OpenBLAS choose on the oldest processors. A folder is a folder of test/. Names
+select; without names, all variants run the tests of all numerical folders. A processor with
+instructions that this machine lacks is skipped.
 """
 
 from __future__ import annotations
@@ -21,25 +23,24 @@ sys.path.insert(0, str(REPOSITORY / "test"))
 
 from support import processors  # noqa: E402  it is found by the path above
 
-FOLDERS = ("engine", "dynamics", "specialization", "codegen", "rollouts", "control")
 LIBRARIES = "libraries"
 VARIANTS = (*processors.FEATURES, LIBRARIES)
+NUMERICAL = ("engine", "dynamics", "specialization", "codegen", "rollouts", "control")
 
 
 def verdict(variant: str, folders: list[str], workers: str) -> str:
-    """Run the tests under a variant; return its verdict."""
+    """Run the tests of folders under a variant; return its verdict."""
     if variant == LIBRARIES:
         settings = processors.oldest_libraries()
+    elif lacking := processors.missing(variant):
+        return f"skipped: this machine lacks {', '.join(lacking)}"
     else:
-        lacking = processors.missing(variant)
-        if lacking:
-            return f"skipped: this machine lacks {', '.join(lacking)}"
         settings = processors.environment(variant)
-    print(f"{variant}:", flush=True)
+    print(f"{variant}: {' '.join(folders)}", flush=True)
     begun = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "-q", "-n", workers]
+    options = ("-q", "-n", workers, "--dist", "loadgroup", "--no-loadscope-reorder")
     done = subprocess.run(
-        [*command, "--dist", "loadgroup", "--no-loadscope-reorder", *folders],
+        [sys.executable, "-m", "pytest", *options, *(f"test/{folder}" for folder in folders)],
         env=os.environ | settings,
         cwd=REPOSITORY,
         check=False,
@@ -49,16 +50,25 @@ def verdict(variant: str, folders: list[str], workers: str) -> str:
 
 
 def main() -> int:
-    """Run all variants asked for; return the exit status."""
+    """Run the selected variants; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folders", nargs="*", default=[f"test/{name}" for name in FOLDERS])
-    parser.add_argument("--only", action="append", choices=VARIANTS, help="run this one alone")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"variants ({', '.join(VARIANTS)}) and folders of test/ (default: "
+        f"all variants, and {', '.join(NUMERICAL)})",
+    )
     parser.add_argument("--workers", default="auto", help="processes of pytest (default: auto)")
     given = parser.parse_args()
-    verdicts = {
-        variant: verdict(variant, given.folders, given.workers)
-        for variant in given.only or VARIANTS
-    }
+    variants = [name for name in given.names if name in VARIANTS] or VARIANTS
+    folders = [name for name in given.names if name not in VARIANTS] or list(NUMERICAL)
+    for folder in folders:
+        if not (REPOSITORY / "test" / folder).is_dir():
+            parser.error(
+                f"'{folder}' is neither a variant ({', '.join(VARIANTS)}) nor a folder of test/"
+            )
+    verdicts = {variant: verdict(variant, folders, given.workers) for variant in variants}
     for variant, text in verdicts.items():
         print(f"{variant:16} {text}")
     return any(text.startswith("FAILED") for text in verdicts.values())

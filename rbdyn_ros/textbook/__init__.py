@@ -1,6 +1,6 @@
-"""The books' algorithms in plain NumPy: to check the engine, and to learn.
+"""The algorithms of textbooks in plain NumPy: to check the engine, and to learn.
 
-In link coordinates, unless a file says otherwise. Sources: R. Featherstone, Rigid Body Dynamics
-Algorithms (RBDA), Springer 2008; S. Kajita et al., Introduction to Humanoid Robotics, Springer
-2014.
+Vectors are in link coordinates unless a file says otherwise. Sources: R. Featherstone, Rigid Body
+Dynamics Algorithms (RBDA), Springer 2008; S. Kajita et al., Introduction to Humanoid Robotics,
+Springer 2014.
 """

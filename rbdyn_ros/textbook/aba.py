@@ -12,7 +12,7 @@ from rbdyn_ros.textbook.system import System
 
 
 def aba(s: System, q: Array, qd: Array, tau: Array, f_ext: Sequence[Array] | None = None) -> Array:
-    """Return qdd caused by tau. Source: RBDA table 7.1.
+    """Return the accelerations qdd that tau causes. Source: RBDA table 7.1.
 
     Args:
         s: the system model.

@@ -1,4 +1,4 @@
-"""The tree in absolute coordinates: all vectors in those of the base, about its origin."""
+"""The tree in absolute coordinates: all vectors in base coordinates, about its origin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Absolute:
     Attributes:
         X: (6, 6), 0X_i, from the body's coordinates.
         S: (6, n_i), motion subspace of the joint that carries the body.
-        c_J: (6,), what is left of dS/dt qd were the body at rest: (apparent derivative of S) qd.
+        c_J: (6,), (apparent derivative of S) qd: dS/dt qd without the velocity of the body.
         I: (6, 6), spatial inertia.
     """
 

@@ -1,4 +1,4 @@
-"""Two parts of inverse dynamics, each by as much of the recursion as it needs.
+"""Gravity and Coriolis terms of inverse dynamics, each by the part of the recursion it needs.
 
 Source: RBDA section 5.3, "algorithm features"; absolute coordinates.
 """
@@ -18,7 +18,7 @@ from rbdyn_ros.textbook.system import System
 def gravity_term(s: System, q: Array) -> Array:
     """Return the (nv,) joint forces that hold the system against gravity.
 
-    The forces that gravity itself exerts along the joints are the opposite.
+    Gravity itself exerts the opposite forces along the joints.
     """
     tree = absolute(s, q, np.zeros(s.nv))
     return _joint_forces(s, tree, [-I @ s.a_g for I in tree.I])
@@ -38,7 +38,7 @@ def coriolis_term(s: System, q: Array, qd: Array) -> Array:
 
 
 def _joint_forces(s: System, tree: Absolute, on_bodies: Sequence[Array]) -> Array:
-    """Return tau of the forces that the bodies need (eq 5.10, 5.11)."""
+    """Return tau for the net forces on the bodies (eq 5.10, 5.11)."""
     f, tau = list(on_bodies), np.zeros(s.nv)
     for i in reversed(s.bodies):
         tau[s.vs[i]] = tree.S[i].T @ f[i]

@@ -1,8 +1,8 @@
 """The equations of motion without recursion: sums over all joints, all pairs, all triples.
 
 Source: RBDA section 5.2. Everything is in absolute coordinates. A degree of freedom j has the
-axis s_j, a column of its joint's S; the sums run over those between the base and body i, for the
-chains of the book 1 .. i. The cost is O(n^4), that of the recursive algorithms O(n).
+axis s_j, a column of its joint's S. The sums run over the degrees of freedom between the base and
+body i (1 .. i for the chains of the book). The cost is O(n^4); recursive algorithms need O(n).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from rbdyn_ros.textbook.system import System
 
 @dataclass(frozen=True)
 class Axes:
-    """The axes of all degrees of freedom, and how they move with each other.
+    """The axes of all degrees of freedom, and their rates.
 
     Attributes:
         s: (6, nv), column j is s_j.
         rate: (6, nv, nv): ds_j/dt = sum over k of rate[:, j, k] qd_k.
         path: by body, the degrees of freedom between it and the base.
-        I: by body, (6, 6), its inertia.
+        I: inertia by body, (6, 6).
     """
 
     s: Array
@@ -37,12 +37,12 @@ class Axes:
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Those of eq 5.6.
+    """The coefficients of eq 5.6.
 
     Attributes:
         H: (nv, nv), joint-space inertia.
-        C: (nv, nv, nv), of centrifugal and Coriolis forces, symmetric in its last two indices.
-            Where velocities are derivatives of positions, they are Christoffel's symbols of the
+        C: (nv, nv, nv), centrifugal and Coriolis coefficients, symmetric in the last two indices.
+            If velocities are derivatives of positions, they are the Christoffel symbols of the
             first kind of H.
         g: (nv,), gravity term.
     """
@@ -60,7 +60,7 @@ class Coefficients:
 def closed_form(s: System, q: Array) -> Coefficients:
     """Return the coefficients of eq 5.6 at positions q.
 
-    Body b contributes s_i^T (I a + v x* I v) with eq 5.3 for v and eq 5.5 for a.
+    Body b contributes s_i^T (I a + v x* I v), with v from eq 5.3 and a from eq 5.5.
     """
     x = axes(s, q)
     H, C, g = np.zeros((s.nv,) * 2), np.zeros((s.nv,) * 3), np.zeros(s.nv)
@@ -94,8 +94,9 @@ def acceleration(s: System, q: Array, qd: Array, qdd: Array, i: int) -> Array:
 def axes(s: System, q: Array) -> Axes:
     """Return the axes at positions q.
 
-    ds_j/dt = v x s_j, with v of the body that the joint carries, is a sum over all degrees of
-    freedom down to the base; the joint's own add what an observer on that body sees.
+    ds_j/dt = v x s_j, where v is the velocity of the body that the joint carries: a sum over all
+    degrees of freedom down to the base. The joint's own degrees of freedom also add the apparent
+    derivative of S.
     """
     tree = absolute(s, q, np.zeros(s.nv))
     x = Axes(np.zeros((6, s.nv)), np.zeros((6, s.nv, s.nv)), [[]], tree.I)

@@ -1,8 +1,8 @@
-"""The joint model library: RBDA table 4.1, what sections 4.4 and 4.5 add, and a few more.
+"""The joint model library: RBDA table 4.1, additions of sections 4.4 and 4.5, and a few more.
 
-A joint model says where the successor's frame F_s is in the predecessor's F_p, and in which
-directions it can move. The axes are the book's: what has one axis turns about or slides along z.
-Vectors are in F_s coordinates, [angular; linear]; r alone is in F_p.
+A joint model gives the pose of the successor's frame F_s in the predecessor's frame F_p, and the
+directions in which it can move. Axes are as in the book: joints with one axis turn about or slide
+along z. Vectors are in F_s coordinates, [angular; linear]; only r is in F_p.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class JointModel:
         r: (3,), origin of F_s in F_p [m].
         S: (6, nv), motion subspace: v_J = S alpha.
         T: (6, 6 - nv), constraint-force subspace: T^T S = 0.
-        S_ring: (6, nv), apparent derivative of S, what an observer in F_s sees (eq 3.41).
+        S_ring: (6, nv), apparent derivative of S, seen by an observer in F_s (eq 3.41).
     """
 
     E: Array
@@ -76,12 +76,12 @@ def planar_fs(q: Array, _alpha: Array, _parameter: float) -> JointModel:
 
 
 def planar_fp(q: Array, _alpha: Array, _parameter: float) -> JointModel:
-    """Example 4.5: angle, then the position in F_p axes; the velocity is planar_fs's."""
+    """Example 4.5: angle, then the position in F_p axes; velocities as in planar_fs."""
     return constant(rz(q[0]), np.array([q[1], q[2], 0.0]), e(3, 4, 5), e(1, 2, 6))
 
 
 def planar_rates(q: Array, alpha: Array, _parameter: float) -> JointModel:
-    """URDF's: position in F_p axes, then the angle; the velocities are their derivatives."""
+    """URDF's planar joint: position in F_p axes, then the angle; velocities are their rates."""
     c, s = np.cos(q[2]), np.sin(q[2])
     S = np.hstack([c * e(4) - s * e(5), s * e(4) + c * e(5), e(3)])
     S_ring = alpha[2] * np.hstack([-s * e(4) - c * e(5), c * e(4) - s * e(5), 0.0 * e(3)])
@@ -135,12 +135,12 @@ def sixdof_fs(q: Array, _alpha: Array, _parameter: float) -> JointModel:
 
 
 def sixdof_fp(q: Array, _alpha: Array, _parameter: float) -> JointModel:
-    """Euler parameters, then the position in F_p axes; the velocity is sixdof_fs's."""
+    """Euler parameters, then the position in F_p axes; velocities as in sixdof_fs."""
     return constant(quat_turn(q[:4]), q[4:].copy(), np.eye(6), e())
 
 
 def free(q: Array, alpha: Array, _parameter: float) -> JointModel:
-    """MuJoCo's: position in F_p axes, then Euler parameters; dr/dt and the turn in F_s axes."""
+    """MuJoCo's free joint: position in F_p axes, Euler parameters; dr/dt, then w in F_s axes."""
     E = quat_turn(q[3:])
     S = np.hstack([e(4, 5, 6) @ E, e(1, 2, 3)])
     E_dot = -cross(alpha[3:]) @ E
@@ -148,7 +148,7 @@ def free(q: Array, alpha: Array, _parameter: float) -> JointModel:
     return JointModel(E, q[:3].copy(), S, e(), S_ring)
 
 
-#: The model of every type of the library; a user-defined joint brings its own.
+#: The model of every type in the library; a user-defined joint has its own model.
 JOINT_MODELS = {
     JointType.WELD: weld,
     JointType.HINGE: revolute,
@@ -167,7 +167,7 @@ JOINT_MODELS = {
     JointType.SIXDOF_FS: sixdof_fs,
 }
 
-#: These have no axis: they turn about the axes of their own frames.
+#: Joints without an axis: they turn about the axes of their frames.
 WITHOUT_AXES = (
     JointType.WELD,
     JointType.BALL,

@@ -10,7 +10,7 @@ from rbdyn_ros.textbook.system import System
 
 
 def kinematics(s: System, q: Array, qd: Array) -> tuple[list[Array], list[Array]]:
-    """Return iX_0 and v_i of the bodies 0 .. NB, each in its body's own coordinates."""
+    """Return iX_0 and v_i of the bodies 0 .. NB, each in body coordinates."""
     iX_0, v = [np.eye(6)], [np.zeros(6)]
     for i in s.bodies:
         X, _, v_J, _ = s.joint(i, q, qd)
@@ -20,7 +20,7 @@ def kinematics(s: System, q: Array, qd: Array) -> tuple[list[Array], list[Array]
 
 
 def jacobians(s: System, q: Array) -> list[Array]:
-    """Return J_i, (6, nv), of the bodies 0 .. NB: v_i = J_i qd, each in its own coordinates."""
+    """Return J_i, (6, nv), of the bodies 0 .. NB: v_i = J_i qd, each in body coordinates."""
     J = [np.zeros((6, s.nv))]
     for i in s.bodies:
         X, S, _, _ = s.joint(i, q, np.zeros(s.nv))
@@ -31,7 +31,7 @@ def jacobians(s: System, q: Array) -> list[Array]:
 
 
 def velocity_products(s: System, q: Array, qd: Array) -> list[Array]:
-    """Return the accelerations of the bodies 0 .. NB at qdd = 0: a_i = J_i qdd + this."""
+    """Return b_i of the bodies 0 .. NB in a_i = J_i qdd + b_i: accelerations at qdd = 0."""
     v, a = [np.zeros(6)], [np.zeros(6)]
     for i in s.bodies:
         X, _, v_J, c_J = s.joint(i, q, qd)

@@ -2,9 +2,9 @@
 
 Source: Introduction to Humanoid Robotics, chapter 6, figures 6.16, 6.18 and 6.29. The trunk is
 link 1 if a free joint carries it, else the base, link 0. All vectors are in world coordinates.
-The velocity of a link is w and vo, that of the point of it which passes the world's origin: RBDA's
-v in base coordinates is [w; vo]. Where six numbers stand together here, they are
-[linear; angular], the order of that book.
+The velocity of a link is w and vo, where vo is the velocity of the link's point at the world's
+origin: RBDA's v in base coordinates is [w; vo]. Vectors of six numbers are [linear; angular], the
+order of that book.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from rbdyn_ros.textbook.kinematics import kinematics
 from rbdyn_ros.textbook.spatial import cross, frame, inverse_transform, mass_properties
 from rbdyn_ros.textbook.system import System
 
-#: Joints with one axis that stands still in the link: the book's revolute ones, and two more.
+#: Joints with one axis that is fixed in the link: the book's revolute joint, and two more.
 ONE_AXIS = (JointType.HINGE, JointType.SLIDE, JointType.HELICAL)
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link, by the names of the book's uLINK.
+    """A link, with the names of the book's uLINK.
 
     Attributes:
         p, R: (3,), (3, 3), position and orientation of its frame.
@@ -59,23 +59,23 @@ def forward_all_kinematics(
         s: the system model.
         q: positions.
         qd: velocities.
-        qdd: accelerations; of those of a free joint under the trunk nothing is read.
+        qdd: accelerations; entries of a free joint under the trunk are ignored.
         acceleration: (6,), [dvo; dw] of the trunk; gravity counts as an acceleration -g.
 
     Raises:
-        NotImplementedError: for a joint after the trunk that is not one of ONE_AXIS.
+        NotImplementedError: a joint after the trunk is not one of ONE_AXIS.
     """
     first = trunk_number(s)
     links = {first: _trunk(s, q, qd, acceleration)}
     for i in s.bodies[first:]:
         if s.jtype[i].kind not in ONE_AXIS:
-            raise NotImplementedError(f"link {i}: its joint has not one axis that stands still")
+            raise NotImplementedError(f"link {i}: its joint must have one axis, fixed in the link")
         mom = links[s.parent[i]]
         X, S, _, _ = s.joint(i, q, qd)
         E, b = frame(X)
         p, R = mom.R @ b + mom.p, mom.R @ E.T
         sw = R @ S[:3, 0]
-        sv = np.cross(p, sw) + R @ S[3:, 0]  # the second is that of a prismatic joint
+        sv = np.cross(p, sw) + R @ S[3:, 0]  # the second term: prismatic joints
         dsv = np.cross(mom.w, sv) + np.cross(mom.vo, sw)
         dsw = np.cross(mom.w, sw)
         dq, ddq = qd[s.vs[i]], qdd[s.vs[i]]
@@ -95,10 +95,10 @@ def forward_all_kinematics(
 def inverse_dynamics(
     s: System, links: Mapping[int, Link], f_ext: Sequence[Array] | None = None
 ) -> tuple[Array, Array]:
-    """Return u, (nv,), and what the trunk needs, (6,) [force; moment about the world's origin].
+    """Return u, (nv,), and the wrench on the trunk, (6,) [force; moment about the world's origin].
 
-    Source: figure 6.18; branches may end at any link. With f_ext as the text has it, which the
-    listing leaves out. The u of a free joint under the trunk is zero.
+    Source: figure 6.18; branches may end at any link. f_ext is in the text of the book, but not in
+    its listing. The u of a free joint under the trunk is zero.
 
     Args:
         s: the system model.
@@ -124,10 +124,10 @@ def inverse_dynamics(
 def inv_dyn(
     s: System, q: Array, qd: Array, x: Array, f_ext: Sequence[Array] | None = None
 ) -> Array:
-    """Return the (nv,) forces for accelerations x: what unit_vectors turns round (figure 6.29).
+    """Return the (nv,) forces for accelerations x, for use with unit_vectors (figure 6.29).
 
-    Under a trunk that floats the first six of x are [dvo; dw], and the first six forces are
-    [force; moment] about the world's origin; the rest are those of the joints.
+    If the trunk floats, the first six entries of x are [dvo; dw], and the first six forces are
+    [force; moment] about the world's origin. The other entries belong to the joints.
     """
     floats = trunk_number(s) == 1
     acceleration = x[:6] if floats else np.zeros(6)
@@ -137,7 +137,7 @@ def inv_dyn(
 
 
 def _trunk(s: System, q: Array, qd: Array, acceleration: Array) -> Link:
-    """Return the link whose state the book has given; here a free joint gives it."""
+    """Return the trunk, whose state is given in the book, and here by q and qd."""
     first, none = trunk_number(s), np.zeros(3)
     iX_0, v = kinematics(s, q, qd)
     E, p = frame(iX_0[first])
@@ -147,7 +147,7 @@ def _trunk(s: System, q: Array, qd: Array, acceleration: Array) -> Link:
 
 
 def _force(I: Array, link: Link) -> tuple[Array, Array]:
-    """Return force and moment about the world's origin that move a link as it moves."""
+    """Return the force and the moment about the world's origin that cause a link's motion."""
     m, com, I_com = mass_properties(I)
     c = link.R @ com + link.p
     C = cross(c)

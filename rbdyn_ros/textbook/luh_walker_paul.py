@@ -1,7 +1,7 @@
 """Inverse dynamics as first published: 3-D vectors and classical accelerations.
 
-Source: RBDA table 5.2, after Luh, Walker and Paul (1980); here for trees, with the prismatic
-joints that the table leaves out, and with external forces.
+Source: RBDA table 5.2, after Luh, Walker and Paul (1980); extended to trees, prismatic joints and
+external forces.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from rbdyn_ros.textbook.system import System
 
 @dataclass(frozen=True)
 class LuhWalkerPaul:
-    """The variables of table 5.2: row i is of body i, in its coordinates; row 0 is the base.
+    """The variables of table 5.2: row i belongs to body i, in its coordinates; row 0 is the base.
 
     Attributes:
         E: (NB + 1, 3, 3), iE_lambda: from the parent's coordinates.
         r: (NB + 1, 3), origin of the body's frame, in its parent's coordinates [m].
         z: axis of the joint.
         omega, v: angular velocity, and velocity of the frame's origin.
-        omega_dot, v_dot: their derivatives, the classical acceleration; v_dot has gravity as -g.
+        omega_dot, v_dot: their derivatives, the classical acceleration; v_dot includes -g.
         F, N: net force, and net moment about the centre of mass.
         f, n: force and moment about the origin that the joint exerts on the body.
         tau: (nv,), joint forces.
@@ -59,7 +59,7 @@ def luh_walker_paul(
         f_ext: external force on each body [moment; force], base coordinates; entry 0 unused.
 
     Raises:
-        NotImplementedError: for any other joint.
+        NotImplementedError: a joint is of another type.
     """
     count = len(s.parent)
     E, E_0 = np.tile(np.eye(3), (2, count, 1, 1))
@@ -102,9 +102,9 @@ def luh_walker_paul(
 
 
 def _turns(s: System, i: int) -> bool:
-    """Whether the joint that carries body i is a revolute one, and not a prismatic one."""
+    """Whether the joint that carries body i is revolute, not prismatic."""
     kind = s.jtype[i].kind
     if kind not in (JointType.HINGE, JointType.SLIDE):
-        text = f"body {i}: table 5.2 knows revolute and prismatic joints, no {kind.name}"
+        text = f"body {i}: table 5.2 supports only revolute and prismatic joints, got {kind.name}"
         raise NotImplementedError(text)
     return kind == JointType.HINGE

@@ -1,7 +1,7 @@
 """One body that a joint holds to the base, by three methods. Source: RBDA section 3.6.
 
-The body's equation is f + f_c = I a + p with v in S and f_c in S_perp (eq 3.45, 3.46); the
-question is which a comes of f.
+The equation of motion is f + f_c = I a + p, with v in S and f_c in S_perp (eq 3.45, 3.46). The
+unknown is the acceleration a that f causes.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from rbdyn_ros.arrays import Array
 
 
 def apparent_inverse_inertia(I: Array, S: Array) -> Array:
-    """Return Phi: what I^-1 is to a free body. Its range is S, its null space S_perp (3.54)."""
+    """Return Phi, which is I^-1 for a free body. Its range is S, its null space S_perp (3.54)."""
     Phi: Array = S @ np.linalg.solve(S.T @ I @ S, S.T)
     return Phi
 
 
 def bias_acceleration(I: Array, p: Array, S: Array, S_dot_qd: Array) -> Array:
-    """Return b, the acceleration were f zero: a = Phi f + b (eq 3.53, 3.55).
+    """Return b, the acceleration at f = 0: a = Phi f + b (eq 3.53, 3.55).
 
     Args:
         I: (6, 6), spatial inertia.
         p: (6,), bias force v x* I v - f_g.
         S: (6, n_f), basis of the motion subspace.
-        S_dot_qd: (6,), the rate of S, times qd.
+        S_dot_qd: (6,), dS/dt qd.
     """
     b: Array = S_dot_qd - apparent_inverse_inertia(I, S) @ (I @ S_dot_qd + p)
     return b
@@ -37,7 +37,7 @@ def by_multipliers(I: Array, p: Array, T: Array, T_dot_v: Array, f: Array) -> tu
         I: (6, 6), spatial inertia.
         p: (6,), bias force.
         T: (6, n_c), basis of the constraint-force subspace.
-        T_dot_v: (n_c,), the rate of T, transposed, times v.
+        T_dot_v: (n_c,), (dT/dt)^T v.
         f: (6,), applied force.
     """
     A = np.block([[I, T], [T.T, np.zeros((T.shape[1], T.shape[1]))]])

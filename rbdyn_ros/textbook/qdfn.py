@@ -1,7 +1,7 @@
 """Derivatives of position variables: qdot = Q(q) alpha, RBDA eq 3.7; the book calls it qdfn.
 
-Most joints have alpha = qdot. The others count quaternions here, or measure the position in one
-frame and the velocity in another.
+Most joints have alpha = qdot. The others have quaternions, or positions in one frame and
+velocities in another.
 """
 
 from __future__ import annotations

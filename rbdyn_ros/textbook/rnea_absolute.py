@@ -1,4 +1,4 @@
-"""Inverse dynamics: the recursive Newton-Euler algorithm in its simplest form."""
+"""Inverse dynamics: the recursive Newton-Euler algorithm in base coordinates."""
 
 from __future__ import annotations
 

@@ -15,24 +15,24 @@ def cross(v: ArrayLike) -> Array:
 
 
 def vector(A: Array) -> Array:
-    """Return v, of A = [v x]."""
+    """Return v from A = [v x]."""
     return np.array([A[2, 1], A[0, 2], A[1, 0]])
 
 
 def rx(angle: float) -> Array:
-    """Return E, coordinates seen from a frame turned by `angle` about x (RBDA table 2.2)."""
+    """Return E: coordinates in a frame rotated by `angle` about x (RBDA table 2.2)."""
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[1.0, 0.0, 0.0], [0.0, c, s], [0.0, -s, c]])
 
 
 def ry(angle: float) -> Array:
-    """Return E for a turn about y (RBDA table 2.2)."""
+    """Return E for a rotation about y (RBDA table 2.2)."""
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]])
 
 
 def rz(angle: float) -> Array:
-    """Return E for a turn about z (RBDA table 2.2)."""
+    """Return E for a rotation about z (RBDA table 2.2)."""
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
 
@@ -56,13 +56,13 @@ def motion_transform(E: ArrayLike, r: ArrayLike) -> Array:
 
 
 def frame(X: Array) -> tuple[Array, Array]:
-    """Return E and r, of X = rot(E) xlt(r)."""
+    """Return E and r from X = rot(E) xlt(r)."""
     E = X[:3, :3]
     return E, vector(-E.T @ X[3:, :3])
 
 
 def inverse_transform(X: Array) -> Array:
-    """Return X^-1, the way back for motion vectors (RBDA section 2.8)."""
+    """Return X^-1, the inverse transform of motion vectors (RBDA section 2.8)."""
     to_E, to_lower = X[:3, :3].T, X[3:, :3].T
     return np.block([[to_E, np.zeros((3, 3))], [to_lower, to_E]])
 
@@ -93,9 +93,9 @@ def rigid_inertia(mass: float, com: ArrayLike, about_com: ArrayLike) -> Array:
 
 
 def mass_properties(I: Array) -> tuple[float, Array, Array]:
-    """Return mass, centre of mass, and inertia about it, of a body's 6x6 inertia (RBDA eq 2.63).
+    """Return mass, centre of mass and inertia about it from a 6x6 inertia (RBDA eq 2.63).
 
-    The centre of mass of a body without mass is its frame's origin.
+    A body without mass has its centre of mass at its frame's origin.
     """
     mass = I[5, 5]
     C = I[:3, 3:] / (mass or 1.0)

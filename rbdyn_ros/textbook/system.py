@@ -1,4 +1,4 @@
-"""The system model of RBDA table 4.3, made from a Model."""
+"""The system model of RBDA table 4.3, from a Model."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class System:
         jtype: descriptor of the joint that carries body i.
         X_T: from the parent's frame to the joint's frame on the parent.
         I: 6x6 inertia about the body's origin.
-        qs, vs: the joint's part of qpos and qvel.
+        qs, vs: slices of qpos and qvel that belong to the joint.
         a_g: gravitational acceleration of the base frame, [0; g].
         loops: the N_L joints that close loops.
     """
@@ -58,13 +58,13 @@ class System:
 
     @classmethod
     def of(cls, m: Model) -> System:
-        """Return the system model of a Model; gravity is m.opt.gravity now.
+        """Return the system model of a Model, with the current m.opt.gravity.
 
-        A joint that is driven over time or follows another counts as a free one: the algorithms
-        then take and return vectors of the length of qpos_all and qvel_all.
+        Mimic joints and joints with a prescribed motion count as free: the algorithms take and
+        return vectors of the length of qpos_all and qvel_all.
 
         Raises:
-            NotImplementedError: for a user-defined joint, which brings its own model.
+            NotImplementedError: a joint is user-defined and has a model of its own.
         """
         none, base = slice(0, 0), JointDescriptor(JointType.WELD, np.eye(3))
         system = cls([0], [base], [np.eye(6)], [np.zeros((6, 6))], [none], [none],
@@ -108,12 +108,12 @@ class System:
         return joint.X_J @ self.X_T[i], joint.S, joint.v_J, joint.c_J
 
     def constraint_subspace(self, i: int, q: Array) -> Array:
-        """Return T of the joint that carries body i: the forces that it bears."""
+        """Return T, the constraint forces of the joint that carries body i."""
         return jcalc(self.jtype[i], q[self.qs[i]], np.zeros(self.nv)[self.vs[i]]).T
 
 
 def _loop_joint(m: Model, loop: int) -> LoopJoint:
-    """Return a loop joint; yaw, pitch and roll leave the same freedom as a spherical joint."""
+    """Return a loop joint; a yaw-pitch-roll joint constrains like a spherical joint."""
     kind = _known(m.loop_type[loop], m.loop_names[loop])
     kind = JointType.BALL if kind == JointType.YPR else kind
     basis = m.loop_basis[loop].reshape(3, 3)
@@ -127,5 +127,5 @@ def _loop_joint(m: Model, loop: int) -> LoopJoint:
 
 def _known(kind: int, name: str) -> JointType:
     if kind == JointType.USER:
-        raise NotImplementedError(f"joint '{name}': the textbook knows no user-defined joints")
+        raise NotImplementedError(f"joint '{name}': user-defined joints are not in the textbook")
     return JointType(kind)

