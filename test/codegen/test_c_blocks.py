@@ -1,4 +1,4 @@
-"""Long functions in pieces: what one piece leaves another finds, to the last bit."""
+"""Long functions in blocks: the same bits as one function."""
 
 import ctypes
 
@@ -22,7 +22,7 @@ NAMES = {"x": "x"}, {"out": "out"}
 
 @pytest.fixture(params=[1, 7, 100])
 def short(request, monkeypatch):
-    """Cut everything, into pieces of so many operations."""
+    """Cut every function into blocks of this many operations."""
     monkeypatch.setattr(source, "LONGEST_FUNCTION", 0)
     monkeypatch.setattr(c_blocks, "LONGEST_BLOCK", request.param)
 
@@ -30,7 +30,7 @@ def short(request, monkeypatch):
 @needs_gcc
 @pytest.mark.usefixtures("short")
 def test_blocks_compute_the_same_as_one_function(monkeypatch, tmp_path):
-    """Nothing is rearranged, so compilers that contract nothing find the same bits."""
+    """The order is kept, so compilers that contract nothing give the same bits."""
     m = rb.load_urdf(find("ur5_robot.urdf"))
     functions = ("gravity", "forward", "step")
     code = code_of(m, *functions)
@@ -51,7 +51,7 @@ def test_blocks_compute_the_same_as_one_function(monkeypatch, tmp_path):
 
 
 def gantry(slides):
-    """Return a chain of slides, each along an axis of its own."""
+    """Return a chain of slides along different axes."""
     made = rb.SystemBuilder("gantry", base="b0")
     for k in range(slides):
         box = rb.shapes.box((0.1, 0.2, 0.3), mass=1.0 + k)
@@ -63,7 +63,7 @@ def gantry(slides):
 @needs_gcc
 @pytest.mark.usefixtures("short")
 def test_a_function_without_inputs_is_not_cut(tmp_path):
-    """The inertia of slides is constant, and so are their Jacobians and weights."""
+    """The inertia of slides is constant; so are their Jacobians and weights."""
     m = gantry(5)
     code = code_of(m, "mass_matrix", "jacobian", "gravity", frames=("b5",))
     assert not any(function.program.inputs for function in code.functions)
@@ -88,7 +88,7 @@ def straight(make):
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.usefixtures("short")
 def test_outputs_may_be_the_memory_of_inputs(compiler, tmp_path):
-    """Here all that can be an output is one: an input, a constant, a sine, what was chosen."""
+    """The outputs are an input, a constant, a sine and a select."""
     each = straight(
         lambda x, y, z: [y, x, 2.5, (x * y + z).sin(), (x < y).select(z, x * y), x * y - z]
     )

@@ -1,4 +1,4 @@
-"""Generated files lie in their folder all or not at all, and stay ours whatever git does."""
+"""Generated files are written all or none, and are recognised after git converted line ends."""
 
 import resource
 
@@ -22,7 +22,7 @@ def m():
 
 @pytest.fixture
 def _nearly_full(m):
-    """No file may be larger than LARGEST, as on a disk that is nearly full."""
+    """No file may exceed LARGEST, as on a disk that is nearly full."""
     sizes = [len(text) for text in files(code_of(m, "inverse")).values()]  # compiles, too
     assert sizes[0] < LARGEST < sizes[1]
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -65,7 +65,7 @@ def test_an_interrupt_leaves_nothing_behind(m, tmp_path, monkeypatch):
 
 
 def test_other_line_ends_do_not_count_as_a_change(m, old):
-    """Git turns them round if it is told to; a changed file is a changed one all the same."""
+    """Git may convert line ends; other changes still count."""
     for path in old.iterdir():
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     paths = write(code_of(m, "gravity"), old)

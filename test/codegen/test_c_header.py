@@ -1,4 +1,4 @@
-"""What a header says in words is so: in which axes, of which gravity, with all digits."""
+"""The words of a header are true: axes, gravity and all digits."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ MOUNTING = (0.1, -0.2, 1 / 3)
 
 
 def said(code):
-    """Return what a header says, without its line ends and stars."""
+    """Return the words of a header, without line ends and stars."""
     return " ".join(header(code).replace("\n *", "").split())
 
 
@@ -32,7 +32,7 @@ def everything(m, **more):
 
 
 def mounted():
-    """Return code of an arm that hangs somehow."""
+    """Return the code of an arm with a tilted base."""
     m = arm()
     m.opt.gravity = mounted_gravity(MOUNTING)
     return replace(everything(m), mounting=MOUNTING)
@@ -111,7 +111,7 @@ def test_the_header_gives_the_axes_of_forces():
 
 
 def test_axes_of_the_forces_of_a_free_joint():
-    """The weight at the body's origin in the world's axes, its torque in those of the body."""
+    """The weight is in world axes at the body's origin, its torque in body axes."""
     m = arm(floating_base=True)
     d = rb.make_data(m)
     d.qpos[3:7] = np.array([0.1, 0.5, -0.7, 0.5])  # of length 1

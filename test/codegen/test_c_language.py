@@ -1,4 +1,4 @@
-"""Operations as C: each is what NumPy makes of it, for every type and every compiler."""
+"""Operations in C: each equals NumPy's, for every type and compiler."""
 
 import ctypes
 import math
@@ -50,7 +50,7 @@ NUMBERS = ((0.3, -1.7), (-1.25, 2.0), (3.0, 3.0), (-2.5, 0.75), (NAN, 1.0), (1.0
 
 
 def call_of(operation):
-    """Return what an operation does with two symbols, as a Program."""
+    """Return the Program of an operation on two symbols."""
     graph = SymbolGraph()
     x, y = (np.array(graph.enter(("input", "x", k)), object) for k in range(2))
     return program(graph, {"out": operation(x[()], y[()])}, fused=False)
@@ -105,7 +105,7 @@ def test_statements_are_in_order_of_computation():
 
 
 def test_stores_read_no_input():
-    """An output may be the memory of an input: all of it was read before."""
+    """An output may share memory with an input, as all inputs were read before."""
     graph = SymbolGraph()
     x, y = (graph.enter(("input", "q", k)) for k in range(2))
     lines = statements(program(graph, {"q": [y, x, 2.0]}), {"q": "q"}, {"q": "q"}, DOUBLE)
@@ -142,7 +142,7 @@ def test_constants_that_are_not_finite_are_refused(real, value, shown):
 
 
 def test_names_are_in_order():
-    """A statement uses what was named before it: C would not compile otherwise."""
+    """A statement uses only names defined before it, or C would not compile."""
     each = call_of(OPERATIONS["products"])
     names = [line.split()[2] for line in statements(each, {"x": "x"}, {"out": "out"}, FLOAT)[:-1]]
     assert all(int(a[1:]) + 1 == int(b[1:]) for a, b in pairwise(names))

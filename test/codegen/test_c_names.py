@@ -1,4 +1,4 @@
-"""Names of any robot become identifiers that differ, and comments that end where they should."""
+"""Names of any robot become distinct identifiers, and cannot end a comment."""
 
 import re
 

@@ -1,6 +1,6 @@
-"""Generated C of real robots and of trees with every joint, against the engine.
+"""Generated C of real robots, and of trees with every joint, against the engine.
 
-The states are not those of the generated test program, which is judged here, too.
+The states differ from the states of the generated test, which is tested here too.
 """
 
 import re
@@ -62,7 +62,7 @@ def exact(array, real):
 
 
 def by_engine(m, given):
-    """Yield function, output in C, and what the engine says it is."""
+    """Yield function, output in C, and the engine's result."""
     d = rb.make_data(m)
     for name in ("qpos", "qvel", "qacc", "qfrc_applied", "xfrc_applied"):
         setattr(d, name, getattr(given, name))

@@ -1,4 +1,4 @@
-"""What is no argument is zero and leaves no trace; so are constants that are nothing in a type."""
+"""Inputs that are not arguments are zero and leave no operation; so are tiny constants."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from rbdyn_ros.specialization.symbols import SymbolGraph
 
 
 def written(make, real):
-    """Return the statements for what `make` makes of x[0]."""
+    """Return the statements of the symbol that `make` returns for x[0]."""
     graph = SymbolGraph()
     outputs = {"out": [make(graph.enter(("input", "x", 0)))]}
     straight = program(graph, outputs, fused=False)
@@ -38,7 +38,7 @@ def test_robots_without_dofs_are_refused():
 
 @pytest.mark.parametrize("value", [1e-39, -1e-39, 1e-45, -1e-300])
 def test_tiny_constants_become_zero(value):
-    """Rounding of authors, multiplied four times, is less than the smallest normal float."""
+    """Rounding errors of robot files, to the fourth power, are below the smallest float."""
     assert FLOAT.constant(value) == "0.0F"
     assert float(DOUBLE.constant(value).strip("()")) == value
     assert written(lambda x: x * value, FLOAT)[-1] == "out[0] = t0;"

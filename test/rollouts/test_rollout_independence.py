@@ -1,4 +1,4 @@
-"""A robot's result is its own: whatever runs beside it, and on how many threads, bit for bit."""
+"""A robot's bits depend neither on the robots beside it nor on the number of threads."""
 
 import functools
 
@@ -18,7 +18,7 @@ BOTH = pytest.mark.parametrize("specialize", [True, False])
 
 
 def rolled(m, rows=slice(None), **more):
-    """Return the outputs of some of NBATCH robots, each with its own of everything."""
+    """Return the outputs of some of NBATCH robots, which differ in everything."""
     qpos, qvel = starts(m, NBATCH)
     mass = m.body_mass * np.random.default_rng(2).uniform(0.8, 1.2, (NBATCH, 1))
     policy = PDGravityPolicy(np.linspace(5.0, 20.0, NBATCH)[rows, None], 1.0)
@@ -95,7 +95,7 @@ def test_bits_do_not_depend_on_neighbours_that_diverge(specialize):
 
 @needs_robots
 def test_both_engines_count_a_massless_robot_in_nbad():
-    """Where nothing has inertia, every step counts every dof once."""
+    """Without inertia, every step counts every dof once."""
     m = robot("arm").replaced(dof_armature=np.zeros(6))
     mass = np.concatenate([[m.body_mass], [0.0 * m.body_mass]])
     inertia = np.stack([m.body_fullinertia, 0.0 * m.body_fullinertia])

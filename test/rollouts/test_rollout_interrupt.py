@@ -1,4 +1,4 @@
-"""Ctrl-C during a rollout: KeyboardInterrupt, no thread left, and the next rollout is right."""
+"""Ctrl-C during a rollout: KeyboardInterrupt, no threads left, and the next rollout is right."""
 
 import subprocess
 import sys

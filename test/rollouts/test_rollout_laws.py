@@ -1,4 +1,4 @@
-"""Functions of the user as laws: machine code gives what NumPy gives, or says why it cannot."""
+"""A user's function as a law: machine code equals NumPy, or an error says why it cannot."""
 
 # ruff: noqa: ARG005  laws are given four arguments, whatever they use
 
@@ -93,7 +93,7 @@ LAWS = {
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.filterwarnings("ignore:invalid value encountered in sqrt")
 def test_laws_compute_the_same_as_numpy(name, specialize):
-    """The same function, given numbers, is the oracle; forces of the first step are compared."""
+    """The function itself, called with numbers, gives the expected forces of the first step."""
     law, (qpos, qvel) = LAWS[name], starts(robot("arm"), 24)
     r = rollout(robot("arm"), qpos, qvel, REFERENCE, nstep=1, policy=law, specialize=specialize,
                 outputs=("qfrc_applied",))  # fmt: skip
@@ -175,7 +175,7 @@ def test_laws_that_are_refused(name, specialize):
 
 
 def test_a_law_for_a_user_joint_that_loops():
-    """Its engine code runs; to trace it would never end."""
+    """The engine can run its code, but tracing it would never end."""
 
     @rb.register_joint("winding", parameters=("lift",))
     def winding(q, qd, p, E, r, S, S_dot):

@@ -1,4 +1,4 @@
-"""Rollouts against mujoco.rollout: many robots with forces of their own, over a short horizon."""
+"""Rollouts against mujoco.rollout: many robots with different forces, over a short horizon."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Parameters of their own: a robot moves as the Model that was built with them."""
+"""Parameters that differ: a robot moves like a Model built with its parameters."""
 
 import numpy as np
 import pytest
@@ -128,7 +128,7 @@ def test_a_body_or_joint_by_name_is_its_entry_of_the_array(specialize):
 @needs_robots
 @BOTH
 def test_parameters_of_the_model_change_nothing(specialize):
-    """Not a bit in generic code, where the same kernels read the same numbers elsewhere."""
+    """In generic code to the bit: the same kernels read the same numbers elsewhere."""
     m = robot("arm")
     qpos, qvel = starts(m, 3)
     params = {
@@ -201,7 +201,7 @@ REFUSED = [
 @pytest.mark.parametrize("given", REFUSED)
 @pytest.mark.filterwarnings("error")
 def test_payloads_are_refused_in_the_words_of_with_payload(given):
-    """With its sentence, which names the robot, and without a warning."""
+    """The message also names the robot, and there is no warning."""
     m = robot("arm")
     first, load = (
         {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": (0.0,) * 6} | x for x in ({}, given)
@@ -215,7 +215,7 @@ def test_payloads_are_refused_in_the_words_of_with_payload(given):
 @needs_robots
 @pytest.mark.filterwarnings("error")
 def test_a_payload_without_mass_changes_nothing_wherever_it_is():
-    """A place so far away that its square overflows."""
+    """Even so far away that the square of the distance overflows."""
     m = robot("arm")
     found = payload_params(m, "tool0", [0.0, 1.0], [(1e200, 0.0, 0.0), (0.1, 0.0, 0.0)])
     b = m.frame_bodyid[m.frame_id("tool0")]
@@ -235,7 +235,7 @@ def test_payloads_need_a_link_that_moves():
 
 
 def _following_in_the_middle():
-    """Three sliders, the second of which follows the first."""
+    """Three sliders, the second of which mimics the first."""
     system = rb.SystemBuilder("sliders", base="world")
     for k, name in enumerate("abc"):
         axis = tuple(float(n == k) for n in range(3))
@@ -257,7 +257,7 @@ def test_only_joints_moved_by_forces_may_have_springs():
 
 @BOTH
 def test_parameters_without_effect_are_left_out(specialize):
-    """A cart on a rail along x falls by the first component of gravity, the others do nothing."""
+    """A cart on a rail along x uses only the first component of gravity."""
     system = rb.SystemBuilder("cart", base="world")
     system.body("cart", rb.Inertial(1.0, rb.Pose(), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)))
     m = rb.build(system.joint("rail", "prismatic", "world", "cart", axis=(1.0, 0.0, 0.0)))

@@ -1,4 +1,4 @@
-"""Laws in a rollout: what a loop of rb.step does with the laws of control, or by hand."""
+"""Policies in a rollout equal a loop of rb.step with the laws of control, or by hand."""
 
 import numpy as np
 import pytest
@@ -128,7 +128,7 @@ def test_a_law_uses_the_model_not_the_parameters(specialize):
 @needs_robots
 @BOTH
 def test_friction_is_not_compensated(specialize):
-    """As in control, where it is told apart."""
+    """In control, friction has a feedforward of its own."""
     m = robot("arm")
     rough = m.replaced(dof_frictionloss=np.full(6, 3.0), dof_damping=np.full(6, 2.0))
     forces = [
@@ -178,7 +178,7 @@ def test_a_users_function_may_branch_and_ignore_inputs(specialize):
 @needs_robots
 @BOTH
 def test_a_users_function_is_traced_at_every_call(specialize):
-    """What it closes over may have changed."""
+    """Its closure may have changed."""
     m, gain = robot("arm"), [1.0]
 
     def law(_, qpos, qvel, reference):
@@ -195,7 +195,7 @@ def test_a_users_function_is_traced_at_every_call(specialize):
 @needs_robots
 @BOTH
 def test_a_users_function_with_memory_is_refused(specialize):
-    """Its memory would be that of the trace, not of a robot."""
+    """It would remember the trace, not a robot."""
 
     class Filter:
         def __init__(self):
@@ -251,7 +251,7 @@ def test_attributes_of_a_users_policy_take_effect(specialize):
 
 @needs_robots
 def test_a_law_holds_a_robot_with_contact():
-    """Such a robot runs on the generic engine; its law, which knows no contact, is traced."""
+    """The robot runs on the generic engine; its law ignores contact and is traced."""
     system = (
         rb.SystemBuilder("slider", base="world")
         .body("cart", rb.Inertial(2.0, rb.Pose(), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)))

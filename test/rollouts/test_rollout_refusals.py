@@ -1,4 +1,4 @@
-"""What rollout refuses before anything runs."""
+"""Arguments that rollout refuses before anything runs."""
 
 import numpy as np
 import pytest
@@ -95,7 +95,7 @@ def test_arguments_that_are_refused(case):
 @needs_robots
 @pytest.mark.parametrize("name", ["ctrl", "qvel0"])
 def test_masked_numbers_are_refused(name):
-    """What is masked is no number, and not the one behind the mask."""
+    """The number behind a mask must not be used."""
     hidden = np.ma.masked_array(np.ones(6), mask=[False] * 5 + [True])
     given = {"qpos0": ZERO, "qvel0": ZERO, "nstep": 4} | {name: hidden}
     with refused(rb.ParameterError, "bad-argument", name):

@@ -1,4 +1,4 @@
-"""How robots are shared among threads: each step of each once and in order, bars and errors."""
+"""Sharing robots among threads: each step once and in order, progress bars and errors."""
 
 import threading
 
@@ -84,7 +84,7 @@ def test_no_progress_bar_without_progress(bar):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_an_error_in_a_thread_stops_the_others_and_closes_the_bar(error, bar):
-    """The other one would otherwise go on for ever."""
+    """Otherwise the other thread would never end."""
     met = threading.Barrier(2)
     steps = [0]
 

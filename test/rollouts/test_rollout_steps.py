@@ -1,4 +1,4 @@
-"""A rollout is what a loop of rb.step does with one robot after the other."""
+"""A rollout equals a loop of rb.step for each robot."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Robots side by side: each lane is the robot alone, bit for bit, whatever its neighbours are."""
+"""Robots side by side: each lane has the bits of the robot alone, whatever other lanes hold."""
 
 import ctypes
 import math
@@ -29,7 +29,7 @@ ROBOTS = 11  # no multiple of any width
 
 @pytest.fixture(scope="module", params=STEPS)
 def robots(request):
-    """A Model, Data in random states, what its one-robot code makes of them, and a Program."""
+    """A Model, Data in random states, the results of the one-robot code, and a Program."""
     m = specialised_models.model(request.param)
     m.opt.integrator = STEPS[request.param]
     rows = specialised.random_data(m, ROBOTS, seed=11)
@@ -61,7 +61,7 @@ def demand_alone(found, expected, where):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_lane_has_the_bits_of_one_robot(robots, width):
-    """In any lane, beside any other, in one memory that is used again and again."""
+    """In every lane, beside every other robot, in one memory that is reused."""
     arrays, alone, step = robots
     run = LaneRunner({"step": step}, width)
     for shift in range(0, ROBOTS, 3):
@@ -87,7 +87,7 @@ def test_lanes_do_not_depend_on_other_lanes(robots):
 
 
 def test_programs_share_their_arrays():
-    """What one leaves another finds: accelerations by one, the forces they take by the other."""
+    """One program writes accelerations, the other reads them and computes the forces."""
     m = specialised_models.model("springs")
     names = ("forward_dynamics", "inverse")
     programs = {name: specialised.program_of(m, name) for name in names}
@@ -123,7 +123,7 @@ def test_no_other_memory_is_written(width):
 
 
 def test_slots():
-    """Arrays have slots of their own, as long as any of the programs reads or writes them."""
+    """Every array has its own slots, as many as the programs read or write."""
     m = specialised_models.model("coupled")
     lanes = compile_lanes(
         {name: specialised.program_of(m, name) for name in ("step", "inverse")}, 2
@@ -144,7 +144,7 @@ ROUNDED = ("tan", "exp", "log", "tanh", "arctan2", "sin", "cos")
 
 
 def every_operation():
-    """Return a Program with every operation there is, of x, y and z, each an output."""
+    """Return a Program of x, y and z with every operation, each of them an output."""
     graph = SymbolGraph()
     x, y, z = (graph.enter(("input", name, 0)) for name in "xyz")
     values = {name: graph.enter((name, x.number)) for name in UNARY}
@@ -163,7 +163,7 @@ def every_operation():
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_operation(width):
-    """All pairs of odd numbers; what is rounded once is exact in NumPy as well."""
+    """All pairs of unusual numbers; operations that round once are exact in NumPy too."""
     whole = every_operation()
     kinds = set(whole.counts())
     assert kinds >= {*UNARY, *CONDITIONS, "select", "fma", "fms", "fnma", "neg", "constant", "div"}
@@ -205,7 +205,7 @@ def test_multiply_adds_are_rounded_once():
 
 
 def test_outputs_may_overwrite_inputs():
-    """Values that change places: all are read before any is written."""
+    """Values that swap places: all are read before any is written."""
     graph = SymbolGraph()
     a = [graph.enter(("input", "a", k)) for k in range(4)]
     whole = program(graph, {"a": np.array([a[3], a[0], a[1] + a[2], a[3]], object)})

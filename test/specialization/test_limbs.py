@@ -1,4 +1,4 @@
-"""Limbs side by side: the same bits by fewer operations."""
+"""Limbs side by side: the same bits with fewer operations."""
 
 from itertools import pairwise
 
@@ -30,7 +30,7 @@ def instructions(found):
 
 
 def left_by(m, found, name, d):
-    """Return the buffer of a copy of d, and "out", after the code of a program has run."""
+    """Return the buffer of a copy of d, and "out", after running the code of a program."""
     code = machine.code(
         [m.sha256(), name, repr(hash(found.operations))],
         (name,),
@@ -65,7 +65,7 @@ def test_fewer_instructions(name):
 
 @robots.each_robot
 def test_limbs_of_every_robot(path):
-    """The operations on vectors give each lane what those on numbers give."""
+    """Each lane of a vector operation has the bits of the operation on numbers."""
     m = robots.load(path, floating_base=True)
     plain = specialised.program_of(m, "step")
     packed = side_by_side(m, plain, 8)
@@ -77,7 +77,7 @@ def test_limbs_of_every_robot(path):
 
 
 def test_limbs_match_despite_a_few_different_numbers():
-    """Zeros stay where there is 1e-11 on the other side; where many numbers differ none does."""
+    """A zero is kept if the other side has 1e-11, unless many numbers differ."""
     m = load("talos_reduced.urdf")
     left, right = (m.body_id(f"gripper_{side}_motor_double_link") for side in ("left", "right"))
     assert m.body_mat[left, 1] == 0.0
@@ -90,7 +90,7 @@ def test_limbs_match_despite_a_few_different_numbers():
 
 
 def test_user_joints_get_known_parameters():
-    """What limbs differ in may be a parameter of a user's joint, which branches on it."""
+    """Limbs may differ in a parameter on which a user's joint branches."""
     known = specialised_models.register()
     try:
 
@@ -138,7 +138,7 @@ def test_a_chain_has_no_limbs():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_limbs_of_random_trees(seed):
-    """Siblings of the same types by chance, whose constants have nothing in common."""
+    """Siblings that happen to have the same types, with unrelated constants."""
     m = trees.build(trees.auto_tree(14, 3.0, seed=seed))
     plain = specialised.program_of(m, "step")
     packed = side_by_side(m, plain, 8)
@@ -178,7 +178,7 @@ def lifetimes(whole, blocks):
 @pytest.mark.parametrize("longest", [20, BLOCK_LENGTH])
 @pytest.mark.parametrize("lanes", [1, 8])
 def test_slots_of_blocks_do_not_overlap(lanes, longest):
-    """Whatever waits at the same time waits in different slots, vectors in as many as they are."""
+    """Values that are kept at the same time have different slots; a vector has several."""
     m = load("talos_reduced.urdf")
     whole = side_by_side(m, specialised.program_of(m, "step"), lanes)
     blocks, sizes = cut(whole, 8, longest), widths(whole)
@@ -196,14 +196,14 @@ def test_slots_of_blocks_do_not_overlap(lanes, longest):
 
 
 def _powers(total, q):
-    """Return enough operations for vectors to be worth it."""
+    """Return enough operations to make vectors worthwhile."""
     for _ in range(6):
         total = total * q + 0.3
     return total
 
 
 def test_a_condition_that_limbs_share():
-    """It chooses for all of them, as one number does, and is no vector."""
+    """It is one number, not a vector, and selects for all limbs."""
     builder = rb.SystemBuilder("twins")
     for name, y in (("left", 0.1), ("right", -0.1)):
         builder.body(name, specialised_models.BODY)
@@ -230,7 +230,7 @@ def test_an_empty_program():
 
 
 def test_user_joints_on_one_body():
-    """They are of one JointType and may have nothing in common."""
+    """They have the same JointType, but may have nothing else in common."""
     known = specialised_models.register()
     try:
         m = specialised_models.mixed_user_joints()

@@ -1,4 +1,4 @@
-"""Machine code on disk: found again, never wrong, and nothing lost where there is no disk."""
+"""Machine code on disk: found again, never wrong, and optional."""
 
 import errno
 import os
@@ -35,7 +35,7 @@ class Compiler:
 
 @pytest.fixture
 def compiler(tmp_path, monkeypatch):
-    """A cache of its own in tmp_path, empty, and a count of what is compiled."""
+    """An empty cache in tmp_path, and a counter of compilations."""
     counting = Compiler(machine._compiled)
     monkeypatch.setattr(machine, "_compiled", counting)
     monkeypatch.setattr(machine, "_directory", lambda: tmp_path)
@@ -44,7 +44,7 @@ def compiler(tmp_path, monkeypatch):
 
 
 def forget(monkeypatch):
-    """What a new process does not know."""
+    """Forget all code, like a new process."""
     monkeypatch.setattr(machine, "_loaded", {})
 
 
@@ -55,7 +55,7 @@ def pendulum(length=0.5):
 
 
 def swing(m, s=None):
-    """Return what a step leaves, by new code."""
+    """Return the state after a step by newly loaded code."""
     s = s or rb.specialize(m)
     d = rb.make_data(m)
     d.qpos = 0.4
@@ -81,7 +81,7 @@ def test_code_is_found_in_this_process_and_in_the_next(compiler, tmp_path, monke
 
 
 def test_cached_code_needs_no_llvm_text(compiler, tmp_path, monkeypatch):
-    """Found code is not even traced: that takes a tenth of compiling it."""
+    """Cached code is not traced: tracing takes a tenth of the time of compiling."""
     swing(pendulum())
     forget(monkeypatch)
     m = pendulum()
@@ -92,7 +92,7 @@ def test_cached_code_needs_no_llvm_text(compiler, tmp_path, monkeypatch):
 
 
 def test_models_options_and_processors_have_code_of_their_own(compiler, tmp_path, monkeypatch):
-    """Whatever decides what the code does makes another file; going back finds the old one."""
+    """Everything that determines the code is in the key; going back finds the old file."""
     m = pendulum()
     s = rb.specialize(m)
     expected = 1
@@ -134,7 +134,7 @@ def test_frames_have_code_of_their_own(compiler):
 
 
 def test_functions_of_a_user_are_part_of_the_key(compiler, tmp_path):
-    """A joint registered again under its name is another joint, though the Model's hash is not."""
+    """A joint registered again is another joint, although the Model's hash is equal."""
     known = specialised_models.register()
     try:
 
@@ -200,7 +200,7 @@ def test_a_folder_in_place_of_the_file(compiler, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("where", ["missing", "none", "file"])
 def test_without_a_cache_folder(compiler, tmp_path, monkeypatch, where):
-    """It is compiled for this process alone."""
+    """The code is compiled for this process only."""
     folder = {"missing": tmp_path / "no" / "folder", "none": None, "file": tmp_path / "file"}[
         where
     ]
@@ -215,7 +215,7 @@ def test_without_a_cache_folder(compiler, tmp_path, monkeypatch, where):
 
 
 def test_a_full_disk(compiler, tmp_path, monkeypatch):
-    """The code works without its file, and no part of one is left; with room again it is kept."""
+    """The code works without its file, and no partial file remains; with space it is stored."""
     replace = Path.replace
 
     def full(file, target):
@@ -235,7 +235,7 @@ def test_a_full_disk(compiler, tmp_path, monkeypatch):
 
 
 def test_the_cache_is_pruned(compiler, tmp_path, monkeypatch):
-    """What was used longest ago goes; what was found again counts as used."""
+    """The least recently used file goes; loading a file counts as use."""
     models = [pendulum(length) for length in (0.5, 0.6, 0.7)]
     kept = []
     for age, m in enumerate(models[:2]):
@@ -255,7 +255,7 @@ def test_the_cache_is_pruned(compiler, tmp_path, monkeypatch):
 
 
 def test_only_this_user_can_read_the_cache():
-    """It lies in the folder of the engine's code, which is closed to all others."""
+    """It is in the engine's cache folder, which only this user can open."""
     own = machine._directory()
     if own is None:
         pytest.skip("there is no folder for machine code here")
@@ -265,7 +265,7 @@ def test_only_this_user_can_read_the_cache():
 
 
 def test_programs_and_widths_have_lanes_of_their_own(compiler, tmp_path):
-    """Same operations under another name, of another width, with another constant or order."""
+    """The name, the width, the constants and the order of operations are in the key."""
 
     def lanes(name="f", constant=2.0, width=2, out="y"):
         graph = SymbolGraph()
@@ -301,7 +301,7 @@ print(len(count), d.qpos.tobytes().hex())
 
 
 def test_code_in_another_process(tmp_path):
-    """The second process finds what the first has compiled, and has the same result."""
+    """The second process finds the code of the first, and has the same result."""
     tests = str(REPOSITORY / "test")
     text = SCRIPT.format(repository=str(REPOSITORY), tests=tests, folder=str(tmp_path))
     said = []

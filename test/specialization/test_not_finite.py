@@ -1,7 +1,7 @@
-"""NaN and infinity among the inputs: what they spoil in the engine they spoil here as well.
+"""NaN and infinity in the inputs: they reach the same outputs as in the engine.
 
-But where the Model multiplies by an exact zero, the product is zero whatever it multiplies, and
-the straight line does not have the input at all: what does not depend on it stays a number.
+There is one exception. A product with an exact zero of the Model is zero whatever the other factor
+is, so the straight-line code does not read that input, and the output stays finite.
 """
 
 import math
@@ -27,7 +27,7 @@ def _registered():
 
 
 def spoiled(m, inputs=INPUTS):
-    """Return (array, place, Data): each with one entry that is no number."""
+    """Return (array, place, Data), each with one entry that is not finite."""
     whole = specialised.random_data(m, 1, seed=13)[0]
     cases = []
     for array in inputs:
@@ -41,7 +41,7 @@ def spoiled(m, inputs=INPUTS):
 
 
 def dependence(program):
-    """Return by output (array, place) the inputs (array, place) that it is computed from."""
+    """Return the inputs (array, place) by the output (array, place) computed from them."""
     inputs = {n: 1 << k for k, (*_, n) in enumerate(program.inputs)}
     names = [(array, place) for array, place, _ in program.inputs]
     reach = []
@@ -95,7 +95,7 @@ def test_nan_reaches_the_same_entries(name, function, integrator):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_nan_state_stays_visible(name):
-    """Every entry of the next state that the engine spoils is spoiled, by whatever entry of it."""
+    """Every entry of the next state that is NaN in the engine is NaN here."""
     m = specialised_models.model(name)
     cases = spoiled(m, ("qpos", "qvel", "qfrc_applied"))
     program = specialised.program_of(m, "step")
@@ -111,7 +111,7 @@ def test_a_nan_state_stays_visible(name):
 
 
 def test_an_exact_zero_hides_what_it_multiplies():
-    """A slide along z: a force along x is not read, in the engine 0 NaN is NaN."""
+    """A slide along z: a force along x is not read; in the engine, 0 NaN is NaN."""
     builder = rb.SystemBuilder("slide").body("a", specialised_models.BODY)
     m = rb.build(builder.joint("j", "prismatic", "base", "a", axis=(0, 0, 1)))
     s = rb.specialize(m)
@@ -144,7 +144,7 @@ def test_nan_reaches_the_same_entries_in_machine_code():
 
 
 def test_inertia_that_is_not_positive_is_counted():
-    """A link without inertia at the end of a chain: D is zero, or less where an armature is."""
+    """A last link without inertia: D is zero, or negative with a negative armature."""
     builder = rb.SystemBuilder("light").body("a", specialised_models.BODY)
     builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0), armature=0.1)
     m = rb.build(builder)

@@ -1,4 +1,4 @@
-"""Code for other processors: other instructions, and which results stay the same to the bit."""
+"""Code for other processors: it has other instructions, and mostly the same bits."""
 
 import json
 import os
@@ -63,7 +63,7 @@ TESTS = Path(__file__).resolve().parents[1]
 
 @cache
 def made(name):
-    """Return what a child process leaves that compiles for a processor."""
+    """Return the results of a child process that compiles for a processor."""
     lacking = processors.missing(name)
     if lacking:
         pytest.skip(f"this machine lacks {', '.join(lacking)}")
@@ -81,7 +81,7 @@ def made(name):
 
 
 def instructions(text):
-    """Return which vector registers and multiply-adds assembly contains."""
+    """Return the vector registers and multiply-adds in assembly."""
     kinds = {"zmm": r"%zmm\d", "ymm": r"%ymm\d", "fma": r"\tvfn?m(add|sub)\d{3}[sp]d"}
     return {kind for kind, pattern in kinds.items() if re.search(pattern, text)}
 
@@ -112,5 +112,5 @@ def test_each_processor_has_its_own_cache():
 
 @pytest.mark.parametrize("name", [name for name in processors.FEATURES if name != "generic"])
 def test_specialised_code_leaves_the_same_bits(name):
-    """Multiply-adds are written out: where there is no instruction, a function rounds once too."""
+    """Multiply-adds are explicit: without the instruction, a function also rounds once."""
     assert made(name)["left"] == made("generic")["left"]

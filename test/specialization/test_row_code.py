@@ -1,7 +1,7 @@
-"""Machine code of one robot, on its own Data, against the engine.
+"""Machine code of one robot, on its Data, against the engine.
 
-What operations there are is tested without compiling (test_traced_robots.py); here it is that the
-processor does them: on Models that between them have every operation, and all ways in.
+The operations are tested without compiling (test_traced_robots.py). These tests cover the machine
+code: Models that together need every operation, and all ways to call it.
 """
 
 import numpy as np
@@ -39,7 +39,7 @@ def _registered():
 
 
 def called(s, d, name):
-    """Return by name what a function leaves, flat."""
+    """Return the flat results of a function by name."""
     m, function = s.model, FUNCTIONS[name]
     if function.shape is None:
         getattr(s, name)(d)
@@ -90,7 +90,7 @@ def test_functions(name):
 
 
 def test_ten_steps_are_ten_times_one():
-    """Bit for bit, by either way in; and a thousand are those of the engine, up to rounding."""
+    """To the bit, by both ways to call; a thousand steps equal the engine's up to rounding."""
     m = specialised_models.model("panda.urdf")
     s = rb.specialize(m)
     d = specialised.random_data(m, 1, seed=7)[0]
@@ -160,7 +160,7 @@ def test_old_calls_name_the_new_ones():
 
 
 def test_only_mass_matrix_returns_an_array_of_the_data():
-    """M belongs to d, as in the engine; all others are new each time."""
+    """M belongs to d, as in the engine; the other arrays are new at every call."""
     m = specialised_models.model("panda.urdf")
     s = rb.specialize(m, functions=())
     d = rb.make_data(m)
@@ -176,7 +176,7 @@ def test_only_mass_matrix_returns_an_array_of_the_data():
 
 
 def test_a_robot_without_dofs():
-    """A robot that cannot move: time goes on, and arrays are empty."""
+    """Time advances, and arrays are empty."""
     m = rb.build(rb.SystemBuilder("rock").body("a", specialised_models.BODY).joint(
         "glue", "fixed", "base", "a"))  # fmt: skip
     assert m.nv == 0
@@ -190,7 +190,7 @@ def test_a_robot_without_dofs():
 
 
 def test_copies_in_threads():
-    """The code keeps nothing of its own between calls: threads do not meet."""
+    """The code keeps nothing between calls, so threads do not interfere."""
     from concurrent.futures import ThreadPoolExecutor
 
     m = specialised_models.model("panda.urdf")

@@ -1,7 +1,7 @@
-"""The vector sine and cosine against wider numbers, the C library, and itself at other widths.
+"""The vector sine and cosine against more digits, the C library, and other widths.
 
-Errors are in ulp, the distance of a double of the result's size to the next. Rounding the true
-value costs half a one; sincos promises 0.8 for |x| <= LARGEST.
+Errors are in ulp, the distance from a double of the result's size to the next double. Rounding the
+true value costs up to 0.5; sincos promises 0.8 for |x| <= LARGEST.
 """
 
 import ctypes
@@ -52,7 +52,7 @@ done:
 
 @cache
 def _has_typed_pointers():
-    """Whether LLVM is so old that pointers have types, which llvmlite could also switch off."""
+    """Whether this LLVM has typed pointers."""
     try:
         llvm.parse_assembly("declare void @f(double*)")
     except RuntimeError:
@@ -96,7 +96,7 @@ def _compiled(width, host):
 
 
 def sincos(x, width=8, host=True):
-    """Return sin and cos of angles, as many as there are; the last vector is filled up with 0."""
+    """Return sin and cos of any number of angles; the last vector is padded with 0."""
     x = np.asarray(x, dtype=float)
     padded = np.zeros(-(-x.size // width) * width)
     padded[: x.size] = x
@@ -115,7 +115,7 @@ def neighbours(x):
 
 
 def turns(part, shift=0.0):
-    """Return doubles next to all multiples (n + shift) of a part of pi, up to LARGEST."""
+    """Return doubles next to all multiples (n + shift) of a fraction of pi, up to LARGEST."""
     part = WIDE(str(PI / part)) if np.finfo(WIDE).nmant > 60 else float(PI / part)
     last = int((LARGEST - 10) / part)
     return neighbours(((np.arange(-last, last + 1) + WIDE(shift)) * part).astype(float))
@@ -164,7 +164,7 @@ def test_errors_are_below_one_ulp(name):
 
 
 def _decimal_sin(x):
-    """Return sin x from its series, after whole half turns are taken off, in 60 digits."""
+    """Return sin x from its series, reduced by half turns, with 60 digits."""
     n = int((x / PI).to_integral_value())
     r = x - n * PI
     term = total = r
@@ -192,14 +192,14 @@ def test_errors_of_the_hardest_angles():
 
 
 def test_the_hardest_angles_are_close_to_multiples_of_a_quarter_turn():
-    """Those points include what three parts of pi/2 are for: 1e-15 and less from a zero."""
+    """They need all three parts of pi/2: some are within 1e-15 of a zero."""
     sin, cos = sincos(turns(2))
     least = np.minimum(np.abs(sin), np.abs(cos))
     assert 0.0 < least[least > 0].min() < 1e-15
 
 
 def mixture():
-    """Return angles of all sorts, far and strange ones between ordinary ones."""
+    """Return all sorts of angles, with large and non-finite ones between ordinary ones."""
     rng = np.random.default_rng(3)
     strange = [np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, 1e22, -1e300, LARGEST, 1e6]
     ordinary = np.concatenate([angles(name)[:2000] for name in SETS])
@@ -262,7 +262,7 @@ def test_signs_of_zero_and_quadrants():
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_angles_close_to_zero(width):
-    """What is so small is its own sine: zeros keep their signs, and denormals all bits."""
+    """Tiny angles are their own sines: zeros keep their signs, denormals all bits."""
     x = np.array([0.0, 5e-324, 3e-310, 2.3e-308, 1e-200, 1e-160, 1e-20, 1e-9])
     x = np.concatenate([x, -x])
     sin, cos = sincos(x, width)
@@ -272,7 +272,7 @@ def test_angles_close_to_zero(width):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_function_is_declared_once(width):
-    """A module may hold declarations of its own, if none of these comes twice."""
+    """A module may have declarations of its own, if none is repeated."""
     lines = declarations(width)
     assert len(set(lines)) == len(lines)
     assert "declare" not in sincos_text(width)

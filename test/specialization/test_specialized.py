@@ -1,4 +1,4 @@
-"""rb.specialize(m): options that change, what is refused and how, what is left alone."""
+"""rb.specialize(m): changing options, refusals, and arrays that are not written."""
 
 import copy
 import itertools
@@ -32,7 +32,7 @@ def pendulum(**joint):
 
 
 def demand_step(s, d, steps=3):
-    """Compare some steps from a state with the engine's, as the options are now."""
+    """Compare some steps with the engine's, with the current options."""
     m = s.model
     ours, theirs = d.copy(), d.copy()
     s.step(ours, steps)
@@ -44,7 +44,7 @@ def demand_step(s, d, steps=3):
 
 
 def test_options_are_read_at_the_call():
-    """Each change acts on the next call, with the effect that the engine gives it, and back."""
+    """Each change acts on the next call as in the engine, and can be undone."""
     m = pendulum()
     s = rb.specialize(m)
     d = specialised.random_data(m, 1, seed=31)[0]
@@ -65,7 +65,7 @@ def test_options_are_read_at_the_call():
 
 
 def test_options_of_other_functions():
-    """Passive forces and gravity in forward dynamics; and a timestep, which stops depend on."""
+    """Passive forces and gravity in forward dynamics; the timestep in joint limits."""
     m = pendulum(limit=rb.Limit(-0.1, 0.1))
     m = m.replaced(jnt_solref=np.full((m.njnt, 2), (1e-4, 1.0)))
     s = rb.specialize(m, functions=("forward_dynamics",))
@@ -83,7 +83,7 @@ def test_options_of_other_functions():
 
 
 def test_symbolic_timestep_is_read():
-    """No code is made for another timestep, and it acts."""
+    """Another timestep acts without new code."""
     m = pendulum()
     s = rb.specialize(m, symbolic=("timestep",))
     assert s.symbolic == ("gravity", "timestep")
@@ -135,7 +135,7 @@ def test_models_that_are_refused(make):
 
 
 def test_driven_dofs_are_refused():
-    """As long as there are some; those of another Data of the Model do not matter."""
+    """Driven dofs of another Data of the Model do not matter."""
     m = pendulum()
     s = rb.specialize(m)
     d, other = rb.make_data(m), rb.make_data(m)
@@ -203,7 +203,7 @@ def test_frames_and_references():
 
 
 def test_functions_that_are_not_specialised():
-    """Stages that leave more than results are those of the Model."""
+    """Functions that write more than their results exist only for the Model."""
     m = pendulum()
     s, d = rb.specialize(m, functions=()), rb.make_data(m)
     for call, name in ((rb.forward, "forward"), (rb.energy, "energy"), (rb.rne, "rne")):
@@ -214,7 +214,7 @@ def test_functions_that_are_not_specialised():
 
 
 def test_a_pickled_data_has_no_specialised_timestep():
-    """Its address means nothing in another process; a copy in this one keeps it."""
+    """The address is valid in one process only; a copy in this process keeps it."""
     m = pendulum()
     d = rb.make_data(m)
     rb.specialize(m).install(d)
@@ -239,7 +239,7 @@ def test_too_many_runs_are_refused(monkeypatch, name, runs):
 
 
 def test_too_many_operations_are_refused(monkeypatch):
-    """It stops where the bound is, not when all is done."""
+    """Tracing stops at the bound, not at the end."""
     m = specialised_models.model("quadruped")
     monkeypatch.setattr(symbols, "MAX_OPERATIONS", 1000)
     graphs = []
@@ -252,7 +252,7 @@ def test_too_many_operations_are_refused(monkeypatch):
 
 
 def test_a_matrix_that_is_too_large():
-    """As rb.mass_matrix: refused before anything is traced."""
+    """It is refused before tracing, as in rb.mass_matrix."""
     builder = rb.SystemBuilder("long")
     for k in range(2001):  # a triangle of more than two million entries
         builder.body(f"b{k}", BOX)

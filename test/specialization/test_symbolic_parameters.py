@@ -1,4 +1,4 @@
-"""Numbers of a Model as inputs: with those of another Model the result is that Model's."""
+"""Numbers of a Model as inputs: with the numbers of another Model, the result is that Model's."""
 
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ def loaded(m):
 
 
 def demand_as(m, other, symbolic, function="step", least_change=1e-6):
-    """Trace a function of m, compute it with the numbers of another Model, and compare."""
+    """Trace a function of m, evaluate it with the numbers of another Model, and compare."""
     program = specialised.program_of(m, function, symbolic)
     rows = specialised.random_data(other, 3, seed=22)
     names = [x if isinstance(x, str) else x[0] for x in symbolic]
@@ -102,7 +102,7 @@ def test_payload_of_a_real_robot(name):
 
 
 def test_single_entries():
-    """Those of the body that carries the load are inputs, all else is built in."""
+    """Only the entries of the body with the payload are inputs."""
     m = small()
     body = int(m.frame_bodyid[hand(m)])
     of = {name: getattr(m, name).size // m.nbody for name in PAYLOAD}
@@ -114,7 +114,7 @@ def test_single_entries():
 
 
 def test_places_and_offsets():
-    """body_pos and jnt_mimic_offset are those of a Model that is built from other numbers."""
+    """body_pos and jnt_mimic_offset of a Model built with other numbers."""
     tree = trees.auto_tree(4, 1.5, seed=23)
     follows = Mimic(tree.joints[0].name, 0.7, 0.1)
 
@@ -142,7 +142,7 @@ def test_all_symbolic_parameters_together():
 
 @pytest.mark.parametrize("fused", [True, False])
 def test_hoisted_programs_compute_the_same(fused):
-    """What depends on parameters alone is computed once; the rest, with it, is the whole."""
+    """Operations on parameters alone run once; together, both programs equal the whole."""
     m = small()
     constant = (*PAYLOAD, "timestep", "gravity", "dof_armature")
     whole = specialised.program_of(m, "step", constant, fused)
@@ -182,7 +182,7 @@ def test_hoisting_without_constant_arrays():
 
 
 def test_machine_code_reads_the_parameters_of_its_model():
-    """A loop's code for one Model steps another one, of other numbers: that of a load."""
+    """Code made for one Model advances another Model with a payload."""
     m = small()
     other = loaded(m)
     other.opt.gravity = (1.0, 2.0, -3.0)

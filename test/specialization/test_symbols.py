@@ -1,4 +1,4 @@
-"""Arithmetic that is written down: what is folded, shared, chosen, and refused."""
+"""Recorded arithmetic: constants, shared operations, selects, branches and refusals."""
 
 import math
 import operator
@@ -35,7 +35,7 @@ def y(graph):
 
 
 def written(value):
-    """Return the operation behind a symbol, its operands written out, constants as numbers."""
+    """Return the operation of a symbol with nested operands, and constants as numbers."""
     if not isinstance(value, Symbol):
         return value
     return _written(value.graph, value.number)
@@ -51,7 +51,7 @@ def _written(graph, number):
 
 
 def value_of(symbol, **numbers):
-    """Return what a symbol is where its inputs are some numbers."""
+    """Return the value of a symbol for given inputs."""
     whole = program(symbol.graph, {"out": np.array([symbol], object)}, fused=False)
     arrays = {name: np.array([[number]], float) for name, number in numbers.items()}
     return specialised.evaluate(whole, arrays)["out"][0, 0]
@@ -83,7 +83,7 @@ def test_signs_move_out_of_products_and_sums(graph, x, y):
 
 
 def test_numbers_stay_numbers(graph, x):
-    """Known numbers are computed at once; they are written down where they meet a symbol."""
+    """Known numbers are computed at once, and recorded when they meet a symbol."""
     assert written(x + 2.0 * 3.0) == ("add", "x", 6.0)
     assert written(2.0 - x) == ("sub", 2.0, "x")
     assert written(1.0 / x) == ("div", 1.0, "x")
@@ -114,7 +114,7 @@ def test_constants_are_equal_by_their_bits(graph):
 @pytest.mark.parametrize("x", [0.3, -1.7, 2.0])
 @pytest.mark.parametrize("y", [0.4, -2.5])
 def test_values(x, y):
-    """Each operator and function on both sides, against Python's own."""
+    """Each operator and function, on both sides, against Python."""
     graph = SymbolGraph()
     a, b = graph.enter(("input", "a", 0)), graph.enter(("input", "b", 0))
     for ours, theirs in (
@@ -205,7 +205,7 @@ def test_untraceable_uses_of_a_symbol_are_refused(graph, x):
 
 
 def traced(function, count=2):
-    """Return the Program of a function of inputs a, which gives an array, and how often it ran."""
+    """Return the Program of a function of inputs a, and the number of its runs."""
     tracing = Tracing(specialised_models.springs())
     a = [tracing.graph.enter(("input", "a", k)) for k in range(count)]
     runs = []
@@ -219,7 +219,7 @@ def traced(function, count=2):
 
 
 def demand_branches(function, points, runs):
-    """Hold a function with branches, traced, against itself on numbers."""
+    """Compare a traced function that branches with its results for numbers."""
     whole, ran = traced(function, len(points[0]))
     assert ran == runs
     found = specialised.evaluate(whole, {"a": np.array(points, float)})["out"]
@@ -246,7 +246,7 @@ def test_branches_that_are_nested():
 
 
 def test_branches_one_after_the_other():
-    """The second is asked in both cases; the same condition asked again is answered alike."""
+    """The second branch runs in both cases; a repeated condition has the same answer."""
 
     def twice(x, y):
         a = x if x < y else 2.0 * y
@@ -280,7 +280,7 @@ def test_a_branch_that_depends_on_a_chosen_number():
 
 
 def test_arrays_written_in_branches():
-    """A run begins anew: what another run has written is not there."""
+    """Every run starts afresh: it does not see arrays of other runs."""
 
     def fill(x, y):
         out = np.zeros(2, object)
@@ -294,7 +294,7 @@ def test_arrays_written_in_branches():
 
 
 def test_an_endless_loop_is_refused():
-    """Every turn asks for another branch: it ends where these are too many."""
+    """Every iteration is another branch; there are too many at some point."""
     turns = []
 
     def endless(x, _):
@@ -322,7 +322,7 @@ def test_too_many_operations_are_refused(monkeypatch):
 
 @pytest.mark.parametrize("count", [4, 5, 6])
 def test_too_many_branches_are_refused(monkeypatch, count):
-    """n independent branches are 2^n runs; MAX_RUNS are allowed, and no more."""
+    """n independent branches are 2^n runs; MAX_RUNS are allowed."""
     assert trace.MAX_RUNS == 32
 
     def independent(*a):
@@ -336,7 +336,7 @@ def test_too_many_branches_are_refused(monkeypatch, count):
 
 
 def test_division_by_an_exact_zero():
-    """Of numbers known now it is refused, of a symbol it is what it is for numbers."""
+    """It is refused for known numbers; a symbol gives infinity or NaN, like numbers."""
     with refused(ModelError, "not-traceable", "'springs'"):
         traced(lambda x, y: (1.0 / 0.0 * x, y))
     whole, _ = traced(lambda x, y: (x / 0.0, y))
@@ -346,7 +346,7 @@ def test_division_by_an_exact_zero():
 
 
 def user_joint(name, offset):
-    """Return a Model with a hinge whose place on its axis is a function of the angle's."""
+    """Return a Model with a hinge whose displacement along its axis depends on the angle."""
 
     def hinge(q, qd, p, E, r, S, S_dot):
         c, s = np.cos(q[0]), np.sin(q[0])
@@ -364,7 +364,7 @@ def user_joint(name, offset):
 
 
 def test_an_untraceable_user_joint_is_refused():
-    """A sentence, not what NumPy or Numba say where they meet a symbol."""
+    """The error is a sentence, not the message of NumPy or Numba."""
     for k, (offset, word) in enumerate((
         (numba.njit(lambda x: np.arcsin(0.1 * np.sin(x))), "arcsin"),
         (numba.njit(lambda x: x % 2.0), "%"),
@@ -390,7 +390,7 @@ def test_a_joint_that_calls_compiled_functions():
 
 
 def test_symbols_of_other_traces_are_refused():
-    """They would be taken for operations of this one that have their numbers."""
+    """Their numbers refer to operations of the other trace."""
     x, y = SymbolGraph().enter(("input", "x", 0)), SymbolGraph().enter(("input", "y", 0))
     for operate in (operator.add, operator.mul, operator.sub, operator.truediv, operator.lt):
         with pytest.raises(NotTraceableError):

@@ -1,11 +1,12 @@
-"""Derivatives of traces: rule by rule, and of the dynamics: against the toolbox and differences.
+"""Derivatives of traces: each rule, and the dynamics against the toolbox and differences.
 
-Programs are computed here operation by operation, so that no code generator is in between. The
-toolbox differentiates in closed form, and knows neither springs in turning joints nor whole
-timesteps; there differences of order eight along what qvel integrates to decide.
+Programs are evaluated operation by operation, without a code generator. The toolbox differentiates
+in closed form, but neither springs in turning joints nor timesteps; these are compared with
+differences of order eight along the coordinates of qvel.
 
-Tolerances: 1e-13 of the largest entry against the toolbox, with M^-1 64 nv cond(M) eps where that
-is more; 1e-11 against differences (100 eps of values up to a hundred times the derivative).
+Tolerances: 1e-13 of the largest entry against the toolbox, or 64 nv cond(M) eps if that is more,
+as M^-1 amplifies rounding by cond(M); 1e-11 against differences (100 eps of values up to a hundred
+times the derivative).
 """
 
 from dataclasses import replace
@@ -32,13 +33,13 @@ STATE = ("time", "qpos", "qvel")
 
 
 def computed(whole, inputs):
-    """Return what a program fills, flat, from one state; inputs by name of an array."""
+    """Return the flat array that a program fills, from one state; inputs by name of an array."""
     rows = {name: np.reshape(values, (1, -1)) for name, values in inputs.items()}
     return specialised.filled(whole, rows)[0]
 
 
 def slopes_of(f, point):
-    """Return f of two symbols differentiated, at a point: by both, and along (0.5, -2)."""
+    """Return the derivatives of f of two symbols at a point: by each, and along (0.5, -2)."""
     graph = SymbolGraph()
     x, y = (graph.enter(("input", "x", k)) for k in range(2))
     along = [{x.number: 1.0}, {y.number: 1.0}, {x.number: 0.5, y.number: -2.0}]
@@ -90,7 +91,7 @@ def test_edges():
 
 
 def test_the_operand_that_is_not_selected_has_no_effect():
-    """A quaternion that does not turn: the square root there has no derivative, and needs none."""
+    """For a unit quaternion, the square root that is not selected has no derivative."""
 
     def length(x, y):
         root = np.sqrt(x * x + y * y)
@@ -126,7 +127,7 @@ def test_a_given_derivative_replaces_the_computed_one():
 
 
 def found(kernel, m, d, inputs, shape, symbolic=()):
-    """Return what a kernel fills, computed from its trace; options may be inputs as well."""
+    """Return the array that a traced kernel fills; options may be inputs too."""
     tracing = Tracing(m, symbolic)
 
     def run():
@@ -153,7 +154,7 @@ def step_slopes(m, d):
 
 
 def given(d):
-    """Return what the dynamics read: forces on bodies only where there are some."""
+    """Return the inputs of the dynamics; forces on bodies only if there are any."""
     return (*STATE, "qfrc_applied", *(("xfrc_applied",) if d.xfrc_applied.any() else ()))
 
 
@@ -168,7 +169,7 @@ ROBOTS = {"ur5_robot.urdf": False, "panda.urdf": False, "talos_reduced.urdf": Tr
 
 
 def in_motion(name):
-    """Return a robot in a state in which nothing changes its regime within 0.05."""
+    """Return a robot in a state in which no branch changes within 0.05."""
     if name in ROBOTS:
         m = rb.load_urdf(robots.find(name), floating_base=ROBOTS[name], strict=False)
     else:
@@ -199,7 +200,7 @@ def test_against_the_toolbox(name):
 
 
 def sprung(kind):
-    """A turning joint with a spring, and losses in those behind it."""
+    """A turning joint with a spring, and lossy joints behind it."""
     tree = trees.auto_tree(3, kinds=(kind, "revolute", "universal"), seed=5, shuffle=False)
     losses = {"damping": 0.2, "friction": 0.3}
     first, *others = (replace(joint, **losses) for joint in tree.joints)
@@ -275,7 +276,7 @@ def test_models_that_the_toolbox_refuses(name):
 
 
 def step_differences(m, d, h):
-    """Return the derivative of a timestep by differences; ends are compared where it leads."""
+    """Return the derivative of a timestep by differences, compared at its end."""
     nv = m.nv
     end = d.copy()
     rb.step(m, end)

@@ -1,4 +1,4 @@
-"""Straight lines of all joint types, springs, limits and branches against the engine."""
+"""Straight-line code of all joint types, springs, limits and branches against the engine."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def near_singularity(integrator, distance):
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("distance", [1e-4, 5e-3, 0.02, 0.3])
 def test_near_a_singularity(integrator, distance):
-    """Runge-Kutta has steps of Euler there: whether it has is decided for every state alone."""
+    """Runge-Kutta takes Euler steps there; every state decides for itself."""
     m, rows = near_singularity(integrator, distance)
     specialised.demand_all(
         m, rows, ("step", "forward_dynamics", "inverse"), f"{integrator}, {distance}"
@@ -57,7 +57,7 @@ def test_near_a_singularity(integrator, distance):
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("distance", [0.0, 1e-9])
 def test_at_a_singularity(integrator, distance):
-    """M has a condition of 1e10 there, so accelerations are rounding; but numbers, and counted."""
+    """cond(M) is 1e10, so accelerations are all rounding; but they are finite and counted."""
     m, rows = near_singularity(integrator, distance)
     ours = specialised.evaluate(specialised.program_of(m, "step"), specialised.given(m, rows))
     assert all(np.isfinite(values).all() for values in ours.values())
@@ -68,7 +68,7 @@ def test_at_a_singularity(integrator, distance):
 
 
 def test_what_is_hidden_is_met():
-    """The states above are beyond limits, on both sides of branches, and far from rest."""
+    """The states above exceed limits, reach both sides of branches, and are far from rest."""
     library = specialised_models.model("library")
     for name, least in (("library", 1), ("balls", 1), ("coordinates", 2)):
         m = specialised_models.model(name)

@@ -1,8 +1,8 @@
-"""Every function of every robot: its straight line of operations against the engine.
+"""Every function of every robot: straight-line code against the engine.
 
-The operations are computed by NumPy, for some states at once; what a processor makes of them is
-tested on fewer robots (test_row_code.py, test_lanes.py), for that has to be compiled. Derivatives
-of a timestep, which the engine does not have, are tested in test_trace_derivatives.py.
+NumPy evaluates the operations, for several states at once. Machine code must be compiled, so it is
+tested on fewer robots (test_row_code.py, test_lanes.py). Derivatives of a timestep, which the
+engine does not have, are in test_trace_derivatives.py.
 """
 
 import gc
@@ -33,7 +33,7 @@ each_base = pytest.mark.parametrize("floating", [False, True], ids=["fixed", "fl
 
 @pytest.fixture(autouse=True)
 def _without_interruptions():
-    """A trace makes so many objects that looking for garbage takes half of the time."""
+    """A trace makes so many objects that garbage collection takes half of the time."""
     gc.disable()
     yield
     gc.enable()
@@ -63,7 +63,7 @@ def test_inverse_derivatives(path, floating):
 @needs_robots
 @each_robot
 def test_forward_derivatives(path):
-    """With a fixed base they are tested on fewer robots (test_trace_derivatives.py): time."""
+    """To save time, robots with a fixed base are in test_trace_derivatives.py."""
     m = robots.load(path, floating_base=True)
     if path.name == TOO_LARGE:
         with refused(rb.ModelError, "not-traceable", f"'{m.name}'"):
@@ -73,10 +73,10 @@ def test_forward_derivatives(path):
 
 
 def demand_derivatives(m, name, where):
-    """Compare derivatives with those of the toolbox.
+    """Compare derivatives with the toolbox.
 
-    By q what is differentiated is the least that errors are measured by: turning a body that is
-    alone changes none of the forces on it, and nothing but rounding is left.
+    Errors of derivatives by q are measured by at least the differentiated values: turning a single
+    body changes none of the forces on it, and only rounding remains.
     """
     field, inverted = DERIVATIVES[name]
     rows = specialised.random_data(m, STATES, seed=2)

@@ -1,4 +1,4 @@
-"""Compiled kernels as plain Python: all of them, and the compiled ones stay as they are."""
+"""Compiled kernels as plain Python: all of them, and the compiled ones stay unchanged."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def odd(n, out):
 
 
 def used_by(function):
-    """Yield the values of all names that a function and those inside it use."""
+    """Yield the values of all names that a function and its inner functions use."""
     codes = [function.__code__]
     while codes:
         code = codes.pop()
@@ -48,7 +48,7 @@ def used_by(function):
 
 
 def reached(function):
-    """Return all Python functions of the project that can be reached; none may be compiled."""
+    """Return all reachable Python functions of the project; none may be compiled."""
     seen, left = {}, [(function.__name__, function)]
     while left:
         path, value = left.pop()
@@ -69,7 +69,7 @@ def test_no_compiled_function_can_be_reached(name):
 
 
 def test_compiled_kernels_stay_compiled():
-    """What they are, what they call, and what they have been compiled for."""
+    """Their code, their calls and their signatures do not change."""
     before = dict(vars(forward))
     function = substep.py_func
     assert isinstance(substep, Dispatcher)
@@ -116,7 +116,7 @@ def test_defaults_and_closures():
 
 
 def test_uncompiled_kernels_equal_compiled_ones():
-    """On a Data of numbers: the plain step of a plain tree."""
+    """The step of a plain tree, on a Data of numbers."""
     builder = rb.SystemBuilder("pendulum").body("a", specialised_models.BODY)
     m = rb.build(builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0), damping=0.3))
     d = specialised.random_data(m, 1, seed=41)[0]
@@ -128,7 +128,7 @@ def test_uncompiled_kernels_equal_compiled_ones():
 
 
 def test_threads_see_only_complete_functions():
-    """What is made for the first time while others ask for it is not handed out half done."""
+    """A thread never gets a function that another thread is still building."""
     code = """
 import sys, threading
 sys.setswitchinterval(1e-5)

@@ -36,8 +36,8 @@ class Mechanism:
 def mechanism(nb, loops, seed, kinds=trees.LIBRARY, **tree):
     """Return a random tree with loop joints of the given types, closed at a random q.
 
-    A loop joint is put between two bodies as they happen to stand: X_P and the joint's position
-    are random, X_S is what then remains. The velocity is a random one, projected to null(K).
+    A loop joint connects two bodies at their poses: X_P and the joint's position are random, and
+    X_S follows. The velocity is random, projected to null(K).
     """
     rng = np.random.default_rng([seed, nb, len(loops)])
     description = trees.auto_tree(nb, kinds=kinds, seed=seed, **tree)

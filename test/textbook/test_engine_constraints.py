@@ -26,7 +26,7 @@ RATIOS = {"joint3": ("joint1", -0.7, 0.2), "joint5": ("joint3", 1.5, 0.0)}  # a 
 
 
 def tolerance(H, K):
-    """As architecture.md says, with the condition of K, twice: its inverse divides k."""
+    """As architecture.md says, with cond(K) squared: the inverse of K acts twice on k."""
     singular = constraints.significant(K)[1]
     spread = (singular[0] / singular[-1]) ** 2 if len(singular) else 1.0
     return max(TOLERANCE, 64.0 * EPS * np.linalg.cond(H) * spread)
@@ -55,7 +55,7 @@ def test_closed_loops(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_mimic_joints_are_an_explicit_constraint(seed):
-    """Of a tree without couplings: q_i = ratio q_followed + offset, a constant G and g = 0."""
+    """On a tree without couplings: q_i = ratio q_leader + offset, a constant G, and g = 0."""
     tree = trees.auto_tree(6, 1.5, kinds=trees.SIMPLE, seed=seed, damping=0.1)
     joints = tuple(
         replace(j, mimic=Mimic(*RATIOS[j.name])) if j.name in RATIOS else j for j in tree.joints

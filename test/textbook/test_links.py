@@ -1,7 +1,7 @@
-"""The recursions of Introduction to Humanoid Robotics against the engine; the unit-vector method.
+"""The recursions of Introduction to Humanoid Robotics against the engine; unit vectors.
 
-Tolerance: 1e-13 of the largest entry. Results of M^-1, and of A^-1, 64 nv cond eps where that is
-more.
+Tolerance: 1e-13 of the largest entry. For results of M^-1 and A^-1, 64 nv cond eps if that is
+more, as the inverse amplifies rounding by the condition number.
 """
 
 import numpy as np
@@ -115,7 +115,7 @@ def test_unit_vector_method(system):
 
 
 def test_the_trunk_by_unit_vectors(system):
-    """Figures 6.20 and 6.29: [dvo; dw; ddq] of a robot that floats, ddq of one that does not."""
+    """Figures 6.20 and 6.29: [dvo; dw; ddq] of a floating robot, ddq of a fixed one."""
     x = system
     m, d, rotor_inertia = with_rotors(x)
     u = d.qfrc_applied

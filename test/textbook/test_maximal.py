@@ -1,7 +1,7 @@
 """Maximal coordinates = KKT = projection on random mechanisms; forces against Newton and Euler.
 
-Tolerances are relative to the largest entry, 1e-9 or 64 eps times the condition numbers of what
-is inverted: that of H, and twice that of K, whose smallest singular value divides k.
+Tolerances are relative to the largest entry: 1e-9, or 64 eps times the condition numbers of the
+inverted matrices (H once, K twice, as its smallest singular value divides k).
 """
 
 import numpy as np
@@ -86,7 +86,7 @@ def test_joint_forces_hold_every_body(case):
 
 
 def forces(x, found, f_ext):
-    """Return what joints exert on each body, and I a + p, both in base coordinates."""
+    """Return the joint forces on each body, and I a + p, both in base coordinates."""
     iX_0, v = kinematics(x.s, x.q, x.qd)
     n = len(x.s.parent)
     on_bodies, needed = np.zeros((n, 6)), np.zeros((n, 6))
@@ -111,7 +111,7 @@ def ends(x):
 
 
 def test_the_smallest_lambda(case):
-    """Where constraints are redundant, lambda has nothing in the null space of P T."""
+    """With redundant constraints, lambda has no component in the null space of P T."""
     x, tau, f_ext, _ = case
     found = maximal(x.s, x.q, x.qd, tau, f_ext)
     lam = np.concatenate(found.lam)
@@ -145,7 +145,7 @@ def test_a_tree_moves_as_by_the_articulated_body_algorithm(seed):
 
 
 def test_massless_bodies_inside_a_tree():
-    """Their rows of I are zero: the matrix of eq 3.74 is regular all the same."""
+    """Their rows of I are zero, but the matrix of eq 3.74 is regular."""
     m = rb.build(trees.auto_tree(9, 1.5, seed=3, massless=(1, 2, 4)))
     s, rng = System.of(m), np.random.default_rng(3)
     q, qd, tau = rng.uniform(-1.0, 1.0, (3, m.nv))
@@ -165,7 +165,7 @@ def test_floating_bodies_have_no_constraints():
 
 
 def four_bar():
-    """A parallelogram in space: four hinges with parallel axes, three rows too many."""
+    """A parallelogram in space: four hinges with parallel axes, three redundant rows."""
     rod = shapes.box((1.0, 0.1, 0.1), mass=1.0, at=rb.pose((0.5, 0.0, 0.0)))
     z = {"axis": (0.0, 0.0, 1.0)}
     return (
@@ -183,10 +183,10 @@ def four_bar():
 
 
 def test_a_parallelogram_against_its_closed_form():
-    """Crank and rocker turn alike, the coupler only shifts: (2 I_A + m l^2) qdd = tau.
+    """Crank and rocker turn equally, the coupler only translates: (2 I_A + m l^2) qdd = tau.
 
-    I_A is that of a rod about its end. Gravity is along the axes, so the bearings carry it: their
-    forces are not unique and come out as the smallest, but their sum is the weight.
+    I_A is the inertia of a rod about its end. Gravity is along the axes, so the bearings carry the
+    weight. Their forces are not unique; the smallest ones are found, and their sum is the weight.
     """
     m = rb.build(four_bar())
     s = System.of(m)
@@ -210,7 +210,7 @@ def test_a_parallelogram_against_its_closed_form():
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-7, 1e-5, 1e-3, 0.1])
 def test_a_parallelogram_near_its_singular_pose(angle):
-    """With all bars on a line another row of K is lost: 2 of 5 are left, and then 1."""
+    """With all bars on a line K loses another row: 2 of 5 remain, then 1."""
     s = System.of(rb.build(four_bar()))
     q, qd = np.array([angle, -angle, angle]), np.array([1.3, -1.3, 1.3])
     loops = loop_constraints(s, q, qd)
@@ -252,7 +252,7 @@ def test_example_3_2(radius):
 
 
 def test_a_rotor_out_of_balance():
-    """Its bearing turns with it and feels m e w^2 outward, and the moment of m e w^2 at z."""
+    """The bearing feels m e w^2 outward, and the moment of that force at z."""
     e, w, height = 0.01, 30.0, 0.2
     at = rb.pose((e, 0.0, height))
     m = rb.build(

@@ -1,8 +1,8 @@
-"""Three forms of the recursive Newton-Euler algorithm, among themselves and against engines.
+"""Three forms of the recursive Newton-Euler algorithm, against each other and against engines.
 
 Tolerances are relative to the largest entry: 1e-13 among the forms and to our engine, 1e-10 to
-Pinocchio, as everywhere; 1e-11 where forces are those of accelerations that came from M^-1: a
-light finger of icub accelerates so much that the terms of its force are 1e4 times their sum.
+Pinocchio. Forces of accelerations that come from M^-1 have 1e-11: a light finger of icub
+accelerates so much that the terms of its force are 1e4 times their sum.
 """
 
 import numpy as np
@@ -77,7 +77,7 @@ def test_forces_on_bodies_and_across_joints(system):
 
 
 def test_every_vector_in_both_coordinates(system):
-    """What is in body coordinates is the same vector in those of the base, and Data's."""
+    """Vectors in body coordinates, transformed to the base, equal the others and Data's."""
     x = system
     body = newton_euler(*x.state, x.d.qacc, x.f_ext)
     base = newton_euler_absolute(*x.state, x.d.qacc, x.f_ext)
@@ -121,7 +121,7 @@ def test_correspondence(arm):
 
 
 def test_classical_and_spatial_accelerations_differ():
-    """The linear acceleration and the net moment: without these two the table were trivial."""
+    """The linear acceleration and the net moment: otherwise the table would be trivial."""
     x = moving("mixed-n13-b1.6")
     vectors = luh_walker_paul(*x.state, x.d.qacc)
     spatial = newton_euler(*x.state, x.d.qacc)
@@ -139,7 +139,7 @@ def test_joints_that_are_not_revolute_or_prismatic_are_refused():
 
 
 def test_gravity_and_coriolis_terms(system):
-    """Both are parts of the whole, and what the recursion gives with the rest set to zero."""
+    """Each equals the recursion with the other inputs zero."""
     x = system
     s, q, qd = x.state
     zero = np.zeros(s.nv)
@@ -154,7 +154,7 @@ def test_gravity_and_coriolis_terms(system):
 
 
 def test_forces_across_joints_carry_the_weight():
-    """At rest, what the ground exerts on the base is the weight of all bodies (E6)."""
+    """At rest, the force of the ground on the base is the weight of all bodies (E6)."""
     x = moving("hinge-n15-b2.0")
     zero = np.zeros(x.s.nv)
     ground = newton_euler_absolute(x.s, x.d.qpos, zero, zero).f[0]

@@ -23,7 +23,7 @@ ANGLES = (0.0, 1e-300, 1e-12, 1e-9, 1e-7, 1e-4, 0.1, 1.0, 3.0, np.pi, 6.0, 20.0)
 
 
 def turned(dt, time=TIME):
-    """Return R and w after a time."""
+    """Return R and w after some time."""
     return next(itertools.islice(turning(BOX, W0, dt), round(time / dt), None))
 
 
@@ -50,7 +50,7 @@ def test_euler_equation_conserves_momentum_and_energy_to_its_order():
 
 
 def test_euler_equation_against_the_engine():
-    """A ball joint without gravity by Runge-Kutta; the book's loop comes nearer with its step."""
+    """A ball joint without gravity by Runge-Kutta; the book's loop converges to it."""
     m = rb.build(
         rb.SystemBuilder("box", base="ground")
         .body("box", shapes.box((0.1, 0.4, 0.9), mass=36.0))
@@ -96,7 +96,7 @@ def test_exponentials_against_scipy(angle):
 
 
 def test_the_exponential_is_smooth_at_zero_rotation():
-    """Through 0 in tiny steps: nothing jumps by more than the steps do."""
+    """Through 0 in tiny steps: no change is larger than the steps."""
     p, R, vo, n = np.array([0.3, -0.2, 0.5]), np.eye(3), np.ones(3), np.array([0.6, 0.0, 0.8])
     straight, _ = se3_exp(p, R, vo, np.zeros(3), 1.0)
     np.testing.assert_array_equal(straight, p + vo)
@@ -107,7 +107,7 @@ def test_the_exponential_is_smooth_at_zero_rotation():
 
 
 def test_a_screw():
-    """Figure 6.8: about an axis through c with a pitch: round c, and on along the axis."""
+    """Figure 6.8: about an axis through c with a pitch: around c, and along the axis."""
     c, w = np.array([1.0, 2.0, 0.0]), np.array([0.0, 0.0, 2.0 * np.pi])
     vo = np.cross(c, w) + 0.3 * w / (2.0 * np.pi)
     start = c + 0.5 * np.eye(3)[0]
@@ -159,7 +159,7 @@ def kinetic_energy(body, x):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_momentum(seed):
-    """P = m v_com, L = I_com w + com x P; P and L are what the kinetic energy has for gradient."""
+    """P = m v_com, L = I_com w + com x P; both are gradients of the kinetic energy."""
     _, body, rng = random_body(seed)
     x = random_state(rng)
     com = x.p + x.R @ body.c
@@ -177,9 +177,9 @@ def test_momentum(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_force_and_moment_are_the_rates_of_momentum(seed):
-    """dP/dt = f, dL/dt = tau: central differences of steps h and h/2, extrapolated: h^4 and eps/h.
+    """dP/dt = f, dL/dt = tau: extrapolated central differences, of order h^4 and eps/h.
 
-    The state at h is that of a constant acceleration: the pose by the velocity of the middle.
+    The state at h follows from a constant acceleration: the pose by the velocity at the middle.
     """
     _, body, rng = random_body(seed)
     x = random_state(rng)

@@ -1,4 +1,4 @@
-"""Subspaces against what section 3.3 of the book says of them; rounding is 1e-15 or so."""
+"""Subspaces against the statements of section 3.3 of the book; rounding is about 1e-15."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def random_inertia(rng):
 
 @pytest.fixture(params=range(7), ids=lambda n: f"dim{n}")
 def subspace(request):
-    """A basis of a random subspace of motions and the generator that made it."""
+    """A basis of a random subspace of motions, and the generator that made it."""
     rng = np.random.default_rng(request.param)
     return rng.uniform(-1.0, 1.0, (6, request.param)), rng
 
@@ -58,7 +58,7 @@ def test_complement(subspace):
 
 
 def test_a_complement_is_a_subspace_of_the_dual_space(subspace):
-    """If motions change coordinates by X, their complement does by X*, not by X."""
+    """If X transforms motions, X* transforms their complement; X does not."""
     S, rng = subspace
     X = rng.uniform(-1.0, 1.0, (6, 6))
     assert same(complement(X @ S), np.linalg.inv(X).T @ complement(S))
