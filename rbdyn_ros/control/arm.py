@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.dynamics.stages import inverse, make_data
 from rbdyn_ros.engine.quantities import terms
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2], see Arm.with_payload.
 Payload = tuple[float, tuple[float, ...], tuple[float, ...]]
 
-_gravity_term = stage(terms.gravity_term)
+_gravity_term = public(terms.gravity_term)
 
 
 def mounted_gravity(mounting: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Array:

@@ -12,14 +12,14 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control import frame_stiffness
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.laws import checked_gains
-from rbdyn_ros.dynamics.entry import Entry, demand_mass_matrix, stage
+from rbdyn_ros.dynamics.entry import Entry, check_mass_matrix, public
 from rbdyn_ros.dynamics.toolbox.inertia import frame_mobility
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities.jacobian import frame_pose
 from rbdyn_ros.errors import bad_argument, quote
 
 _entry = Entry(frame_stiffness.cartesian_impedance)
-_frame_pose = stage(frame_pose)
+_frame_pose = public(frame_pose)
 
 
 class CartesianImpedance:
@@ -66,7 +66,7 @@ class CartesianImpedance:
         null_damping: ArrayLike = 0.0,
     ) -> None:
         m = arm.m
-        demand_mass_matrix(m, arm.d, "CartesianImpedance")
+        check_mass_matrix(m, arm.d, "CartesianImpedance")
         self._frame = m.frame_id(frame)
         if m.frame_bodyid[self._frame] == 0:
             name = quote(m.frame_names[self._frame])

@@ -20,7 +20,7 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.target import Target
 from rbdyn_ros.dynamics import laws
-from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.dynamics.entry import public
 
 
 class Law:
@@ -105,7 +105,7 @@ class GravityCompensation(Law):
     """
 
     tracks = False
-    _compute = staticmethod(stage(laws.damped_gravity))
+    _compute = staticmethod(public(laws.damped_gravity))
 
     def __init__(self, arm: Arm, damping_rate: float = 0.0) -> None:
         # one number: a rate per joint could increase the energy
@@ -124,7 +124,7 @@ class PDGravity(Law):
     Source: Takegaki, Arimoto, A new feedback method for dynamic control of manipulators, 1981.
     """
 
-    _compute = staticmethod(stage(laws.pd_gravity))
+    _compute = staticmethod(public(laws.pd_gravity))
 
     def __init__(self, arm: Arm, stiffness: ArrayLike, damping: ArrayLike) -> None:
         super().__init__(arm, stiffness, damping)
@@ -143,7 +143,7 @@ class JointImpedance(Law):
     Source: Hogan, Impedance control, 1985, without inertia shaping.
     """
 
-    _compute = staticmethod(stage(laws.joint_impedance))
+    _compute = staticmethod(public(laws.joint_impedance))
 
     def __init__(self, arm: Arm, stiffness: ArrayLike, damping: ArrayLike) -> None:
         super().__init__(arm, stiffness, damping)
@@ -162,7 +162,7 @@ class ComputedTorque(Law):
     Source: Luh, Walker, Paul, Resolved-acceleration control, 1980; RBDA section 5.1.
     """
 
-    _compute = staticmethod(stage(laws.computed_torque))
+    _compute = staticmethod(public(laws.computed_torque))
 
     def __init__(self, arm: Arm, stiffness: ArrayLike, damping: ArrayLike) -> None:
         super().__init__(arm, stiffness, damping)

@@ -1,4 +1,4 @@
-"""Finds a configuration in which all loops are closed."""
+"""Find a configuration in which all loops are closed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.configuration import integrate_pos
-from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.engine.constants import survey
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.constraints import ROLL_ROWS
@@ -17,17 +18,17 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 
-#: Newton steps of one attempt, and the longest of them [rad or m].
+#: Number of Newton steps of one attempt, and the longest step [rad or m].
 MAX_STEPS = 100
 LONGEST_STEP = 0.5
 
-#: Attempts: from the given configuration, then from others around it, farther each time.
+#: Number of attempts; each starts farther from the given configuration than the one before.
 ATTEMPTS = 24
 
 #: By how much a position may be beyond its limit [rad or m].
 ROUNDED = 1e-9
 
-_survey = stage(survey)
+_survey = public(survey)
 
 
 def assemble(
@@ -38,10 +39,10 @@ def assemble(
 ) -> Array:
     """Return a configuration (nq,) near a rough one in which all position constraints hold.
 
-    Newton's method on efc_pos, each step the shortest that fulfils the linearised equations. If
-    that ends elsewhere it is tried again from configurations around the rough one, the same ones
-    at every call. Among those found one within the limits of the joints is preferred. Where a
-    mechanism can be closed in several ways, start near the one you want.
+    Newton's method on efc_pos, each step the shortest that solves the linearised equations. If it
+    does not converge it starts again from configurations around the rough one, the same ones at
+    every call. It prefers results within the joint limits. If a mechanism can be closed in several
+    ways, start near the one you want.
 
     Args:
         m: the Model.
@@ -50,16 +51,14 @@ def assemble(
         tolerance: largest efc_pos of the result [m or rad].
 
     Raises:
-        ModelError: if m is no Model, has no such joint, or some constraint cannot be fulfilled:
-            the sentence says which, and how far it stays open.
-        ParameterError: if qpos is not (nq,) finite numbers, or the tolerance not positive.
+        ModelError: m is not a Model, has no such joint, or a constraint cannot be closed: the
+            message names it and its remaining error.
+        ParameterError: qpos is not (nq,) finite numbers, or the tolerance is not positive.
     """
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"assemble needs a Model, got {m!r}"))
-    start = _start(m, qpos)
-    if not _is_positive(tolerance):
-        text = f"assemble: the tolerance is {tolerance!r}; allowed is a number above 0"
-        raise ParameterError(Finding("tolerance", text, "error", "tolerance"))
+    start = m.qpos0 if qpos is None else finite("qpos", qpos, (m.nq,), code="qpos")
+    tolerance = finite("tolerance", tolerance, above=0.0, code="tolerance")
     free = np.ones(m.nv, bool)
     if isinstance(fixed, str) or not isinstance(fixed, Iterable):
         text = f"assemble: fixed is {fixed!r}; allowed is a list of names of joints"
@@ -100,24 +99,8 @@ def position_errors(m: Model, qpos: ArrayLike) -> Array:
     return errors
 
 
-def _is_positive(number: object) -> bool:
-    real = isinstance(number, int | float | np.integer | np.floating)
-    return real and bool(0.0 < number < np.inf)  # type: ignore[operator]
-
-
-def _start(m: Model, qpos: ArrayLike | None) -> Array:
-    try:
-        start = np.array(m.qpos0 if qpos is None else qpos, np.float64)
-    except (TypeError, ValueError):
-        start = np.empty(0)
-    if start.shape != (m.nq,) or not np.isfinite(start).all():
-        text = f"assemble: qpos is {qpos!r}; allowed are {m.nq} finite numbers"
-        raise ParameterError(Finding("qpos", text, "error", "qpos"))
-    return start
-
-
 def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float) -> Array:
-    """Move d.qpos to where the constraints hold; return what is left of their errors."""
+    """Move d.qpos towards closed constraints; return the remaining errors."""
     holonomic = _holonomic(m)
     _survey(m, d)
     error: Array = d.efc_pos.copy()
@@ -127,7 +110,7 @@ def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float) -> Arra
             break
         step = np.zeros(m.nv)
         K = d.efc_J[holonomic][:, free]
-        # singular values below a thousandth: directions in which nothing can be done from here
+        # directions with singular values below a thousandth have no effect from here
         try:
             step[free] = -np.linalg.lstsq(K, error[holonomic], rcond=1e-3)[0]
         except np.linalg.LinAlgError:
@@ -183,7 +166,7 @@ def _within_limits(m: Model, d: Data) -> bool:
 
 
 def _open(m: Model, error: Array, tolerance: float) -> list[Finding]:
-    """Return a finding for each constraint that is not fulfilled."""
+    """Return a finding for each constraint that stays open."""
     findings = []
     for kind, name, rows in constraint_rows(m):
         gap = float(np.abs(error[rows]).max(initial=0.0))

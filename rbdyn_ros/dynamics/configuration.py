@@ -1,7 +1,7 @@
 """Configurations of a Model: add a velocity, take a difference, draw at random.
 
-Positions are no vectors where quaternions are among them: nq may differ from nv. Every function
-treats each joint by the rule of its type (engine/joints/manifold.py).
+With quaternions, positions are not vectors: nq may differ from nv. Each joint is treated by the
+rule of its type (engine/joints/manifold.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.joints import TYPE_OF_NAME, JointClass, JointKind, JointType
 from rbdyn_ros.model.model import Model
 
-#: A limit beyond this is none [rad or m].
+#: A limit beyond this counts as no limit [rad or m].
 FAR = 1e6
 
 _integrate_pos = Entry(_integrate.integrate_pos)
@@ -33,12 +33,12 @@ def integrate_pos(m: Model, qpos: Array, qvel: Array, dt: float) -> None:
     Quaternions are of unit length afterwards. Source: MuJoCo mj_integratePos.
 
     Raises:
-        ModelError: for an array of another shape or type, or if m is no Model.
-        ParameterError: if dt is not finite.
+        ModelError: an array has the wrong shape or type, or m is not a Model.
+        ParameterError: dt is not finite.
     """
-    _demand_model(m)
-    _demand(m.nq, "qpos", qpos, written=True)
-    _demand(m.nv, "qvel", qvel)
+    _check_model(m)
+    _check(m.nq, "qpos", qpos, written=True)
+    _check(m.nv, "qvel", qvel)
     if not _is_finite(dt):
         raise _wrong_time(dt, "allowed is a finite number of seconds")
     _call(_integrate_pos, m, qpos, qvel, float(dt))
@@ -47,16 +47,16 @@ def integrate_pos(m: Model, qpos: Array, qvel: Array, dt: float) -> None:
 def differentiate_pos(m: Model, qvel: Array, dt: float, qpos1: Array, qpos2: Array) -> None:
     """Write qvel (nv,): the velocity that leads from qpos1 to qpos2 in dt [s].
 
-    It undoes integrate_pos; turns go the shorter way round. Source: MuJoCo mj_differentiatePos.
+    The inverse of integrate_pos, with the shorter rotation. Source: MuJoCo mj_differentiatePos.
 
     Raises:
-        ModelError: for an array of another shape or type.
-        ParameterError: if dt is zero or not finite.
+        ModelError: an array has the wrong shape or type.
+        ParameterError: dt is zero or not finite.
     """
-    _demand_model(m)
-    _demand(m.nv, "qvel", qvel, written=True)
-    _demand(m.nq, "qpos1", qpos1)
-    _demand(m.nq, "qpos2", qpos2)
+    _check_model(m)
+    _check(m.nv, "qvel", qvel, written=True)
+    _check(m.nq, "qpos1", qpos1)
+    _check(m.nq, "qpos2", qpos2)
     if not _is_finite(dt) or dt == 0.0:
         raise _wrong_time(dt, "a velocity needs a time that is finite and not zero")
     _call(_differentiate_pos, m, qvel, float(dt), qpos1, qpos2)
@@ -66,11 +66,11 @@ def qpos_dot(m: Model, qpos: Array, qvel: Array) -> Array:
     """Return the derivative of the positions, Q(q) alpha, (nq,). Source: RBDA eq 3.7.
 
     Raises:
-        ModelError: for an array of another shape or type.
+        ModelError: an array has the wrong shape or type.
     """
-    _demand_model(m)
-    _demand(m.nq, "qpos", qpos)
-    _demand(m.nv, "qvel", qvel)
+    _check_model(m)
+    _check(m.nq, "qpos", qpos)
+    _check(m.nv, "qvel", qvel)
     rate = np.zeros(m.nq)
     _call(_qpos_dot, m, qpos, qvel, rate)
     return rate
@@ -79,15 +79,15 @@ def qpos_dot(m: Model, qpos: Array, qvel: Array) -> Array:
 def random_qpos(m: Model, rng: np.random.Generator) -> Array:
     """Return a random configuration (nq,) within the limits.
 
-    Where there is none, an angle is between -pi and pi and a distance between -1 and 1 m;
-    orientations are uniform. The neutral configuration is m.qpos0.
+    Without limits an angle is between -pi and pi, a distance between -1 and 1 m; orientations are
+    uniform. The neutral configuration is m.qpos0.
 
     Raises:
-        ModelError: if m is no Model.
-        ParameterError: if rng is no Generator.
+        ModelError: m is not a Model.
+        ParameterError: rng is not a Generator.
     """
-    _demand_model(m)
-    _demand_generator(rng)
+    _check_model(m)
+    _check_generator(rng)
     qpos: Array = m.qpos0.copy()
     for j in range(m.njnt):
         q = int(m.jnt_qposadr[j])
@@ -105,11 +105,10 @@ def random_qpos(m: Model, rng: np.random.Generator) -> Array:
 
 
 def usual_ranges(m: Model, j: int) -> list[tuple[float, float]]:
-    """Return, by coordinate, its limits; where there is none, a turn or a metre to either side.
+    """Return the range of each coordinate: its limits, else half a turn or 1 m each way.
 
-    A limit beyond FAR, which some files write for none, counts as none.
-
-    The list is empty for a joint with a quaternion.
+    A limit beyond FAR, which some files use for no limit, counts as no limit. The list is empty
+    for a joint with a quaternion.
     """
     kind, v = m.jnt_kind(j), int(m.jnt_dofadr[j])
     limits = dict(zip(m.limit_dofid.tolist(), m.limit_range.tolist(), strict=True))
@@ -129,7 +128,7 @@ _NAME_OF_TYPE = {kind: name for name, kind in TYPE_OF_NAME.items()}
 
 
 def _reach(m: Model, j: int, kind: JointKind) -> list[float]:
-    """Return how far each coordinate goes where no limit holds; empty if it has none."""
+    """Return the reach of each coordinate without limits; empty for a joint with a quaternion."""
     if kind.quat >= 0:
         return []
     name = m.jnt_usertype[j] or _NAME_OF_TYPE[JointType(m.jnt_type[j])]
@@ -138,7 +137,7 @@ def _reach(m: Model, j: int, kind: JointKind) -> list[float]:
 
 
 def _random_quat(m: Model, j: int, rng: np.random.Generator) -> Array:
-    """Return a uniform unit quaternion; of a limited ball one within its cone."""
+    """Return a uniform unit quaternion, for a limited ball joint within its cone."""
     quat: Array = rng.normal(size=4)
     quat /= np.linalg.norm(quat)
     if m.jnt_limited[j]:
@@ -155,12 +154,12 @@ def _call(entry: Entry, m: Model, *args: object) -> None:
         entry.call(m.address, *args)
 
 
-def _demand_model(m: object) -> None:
+def _check_model(m: object) -> None:
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"a Model is needed, got {m!r}"))
 
 
-def _demand_generator(rng: object) -> None:
+def _check_generator(rng: object) -> None:
     if not isinstance(rng, np.random.Generator):
         text = f"rng is {rng!r}; allowed is a generator such as numpy.random.default_rng(0)"
         raise ParameterError(Finding("rng", text, "error", "rng"))
@@ -178,7 +177,7 @@ def _wrong_time(dt: object, allowed: str) -> ParameterError:
     return ParameterError(Finding("dt", f"dt is {dt}; {allowed}", "error", "dt", None, str(dt)))
 
 
-def _demand(length: int, name: str, array: object, written: bool = False) -> None:
+def _check(length: int, name: str, array: object, written: bool = False) -> None:
     """Raise ModelError unless a kernel may read the array, or write it."""
     if not is_vector(array, length, written):
         kind = "writable, " if written else ""

@@ -1,11 +1,11 @@
-"""Hybrid dynamics: which joints are moved by forces, and which have their motion given."""
+"""Hybrid dynamics: some dofs move by forces, others have a prescribed motion."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbdyn_ros.dynamics.entry import demand_pair
+from rbdyn_ros.dynamics.entry import check_pair
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass
@@ -18,14 +18,14 @@ MODES = tuple(mode.name.lower() for mode in Drive)
 def set_drive(
     m: Model, d: Data, joint: int | str, mode: str, target: ArrayLike | None = None
 ) -> None:
-    """Say what moves a joint from now on.
+    """Set the drive mode of a joint: whether forces move it or its motion is prescribed.
 
-    With "force" it is what it was at first: qfrc_applied and all other forces. Otherwise its
-    motion is given, and qfrc_drive (after forward or step) is the force that takes, beyond
-    qfrc_applied: "acceleration" gives qacc; "velocity" is reached at the end of the next step and
-    kept; "position" is reached at the end of the next step, with the velocity that leads there.
-    Give a new target before each step to follow a trajectory; d.drive_target may also be written
-    directly. Quantities jump where a target does.
+    "force" is the initial mode: the joint moves by qfrc_applied and all other forces. In the other
+    modes its motion is prescribed, and qfrc_drive (after forward or step) is the force this needs
+    in addition to qfrc_applied: "acceleration" prescribes qacc; "velocity" is reached at the end
+    of the next step and kept; "position" is reached at the end of the next step, with the velocity
+    that leads there. For a trajectory set a new target before each step, or write d.drive_target.
+    Where a target jumps, so do the results.
 
     From the first call on this Data is computed like a coupled system, a little slower.
     reset_data puts all joints back to "force".
@@ -33,16 +33,16 @@ def set_drive(
     Args:
         m: the Model.
         d: its Data.
-        joint: number or name, of a joint with freedoms of its own.
+        joint: number or name of a joint that is neither driven nor a mimic joint.
         mode: "force", "acceleration", "velocity" or "position".
-        target: one number a degree of freedom, or one for all; [rad or m, per s, per s^2]. If
-            left out: where the joint is ("position"), its velocity ("velocity"), or 0.
+        target: one number for each degree of freedom, or one for all [rad or m, per s, per s^2];
+            if left out, the present position ("position") or velocity ("velocity"), else 0.
 
     Raises:
-        ModelError: if d was not made for m, or there is no such joint.
-        ParameterError: for another mode or target, or a joint that cannot be moved so.
+        ModelError: d was not made for m, or there is no such joint.
+        ParameterError: an unknown mode, a wrong target, or a joint without this mode.
     """
-    demand_pair(m, d)
+    check_pair(m, d)
     j = _number(m, joint)
     name = f"joint '{m.jnt_names[j]}'"
     if not isinstance(mode, str) or mode not in MODES:
@@ -51,17 +51,19 @@ def set_drive(
     dofs = slice(int(m.jnt_dofadr[j]), int(m.jnt_dofadr[j] + m.jnt_dofnum[j]))
     kind = Drive[mode.upper()]
     if m.jnt_class[j] != JointClass.FREE:
-        why = "follows another joint" if m.jnt_mimic[j] >= 0 else "is driven over time"
-        raise _refused(name, f"it {why} and has no freedom of its own")
+        kind_of = "a mimic joint" if m.jnt_mimic[j] >= 0 else "driven over time"
+        raise _refused(name, f"it is {kind_of} and has no freedom of its own")
     if kind == Drive.POSITION and not m.jnt_kind(j).flat:
-        raise _refused(name, "its position is no vector; allowed are acceleration and velocity")
+        raise _refused(
+            name, "its position is not a vector; allowed modes are acceleration and velocity"
+        )
     present = {
         Drive.POSITION: d.qpos[m.jnt_qposadr[j] :][: m.jnt_kind(j).nv],
         Drive.VELOCITY: d.qvel[dofs],
     }
     values = _target(name, target, present.get(kind, 0.0), int(m.jnt_dofnum[j]))
     if kind != Drive.FORCE and m.nM == 0:
-        raise _refused(name, "the mass matrix of this Model is too large for driven dofs")
+        raise _refused(name, "drive modes need the mass matrix, which is too large for this Model")
     if kind != Drive.FORCE:
         d.take_drive_modes()
     d.drive_target[dofs] = values
@@ -72,9 +74,11 @@ def _number(m: Model, joint: int | str) -> int:
     if isinstance(joint, str):
         return m.jnt_id(joint)
     if isinstance(joint, bool) or not isinstance(joint, int | np.integer):
-        raise _refused(repr(joint), "a joint is a number or a name")
+        raise _refused(repr(joint), "a joint must be a number or a name")
     if not 0 <= joint < m.njnt:
-        raise _refused(repr(joint), f"there is no such joint; allowed are numbers below {m.njnt}")
+        raise _refused(
+            repr(joint), f"there is no such joint; allowed are numbers from 0 to {m.njnt - 1}"
+        )
     return int(joint)
 
 

@@ -1,4 +1,4 @@
-"""From Python into compiled code: the checks of the boundary, and the shortest way across it."""
+"""Calls of compiled code from Python: the checks of arguments, and the fastest way to call."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _TYPES = {
 }
 
 
-MAX_STEPS = 2**62  # what a 64-bit counter in a kernel holds with room to spare
+MAX_STEPS = 2**62  # well within a 64-bit counter
 
-#: Stands for the model of what is no Data.
+#: Stands for the model of anything that is not a Data.
 NOBODY = object()
 
 
@@ -38,8 +38,8 @@ class Entry:
 
     Attributes:
         call: takes the addresses of m and d, then the kernel's other arguments. It skips Numba's
-            look at the types of its arguments, which would take as long as a small stage, and
-            it checks nothing: m and d must belong together.
+            type dispatch, which would take as long as a small stage, and it checks nothing: m
+            and d must belong together.
     """
 
     __slots__ = ("call", "kernel")
@@ -56,7 +56,7 @@ class Entry:
         return self.call(*args)
 
 
-def stage(kernel: Any, name: str = "") -> Callable[..., Any]:
+def public(kernel: Any, name: str = "") -> Callable[..., Any]:
     """Return the public function of a kernel of (m, d, ...); it returns what the kernel does.
 
     The function raises ModelError if d was not made for m; the error calls it `name`, or as the
@@ -67,8 +67,8 @@ def stage(kernel: Any, name: str = "") -> Callable[..., Any]:
         return _checked(kernel, name)
     entry = Entry(kernel)
 
-    # written out by number of arguments: what a stage does not need costs time at every call; the
-    # address of m is taken from d, where Python finds it faster
+    # one function for each number of arguments, because *args cost time at every call; d holds the
+    # address of m too, where Python finds it faster
     def run(m: Model, d: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
             raise not_a_pair(m, d, name)
@@ -104,14 +104,14 @@ def _checked(kernel: Any, name: str) -> Callable[..., Any]:
     return run
 
 
-def demand_pair(m: object, d: object, function: str = "") -> None:
+def check_pair(m: object, d: object, function: str = "") -> None:
     """Raise ModelError if d was not made for m."""
     if getattr(d, "model", NOBODY) is not m:
         raise not_a_pair(m, d, function)
 
 
 def not_a_pair(m: object, d: object, function: str = "") -> ModelError:
-    """Return the error for a Data used with another Model than its own.
+    """Return the error for a Data that is used with another Model than its own.
 
     A specialised Model in the place of m gets the call that is right for it.
     """
@@ -125,15 +125,15 @@ def not_a_pair(m: object, d: object, function: str = "") -> ModelError:
     return ModelError(Finding("not-specialised", text, "error", function))
 
 
-def demand_mass_matrix(m: Model, d: object, function: str) -> None:
-    """Raise ModelError if d was not made for m, or if M of this Model would be too large."""
-    demand_pair(m, d, function)
+def check_mass_matrix(m: Model, d: object, function: str) -> None:
+    """Raise ModelError if d was not made for m, or if M of the Model is too large."""
+    check_pair(m, d, function)
     if m.nM == 0 and m.nv > 0:
         raise no_mass_matrix(m, function)
 
 
 def no_mass_matrix(m: Model, function: str) -> ModelError:
-    """Return the error for a function that needs M of a Model that is too large for it."""
+    """Return the error for a function that needs M of a Model whose M is too large."""
     text = (
         f"{function}: the mass matrix of '{m.name}' has more than {MAX_M_ENTRIES} entries; "
         "use forward_dynamics and inverse, which do not need it."
@@ -142,7 +142,7 @@ def no_mass_matrix(m: Model, function: str) -> ModelError:
 
 
 def step_count(nstep: object) -> int:
-    """Return a number of steps; raises ParameterError unless it is whole, from 0 to 2^62."""
+    """Return a number of steps; raises ParameterError unless it is a whole number up to 2^62."""
     try:
         count = operator.index(nstep)  # type: ignore[arg-type]
     except TypeError:
@@ -154,7 +154,7 @@ def step_count(nstep: object) -> int:
 
 
 def is_vector(vector: object, n: int, written: bool) -> bool:
-    """Whether it is an array of n numbers that a kernel may read, or write."""
+    """Return whether an object is an array of n numbers that a kernel may read, or write."""
     if not isinstance(vector, np.ndarray) or vector.shape != (n,) or vector.dtype != np.float64:
         return False
     flags = vector.flags

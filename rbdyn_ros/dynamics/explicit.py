@@ -1,23 +1,24 @@
 """Explicit constraints: all positions of a Model as a function q = gamma(y) of a few coordinates.
 
-The equations of motion are projected to what y can move, so the constraint holds exactly and
-cannot drift: H_G ydd + C_G = G^T tau, RBDA eq 3.20 and 3.21. For constraints without such a
-function there are loop joints.
+The equations of motion are projected onto the motions of y, so the constraint holds exactly and
+cannot drift: H_G ydd + C_G = G^T tau, RBDA eq 3.20 and 3.21. Constraints without such a function
+need loop joints.
 """
 
 from __future__ import annotations
 
 import functools
-import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.configuration import differentiate_pos
-from rbdyn_ros.dynamics.entry import demand_pair
+from rbdyn_ros.dynamics.entry import check_pair
+from rbdyn_ros.dynamics.user_functions import TOLERANCE, slope_at_zero, states
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass
@@ -25,14 +26,6 @@ from rbdyn_ros.model.model import Model
 
 Gamma = Callable[[Array, Array, Array, Array, Array], None]
 Ranges = Sequence[tuple[float, float]]
-
-#: Of the differences that G and g are judged by; these are taken over h and h/2 and extrapolated.
-STEP = 1e-5
-#: Relative to a derivative, and of the length of a quaternion: differences are far better.
-TOLERANCE = 1e-6
-#: What rounding leaves of a difference over STEP of numbers of size one, with a wide margin.
-ROUNDING = 1e-8
-STATES = 9
 
 
 class ExplicitConstraint:
@@ -45,8 +38,8 @@ class ExplicitConstraint:
         drive = rb.ExplicitConstraint(m, 1, gears)
         ydd, tau_c = drive.forward(d, y, yd, tau)
 
-    Joints driven over time go on as they are driven, those that follow others as they follow.
-    Other constraints of the Model and d.drive_mode are not looked at: gamma is all there is.
+    Driven joints and mimic joints move as usual. Other constraints of the Model and d.drive_mode
+    are ignored.
 
     Attributes:
         m: the Model.
@@ -54,43 +47,42 @@ class ExplicitConstraint:
     """
 
     def __init__(self, m: Model, ny: int, gamma: Gamma, ranges: Ranges | None = None) -> None:
-        """Judge gamma at some random y, and keep it.
+        """Check gamma at some random y.
 
         Args:
             m: a Model.
             ny: number of coordinates y; yd is dy/dt.
-            gamma: is called as gamma(y, yd, q, G, g) and writes q (nq,), the positions;
-                G (nv, ny), the derivatives of qvel with respect to yd; and g (nv,), dG/dt yd.
-                It finds m.qpos0 in q and zeros in G and g, and may not write to y and yd.
-            ranges: for each coordinate where gamma is judged, (lowest, highest); without it
-                from -1 to 1.
+            gamma: called as gamma(y, yd, q, G, g), writes q (nq,), the positions; G (nv, ny), the
+                derivatives of qvel with respect to yd; and g (nv,), dG/dt yd. Before, q holds
+                m.qpos0, G and g are zero; y and yd are read-only.
+            ranges: (lowest, highest) of each coordinate, within which gamma is checked; -1 to 1
+                if left out.
 
         Raises:
-            ModelError: gamma fails, or its G or g is not the derivative of what it should be.
-            ParameterError: an argument is not of the kind that is wanted.
+            ModelError: gamma fails, or its G or g is not the derivative it should be.
+            ParameterError: an argument has the wrong type or value.
         """
         if not isinstance(m, Model):
             raise ModelError(Finding("not-a-model", f"a Model is needed, got {m!r}"))
         if not callable(gamma):
             raise _parameter("gamma", gamma, "a function gamma(y, yd, q, G, g)")
         self.m = m
-        self.ny = _whole_number("ny", ny, 1, m.nv)
+        self.ny = count("ny", ny, 1, m.nv, code="ny")
         self._gamma = gamma
-        for y, yd in _states(_demand_ranges(ranges, self.ny)):
-            _judge(self, y, yd)
+        for y, yd in states(_ranges(ranges, self.ny)):
+            _check_at(self, y, yd)
 
     def evaluate(self, y: ArrayLike, yd: ArrayLike) -> tuple[Array, Array, Array]:
         """Return q (nq,), G (nv, ny) and g (nv,).
 
         Raises:
-            ModelError: gamma fails, or y or yd is no vector of ny finite numbers.
+            ModelError: gamma fails, or y or yd does not hold ny finite numbers.
         """
         y, yd = self._coordinates(y, yd)
         q, G, g = self.m.qpos0.copy(), np.zeros((self.m.nv, self.ny)), np.zeros(self.m.nv)
-        y.flags.writeable = yd.flags.writeable = False
         try:
             self._gamma(y, yd, q, G, g)
-        except Exception as error:  # whatever it is, it is the user's
+        except Exception as error:  # the function may raise anything
             raise wrong(y, f"raises {type(error).__name__}: {error}") from error
         if not all(np.isfinite(value).all() for value in (q, G, g)):
             raise wrong(y, "has numbers that are not finite")
@@ -107,9 +99,9 @@ class ExplicitConstraint:
     def dynamics(self, d: Data, y: ArrayLike, yd: ArrayLike) -> tuple[Array, Array]:
         """Return H_G (ny, ny) and C_G (ny,): H_G ydd + C_G = G^T tau (RBDA eq 3.21).
 
-        C, the force that is not tau, is qfrc_bias - qfrc_passive: passive forces push, bias
-        forces resist. What d has in qfrc_applied and xfrc_applied is left out. Writes the state
-        and the fields of fwd_position and fwd_velocity.
+        C is qfrc_bias - qfrc_passive: passive forces push, bias forces resist. qfrc_applied and
+        xfrc_applied of d are ignored. Writes the state and the fields of fwd_position and
+        fwd_velocity.
 
         Raises:
             ModelError: as for `set_state`.
@@ -120,8 +112,8 @@ class ExplicitConstraint:
     def forward(self, d: Data, y: ArrayLike, yd: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
         """Return ydd (ny,) and the constraint force tau_c (nv,), with G^T tau_c = 0.
 
-        It is H qacc + C = tau + tau_c (RBDA eq 3.14), C as in `dynamics`. Writes what
-        `dynamics` does, and qacc.
+        They solve H qacc + C = tau + tau_c (RBDA eq 3.14), C as in `dynamics`. Writes the fields
+        that `dynamics` writes, and qacc.
 
         Args:
             d: a Data of m.
@@ -130,8 +122,8 @@ class ExplicitConstraint:
             tau: (nv,) applied force [N m or N].
 
         Raises:
-            ModelError: as for `set_state`; tau is no vector of nv finite numbers; the inertia
-                of a coordinate is zero.
+            ModelError: as for `set_state`; tau does not hold nv finite numbers; the inertia of a
+                coordinate is zero.
         """
         tau = _vector("tau", tau, self.m.nv)
         H, C, G, g = self._equations(d, y, yd)
@@ -144,19 +136,19 @@ class ExplicitConstraint:
     ) -> tuple[Array, Array]:
         """Return y and yd after nstep timesteps of m.opt.timestep; d has that state and time.
 
-        Whatever integrator the options name, this is Runge-Kutta of order 4, in y; other fields
-        of d are those of its last trial state. If it raises, d is as before.
+        The integrator is always Runge-Kutta of order 4, in y; the other fields of d belong to its
+        last trial state. After an error d is unchanged.
 
         Raises:
             ModelError: as for `forward`.
             ParameterError: nstep is not a whole number above or equal to 0.
         """
         tau = _vector("tau", tau, self.m.nv)
-        count = _whole_number("nstep", nstep, 0, 2**62)
-        demand_pair(self.m, d)
+        steps = count("nstep", nstep, 0, 2**62, code="nstep")
+        check_pair(self.m, d)
         x, before = np.concatenate(self._coordinates(y, yd)), d.buffer.copy()
         try:
-            for _ in range(count):
+            for _ in range(steps):
                 x = self._runge_kutta(d, x, tau)
             self._write_state(d, *np.split(x, 2))
         except ModelError:
@@ -179,14 +171,14 @@ class ExplicitConstraint:
         """Return (G^T tau) . yd [W], which is tau . qvel (RBDA eq 3.23).
 
         Raises:
-            ModelError: as for `evaluate`, or tau is no vector of nv finite numbers.
+            ModelError: as for `evaluate`, or tau does not hold nv finite numbers.
         """
         _, G, _ = self.evaluate(y, yd)
         return float((G.T @ _vector("tau", tau, self.m.nv)) @ np.asarray(yd, np.float64))
 
     def _write_state(self, d: Data, y: ArrayLike, yd: ArrayLike) -> tuple[Array, Array]:
         """Write qpos and qvel; return G and g."""
-        demand_pair(self.m, d)
+        check_pair(self.m, d)
         q, G, g = self.evaluate(y, yd)
         d.qpos[:] = q
         d.qvel[:] = G @ np.asarray(yd, np.float64)
@@ -232,37 +224,29 @@ def wrong(y: Array, why: str) -> ModelError:
     return ModelError(Finding("user-function", text, "error", "gamma"))
 
 
-def _judge(constraint: ExplicitConstraint, y: Array, yd: Array) -> None:
-    """Raise ModelError unless G and g are what differences of gamma say, at one y and yd."""
+def _check_at(constraint: ExplicitConstraint, y: Array, yd: Array) -> None:
+    """Raise ModelError unless G and g agree with differences of gamma, at one y and yd."""
     m = constraint.m
     q, G, g = constraint.evaluate(y, yd)
-    _demand_quaternions(m, q, y)
+    _check_quaternions(m, q, y)
 
     def turned(direction: Array, h: float) -> Array:
-        """The velocity that leads from gamma(y) to gamma(y + h direction) in one second."""
+        """Return the velocity that leads from gamma(y) to gamma(y + h direction) in one second."""
         velocity = np.zeros(m.nv)
         differentiate_pos(m, velocity, 1.0, q, constraint.evaluate(y + h * direction, yd)[0])
         return velocity
 
     for k, axis in enumerate(np.eye(constraint.ny)):
-        slope, allowed = _slope(functools.partial(turned, axis))
-        _demand_slope(m, y, f"G[{{}}, {k}]", G[:, k], "q", slope, allowed)
-    slope, allowed = _slope(lambda h: constraint.evaluate(y + h * yd, yd)[1] @ yd)
-    _demand_slope(m, y, "g[{}]", g, "G yd", slope, allowed)
+        slope, allowed = slope_at_zero(functools.partial(turned, axis))
+        _check_slope(m, y, f"G[{{}}, {k}]", G[:, k], "q", slope, allowed)
+    slope, allowed = slope_at_zero(lambda h: constraint.evaluate(y + h * yd, yd)[1] @ yd)
+    _check_slope(m, y, "g[{}]", g, "G yd", slope, allowed)
     rank = int(np.linalg.matrix_rank(G))
     if rank < constraint.ny:
         raise wrong(y, f"has a G of rank {rank}; its {constraint.ny} columns must be independent")
 
 
-def _slope(value: Callable[[float], Array]) -> tuple[Array, Array]:
-    """Return the derivative of value at zero, and how far off another one may be."""
-    wide, narrow = ((value(h) - value(-h)) / (2.0 * h) for h in (STEP, 0.5 * STEP))
-    slope = (4.0 * narrow - wide) / 3.0
-    size = max(1.0, float(np.abs(value(0.0)).max()), float(np.abs(slope).max()) * STEP)
-    return slope, TOLERANCE * np.abs(slope) + 4.0 * np.abs(wide - narrow) + ROUNDING * size
-
-
-def _demand_slope(
+def _check_slope(
     m: Model, y: Array, name: str, given: Array, of: str, slope: Array, allowed: Array
 ) -> None:
     excess = np.abs(given - slope) - allowed
@@ -276,7 +260,7 @@ def _demand_slope(
         )
 
 
-def _demand_quaternions(m: Model, q: Array, y: Array) -> None:
+def _check_quaternions(m: Model, q: Array, y: Array) -> None:
     for j in range(m.njnt):
         first, kind = int(m.jnt_qposadr[j]), m.jnt_kind(j)
         if kind.quat < 0 or m.jnt_class[j] != JointClass.FREE:
@@ -287,16 +271,7 @@ def _demand_quaternions(m: Model, q: Array, y: Array) -> None:
             raise wrong(y, f"{text}; it must be 1")
 
 
-def _states(ranges: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield random y and yd: every coordinate is once in each of STATES parts of its range."""
-    rng = np.random.default_rng(1)
-    low, high = ranges.T
-    parts = np.column_stack([rng.permutation(STATES) for _ in low])
-    for share in (parts + rng.uniform(size=parts.shape)) / STATES:
-        yield low * (1.0 - share) + high * share, rng.uniform(-1.0, 1.0, len(low))
-
-
-def _demand_ranges(ranges: object, ny: int) -> Array:
+def _ranges(ranges: object, ny: int) -> Array:
     if ranges is None:
         return np.tile([-1.0, 1.0], (ny, 1))
     try:
@@ -309,26 +284,8 @@ def _demand_ranges(ranges: object, ny: int) -> Array:
 
 
 def _vector(name: str, value: ArrayLike, length: int) -> Array:
-    """Return a copy of a vector of finite numbers; raises ModelError if it is none."""
-    try:
-        vector = np.array(value, np.float64)
-    except (TypeError, ValueError):
-        vector = np.zeros((0, 0))
-    if vector.shape != (length,) or not np.isfinite(vector).all():
-        text = f"{name}: {length} finite numbers are needed, got {value!r}"
-        raise ModelError(Finding("vector-shape", text, "error", name))
-    return vector
-
-
-def _whole_number(name: str, value: object, lowest: int, highest: int) -> int:
-    allowed = f"a whole number from {lowest} to {highest}"
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise _parameter(name, value, allowed) from None
-    if not lowest <= number <= highest:
-        raise _parameter(name, value, allowed)
-    return number
+    """Return a copy of a vector of finite numbers; raises ModelError for anything else."""
+    return finite(name, value, (length,), error=ModelError, code="vector-shape")
 
 
 def _parameter(name: str, value: object, allowed: str) -> ParameterError:

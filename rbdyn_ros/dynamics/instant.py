@@ -1,4 +1,4 @@
-"""One moment of a robot, as everything that shows one takes it."""
+"""The state of a robot at one moment, for everything that displays it."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.entry import demand_pair
+from rbdyn_ros.dynamics.entry import check_pair
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instant:
-    """Where a robot is, how it moves, and what acts on it; arrays are copies, laid out as in Data.
+    """State of a robot and the forces on it at one moment; arrays are copies, as in Data.
 
     Attributes:
         time: [s].
         qpos: (nq,).
         qvel: (nv,).
-        effort: of the actuators (nv,) [N m or N].
-        xfrc: forces from outside, by body (nbody, 6), as Data.xfrc_applied: force, then torque
-            about xipos, world axes; None where nobody knows.
-        contact: of the surroundings on each body, likewise.
+        effort: (nv,) actuator efforts [N m or N].
+        xfrc: (nbody, 6) external forces as in Data.xfrc_applied: force, then torque about xipos,
+            world axes; None if unknown.
+        contact: (nbody, 6) contact forces, as xfrc.
         energy: potential and kinetic [J], or None.
-        paused: whether time stands on request.
-        fault: what went wrong, a sentence; empty: nothing.
-        factor: simulated seconds per second as measured; NaN where that means nothing.
-        tick: ticks since the simulation began.
-        wanted: simulated seconds per second as asked for; NaN where nobody asked.
+        paused: whether simulated time is paused.
+        fault: message of a fault, or empty.
+        factor: measured real-time factor; NaN if undefined.
+        tick: ticks since the start of the simulation.
+        wanted: requested real-time factor; NaN if there is none.
     """
 
     time: float
@@ -48,14 +48,14 @@ class Instant:
 
     @classmethod
     def of(cls, m: Model, d: Data) -> Instant:
-        """Return what a Data says now; it is only read.
+        """Return the present content of a Data, which is only read.
 
-        Contact forces and energy are those of the last forward or step, as in Data.
+        Contact forces and energy belong to the last forward or step.
 
         Raises:
-            ModelError: if d was not made for m.
+            ModelError: d was not made for m.
         """
-        demand_pair(m, d)
+        check_pair(m, d)
         potential, kinetic = d.energy.tolist()
         return cls(
             d.time,
@@ -69,14 +69,14 @@ class Instant:
 
     @classmethod
     def still(cls, m: Model, qpos: Array, time: float = 0.0) -> Instant:
-        """Return a robot that stands still at qpos (nq,), with nothing acting on it."""
+        """Return a robot at rest at qpos (nq,), without forces."""
         return cls(time, np.array(qpos, np.float64), np.zeros(m.nv), np.zeros(m.nv))
 
 
 def contact_on_bodies(m: Model, d: Data) -> Array | None:
-    """Return the contact forces (nbody, 6) as Data.xfrc_applied has forces; None without any.
+    """Return the contact forces (nbody, 6) in the form of Data.xfrc_applied, or None.
 
-    Data has them [moment; force] about the centre of mass of the tree: the moment is shifted.
+    Data.cfrc_contact is [moment; force] about the tree's centre of mass, so moments are shifted.
     """
     if m.ngeom == 0:
         return None

@@ -1,4 +1,4 @@
-"""The model of one joint at one state, as RBDA table 4.1 writes it."""
+"""The model of one joint at one state, in the notation of RBDA table 4.1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.engine.constants import isolated_joint
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
@@ -16,12 +16,12 @@ from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import cross_matrix
 
-_isolated_joint = stage(isolated_joint)
+_isolated_joint = public(isolated_joint)
 
 
 @dataclass(frozen=True, slots=True)
 class JointModel:
-    """What jcalc returns; vectors are [angular; linear] in the frame of the body it carries.
+    """Result of jcalc; vectors are [angular; linear] in the frame of the body it carries.
 
     Attributes:
         E: (3, 3) coordinate transform from the joint frame on the parent's side to the body's.
@@ -51,8 +51,8 @@ class JointModel:
 def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None) -> JointModel:
     """Return the model of a joint at positions q and velocities qd (zero if left out).
 
-    The engine's own kernels compute it; a reversed joint is seen from the body it carries, as
-    RBDA table 4.2 says. Source: RBDA tables 4.1, 4.2.
+    Computed by the engine's kernels. A reversed joint is described from the body it carries (RBDA
+    table 4.2). Source: RBDA tables 4.1, 4.2.
 
     Args:
         m: the Model.
@@ -61,8 +61,8 @@ def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None)
         qd: its velocities.
 
     Raises:
-        ModelError: if m is no Model, or has no such joint.
-        ParameterError: if q or qd has the wrong length or is not finite.
+        ModelError: m is not a Model, or has no such joint.
+        ParameterError: q or qd has the wrong length or is not finite.
     """
     j = _number(m, joint)
     d = Data(m)
@@ -83,7 +83,7 @@ def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None)
 
 
 def _number(m: Model, joint: object) -> int:
-    """Return the number of a joint; raises ModelError if there is none."""
+    """Return the number of a joint; raises ModelError if it does not exist."""
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"jcalc needs a Model, got {m!r}"))
     if isinstance(joint, str):
@@ -96,11 +96,10 @@ def _number(m: Model, joint: object) -> int:
 
 
 def complement(S: Array) -> Array:
-    """Return T (6, 6 - n) with T^T S = 0 and independent columns: range(S)'s complement.
+    """Return T (6, 6 - n) with T^T S = 0 and independent columns: the complement of range(S).
 
-    Its columns are the unit vectors, each without its part in range(S); of those that depend on
-    each other the longest are kept. Where S consists of unit vectors T is what RBDA table 4.1
-    prints. Source: RBDA eq 3.36.
+    Its columns are unit vectors minus their projections onto range(S), the longest independent
+    ones. If S consists of unit vectors, T is the matrix in RBDA table 4.1. Source: RBDA eq 3.36.
     """
     Q = np.linalg.qr(S)[0] if S.shape[1] else S
     rest = np.eye(6) - Q @ Q.T
@@ -116,7 +115,7 @@ def complement(S: Array) -> Array:
 
 
 def _seen_from(R: Array, rows: Array) -> Array:
-    """Turn rows of world vectors into columns in the axes R."""
+    """Return rows of world vectors as columns in the axes R."""
     columns: Array = np.vstack([R.T @ rows[:, :3].T, R.T @ rows[:, 3:].T])
     return columns
 
@@ -124,9 +123,9 @@ def _seen_from(R: Array, rows: Array) -> Array:
 def _apparent(m: Model, d: Data, j: int, change: Array, S: Array) -> Array:
     """Return S_dot from the change of S in the parent's frame.
 
-    That change is v x S + S_dot with v the velocity of the body. The engine sums up the axes of
-    dofs that turn as one with another velocity, which gives the same c_J but other columns:
-    theirs stand still in the successor, or change as a user-defined jcalc says.
+    That change is v x S + S_dot, where v is the velocity of the body. For dofs that turn together
+    the engine uses another velocity, with the same c_J but other columns: their axes are fixed in
+    the successor, or change as a user-defined jcalc computes.
     """
     R, v = d.xmat[j + 1].reshape(3, 3), d.cvel[j + 1]
     v = np.concatenate([R.T @ v[:3], R.T @ v[3:]])

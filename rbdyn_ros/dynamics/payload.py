@@ -1,4 +1,4 @@
-"""A load in the hand: the Model of a robot to one of whose links a rigid body is fixed."""
+"""Payloads: the Model of a robot with a rigid body fixed to one of its links."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
 
-#: What a payload is called in a sentence, from its row.
+#: Returns the name of a payload in messages, from its row.
 Called = Callable[[int], str]
 
 
@@ -29,26 +29,25 @@ def with_payload(
 ) -> Model:
     """Return the Model of the robot with a rigid body fixed to one of its links.
 
-    Sizes, names and the layout of a Data are those of m, and so are the options, which are the
-    new Model's own, and the functions of the user. What m derived from the inertia at qpos0 to
-    size the springs of limits and contacts stays (dof_inertia0, geom_mass0), so these are as
-    stiff as before. For several payloads call it once for each, always on the last result.
+    It has the sizes, names, data layout and user functions of m, and a copy of its options.
+    dof_inertia0 and geom_mass0 stay as they are, so limits and contacts keep their stiffness. For
+    several payloads call it once for each, always on the last result.
 
     Args:
-        m: the Model; it stays as it is.
+        m: the Model; it does not change.
         frame: name or number of the link the payload is fixed to.
-        mass: of the payload [kg]; with 0 the Model is equal to m.
+        mass: mass of the payload [kg]; with 0 the Model is equal to m.
         com: (3,) its centre of mass in the frame [m].
         inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass, in the axes of the frame
             [kg m^2].
 
     Raises:
-        ModelError: for an unknown frame.
-        ParameterError: for numbers that no rigid body has, or a link that is fixed to the world.
+        ModelError: the frame is unknown.
+        ParameterError: no rigid body has these numbers, or the link is fixed to the world.
     """
     f = m.frame_id(frame)
     body = int(m.frame_bodyid[f])
-    load = _demand_rigid_body(mass, com, inertia)
+    load = _rigid_body(mass, com, inertia)
     if body == 0:
         text = (
             f"link '{m.frame_names[f]}' is fixed to the world, so a payload there changes nothing"
@@ -62,8 +61,8 @@ def with_payload(
     return Model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
 
 
-def _demand_rigid_body(mass: object, com: object, inertia: object) -> Inertial:
-    """Return the payload as an inertial of a link; raises ParameterError if no body is like it."""
+def _rigid_body(mass: object, com: object, inertia: object) -> Inertial:
+    """Return the payload as an inertial; raises ParameterError if it is not a rigid body."""
     kilograms = finite(
         "the mass of the payload", mass, allowed="a finite number of kg, 0 or more", element=""
     )
@@ -71,12 +70,12 @@ def _demand_rigid_body(mass: object, com: object, inertia: object) -> Inertial:
     moments = finite("the inertia of the payload", inertia, (6,), element="").tolist()
     xx, yy, zz, xy, xz, yz = moments
     six = (xx, yy, zz, xy, xz, yz)
-    demand_rigid_bodies(np.array([kilograms]), np.array([six]), _alone)
+    check_rigid_bodies(np.array([kilograms]), np.array([six]), _alone)
     return Inertial(kilograms, Pose((x, y, z)), six)
 
 
-def demand_rigid_bodies(masses: Array, inertias: Array, called: Called) -> None:
-    """Raise ParameterError for the first payload that no rigid body is like.
+def check_rigid_bodies(masses: Array, inertias: Array, called: Called) -> None:
+    """Raise ParameterError for the first payload that is not a rigid body.
 
     Args:
         masses: (n,) [kg].
@@ -91,13 +90,13 @@ def demand_rigid_bodies(masses: Array, inertias: Array, called: Called) -> None:
         raise refused_payload(text)
     for fault in inertia_faults(inertias):
         name = called(fault.row)
-        told = f"the inertia of {name} has the principal moments {fault.moments} kg m^2"
+        found = f"the inertia of {name} has the principal moments {fault.moments} kg m^2"
         if fault.negative:
-            raise refused_payload(f"{told}; none may be negative")
-        raise refused_payload(f"{told}; the largest may not be more than the sum of the other two")
+            raise refused_payload(f"{found}; none may be negative")
+        raise refused_payload(f"{found}; the largest must not exceed the sum of the other two")
 
 
-def demand_calculable(called: Called, *results: Array) -> None:
+def check_calculable(called: Called, *results: Array) -> None:
     """Raise ParameterError for the first row of which a result, (n, ...), is not finite."""
     finite = [np.isfinite(x).reshape(len(x), -1).all(axis=1) for x in results]
     for row in np.flatnonzero(~np.logical_and.reduce(finite)).tolist():
@@ -121,9 +120,9 @@ def _loaded(m: Model, body: int, load: Inertial, place: Placement) -> dict[str, 
     )
     at_body = Placement(body, np.zeros(3), np.eye(3))
     both = Body(m.body_names[body], at_body, None, parts=[(own, at_body), (load, place)])
-    with np.errstate(all="ignore"):  # what overflows is refused below
+    with np.errstate(all="ignore"):  # an overflow is refused below
         mass, com, matrix = lumped_inertia(both)
-    demand_calculable(_alone, np.array([mass]), com[None], matrix[None])
+    check_calculable(_alone, np.array([mass]), com[None], matrix[None])
     moments, axes = principal(matrix[None])
     rows = {
         "body_mass": mass,

@@ -1,4 +1,4 @@
-"""The functions of (m, d): engine kernels behind the checks a Python user deserves."""
+"""The public functions of (m, d): engine kernels behind checks of their arguments."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rbdyn_ros.dynamics.entry import (
     MAX_STEPS,
     NOBODY,
     Entry,
-    demand_mass_matrix,
-    demand_pair,
+    check_mass_matrix,
+    check_pair,
     is_vector,
-    stage,
+    public,
     step_count,
 )
 from rbdyn_ros.engine import crb as _crb
@@ -27,36 +27,36 @@ from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-kinematics = stage(_kinematics.kinematics)
-com_pos = stage(_kinematics.com_pos)
-com_vel = stage(_kinematics.com_vel)
-passive = stage(_passive.passive)
-bias_force = stage(_rne.bias_force)
-rne = stage(_rne.rne)
-aba = stage(_forward.aba)
-energy = stage(_energy.energy)
-fwd_position = stage(_forward.fwd_position)
-fwd_velocity = stage(_forward.fwd_velocity)
-fwd_acceleration = stage(_forward.fwd_acceleration)
-forward = stage(_forward.forward)
-make_constraint = stage(_forward.make_constraint)
-joint_forces = stage(_joint_forces.joint_forces)
-forward_dynamics = stage(_forward.forward_dynamics)
-inverse = stage(_forward.inverse)
+kinematics = public(_kinematics.kinematics)
+com_pos = public(_kinematics.com_pos)
+com_vel = public(_kinematics.com_vel)
+passive = public(_passive.passive)
+bias_force = public(_rne.bias_force)
+rne = public(_rne.rne)
+aba = public(_forward.aba)
+energy = public(_energy.energy)
+fwd_position = public(_forward.fwd_position)
+fwd_velocity = public(_forward.fwd_velocity)
+fwd_acceleration = public(_forward.fwd_acceleration)
+forward = public(_forward.forward)
+make_constraint = public(_forward.make_constraint)
+joint_forces = public(_joint_forces.joint_forces)
+forward_dynamics = public(_forward.forward_dynamics)
+inverse = public(_forward.inverse)
 
-_advance = stage(_forward.advance, "step")
+_advance = public(_forward.advance, "step")
 _mass_matrix = Entry(_forward.mass_matrix)
-_crb_stage = stage(_crb.crb)
-_factor_m = stage(_crb.factor_m)
-_solve_ltdl = stage(_crb.solve_ltdl)
-_mul_m = stage(_crb.mul_m)
+_crb_stage = public(_crb.crb)
+_factor_m = public(_crb.factor_m)
+_solve_ltdl = public(_crb.solve_ltdl)
+_mul_m = public(_crb.mul_m)
 
 
 def make_data(m: Model) -> Data:
     """Return a Data in its initial state: qpos0, everything else zero.
 
     Raises:
-        ModelError: if m is no Model.
+        ModelError: m is not a Model.
     """
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"make_data needs a Model, got {m!r}."))
@@ -65,19 +65,19 @@ def make_data(m: Model) -> Data:
 
 def reset_data(m: Model, d: Data) -> None:
     """Put a Data back into its initial state: qpos0, everything else zero, time included."""
-    demand_pair(m, d)
+    check_pair(m, d)
     d.reset()
 
 
 def step(m: Model, d: Data, nstep: int = 1) -> None:
     """Advance d by nstep timesteps of m.opt.timestep; the loop is compiled.
 
-    Afterwards qpos, qvel and time are new; derived fields and qacc are those at the start of
-    the last timestep, as in MuJoCo. n steps at once and n single ones leave equal bits.
+    Afterwards qpos, qvel and time belong to the new state, derived fields and qacc to the start of
+    the last timestep, as in MuJoCo. One call with n steps and n single steps leave equal bits.
 
     Raises:
-        ParameterError: if nstep is not a whole number from 0 to 2^62.
-        ModelError: if d was not made for m.
+        ParameterError: nstep is not a whole number from 0 to 2^62.
+        ModelError: d was not made for m.
     """
     if type(nstep) is not int or not 0 <= nstep < MAX_STEPS:
         nstep = step_count(nstep)
@@ -87,11 +87,10 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
 def mass_matrix(m: Model, d: Data) -> Array:
     """Return the joint-space inertia matrix at qpos, dense (nv, nv).
 
-    Like every field of a Data, the array belongs to d and the next call overwrites it; take a
-    copy to keep it.
+    The array belongs to d and the next call overwrites it; copy it to keep it.
 
     Raises:
-        ModelError: if the matrix of this Model would be too large.
+        ModelError: the matrix of this Model would be too large.
     """
     if getattr(d, "model", NOBODY) is not m or d.dense_M is None:
         _make_dense(m, d)
@@ -105,7 +104,7 @@ def mass_matrix(m: Model, d: Data) -> Array:
 
 def _make_dense(m: Model, d: Data) -> None:
     """Make the array once; entries off the tree's paths are and stay zero."""
-    demand_mass_matrix(m, d, "mass_matrix")
+    check_mass_matrix(m, d, "mass_matrix")
     vars(d)["dense_M"] = np.zeros((m.nv, m.nv))
 
 
@@ -113,9 +112,9 @@ def crb(m: Model, d: Data) -> None:
     """Write crb and M by the composite-rigid-body algorithm; needs com_pos.
 
     Raises:
-        ModelError: if the matrix of this Model would be too large.
+        ModelError: the matrix of this Model would be too large.
     """
-    demand_mass_matrix(m, d, "crb")
+    check_mass_matrix(m, d, "crb")
     _crb_stage(m, d)
 
 
@@ -123,9 +122,9 @@ def factor_m(m: Model, d: Data) -> None:
     """Write qLD and qLDiagInv, the L^T D L factors of M; needs crb.
 
     Raises:
-        ModelError: if the matrix of this Model would be too large.
+        ModelError: the matrix of this Model would be too large.
     """
-    demand_mass_matrix(m, d, "factor_m")
+    check_mass_matrix(m, d, "factor_m")
     _factor_m(m, d)
 
 
@@ -133,10 +132,10 @@ def solve_m(m: Model, d: Data, x: Array, y: Array) -> None:
     """Write x = M^-1 y, both (nv,); needs factor_m.
 
     Raises:
-        ModelError: for arrays of another shape or type, or if M is too large.
+        ModelError: an array has the wrong shape or type, or M is too large.
     """
-    demand_mass_matrix(m, d, "solve_m")
-    _demand_vectors(m, y, x)
+    check_mass_matrix(m, d, "solve_m")
+    _check_vectors(m, y, x)
     x[:] = y
     _solve_ltdl(m, d, x)
 
@@ -145,17 +144,17 @@ def mul_m(m: Model, d: Data, y: Array, x: Array) -> None:
     """Write y = M x, both (nv,); needs crb.
 
     Raises:
-        ModelError: for arrays of another shape or type or that overlap, or if M is too large.
+        ModelError: an array has the wrong shape or type, the arrays overlap, or M is too large.
     """
-    demand_mass_matrix(m, d, "mul_m")
-    _demand_vectors(m, x, y)
+    check_mass_matrix(m, d, "mul_m")
+    _check_vectors(m, x, y)
     if np.may_share_memory(x, y):
         raise ModelError(Finding("shared-vectors", "mul_m: x and y must not share memory"))
     _mul_m(m, d, x, y)
 
 
-def _demand_vectors(m: Model, source: object, target: object) -> None:
-    """Raise ModelError unless a kernel may read the one and write the other."""
+def _check_vectors(m: Model, source: object, target: object) -> None:
+    """Raise ModelError unless a kernel may read the source and write the target."""
     for vector, written in ((source, False), (target, True)):
         if not is_vector(vector, m.nv, written):
             kind = "writable, " if written else ""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
 from rbdyn_ros.errors import Finding
 from rbdyn_ros.loading.mobility import LOCKED, mobility
@@ -18,9 +18,9 @@ from rbdyn_ros.model.model import Model
 #: With more dofs than this, or without M, the mass of the body alone is used.
 MOST_DOFS = 1000
 
-_kinematics = stage(kinematics)
-_com_pos = stage(com_pos)
-_com_vel = stage(com_vel)
+_kinematics = public(kinematics)
+_com_pos = public(com_pos)
+_com_vel = public(com_vel)
 
 
 def with_masses(m: Model) -> Model:

@@ -12,7 +12,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.engine.constants import move, survey
 from rbdyn_ros.errors import DescriptionError, Finding, Severity
 from rbdyn_ros.loading.mobility import LOCKED, mobility
@@ -33,8 +33,8 @@ MAX_ROUNDS = 50
 #: Below this part of the largest inertia of a joint, an inertia gets a warning.
 TINY_INERTIA = 1e-11
 
-_survey = stage(survey)
-_move = stage(move)
+_survey = public(survey)
+_move = public(move)
 
 
 def with_inertias(

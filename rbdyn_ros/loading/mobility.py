@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.engine.constants import survey
 from rbdyn_ros.engine.crb import crb
 from rbdyn_ros.model.data import Data
@@ -14,8 +14,8 @@ from rbdyn_ros.model.model import Model
 #: Below this part of the unconstrained mobility, a mobility is a rounding error.
 LOCKED = 1e-9
 
-_survey = stage(survey)
-_crb = stage(crb)
+_survey = public(survey)
+_crb = public(crb)
 
 
 def mobility(m: Model) -> tuple[Array, Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.engine.constants import touching
 from rbdyn_ros.errors import Finding
 from rbdyn_ros.model.data import Data
@@ -18,7 +18,7 @@ ROUNDS = 100  # the contact list may lack the deepest contact
 CLEAR = 1e-9  # [m]
 DEEP = 1e-6  # [m] penetration without a warning
 
-_touching = stage(touching)
+_touching = public(touching)
 
 
 def out_of_obstacles(m: Model) -> tuple[Model, list[Finding]]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.configuration import usual_ranges
+from rbdyn_ros.dynamics.user_functions import TOLERANCE, slope_at_zero, states
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.callbacks import by_address
 from rbdyn_ros.model.joints import JointType
@@ -20,12 +21,6 @@ from rbdyn_ros.model.model import Model
 
 Values = tuple[Array, ...]
 
-STEP = 1e-5
-#: For E E^T = 1, and relative for derivatives; extrapolated differences are far better.
-TOLERANCE = 1e-6
-#: Rounding error of a difference over STEP of numbers near one, with a wide margin.
-ROUNDING = 1e-8
-STATES = 9
 #: Not round numbers, where a motion may have a corner [s].
 TIMES = (0.1371, 0.7193, 1.9337, 5.3171, 17.9113)
 
@@ -71,10 +66,7 @@ class _UserFunction:
         self, x: object, name: str, given: Array, of: str, value: Callable[[float], Array]
     ) -> None:
         """Raise ModelError unless `given` is the derivative of `value` at zero."""
-        wide, narrow = ((value(h) - value(-h)) / (2.0 * h) for h in (STEP, 0.5 * STEP))
-        slope = (4.0 * narrow - wide) / 3.0
-        size = max(1.0, float(np.abs(value(0.0)).max()), float(np.abs(slope).max()) * STEP)
-        allowed = TOLERANCE * np.abs(slope) + 4.0 * np.abs(wide - narrow) + ROUNDING * size
+        slope, allowed = slope_at_zero(value)
         excess = np.where(np.isfinite(slope), np.abs(given - slope) - allowed, -1.0)
         if excess.max() > 0.0:
             at = np.unravel_index(np.argmax(excess), excess.shape)
@@ -96,12 +88,8 @@ class _Joint(_UserFunction):
         self.zero = m.qpos0[q : q + self.nv] if q < m.nq else None
 
     def check(self) -> None:
-        rng = np.random.default_rng(1)
-        # stratified: each coordinate is once in each of STATES equal parts of its range
-        parts = np.column_stack([rng.permutation(STATES) for _ in range(self.nv)])
-        for share in (parts + rng.uniform(size=parts.shape)) / STATES:
-            low, high = np.array(self.ranges).T
-            self.compare(low * (1.0 - share) + high * share, rng.uniform(-1.0, 1.0, self.nv))
+        for q, qd in states(np.array(self.ranges)):
+            self.compare(q, qd)
         if self.zero is not None:
             self.check_domain(self.zero)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.dynamics.entry import demand_pair
+from rbdyn_ros.dynamics.entry import check_pair
 from rbdyn_ros.dynamics.instant import contact_on_bodies
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
@@ -97,7 +97,7 @@ class Recorder:
                 is closed.
             ParameterError: writing the file has failed.
         """
-        demand_pair(self._m, d)
+        check_pair(self._m, d)
         if self._closed:
             text = f"the recorder is closed; make another one to go on, {self.path} is complete"
             raise ModelError(Finding("closed-recorder", text, "error", self._m.name))

@@ -9,8 +9,8 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.checks.inertials import as_matrix, as_six
 from rbdyn_ros.dynamics.payload import (
-    demand_calculable,
-    demand_rigid_bodies,
+    check_calculable,
+    check_rigid_bodies,
     refused_payload,
     with_payload,
 )
@@ -52,7 +52,7 @@ def payload_params(
         both, centre, whole = _lumped(m, b, load, place, turn @ as_matrix(inertia) @ turn.T)
         # bounds the moments that with_payload sums, so that it refuses no more than this does
         second = load[:, None] * place * place
-    demand_calculable(_called, both, centre, whole, second)
+    check_calculable(_called, both, centre, whole, second)
     name = m.body_names[b]
     return {
         "body_mass": {name: both},
@@ -87,7 +87,7 @@ def _checked(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> tuple[Array
             text = f"the {what} of the payload has {len(values)} rows, another argument {count}"
             raise refused_payload(f"{text}; allowed is one row per robot, or one for all")
     masses, places, inertias = (np.broadcast_to(x, (count, *x.shape[1:])) for x in found)
-    demand_rigid_bodies(masses, inertias, _called)
+    check_rigid_bodies(masses, inertias, _called)
     return masses, places, inertias
 
 

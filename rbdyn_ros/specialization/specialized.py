@@ -10,7 +10,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import (
     NOBODY,
-    demand_mass_matrix,
+    check_mass_matrix,
     no_mass_matrix,
     not_a_pair,
     step_count,
@@ -136,7 +136,7 @@ class Specialized:
     def mass_matrix(self, d: Data) -> Array:
         """Return rb.mass_matrix(m, d), (nv, nv): an array that belongs to d."""
         if getattr(d, "model", NOBODY) is self.model and d.dense_M is None:
-            demand_mass_matrix(self.model, d, "mass_matrix")
+            check_mass_matrix(self.model, d, "mass_matrix")
             vars(d)["dense_M"] = np.zeros((self.model.nv, self.model.nv))
         return self._filled("mass_matrix", d, out=getattr(d, "dense_M", None))
 

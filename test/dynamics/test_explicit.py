@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.build import shapes
@@ -267,27 +268,27 @@ def spoiled(gamma, **entries):
         ({"q": (1, 1e-3)}, r"G\[1, 0\] = X for joint 'B'", "q"),
     ],
 )
-def test_wrong_derivatives_are_told(entries, name, of):
+def test_wrong_derivatives_are_refused(entries, name, of):
     with pytest.raises(rb.ModelError) as caught:
         ExplicitConstraint(four_bar_model(), 1, spoiled(four_bar, **entries))
-    text = rf"gamma has {name}, but the derivative of {of} is X there \(at y = \[X\]\)"
-    assert re.fullmatch(text.replace("X", "-?[0-9.]+"), str(caught.value))
+    assert re.search(name.replace("X", "-?[0-9.]+"), str(caught.value))
+    assert f"the derivative of {of} is" in str(caught.value)
     assert (caught.value.code, caught.value.element) == ("user-function", "gamma")
 
 
 @pytest.mark.parametrize("row", range(6))
 @pytest.mark.parametrize("column", range(2))
-def test_every_entry_of_a_free_joint_is_judged(row, column):
-    with pytest.raises(rb.ModelError, match=rf"^gamma has G\[{row}, {column}\] = .* 'air'"):
+def test_every_entry_of_a_free_joint_is_checked(row, column):
+    with refused(rb.ModelError, "user-function", "gamma") as wrong_G:
         ExplicitConstraint(flyer_model(), 2, spoiled(flyer, G=((row, column), 1e-3)))
-    with pytest.raises(rb.ModelError, match=rf"^gamma has g\[{row}\] = .* for joint 'air'"):
+    assert f"G[{row}, {column}]" in str(wrong_G.value)
+    with refused(rb.ModelError, "user-function", "gamma") as wrong_g:
         ExplicitConstraint(flyer_model(), 2, spoiled(flyer, g=(row, 1e-3)))
+    assert f"g[{row}]" in str(wrong_g.value)
 
 
-def test_a_quaternion_that_is_none():
-    with pytest.raises(
-        rb.ModelError, match=r"^gamma has a quaternion of length .* 'air'; it must"
-    ):
+def test_a_quaternion_must_be_of_unit_length():
+    with refused(rb.ModelError, "user-function", "gamma"):
         ExplicitConstraint(flyer_model(), 2, spoiled(flyer, q=(3, 0.1)))
 
 
@@ -307,82 +308,60 @@ def moves_nothing(y, yd, q, G, g):
     q[0] = 0.5
 
 
-@pytest.mark.parametrize(
-    ("gamma", "why"),
-    [
-        (fails, "raises IndexError: index 7 is out of bounds for axis 0 with size 2"),
-        (is_not_finite, "has numbers that are not finite"),
-        (writes_its_input, "raises ValueError: assignment destination is read-only"),
-        (moves_nothing, "has a G of rank 0; its 1 columns must be independent"),
-    ],
-)
-def test_functions_that_fail(gamma, why):
-    with pytest.raises(rb.ModelError) as caught:
+@pytest.mark.parametrize("gamma", [fails, is_not_finite, writes_its_input, moves_nothing])
+def test_functions_that_fail_are_refused(gamma):
+    with refused(rb.ModelError, "user-function", "gamma"):
         ExplicitConstraint(gear_model(), 1, gamma, [(0.25, 0.25)])
-    assert str(caught.value) == f"gamma {why} (at y = [0.25])"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    ("arguments", "code"),
     [
-        ((0, gears), "ny is 0; allowed is a whole number from 1 to 2"),
-        ((3, gears), "ny is 3; allowed is a whole number from 1 to 2"),
-        ((1.0, gears), "ny is 1.0; allowed is a whole number from 1 to 2"),
-        ((1, None), "gamma is None; allowed is a function gamma(y, yd, q, G, g)"),
-        (
-            (1, gears, [(0.0, np.inf)]),
-            "ranges is [(0.0, inf)]; allowed is 1 pairs (lowest, highest) of finite numbers",
-        ),
-        (
-            (1, gears, [(1.0, 0.0)]),
-            "ranges is [(1.0, 0.0)]; allowed is 1 pairs (lowest, highest) of finite numbers",
-        ),
-        (
-            (1, gears, "wide"),
-            "ranges is 'wide'; allowed is 1 pairs (lowest, highest) of finite numbers",
-        ),
+        ((0, gears), "ny"),
+        ((3, gears), "ny"),
+        ((1.0, gears), "ny"),
+        ((1, None), "gamma"),
+        ((1, gears, [(0.0, np.inf)]), "ranges"),
+        ((1, gears, [(1.0, 0.0)]), "ranges"),
+        ((1, gears, "wide"), "ranges"),
     ],
 )
-def test_wrong_arguments(arguments, text):
-    with pytest.raises(rb.ParameterError) as caught:
+def test_wrong_arguments_are_refused(arguments, code):
+    with refused(rb.ParameterError, code, code):
         ExplicitConstraint(gear_model(), *arguments)
-    assert str(caught.value) == text
 
 
 def test_wrong_vectors():
     m = gear_model()
     constraint, d = ExplicitConstraint(m, 1, gears), rb.make_data(m)
     none = [0.0, 0.0]
-    for name, arguments, text in (
-        ("forward", (d, none, [0.0], none), "y: 1 finite numbers are needed, got [0.0, 0.0]"),
-        ("forward", (d, [0.0], "x", none), "yd: 1 finite numbers are needed, got 'x'"),
-        ("step", (d, [0.0], [0.0], [np.nan]), "tau: 2 finite numbers are needed, got [nan]"),
+    for name, arguments, element in (
+        ("forward", (d, none, [0.0], none), "y"),
+        ("forward", (d, [0.0], "x", none), "yd"),
+        ("step", (d, [0.0], [0.0], [np.nan]), "tau"),
     ):
-        with pytest.raises(rb.ModelError) as caught:
+        with refused(rb.ModelError, "vector-shape", element):
             getattr(constraint, name)(*arguments)
-        assert str(caught.value) == text
-    with pytest.raises(rb.ParameterError, match=r"^nstep is -1; allowed is a whole number"):
+    with refused(rb.ParameterError, "nstep", "nstep"):
         constraint.step(d, [0.0], [0.0], [0.0, 0.0], -1)
-    with pytest.raises(rb.ModelError, match="was not made for"):
+    with refused(rb.ModelError, "data-of-other-model"):
         constraint.set_state(rb.make_data(gear_model()), [0.0], [0.0])
-    with pytest.raises(rb.ModelError, match="a Model is needed, got 'm'"):
+    with refused(rb.ModelError, "not-a-model"):
         ExplicitConstraint("m", 1, gears)
     assert d.time == 0.0
     np.testing.assert_array_equal(d.qpos, m.qpos0)  # nothing was half done
 
 
 def test_coordinates_without_inertia():
-    """A coordinate whose direction is lost at one y that was not judged."""
+    """A coordinate moves nothing at one y that was not checked."""
 
     def dead_point(y, yd, q, G, g):
         q[0], G[0, 0], g[0] = y[0] ** 2, 2.0 * y[0], 2.0 * yd[0] ** 2
 
     m = gear_model()
     constraint = ExplicitConstraint(m, 1, dead_point, [(0.5, 1.0)])
-    with pytest.raises(rb.ModelError) as caught:
+    with refused(rb.ModelError, "user-function", "gamma"):
         constraint.forward(rb.make_data(m), [0.0], [0.0], [0.0, 0.0])
-    text = "gamma leaves H_G without a positive inertia (at y = [0.0])"
-    assert str(caught.value) == text
 
 
 def test_a_step_that_fails_leaves_the_data_alone():
@@ -395,6 +374,6 @@ def test_a_step_that_fails_leaves_the_data_alone():
     constraint, d = ExplicitConstraint(m, 1, short), rb.make_data(m)
     constraint.step(d, [0.0], [1.0], [0.0, 0.0], 10)
     before = d.buffer.copy()
-    with pytest.raises(rb.ModelError, match=r"^gamma has numbers that are not finite"):
+    with refused(rb.ModelError, "user-function", "gamma"):
         constraint.step(d, [1.99], [1.0], [0.0, 0.0], 100)
     np.testing.assert_array_equal(d.buffer, before)

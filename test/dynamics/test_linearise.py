@@ -8,6 +8,7 @@ import pytest
 from support import forests, states, trees
 from support.compare import Comparison
 from support.differences import derivative
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.poses import Pose
@@ -218,7 +219,5 @@ def test_dzhanibekov(kind):
 def test_timestep(value):
     m = one_body("continuous")
     d = rb.make_data(m)
-    with pytest.raises(rb.ParameterError) as caught:
+    with refused(rb.ParameterError, "bad-argument", ""):
         rb.linearise(m, d, value)
-    expected = f"the timestep is {value!r}; allowed is a finite number above 0"
-    assert str(caught.value) == expected

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support import forests, trees
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.poses import Pose
@@ -100,40 +101,31 @@ def test_data_of_another_model(pair, name):
     m, _ = pair
     other = rb.make_data(rb.build(TREE))
     for wrong in (other, None, 3):
-        with pytest.raises(rb.ModelError) as caught:
+        with refused(rb.ModelError, "data-of-other-model"):
             call(name, m, wrong)
-        text = f"{wrong!r} was not made for {m!r}; use d = rb.make_data(m) with the same m."
-        assert str(caught.value) == text
-        assert caught.value.code == "data-of-other-model"
 
 
 @pytest.mark.parametrize("name", FRAME)
 def test_unknown_frame(pair, name):
     m, d = pair
-    with pytest.raises(rb.ModelError) as caught:
+    with refused(rb.ModelError, "unknown-frame", "lnik3"):
         call(name, m, d, frame="lnik3")
-    assert str(caught.value) == "there is no frame 'lnik3' (did you mean 'link3'?)"
-    assert caught.value.code == "unknown-frame"
 
 
 @pytest.mark.parametrize("name", BODY)
 def test_unknown_body(pair, name):
     m, d = pair
-    with pytest.raises(rb.ModelError) as caught:
+    with refused(rb.ModelError, "unknown-body", "lnik3"):
         call(name, m, d, body="lnik3")
-    assert str(caught.value) == "there is no body 'lnik3' (did you mean 'link3'?)"
-    assert caught.value.code == "unknown-body"
 
 
 @pytest.mark.parametrize("wrong", NOT_BY_NUMBER, ids=repr)
 @pytest.mark.parametrize("name", [*FRAME, *BODY])
-def test_what_is_no_number(pair, name, wrong):
+def test_a_part_is_a_name_or_a_number(pair, name, wrong):
     m, d = pair
     kind = "frame" if name in FRAME else "body"
-    with pytest.raises(rb.ModelError) as caught:
+    with refused(rb.ModelError, f"unknown-{kind}", str(wrong)):
         call(name, m, d, **{kind: wrong})
-    text = f"there is no {kind} {wrong!r}; allowed is a name, or a number from 0 to 6"
-    assert str(caught.value) == text
 
 
 @pytest.mark.parametrize("number", [6, np.int64(6), np.int32(6), np.uint8(6)], ids=repr)
@@ -160,11 +152,9 @@ def test_by_number(pair, name, number):
 )
 def test_unknown_reference(pair, name, wrong, hint):
     m, d = pair
-    with pytest.raises(rb.ParameterError) as caught:
+    with refused(rb.ParameterError, "unknown-reference", "reference") as refusal:
         getattr(rb, name)(m, d, "link3", wrong)
-    allowed = "'world', 'local', 'local_world_aligned'"
-    assert str(caught.value) == f"reference is {wrong!r}{hint}; allowed are {allowed}"
-    assert caught.value.code == "unknown-reference"
+    assert hint in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -175,23 +165,16 @@ def test_unknown_reference(pair, name, wrong, hint):
 )  # fmt: skip
 def test_direction(pair, wrong):
     m, d = pair
-    with pytest.raises(rb.ParameterError) as caught:
+    with refused(rb.ParameterError, "direction", "direction"):
         rb.reflected_mass(m, d, "link3", wrong)
-    text = f"direction is {wrong!r}; allowed are three finite numbers, not all zero"
-    assert str(caught.value) == text
 
 
-def test_frame_that_cannot_move_everywhere(pair):
+def test_a_frame_that_cannot_move_in_all_directions_has_no_finite_inertia(pair):
     m, d = pair
     for name, rank in (("link3", 3), ("link1", 1), ("base", 0)):
-        with pytest.raises(rb.ModelError) as caught:
+        with refused(rb.ModelError, "singular-frame", name) as refusal:
             rb.operational_inertia(m, d, name)
-        assert str(caught.value) == (
-            f"operational_inertia: frame '{name}' moves in {rank} of 6 directions at this "
-            "posture, its inertia is infinite in the others; frame_mobility has its inverse, "
-            "reflected_mass what stands behind one direction"
-        )
-        assert caught.value.code == "singular-frame"
+        assert f" {rank} of 6 " in str(refusal.value)
     assert rb.reflected_mass(m, d, "base", (0.0, 0.0, 1.0)) == np.inf
 
 
@@ -203,7 +186,7 @@ def test_direction_in_which_a_frame_cannot_move(pair):
     assert rb.reflected_mass(m, d, "link3", across) == np.inf
 
 
-# derivatives that there are not
+# models without analytic derivatives
 
 
 def links(*names):
@@ -256,16 +239,14 @@ def test_refused_derivatives(name, reason):
     m = rb.build((ALWAYS | PASSIVE)[reason]())
     d = rb.make_data(m)
     shown = "forward_derivatives" if name == "linearise" else name
-    with pytest.raises(rb.ModelError) as caught:
+    with refused(rb.ModelError, "no-derivative", shown) as refusal:
         getattr(rb, name)(m, d)
-    text = f"{shown}: 'odd' has {reason}, of which there is no analytic derivative here"
-    assert str(caught.value) == text
-    assert caught.value.code == "no-derivative"
+    assert reason in str(refusal.value)
     m.opt.passive = False
     if reason in PASSIVE:
         getattr(rb, name)(m, d)
     else:
-        with pytest.raises(rb.ModelError, match="no analytic derivative"):
+        with refused(rb.ModelError, "no-derivative", shown):
             getattr(rb, name)(m, d)
 
 
@@ -274,13 +255,9 @@ def test_refused_with_drives(name):
     m = rb.build(TREE)
     d = rb.make_data(m)
     rb.set_drive(m, d, "joint2", "velocity", 1.0)
-    with pytest.raises(rb.ModelError) as caught:
+    with refused(rb.ModelError, "no-derivative", "forward_derivatives"):
         getattr(rb, name)(m, d)
-    assert str(caught.value) == (
-        f"forward_derivatives: '{m.name}' has joints that set_drive moves, of which there is no "
-        "analytic derivative here"
-    )
-    rb.inverse_derivatives(m, d)  # the motion is given there
+    rb.inverse_derivatives(m, d)  # takes the motion as given
 
 
 @pytest.mark.parametrize("name", [
@@ -291,12 +268,8 @@ def test_too_large_for_a_mass_matrix(long_chain, name):
     m, d = long_chain
     shown = {"operational_inertia": "frame_mobility", "reflected_mass": "frame_mobility",
              "linearise": "forward_derivatives"}.get(name, name)  # fmt: skip
-    with pytest.raises(rb.ModelError) as caught:
+    with refused(rb.ModelError, "no-mass-matrix", shown):
         call(name, m, d)
-    assert str(caught.value) == (
-        f"{shown}: the mass matrix of '{m.name}' has more than 2000000 entries; use "
-        "forward_dynamics and inverse, which do not need it."
-    )
 
 
 @pytest.fixture(scope="module")
@@ -308,7 +281,7 @@ def long_chain():
     return m, d
 
 
-def test_what_needs_no_mass_matrix_has_no_bound(long_chain):
+def test_functions_without_the_mass_matrix_work_for_any_size(long_chain):
     m, d = long_chain
     C, coriolis = rb.coriolis_matrix(m, d), rb.coriolis_term(m, d)
     assert np.abs(C @ d.qvel - coriolis).max() < 1e-9 * np.abs(coriolis).max()
@@ -364,7 +337,7 @@ def test_inputs_are_left_alone(name, seed):
 
 @each_call
 def test_stale_data_does_not_matter(pair, name):
-    """Every function computes what it needs: NaN in all that it may find changes nothing."""
+    """Every function computes all it needs: NaN in the derived fields changes nothing."""
     m, d = pair
     expected = arrays(call(name, m, d.copy()))
     poisoned = rb.make_data(m)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from support import robots, states, trees
 from support.compare import Comparison, with_inverse
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.types import Gear, GearTerm, Mimic, Trajectory
@@ -327,46 +328,33 @@ def described():
     return replace(description, joints=tuple(joints))
 
 
-ALLOWED = "allowed is one of force, acceleration, velocity, position"
-
-
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "element"),
     [
-        (("joint1", "speed"), f"joint 'joint1': mode is 'speed'; {ALLOWED}"),
-        (("joint1", "velocty"),
-         f"joint 'joint1': mode is 'velocty' (did you mean 'velocity'?); {ALLOWED}"),
-        (("joint1", 2), f"joint 'joint1': mode is 2; {ALLOWED}"),
-        (("joint1", []), f"joint 'joint1': mode is []; {ALLOWED}"),
-        ((99, "force"), "99: there is no such joint; allowed are numbers below 8"),
-        ((-1, "force"), "-1: there is no such joint; allowed are numbers below 8"),
-        ((True, "force"), "True: a joint is a number or a name"),
-        ((None, "force"), "None: a joint is a number or a name"),
-        (("joint3", "force"),
-         "joint 'joint3': it follows another joint and has no freedom of its own"),
-        (("joint5", "velocity"),
-         "joint 'joint5': it is driven over time and has no freedom of its own"),
-        (("joint6", "position"),
-         "joint 'joint6': its position is no vector; allowed are acceleration and velocity"),
-        (("joint1", "velocity", "fast"),
-         "joint 'joint1': target is 'fast'; allowed is a finite number, or 1 of them"),
-        (("joint1", "velocity", [1.0, 2.0]),
-         "joint 'joint1': target is [1.0, 2.0]; allowed is a finite number, or 1 of them"),
-        (("joint6", "velocity", [1.0, 2.0]),
-         "joint 'joint6': target is [1.0, 2.0]; allowed is a finite number, or 3 of them"),
-        (("joint1", "velocity", float("nan")),
-         "joint 'joint1': target is nan; allowed is a finite number, or 1 of them"),
-        (("joint1", "position", [[1], [1, 2]]),
-         "joint 'joint1': target is [[1], [1, 2]]; allowed is a finite number, or 1 of them"),
+        (("joint1", "speed"), "joint 'joint1'"),
+        (("joint1", "velocty"), "joint 'joint1'"),
+        (("joint1", 2), "joint 'joint1'"),
+        (("joint1", []), "joint 'joint1'"),
+        ((99, "force"), "99"),
+        ((-1, "force"), "-1"),
+        ((True, "force"), "True"),
+        ((None, "force"), "None"),
+        (("joint3", "force"), "joint 'joint3'"),
+        (("joint5", "velocity"), "joint 'joint5'"),
+        (("joint6", "position"), "joint 'joint6'"),
+        (("joint1", "velocity", "fast"), "joint 'joint1'"),
+        (("joint1", "velocity", [1.0, 2.0]), "joint 'joint1'"),
+        (("joint6", "velocity", [1.0, 2.0]), "joint 'joint6'"),
+        (("joint1", "velocity", float("nan")), "joint 'joint1'"),
+        (("joint1", "position", [[1], [1, 2]]), "joint 'joint1'"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_driven(arguments, sentence):
+)
+def test_refused_drive_modes_change_nothing(arguments, element):
     m = rb.build(described())
     d = rb.make_data(m)
     before = d.buffer.copy()
-    with pytest.raises(rb.ParameterError) as caught:
+    with refused(rb.ParameterError, "drive", element):
         rb.set_drive(m, d, *arguments)
-    assert str(caught.value) == f"set_drive: {sentence}"
     assert d.buffer.tobytes() == before.tobytes()
     assert d.report_stage == 0
 
@@ -400,10 +388,10 @@ def test_copies_of_a_driven_data_are_driven(system):
         assert twin.buffer.tobytes() == d.buffer.tobytes()
 
 
-def test_unknown_joints_and_data_of_others():
+def test_unknown_joints_and_data_of_other_models():
     m, d = moving("tree", 1)
-    with pytest.raises(rb.ModelError, match=r"there is no joint 'joint11' .did you mean 'joint1'"):
+    with refused(rb.ModelError, "unknown-joint", "joint11"):
         rb.set_drive(m, d, "joint11", "force")
     other, _ = moving("tree", 1)
-    with pytest.raises(rb.ModelError):
+    with refused(rb.ModelError, "data-of-other-model"):
         rb.set_drive(other, d, 0, "force")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support import trees
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.poses import Pose
@@ -57,7 +58,7 @@ def test_the_matrix_is_refused_by_name_and_size(model):
         lambda: rb.solve_m(model, d, x, x),
         lambda: rb.mul_m(model, d, x, x),
     ):
-        with pytest.raises(rb.ModelError, match="has more than 2000000 entries"):
+        with refused(rb.ModelError, "no-mass-matrix"):
             call()
     assert "no-mass-matrix" in {finding.code for finding in model.findings}
 

@@ -8,6 +8,7 @@ import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from support import robots, trees
+from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.types import Description, Joint, Link
@@ -269,52 +270,31 @@ def test_urdf_tree_is_numbered_depth_first():
 
 
 @pytest.mark.parametrize(
-    ("p", "s", "joint", "ends"),
+    ("p", "s"),
     [
-        ((1, 0), (2, 1), 1, "(1, 2)"),
-        ((0, 2), (1, 2), 2, "(2, 2)"),
-        ((0, -1), (1, 2), 2, "(-1, 2)"),
-        ((0,), (1, 2), 2, "()"),
+        ((1, 0), (2, 1)),
+        ((0, 2), (1, 2)),
+        ((0, -1), (1, 2)),
+        ((0,), (1, 2)),
+        ((0, 1, 1), (1, 2, 1)),
+        ((0, 1, 3), (1, 2, 0)),
+        ((0, 1), (1, 2, 0)),
     ],
 )
-def test_irregular_numbering_is_refused(p, s, joint, ends):
-    with pytest.raises(rb.ModelError) as caught:
+def test_irregular_numbering_is_refused(p, s):
+    with refused(rb.ModelError, "irregular-numbering"):
         Graph(p, s, 2)
-    assert str(caught.value) == (
-        f"joint {joint} connects {ends}; in a regular numbering it connects body {joint} to a "
-        "body with a lower number"
-    )
-    assert caught.value.code == "irregular-numbering"
 
 
-@pytest.mark.parametrize(
-    ("p", "s", "ends"),
-    [
-        ((0, 1, 1), (1, 2, 1), "(1, 1)"),
-        ((0, 1, 3), (1, 2, 0), "(3, 0)"),
-        ((0, 1), (1, 2, 0), "()"),
-    ],
-)
-def test_chord_without_two_bodies_is_refused(p, s, ends):
-    with pytest.raises(rb.ModelError) as caught:
-        Graph(p, s, 2)
-    told = f"joint 3 closes a loop between {ends}; it needs two of the bodies"
-    assert str(caught.value) == told
-    assert caught.value.code == "irregular-numbering"
-
-
-def test_questions_about_what_is_not_there():
+def test_unknown_bodies_and_loops_are_refused():
     g = Graph((0, 1, 2), (1, 2, 0))
     for question in (g.kappa, g.mu, g.nu):
         for body in (-1, 3):
-            with pytest.raises(rb.ModelError) as caught:
+            with refused(rb.ModelError, "unknown-body"):
                 question(body)
-            assert str(caught.value) == f"there is no body {body}; the graph has bodies 0 to 2"
     for loop in (0, 2):
-        with pytest.raises(rb.ModelError) as caught:
+        with refused(rb.ModelError, "unknown-loop"):
             g.cycle(loop)
-        told = f"there is no loop {loop}; the graph has 1, numbered from 1"
-        assert str(caught.value) == told
     assert repr(g) == "<Graph: N_B=2, N_J=3, N_L=1>"
 
 

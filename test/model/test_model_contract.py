@@ -37,9 +37,9 @@ def test_model_array_is_declared_and_read_only(m, field):
 
 
 def test_model_attributes_cannot_be_set(m):
-    with pytest.raises(rb.ModelError, match="a Model is read-only"):
+    with refused(rb.ModelError, "model-read-only", "body_mass"):
         m.body_mass = np.ones(m.nbody)
-    with pytest.raises(rb.ModelError):
+    with refused(rb.ModelError, "model-read-only", "opt"):
         m.opt = None
 
 
@@ -53,7 +53,7 @@ def test_numbers_of_names(m):
     assert m.body_id("link3") == m.body_names.index("link3")
     assert m.jnt_id("joint2") == m.jnt_names.index("joint2")
     assert m.frame_names[m.frame_id("base")] == "base"
-    with pytest.raises(rb.ModelError, match=r"no joint 'joint22'.*did you mean 'joint2'"):
+    with refused(rb.ModelError, "unknown-joint", "joint22"):
         m.jnt_id("joint22")
 
 
@@ -88,24 +88,20 @@ def test_defaults(m):
 
 @pytest.mark.parametrize("value", [0.0, -1e-3, math.nan, math.inf])
 def test_timestep_refused(m, value):
-    with pytest.raises(rb.ParameterError) as caught:
+    with refused(rb.ParameterError, "option-timestep", "timestep"):
         m.opt.timestep = value
-    assert str(caught.value) == (
-        f"opt.timestep is {value!r}; allowed is a finite number of seconds greater than 0."
-    )
-    assert caught.value.element == "timestep"
     assert m.opt.timestep == 0.001
 
 
 @pytest.mark.parametrize("value", [(0.0, 0.0), (0.0, 0.0, math.nan), 9.81, (1, 2, 3, 4)])
 def test_gravity_refused(m, value):
-    with pytest.raises(rb.ParameterError, match=r"opt\.gravity is .*three finite numbers"):
+    with refused(rb.ParameterError, "option-gravity", "gravity"):
         m.opt.gravity = value
     assert m.opt.gravity.tolist() == [0.0, 0.0, -9.81]
 
 
 def test_integrator_refused(m):
-    with pytest.raises(rb.ParameterError, match="one of euler, implicit_damping, rk4"):
+    with refused(rb.ParameterError, "option-integrator", "integrator"):
         m.opt.integrator = "rk45"
     assert m.opt.integrator == "implicit_damping"
 
@@ -176,10 +172,9 @@ def test_assignment_writes_in_place(m, d):
 
 def test_wrong_shape_changes_nothing(m, d):
     before = d.qpos.copy()
-    with pytest.raises(rb.ModelError, match=rf"Data\.qpos has shape \({m.nq},\)") as caught:
+    with refused(rb.ModelError, "data-shape", "qpos"):
         d.qpos = np.zeros(m.nq + 1)
-    assert caught.value.element == "qpos"
-    with pytest.raises(rb.ModelError):
+    with refused(rb.ModelError, "data-shape", "xfrc_applied"):
         d.xfrc_applied = np.zeros(6)  # would broadcast over the bodies
     assert np.array_equal(d.qpos, before)
 
@@ -192,10 +187,10 @@ def test_misspelt_data_field(d):
 def test_data_of_another_model(m, d):
     other = m.replaced()
     for function in (rb.forward, rb.step, rb.inverse, rb.kinematics, rb.mass_matrix):
-        with pytest.raises(rb.ModelError, match="was not made for"):
+        with refused(rb.ModelError, "data-of-other-model"):
             function(other, d)
     for wrong in (None, 3, m):
-        with pytest.raises(rb.ModelError):
+        with refused(rb.ModelError, "data-of-other-model"):
             rb.forward(m, wrong)
 
 
@@ -206,7 +201,7 @@ def test_vectors_of_solve_and_mul(bad):
     rb.fwd_position(m, d)
     rb.factor_m(m, d)
     for function in (rb.solve_m, rb.mul_m):
-        with pytest.raises(rb.ModelError, match=r"shape \(5,\)"):
+        with refused(rb.ModelError, "vector-shape"):
             function(m, d, np.zeros(5), bad)
 
 

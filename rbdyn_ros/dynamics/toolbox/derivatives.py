@@ -12,7 +12,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.dynamics.entry import demand_mass_matrix, demand_pair, stage
+from rbdyn_ros.dynamics.entry import check_mass_matrix, check_pair, public
 from rbdyn_ros.engine.quantities import derivatives as _derivatives
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
@@ -20,26 +20,26 @@ from rbdyn_ros.model.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import cross_matrix
 
-_inverse = stage(_derivatives.inverse_derivatives)
-_forward = stage(_derivatives.forward_derivatives)
+_inverse = public(_derivatives.inverse_derivatives)
+_forward = public(_derivatives.forward_derivatives)
 
 
 def inverse_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     """Return the derivatives of qfrc_inverse by qpos, qvel and qacc, each (nv, nv).
 
-    The last one is M. Written are also the fields that inverse writes.
+    The last one is M. The fields that inverse writes are written too.
 
     Raises:
-        ModelError: if d was not made for m; or if there is no derivative of that kind: with
-            constraints, contact, rack-and-pinion or user-defined joints, reversed joints of
-            several dofs, and, where opt.passive is on, springs between points, springs in joints
-            with quaternions or limits of balls.
+        ModelError: d was not made for m, or there are no analytic derivatives: with constraints,
+            contact, rack-and-pinion or user-defined joints, reversed joints of several dofs; and,
+            if opt.passive is on, springs between points, springs in joints with quaternions or
+            limits of ball joints.
 
     Source: Singh, Russo, Wensing, Efficient analytical derivatives of rigid-body dynamics using
     spatial vector algebra, 2022.
     """
-    demand_pair(m, d, "inverse_derivatives")
-    _demand(m, "inverse_derivatives")
+    check_pair(m, d, "inverse_derivatives")
+    _check(m, "inverse_derivatives")
     out = np.empty((3, m.nv, m.nv))
     _inverse(m, d, out)
     return out[0], out[1], out[2]
@@ -49,17 +49,17 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     """Return the derivatives of qacc by qpos, qvel and qfrc_applied, each (nv, nv).
 
     The last one is M^-1. Forces on bodies (xfrc_applied) keep their direction in the world.
-    Written are also the fields that forward_dynamics writes.
+    The fields that forward_dynamics writes are written too.
 
     Raises:
-        ModelError: as inverse_derivatives; or if M is too large, or a joint is moved by more than
-            forces (set_drive).
+        ModelError: as inverse_derivatives; or M is too large, or a joint has another drive mode
+            than "force" (set_drive).
 
     Source: Carpentier, Mansard, Analytical derivatives of rigid body dynamics algorithms, 2018.
     """
-    demand_pair(m, d, "forward_derivatives")
-    _demand(m, "forward_derivatives")
-    demand_mass_matrix(m, d, "forward_derivatives")
+    check_pair(m, d, "forward_derivatives")
+    _check(m, "forward_derivatives")
+    check_mass_matrix(m, d, "forward_derivatives")
     if d.accelerate_stage and d.drive_mode.any():
         raise _none("forward_derivatives", m, "joints that set_drive moves")
     out = np.empty((3, m.nv, m.nv))
@@ -70,20 +70,20 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
 def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, Array]:
     """Return A (2 nv, 2 nv) and B (2 nv, nv) of x' = A x + B u around the state and forces in d.
 
-    x are small changes of position, along qvel's coordinates, and of qvel; u of qfrc_applied.
-    What remains at x = u = 0 (qvel, qacc) is not in it.
+    x holds small changes of position, along the coordinates of qvel, and of qvel; u small changes
+    of qfrc_applied. The rates at x = u = 0 (qvel, qacc) are left out.
 
     Args:
         m: the Model.
         d: its Data.
-        timestep: if given [s], the discrete system x+ = A x + B u with u held for so long (exact,
-            by the matrix exponential); otherwise the continuous one.
+        timestep: if given [s], return the discrete system x+ = A x + B u with u constant over the
+            timestep (exact, by the matrix exponential); otherwise the continuous system.
 
     Raises:
         ModelError: as forward_derivatives.
-        ParameterError: if the timestep is not a finite number greater than 0.
+        ParameterError: the timestep is not a finite number greater than 0.
     """
-    demand_pair(m, d, "linearise")
+    check_pair(m, d, "linearise")
     return linear_system(m, d, timestep, forward_derivatives)
 
 
@@ -131,7 +131,7 @@ def _carried_along(m: Model, d: Data) -> Array:
     return G
 
 
-def _demand(m: Model, function: str) -> None:
+def _check(m: Model, function: str) -> None:
     """Raise ModelError if the motion of m has no derivative that this file knows."""
     motion, passive = m.not_differentiable
     reason = motion or (passive if m.opt.passive else "")

@@ -1,10 +1,10 @@
-"""Pose, velocity and acceleration of a frame, its Jacobian and the derivative of that.
+"""Pose, velocity and acceleration of a frame, its Jacobian and the Jacobian's derivative.
 
-Velocities are [angular; linear]. `reference` says where and in which axes:
+Velocities are [angular; linear]. `reference` names the point and the axes:
 
-- "world": the spatial velocity, that of the point of the body which is at the world's origin;
-- "local": that of the frame's origin, in the axes of the frame;
-- "local_world_aligned": that of the frame's origin, in world axes.
+- "world": the spatial velocity, at the body's point that is now at the world's origin;
+- "local": the velocity of the frame's origin, in the axes of the frame;
+- "local_world_aligned": the velocity of the frame's origin, in world axes.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.entry import demand_pair, stage
+from rbdyn_ros.dynamics.entry import check_pair, public
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import jacobian as _jacobian
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-_frame_pose = stage(_jacobian.frame_pose)
+_frame_pose = public(_jacobian.frame_pose)
 
 
 def frame_pose(m: Model, d: Data, frame: str | int) -> tuple[Array, Array]:
@@ -30,9 +30,9 @@ def frame_pose(m: Model, d: Data, frame: str | int) -> tuple[Array, Array]:
         frame: name or number of a frame, see m.frame_names.
 
     Raises:
-        ModelError: for an unknown frame, or if d was not made for m.
+        ModelError: the frame is unknown, or d was not made for m.
     """
-    demand_pair(m, d, "frame_pose")
+    check_pair(m, d, "frame_pose")
     out = np.empty((4, 3))
     _frame_pose(m, d, m.frame_id(frame), out)
     return out[3], out[:3]
@@ -42,7 +42,7 @@ def frame_pose(m: Model, d: Data, frame: str | int) -> tuple[Array, Array]:
 def frame_jacobian(
     m: Model, d: Data, frame: str | int, reference: str = "local_world_aligned"
 ) -> Array:
-    """Return J(qpos), (6, nv): frame_velocity is J qvel, and what is driven over time.
+    """Return J(qpos), (6, nv): frame_velocity is J qvel plus the motion of driven joints.
 
     Args:
         m: the Model.
@@ -51,7 +51,7 @@ def frame_jacobian(
         reference: "world", "local" or "local_world_aligned".
 
     Raises:
-        ModelError: for an unknown frame, or if d was not made for m.
+        ModelError: the frame is unknown, or d was not made for m.
         ParameterError: for an unknown reference.
 
     Source: RBDA eq 4.6 (geometric Jacobian).

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.entry import demand_mass_matrix, stage
+from rbdyn_ros.dynamics.entry import check_mass_matrix, public
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import inverse_mass as _inverse_mass
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
@@ -20,8 +20,8 @@ from rbdyn_ros.model.model import Model
 #: Below this part of its largest eigenvalue a mobility is taken for zero.
 IMMOBILE = 1e-10
 
-_inverse = stage(_inverse_mass.inverse_mass_matrix)
-_reflected = stage(_inverse_mass.reflected_inertia)
+_inverse = public(_inverse_mass.inverse_mass_matrix)
+_reflected = public(_inverse_mass.reflected_inertia)
 
 
 @fills(_inverse_mass.frame_mobility, lambda m: (6, m.nv + 6)).of_frame
@@ -35,7 +35,7 @@ def inverse_mass_matrix(m: Model, d: Data) -> Array:
     Raises:
         ModelError: if d was not made for m, or if M is too large.
     """
-    demand_mass_matrix(m, d, "inverse_mass_matrix")
+    check_mass_matrix(m, d, "inverse_mass_matrix")
     X = np.empty((m.nv, m.nv))
     _inverse(m, d, X)
     return X
@@ -46,7 +46,7 @@ def reflected_inertia(m: Model, d: Data) -> Array:
 
     M_kk is what it feels with all others held. Errors as inverse_mass_matrix.
     """
-    demand_mass_matrix(m, d, "reflected_inertia")
+    check_mass_matrix(m, d, "reflected_inertia")
     out = np.empty(m.nv)
     _reflected(m, d, out)
     return out
@@ -69,7 +69,7 @@ def frame_mobility(
 
     Source: Khatib, A unified approach for motion and force control, 1987.
     """
-    demand_mass_matrix(m, d, "frame_mobility")
+    check_mass_matrix(m, d, "frame_mobility")
     mobility: Array = _mobility(m, d, frame, reference)[:, m.nv :].copy()
     return mobility
 

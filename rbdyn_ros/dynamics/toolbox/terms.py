@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.entry import stage
+from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import coriolis as _coriolis
 from rbdyn_ros.engine.quantities import energy as _energy
@@ -11,8 +11,8 @@ from rbdyn_ros.engine.quantities import terms as _terms
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-_kinetic_energy = stage(_energy.kinetic_energy)
-_potential_energy = stage(_energy.potential_energy)
+_kinetic_energy = public(_energy.kinetic_energy)
+_potential_energy = public(_energy.potential_energy)
 
 
 @fills(_terms.gravity_term, lambda m: m.nv)

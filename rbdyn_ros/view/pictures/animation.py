@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.entry import demand_pair
+from rbdyn_ros.dynamics.entry import check_pair
 from rbdyn_ros.dynamics.stages import kinematics, step
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.output import output_path
@@ -104,7 +104,7 @@ def _given(m: Model, motion: ArrayLike, duration: object, fps: float) -> BodyPos
 
 
 def _simulated(m: Model, d: Data, duration: float, fps: float) -> BodyPoses:
-    demand_pair(m, d)
+    check_pair(m, d)
     frames = 1 + round(duration * fps)
     if frames > MOST_FRAMES:
         text = f"a film of {duration:g} s has {frames} frames; allowed are {MOST_FRAMES}"
