@@ -3,8 +3,8 @@
 A geometry makes contact at its corners: the corners of a mesh's convex hull, a sphere's centre
 with a radius, both ends of a capsule. A cylinder meets a plane at the lowest points of its rims.
 Obstacles other than planes also make contact at their corners: a sphere at its centre, a box at
-its corners; two boxes at faces and edges (boxes.py). Not detected are edges of cylinders and
-meshes that cross edges of a box, and details smaller than the facets of a mesh.
+its corners; two boxes at faces and edges (boxes.py). Edges of cylinders and meshes that cross
+edges of a box are not detected, nor are details smaller than the facets of a mesh.
 """
 
 from __future__ import annotations
