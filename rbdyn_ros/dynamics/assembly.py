@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.configuration import integrate_pos
-from rbdyn_ros.dynamics.entry import public
+from rbdyn_ros.dynamics.entry import check_model, public
+from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.constants import survey
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.constraints import ROLL_ROWS
@@ -55,18 +56,17 @@ def assemble(
             message names it and its remaining error.
         ParameterError: qpos is not (nq,) finite numbers, or the tolerance is not positive.
     """
-    if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"assemble needs a Model, got {m!r}"))
+    check_model(m, "assemble")
     start = m.qpos0 if qpos is None else finite("qpos", qpos, (m.nq,), code="qpos")
     tolerance = finite("tolerance", tolerance, above=0.0, code="tolerance")
     free = np.ones(m.nv, bool)
     if isinstance(fixed, str) or not isinstance(fixed, Iterable):
-        text = f"assemble: fixed is {fixed!r}; allowed is a list of names of joints"
+        text = f"assemble: fixed is {fixed!r}; allowed is a list of joint names"
         raise ParameterError(Finding("fixed", text, "error", "fixed"))
     for name in fixed:
         j = m.jnt_id(name)
         free[m.dof_jntid == (m.jnt_mimic[j] if m.jnt_mimic[j] >= 0 else j)] = False
-    d, rng = Data(m), np.random.default_rng(0)
+    d, rng = make_data(m), np.random.default_rng(0)
     outside: Array | None = None
     nearest: Array | None = None
     gap = np.inf
@@ -92,7 +92,7 @@ def assemble(
 
 def position_errors(m: Model, qpos: ArrayLike) -> Array:
     """Return efc_pos (nefc,) at a configuration."""
-    d = Data(m)
+    d = make_data(m)
     d.qpos[:] = np.asarray(qpos)
     _survey(m, d)
     errors: Array = d.efc_pos.copy()
@@ -117,7 +117,7 @@ def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float) -> Arra
             break
         step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max(initial=0.0)), 1e-300))
         before, kept = d.qpos.copy(), error
-        for _ in range(8):  # halve it until it leads nearer
+        for _ in range(8):  # halve the step until the error decreases
             integrate_pos(m, d.qpos, step, 1.0)
             _survey(m, d)
             error = d.efc_pos.copy()

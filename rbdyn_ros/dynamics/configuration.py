@@ -1,7 +1,7 @@
 """Configurations of a Model: add a velocity, take a difference, draw at random.
 
-With quaternions, positions are not vectors: nq may differ from nv. Each joint is treated by the
-rule of its type (engine/joints/manifold.py).
+With quaternions, positions are not vectors: nq may differ from nv. Each joint type has its own
+rule (engine/joints/manifold.py).
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import math
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.dynamics.entry import Entry, is_vector
+from rbdyn_ros.dynamics.entry import Entry, check_model, check_vector
 from rbdyn_ros.engine import integrate as _integrate
 from rbdyn_ros.engine.jit import DISABLED
-from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.joints import TYPE_OF_NAME, JointClass, JointKind, JointType
 from rbdyn_ros.model.model import Model
 
@@ -36,12 +37,10 @@ def integrate_pos(m: Model, qpos: Array, qvel: Array, dt: float) -> None:
         ModelError: an array has the wrong shape or type, or m is not a Model.
         ParameterError: dt is not finite.
     """
-    _check_model(m)
-    _check(m.nq, "qpos", qpos, written=True)
-    _check(m.nv, "qvel", qvel)
-    if not _is_finite(dt):
-        raise _wrong_time(dt, "allowed is a finite number of seconds")
-    _call(_integrate_pos, m, qpos, qvel, float(dt))
+    check_model(m, "integrate_pos")
+    check_vector(qpos, m.nq, True, "qpos")
+    check_vector(qvel, m.nv, False, "qvel")
+    _call(_integrate_pos, m, qpos, qvel, _seconds(dt))
 
 
 def differentiate_pos(m: Model, qvel: Array, dt: float, qpos1: Array, qpos2: Array) -> None:
@@ -53,13 +52,15 @@ def differentiate_pos(m: Model, qvel: Array, dt: float, qpos1: Array, qpos2: Arr
         ModelError: an array has the wrong shape or type.
         ParameterError: dt is zero or not finite.
     """
-    _check_model(m)
-    _check(m.nv, "qvel", qvel, written=True)
-    _check(m.nq, "qpos1", qpos1)
-    _check(m.nq, "qpos2", qpos2)
-    if not _is_finite(dt) or dt == 0.0:
-        raise _wrong_time(dt, "a velocity needs a time that is finite and not zero")
-    _call(_differentiate_pos, m, qvel, float(dt), qpos1, qpos2)
+    check_model(m, "differentiate_pos")
+    check_vector(qvel, m.nv, True, "qvel")
+    check_vector(qpos1, m.nq, False, "qpos1")
+    check_vector(qpos2, m.nq, False, "qpos2")
+    dt = _seconds(dt)
+    if dt == 0.0:
+        text = "dt is 0; a velocity needs a time that is not zero"
+        raise ParameterError(Finding("dt", text, "error", "dt", None, "0"))
+    _call(_differentiate_pos, m, qvel, dt, qpos1, qpos2)
 
 
 def qpos_dot(m: Model, qpos: Array, qvel: Array) -> Array:
@@ -68,9 +69,9 @@ def qpos_dot(m: Model, qpos: Array, qvel: Array) -> Array:
     Raises:
         ModelError: an array has the wrong shape or type.
     """
-    _check_model(m)
-    _check(m.nq, "qpos", qpos)
-    _check(m.nv, "qvel", qvel)
+    check_model(m, "qpos_dot")
+    check_vector(qpos, m.nq, False, "qpos")
+    check_vector(qvel, m.nv, False, "qvel")
     rate = np.zeros(m.nq)
     _call(_qpos_dot, m, qpos, qvel, rate)
     return rate
@@ -86,7 +87,7 @@ def random_qpos(m: Model, rng: np.random.Generator) -> Array:
         ModelError: m is not a Model.
         ParameterError: rng is not a Generator.
     """
-    _check_model(m)
+    check_model(m, "random_qpos")
     _check_generator(rng)
     qpos: Array = m.qpos0.copy()
     for j in range(m.njnt):
@@ -154,35 +155,13 @@ def _call(entry: Entry, m: Model, *args: object) -> None:
         entry.call(m.address, *args)
 
 
-def _check_model(m: object) -> None:
-    if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"a Model is needed, got {m!r}"))
-
-
 def _check_generator(rng: object) -> None:
     if not isinstance(rng, np.random.Generator):
         text = f"rng is {rng!r}; allowed is a generator such as numpy.random.default_rng(0)"
         raise ParameterError(Finding("rng", text, "error", "rng"))
 
 
-def _is_finite(number: object) -> bool:
-    real = isinstance(number, int | float | np.integer | np.floating)
-    try:
-        return real and math.isfinite(number)  # type: ignore[arg-type]
-    except OverflowError:  # a whole number that is no float
-        return False
-
-
-def _wrong_time(dt: object, allowed: str) -> ParameterError:
-    return ParameterError(Finding("dt", f"dt is {dt}; {allowed}", "error", "dt", None, str(dt)))
-
-
-def _check(length: int, name: str, array: object, written: bool = False) -> None:
-    """Raise ModelError unless a kernel may read the array, or write it."""
-    if not is_vector(array, length, written):
-        kind = "writable, " if written else ""
-        text = (
-            f"{name}: a {kind}contiguous float64 array of shape ({length},) is needed, "
-            f"got {array!r}"
-        )
-        raise ModelError(Finding("vector-shape", text, "error", name))
+def _seconds(dt: object) -> float:
+    if type(dt) is float and math.isfinite(dt):  # the usual case, fast
+        return dt
+    return finite("dt", dt, code="dt", allowed="a finite number of seconds")

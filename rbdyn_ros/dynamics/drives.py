@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rbdyn_ros.checks.names import one_of
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.entry import check_pair
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
+from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -45,9 +47,7 @@ def set_drive(
     check_pair(m, d)
     j = _number(m, joint)
     name = f"joint '{m.jnt_names[j]}'"
-    if not isinstance(mode, str) or mode not in MODES:
-        hint = did_you_mean(mode, MODES) if isinstance(mode, str) else ""
-        raise _refused(name, f"mode is {mode!r}{hint}; allowed is one of {', '.join(MODES)}")
+    mode = one_of(f"set_drive: {name}: mode", mode, MODES, code="drive", element=name)
     dofs = slice(int(m.jnt_dofadr[j]), int(m.jnt_dofadr[j] + m.jnt_dofnum[j]))
     kind = Drive[mode.upper()]
     if m.jnt_class[j] != JointClass.FREE:
@@ -61,7 +61,10 @@ def set_drive(
         Drive.POSITION: d.qpos[m.jnt_qposadr[j] :][: m.jnt_kind(j).nv],
         Drive.VELOCITY: d.qvel[dofs],
     }
-    values = _target(name, target, present.get(kind, 0.0), int(m.jnt_dofnum[j]))
+    values: ArrayLike = present.get(kind, 0.0)
+    if target is not None:
+        what, shape = f"set_drive: {name}: target", (int(m.jnt_dofnum[j]),)
+        values = finite(what, target, shape, code="drive", element=name, fill=True)
     if kind != Drive.FORCE and m.nM == 0:
         raise _refused(name, "drive modes need the mass matrix, which is too large for this Model")
     if kind != Drive.FORCE:
@@ -80,19 +83,6 @@ def _number(m: Model, joint: int | str) -> int:
             repr(joint), f"there is no such joint; allowed are numbers from 0 to {m.njnt - 1}"
         )
     return int(joint)
-
-
-def _target(name: str, target: ArrayLike | None, present: ArrayLike, length: int) -> ArrayLike:
-    if target is None:
-        return present
-    try:
-        values = np.asarray(target, np.float64)
-    except (TypeError, ValueError):
-        values = np.array(np.nan)
-    if values.shape not in ((), (length,)) or not np.isfinite(values).all():
-        text = f"target is {target!r}; allowed is a finite number, or {length} of them"
-        raise _refused(name, text)
-    return values
 
 
 def _refused(name: str, why: str) -> ParameterError:

@@ -1,9 +1,8 @@
-"""Calls of compiled code from Python: the checks of arguments, and the fastest way to call."""
+"""Call compiled code from Python: checks of arguments, and the fastest call."""
 
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from numba import types
 
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.views import DATA, MODEL
-from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.model import Model
 
@@ -26,11 +25,21 @@ _TYPES = {
     "Cube": types.float64[:, :, ::1],
 }
 
+#: Most steps of one call, well within a 64-bit counter.
+MAX_STEPS = 2**62
 
-MAX_STEPS = 2**62  # well within a 64-bit counter
-
-#: Stands for the model of anything that is not a Data.
+#: In place of the Model of an object that is not a Data.
 NOBODY = object()
+
+
+class Substitute:
+    """Base of an object that takes the place of a Model; its functions take a Data only.
+
+    Attributes:
+        model: the Model.
+    """
+
+    model: Model
 
 
 class Entry:
@@ -38,8 +47,8 @@ class Entry:
 
     Attributes:
         call: takes the addresses of m and d, then the kernel's other arguments. It skips Numba's
-            type dispatch, which would take as long as a small stage, and it checks nothing: m
-            and d must belong together.
+            type dispatch, which would take as long as a small stage, and checks nothing: d must
+            have been made for m.
     """
 
     __slots__ = ("call", "kernel")
@@ -57,18 +66,18 @@ class Entry:
 
 
 def public(kernel: Any, name: str = "") -> Callable[..., Any]:
-    """Return the public function of a kernel of (m, d, ...); it returns what the kernel does.
+    """Return the public function of a kernel of (m, d, ...), with the kernel's results.
 
-    The function raises ModelError if d was not made for m; the error calls it `name`, or as the
-    kernel.
+    The function raises ModelError if d was not made for m; the message calls it `name`, by default
+    the name of the kernel.
     """
     name = name or getattr(kernel, "py_func", kernel).__name__
     if DISABLED:
         return _checked(kernel, name)
     entry = Entry(kernel)
 
-    # one function for each number of arguments, because *args cost time at every call; d holds the
-    # address of m too, where Python finds it faster
+    # one function per number of arguments, because *args would slow every call; the address of m
+    # is also in d, where Python finds it faster
     def run(m: Model, d: Any) -> Any:
         if getattr(d, "model", NOBODY) is not m:
             raise not_a_pair(m, d, name)
@@ -111,11 +120,11 @@ def check_pair(m: object, d: object, function: str = "") -> None:
 
 
 def not_a_pair(m: object, d: object, function: str = "") -> ModelError:
-    """Return the error for a Data that is used with another Model than its own.
+    """Return the error for a Data of another Model.
 
-    A specialised Model in the place of m gets the call that is right for it.
+    If m is a Substitute the message names the right call.
     """
-    if isinstance(m, Model) or not hasattr(m, "step_derivatives"):
+    if not isinstance(m, Substitute):
         text = f"{d!r} was not made for {m!r}; use d = rb.make_data(m) with the same m."
         return ModelError(Finding("data-of-other-model", text))
     if hasattr(m, function):
@@ -123,6 +132,12 @@ def not_a_pair(m: object, d: object, function: str = "") -> ModelError:
     else:
         text = f"{function or 'this function'} is not specialised; call it with {m!r}.model"
     return ModelError(Finding("not-specialised", text, "error", function))
+
+
+def check_model(m: object, function: str) -> None:
+    """Raise ModelError if m is not a Model."""
+    if not isinstance(m, Model):
+        raise ModelError(Finding("not-a-model", f"{function} needs a Model, got {m!r}"))
 
 
 def check_mass_matrix(m: Model, d: object, function: str) -> None:
@@ -136,21 +151,9 @@ def no_mass_matrix(m: Model, function: str) -> ModelError:
     """Return the error for a function that needs M of a Model whose M is too large."""
     text = (
         f"{function}: the mass matrix of '{m.name}' has more than {MAX_M_ENTRIES} entries; "
-        "use forward_dynamics and inverse, which do not need it."
+        "use forward_dynamics and inverse, which do not need it"
     )
     return ModelError(Finding("no-mass-matrix", text, "error", function))
-
-
-def step_count(nstep: object) -> int:
-    """Return a number of steps; raises ParameterError unless it is a whole number up to 2^62."""
-    try:
-        count = operator.index(nstep)  # type: ignore[arg-type]
-    except TypeError:
-        count = -1
-    if not 0 <= count < MAX_STEPS:
-        text = f"nstep is {nstep!r}; allowed is a whole number from 0 to 2^62."
-        raise ParameterError(Finding("nstep", text, "error", "nstep", None, repr(nstep)))
-    return count
 
 
 def is_vector(vector: object, n: int, written: bool) -> bool:
@@ -159,3 +162,12 @@ def is_vector(vector: object, n: int, written: bool) -> bool:
         return False
     flags = vector.flags
     return bool(flags.c_contiguous and flags.aligned and (flags.writeable or not written))
+
+
+def check_vector(vector: object, n: int, written: bool = False, name: str = "") -> None:
+    """Raise ModelError unless a kernel may read an array of n numbers, or write it."""
+    if not is_vector(vector, n, written):
+        kind = "writable, contiguous" if written else "contiguous"
+        start = f"{name}: " if name else ""
+        text = f"{start}expected a {kind} float64 array of shape ({n},), got {vector!r}"
+        raise ModelError(Finding("vector-shape", text, "error", name))

@@ -1,4 +1,4 @@
-"""Explicit constraints: all positions of a Model as a function q = gamma(y) of a few coordinates.
+"""Explicit constraints: all positions of a Model are a function q = gamma(y) of a few coordinates.
 
 The equations of motion are projected onto the motions of y, so the constraint holds exactly and
 cannot drift: H_G ydd + C_G = G^T tau, RBDA eq 3.20 and 3.21. Constraints without such a function
@@ -17,8 +17,8 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.configuration import differentiate_pos
-from rbdyn_ros.dynamics.entry import check_pair
-from rbdyn_ros.dynamics.user_functions import TOLERANCE, slope_at_zero, states
+from rbdyn_ros.dynamics.entry import MAX_STEPS, check_model, check_pair
+from rbdyn_ros.dynamics.user_functions import TOLERANCE, states, wrong_entry
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass
@@ -62,8 +62,7 @@ class ExplicitConstraint:
             ModelError: gamma fails, or its G or g is not the derivative it should be.
             ParameterError: an argument has the wrong type or value.
         """
-        if not isinstance(m, Model):
-            raise ModelError(Finding("not-a-model", f"a Model is needed, got {m!r}"))
+        check_model(m, "ExplicitConstraint")
         if not callable(gamma):
             raise _parameter("gamma", gamma, "a function gamma(y, yd, q, G, g)")
         self.m = m
@@ -144,7 +143,7 @@ class ExplicitConstraint:
             ParameterError: nstep is not a whole number above or equal to 0.
         """
         tau = _vector("tau", tau, self.m.nv)
-        steps = count("nstep", nstep, 0, 2**62, code="nstep")
+        steps = count("nstep", nstep, 0, MAX_STEPS, code="nstep")
         check_pair(self.m, d)
         x, before = np.concatenate(self._coordinates(y, yd)), d.buffer.copy()
         try:
@@ -237,27 +236,22 @@ def _check_at(constraint: ExplicitConstraint, y: Array, yd: Array) -> None:
         return velocity
 
     for k, axis in enumerate(np.eye(constraint.ny)):
-        slope, allowed = slope_at_zero(functools.partial(turned, axis))
-        _check_slope(m, y, f"G[{{}}, {k}]", G[:, k], "q", slope, allowed)
-    slope, allowed = slope_at_zero(lambda h: constraint.evaluate(y + h * yd, yd)[1] @ yd)
-    _check_slope(m, y, "g[{}]", g, "G yd", slope, allowed)
+        _check_slope(m, y, f"G[{{}}, {k}]", G[:, k], "q", functools.partial(turned, axis))
+    _check_slope(m, y, "g[{}]", g, "G yd", lambda h: constraint.evaluate(y + h * yd, yd)[1] @ yd)
     rank = int(np.linalg.matrix_rank(G))
     if rank < constraint.ny:
         raise wrong(y, f"has a G of rank {rank}; its {constraint.ny} columns must be independent")
 
 
 def _check_slope(
-    m: Model, y: Array, name: str, given: Array, of: str, slope: Array, allowed: Array
+    m: Model, y: Array, name: str, given: Array, of: str, value: Callable[[float], Array]
 ) -> None:
-    excess = np.abs(given - slope) - allowed
-    if excess.max() > 0.0:
-        dof = int(np.argmax(excess))
+    """Raise ModelError unless `given` is the derivative of `value` at zero."""
+    if (found := wrong_entry(given, value)) is not None:
+        (dof,), slope = found
         joint = m.jnt_names[m.dof_jntid[dof]]
-        raise wrong(
-            y,
-            f"has {name.format(dof)} = {given[dof]:.6g} for joint '{joint}', but the derivative "
-            f"of {of} is {slope[dof]:.6g} there",
-        )
+        entry = f"{name.format(dof)} = {given[dof]:.6g} for joint '{joint}'"
+        raise wrong(y, f"has {entry}, but the derivative of {of} is {slope:.6g} there")
 
 
 def _check_quaternions(m: Model, q: Array, y: Array) -> None:
@@ -274,12 +268,10 @@ def _check_quaternions(m: Model, q: Array, y: Array) -> None:
 def _ranges(ranges: object, ny: int) -> Array:
     if ranges is None:
         return np.tile([-1.0, 1.0], (ny, 1))
-    try:
-        pairs = np.array(ranges, np.float64)
-    except (TypeError, ValueError):
-        pairs = np.zeros(0)
-    if pairs.shape != (ny, 2) or not np.isfinite(pairs).all() or (pairs[:, 0] > pairs[:, 1]).any():
-        raise _parameter("ranges", ranges, f"{ny} pairs (lowest, highest) of finite numbers")
+    allowed = f"{ny} pairs (lowest, highest) of finite numbers"
+    pairs = finite("ranges", ranges, (ny, 2), code="ranges", allowed=allowed)
+    if (pairs[:, 0] > pairs[:, 1]).any():
+        raise _parameter("ranges", ranges, allowed)
     return pairs
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.entry import public
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.dynamics.entry import check_model, public
+from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.constants import isolated_joint
-from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
@@ -64,8 +65,9 @@ def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None)
         ModelError: m is not a Model, or has no such joint.
         ParameterError: q or qd has the wrong length or is not finite.
     """
-    j = _number(m, joint)
-    d = Data(m)
+    check_model(m, "jcalc")
+    j = m.jnt_id(joint)
+    d = make_data(m)
     nv = int(m.jnt_dofnum[j])
     start, dof = int(m.jnt_qposadr_all[j]), int(m.jnt_dofadr_all[j])
     nq = m.jnt_kind(j).nq
@@ -80,19 +82,6 @@ def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None)
     rate = d.qvel_all[dofs]
     r = d.xpos[i].copy()
     return JointModel(R.T.copy(), r, S, complement(S), S_dot, S @ rate, S_dot @ rate)
-
-
-def _number(m: Model, joint: object) -> int:
-    """Return the number of a joint; raises ModelError if it does not exist."""
-    if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"jcalc needs a Model, got {m!r}"))
-    if isinstance(joint, str):
-        return m.jnt_id(joint)
-    whole = isinstance(joint, int | np.integer) and not isinstance(joint, bool)
-    if not whole or not 0 <= joint < m.njnt:  # type: ignore[operator]
-        text = f"there is no joint {joint!r}; allowed are names, and numbers below {m.njnt}"
-        raise ModelError(Finding("unknown-joint", text, "error", repr(joint)))
-    return int(joint)  # type: ignore[call-overload,no-any-return]
 
 
 def complement(S: Array) -> Array:
@@ -146,12 +135,5 @@ def _cross(v: Array) -> Array:
 
 
 def _vector(m: Model, j: int, name: str, value: ArrayLike, length: int) -> Array:
-    try:
-        vector = np.asarray(value, np.float64).reshape(-1)
-    except (TypeError, ValueError):
-        vector = np.empty(0)
-    if vector.shape != (length,) or not np.isfinite(vector).all():
-        joint = f"joint '{m.jnt_names[j]}'"
-        text = f"{joint}: {name} is {value!r}; allowed are {length} finite numbers"
-        raise ParameterError(Finding("joint-vector", text, "error", name))
-    return vector
+    what = f"joint '{m.jnt_names[j]}': {name}"
+    return finite(what, value, (length,), code="joint-vector", element=name, fill=length == 1)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import copyreg
+
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.dynamics.entry import (
     MAX_STEPS,
     NOBODY,
     Entry,
     check_mass_matrix,
+    check_model,
     check_pair,
-    is_vector,
+    check_vector,
     public,
-    step_count,
 )
 from rbdyn_ros.engine import crb as _crb
 from rbdyn_ros.engine import forward as _forward
@@ -24,7 +27,7 @@ from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities import energy as _energy
 from rbdyn_ros.engine.quantities import joint_forces as _joint_forces
 from rbdyn_ros.errors import Finding, ModelError
-from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.data import Data, restored
 from rbdyn_ros.model.model import Model
 
 kinematics = public(_kinematics.kinematics)
@@ -58,9 +61,16 @@ def make_data(m: Model) -> Data:
     Raises:
         ModelError: m is not a Model.
     """
-    if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"make_data needs a Model, got {m!r}."))
+    check_model(m, "make_data")
     return Data(m)
+
+
+def _unpickled(m: Model, buffer: Array) -> Data:
+    return restored(m, buffer)
+
+
+# unpickling finds this function by name, and so imports the engine, which the Data needs
+copyreg.pickle(Data, lambda d: (_unpickled, (d.model, d.buffer)))
 
 
 def reset_data(m: Model, d: Data) -> None:
@@ -79,8 +89,8 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
         ParameterError: nstep is not a whole number from 0 to 2^62.
         ModelError: d was not made for m.
     """
-    if type(nstep) is not int or not 0 <= nstep < MAX_STEPS:
-        nstep = step_count(nstep)
+    if type(nstep) is not int or not 0 <= nstep <= MAX_STEPS:
+        nstep = count("nstep", nstep, 0, MAX_STEPS, code="nstep")
     _advance(m, d, nstep)
 
 
@@ -103,7 +113,7 @@ def mass_matrix(m: Model, d: Data) -> Array:
 
 
 def _make_dense(m: Model, d: Data) -> None:
-    """Make the array once; entries off the tree's paths are and stay zero."""
+    """Make the array once; entries of dofs in different branches stay zero."""
     check_mass_matrix(m, d, "mass_matrix")
     vars(d)["dense_M"] = np.zeros((m.nv, m.nv))
 
@@ -135,7 +145,8 @@ def solve_m(m: Model, d: Data, x: Array, y: Array) -> None:
         ModelError: an array has the wrong shape or type, or M is too large.
     """
     check_mass_matrix(m, d, "solve_m")
-    _check_vectors(m, y, x)
+    check_vector(y, m.nv)
+    check_vector(x, m.nv, written=True)
     x[:] = y
     _solve_ltdl(m, d, x)
 
@@ -147,16 +158,8 @@ def mul_m(m: Model, d: Data, y: Array, x: Array) -> None:
         ModelError: an array has the wrong shape or type, the arrays overlap, or M is too large.
     """
     check_mass_matrix(m, d, "mul_m")
-    _check_vectors(m, x, y)
+    check_vector(x, m.nv)
+    check_vector(y, m.nv, written=True)
     if np.may_share_memory(x, y):
         raise ModelError(Finding("shared-vectors", "mul_m: x and y must not share memory"))
     _mul_m(m, d, x, y)
-
-
-def _check_vectors(m: Model, source: object, target: object) -> None:
-    """Raise ModelError unless a kernel may read the source and write the target."""
-    for vector, written in ((source, False), (target, True)):
-        if not is_vector(vector, m.nv, written):
-            kind = "writable, " if written else ""
-            text = f"a {kind}contiguous float64 array of shape ({m.nv},) is needed, got {vector!r}"
-            raise ModelError(Finding("vector-shape", text))

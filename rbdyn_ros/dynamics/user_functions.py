@@ -1,4 +1,4 @@
-"""Derivatives that a user's function returns, compared with differences of its values."""
+"""Compare the derivatives that a user's function returns with differences of its values."""
 
 from __future__ import annotations
 
@@ -16,8 +16,26 @@ ROUNDING = 1e-8
 STATES = 9
 
 
-def slope_at_zero(value: Callable[[float], Array]) -> tuple[Array, Array]:
-    """Return the derivative of `value` at zero, and how far a given one may differ from it."""
+def wrong_entry(
+    given: Array, value: Callable[[float], Array]
+) -> tuple[tuple[int, ...], float] | None:
+    """Compare a given derivative with the derivative of `value` at zero.
+
+    Entries for which `value` is not finite are not compared.
+
+    Returns:
+        None if they agree, else the index of the worst entry and its correct value.
+    """
+    slope, allowed = _slope_at_zero(value)
+    excess = np.where(np.isfinite(slope), np.abs(given - slope) - allowed, -1.0)
+    if not excess.max() > 0.0:
+        return None
+    at = np.unravel_index(np.argmax(excess), excess.shape)
+    return tuple(map(int, at)), float(slope[at])
+
+
+def _slope_at_zero(value: Callable[[float], Array]) -> tuple[Array, Array]:
+    """Return the derivative of `value` at zero, and the largest allowed difference from it."""
     wide, narrow = ((value(h) - value(-h)) / (2.0 * h) for h in (STEP, 0.5 * STEP))
     slope = (4.0 * narrow - wide) / 3.0
     size = max(1.0, float(np.abs(value(0.0)).max()), float(np.abs(slope).max()) * STEP)
@@ -27,7 +45,7 @@ def slope_at_zero(value: Callable[[float], Array]) -> tuple[Array, Array]:
 def states(ranges: Array) -> Iterator[tuple[Array, Array]]:
     """Yield STATES random positions in ranges (n, 2), each with rates between -1 and 1.
 
-    Each coordinate is once in each of STATES equal parts of its range.
+    Each coordinate is in each of STATES equal parts of its range once.
     """
     rng = np.random.default_rng(1)
     low, high = ranges.T

@@ -1,1 +1,1 @@
-"""How robots move: Numba kernels of (m, d). Here is the tick of a plain tree."""
+"""The simulation engine: Numba kernels of (m, d). This folder holds the tick of a tree."""

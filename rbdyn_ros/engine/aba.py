@@ -31,11 +31,11 @@ ZERO21 = (0.0,) * 21
 def articulated(m, d, step, share, qacc):
     """Write qacc with (M + E) qacc = applied + passive + contact - bias.
 
-    The right side includes xfrc_applied. Constraints, mimic joints and drive modes are handled by
-    a stage of their own (coupled.py). For the explicit acceleration step is 0 and E is zero. In a
-    step of this length velocity-dependent forces are taken at its end: E is step times
-    diag(dof_viscosity), if the integrator is implicit_damping, plus the terms of contact
-    (yielding). K qacc is share times k; share is 1 except in Euler's step.
+    The right side includes xfrc_applied. Constraints, mimic joints and drive modes have a stage of
+    their own (coupled.py), where K qacc is share times k; share is 1 except in Euler's step. For
+    the explicit acceleration, step is 0 and E is zero. Otherwise velocity-dependent forces are
+    evaluated at the end of the step: E is step times diag(dof_viscosity), if the integrator is
+    implicit_damping, plus the contact terms (yielding).
     """
     if d.accelerate_stage != 0:
         _by_stage(m, d, step, share, qacc)
@@ -74,7 +74,7 @@ def count_bad(m, d):
     """Count dofs whose inertia was not positive in nbad; needs articulated."""
     bad = 0
     for k in range(m.nv):
-        bad += select(d.D[k] > 0.0, 0, 1)  # NaN as well
+        bad += select(d.D[k] > 0.0, 0, 1)  # also catches NaN
     d.nbad = d.nbad + bad
 
 

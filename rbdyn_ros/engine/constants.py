@@ -1,4 +1,4 @@
-"""Kernels that evaluate a Model itself: the inertia at its dofs, one joint alone."""
+"""Kernels for properties of a Model: the inertia at its dofs, a single joint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @kernel
 def survey(m: Model, d: Data) -> None:
-    """Write D; to Dinv_u the same inertia with all joints below held rigid; the constraints."""
+    """Write D, the constraints, and to Dinv_u the inertia with all joints below held rigid."""
     smooth_stages(m, d)
     articulated(m, d, 0.0, 1.0, d.qacc)
     composite_inertia(m, d)
@@ -61,12 +61,12 @@ def move(m: Model, d: Data, h: float) -> None:
 def isolated_joint(m: Model, d: Data, j: int) -> None:
     """Write pose, cdof, velocity and cdof_dot of joint j alone, at d.qpos_all and d.qvel_all.
 
-    They are relative to the joint's frame on the parent's side, which is at rest; cdof is
-    about the origin of the body it carries.
+    They are relative to the joint's frame on the parent's side, which is at rest. cdof is about
+    the origin of the carried body.
     """
     i = m.jnt_bodyid[j]
     parent = m.body_parentid[i]
-    # the world is put where that frame is the identity
+    # move the world so that this frame is the identity
     E = transposed(load9(m.body_mat, i))
     store9(d.xmat, parent, E)
     x, y, z = mat_vec(E, load3(m.body_pos, i))

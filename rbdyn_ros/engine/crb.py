@@ -1,7 +1,7 @@
 """Joint-space inertia matrix: crb, factor_m, solve_m.
 
-M is kept as its lower triangle: row i holds the dofs above i and i itself, found through
-M_rowadr, M_rownnz and M_colind.
+M is stored as its lower triangle: row i holds the ancestors of dof i and dof i itself, addressed
+by M_rowadr, M_rownnz and M_colind.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def solve_rows(m, d, X):
 
 @inline
 def subtract(X, row, factor, other, first):
-    """Take factor times another row from a row, from column `first` on."""
+    """Subtract factor times another row from a row, from column `first` on."""
     for n in range(first, X.shape[1]):
         X[row, n] -= factor * X[other, n]
 
@@ -194,7 +194,7 @@ def mul_m(m: Model, d: Data, x: Vector, y: Vector) -> None:
 
 @kernel
 def mul_triangle(m, entries, x, y):
-    """Write y = A x, where A is symmetric and has the entries of its lower triangle as M has."""
+    """Write y = A x; A is symmetric, with its lower triangle stored like M."""
     for i in range(m.nv):
         y[i] = 0.0
     for i in range(m.nv):

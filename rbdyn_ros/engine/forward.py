@@ -81,7 +81,7 @@ def _explicit_acceleration(m, d):
 def forward(m: Model, d: Data) -> None:
     """The whole tick without integration: every field that qpos, qvel and forces determine.
 
-    Left to their own stages are qLD (factor_m), cacc and qfrc_inverse (inverse), and energy.
+    Stages of their own write qLD (factor_m), cacc and qfrc_inverse (inverse), and energy.
     """
     fwd_position(m, d)
     fwd_velocity(m, d)
@@ -90,7 +90,7 @@ def forward(m: Model, d: Data) -> None:
 
 @kernel
 def forward_dynamics(m: Model, d: Data) -> None:
-    """Write qacc from qpos, qvel and the applied forces by the shortest way."""
+    """Write qacc from qpos, qvel and the applied forces, with as few stages as possible."""
     smooth_stages(m, d)
     aba(m, d)
 
@@ -137,7 +137,7 @@ def advance(m: Model, d: Data, nstep: int) -> None:
     if rk4 and nstep > 0:
         _forward_at_start(m, d)
     if m.nvall > m.nv:
-        expand(m, d)  # they belong to the new state, as qpos
+        expand(m, d)  # at the new state, like qpos
 
 
 @kernel
@@ -152,7 +152,7 @@ def _remaining_stages(m, d):
 
 @kernel
 def _forward_at_start(m, d):
-    """Runge-Kutta has left fields of its trial states: fill them at the state it started from."""
+    """Fill the fields at the start of a Runge-Kutta step, which has left its trial states."""
     end, singular = d.time, d.nsingular
     d.time = d.rk_time[0]
     _swap(d.qpos, d.rk_qpos)
@@ -162,7 +162,7 @@ def _forward_at_start(m, d):
     _swap(d.qpos, d.rk_qpos)
     _swap(d.qvel, d.rk_qvel)
     d.time = end
-    d.nsingular = singular  # the state has been counted when the step began
+    d.nsingular = singular  # the step has counted this state at its start
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Hermite's polynomials: between two points of a path, with the derivatives they have there."""
+"""Hermite interpolation between two points of a path, with given derivatives."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from rbdyn_ros.engine.jit import inline
 
 @inline
 def hermite(order, x, h, first, last):
-    """Return position, velocity and acceleration at the part x of the time h between two points.
+    """Return position, velocity and acceleration between two points, at the time x h.
 
     Args:
-        order: 1 takes the positions of both points, 3 their velocities too, 5 all.
+        order: 1 uses the positions of both points, 3 also the velocities, 5 all three.
         x: 0 at the first point, 1 at the last.
         h: time between them [s], more than 0.
-        first: its position, velocity and acceleration.
-        last: the same of the last point.
+        first: position, velocity and acceleration of the first point.
+        last: position, velocity and acceleration of the last point.
     """
     p0, v0, a0 = first
     p1, v1, a1 = last

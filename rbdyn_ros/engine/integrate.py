@@ -68,7 +68,7 @@ def integrate(m, d):
 
 @kernel
 def _euler(m, d, h):
-    d.efc_rate[0] = 1.0 / h  # the velocity error goes with the step
+    d.efc_rate[0] = 1.0 / h  # the step removes the velocity error
     articulated(m, d, h, 0.5, d.qacc_step)
     d.efc_rate[0] = 0.0
     # v <- v + h a, then q <- q (+) h v
@@ -88,9 +88,9 @@ def _euler(m, d, h):
 def _move_onto_constraints(m, d, h):
     """Move by qvel and remove the constraint errors of the start of the step.
 
-    The step has used half of k: qvel then points along the chord to the next position, which keeps
-    the constraint to O(h^3), and the next step turns it into the tangent. With all of k it would
-    become the tangent at once, but longer with each step, and energy would grow.
+    The step has used half of k: qvel then points along the chord to the next position, which
+    satisfies the constraint to O(h^3), and the next step turns it into the tangent. With all of k
+    it would be the tangent at once, but longer with each step, and energy would grow.
 
     Post-stabilisation: the drift of K qacc = k is removed by displacements, which change no force
     and hardly any energy. It needs only the factors of the step.
@@ -166,7 +166,7 @@ def _rk4(m, d, h):
         if trial < 3:
             reached = h if trial == 2 else 0.5 * h
             _move_from_start(m, d, d.rk_rate, d.qacc_step, reached)
-            d.time = d.rk_time[0] + reached  # last: a trace takes it for a state that is whole
+            d.time = d.rk_time[0] + reached  # last: a trace takes it as a complete state
             smooth_stages(m, d)
             if d.nnear > 0:
                 _return_to_start(m, d)
@@ -196,7 +196,7 @@ def _return_to_start(m, d):
 
 @kernel
 def _reach_targets(m, d, h):
-    """Put dofs that are driven to a position there: a constant acceleration would miss it."""
+    """Set the positions of dofs driven by position: a constant acceleration would miss them."""
     for k in range(m.nv):
         if d.drive_mode[k] == POSITION:
             j = m.dof_jntid[k]

@@ -1,6 +1,6 @@
 """How kernels are compiled and cached.
 
-With NUMBA_DISABLE_JIT=1 they stay plain Python, for a debugger and for tracing.
+With NUMBA_DISABLE_JIT=1 kernels stay plain Python, for debugging and tracing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def _source_hash() -> str:
-    """Return a hash of everything that decides the machine code: Numba checks one file only."""
+    """Return a hash of all inputs of the machine code; Numba itself checks one file only."""
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {OPTIONS}".encode())
     digest.update(repr(processor()).encode())
     digest.update(str(numba.config.BOUNDSCHECK).encode())
@@ -60,7 +60,7 @@ def _private_directory(path: Path) -> bool:
 
 
 def _cache_directory() -> str:
-    """Return where machine code is kept: in the user's cache, else in a temporary folder."""
+    """Return the directory of the machine code: in the user's cache, else a temporary one."""
     name = _source_hash()
     temporary = Path(tempfile.gettempdir(), f"rbdyn_ros_{os.getuid()}")
     for parent in (_user_cache(), temporary):
@@ -81,7 +81,7 @@ CACHE_DIRECTORY = "" if DISABLED else _cache_directory()
 
 
 def cache_below(name: str, sources: Iterable[Path]) -> str:
-    """Return a cache of its own below the engine's: editing these sources leaves that compiled."""
+    """Return a subdirectory of the engine's cache; edits of `sources` do not affect the engine."""
     if DISABLED:
         return ""
     digest = hashlib.sha256()
@@ -117,7 +117,7 @@ def kernels_in(
 
 @contextlib.contextmanager
 def caching_in(directory: str) -> Iterator[None]:
-    """Let Numba cache the functions declared meanwhile in a directory; one thread at a time."""
+    """Make Numba cache the functions declared inside in a directory; one thread at a time."""
     with _declaring:
         theirs = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = directory
@@ -134,7 +134,7 @@ inline = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "forceinline": True})
 
 
 def select(condition, yes, no):
-    """Choose without a branch. A symbol, which has no truth value, decides by its own select."""
+    """Choose without a branch; a symbol, which has no truth value, uses its own select."""
     if hasattr(condition, "select"):
         return condition.select(yes, no)
     return yes if condition else no
@@ -146,7 +146,7 @@ def _select_compiled(condition, yes, no):
 
 
 def is_known(x):
-    """Whether a number is known now. A symbol is not."""
+    """Return whether a number is known at this time; False for a symbol."""
     return not hasattr(x, "select")
 
 

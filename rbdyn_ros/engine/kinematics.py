@@ -44,7 +44,7 @@ def kinematics(m: Model, d: Data) -> None:
 
 @kernel
 def poses(m: Model, d: Data) -> None:
-    """Write xpos, xmat, xipos: all of kinematics that the motion needs."""
+    """Write xpos, xmat, xipos: the part of kinematics that the motion needs."""
     if m.nvall > m.nv:
         expand(m, d)
     store9(d.xmat, 0, IDENTITY)
@@ -55,7 +55,7 @@ def poses(m: Model, d: Data) -> None:
 
 @inline
 def place_body(m, d, i, xpos, xmat):
-    """Write the pose of body i where that of its parent is, and return it."""
+    """Write the pose of body i to the arrays with its parent's pose; return it."""
     parent = m.body_parentid[i]
     r, E = joint_pose(m, d, i - 1, i)
     R_parent = load9(xmat, parent)
@@ -85,7 +85,7 @@ def centres(m, d):
         if m.body_haschild[i]:
             moment = add3(moment, load3(d.subtree_com, i))
         light = m.body_subtreemass[i] < MIN_MASS
-        # 1 where there is no mass: what is not chosen stays finite
+        # 1 without mass: the value that is not chosen stays finite
         scale = 1.0 / select(light, 1.0, m.body_subtreemass[i])
         store3(d.subtree_com, i, select3(light, (x, y, z), scaled3(moment, scale)))
         if i > 0:

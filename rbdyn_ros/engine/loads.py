@@ -1,4 +1,4 @@
-"""Forces on bodies: the forces of their motion, summed over subtrees, projected onto joints."""
+"""Inertial forces of bodies, summed over subtrees and projected onto joints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rbdyn_ros.engine.spatial import (
 
 @kernel
 def body_loads(m, d, f):
-    """Write a, and f (nbody, 6): I a + v x* I v less xfrc_applied of each body (RBDA eq 5.9)."""
+    """Write a, and f (nbody, 6): I a + v x* I v minus xfrc_applied of each body (RBDA eq 5.9)."""
     store6(d.a, 0, ZERO6)
     store6(f, 0, ZERO6)
     for i in range(1, m.nbody):
@@ -43,7 +43,7 @@ def sum_subtrees(m, f):
 
 @kernel
 def push(m, d, body, wrench, qfrc):
-    """Add the effect of a wrench on a body to qfrc; it is about its tree's centre of mass."""
+    """Add a wrench on a body, about its tree's centre of mass, to qfrc."""
     while body > 0:
         j = body - 1
         first = m.jnt_dofadr_all[j]

@@ -1,8 +1,8 @@
-"""Stages that plain trees do without: compiled when a Model needs them, called by address.
+"""Stages that plain trees do not need: compiled when a Data needs them, called by address.
 
-All kernels that a tick can reach are compiled with it, once for each entry point. Rare parts would
-make every robot wait. An optional stage is compiled once, when the first Model or Data needs it;
-the tick of a plain tree only tests an address for zero.
+All kernels that a tick can reach are compiled with it, once for each entry point, so rare parts
+would slow the first tick of every robot. An optional stage is compiled once, when the first Data
+needs it; the tick of a plain tree only compares an address with zero.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SIGNATURE = types.void(types.int64, types.int64)
 
 Stage = Callable[[Any, Any], None]
 
-#: By number, and by name for callers that run kernels as plain Python.
+#: By number, and by name for callers of uncompiled kernels.
 _plain: dict[int | str, Stage] = {}
 _numbers = itertools.count(1)  # in place of addresses if nothing is compiled
 
@@ -34,7 +34,7 @@ _numbers = itertools.count(1)  # in place of addresses if nothing is compiled
 def optional_stage(name: str) -> Callable[[Stage], Stage]:
     """Register a function of the addresses of a Model's table and a Data's row as a stage.
 
-    Used as a decorator of a module's function, which the cache knows by name. The function calls
+    Decorates a module-level function, because the cache identifies it by name. The function calls
     a kernel with the results of model_at and data_at.
     """
     assert name in STAGES or name in DATA_STAGES
@@ -76,12 +76,12 @@ def plain_stage(address: int | str) -> Stage:
 
 
 def model_at(table):
-    """Return the Model of a table's address; uncompiled it is the Model that was passed."""
+    """Return the Model of a table's address; uncompiled: the Model itself."""
     return table
 
 
 def data_at(table, row):
-    """Return the Data of a table's and a row's address; uncompiled the Data."""
+    """Return the Data of the addresses of a table and a row; uncompiled: the Data itself."""
     return row
 
 

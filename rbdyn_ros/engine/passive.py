@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 #: Below this speed [rad/s or m/s] dry friction is viscous. A joint held by friction F against
-#: a load T < F therefore creeps at STICTION_SPEED * T / F; the price of needing no solver.
+#: a load T < F therefore creeps at STICTION_SPEED * T / F, but no solver is needed.
 STICTION_SPEED = 1e-3
 
 
@@ -24,7 +24,7 @@ def passive(m: Model, d: Data) -> None:
     Damping is -b v. Dry friction F is damping of coefficient F / max(|v|, STICTION_SPEED), so
     it is implicit in the step. A joint beyond its limit by r meets a spring and damper
     k = I / (t z)^2, b = 2 I / t with (t, z) = jnt_solref and I = dof_inertia0: time constant t,
-    damping ratio z, whatever the size of the robot. Source: MuJoCo's solref.
+    damping ratio z, for robots of any size. Source: MuJoCo's solref.
 
     A spring in a joint pulls it to qpos_spring by -jnt_stiffness times the distance.
     Spring-dampers between points act along their line; only the damping above is in
@@ -80,7 +80,7 @@ def _limit(m, d, j):
 @inline
 def _push_back(m, d, j, k, q, lower, upper):
     below, above = lower - q, q - upper
-    # how far beyond, towards positive force; zero inside
+    # overshoot, positive towards positive force; zero inside
     beyond = select(below > 0.0, below, select(above > 0.0, -above, 0.0))
     stiffness, damping = _stop(m, j, m.dof_inertia0[k])
     damping = select(beyond != 0.0, damping, 0.0)
@@ -100,7 +100,7 @@ def _stop(m, j, inertia):
 
 @kernel
 def _cone(m, d, j):
-    """A ball whose angle from the zero position is bounded by jnt_range[1], as in MuJoCo."""
+    """Limit the angle of a ball joint from its zero position to jnt_range[1], as in MuJoCo."""
     k = m.jnt_dofadr[j]
     axis, angle = ball_angle(d.qpos, m.jnt_qposadr[j])
     beyond = select(angle > m.jnt_range[j, 1], angle - m.jnt_range[j, 1], 0.0)
@@ -121,10 +121,10 @@ def _joint_spring(m, d, j):
 
 @kernel
 def passive_slopes(m, d, dq, dv):
-    """Take from dq and dv, both (nv, nv), the derivatives of qfrc_passive; needs kinematics.
+    """Subtract the derivatives of qfrc_passive from dq and dv, both (nv, nv); needs kinematics.
 
-    Not of springs in joints with quaternions, of limited balls and of spring-dampers between
-    points: these are refused before.
+    Springs in joints with quaternions, limited ball joints and spring-dampers between points are
+    not covered: the caller refuses them.
     """
     for k in range(m.nv):
         v = d.qvel[k]

@@ -1,4 +1,4 @@
-"""The processor that machine code is made for: one answer for Numba and for our own LLVM.
+"""The processor that machine code is made for, the same for Numba and for our own LLVM.
 
 It is the processor of this machine, unless NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name another.
 """
@@ -17,7 +17,7 @@ class Processor:
 
     Attributes:
         name: such as "znver4".
-        features: comma-separated, those switched off with a minus: "+avx2,-avx512f".
+        features: comma-separated, with + (on) or - (off): "+avx2,-avx512f".
     """
 
     name: str
@@ -25,7 +25,7 @@ class Processor:
 
     @property
     def vector_width(self) -> int:
-        """How many float64 numbers a vector register holds."""
+        """Number of float64 numbers in a vector register."""
         present = self.features.split(",")
         if "+avx512f" in present:
             return 8

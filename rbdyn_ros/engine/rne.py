@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @kernel
 def bias_force(m: Model, d: Data) -> None:
-    """Write cacc_bias and cfrc_bias: motion and force of each body were qacc zero.
+    """Write cacc_bias and cfrc_bias: acceleration and force of each body at qacc = 0.
 
     Gravity enters as an upward acceleration of the world. Source: RBDA table 5.1, qdd = 0.
     """
@@ -39,7 +39,7 @@ def bias_force(m: Model, d: Data) -> None:
         end = first + m.jnt_dofnum[i - 1]
         for k in range(first, end):
             a = add_scaled6(a, load6(d.cdof_dot_all, k), d.qvel_all[k])
-        if first >= m.nv and is_driven(m, first):  # its acceleration is given
+        if first >= m.nv and is_driven(m, first):  # its acceleration is prescribed
             for k in range(first, end):
                 a = add_scaled6(a, load6(d.cdof_all, k), d.qacc_all[k])
         store6(d.cacc_bias, i, a)

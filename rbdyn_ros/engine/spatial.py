@@ -129,7 +129,7 @@ def scaled6(a, s):
 
 @inline
 def dot6(a, b):
-    # two chains of three: half the latency of one of six
+    # two chains of three: half the latency of a chain of six
     return (a[0] * b[0] + a[1] * b[1] + a[2] * b[2]) + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])
 
 
@@ -203,7 +203,7 @@ def transposed(R):
 
 @inline
 def unit_quat(w, x, y, z):
-    # a quaternion of no length is taken for no turn, as MuJoCo does
+    # a quaternion of length zero counts as the identity, as in MuJoCo
     square = w * w + x * x + y * y + z * z
     sound = square > 1e-30
     n = 1.0 / np.sqrt(select(sound, square, 1.0))
@@ -212,7 +212,7 @@ def unit_quat(w, x, y, z):
 
 @inline
 def quat_at(qpos, q):
-    # the state is kept of unit length; what a user writes may not be
+    # the state has unit length; a user's values may not
     return unit_quat(qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3])
 
 

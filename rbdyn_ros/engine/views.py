@@ -53,10 +53,10 @@ class ViewType(types.Type):
     """Numba type of a Model, Options or Data; `fields` maps a name to its place in the table.
 
     Args:
-        name: of the type.
-        fields: what it holds.
-        start: place of the first of them in the table.
-        read_only: kernels may not write it.
+        name: name of the type.
+        fields: its fields.
+        start: place of the first field in the table.
+        read_only: whether kernels may not write it.
         in_row: the table holds offsets into a row of numbers, not addresses.
         sizes: the dims of the fields, in the order of the head of the table.
     """
@@ -101,7 +101,7 @@ DATA = ViewType("Data", DATA_FIELDS, _OPTIONS_START + len(OPTION_FIELDS), in_row
 
 @register_model(ViewType)
 class _ViewModel(models.StructModel):
-    """Two addresses: the table, and the row (null where there is none)."""
+    """Two addresses: of the table and of the row (null without a row)."""
 
     def __init__(self, manager: Any, kind: ViewType) -> None:
         members = [("table", types.voidptr), ("row", types.voidptr)]
@@ -118,7 +118,7 @@ class _ViewAttributes(AttributeTemplate):
 
 def _load(builder: ir.IRBuilder, table: ir.Value, position: int) -> ir.Value:
     value = builder.load(builder.gep(table, [INT64(position)]))
-    # kernels never write a table or a head: what was loaded once holds, whatever is stored
+    # kernels never write a table or a head: a loaded value stays valid after any store
     value.set_metadata("invariant.load", builder.module.add_metadata([]))
     return value
 

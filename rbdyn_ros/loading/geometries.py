@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.entry import public
+from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
 from rbdyn_ros.errors import Finding
 from rbdyn_ros.loading.mobility import LOCKED, mobility
@@ -51,7 +52,7 @@ def _own_masses(m: Model) -> Array:
 
 def _corner_mobility(m: Model, inverse: Array) -> Array:
     """Return the mean mobility of the corners of each geometry; `inverse` is M^-1 or M_c^-1."""
-    d = Data(m)
+    d = make_data(m)
     _kinematics(m, d)
     _com_pos(m, d)
     touching, which = np.unique(m.geom_bodyid, return_inverse=True)

@@ -13,10 +13,10 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.entry import public
+from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.constants import move, survey
 from rbdyn_ros.errors import DescriptionError, Finding, Severity
 from rbdyn_ros.loading.mobility import LOCKED, mobility
-from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
 Lines = dict[str, int | None]
@@ -109,7 +109,7 @@ def _measure(m: Model) -> tuple[Array, Array]:
 
     A value of zero, which may be a coincidence, is computed again at a random configuration.
     """
-    d = Data(m)
+    d = make_data(m)
     _survey(m, d)
     inertia, rigid = d.D.copy(), d.Dinv_u.copy()
     absent = ~(inertia > RELATIVE_ZERO * np.abs(rigid))

@@ -6,9 +6,9 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import public
+from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.constants import survey
 from rbdyn_ros.engine.crb import crb
-from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
 #: Below this part of the unconstrained mobility, a mobility is a rounding error.
@@ -24,7 +24,7 @@ def mobility(m: Model) -> tuple[Array, Array]:
     M_c^-1 = M^-1 - M^-1 K^T (K M^-1 K^T)^+ K M^-1 maps forces to accelerations (RBDA eq 3.17).
     The Model must have a mass matrix, and every dof must move some inertia.
     """
-    d = Data(m)
+    d = make_data(m)
     _survey(m, d)
     if d.accelerate_stage == 0:  # else M is computed already
         _crb(m, d)

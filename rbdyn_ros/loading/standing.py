@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.dynamics.entry import public
+from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.constants import touching
 from rbdyn_ros.errors import Finding
 from rbdyn_ros.model.data import Data
@@ -30,7 +31,7 @@ def out_of_obstacles(m: Model) -> tuple[Model, list[Finding]]:
         return m, []
     if JointType(m.jnt_type[0]) not in HEIGHT or m.jnt_reversed[0]:
         return m, _warned(m)
-    d, at = Data(m), int(m.jnt_qposadr[0]) + HEIGHT[JointType(m.jnt_type[0])]
+    d, at = make_data(m), int(m.jnt_qposadr[0]) + HEIGHT[JointType(m.jnt_type[0])]
     for _ in range(ROUNDS):
         depth = _depth(m, d)
         if depth == 0.0:
@@ -47,7 +48,7 @@ def out_of_obstacles(m: Model) -> tuple[Model, list[Finding]]:
 
 def _warned(m: Model) -> list[Finding]:
     """Return a warning if the robot is inside an obstacle at qpos0."""
-    d = Data(m)
+    d = make_data(m)
     depth = _depth(m, d)
     if depth <= DEEP:
         return []

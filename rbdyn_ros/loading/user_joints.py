@@ -1,7 +1,7 @@
-"""Check functions of the user: S against the pose, S_dot against S, qd against q.
+"""Check user-defined functions: S against the pose, S_dot against S, qd against q.
 
 The Python function is called, not its machine code, so that an index error raises. Derivatives are
-finite differences over h and h/2; where these disagree, nothing is checked.
+finite differences over h and h/2; the more these disagree, the larger the allowed error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.configuration import usual_ranges
-from rbdyn_ros.dynamics.user_functions import TOLERANCE, slope_at_zero, states
+from rbdyn_ros.dynamics.user_functions import TOLERANCE, states, wrong_entry
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.callbacks import by_address
 from rbdyn_ros.model.joints import JointType
@@ -21,12 +21,12 @@ from rbdyn_ros.model.model import Model
 
 Values = tuple[Array, ...]
 
-#: Not round numbers, where a motion may have a corner [s].
+#: No round numbers, at which a motion may have a corner [s].
 TIMES = (0.1371, 0.7193, 1.9337, 5.3171, 17.9113)
 
 
 def check_user_functions(m: Model) -> None:
-    """Raise ModelError if the derivatives of a joint or motion of the user are wrong.
+    """Raise ModelError if the derivatives of a user-defined joint or motion are wrong.
 
     Joints are checked at some positions within their limits, motions at some times.
     """
@@ -40,7 +40,7 @@ def check_user_functions(m: Model) -> None:
 
 
 class _UserFunction:
-    """A function of the user; `call` gives its values at x, or raises ModelError."""
+    """A user's function; `call` returns its values at x, or raises ModelError."""
 
     def __init__(self, m: Model, j: int, of: str, address: int, where: str) -> None:
         self.element = f"joint '{m.jnt_names[j]}'"
@@ -66,16 +66,10 @@ class _UserFunction:
         self, x: object, name: str, given: Array, of: str, value: Callable[[float], Array]
     ) -> None:
         """Raise ModelError unless `given` is the derivative of `value` at zero."""
-        slope, allowed = slope_at_zero(value)
-        excess = np.where(np.isfinite(slope), np.abs(given - slope) - allowed, -1.0)
-        if excess.max() > 0.0:
-            at = np.unravel_index(np.argmax(excess), excess.shape)
-            entry = ", ".join(str(int(k)) for k in at)
-            raise self.wrong(
-                x,
-                f"has {name}[{entry}] = {given[at]:.6g}, but the derivative of {of} is "
-                f"{slope[at]:.6g} there",
-            )
+        if (found := wrong_entry(given, value)) is not None:
+            at, slope = found
+            entry = f"{name}[{', '.join(map(str, at))}] = {given[at]:.6g}"
+            raise self.wrong(x, f"has {entry}, but the derivative of {of} is {slope:.6g} there")
 
 
 class _Joint(_UserFunction):

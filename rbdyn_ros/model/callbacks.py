@@ -1,23 +1,23 @@
-"""Functions of the user that kernels call by their address: joint types and motions.
+"""Functions that kernels call by their address: the user's functions and optional stages.
 
-A Model keeps their names; the addresses of machine code are looked up when it is made, so they
-differ from process to process and are never stored. engine/joints/user.py compiles and registers.
+A Model stores the names of the user's functions, not the addresses, which differ from process to
+process. engine/joints/user.py compiles and registers the functions.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean
 
-#: Names are few and short: what a kernel is given for a joint.
+#: Most parameters and degrees of freedom of a user-defined joint.
 MAX_PARAMETERS = 8
 MAX_DOFS = 6
 
-#: Where E, r, the columns of S, and those of S_dot begin in a row of Data.user_joint; its length.
+#: Start of E, r, the columns of S and the columns of S_dot in a row of Data.user_joint, and the
+#: length of the row.
 E_AT = 0
 R_AT = E_AT + 9
 S_AT = R_AT + 3
@@ -25,15 +25,13 @@ S_DOT_AT = S_AT + 6 * MAX_DOFS
 ROW = S_DOT_AT + 6 * MAX_DOFS
 
 
-#: Stages that are compiled only when a Model needs them: each returns its address when called.
-#: engine/optional.py enters them here, for a Model cannot know the engine.
+#: By name of an optional stage, the function that compiles it and returns its address; the
+#: engine enters them here (engine/optional.py).
 STAGE_MAKERS: dict[str, Callable[[], int]] = {}
 
 
 def stage_address(name: str) -> int:
-    """Return the address of an optional stage."""
-    if name not in STAGE_MAKERS:  # nothing has imported the engine yet
-        importlib.import_module("rbdyn_ros.engine.forward")
+    """Return the address of an optional stage; the engine must be imported (make_data does)."""
     return STAGE_MAKERS[name]()
 
 
@@ -42,11 +40,11 @@ class Callback:
     """A registered function.
 
     Attributes:
-        address: of its machine code; a number of its own where nothing is compiled.
-        function: the Python function it was made from.
+        address: address of the machine code; a unique number if nothing is compiled.
+        function: the user's Python function.
         nv: degrees of freedom of the joint type, or coordinates of the motion.
-        plain: does what the machine code does, on four arrays of Python objects.
-        keep: what must live as long as the machine code.
+        plain: the same computation in Python, on four arrays of objects.
+        keep: owner of the machine code.
     """
 
     address: int
@@ -59,12 +57,12 @@ class Callback:
 JOINTS: dict[str, Callback] = {}
 MOTIONS: dict[str, Callback] = {}
 
-#: All that were ever registered: a Model may still call what a newer one has replaced.
+#: All callbacks ever registered: a Model may still call one that has been replaced since.
 _KEPT: list[Callback] = []
 
 
 def register(known: dict[str, Callback], name: str, callback: Callback) -> None:
-    """Enter a callback among JOINTS or MOTIONS, in the place of one with the same name."""
+    """Enter a callback in JOINTS or MOTIONS; it replaces a callback of the same name."""
     _KEPT.append(callback)
     known[name] = callback
 
@@ -78,7 +76,7 @@ def registered_joint(name: str, nv: int | None = None) -> Callback:
     """Return a user-defined joint type.
 
     Raises:
-        ModelError: if nobody has registered it, or with other degrees of freedom than nv.
+        ModelError: it is not registered, or has a number of degrees of freedom other than nv.
     """
     return _registered(name, nv, JOINTS, "joint type", "register_joint")
 
@@ -87,7 +85,7 @@ def registered_motion(name: str, nv: int | None = None) -> Callback:
     """Return a motion.
 
     Raises:
-        ModelError: if nobody has registered it, or with other coordinates than nv.
+        ModelError: it is not registered, or has a number of coordinates other than nv.
     """
     return _registered(name, nv, MOTIONS, "motion", "register_motion")
 

@@ -89,8 +89,8 @@ def _motion_name(joint: Joint) -> str:
     given, needed = registered_motion(joint.motion).nv, kind_of(joint).nv
     if given != needed:
         text = (
-            f"joint '{joint.name}': the motion '{joint.motion}' has {given} coordinates, the "
-            f"joint {needed}"
+            f"joint '{joint.name}': the motion '{joint.motion}' has {given} coordinates, but the "
+            f"joint needs {needed}"
         )
         raise ModelError(Finding("motion-size", text, "error", f"joint '{joint.name}'"))
     return joint.motion

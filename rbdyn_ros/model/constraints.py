@@ -1,4 +1,4 @@
-"""Constraints in a Model: lengths, gears, rolling, and how many equations each has."""
+"""Constraints in a Model: lengths, gears, rolling; the number of equations of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rbdyn_ros.description.types import Constraint, Gear, Length, Roll
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.lumping import Placement
 
-#: Equations of a body that rolls: its distance from the plane, and the slip in two directions.
+#: Equations of a rolling body: distance from the plane, and slip in two directions.
 ROLL_ROWS = 3
 
 
@@ -24,9 +24,9 @@ def constraints(
     """Return the fields length_*, point_*, gear_*, term_* and roll_*.
 
     Args:
-        given: passed by description/constraints.py.
-        frames: where each link is.
-        joints: their numbers by name.
+        given: constraints that have passed description/checks.
+        frames: placement of each link.
+        joints: numbers of the joints by name.
     """
     lengths = [one for one in given if isinstance(one, Length)]
     gears = [one for one in given if isinstance(one, Gear)]
@@ -99,11 +99,11 @@ def _each(
 
 
 def equations(arrays: Mapping[str, NDArray[Any]], freedoms: Sequence[int]) -> Arrays:
-    """Return where the equations of each constraint are, and the bodies they act on.
+    """Return the first equation of each constraint, and the bodies that equations act on.
 
     Args:
         arrays: the fields of loop joints, lengths, gears and rolling.
-        freedoms: of each loop joint.
+        freedoms: degrees of freedom of each loop joint.
     """
     rows = 6 - np.array(freedoms, np.int64)
     balls = np.isin(arrays["loop_type"], (JointType.BALL, JointType.YPR))

@@ -1,8 +1,8 @@
-"""Mimic joints: their leaders, their place among the coordinates, their load on the leader.
+"""Mimic joints: their leaders, their coordinates, their load on the leader.
 
 A mimic joint has no freedom: q = ratio q_leader + offset, the explicit constraint of RBDA eq 3.11
-with a constant G. Its coordinate stands behind the free ones in qvel_all; a force along it acts,
-times the ratio, on the leader's dof.
+with a constant G. Its coordinate follows the free ones in qvel_all. A force along it, times the
+ratio, acts on the leader's dof.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rbdyn_ros.model.joints import JointClass
 
 
 def couplings(joints: Sequence[Joint]) -> Arrays:
-    """Return jnt_mimic, jnt_mimic_ratio and jnt_mimic_offset; chains lead to their last joint.
+    """Return jnt_mimic, jnt_mimic_ratio and jnt_mimic_offset; chains are resolved.
 
     Args:
         joints: in the order of the Model, checked by description/checks/mimics.py.
@@ -45,7 +45,7 @@ def couplings(joints: Sequence[Joint]) -> Arrays:
 
 
 def leaders(mimic: Ints) -> Ints:
-    """Return the leader of each joint from jnt_mimic; a joint without one leads itself."""
+    """Return the leader of each joint from jnt_mimic; without a leader, the joint itself."""
     return np.where(mimic >= 0, mimic, np.arange(len(mimic)))
 
 
@@ -57,7 +57,7 @@ def joint_classes(mimic: Ints, driven: NDArray[np.bool_]) -> Ints:
 
 
 def starts_by_class(lengths: ArrayLike, classes: Ints) -> Ints:
-    """Return where each joint's share begins: first all joints of class FREE, and so on."""
+    """Return the first coordinate of each joint, with the joints ordered by class."""
     shares = np.asarray(lengths, np.int64)
     order = np.argsort(classes, kind="stable")
     starts = np.zeros_like(shares)
@@ -66,7 +66,7 @@ def starts_by_class(lengths: ArrayLike, classes: Ints) -> Ints:
 
 
 def joint_addresses(nq: ArrayLike, nv: ArrayLike, leader: Ints, classes: Ints) -> Arrays:
-    """Return where the coordinates of each joint and of its leader begin."""
+    """Return the first coordinates of each joint and of its leader."""
     own_q, own_v = starts_by_class(nq, classes), starts_by_class(nv, classes)
     return {
         "jnt_qposadr": own_q[leader],
@@ -77,12 +77,12 @@ def joint_addresses(nq: ArrayLike, nv: ArrayLike, leader: Ints, classes: Ints) -
 
 
 def reflected(joints: Sequence[Joint], mimic: Arrays, classes: Ints) -> list[Joint]:
-    """Return the joints, each leader with what its mimic joints add to it.
+    """Return the joints, with the loads of mimic joints added to their leaders.
 
-    Added are armature, damping, friction and spring, as seen at the leader.
+    Armature, damping, friction and spring are reflected to the leader.
 
     Args:
-        joints: as they are described.
+        joints: the joints of the description.
         mimic: the result of `couplings`.
         classes: their jnt_class.
     """
@@ -102,7 +102,7 @@ def reflected(joints: Sequence[Joint], mimic: Arrays, classes: Ints) -> list[Joi
 
 
 def _with_spring(leader: Joint, joint: Joint, ratio: float, offset: float) -> Joint:
-    """Return the leader with the spring of a mimic joint: both springs as one."""
+    """Return the leader with one spring in place of its own and the mimic joint's."""
     seen = ratio * ratio * joint.stiffness
     rest = ((joint.rest or (0.0,))[0] - offset) / ratio
     stiffness = leader.stiffness + seen

@@ -14,8 +14,8 @@ from rbdyn_ros.model.fields import Field
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import DATA_STAGES, DRIVE_STAGES
 
-#: Where, counted from the start of a Data's row, kernels find the addresses of the stages
-#: DATA_STAGES and of the Model's table. The place between is free for the owner of the row.
+#: Places before a Data's row, for kernels: the addresses of the stages DATA_STAGES and of the
+#: Model's table. The place between them is free for the owner of the row.
 STAGES_AT, TABLE_AT = -2 - len(DATA_STAGES), -1
 HEAD_SLOTS = 8  # places before the row: a cache line
 STEP = list(DATA_STAGES).index("step_stage")
@@ -31,7 +31,7 @@ class Data:
         model: the Model it belongs to.
     """
 
-    # single numbers: read through properties made below, one a field
+    # single numbers, read through the properties made below
     time: float
     efc_rank: int
     ncon: int
@@ -64,34 +64,31 @@ class Data:
         return int(self.address)
 
     def reset(self) -> None:
-        """Put everything back into the initial state; specialised timesteps stay."""
+        """Restore the initial state; specialised timesteps stay."""
         self.buffer[:] = 0.0
         self.qpos[:] = self.model.qpos0
         self.stages[:STEP] = self.model.data_stages[:STEP]
 
     def take_drive_modes(self) -> None:
-        """Let the kernels heed drive_mode, which makes this Data a little slower."""
+        """Make the kernels use drive_mode, which makes this Data a little slower."""
         self.stages[:STEP] = [stage_address(name) for name in DRIVE_STAGES]
 
     def take_step_code(self, address: int) -> None:
-        """Let compiled loops step this Data by the code at an address; 0: by the engine's."""
+        """Make compiled loops step this Data by the code at an address; 0: by the engine."""
         self.stages[STEP] = address
 
     def copy(self) -> Data:
         """Return an independent Data with the same content."""
-        twin = _restore(self.model, self.buffer)
+        twin = restored(self.model, self.buffer)
         twin.stages[:] = self.stages
         return twin
 
     __copy__ = copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Data:
-        # alone it stays with its Model; copied together with it, with the copy
+        # a copy keeps the Model, unless the Model is copied in the same call
         model = memo.get(id(self.model), self.model)
-        return self.copy() if model is self.model else _restore(model, self.buffer)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.model, self.buffer)
+        return self.copy() if model is self.model else restored(model, self.buffer)
 
     if TYPE_CHECKING:  # the arrays of DATA_FIELDS
 
@@ -105,15 +102,15 @@ class Data:
         try:
             new = np.asarray(value if value is not None else "nothing", target.dtype)
         except (TypeError, ValueError, OverflowError):
-            text = f"Data.{name} holds numbers; {value!r} is not"
+            text = f"Data.{name} holds numbers, got {value!r}"
             raise ModelError(Finding("data-value", text, "error", name)) from None
         if new.shape not in (target.shape, ()):
-            text = f"Data.{name} has shape {target.shape}; an array of {new.shape} was given."
+            text = f"Data.{name} has shape {target.shape}, got an array of shape {new.shape}"
             raise ModelError(Finding("data-shape", text, "error", name))
         target[...] = new
 
     def __delattr__(self, name: str) -> None:
-        text = f"Data.{name} cannot be deleted; the kernels write where it lies"
+        text = f"Data.{name} cannot be deleted: kernels write into its memory"
         raise ModelError(Finding("data-delete", text, "error", name))
 
     def __repr__(self) -> str:
@@ -121,7 +118,7 @@ class Data:
 
 
 class _Part:
-    """The fields of a Data that lies in another one: of the Model of the loop joints."""
+    """The fields of the Data of the loop joints, which is part of another Data."""
 
     def __init__(self, model: Model, buffer: NDArray[np.float64]) -> None:
         vars(self).update(_views(model, buffer))
@@ -139,7 +136,8 @@ def _views(model: Model, buffer: NDArray[np.float64]) -> dict[str, NDArray[Any]]
     return views
 
 
-def _restore(model: Model, buffer: NDArray[np.float64]) -> Data:
+def restored(model: Model, buffer: NDArray[np.float64]) -> Data:
+    """Return a Data with the content of another one's buffer."""
     data = Data(model)
     data.buffer[:] = buffer
     if data.drive_mode.any():
@@ -148,7 +146,7 @@ def _restore(model: Model, buffer: NDArray[np.float64]) -> Data:
 
 
 def _number(field: Field) -> property:
-    # not by __getattr__: a class that has one pays for it at every look at an attribute
+    # not by __getattr__, which would slow every attribute access
     name = f"_{field.name}"
     return property(lambda d: d.__dict__[name].item(), doc=field.doc)
 

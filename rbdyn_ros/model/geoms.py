@@ -30,15 +30,15 @@ from rbdyn_ros.model.rotation import quat_to_mat
 
 Frames = Mapping[str, Placement]
 
-RIM = 12  # corners of each end of a cylinder; a plane it meets exactly
-OF_BOX = 8  # corners that an obstacle may add to those of a geometry
-MOST_LISTED = 1000  # contacts of all geometries and obstacles together
+RIM = 12  # corners of each end of a cylinder (contact with a plane is exact)
+OF_BOX = 8  # most corners that an obstacle adds to a geometry's corners
+MOST_LISTED = 1000  # contacts of all geometries with all obstacles
 
 _ENDS = (-1.0, 1.0)
 
 
 class GeomType(IntEnum):
-    """MuJoCo's numbers."""
+    """Type of a geometry, with MuJoCo's numbers."""
 
     PLANE = 0
     SPHERE = 2
@@ -59,11 +59,11 @@ _TYPES = {
 
 
 def geoms(description: Description, frames: Frames) -> Arrays:
-    """Return the geom_, vert_ and obstacle_ arrays; geom_mass0 is left at 0 for judge/.
+    """Return the arrays geom_*, vert_* and obstacle_*; loading/ computes geom_mass0.
 
     Args:
-        description: judged.
-        frames: the body and place of every link.
+        description: a description that has passed description/checks.
+        frames: body and placement of every link.
     """
     moving = _moving(description, frames)
     places = [frames[geom.link].then(geom.origin) for geom in moving]
@@ -124,13 +124,13 @@ def geom_names(description: Description, frames: Frames) -> dict[str, list[str]]
 
 
 def contact_capacity(arrays: Mapping[str, NDArray[Any]]) -> int:
-    """Return how many contacts a Data lists."""
+    """Return the number of contacts that a Data can list."""
     touching = (arrays["geom_vertnum"] + OF_BOX).sum() * len(arrays["obstacle_type"])
     return int(min(touching, MOST_LISTED))
 
 
 def _moving(description: Description, frames: Frames) -> list[Geometry]:
-    """Return the geometries of bodies that move, if there is anything to touch."""
+    """Return the geometries of moving bodies; empty without obstacles."""
     if not description.obstacles:
         return []
     return [geom for geom in description.geometries if frames[geom.link].body > 0]
@@ -170,7 +170,7 @@ def _radius(shape: Shape) -> float:
 
 
 def _corners(shape: Shape) -> Array:
-    """Return the points that touch, or whose spheres do, in the frame of the shape."""
+    """Return the contact points, or the centres of contact spheres, in the shape's frame."""
     if isinstance(shape, Sphere):
         return np.zeros((1, 3))
     if isinstance(shape, Capsule):

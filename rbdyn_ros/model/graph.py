@@ -30,7 +30,7 @@ class Graph:
         self.p = tuple(map(int, p))
         self.s = tuple(map(int, s))
         self.N_B = max((*self.p, *self.s), default=0) if N_B is None else N_B
-        self._demand_regular()
+        self._check_regular()
 
     @property
     def N_J(self) -> int:
@@ -50,7 +50,7 @@ class Graph:
 
     def kappa(self, i: int) -> tuple[int, ...]:
         """Return the support of body i: the tree joints between it and the base."""
-        self._demand_body(i)
+        self._check_body(i)
         support = []
         while i > 0:
             support.append(i)
@@ -59,12 +59,12 @@ class Graph:
 
     def mu(self, i: int) -> tuple[int, ...]:
         """Return the children of body i."""
-        self._demand_body(i)
+        self._check_body(i)
         return self._children[i]
 
     def nu(self, i: int) -> tuple[int, ...]:
         """Return the bodies of the subtree that begins with body i."""
-        self._demand_body(i)
+        self._check_body(i)
         found, waiting = [], [i]
         while waiting:
             body = waiting.pop()
@@ -73,10 +73,10 @@ class Graph:
         return tuple(sorted(found))
 
     def cycle(self, loop: int) -> tuple[int, ...]:
-        """Return the one-chord cycle of loop 1, 2, ..., N_L: its joints, in the order round it.
+        """Return the joints of loop 1, 2, ..., N_L in cyclic order.
 
-        It begins with the chord, joint N_B + loop, and comes back from its successor to its
-        predecessor through the tree.
+        The cycle begins with the chord, joint N_B + loop, and returns through the tree from the
+        chord's successor to its predecessor.
         """
         if not 1 <= loop <= self.N_L:
             text = f"there is no loop {loop}; the graph has {self.N_L}, numbered from 1"
@@ -93,12 +93,12 @@ class Graph:
             children[parent].append(i)
         return [tuple(row) for row in children]
 
-    def _demand_body(self, i: int) -> None:
+    def _check_body(self, i: int) -> None:
         if not 0 <= i <= self.N_B:
             text = f"there is no body {i}; the graph has bodies 0 to {self.N_B}"
             raise ModelError(Finding("unknown-body", text))
 
-    def _demand_regular(self) -> None:
+    def _check_regular(self) -> None:
         count = min(len(self.p), len(self.s))
         for i in range(1, self.N_B + 1):
             ends = (self.p[i - 1], self.s[i - 1]) if i <= count else ()
@@ -111,7 +111,7 @@ class Graph:
         for i in range(self.N_B + 1, max(len(self.p), len(self.s)) + 1):
             ends = (self.p[i - 1], self.s[i - 1]) if i <= count else ()
             if len(set(ends)) < 2 or not all(0 <= end <= self.N_B for end in ends):
-                text = f"joint {i} closes a loop between {ends}; it needs two of the bodies"
+                text = f"joint {i} closes a loop between {ends}; it must connect two bodies"
                 raise ModelError(Finding("irregular-numbering", text))
 
     def __repr__(self) -> str:
@@ -124,7 +124,7 @@ class Edge:
 
     Attributes:
         other: the link at its other end.
-        forward: the other one is its successor.
+        forward: whether the other link is its successor.
     """
 
     joint: Joint
@@ -137,9 +137,10 @@ class Spanning:
     """A spanning tree over links.
 
     Attributes:
-        base: the link it grows from.
-        edges: by link, the tree's joints at it (fixed ones too) in the order of the description.
-        chords: the joints that close loops, in that order.
+        base: the link at the root.
+        edges: by link, the tree's joints at the link (with fixed joints), in the description's
+            order.
+        chords: the joints that close loops, in the same order.
     """
 
     base: str
@@ -163,7 +164,7 @@ def span(description: Description) -> Spanning:
     """Find a spanning tree, breadth-first from the base, ties in the order of the joints.
 
     Links that fixed joints connect count as one node. The description must have passed
-    description/check.py.
+    description/checks.
     """
     base = description.base or _root(description)
     node = _rigid_groups(description)
@@ -201,12 +202,12 @@ def _root(description: Description) -> str:
 
 
 def _rigid_groups(description: Description) -> dict[str, str]:
-    """Return, by link, one link that stands for all that fixed joints connect to it."""
+    """Return, by link, the representative of the links that fixed joints connect to it."""
     leader = {link.name: link.name for link in description.links}
 
     def find(name: str) -> str:
         while leader[name] != name:
-            leader[name] = leader[leader[name]]  # halve the way for those who come after
+            leader[name] = leader[leader[name]]  # path halving, for later calls
             name = leader[name]
         return name
 

@@ -1,4 +1,4 @@
-"""From links and joints to bodies: a spanning tree, numbered; fixed joints lumped, frames kept."""
+"""From links and joints to bodies: a numbered spanning tree; fixed joints are lumped."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Placement:
     mat: Array
 
     def then(self, pose: Pose) -> Placement:
-        """Return the frame that is at `pose` in this one."""
+        """Return the frame whose pose in this frame is `pose`."""
         mat = self.mat if pose.quat == IDENTITY.quat else self.mat @ quat_to_mat(pose.quat)
         return Placement(self.body, self.pos + self.mat @ np.asarray(pose.pos), mat)
 
     def before(self, pose: Pose) -> Placement:
-        """Return the frame in which this one is at `pose`."""
+        """Return the frame in which this frame has the pose `pose`."""
         if pose == IDENTITY:
             return self
         mat = self.mat if pose.quat == IDENTITY.quat else self.mat @ quat_to_mat(pose.quat).T
@@ -41,15 +41,15 @@ class Placement:
 
 @dataclass(slots=True)
 class Body:
-    """One body of the tree: the link its joint moves and all links fixed to that one.
+    """One body of the tree: the link that its joint moves, and all links fixed to that link.
 
-    Its frame is the joint's, on its side.
+    The body's frame is the joint frame on the body's side.
 
     Attributes:
-        place: the joint's frame on the other side, in the parent body.
-        joint: what carries it; None for the world alone.
+        place: the joint's frame on the parent's side, in the parent body.
+        joint: the joint that carries it; None for the world only.
         forward: the body is the joint's successor.
-        parts: inertials of its links and where those links are.
+        parts: inertials and placements of its links.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Body:
 
 
 @dataclass(slots=True)
-class Loop:
+class LoopJoint:
     """A joint that closes a loop: its frame in the predecessor and in the successor body."""
 
     joint: Joint
@@ -74,7 +74,7 @@ class Tree:
 
     bodies: list[Body]
     frames: dict[str, Placement]
-    loops: list[Loop]
+    loops: list[LoopJoint]
 
     @property
     def joints(self) -> list[Joint]:
@@ -83,14 +83,14 @@ class Tree:
 
 
 def lump(description: Description, floating_base: str) -> Tree:
-    """Number bodies depth-first, children in the order of their joints, fixed ones in place.
+    """Number bodies depth-first, children in the order of their joints.
 
     This is MuJoCo's order (fusestatic), so arrays compare field by field.
 
     Args:
-        description: passed by description/check.py.
+        description: a description that has passed description/checks.
         floating_base: type of a joint `root_joint` between the world and the base link; empty:
-            there is none.
+            the base link is fixed to the world.
     """
     spanning = span(description)
     inertials = {link.name: link.inertial for link in description.links}
@@ -117,26 +117,26 @@ def lump(description: Description, floating_base: str) -> Tree:
         )
     for joint in spanning.chords:
         ends = tree.frames[joint.parent], tree.frames[joint.child]
-        loop = Loop(joint, ends[0].then(joint.origin), ends[1].then(joint.child_origin))
+        loop = LoopJoint(joint, ends[0].then(joint.origin), ends[1].then(joint.child_origin))
         tree.loops.append(loop)
     return tree
 
 
 def _root_joint(description: Description, base: str, joint_type: str) -> Joint:
-    """Return the joint of a floating base, of a name that no other joint has."""
+    """Return the joint of a floating base, with a unique name."""
     name = free_name(ROOT_JOINT, [joint.name for joint in description.joints])
     return Joint(name, joint_type, WORLD, base, axis=(0.0, 0.0, 1.0), actuated=False)
 
 
 def free_name(wanted: str, taken: Collection[str]) -> str:
-    """Return a name that is not taken yet: the wanted one, or that with some underscores."""
+    """Return the wanted name, with underscores appended until it is free."""
     while wanted in taken:
         wanted += "_"
     return wanted
 
 
 def _cross(tree: Tree, edge: Edge, place: Placement) -> Placement:
-    """Go over a joint from the link at `place`; return where the link beyond is."""
+    """Cross a joint from the link at `place`; return the placement of the link behind it."""
     joint = edge.joint
     near, far = joint.origin, joint.child_origin
     if not edge.forward:

@@ -31,6 +31,7 @@ from rbdyn_ros.model.model_fields import (
     JOINT_STAGES,
     MODEL_FIELDS,
     NAMES,
+    SIZES,
     STAGES,
 )
 from rbdyn_ros.model.options import Options
@@ -40,7 +41,7 @@ from rbdyn_ros.model.sizes import sizes_of
 
 
 def _numbers_of(kind: str, names: str) -> functools.cached_property[PartNumbers]:
-    """Return the property that knows the numbers of all parts of a kind."""
+    """Return a property with the numbers of all parts of a kind."""
     return functools.cached_property(lambda m: PartNumbers(kind, getattr(m, names)))
 
 
@@ -48,13 +49,13 @@ class Model:
     """A checked robot: sizes, names and read-only arrays (see MODEL_FIELDS).
 
     Attributes:
-        name: of the robot.
+        name: name of the robot.
         body_names, jnt_names, frame_names: in the order of the arrays; all are in NAMES.
         opt: options that may be changed at any time, see Options.
-        loops: a Model of the joints that close loops, each on a world that stands still; None if
-            there are none.
-        table: sizes, addresses of stages and of arrays, then offsets into a Data; read by the
-            kernels.
+        loops: a Model of the joints that close loops, each on a fixed world; None without such
+            joints.
+        data_offsets: first slot of each field in a Data's row.
+        data_slots: length of that row.
     """
 
     def __init__(
@@ -69,15 +70,15 @@ class Model:
         """Make a Model.
 
         Args:
-            name: of the robot.
-            arrays: the fields PRIMARY; the fields DERIVED are computed unless they are given too.
+            name: name of the robot.
+            arrays: the fields PRIMARY; missing DERIVED fields are computed.
             names: the lists NAMES.
             opt: options; the default ones if left out.
             findings: warnings and notes of the checks.
             copied: take the user's functions from this Model instead of the registered ones.
 
         Raises:
-            ModelError: a function of the user is not registered, or with other coordinates.
+            ModelError: a user's function is not registered, or has another number of coordinates.
         """
         keep = self.__dict__
         keep.update(name=name, findings=tuple(findings), opt=opt or Options())
@@ -90,11 +91,10 @@ class Model:
         for field in MODEL_FIELDS:
             keep[field.name] = _stored(field, arrays[field.name], field.shape(sizes))
         keep.update(copied.functions if copied else self._look_up())
-        keep.update(self._optional_stages())
-        self._lay_out(sizes)
+        keep["data_offsets"], keep["data_slots"] = _data_layout(sizes)
 
     def _look_up(self) -> dict[str, NDArray[Any]]:
-        """Find the functions of the user; raises ModelError if there are none that fit."""
+        """Find the user's functions; raises ModelError if one is missing or does not fit."""
         lists = (self.jnt_usertype, registered_joint), (self.jnt_motion_name, registered_motion)
         found = {}
         for field, (names, registered) in zip(CALLBACK_FIELDS, lists, strict=True):
@@ -105,8 +105,12 @@ class Model:
             found[field.name] = _stored(field, addresses, (self.njnt,))
         return found
 
-    def _optional_stages(self) -> dict[str, int]:
-        """Return the addresses of the stages STAGES; 0 for a stage that no Data of it needs."""
+    @functools.cached_property
+    def stages(self) -> dict[str, int]:
+        """The addresses of the stages STAGES; 0 for a stage that the Model does not need.
+
+        Only the engine knows them, so they are looked up when the first Data is made.
+        """
         needed: set[str] = set()
         if not self.jnt_common.all():
             needed.update(JOINT_STAGES)
@@ -124,26 +128,24 @@ class Model:
             needed = DRIVE_STAGES
         return tuple(stage_address(name) if name in needed else 0 for name in DATA_STAGES)
 
-    def _lay_out(self, sizes: Mapping[str, int]) -> None:
-        """Write the table the kernels read; Data fields start at multiples of four slots."""
-        offsets: dict[str, int] = {}
-        end = 0
-        for field in DATA_FIELDS:
-            offsets[field.name] = offsets[field.inside] if field.inside else end
-            slots = int(np.prod(field.shape(sizes), dtype=np.int64))
-            end = max(end, offsets[field.name] + (slots + 3) // 4 * 4)
-        arrays = [getattr(self, field.name) for field in MODEL_FIELDS + CALLBACK_FIELDS]
-        addresses = [array.ctypes.data for array in arrays]
+    @functools.cached_property
+    def table(self) -> NDArray[np.int64]:
+        """Sizes, addresses of stages and of arrays, then offsets into a Data, for the kernels."""
+        sizes = [getattr(self, name) for name in SIZES]
         loops = self.loops.address if self.loops else 0
-        stages = [getattr(self, name) for name in STAGES]
-        head = [*sizes.values(), *stages, loops]
-        table = [*head, *addresses, *self.opt.addresses, *offsets.values()]
-        keep = self.__dict__
-        keep["table"] = np.array(table, np.int64)
-        self.table.flags.writeable = False
-        keep["address"] = keep["table"].ctypes.data
-        keep["data_slots"] = end
-        keep["data_offsets"] = offsets
+        fields = (*MODEL_FIELDS, *CALLBACK_FIELDS)
+        arrays = [getattr(self, field.name).ctypes.data for field in fields]
+        offsets = [*self.opt.addresses, *self.data_offsets.values()]
+        table = np.array([*sizes, *self.stages.values(), loops, *arrays, *offsets], np.int64)
+        table.flags.writeable = False
+        # setdefault: two threads at once must return the same array
+        kept: NDArray[np.int64] = self.__dict__.setdefault("table", table)
+        return kept
+
+    @functools.cached_property
+    def address(self) -> int:
+        """The address of `table`."""
+        return int(self.table.ctypes.data)
 
     def specialize(self, *_: object, **__: object) -> NoReturn:
         """Raise ModelError: this was a method until 0.1 and is rb.specialize(m) now."""
@@ -153,7 +155,7 @@ class Model:
     def __index__(self) -> int:
         return int(self.address)
 
-    if TYPE_CHECKING:  # the sizes, stages and arrays; at run time it would slow every look at one
+    if TYPE_CHECKING:  # sizes, stages and arrays; at run time it would slow every access
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -218,7 +220,7 @@ class Model:
 
     @functools.cached_property
     def not_differentiable(self) -> tuple[str, str]:
-        """What has no analytic derivative: of the motion, of passive forces; empty if all has."""
+        """What has no analytic derivative in the motion and in passive forces; empty: all has."""
         turning = [kind for kind, row in JOINT_KINDS.items() if not row.flat]
         curved = np.isin(self.jnt_type, turning)
         odd = np.isin(self.jnt_type, (JointType.RACK_PINION, JointType.USER))
@@ -237,14 +239,14 @@ class Model:
         return _first(motion), _first(passive)
 
     def replaced(self, findings: Sequence[Finding] | None = None, **arrays: Any) -> Model:
-        """Return a Model with some arrays (or its findings) replaced, the options its own.
+        """Return a Model with some arrays (or its findings) replaced, and a copy of the options.
 
-        Only what nothing else was computed from can be replaced, see REPLACEABLE; for the rest
-        build a Model from a changed Description. Functions of the user stay the same, whatever
-        is registered under their names by now.
+        Only the fields REPLACEABLE can be replaced; for others build a Model from a changed
+        Description. The Model keeps its user's functions, even if their names were registered
+        again.
 
         Raises:
-            ModelError: for another field, another shape, or numbers that mean nothing there.
+            ModelError: a field is not replaceable, or an array has a wrong shape or wrong numbers.
         """
         new = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
         new |= check_replacements(vars(self), arrays)
@@ -270,13 +272,24 @@ class Model:
     def sha256(self) -> str:
         """Hash of everything that determines the motion: names and arrays, not the options.
 
-        jnt_class is left out: the addresses say as much, and hashes of robots stay what they were.
+        jnt_class is left out: it follows from the addresses, and older versions had no such field.
         """
         digest = hashlib.sha256("\0".join(itertools.chain(*self.names.values())).encode())
         for field in MODEL_FIELDS:
             if field.name != "jnt_class":
                 digest.update(getattr(self, field.name).tobytes())
         return digest.hexdigest()
+
+
+def _data_layout(sizes: Mapping[str, int]) -> tuple[dict[str, int], int]:
+    """Return the first slot of each field of a Data, a multiple of four, and the row's length."""
+    offsets: dict[str, int] = {}
+    end = 0
+    for field in DATA_FIELDS:
+        offsets[field.name] = offsets[field.inside] if field.inside else end
+        slots = int(np.prod(field.shape(sizes), dtype=np.int64))
+        end = max(end, offsets[field.name] + (slots + 3) // 4 * 4)
+    return offsets, end
 
 
 def _loops_model(
@@ -297,3 +310,11 @@ def _stored(field: Field, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
 
 def _first(found: Mapping[str, Any]) -> str:
     return next((text for text, present in found.items() if present), "")
+
+
+def _stage(name: str, doc: str) -> property:
+    return property(lambda m: m.stages[name], doc=f"Address of an optional stage, or 0: {doc}.")
+
+
+for _name, _doc in STAGES.items():
+    setattr(Model, _name, _stage(_name, _doc))

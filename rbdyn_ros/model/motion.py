@@ -13,21 +13,21 @@ from rbdyn_ros.description.types import Joint, Trajectory
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 
 DEGREE = 5
-# Between samples a spline may swing out: some tenths of the range of the samples where these are
-# even, a few times the range where the author was careless with them. Far beyond that the times
-# are a slip (a nanosecond between two samples), and the mechanism would be thrown about.
+# Between samples a spline may overshoot: by some tenths of their range for even samples, by a few
+# ranges for careless ones. Far more than that means wrong times, such as a nanosecond between two
+# samples.
 SWING = 10.0
-MISSED = 1e-6  # of the range: a spline that misses its samples by more has lost its digits
-PROBES = 33  # places in a piece where it is looked how far it swings out
+MISSED = 1e-6  # part of the range; a larger error at a sample is due to rounding
+PROBES = 33  # points of each piece at which the overshoot is measured
 
 
 def driven_coordinates(joints: Sequence[Joint]) -> Arrays:
     """Return the fields drive_* and knot_* of driven joints.
 
-    A joint without a motion of its own follows one that is driven: it has no knots.
+    A mimic joint of a driven joint has no knots.
 
     Raises:
-        DescriptionError: no usable spline runs through the samples of some joint.
+        DescriptionError: there is no usable spline through the samples of a joint.
     """
     number: list[int] = []
     period: list[float] = []
@@ -39,7 +39,7 @@ def driven_coordinates(joints: Sequence[Joint]) -> Arrays:
         for k in range(len(JOINT_SPECS[joint.type].coordinates)):
             if isinstance(motion, Trajectory):
                 time, coefficient = _knots(motion, k)
-                unusable += _judge(joint, motion, k, coefficient)
+                unusable += _audit(joint, motion, k, coefficient)
                 times.append(time)
                 coefficients.append(coefficient)
                 number.append(len(time))
@@ -60,8 +60,8 @@ def driven_coordinates(joints: Sequence[Joint]) -> Arrays:
 def _knots(motion: Trajectory, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the spline through coordinate k: begins of the pieces, coefficients in powers.
 
-    Every sample begins a piece. The last has no end: there the joint stands still. Coefficients
-    are NaN where the numbers are too extreme for any spline.
+    Every sample begins a piece; in the last piece the joint is at rest. Coefficients are NaN if
+    the numbers are too extreme for a spline.
     """
     from scipy.interpolate import PPoly, make_interp_spline  # takes half a second to import
 
@@ -70,7 +70,7 @@ def _knots(motion: Trajectory, k: int) -> tuple[NDArray[np.float64], NDArray[np.
     at_rest = [(1, 0.0), (2, 0.0)]
     ends = "periodic" if motion.periodic else (at_rest, at_rest)
     try:
-        with np.errstate(all="ignore"):  # what overflows is told by _judge
+        with np.errstate(all="ignore"):  # _audit reports overflow
             pieces = PPoly.from_spline(make_interp_spline(t, y, DEGREE, bc_type=ends))
     except (ValueError, np.linalg.LinAlgError):
         return t, np.full((len(t), DEGREE + 1), np.nan)
@@ -81,30 +81,30 @@ def _knots(motion: Trajectory, k: int) -> tuple[NDArray[np.float64], NDArray[np.
     return np.append(begins[real], t[-1]), np.vstack([pieces.c[::-1, real].T, final])
 
 
-def _judge(
+def _audit(
     joint: Joint, motion: Trajectory, k: int, coefficient: NDArray[np.float64]
 ) -> list[Finding]:
-    """Return what is wrong with a spline: it misses its samples, or swings far out of them."""
+    """Return the faults of a spline: it misses its samples, or overshoots them far."""
     y = np.array(motion.positions)[:, k]
     lowest, highest = y.min(), y.max()
     with np.errstate(all="ignore"):
         length = np.diff(np.array(motion.times))[:, None]
         positions = _evaluate(coefficient[:-1], length * np.linspace(0.0, 1.0, PROBES))
-        # where all samples are equal there are but rounding errors
+        # if all samples are equal only rounding errors remain
         scale = highest - lowest + 1e-9 * np.abs(y).max()
         missed = np.abs(positions[:, [0, -1]] - np.stack([y[:-1], y[1:]], axis=1)).max(axis=1)
         swing = np.maximum(positions - highest, lowest - positions)
     lost = ~(np.isfinite(coefficient[:-1]).all(axis=1) & (missed <= MISSED * scale))
     if lost.any():
-        # where all is lost the shortest piece is the one to look at
+        # report the shortest of the lost pieces
         i = int(np.argmin(np.where(lost, length[:, 0], np.inf)))
-        message = "numbers too extreme for a spline to run through them"
+        message = "numbers too extreme for a spline"
         return [_finding(joint, motion, i, message)]
     if swing.max() > SWING * scale:
         i, probe = divmod(int(swing.argmax()), PROBES)
         message = (
-            f"a spline that swings out to {positions[i, probe]:.3g}, though all samples lie "
-            f"between {lowest:g} and {highest:g}"
+            f"a spline that overshoots to {positions[i, probe]:.3g}; all samples are between "
+            f"{lowest:g} and {highest:g}"
         )
         return [_finding(joint, motion, i, message)]
     return []
@@ -123,8 +123,8 @@ def _finding(joint: Joint, motion: Trajectory, i: int, message: str) -> Finding:
     owner = f"joint {quote(joint.name)}"
     begin, end = motion.times[i], motion.times[i + 1]
     text = (
-        f"{owner}: its trajectory has between the samples {i + 1} and {i + 2} (times {begin:g} "
-        f"and {end:g}) {message}"
+        f"{owner}: between samples {i + 1} and {i + 2} (times {begin:g} and {end:g}) its "
+        f"trajectory has {message}"
     )
-    allowed = "times and positions that a smooth motion can run through"
+    allowed = "times and positions of a smooth motion"
     return Finding("bad-trajectory", text, "error", owner, joint.line, "", allowed)

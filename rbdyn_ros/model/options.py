@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from enum import IntEnum
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
+from rbdyn_ros.checks.names import one_of
+from rbdyn_ros.checks.numbers import finite, flag
+from rbdyn_ros.errors import did_you_mean
 from rbdyn_ros.model.fields import Field
 
 OPTION_FIELDS = (
@@ -23,7 +23,7 @@ OPTION_FIELDS = (
 
 
 class Drive(IntEnum):
-    """What moves a dof: a force, or whatever force it takes for a given motion."""
+    """Drive mode of a dof: by a force, or by the force that a prescribed motion needs."""
 
     FORCE = 0
     ACCELERATION = 1
@@ -36,16 +36,16 @@ EULER, IMPLICIT_DAMPING, RK4 = range(len(INTEGRATORS))
 
 
 class Options:
-    """Run-time options; what is assigned is checked.
+    """Run-time options; every assignment is checked.
 
     Args:
-        timestep: [s].
-        gravity: in the world [m/s^2].
+        timestep: duration of a step [s].
+        gravity: gravitational acceleration in the world [m/s^2].
         integrator: one of INTEGRATORS.
         passive: whether damping, friction and limits act.
 
     Raises:
-        ParameterError: for a value that is not allowed; nothing is changed then.
+        ParameterError: a value is not allowed; the option keeps its old value.
     """
 
     def __init__(
@@ -74,9 +74,14 @@ class Options:
 
     @timestep.setter
     def timestep(self, value: float) -> None:
-        if not _is_positive(value):
-            raise _refused("timestep", value, "a finite number of seconds greater than 0")
-        self._timestep[()] = value
+        self._timestep[()] = finite(
+            "opt.timestep",
+            value,
+            above=0.0,
+            allowed="a finite number of seconds greater than 0",
+            code="option-timestep",
+            element="timestep",
+        )
 
     @property
     def gravity(self) -> NDArray[np.float64]:
@@ -84,13 +89,10 @@ class Options:
 
     @gravity.setter
     def gravity(self, value: Sequence[float] | NDArray[np.float64]) -> None:
-        try:
-            vector = np.asarray(value, np.float64)
-        except (TypeError, ValueError):
-            vector = np.empty(0)
-        if vector.shape != (3,) or not np.isfinite(vector).all():
-            raise _refused("gravity", value, "three finite numbers [m/s^2]")
-        self._gravity[:] = vector
+        allowed = "three finite numbers [m/s^2]"
+        self._gravity[:] = finite(
+            "opt.gravity", value, (3,), allowed=allowed, code="option-gravity", element="gravity"
+        )
 
     @property
     def integrator_id(self) -> int:
@@ -102,9 +104,10 @@ class Options:
 
     @integrator.setter
     def integrator(self, value: str) -> None:
-        if not isinstance(value, str) or value not in INTEGRATORS:
-            raise _refused("integrator", value, f"one of {', '.join(INTEGRATORS)}")
-        self._integrator_id[()] = INTEGRATORS.index(value)
+        name = one_of(
+            "opt.integrator", value, INTEGRATORS, code="option-integrator", element="integrator"
+        )
+        self._integrator_id[()] = INTEGRATORS.index(name)
 
     @property
     def passive(self) -> bool:
@@ -112,9 +115,7 @@ class Options:
 
     @passive.setter
     def passive(self, value: bool) -> None:
-        if not isinstance(value, bool | np.bool_):
-            raise _refused("passive", value, "True or False")
-        self._passive[()] = value
+        self._passive[()] = flag("opt.passive", value, code="option-passive", element="passive")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and not isinstance(getattr(type(self), name, None), property):
@@ -130,14 +131,3 @@ class Options:
             f"Options(timestep={self.timestep}, gravity={self.gravity.tolist()}, "
             f"integrator='{self.integrator}', passive={self.passive})"
         )
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, Real) and bool(0.0 < value < math.inf)  # type: ignore[operator]
-
-
-def _refused(name: str, found: object, allowed: str) -> ParameterError:
-    text = f"opt.{name} is {found!r}; allowed is {allowed}."
-    return ParameterError(
-        Finding(f"option-{name}", text, "error", name, None, repr(found), allowed)
-    )

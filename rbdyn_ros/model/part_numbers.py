@@ -1,4 +1,4 @@
-"""Which number a part has: a body, a joint, a frame by its name."""
+"""Numbers of parts (bodies, joints, frames) by their names."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rbdyn_ros.errors import Finding, ModelError, did_you_mean
 
 
 class PartNumbers(dict[str | int, int]):
-    """By name, and by number, the number of each part of one kind.
+    """The number of each part of one kind, by name and by number.
 
     Args:
-        kind: of the parts, for sentences.
-        names: of the parts.
+        kind: kind of the parts, for messages.
+        names: names of the parts.
     """
 
     def __init__(self, kind: str, names: Sequence[str]) -> None:
@@ -24,9 +24,9 @@ class PartNumbers(dict[str | int, int]):
         self.kind, self.names = kind, names
 
     def of(self, part: str | int) -> int:
-        """Return the number of a part; raises ModelError with the nearest name if there is none.
+        """Return the number of a part; raises ModelError with the nearest name if it is unknown.
 
-        Unlike a look-up it refuses what merely equals a number, as True and 1.0 do.
+        Unlike a look-up it refuses True and 1.0, which merely equal a number.
         """
         if isinstance(part, bool) or not isinstance(part, str | int | np.integer):
             self.__missing__(part)

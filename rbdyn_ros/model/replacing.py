@@ -41,7 +41,7 @@ def _checked(current: Current, name: str, values: Any) -> NDArray[Any]:
         raise _refused(name, f"cannot be replaced{hint}; allowed are {', '.join(REPLACEABLE)}")
     array, shape = _numbers(values), current[name].shape
     if array is None or np.isnan(array).any():
-        raise _refused(name, "must hold numbers, not NaN and not text")
+        raise _refused(name, "must hold numbers, not NaN and not strings")
     if array.shape != shape:
         raise _refused(name, f"has shape {shape}, got an array of shape {array.shape}")
     if name not in UNLIMITED and not np.isfinite(array).all():
@@ -67,7 +67,7 @@ def _numbers(values: Any) -> NDArray[Any] | None:
 def _check_only_where(
     joints: Sequence[str], name: str, array: NDArray[Any], possible: NDArray[np.bool_]
 ) -> None:
-    """Raise ModelError if a joint gets a limit or a spring that it cannot have."""
+    """Raise ModelError if a joint of this type can have no such limit or spring."""
     for j in np.flatnonzero((array != 0) & ~possible).tolist():
         part = "limit" if name == "jnt_limited" else "spring"
         raise _refused(name, f"must be 0 for joint '{joints[j]}', which can have no {part}")

@@ -15,9 +15,10 @@ from numba import types
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine import forward
 from rbdyn_ros.engine.views import MODEL, OPTIONS
-from rbdyn_ros.model.data import STAGES_AT, Data
+from rbdyn_ros.model.data import STAGES_AT
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import DATA_STAGES
@@ -76,7 +77,7 @@ class EngineStep:
         addresses = [*map(call_plan.kernel_address, observing)]
         self._plan = np.array([*plan.view(np.int64), *addresses])
         self.fresh = np.zeros(self._end)
-        self.fresh[: m.data_slots] = Data(m).buffer
+        self.fresh[: m.data_slots] = make_data(m).buffer
         for name, slot in self._moved.items():
             self.fresh[slot : slot + values[name].size] = values[name].reshape(-1)
         self.addresses = np.array([

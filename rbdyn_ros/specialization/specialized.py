@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.dynamics.entry import (
+    MAX_STEPS,
     NOBODY,
+    Substitute,
     check_mass_matrix,
     no_mass_matrix,
     not_a_pair,
-    step_count,
 )
 from rbdyn_ros.dynamics.toolbox.derivatives import linear_system
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES, unknown_reference
@@ -50,7 +52,7 @@ def specialize(
 WITH_M = ("mass_matrix", "inverse_derivatives", "forward_derivatives", "step_derivatives")
 
 
-class Specialized:
+class Specialized(Substitute):
     """Functions of one robot as straight-line machine code, traced from the engine's kernels.
 
     They take a Data of the Model and compute the results of the functions of the same names in rb,
@@ -108,9 +110,10 @@ class Specialized:
             ParameterError: nstep is not an integer from 0 to 2^62.
             ModelError: d was not made for this Model, or has driven dofs (set_drive).
         """
-        times = step_count(nstep)
+        if type(nstep) is not int or not 0 <= nstep <= MAX_STEPS:
+            nstep = count("nstep", nstep, 0, MAX_STEPS, code="nstep")
         self._check_no_driven_dofs(d)
-        self._run("step", d, times)
+        self._run("step", d, nstep)
 
     def forward_dynamics(self, d: Data) -> None:
         """Write qacc, like rb.forward_dynamics; raises like step."""
@@ -167,7 +170,7 @@ class Specialized:
 
     def linearise(self, d: Data, timestep: float | None = None) -> tuple[Array, Array]:
         """Return rb.linearise(m, d, timestep)."""
-        return linear_system(self.model, d, timestep, lambda _, d: self.forward_derivatives(d))
+        return linear_system(self.model, d, timestep, self.forward_derivatives(d))
 
     def step_derivatives(self, d: Data) -> tuple[Array, Array]:
         """Return A (2 nv, 2 nv) and B (2 nv, nv), the derivatives of one timestep.

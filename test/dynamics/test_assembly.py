@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support import mechanisms
 from support.mechanisms import see_constraints
+from support.refusals import refused
 
 import rbdyn_ros as rb
 
@@ -46,7 +47,7 @@ def test_a_delta_robot_from_near_its_pose(seed):
         start[at] = right[at]
     qpos = rb.assemble(m, start, fixed=motors)
     assert gap(m, qpos) <= 1e-12
-    # with its motors held there is only this pose nearby: that of the closed form
+    # with locked motors the pose of the closed form is the only one nearby
     np.testing.assert_allclose(qpos, right, atol=1e-10)
 
 
@@ -73,7 +74,7 @@ def test_fixed_joints_stay(angle):
     assert gap(m, qpos) <= 1e-12
 
 
-def test_a_joint_that_follows_is_fixed_by_the_one_it_follows():
+def test_fixing_a_mimic_joint_fixes_its_leader():
     s = mechanisms.five_bar().couple("shoulder_2", "shoulder_1", -1.0, np.pi)
     m = rb.build(s)
     start = m.qpos0.copy()
@@ -86,18 +87,13 @@ def test_a_joint_that_follows_is_fixed_by_the_one_it_follows():
 
 def test_everything_fixed_and_open_is_refused():
     m = rb.build(mechanisms.grashof())
-    with pytest.raises(rb.ModelError) as error:
+    with refused(rb.ModelError, "cannot-close", "loop joint 'C'") as caught:
         rb.assemble(m, np.zeros(3), fixed=["A", "B", "D"])
     # bars of 0.1 and 0.25, then 0.3 to the rocker of 0.2
-    assert str(error.value).endswith(
-        "loop joint 'C' cannot be closed from here: 0.15 m or rad stay open; start from a "
-        "configuration nearer to the assembled one, or correct the geometry"
-    )
-    assert [f.code for f in error.value.findings] == ["cannot-close"]
-    assert [f.element for f in error.value.findings] == ["loop joint 'C'"]
+    assert " 0.15 m " in str(caught.value)
 
 
-def test_bars_that_are_too_short_are_told_with_the_gap():
+def test_bars_that_are_too_short_give_a_warning():
     m = rb.build(mechanisms.four_bar(0.1, 0.1, 0.1, 0.5))
     assert [(f.code, f.severity) for f in m.findings] == [("not-assembled", "warning")]
     assert "loop joint 'C'" in m.findings[0].message
@@ -113,7 +109,7 @@ def test_only_the_constraint_that_stays_open_is_named():
     named = [f.element for f in error.value.findings]
     assert "length 'strut'" in named
     strut = error.value.findings[named.index("length 'strut'")]
-    assert strut.message.startswith("length 'strut' cannot be closed from here: 4.9 m or rad")
+    assert " 4.9 m " in strut.message
 
 
 def elbow(low, high):
@@ -155,14 +151,14 @@ def test_a_screw_of_many_turns(pitch):
     qpos = rb.assemble(m, start, fixed=["guide"])
     assert qpos[0] == start[0]
     assert gap(m, qpos) <= 1e-12
-    # of the nut's angle the pose tells all but whole turns
+    # the pose determines the nut's angle up to whole turns
     assert np.exp(1j * qpos[1]) == pytest.approx(np.exp(2j * np.pi * 7.3), abs=1e-9)
 
 
 @pytest.mark.parametrize("turns", [0.4, 3.0, -11.25])
 @pytest.mark.parametrize("name", ["screw_jack", "rack"])
 def test_a_closed_configuration_is_closed_for_every_data(name, turns):
-    """However many turns it is away: efc_pos is a function of qpos, not of what went before."""
+    """For any number of turns: efc_pos is a function of qpos, not of earlier calls."""
     m = rb.build(getattr(mechanisms, name)())
     angle = 2.0 * np.pi * turns
     qpos = np.array([-0.005 * angle, angle] if name == "screw_jack" else [angle, -0.05 * angle])
@@ -194,7 +190,7 @@ def test_without_constraints_nothing_moves():
     assert rb.assemble(m, [0.7]).tolist() == [0.7]
 
 
-def test_one_that_is_closed_already_stays_in_bits():
+def test_a_closed_configuration_keeps_its_bits():
     m = rb.build(mechanisms.grashof())
     assert np.array_equal(rb.assemble(m, m.qpos0), m.qpos0)
 
@@ -202,34 +198,32 @@ def test_one_that_is_closed_already_stays_in_bits():
 @pytest.mark.parametrize("qpos", ["far", [0.0], [np.nan, 0, 0], [[0.0, 0.0, 0.0]], [0, np.inf, 0]])
 def test_wrong_positions_are_refused(qpos):
     m = rb.build(mechanisms.grashof())
-    with pytest.raises(rb.ParameterError) as error:
+    with refused(rb.ParameterError, "qpos", "qpos"):
         rb.assemble(m, qpos)
-    assert str(error.value).endswith(f"assemble: qpos is {qpos!r}; allowed are 3 finite numbers")
 
 
-@pytest.mark.parametrize("tolerance", [0.0, -1.0, np.nan])
+@pytest.mark.parametrize("tolerance", [0.0, -1.0, np.nan, "small", None, 1 + 2j, [1e-9]])
 def test_wrong_tolerances_are_refused(tolerance):
     m = rb.build(mechanisms.grashof())
-    with pytest.raises(rb.ParameterError) as error:
-        rb.assemble(m, tolerance=tolerance)
-    assert f"the tolerance is {tolerance!r}; allowed is a number above 0" in str(error.value)
-
-
-@pytest.mark.parametrize("tolerance", ["small", None, 1 + 2j, [1e-9]])
-def test_tolerances_that_are_no_numbers_are_refused(tolerance):
-    m = rb.build(mechanisms.grashof())
-    with pytest.raises(rb.ParameterError):
+    with refused(rb.ParameterError, "tolerance", "tolerance"):
         rb.assemble(m, tolerance=tolerance)
 
 
-@pytest.mark.parametrize("fixed", [["a"], [3], ["A", None], 5])
-def test_fixed_that_names_no_joints_is_refused(fixed):
+@pytest.mark.parametrize(
+    ("fixed", "unknown"), [(["a"], "a"), ([3], "3"), (["A", None], "None")], ids=str
+)
+def test_unknown_fixed_joints_are_refused(fixed, unknown):
     m = rb.build(mechanisms.grashof())
-    with pytest.raises(rb.RbdynError):
+    with refused(rb.ModelError, "unknown-joint", unknown):
         rb.assemble(m, fixed=fixed)
 
 
-def test_what_is_no_model_is_refused():
-    with pytest.raises(rb.ModelError) as error:
+def test_fixed_must_be_a_list():
+    m = rb.build(mechanisms.grashof())
+    with refused(rb.ParameterError, "fixed", "fixed"):
+        rb.assemble(m, fixed=5)
+
+
+def test_assemble_needs_a_model():
+    with refused(rb.ModelError, "not-a-model"):
         rb.assemble("robot.urdf")
-    assert "assemble needs a Model, got 'robot.urdf'" in str(error.value)

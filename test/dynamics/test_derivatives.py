@@ -1,4 +1,4 @@
-"""Derivatives of the dynamics against differences of order eight along what qvel integrates to.
+"""Derivatives of the dynamics against differences of order eight along the coordinates of qvel.
 
 Tolerances: 1e-11 of the largest entry (100 eps of values up to a hundred times the derivative);
 for forward dynamics 64 nv cond(M) eps times a hundred, differences of values with that rounding.

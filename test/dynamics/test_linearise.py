@@ -1,6 +1,6 @@
 """linearise against the flow of the nonlinear system, and against closed forms.
 
-Changes of position are along the axes that qvel has; those of a body that turns turn along.
+Changes of position are along the axes of qvel, which turn with a rotating body.
 """
 
 import numpy as np
@@ -68,7 +68,7 @@ def demand_flow(m, d, time, steps, where, tolerance):
 def test_discrete_around_a_steady_turn(kind):
     """A turn about a principal axis, no gravity: A is constant along the motion, in turning axes.
 
-    So the discrete system is exact; what is left is Runge-Kutta's error, (w h)^4 / 120 = 1e-13.
+    So the discrete system is exact; the rest is Runge-Kutta's error, (w h)^4 / 120 = 1e-13.
     """
     m = one_body(kind)
     m.opt.gravity = (0.0, 0.0, 0.0)
@@ -108,7 +108,7 @@ def test_discrete_around_an_equilibrium(case):
 
 
 def test_continuous_in_motion():
-    """A tells how changes begin to grow in any motion: their mixed derivative by start and time.
+    """A is the initial growth of changes in any motion: their mixed derivative by start and time.
 
     qpos goes along qvel, to first order in time, from every start.
     """

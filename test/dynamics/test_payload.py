@@ -13,7 +13,7 @@ from rbdyn_ros.model.model_fields import MODEL_FIELDS
 
 MASS, COM = 1.7, (0.03, -0.05, 0.11)
 INERTIA = (0.021, 0.019, 0.008, 0.0011, -0.0007, 0.0023)
-#: Axes of a body with two like moments are any; what they stand for is compared instead.
+#: A body with two equal moments has arbitrary axes; the inertia matrices are compared instead.
 AXES = ("body_iquat", "body_imat")
 
 
@@ -121,7 +121,7 @@ def test_the_options_are_copied(arm):
     assert arm.opt.gravity.tolist() == [0.0, 0.0, -1.62]
 
 
-def test_the_row_of_a_data_is_laid_out_alike(arm):
+def test_the_data_layout_stays_the_same(arm):
     loaded = with_payload(arm, "hand", 1.0, (0.0, 0.0, 0.0))
     assert loaded.data_offsets == arm.data_offsets
     assert loaded.data_slots == arm.data_slots
@@ -147,7 +147,7 @@ def test_the_row_of_a_data_is_laid_out_alike(arm):
         ({"mass": 1e300, "com": (1e300, 0.0, 0.0)}, rb.ParameterError, "payload", "payload"),
     ],
 )
-def test_numbers_of_no_rigid_body_are_refused(arm, given, error, code, element):
+def test_impossible_inertias_are_refused(arm, given, error, code, element):
     arguments = {"frame": "hand", "mass": 1.0, "com": (0.0, 0.0, 0.0)} | given
     with refused(error, code, element):
         with_payload(arm, **arguments)

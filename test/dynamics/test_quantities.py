@@ -1,7 +1,7 @@
 """What the quantities of the toolbox are to each other, on forests of every joint type.
 
 Rates are taken by differences of order eight along the motion, see support.differences.
-Tolerances: 1e-13 of the largest entry; 1e-11 for what a difference is compared with (100 eps of
+Tolerances: 1e-13 of the largest entry; 1e-11 for comparisons with differences (100 eps of
 values up to a hundred times the rate); with M^-1 64 nv cond(M) eps where that is more.
 """
 
@@ -51,7 +51,7 @@ def system(name, floating):
     scope="module",
 )
 def free(request):
-    """A system whose motion is that of its dofs."""
+    """A system without driven joints."""
     return *system(*request.param), request.param[0]
 
 
@@ -87,7 +87,7 @@ def test_terms_of_the_equation_of_motion(free):
 
 
 def test_the_coriolis_matrix(free):
-    """dM/dt = C + C^T: what is left of C, dM/dt - 2 C, does no work."""
+    """dM/dt = C + C^T: the rest of C, dM/dt - 2 C, does no work."""
     m, d, where = free
     C = rb.coriolis_matrix(m, d)
     rate = by_time(m, d, lambda: rb.mass_matrix(m, d).copy())
@@ -199,7 +199,7 @@ def cross(w):
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def test_without_qvel_frames_move_as_they_are_driven():
+def test_driven_joints_move_frames_at_qvel_zero():
     """What J does not know: the velocity at qvel = 0, and it adds up."""
     m, d = system("driven", floating=False)
     seen = 0.0
@@ -255,7 +255,7 @@ def test_momentum(any_system):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_momentum_changes_by_what_acts_from_outside(name):
+def test_only_external_forces_change_the_momentum(name):
     """One tree in the air: gravity and xfrc_applied change it, forces in its joints do not."""
     m, d = system(name, floating=True)
     free = m.jnt_dofadr[m.jnt_id("root_joint")]
@@ -269,7 +269,7 @@ def test_momentum_changes_by_what_acts_from_outside(name):
     expected[3:] = force.sum(0) + m.body_mass.sum() * m.opt.gravity
     with Comparison("momentum", name) as case:
         tolerance = with_inverse(EXACT, rb.mass_matrix(m, d), m.nv)
-        scale = np.abs(rb.centroidal_momentum_bias(m, d)).max()  # what cancels
+        scale = np.abs(rb.centroidal_momentum_bias(m, d)).max()  # size of the terms that cancel
         tolerance *= max(1.0, scale / np.abs(expected).max())
         case.close("dh/dt", rate, expected, tolerance)
 
@@ -289,7 +289,7 @@ def test_inverse_mass_matrix(free):
 
 
 @pytest.mark.parametrize("ref", REFERENCES)
-def test_what_stands_behind_a_frame(free, ref):
+def test_apparent_mass_and_inertia_of_a_frame(free, ref):
     m, d, where = free
     M = rb.mass_matrix(m, d).copy()
     name = m.frame_names[-1]
@@ -329,7 +329,7 @@ def test_regressors(any_system):
 
 
 def test_a_column_of_the_regressor_is_its_parameter():
-    """Y is the derivative by each parameter: of a body that is heavier, Y tells what it takes."""
+    """Y is the derivative by each parameter: it gives the forces of a heavier body."""
     description = forests.forest(KINDS, **CASES["coupled"])
     name = description.links[7].name
     heavier = replace(description, links=[_heavier(link, name) for link in description.links])

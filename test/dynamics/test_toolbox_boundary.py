@@ -1,4 +1,4 @@
-"""What a caller of the toolbox may get wrong, and what calls leave alone."""
+"""Wrong arguments of toolbox functions, and side effects of calls."""
 
 import numpy as np
 import pytest
@@ -292,7 +292,7 @@ def test_functions_without_the_mass_matrix_work_for_any_size(long_chain):
     assert np.abs(A @ d.qvel - h).max() < 1e-9 * np.abs(h).max()
 
 
-# what calls leave behind
+# side effects
 
 
 @each_call

@@ -26,7 +26,7 @@ pytestmark = robots.needs_robots
 
 def load(name, mimic=True):
     m = rb.load_urdf(robots.find(name), strict=False, mimic=mimic)
-    m = m.replaced(dof_armature=0.0 * m.dof_armature)  # what repairs put there
+    m = m.replaced(dof_armature=0.0 * m.dof_armature)  # armatures of repairs
     m.opt.passive = False
     return m
 

@@ -70,7 +70,7 @@ def compare_frame(case, m, d, mm, md, body):
         case.close(f"frame_velocity, {ref}", rb.frame_velocity(m, d, name, ref), res, TOLERANCE)
     mujoco.mj_objectAcceleration(mm, md, XBODY, body, res, 0)
     ours = rb.frame_acceleration(m, d, name)
-    ours[3:] -= m.opt.gravity  # MuJoCo's is what an accelerometer shows
+    ours[3:] -= m.opt.gravity  # MuJoCo's is the reading of an accelerometer
     case.close("frame_acceleration", ours, res, TOLERANCE)
 
 

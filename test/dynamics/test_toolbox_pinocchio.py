@@ -138,7 +138,7 @@ def compare_frame(comparison, case, name):
         comparison.close(f"frame_velocity, {ref}", ours, velocity, TOLERANCE)
         ours = rb.frame_acceleration(m, d, name, ref)
         comparison.close(f"frame_acceleration, {ref}", ours, acceleration, TOLERANCE)
-    # what holds a frame against a force: gravity less J^T f
+    # forces that hold a frame against f: gravity minus J^T f
     body = m.frame_bodyid[m.frame_id(name)]
     if body > 0:
         force, motion = np.array([0.3, -0.2, 0.5, 1.0, -2.0, 3.0]), [3, 4, 5, 0, 1, 2]
@@ -185,7 +185,7 @@ def compare_regressors(comparison, case, same_frames):
 
 
 def compare_rates(comparison, case):
-    """Compare what needs the rate of motion axes."""
+    """Compare quantities that need the rate of motion axes."""
     m, d, twin = case.m, case.d, case.twin
     C = rb.coriolis_matrix(m, d)
     comparison.close("coriolis_matrix", C, twin.coriolis_matrix(), TOLERANCE, case.scale)
@@ -205,7 +205,7 @@ def compare_rates(comparison, case):
 
 
 def compare_inverses(comparison, case):
-    """Compare what is made with M^-1."""
+    """Compare quantities made with M^-1."""
     m, d, twin = case.m, case.d, case.twin
     tolerance = with_inverse(TOLERANCE, case.M, 1)
     X = rb.inverse_mass_matrix(m, d)

@@ -22,7 +22,7 @@ def moving(m, seed=0, **how):
 
 
 def tree_forces(m, d):
-    """Return what the spanning tree alone takes for d.qacc."""
+    """Return the forces of the spanning tree alone for d.qacc."""
     twin = d.copy()
     rb.forward(m, twin)
     return rb.mass_matrix(m, twin) @ d.qacc + twin.qfrc_bias - twin.qfrc_passive
@@ -162,7 +162,7 @@ def test_three_actuators_of_two_freedoms_share():
     assert np.abs(d.qfrc_inverse[~drives]).max() < 1e-12 * np.abs(least).max()
 
 
-def test_what_no_actuator_can_give_stays_with_passive_joints():
+def test_forces_without_an_actuator_stay_at_passive_joints():
     """A five-bar with one motor."""
     s = mechanisms.five_bar()
     description = s.description()
@@ -180,7 +180,7 @@ def test_what_no_actuator_can_give_stays_with_passive_joints():
     left = d.qfrc_inverse[~drives]
     assert np.linalg.norm(least) > 1e-3, "one motor cannot move two freedoms at will"
     assert np.linalg.norm(left) >= np.linalg.norm(least) * (1.0 - 1e-12)
-    # three joints without actuator, two loop forces: one of the three is left with what it takes
+    # three joints without actuator, two loop forces: one of the three keeps its force
     assert (np.abs(left) > 1e-12).sum() == 1
     balance = d.qfrc_inverse + K.T @ d.efc_force
     np.testing.assert_allclose(balance, tau, atol=1e-12 * np.abs(tau).max())
@@ -208,7 +208,7 @@ def test_a_joint_driven_over_time_inside_a_loop():
     rb.inverse(free, e)
     shoulder = free.jnt_dofadr[free.jnt_id("shoulder_1")]
     other = free.jnt_dofadr[free.jnt_id("shoulder_2")]
-    # the tree of the driven system has one freedom less, and shares among what is left of it
+    # the tree of the driven system has one freedom less, and shares the rest
     with Comparison("closed inverse", "driven") as compare:
         compare.close("shoulder_1", d.qfrc_inverse[m.jnt_dofadr[m.jnt_id("shoulder_1")]],
                       e.qfrc_inverse[shoulder], 1e-9)  # fmt: skip

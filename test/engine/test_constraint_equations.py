@@ -1,4 +1,4 @@
-"""K, k and position errors of every kind of constraint against differences, and what they do.
+"""K, k and position errors of every kind of constraint against differences, and their effect.
 
 Differences along motions of the mechanism know nothing of wrenches, subspaces or how a loop joint
 finds its position. Each kind is tried between bodies of one tree, of two, and on the world, with
@@ -192,7 +192,7 @@ def numeric_K(m, d):
 
 
 def holonomic(m):
-    """Return which equations have a position error: of what rolls only the first."""
+    """Return the equations with a position error; of rolling bodies only the first has one."""
     rows = np.ones(m.nefc, bool)
     if m.nroll:
         rows[1:] = False
@@ -231,7 +231,7 @@ def test_equations_against_differences(kind, ends, variant):
             compare.close("driven part", beside(driven, 1.0), beside(0.0 * k, 1.0), 1e-12)
 
 
-def test_a_driven_joint_has_a_part_of_the_rate():
+def test_driven_joints_contribute_to_the_rate():
     """Or the variant above would prove nothing."""
     m, d = closed("fixed", "trees", "driven")
     assert m.ndrive == 2
@@ -241,7 +241,7 @@ def test_a_driven_joint_has_a_part_of_the_rate():
 
 @each_case
 @pytest.mark.parametrize("kind", ["sphere", "disk"])
-def test_what_rolls_does_not_slip(kind, ends, variant):
+def test_rolling_bodies_do_not_slip(kind, ends, variant):
     """Of the points that touch, as parts of their bodies, by differences of poses."""
     m, d = closed(kind, ends, variant)
     d.qvel = np.random.default_rng(3).uniform(-1.0, 1.0, m.nv)

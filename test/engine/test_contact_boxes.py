@@ -40,7 +40,7 @@ def test_it_rests(size, block, x, y, yaw, points):
     d = placed(m, (x, y, height + 0.02), Rotation.from_euler("z", yaw))
     rb.step(m, d, 3000)
     assert np.abs(d.qvel).max() < 1e-6
-    # it lands flat: what it rolls or slides while it does is far less than a millimetre
+    # it lands flat, and rolls or slides far less than a millimetre
     assert d.qpos[:3] == pytest.approx([x, y, height], abs=5e-4)
     assert d.ncon == points
     assert d.cfrc_contact[1, 5] == pytest.approx(9.81, rel=1e-9)
@@ -107,5 +107,5 @@ def leads_out(m, d, p, turn):
     depth = -d.contact_dist[: d.ncon].min()
     R = turn.as_matrix()
     assert overlap(m, p + (depth + 1e-6) * n, R) < 0.0
-    # what lies over the face may be less deep than the face's whole direction says
+    # the part above the face may be less deep than the whole direction of the face
     assert overlap(m, p + 0.5 * depth * n, R) > 0.0

@@ -94,7 +94,7 @@ each_kind = pytest.mark.parametrize(
 
 @each_kind
 def test_inverse_of_forward(kind):
-    """What contact does is no business of motors: qfrc_inverse is what was applied."""
+    """Motors do not carry contact forces: qfrc_inverse is the applied force."""
     m, d = touching_one(kind)
     applied = d.qfrc_applied.copy()
     for i in range(1, m.nbody):
@@ -130,7 +130,7 @@ def test_passive_forces_off_leave_contact(kind):
 
 
 @pytest.mark.parametrize("way", ["bodies", "M"])
-def test_a_bearing_carries_what_the_floor_does_not(way):
+def test_a_bearing_carries_the_rest_of_the_weight(way):
     """A bar at rest on hinge and ball: each has half of the weight, but for the ball's depth."""
     m = rb.build(lever())
     d = rb.make_data(m)
@@ -165,7 +165,7 @@ def test_a_free_root_transmits_nothing():
 
 
 def test_a_press_that_is_driven_over_time():
-    """qfrc_driven is what the drive exerts: the weight less what the floor carries."""
+    """qfrc_driven is the force of the drive: the weight minus the force of the floor."""
     down = rb.Trajectory((0.0, 1.0, 2.0), (0.001, -0.001, -0.003))
     m = press(driven=down)
     d = rb.make_data(m)
@@ -186,8 +186,8 @@ def test_a_press_that_is_driven_over_time():
     assert d.qfrc_driven[0] == pytest.approx(free.qfrc_driven[0] - floor, rel=1e-9)
 
 
-def test_a_press_whose_motion_is_given():
-    """qfrc_drive likewise, and in a step the given position is met however hard the floor is."""
+def test_a_press_with_a_prescribed_motion():
+    """The same for qfrc_drive; a step reaches the given position on a floor of any stiffness."""
     m = press()
     d = rb.make_data(m)
     d.qpos[0] = -1e-4
@@ -238,7 +238,7 @@ def test_fingers_that_are_coupled_close_on_a_ball():
     assert d.qpos[0] == pytest.approx(-0.04, abs=1e-3)
 
 
-def test_nothing_weighs_where_there_is_no_gravity():
+def test_no_contact_force_without_gravity():
     m = rb.build(touching.free(touching.CUBE))
     m.opt.gravity = (0.0, 0.0, 0.0)
     d = touching.placed(m, (0, 0, 0.0999))

@@ -47,7 +47,7 @@ def test_spring_and_damper(depth, leaving):
     assert f == pytest.approx([0.0, 0.0, max(0.0, K * depth - B * leaving)], rel=1e-12, abs=1e-12)
 
 
-def test_nothing_pulls():
+def test_contact_never_pulls():
     assert K * 1e-4 - B * 0.1 < 0.0, "the case above has both sides"
     assert K * 0.02 - B * 0.1 > 0.0
     f = force(point(), 1e-4, (1.0, 0.0, 0.1))
@@ -84,7 +84,7 @@ def test_no_spring_lets_the_robot_sink_deeper_than_a_millimetre():
     assert force(m, 1e-3)[2] == pytest.approx(MASS / Z**2 * 1e-3, rel=1e-12)
 
 
-def test_the_weight_is_that_of_the_tree_not_of_the_body():
+def test_the_contact_carries_the_weight_of_the_whole_tree():
     """A light finger may have to carry the robot."""
     system = touching.free(touching.POINT, 0.01, rb.Surface(time_constant=1.0))
     system.body("torso", rb.shapes.box((0.1, 0.1, 0.1), mass=30.0))
@@ -95,10 +95,10 @@ def test_the_weight_is_that_of_the_tree_not_of_the_body():
     assert d.contact_force[0, 2] == pytest.approx(30.01 * touching.G, rel=1e-12)
 
 
-def test_stiffness_and_damping_as_they_are_given():
+def test_given_stiffness_and_damping():
     m = point(stiffness=1234.0, damping=56.0)
     assert force(m, 0.01, (0, 0, -0.1))[2] == pytest.approx(12.34 + 5.6, rel=1e-13)
-    soft = point(stiffness=1.0)  # what is given is not made stiffer by the weight
+    soft = point(stiffness=1.0)  # the weight does not raise a given stiffness
     b = 2.0 * Z * np.sqrt(MASS)
     assert force(soft, 0.01, (0, 0, -0.1))[2] == pytest.approx(0.01 + 0.1 * b, rel=1e-13)
     damped = point(damping=7.0)

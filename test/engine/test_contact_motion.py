@@ -101,7 +101,7 @@ def test_a_box_on_a_slope_creeps_inside_the_cone(friction):
 
 @pytest.mark.parametrize("friction", [0.0, 0.3, 0.8])
 def test_a_box_on_a_slope_slides_beyond_the_cone(friction):
-    """g (sin - mu cos) less what the step makes of friction.
+    """g (sin - mu cos) minus the effect of the step on friction.
 
     That is mu f_n times the ratio of the speeds after and before a step, 1 + h a / v: together
     mu f_n h ln(v_end / v_start) / m too much, 0.5 to 1 % here.

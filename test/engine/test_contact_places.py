@@ -179,7 +179,7 @@ def test_a_capsule_skew_to_an_edge_is_as_deep_as_its_axis_is_near():
             assert bool(found) == (nearest < 0.05)
             continue
         middles += 0.02 < best.x < 0.98
-        # what is left out, the last 1 % of the axis, is 2 mm of a slope below 1
+        # the omitted last 1 % of the axis is 2 mm of a slope below 1
         assert min(dist for _, _, dist in found) == pytest.approx(nearest - 0.05, abs=2e-3)
         if 0.02 < best.x < 0.98:
             depth = min(dist for _, _, dist in found)
@@ -197,7 +197,7 @@ def test_corners_of_a_block_press_on_a_face():
 
 
 def test_a_ball_under_a_box():
-    """An obstacle that is a sphere touches faces, edges and corners of what is above it."""
+    """A spherical obstacle touches faces, edges and corners of the geometry above it."""
     m = scene(rb.Box((1.0, 1.0, 0.2)), OBSTACLES["ball"])
     demand(meet(m, (0.3, 0.2, 0.248)), ((0, 0, 0.148), (0, 0, 1), -0.002))
     away = np.array([-0.8, 0.0, 0.6])
@@ -250,7 +250,7 @@ def test_the_bounding_sphere_hides_nothing(shape, obstacle):
 
 @each_obstacle
 @each_shape
-def test_a_depth_is_how_far_to_move(shape, obstacle):
+def test_a_depth_is_the_distance_to_move(shape, obstacle):
     """Moved away along the normal, a contact is as much less deep."""
     m = scene(SHAPES[shape], OBSTACLES[obstacle])
     deepest = 0.02 if obstacle == "block" else 0.05  # where no other face can be nearer
@@ -282,7 +282,7 @@ def test_geometries_of_links_that_are_fixed_to_the_world_are_left_out():
     assert d.ncon == 0
 
 
-def test_what_is_fixed_to_a_moving_link_touches_with_it():
+def test_links_fixed_to_a_moving_link_make_contact():
     system = touching.free(BALL)
     system.body("mast", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
     system.joint("weld", "fixed", "body", "mast", xyz=(0, 0, -1), rpy=(0, np.pi / 2, 0))

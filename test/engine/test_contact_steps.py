@@ -85,7 +85,7 @@ def implicit_solution(m, d):
 @pytest.mark.parametrize("coupled", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_step_solves_the_implicit_equations(integrator, coupled, seed):
-    """Body by body (aba.py) and with M (yielding.py), which what follows another joint needs."""
+    """Body by body (aba.py) and with M (yielding.py), which mimic joints need."""
     m = leg(coupled)
     m.opt.integrator = integrator
     d = landed(m, seed)
@@ -259,7 +259,7 @@ def test_no_surface_is_too_stiff_for_a_step(integrator, surface):
 
 @pytest.mark.parametrize("h", [0.001, 0.002, 0.005])
 def test_a_body_at_rest_stays_where_it_is(h):
-    """On any surface; what has come to rest has no energy left to move with."""
+    """On any surface: a body at rest has no energy left."""
     m = rb.build(touching.free(touching.CUBE))
     m.opt.timestep = h
     d = touching.placed(m, (0.0, 0.0, 0.1))

@@ -111,7 +111,7 @@ def test_against_samples_of_the_surface(name):
 
 @each_solid
 def test_the_direction_is_the_gradient_and_a_unit_vector(name):
-    """Where differences straddle a ridge, at which the direction jumps, they are no gradient."""
+    """Differences across a ridge, at which the direction jumps, are not a gradient."""
     h = 1e-6
     smooth = 0
     for x in points(name, 1000):

@@ -19,7 +19,7 @@ def beyond(m, qpos):
 
 
 def total_energy(m, d):
-    """Kinetic, potential and that of the limit springs, whose k = I / (t z)^2."""
+    """Kinetic and potential energy, with the limit springs, k = I / (t z)^2."""
     rb.forward(m, d)
     rb.energy(m, d)
     t = np.maximum(m.jnt_solref[:, 0], 2.0 * m.opt.timestep)
@@ -44,7 +44,7 @@ def test_robot(path, base):
     if path.name not in ILL:
         assert d.nbad == 0
     # only gravity acts: energy is lost to damping and limits, or kept but for the error of a
-    # first-order step, a small part of what has been exchanged
+    # first-order step, a small part of the exchanged energy
     exchanged = 9.81**2 * m.body_mass.sum()  # m g h of one second's fall is half of this
     gained = max(np.diff(energies))
     assert gained <= 1e-3 * exchanged

@@ -106,7 +106,7 @@ def test_given_accelerations(system, seed):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_what_drives_may_as_well_be_applied(system):
+def test_drive_forces_as_applied_forces_give_the_same_motion(system):
     """With qfrc_drive applied by hand, and all joints back to force, everything is as before."""
     m, d = moving(system, 9)
     for j in own(m)[:2]:
@@ -167,13 +167,13 @@ def test_a_position_is_reached_in_one_step(system, integrator):
         target = start + 1e-3 * (n + 1)
         rb.set_drive(m, d, j, "position", target)
         rb.step(m, d)
-        # where there are constraints, what they lead back moves all joints a little
+        # with constraints the correction moves all joints a little
         assert d.qpos[q] == pytest.approx(target, abs=1e-6 if m.nefc else 1e-15)
         speed = (target - start) / m.opt.timestep
         assert d.qvel[v] == pytest.approx(speed, rel=1e-3 if m.nefc else 1e-9)
 
 
-def test_without_a_target_a_joint_goes_on_as_it_is():
+def test_without_a_target_a_joint_keeps_its_motion():
     m, d = moving("tree", 4)
     present = d.qpos[1], d.qvel[2]
     rb.set_drive(m, d, 0, "acceleration")
@@ -262,7 +262,7 @@ def test_reset_and_copies():
     [copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))],
     ids=["deepcopy", "pickle"],
 )
-def test_a_data_copied_with_its_model_is_driven_alike(twin):
+def test_a_data_copied_with_its_model_keeps_its_drive_modes(twin):
     m, d = moving("tree", 8)
     rb.set_drive(m, d, 0, "acceleration", 1.0)
     other, e = twin((m, d))
@@ -301,7 +301,7 @@ def test_momentum_of_a_humanoid_whose_joints_follow_a_pattern():
 
 @robots.needs_robots
 def test_momentum_rate_of_a_humanoid():
-    """At one instant, exactly: what cacc gives is gravity and the push, whatever joints do."""
+    """At one instant, exactly: cacc gives gravity and the push for any joint motion."""
     m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
     d = rb.make_data(m)
     states.randomise(m, d, 3)
@@ -310,7 +310,7 @@ def test_momentum_rate_of_a_humanoid():
         rb.set_drive(m, d, j, "acceleration", np.sin(j))
     rb.forward(m, d)
     rb.joint_forces(m, d)
-    # what the root joint, which is free, must exert on its body: nothing
+    # the free root joint must exert no force on its body
     scale = np.abs(d.cfrc_int).max()
     assert np.abs(d.jnt_force[0]).max() < 1e-10 * scale
     assert d.qacc[6:].tolist() == np.sin(np.arange(1, m.njnt)).tolist()

@@ -77,7 +77,7 @@ def in_world(m, d, joint_wrench, body, pose):
 
 
 def on_bodies(m, d, description):
-    """Return, by body, what all joints exert on it: about the world's origin."""
+    """Return, by body, the forces of all its joints about the world's origin."""
     total = np.zeros((m.nbody, 6))
     joints = {joint.name: joint for joint in description.joints}
     body = {name: i for i, name in enumerate(m.frame_names)}
@@ -103,7 +103,7 @@ def _then(a, b):
 def newton_euler(m, d, h=1e-6):
     """Return the rate of momentum of every body less gravity and xfrc, about the world's origin.
 
-    Velocities are those of the engine; accelerations are differences of momenta at the two states
+    Velocities come from the engine; accelerations are differences of momenta at the two states
     that qacc leads to, so no formula of an acceleration is shared with the engine.
     """
     momenta = []
@@ -132,7 +132,7 @@ def _momentum(m, d, i):
 
 
 def pulls(m, d):
-    """Return what springs and rods exert on bodies, about the world's origin."""
+    """Return the forces of springs and rods on bodies, about the world's origin."""
     total = np.zeros((m.nbody, 6))
 
     def pull(bodies, points, tension):
@@ -175,14 +175,14 @@ def test_forces_on_every_body_move_it(seed, constrained):
     d = rb.make_data(m)
     states.randomise(m, d, seed)
     if constrained:
-        d.time = 0.3  # in the middle of the motion of what is driven
+        d.time = 0.3  # in the middle of the driven motion
         d.qpos = m.qpos0
         rb.forward(m, d)
         d.qvel -= np.linalg.pinv(d.efc_J) @ (d.efc_J @ d.qvel)
     forces(m, d)
     acting = on_bodies(m, d, description) + pulls(m, d)
     moving = newton_euler(m, d)
-    # differences over 1e-6 s of momenta: rounding 1e-10, of what is left 1e-12
+    # differences over 1e-6 s of momenta: rounding 1e-10, truncation 1e-12
     with Comparison("joint forces", f"seed {seed}, {constrained}") as compare:
         compare.close("balance", acting[1:], moving[1:], 1e-7)
 

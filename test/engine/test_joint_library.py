@@ -92,7 +92,7 @@ def random_position(kind, rng):
 
 
 def cases(name, polarity):
-    """Yield the Model of a joint with positions and velocities, and what to call them."""
+    """Yield the Model of a joint with positions and velocities, and a label."""
     m = one_joint(name, polarity)
     rng = np.random.default_rng(7)
     for q in configurations(TYPE_OF_NAME[name]):

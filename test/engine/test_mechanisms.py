@@ -1,7 +1,11 @@
-"""Mechanisms with closed loops: positions in closed form, and what long runs leave.
+"""Mechanisms with closed loops: positions in closed form, and the drift of long runs.
 
-Limits of the drifts are some times what was measured; `-s` prints the figures of every run.
+The limits are a few times the measured drifts; `-s` prints the figures of every run.
 """
+
+import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +14,7 @@ from support.mechanisms import Drift, allowed_velocity, started
 
 import rbdyn_ros as rb
 
-#: mechanism, where it starts, and what a run of 60 s at 1 ms by Runge-Kutta may leave: the
+#: mechanism, its start, and the limits for a run of 60 s at 1 ms by Runge-Kutta: the
 #: largest position error [m or rad], and of the energy, as part of the largest kinetic energy
 AWAY = {
     "grashof": ({"A": 1.0}, 1e-9, 1e-6),
@@ -353,7 +357,7 @@ def test_the_default_integrators_stay_near(name, integrator, record_property):
 
 
 def test_an_euler_step_errs_by_the_cube_of_the_timestep():
-    """Of positions: what a step leaves, of h^3, the next one takes back."""
+    """The position error of a step, of order h^3, is removed by the next step."""
     left = []
     for h in (1e-3, 2.5e-4):
         m = model("grashof", "euler")
@@ -383,6 +387,28 @@ def test_a_copy_goes_on_as_the_original():
     rb.step(m, d, 30)
     rb.step(m, twin, 30)
     assert np.array_equal(d.buffer.view(np.int64), twin.buffer.view(np.int64))
+
+
+RESTORE = """
+import pickle, sys
+from pathlib import Path
+d = pickle.loads(Path(sys.argv[1]).read_bytes())
+import rbdyn_ros as rb
+rb.step(d.model, d, 3)
+print(d.buffer.tobytes().hex())
+"""
+
+
+def test_a_data_restored_in_a_new_process_goes_on_as_the_original(tmp_path):
+    m = rb.build(mechanisms.grashof())
+    d = rb.make_data(m)
+    rb.step(m, d, 3)
+    file = tmp_path / "data.pickle"
+    file.write_bytes(pickle.dumps(d))
+    command = [sys.executable, "-c", RESTORE, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    rb.step(m, d, 3)
+    assert done.stdout.strip() == d.buffer.tobytes().hex()
 
 
 @pytest.mark.parametrize("name", ["grashof", "screw_jack", "delta", "disk"])

@@ -1,4 +1,4 @@
-"""The same robot told in another way must move in the same way."""
+"""The same robot described in another way must move in the same way."""
 
 import dataclasses
 
@@ -106,7 +106,7 @@ def test_split_links_by_fixed_joints(tree):
 
 
 def rehung(joint, welds):
-    """The same joint, its place told in the frame of the parent's second half."""
+    """The same joint, its place given in the frame of the parent's second half."""
     place = next(w.origin for w in welds if w.child == f"{joint.parent}-half")
     R = trees.rotation(place.quat)
     origin = R.inv().apply(np.subtract(joint.origin.pos, place.pos))
@@ -210,7 +210,7 @@ def reversed_chain(chain, places, n):
 
 
 def moved(inertial, frame):
-    """The same mass told in another frame of the link."""
+    """The same mass given in another frame of the link."""
     turn = trees.rotation(frame.quat).inv()
     pos = turn.apply(np.subtract(inertial.origin.pos, frame.pos))
     quat = trees.wxyz(turn * trees.rotation(inertial.origin.quat))
@@ -232,7 +232,7 @@ def take_over(m, d, w, e, n):
         e.qpos[w.jnt_qposadr[b]] = d.qpos[m.jnt_qposadr[a]]
         e.qvel[w.jnt_dofadr[b]] = d.qvel[m.jnt_dofadr[a]]
         e.qfrc_applied[w.jnt_dofadr[b]] = d.qfrc_applied[m.jnt_dofadr[a]]
-    # what the world does to the old base is, seen from the new one, an external force
+    # the force of the world on the old base is an external force for the new one
     first = m.body_id("l0")
     force, torque = d.qfrc_applied[:3], d.xmat[first].reshape(3, 3) @ d.qfrc_applied[3:6]
     arm = d.xpos[first] - d.xipos[first]

@@ -1,4 +1,4 @@
-"""Joints that follow others: exact, without a freedom, and heavy as what they move.
+"""Mimic joints: exact, without a freedom, with the inertia that they move.
 
 Oracles: the same system without couplings, projected (RBDA eq 3.20) with the constant G of
 q = ratio q_followed + offset and solved by numpy, and Pinocchio where it couples joints itself.
@@ -57,7 +57,7 @@ class Reduced:
         return e
 
     def mass_matrix(self, e):
-        """Return G^T M G; repaired armatures, which differ, are those of the coupled Model."""
+        """Return G^T M G; with the repaired armatures of the coupled Model."""
         M = rb.mass_matrix(self.free, e) - np.diag(self.free.dof_armature)
         return self.G.T @ M @ self.G + np.diag(self.m.dof_armature)
 
@@ -108,7 +108,7 @@ def demand_projected(x, d, where):
 
 
 def _outside(m, d):
-    """Return what xfrc_applied does along the dofs."""
+    """Return the effect of xfrc_applied along the dofs."""
     qfrc = np.zeros(m.nv)
     for i in range(1, m.nbody):
         force, torque = d.xfrc_applied[i, :3], d.xfrc_applied[i, 3:]
@@ -194,7 +194,7 @@ def test_random_couplings(seed):
 
 
 def test_random_couplings_are_of_every_kind():
-    """What follows hangs above, below and beside what it follows; ratios have both signs."""
+    """Mimic joints are above, below and beside their leaders; ratios have both signs."""
     where = set()
     for seed in SEEDS:
         m = rb.build(tree(seed))
@@ -243,7 +243,7 @@ def test_kinetic_energy(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_energy_is_conserved(seed):
-    """At two timesteps: what is lost is the integrator's error, of order 4, and no more."""
+    """At two timesteps: the loss is only the integrator's error, of order 4."""
     losses = []
     for h in (2e-3, 1e-3):
         m = rb.build(tree(seed, nb=6))
@@ -265,7 +265,7 @@ def test_energy_is_conserved(seed):
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 def test_steps(integrator):
-    """n steps are n single ones, and what follows is where it has to be, to the last bit."""
+    """n steps equal n single steps, and mimic joints are at their positions, to the last bit."""
     m = rb.build(tree(3, damping=0.3))
     m.opt.integrator = integrator
     d, e = rb.make_data(m), rb.make_data(m)
@@ -284,7 +284,7 @@ def test_steps(integrator):
         assert d.qvel_all[m.jnt_dofadr_all[j]] == ratio * d.qvel[m.jnt_dofadr[j]]
 
 
-# what acts along a joint that follows
+# forces along a mimic joint
 
 
 def arm(follower=None, leader=None):
@@ -312,7 +312,7 @@ def test_friction_is_reflected():
 
 @pytest.mark.parametrize("leader", [{}, {"stiffness": 4.0, "rest": (0.3,)}])
 def test_springs_are_reflected(leader):
-    """The force along `left` is that of its own spring and -3 times that of the other."""
+    """The force along `left` is its own spring force and -3 times the other's."""
     m = rb.build(arm({"stiffness": 2.0, "rest": (0.1,)}, leader))
     d = rb.make_data(m)
     for q in (-0.7, 0.0, 0.4):
@@ -343,7 +343,7 @@ def test_passive_forces_are_those_of_the_free_system_projected(seed):
         compare.close("qfrc_passive", d.qfrc_passive, x.G.T @ e.qfrc_passive, 1e-13)
 
 
-# what the numbers of a coupled Model mean
+# the arrays of a coupled Model
 
 
 def test_addresses():
@@ -373,8 +373,8 @@ def test_armature_can_be_replaced():
     assert e.qacc[0] * heavy == pytest.approx(d.qacc[0] * light, rel=1e-13)
 
 
-def test_links_without_mass_that_follow():
-    """They take no force, and move along; one that only follows others is no missing inertia."""
+def test_massless_links_of_mimic_joints():
+    """They need no force and move along; the inertia of a mimic joint may be zero."""
     description = trees.auto_tree(5, 1.4, kinds=trees.SIMPLE, seed=2, massless=(4, 5))
     mimics = {"joint4": Mimic("joint1", -2.0, 0.1), "joint5": Mimic("joint4", 0.5)}
     joints = tuple(replace(j, mimic=mimics.get(j.name)) for j in description.joints)
@@ -392,7 +392,7 @@ def test_links_without_mass_that_follow():
     assert rb.mass_matrix(m, d) == pytest.approx(rb.mass_matrix(lone, e), rel=1e-14)
 
 
-def test_a_joint_that_follows_a_driven_one_is_driven():
+def test_a_mimic_joint_of_a_driven_joint_is_driven():
     """As if it had the same trajectory, times the ratio and moved by the offset."""
     times = (0.0, 0.5, 1.3, 2.0)
     positions = np.array([0.0, 1.0, -0.5, 0.3])

@@ -1,4 +1,4 @@
-"""Damping, dry friction and limit springs against what can be solved by hand."""
+"""Damping, dry friction and limit springs against solutions by hand."""
 
 import numpy as np
 import pytest

@@ -75,7 +75,7 @@ FROM_INVERSE = (*SOLVED, "cacc", "cfrc_sum", "qfrc_inverse")
 def compare(kind, robot, name, buffer):
     """Fused multiply-adds of the compiled code are the only difference: rounding.
 
-    1e-13 of the largest entry; for what has passed through M^-1, 64 nv cond(M) eps.
+    1e-13 of the largest entry; for results through M^-1, 64 nv cond(M) eps.
     """
     assert not isinstance(buffer, str), buffer
     m, d = robot[0], robot[1].copy()

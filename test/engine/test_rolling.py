@@ -52,7 +52,7 @@ def test_a_ball_has_five_positions_and_three_velocities():
 
 
 def test_round_a_square_a_ball_turns():
-    """Nonholonomic: back at its place it is turned, by what it never could turn to at once."""
+    """Nonholonomic: back at its place the ball is turned about an axis it cannot turn about."""
     m = model(mechanisms.ball())
     d = rb.make_data(m)
     side = RADIUS * np.pi / 2  # a quarter of a turn each

@@ -12,7 +12,7 @@ import rbdyn_ros as rb
 
 BODY = rb.shapes.box((0.6, 0.2, 0.3), mass=1.5, at=rb.pose((0.2, 0.1, -0.1)))
 
-#: what MuJoCo calls the same: springs in a slide, a hinge and a ball; a spring from body a to
+#: the same in MuJoCo: springs in a slide, a hinge and a ball; a spring from body a to
 #: body c, one from the world to body b
 MJCF = """
 <mujoco><compiler angle="radian"/>
@@ -130,7 +130,7 @@ def test_energy_is_kept_without_damping():
     rb.step(m, d, 1000)
     rb.forward(m, d)
     rb.energy(m, d)
-    # the step's own error: h^4 T of what moves
+    # the step's own error: h^4 T of the motion
     assert d.energy.sum() == pytest.approx(start, abs=1e-8)
 
 

@@ -1,7 +1,7 @@
 """Whole timesteps against mujoco.mj_step, which does the same sums in the same order.
 
 With implicit damping MuJoCo's Euler is our implicit_damping; with mjDSBL_EULERDAMP our euler.
-Tolerance after n steps: n times that of one acceleration, since the error of each adds up.
+Tolerance after n steps: n times the tolerance of one acceleration, as errors add up.
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ def check_steps(m, mm, integrator, where):
     mm.opt.disableflags = (mm.opt.disableflags & ~NO_EULER_DAMPING) | flag
     d, md = rb.make_data(m), mujoco.MjData(mm)
     states.randomise(m, d, 11, speed=2.0)
-    d.qacc *= 100.0  # large, so that what is small in the timestep shows
+    d.qacc *= 100.0  # large, so that terms small in the timestep show
     states.apply_reasonable_forces(m, d)
     mujoco_twin.copy_state(d, md)
     tolerance = STEPS * with_inverse(1e-10, rb.mass_matrix(m, d), 1)

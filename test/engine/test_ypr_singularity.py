@@ -48,7 +48,7 @@ def test_exactly_there(reversals, sign):
             assert np.isfinite(getattr(d, field.name)).all(), field.name
         assert np.isfinite(d.qacc).all()
         assert d.nbad == 0
-    joint = rb.jcalc(m, "joint1", d.qpos[:3])  # the pose is what the angles say all the same
+    joint = rb.jcalc(m, "joint1", d.qpos[:3])  # the pose still follows from the angles
     E = spherical_ypr(d.qpos[:3], np.zeros(3), 0.0).E
     assert np.abs(joint.E - (E.T if reversals else E)).max() < 1e-15
     assert np.isfinite(joint.S).all()
@@ -61,7 +61,7 @@ def test_axes_are_those_nearby(reversals):
     for distance in (0.0, 1e-9, -1e-9, 0.5 * SINGULAR, -2.0 * SINGULAR):
         q = np.array([0.4, QUARTER - distance, -0.7])
         turning = rb.jcalc(m, "joint1", q, [1.0, 1.0, 1.0]).S[:3]
-        size = max(abs(np.cos(q[1])), SINGULAR)  # what eq 4.8 has as its determinant
+        size = max(abs(np.cos(q[1])), SINGULAR)  # the determinant of eq 4.8
         assert np.abs(np.linalg.det(turning)) == pytest.approx(size, rel=1e-3)
         model = spherical_ypr(q, np.zeros(3), 0.0)
         expected = -model.E.T @ model.S[:3] if reversals else model.S[:3]
@@ -92,7 +92,7 @@ def test_counter(reversals):
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 def test_counter_of_several_steps(integrator):
-    """Ten steps at once count what ten single ones count; results at a start count nothing."""
+    """Ten steps at once count as ten single steps; results at a start are not counted."""
     m, d = robot()
     m.opt.integrator = integrator
     d.qpos[1] = QUARTER - 0.005  # all ten begin within 0.01
@@ -135,7 +135,7 @@ def test_far_from_it_like_a_ball():
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("aside", [0.0, 0.003, 0.02, 0.1])
 def test_passing_by_like_a_ball(aside, integrator):
-    """Straight through and aside, without gravity: energy stays, and the way is that of a ball.
+    """Straight through and aside, without gravity: energy stays, and the path is a ball joint's.
 
     Tolerance: close by every step is of first order, an error of about the turn in one, 1e-3.
     """

@@ -392,7 +392,7 @@ def test_a_capsule_of_one_corner(saved):
 
 
 @pytest.mark.parametrize("name", ["geom_damping", "geom_viscosity"])
-def test_less_than_zero_is_not_given(saved, name):
+def test_negative_numbers_mean_not_given(saved, name):
     header, arrays = unpacked(saved)
     arrays[name][:] = -1.0
     pack(saved, header, arrays)
@@ -515,7 +515,7 @@ def test_another_version(saved):
     [b"", b"[]", b"{}", b'{"format": "x"}', b"\xff", b"[" * 100_000, b"9" * 10_000, b"null"],
     ids=lambda text: text[:12].decode("latin-1"),
 )
-def test_no_header_of_ours(saved, header):
+def test_a_foreign_header_is_refused(saved, header):
     _, arrays = unpacked(saved)
     pack(saved, header, arrays)
     assert refusal(saved)[0] in ("not-a-model-file", "damaged-file")
@@ -607,7 +607,7 @@ def test_other_compressions(saved, method):
     assert found(other) == [("damaged-file", "")]
 
 
-def test_files_of_others(tmp_path):
+def test_files_of_other_programs_are_refused(tmp_path):
     path = tmp_path / "other.npz"
     np.savez(path, x=np.zeros(3))
     assert found(path) == [("not-a-model-file", "")]
@@ -636,7 +636,7 @@ def test_files_of_others(tmp_path):
         ),
     ],
 )
-def test_where_a_model_cannot_be_saved(m, path, refusal):
+def test_paths_to_which_a_model_cannot_be_saved(m, path, refusal):
     with refused(rb.ParameterError, *refusal):
         save(m, path)
 

@@ -1,4 +1,4 @@
-"""The connectivity graph: what the source prints of it, and random graphs in any order."""
+"""The connectivity graph: the examples of the source, and random graphs in any order."""
 
 import dataclasses
 import itertools
@@ -101,7 +101,7 @@ def test_satellite(floating, lam, reversed_):
     assert m.nv == 6 + 1
 
 
-# figure 4.6: what the source prints of it leaves the parents of bodies 6 and 7 open
+# figure 4.6: the source leaves the parents of bodies 6 and 7 open
 
 
 @pytest.mark.parametrize("parents", [(4, 4), (4, 6)])
@@ -266,7 +266,7 @@ def test_urdf_tree_is_numbered_depth_first():
     assert preorder == list(range(m.nbody))
 
 
-# what a Graph refuses
+# refusals of a Graph
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
-"""Analytic derivatives of inverse and forward dynamics, and the linear system they make.
+"""Analytic derivatives of inverse and forward dynamics, and the linearised system.
 
-Positions are differentiated along the coordinates of qvel, which integrate_pos adds to them: turns
-of a free body or a ball in the axes they have there.
+Positions are differentiated along the coordinates of qvel, as in integrate_pos: rotations of a
+free body or a ball joint are in its own axes.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
@@ -61,7 +59,7 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     _check(m, "forward_derivatives")
     check_mass_matrix(m, d, "forward_derivatives")
     if d.accelerate_stage and d.drive_mode.any():
-        raise _none("forward_derivatives", m, "joints that set_drive moves")
+        raise _none("forward_derivatives", m, "drive modes of joints (set_drive)")
     out = np.empty((3, m.nv, m.nv))
     _forward(m, d, out)
     return out[0], out[1], out[2]
@@ -84,19 +82,16 @@ def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, 
         ParameterError: the timestep is not a finite number greater than 0.
     """
     check_pair(m, d, "linearise")
-    return linear_system(m, d, timestep, forward_derivatives)
+    return linear_system(m, d, timestep, forward_derivatives(m, d))
 
 
 def linear_system(
-    m: Model,
-    d: Data,
-    timestep: float | None,
-    derivatives: Callable[[Model, Data], tuple[Array, Array, Array]],
+    m: Model, d: Data, timestep: float | None, derivatives: tuple[Array, Array, Array]
 ) -> tuple[Array, Array]:
-    """Return A and B as linearise does, from the derivatives of qacc by qpos, qvel and forces."""
+    """Return A and B of linearise from the derivatives of qacc by qpos, qvel and forces."""
     if timestep is not None:
         timestep = finite("the timestep", timestep, above=0.0, element="")
-    dq, dv, dtau = derivatives(m, d)
+    dq, dv, dtau = derivatives
     nv = m.nv
     A, B = np.zeros((2 * nv, 2 * nv)), np.zeros((2 * nv, nv))
     A[:nv, :nv] = _carried_along(m, d)
@@ -113,7 +108,7 @@ def linear_system(
 
 
 def _carried_along(m: Model, d: Data) -> Array:
-    """Return how a change of position changes by qvel alone: -v x, where axes turn along."""
+    """Return the rate of a change of position by qvel alone: -v x, if its axes turn."""
     G = np.zeros((m.nv, m.nv))
     for j in range(m.njnt):
         kind, v = JointType(m.jnt_type[j]), int(m.jnt_dofadr[j])
@@ -132,7 +127,7 @@ def _carried_along(m: Model, d: Data) -> Array:
 
 
 def _check(m: Model, function: str) -> None:
-    """Raise ModelError if the motion of m has no derivative that this file knows."""
+    """Raise ModelError if there are no analytic derivatives of the motion of m."""
     motion, passive = m.not_differentiable
     reason = motion or (passive if m.opt.passive else "")
     if reason:
@@ -140,5 +135,5 @@ def _check(m: Model, function: str) -> None:
 
 
 def _none(function: str, m: Model, reason: str) -> ModelError:
-    text = f"{function}: '{m.name}' has {reason}, of which there is no analytic derivative here"
+    text = f"{function}: there is no analytic derivative of {reason}, which '{m.name}' has"
     return ModelError(Finding("no-derivative", text, "error", function))

@@ -31,8 +31,8 @@ class fills:  # noqa: N801  a decorator
     faster than one that calls another, which matters for small robots.
 
     Args:
-        kernel: of (m, d, *numbers, array).
-        shape: of the array, from a Model.
+        kernel: a kernel of (m, d, *numbers, array).
+        shape: returns the shape of the array for a Model.
     """
 
     def __init__(self, kernel: Any, shape: Shape) -> None:
@@ -54,7 +54,7 @@ class fills:  # noqa: N801  a decorator
         return cast("F", functools.update_wrapper(run, stub))
 
     def of_body(self, stub: F) -> F:
-        """Likewise for a function of (m, d, body); `body` is 0 by default."""
+        """Do the same for a function of (m, d, body); `body` is 0 by default."""
         entry, kernel, shape, empty = self.entry, self.kernel, self.shape, np.empty
 
         def run(m: Model, d: Any, body: str | int = 0) -> Any:
@@ -71,7 +71,7 @@ class fills:  # noqa: N801  a decorator
         return cast("F", functools.update_wrapper(run, stub))
 
     def of_frame(self, stub: F) -> F:
-        """Likewise for a function of (m, d, frame, reference)."""
+        """Do the same for a function of (m, d, frame, reference)."""
         entry, kernel, shape, empty = self.entry, self.kernel, self.shape, np.empty
 
         def run(m: Model, d: Any, frame: str | int, reference: str = "local_world_aligned") -> Any:

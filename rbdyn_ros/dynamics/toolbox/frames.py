@@ -2,7 +2,7 @@
 
 Velocities are [angular; linear]. `reference` names the point and the axes:
 
-- "world": the spatial velocity, at the body's point that is now at the world's origin;
+- "world": the spatial velocity, at the point of the body at the world's origin;
 - "local": the velocity of the frame's origin, in the axes of the frame;
 - "local_world_aligned": the velocity of the frame's origin, in world axes.
 """
@@ -52,7 +52,7 @@ def frame_jacobian(
 
     Raises:
         ModelError: the frame is unknown, or d was not made for m.
-        ParameterError: for an unknown reference.
+        ParameterError: the reference is unknown.
 
     Source: RBDA eq 4.6 (geometric Jacobian).
     """
@@ -62,7 +62,7 @@ def frame_jacobian(
 def frame_jacobian_dot(
     m: Model, d: Data, frame: str | int, reference: str = "local_world_aligned"
 ) -> Array:
-    """Return dJ/dt of frame_jacobian at qpos and qvel, (6, nv). Arguments and errors as there."""
+    """Return dJ/dt at qpos and qvel, (6, nv). Arguments and errors as frame_jacobian."""
 
 
 @fills(_jacobian.frame_velocity, lambda _: 6).of_frame
@@ -83,7 +83,7 @@ def frame_acceleration(
 
     It is the derivative of the six numbers of frame_velocity: J qacc + dJ/dt qvel. So it is the
     classical acceleration of the frame's origin for "local_world_aligned", and the spatial
-    acceleration for the two others. Gravity is not in it. Arguments and errors as frame_jacobian.
+    acceleration for the two others. Gravity is left out. Arguments and errors as frame_jacobian.
 
     Source: RBDA eq 2.45, 2.48.
     """

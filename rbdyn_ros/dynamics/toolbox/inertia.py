@@ -1,6 +1,6 @@
-"""The inverse of M, and how much mass or inertia stands behind a joint or a frame.
+"""The inverse of M, and the apparent mass or inertia at a joint or a frame.
 
-Constraints are not in it: these are properties of the tree (couplings are).
+These are properties of the tree with its mimic joints; constraints are ignored.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.entry import check_mass_matrix, public
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import inverse_mass as _inverse_mass
@@ -17,7 +18,7 @@ from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-#: Below this part of its largest eigenvalue a mobility is taken for zero.
+#: Below this part of the largest eigenvalue a mobility counts as zero.
 IMMOBILE = 1e-10
 
 _inverse = public(_inverse_mass.inverse_mass_matrix)
@@ -26,14 +27,14 @@ _reflected = public(_inverse_mass.reflected_inertia)
 
 @fills(_inverse_mass.frame_mobility, lambda m: (6, m.nv + 6)).of_frame
 def _mobility(m: Model, d: Data, frame: str | int, reference: str) -> Array:
-    """Return J M^-1/2 and J M^-1 J^T beside each other, (6, nv + 6)."""
+    """Return J M^-1/2 and J M^-1 J^T side by side, (6, nv + 6)."""
 
 
 def inverse_mass_matrix(m: Model, d: Data) -> Array:
     """Return M(qpos)^-1, (nv, nv).
 
     Raises:
-        ModelError: if d was not made for m, or if M is too large.
+        ModelError: d was not made for m, or M is too large.
     """
     check_mass_matrix(m, d, "inverse_mass_matrix")
     X = np.empty((m.nv, m.nv))
@@ -42,9 +43,9 @@ def inverse_mass_matrix(m: Model, d: Data) -> Array:
 
 
 def reflected_inertia(m: Model, d: Data) -> Array:
-    """Return 1 / (M^-1)_kk, (nv,): the inertia a motor feels at its dof, all others free.
+    """Return 1 / (M^-1)_kk, (nv,): the inertia at a dof's motor, with all other dofs free.
 
-    M_kk is what it feels with all others held. Errors as inverse_mass_matrix.
+    M_kk is the inertia with all other dofs locked. Errors as inverse_mass_matrix.
     """
     check_mass_matrix(m, d, "reflected_inertia")
     out = np.empty(m.nv)
@@ -64,8 +65,8 @@ def frame_mobility(
         reference: as for frame_jacobian.
 
     Raises:
-        ModelError: for an unknown frame, if d was not made for m, or if M is too large.
-        ParameterError: for an unknown reference.
+        ModelError: the frame is unknown, d was not made for m, or M is too large.
+        ParameterError: the reference is unknown.
 
     Source: Khatib, A unified approach for motion and force control, 1987.
     """
@@ -82,19 +83,19 @@ def operational_inertia(
     Arguments as frame_mobility.
 
     Raises:
-        ModelError: as frame_mobility; or if the frame cannot move in every direction there, as
-            that of an arm with less than six joints or in a singular posture: Lambda is infinite.
+        ModelError: as frame_mobility; or Lambda is infinite, because the frame cannot move in
+            every direction (an arm with less than six joints, a singular posture).
     """
     mobility = frame_mobility(m, d, frame, reference)
-    if not np.isfinite(mobility).all():  # NumPy would raise an error of its own
+    if not np.isfinite(mobility).all():  # eigh would raise its own error
         return np.full((6, 6), np.nan)
     values, vectors = np.linalg.eigh(mobility)
     rank = int(np.sum(values > IMMOBILE * max(values[-1], 0.0)))
     if rank < 6:
         text = (
             f"operational_inertia: frame {frame!r} moves in {rank} of 6 directions at this "
-            "posture, its inertia is infinite in the others; frame_mobility has its inverse, "
-            "reflected_mass what stands behind one direction"
+            "posture, and its inertia in the others is infinite; use frame_mobility for the "
+            "inverse, or reflected_mass for one direction"
         )
         raise ModelError(Finding("singular-frame", text, "error", str(frame)))
     inertia: Array = (vectors / values) @ vectors.T
@@ -102,9 +103,9 @@ def operational_inertia(
 
 
 def reflected_mass(m: Model, d: Data, frame: str | int, direction: Sequence[float]) -> float:
-    """Return 1 / (u^T Lambda_v^-1 u) [kg]: the mass that is felt pushing a frame's origin along u.
+    """Return 1 / (u^T Lambda_v^-1 u) [kg]: the apparent mass of a frame's origin along u.
 
-    Infinite where the frame cannot move that way.
+    Infinite if the frame cannot move in this direction.
 
     Args:
         m: the Model.
@@ -114,7 +115,7 @@ def reflected_mass(m: Model, d: Data, frame: str | int, direction: Sequence[floa
 
     Raises:
         ModelError: as frame_mobility.
-        ParameterError: if the direction is not three finite numbers, or zero.
+        ParameterError: the direction is not three finite numbers, or is zero.
 
     Source: Khatib, Inertial properties in robotic manipulation, 1995, eq 16.
     """
@@ -126,14 +127,12 @@ def reflected_mass(m: Model, d: Data, frame: str | int, direction: Sequence[floa
 
 
 def _unit(direction: object) -> Array:
-    try:
-        u = np.array(direction, np.float64)
-    except (TypeError, ValueError):
-        u = np.zeros(0)
-    largest = float(np.abs(u).max()) if u.shape == (3,) else 0.0
-    if not (0.0 < largest < float("inf")):
-        text = f"direction is {direction!r}; allowed are three finite numbers, not all zero"
+    allowed = "three finite numbers, not all zero"
+    u = finite("direction", direction, (3,), code="direction", allowed=allowed)
+    largest = float(np.abs(u).max())
+    if largest == 0.0:
+        text = f"direction is {direction!r}; allowed are {allowed}"
         raise ParameterError(Finding("direction", text, "error", "direction"))
-    u /= largest  # whose square is a number, however long it was
+    u = u / largest  # so that the square of its length cannot overflow
     unit: Array = u / np.linalg.norm(u)
     return unit

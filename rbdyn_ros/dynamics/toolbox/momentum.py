@@ -11,15 +11,15 @@ from rbdyn_ros.model.model import Model
 
 @fills(_momentum.com, lambda _: 3).of_body
 def com(m: Model, d: Data, body: str | int = 0) -> Array:
-    """Return the centre of mass of a body and all below it in the world, (3,) [m], at qpos.
+    """Return the centre of mass of a body's subtree in the world, (3,) [m], at qpos.
 
     Args:
         m: the Model.
         d: its Data.
-        body: name or number of a body; the world, body 0, stands for the whole robot.
+        body: name or number of a body; with the world, body 0, the whole robot.
 
     Raises:
-        ModelError: for an unknown body, or if d was not made for m.
+        ModelError: the body is unknown, or d was not made for m.
 
     Source: MuJoCo mj_comPos, subtree_com.
     """
@@ -27,7 +27,7 @@ def com(m: Model, d: Data, body: str | int = 0) -> Array:
 
 @fills(_momentum.com_velocity, lambda _: 3).of_body
 def com_velocity(m: Model, d: Data, body: str | int = 0) -> Array:
-    """Return its velocity, (3,) [m/s], at qpos and qvel. Arguments and errors as com."""
+    """Return the velocity of com, (3,) [m/s], at qpos and qvel. Arguments and errors as com."""
 
 
 @fills(_momentum.com_jacobian, lambda m: (3, m.nv)).of_body
@@ -43,7 +43,7 @@ def centroidal_momentum_matrix(m: Model, d: Data) -> Array:
     """Return A(qpos), (6, nv): centroidal_momentum is A qvel. [angular; linear].
 
     Raises:
-        ModelError: if d was not made for m.
+        ModelError: d was not made for m.
 
     Source: Orin, Goswami, Lee, Centroidal dynamics of a humanoid robot, 2013.
     """
@@ -59,7 +59,7 @@ def centroidal_momentum(m: Model, d: Data) -> Array:
 
 @fills(_momentum.centroidal_momentum_bias, lambda _: 6)
 def centroidal_momentum_bias(m: Model, d: Data) -> Array:
-    """Return dA/dt qvel, (6,) [N m; N]: how the momentum changes were qacc zero.
+    """Return dA/dt qvel, (6,) [N m; N]: the derivative of the momentum at qacc = 0.
 
     Errors as centroidal_momentum_matrix.
     """

@@ -1,7 +1,7 @@
-"""What is linear in the inertial parameters: forces and energies, for identification.
+"""Regressors for identification: forces and energies are linear in inertial parameters.
 
 The ten parameters of a body are m, m c_x, m c_y, m c_z, Ixx, Ixy, Iyy, Ixz, Iyz, Izz in the axes
-of the body, I about its origin; bodies follow each other from 1 on.
+of the body, I about its origin. Bodies are in the order of their numbers, from 1 on.
 """
 
 from __future__ import annotations
@@ -9,21 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.dynamics.entry import check_model
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import regressor as _regressor
-from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
 
 def inertial_parameters(m: Model) -> Array:
-    """Return the parameters of all bodies that move, (10 (nbody - 1),).
+    """Return the parameters of all moving bodies, (10 (nbody - 1),).
 
     Raises:
-        ModelError: if m is no Model.
+        ModelError: m is not a Model.
     """
-    if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"a Model is needed, got {m!r}"))
+    check_model(m, "inertial_parameters")
     mass, c = m.body_mass[1:], m.body_ipos[1:]
     xx, yy, zz, xy, xz, yz = m.body_fullinertia[1:].T
     x, y, z = c.T
@@ -46,10 +45,10 @@ def inertial_parameters(m: Model) -> Array:
 def joint_torque_regressor(m: Model, d: Data) -> Array:
     """Return Y (nv, 10 (nbody - 1)) at qpos, qvel, qacc: Y inertial_parameters = M qacc + bias.
 
-    M is that without armature here; passive forces are not in it either.
+    This M is without armature; passive forces are left out too.
 
     Raises:
-        ModelError: if d was not made for m.
+        ModelError: d was not made for m.
 
     Source: Atkeson, An, Hollerbach, 1986.
     """

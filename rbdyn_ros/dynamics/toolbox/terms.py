@@ -22,7 +22,7 @@ def gravity_term(m: Model, d: Data) -> Array:
     Source: RBDA section 5.3.
 
     Raises:
-        ModelError: if d was not made for m.
+        ModelError: d was not made for m.
     """
 
 
@@ -43,12 +43,12 @@ def bias_term(m: Model, d: Data) -> Array:
 def coriolis_matrix(m: Model, d: Data) -> Array:
     """Return C(qpos, qvel), (nv, nv), with dM/dt = C + C^T. Errors as gravity_term.
 
-    Source: Echeandia, Wensing, 2021. Of joints that are driven over time C qvel has no part.
+    Source: Echeandia, Wensing, 2021. C qvel does not include driven joints.
     """
 
 
 def kinetic_energy(m: Model, d: Data) -> float:
-    """Return the kinetic energy [J], that of rotors (armature) included. Errors as gravity_term.
+    """Return the kinetic energy [J], with the rotors (armature). Errors as gravity_term.
 
     Source: RBDA eq 3.2.
     """

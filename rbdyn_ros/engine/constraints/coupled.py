@@ -26,8 +26,8 @@ ACCELERATION = int(Drive.ACCELERATION)
 VELOCITY = int(Drive.VELOCITY)
 POSITION = int(Drive.POSITION)
 
-#: No step is corrected by more than this [rad or m]; a mechanism that starts far from where its
-#: constraints hold is led there in several.
+#: Largest correction of a step [rad or m]; a mechanism that starts with open constraints closes
+#: them in several steps.
 LARGEST_SHIFT = 0.1
 
 
@@ -49,7 +49,7 @@ def accelerate(m, d):
     """
     d.drive_number[0] = _count_driven(m, d)
     driven = d.drive_number[0] > 0
-    if driven and d.drive_held[0] == 0.0:  # a Runge-Kutta step keeps its first ones
+    if driven and d.drive_held[0] == 0.0:  # a Runge-Kutta step keeps the first accelerations
         _prescribe(m, d)
     _free_force(m, d)
     _inertia_of_step(m, d)
@@ -90,7 +90,7 @@ def _push_by_address(table, row):
 
 @kernel
 def correct_velocity(m, d):
-    """Write efc_push: the change of velocities that takes efc_vel away; needs accelerate."""
+    """Write efc_push: the change of velocities that removes efc_vel; needs accelerate."""
     _displacement(m, d, d.efc_vel, d.efc_push)
 
 
@@ -98,7 +98,7 @@ def correct_velocity(m, d):
 def correct(m, d):
     """Write efc_shift: the displacement that removes efc_pos; needs accelerate.
 
-    It is the shortest such displacement in the metric of M, so it is along constraint forces only.
+    It is the shortest in the metric of M, so it is along constraint forces only.
     """
     _displacement(m, d, d.efc_pos, d.efc_shift)
     largest = 0.0
@@ -119,7 +119,7 @@ def _displacement(m, d, error, x):
 
 @kernel
 def _prescribe(m, d):
-    """Write drive_qacc: the accelerations that lead driven dofs to their targets in one step."""
+    """Write drive_qacc: the accelerations that move driven dofs to their targets in one step."""
     h = m.opt.timestep
     for k in range(m.nv):
         mode = d.drive_mode[k]
@@ -175,7 +175,7 @@ def _inertia_of_step(m, d):
 def _give_way(m, d):
     """Subtract the effect of the given accelerations from the forces in qacc_step.
 
-    The rows and columns of driven dofs become those of identity.
+    The rows and columns of driven dofs become rows and columns of the identity.
     """
     for k in range(m.nv):
         d.row_shift[k] = d.drive_qacc[k] if d.drive_mode[k] != FORCE else 0.0

@@ -54,7 +54,7 @@ def loop_equations(m, d, i):
     r, E = mat_vec(back, sub3(o_s, o_p)), mat_mul(back, R_s)
     number = m.loop_efcnum[i]
     ball = m.loop_ball[i] == 1
-    if ball:  # it allows every rotation: the error is the distance along fixed axes
+    if ball:  # all rotations are free: the error is the distance along fixed axes
         x, y, z = mat_vec(transposed(E), r)
         apart = (0.0, 0.0, 0.0, x, y, z)
         for n in range(3):
@@ -126,7 +126,7 @@ def _find_position(m, d, i, r, E, S, R):
 
 @kernel
 def _see_joint(m, d, i, r, E, S, R):
-    """Write S and R of joint i at its position; return how the pose r, E differs from its own."""
+    """Write S and R of joint i at its position; return the difference of the pose r, E from it."""
     first, number = m.jnt_dofadr_all[i], m.jnt_dofnum[i]
     r_J, R_J = ZERO3, IDENTITY
     if number > 0:
@@ -149,7 +149,7 @@ def _see_joint(m, d, i, r, E, S, R):
 
 @kernel
 def _step_along(S, R, number, motion, out):
-    """Write the joint velocities that make up the part of `motion` along S; return the largest."""
+    """Write the joint velocities of the part of `motion` along S; return the largest."""
     for k in range(number):
         out[k] = dot6(load6(S, k), motion)
     solve_upper(R, number, out)

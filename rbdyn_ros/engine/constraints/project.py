@@ -1,4 +1,4 @@
-"""Constraint forces: the smallest change of accelerations that fulfils K qacc = k.
+"""Constraint forces: the smallest change of accelerations such that K qacc = k.
 
 With M = L^T D L, a row of K becomes a row of Y = K L^-1 D^-1/2, and Y Y^T is the Delassus matrix
 K M^-1 K^T. A QR decomposition of Y^T gives unique accelerations whatever the rank, and does not
@@ -6,8 +6,9 @@ square the condition number:
 
     Y^T P = Q R,  R^T t = P^T (k - K qacc_free),  D^1/2 L qacc = D^1/2 L qacc_free + Q t,
 
-and lambda of minimum norm from R P^T lambda = t. Which rows depend on others is a question of
-geometry, not of masses: where Y leaves a doubt, the order P and the rank come from K itself.
+and lambda of minimum norm from R P^T lambda = t. Whether rows depend on each other is a property
+of the geometry, not of the masses: if Y leaves a doubt, K itself determines the order P and the
+rank.
 
 Source: RBDA eq 3.17; qr.py.
 """
@@ -31,8 +32,8 @@ from rbdyn_ros.model.options import Drive
 
 FORCE = int(Drive.FORCE)
 
-#: Columns of K are scaled to one size, for some are per radian and some per metre; but not those
-#: below this part of the largest, which may be rounding errors.
+#: Columns of K are scaled to one size, because some are per radian and some per metre; columns
+#: below this part of the largest are not, because they may be rounding errors.
 SMALL_COLUMN = 1e-6
 
 
@@ -54,7 +55,7 @@ def respond(m, d, x):
         d.row_order[r] = r
         d.row_size[r] = length2(d.row_response[r], 0, m.nv)
     _measure_together(m, d)
-    # numbers show which rows are independent beyond doubt; symbols take the way that asks K
+    # only numbers can show which rows are surely independent; symbols take the branch with K
     d.row_rank[0] = UNSURE
     if is_known(d.row_response[0, 0]):
         d.row_rank[0] = decompose_sure(
@@ -115,10 +116,10 @@ def choose_rows(m, d):
 
 @kernel
 def _measure_together(m, d):
-    """Measure the forces of one constraint by the longest of their rows, and its moments too.
+    """Give all force rows of a constraint the size of the longest, and all moment rows too.
 
-    A row that cannot be violated in some pose has a length of zero there, and nearly so around
-    it: its own length would not tell that it depends on the others.
+    A row that cannot be violated in some pose is zero there and short nearby: its own length would
+    not show that it depends on the others.
     """
     for i in range(m.nloop):
         first, number = m.loop_efcadr[i], m.loop_efcnum[i]
@@ -145,7 +146,7 @@ def _is_force(d, i, n):
 
 @inline
 def bend(m, d, rest, x):
-    """Write x = Q t, what fulfils Y x = rest; and row_step: t."""
+    """Write the solution x = Q t of Y x = rest, and t to row_step."""
     shortest(
         d.row_response, d.row_rank[0], m.nv, d.row_order, d.row_diag, d.row_beta,
         rest, d.row_step, x,

@@ -1,10 +1,10 @@
 """QR decomposition of rows that may depend on each other: Y^T P = Q R, by Householder.
 
-Everything is in place: step s leaves in the row that was chosen the column of R, but for its
-diagonal, before place s, and from there on the vector of the reflection. The arrays of a
-decomposition are Y (count, n), `order` (count,), the rows in the order of their elimination,
-`size` (count,), squares of the lengths that such rows have, `left` (count,), squares of what is
-left of them, `diag`, the diagonal of R, and `beta`, of the reflections.
+The decomposition is in place: after step s the chosen row holds the column of R without its
+diagonal before place s, and the vector of the reflection from place s on. The arrays are
+Y (count, n); `order` (count,), the rows in elimination order; `size` (count,), squared reference
+lengths of the rows; `left` (count,), squared lengths of their remainders; `diag`, the diagonal
+of R; and `beta`, the factors of the reflections.
 
 Source: Golub, Van Loan, Matrix Computations, sections 5.1 and 5.4.
 """
@@ -15,15 +15,15 @@ import numpy as np
 
 from rbdyn_ros.engine.jit import inline, is_zero, kernel, select
 
-#: A row shorter than this part of its size, after what depends on others was taken away, counts as
-#: dependent on them. Larger than rounding errors ask for: where a mechanism passes a singular pose
-#: two rows become dependent for a moment, and what asks for the last of their difference is the
-#: error of the step, a thousand times enlarged. For that moment they hold as one.
+#: A row whose remainder is shorter than this part of its size counts as dependent on the others.
+#: It is larger than rounding errors require: when a mechanism passes a singular pose, two rows are
+#: nearly dependent for a moment, and their difference would enlarge the error of the step a
+#: thousand times. For that moment they count as one.
 DEPENDENT = 1e-3
 
 
-#: Shares of their size [squared] that are left of rows that surely depend on others, and of rows
-#: that surely do not, in whatever metric they are measured.
+#: Remainders of surely dependent and of surely independent rows, as squared parts of their size,
+#: in any metric.
 SURELY_NOTHING = 1e-20
 SURELY_SOMETHING = 1e-4
 
@@ -32,14 +32,14 @@ UNSURE = -1
 
 @kernel
 def decompose(Y, count, n, order, size, left, diag, beta):
-    """Decompose the rows of Y, always the one most of which is left; return the rank."""
+    """Decompose Y, always the row with the largest relative remainder; return the rank."""
     threshold = DEPENDENT * DEPENDENT
     return _decompose(Y, count, n, order, size, left, diag, beta, threshold, threshold)
 
 
 @kernel
 def decompose_sure(Y, count, n, order, size, left, diag, beta):
-    """Do the same if it is beyond doubt which rows are independent; else return UNSURE."""
+    """Do the same if the independent rows are beyond doubt; else return UNSURE."""
     return _decompose(Y, count, n, order, size, left, diag, beta, SURELY_NOTHING, SURELY_SOMETHING)
 
 
@@ -72,7 +72,7 @@ def decompose_ordered(Y, count, n, rank, order, diag, beta):
 
 @inline
 def _eliminate(Y, s, count, n, order, left, diag, beta):
-    """Make a row the s-th of R by a reflection of columns s and up, and reflect those after it."""
+    """Make a row the s-th of R by a reflection of columns s and up, and reflect the later rows."""
     v = Y[order[s]]
     length = np.sqrt(left)
     # 2 / v.v with v = y - diag e_s
@@ -90,7 +90,7 @@ def length2(row, s, n):
 
 @inline
 def dot(x, y, s, n):
-    # four sums side by side: one would wait for each of its additions
+    # four sums in parallel: a single sum would wait for each addition
     a = b = c = e = 0.0
     k = s
     while k + 4 <= n:
@@ -107,7 +107,7 @@ def dot(x, y, s, n):
 
 @inline
 def _longest(left, size, s, count, order):
-    """Return the place, from s on, of the row most of which, as part of its size, is left."""
+    """Return the place, from s on, of the row with the largest relative remainder."""
     best, most = s, -1.0
     for place in range(s, count):
         r = order[place]

@@ -1,6 +1,6 @@
 """Inverse dynamics of closed loops: the forces of the actuated joints that cause a motion.
 
-The forces that the tree needs, tau, are shared between actuators u and constraints K^T lambda.
+The forces tau of the tree are shared between actuators u and constraints K^T lambda.
 With Q an orthonormal basis of the range of K^T, K^T lambda = Q w, and ||u|| is least where w is
 closest to Q^T tau, provided that joints without actuator get no force.
 
@@ -34,8 +34,8 @@ def _by_address(table, row):
 def share(m, d):
     """Replace qfrc_inverse by the least forces of actuated joints; needs rne_acc and constraint.
 
-    A force that no actuator can give remains at the joints without one. Writes efc_force, efc_rank
-    and qfrc_constraint too.
+    A force that no actuator can supply stays at the joints without actuator. Also
+    writes efc_force, efc_rank and qfrc_constraint.
     """
     K = d.row_response
     for r in range(m.nefc):
@@ -90,12 +90,12 @@ def _has_actuator(m, k):
 
 @kernel
 def _relieve_passive(m, d, rank):
-    """Add to w the least that lets it carry all forces of joints without actuator."""
+    """Add the least to w so that it carries all forces of joints without actuator."""
     count = 0
     for k in range(m.nv):
         if _has_actuator(m, k):
             continue
-        # a row of Q, and what is left to do for its joint
+        # a row of Q, and the remaining force on its joint
         row = d.share_rows[count]
         for n in range(m.nv):
             d.share_work[0, n] = 1.0 if n == k else 0.0
@@ -106,7 +106,7 @@ def _relieve_passive(m, d, rank):
             rest -= row[s] * d.row_shift[s]
         d.share_rest[count] = rest
         d.share_order[count] = count
-        d.share_work[1, count] = 1.0  # the length of the unit vector it is a part of
+        d.share_work[1, count] = 1.0  # the length of the whole unit vector
         count += 1
     found = decompose(d.share_rows, count, rank, d.share_order, d.share_work[1], d.share_work[5],
                       d.share_work[2], d.share_work[3])  # fmt: skip

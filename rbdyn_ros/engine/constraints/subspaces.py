@@ -17,7 +17,7 @@ DEPENDENT = 1e-10
 def orthonormalise(S, number, R):
     """Make the first rows of S (6, 6) orthonormal; R is upper triangular with S_old = R^T S.
 
-    A row that depends on those before it becomes zero, as its column of R does but for a 1.
+    A row that depends on earlier rows becomes zero, and its column of R zero but for a 1.
     """
     for k in range(number):
         before = 0.0
@@ -62,8 +62,8 @@ def complement(S, number, T):
     for axis in range(6):
         if have == 6 - number:
             return
-        # the squares of these lengths, for all six, add up to the number of rows still to be
-        # found: one of them is above 1 / sqrt(6) = 0.408, and none that was passed over
+        # the squares of these lengths, for all six, add up to the number of missing rows: one of
+        # them is above 1 / sqrt(6) = 0.408, and none of the skipped ones
         length = _without(S, number, T, have, axis)
         if length > 0.4:
             for n in range(6):

@@ -33,7 +33,7 @@ def roll_rows(m):
 
 @kernel
 def clear(m, d):
-    """Begin the equations anew."""
+    """Reset the equations."""
     for r in range(m.nefc):
         d.efc_pos[r] = d.efc_vel[r] = d.efc_aref[r] = 0.0
     for w in range(m.nwrench):
@@ -43,9 +43,10 @@ def clear(m, d):
 
 @inline
 def attach(m, d, r, w, body, x, n, f):
-    """Let equation r exert at x in the world a moment n and a force f on a body; add to wrench w.
+    """Let equation r exert moment n and force f at x in the world on a body; add to wrench w.
 
-    Its rate grows by the power they have, and k is relieved of the acceleration at qacc = 0.
+    The power of the wrench is added to the rate, and the acceleration at qacc = 0 is subtracted
+    from k.
     """
     arm = sub3(x, load3(d.subtree_com, m.body_rootid[body]))
     t = add3(n, cross3(arm, f))

@@ -1,8 +1,8 @@
-"""Where two boxes touch: a face of one with what of the other lies over it, or two edges.
+"""Contact of two boxes: a face of one with the part of the other above it, or two edges.
 
-Of the directions in which two convex bodies can be apart, for boxes six of faces and nine of pairs
-of edges, the one counts in which they are least inside each other. If it is a face's, the
-nearest face of the other box is cut along the sides of that face; its corners touch.
+Two boxes can be separated along fifteen directions: six of faces, nine of pairs of edges. The
+contact is along the direction of least penetration. If it belongs to a face, the nearest face of
+the other box is clipped along the sides of that face, and its corners are the contact points.
 
 Source: Gottschalk, Lin, Manocha, OBBTree, 1996 (the fifteen directions); Sutherland, Hodgman,
 Reentrant polygon clipping, 1974.
@@ -27,20 +27,20 @@ from rbdyn_ros.engine.spatial import (
     transposed,
 )
 
-#: Edges count only where they are further apart than faces by this part of the size.
+#: Edges count only if they are further apart than faces by this part of the size.
 FACES_FIRST = 1e-3
 PARALLEL = 1e-6  # square of the sine of the angle between two edges
 
 
 @kernel
 def meet_boxes(m, d, g, o, reach):
-    """Let a box touch one of the world, or come as near as `reach`."""
+    """Find the contacts of a box with a box of the world, up to the distance `reach`."""
     i = m.geom_bodyid[g]
     R_body, a = load9(d.xmat, i), load3(m.geom_size, g)
     p_A = add3(load3(d.xpos, i), mat_vec(R_body, load3(m.geom_pos, g)))
     R_A = mat_mul(R_body, load9(m.geom_mat, g))
     p_B, R_B, b = load3(m.obstacle_pos, o), load9(m.obstacle_mat, o), load3(m.obstacle_size, o)
-    # A as B sees it, and B as A does
+    # A in B, and B in A
     C, t = mat_mul(transposed(R_B), R_A), mat_vec(transposed(R_B), sub3(p_A, p_B))
     C_T, t_A = transposed(C), mat_vec(transposed(R_A), sub3(p_B, p_A))
     of_B, apart_B = _best_face(t, C, b, a)
@@ -65,7 +65,7 @@ def _column(C, j):
 
 @kernel
 def _best_face(t, C, own, other):
-    """Return the face direction of a box in which another, at t turned by C, is most apart."""
+    """Return the face direction of a box along which the other, at t, C, is farthest away."""
     best, most = 0, -np.inf
     for k in range(3):
         reach = (
@@ -79,7 +79,7 @@ def _best_face(t, C, own, other):
 
 @kernel
 def _best_edges(t, C, own, other):
-    """Return the same of pairs of edges: 3 times the axis of the own and that of the other."""
+    """Return the same for pairs of edges: 3 times the own axis plus the other box's axis."""
     best, most = 0, -np.inf
     for pair in range(9):
         n, square = _across(C, pair)
@@ -95,7 +95,7 @@ def _best_edges(t, C, own, other):
 
 @inline
 def _across(C, pair):
-    """Return the direction across two edges, of no unit length, and the square of its length."""
+    """Return the direction perpendicular to two edges, not normalised, and its squared length."""
     n = cross3(_axis(pair // 3), _column(C, pair % 3))
     return n, dot3(n, n)
 
@@ -107,7 +107,7 @@ def _axis(k):
 
 @kernel
 def _face(m, d, g, o, reach, p, R, t, C, own, other, k, of_obstacle):
-    """Touch with what of the other box lies over face k of the own one.
+    """Add contacts with the part of the other box above face k of the own box.
 
     Corners are kept as (u, v, w) in the face's axes, w along its normal.
     """
@@ -140,7 +140,7 @@ def _facing(d, t, C, other, k, sign, u, v):
     centre = add3(t, scaled3(_column(C, j), towards * other[j]))
     e = scaled3(_column(C, (j + 1) % 3), other[(j + 1) % 3])
     f = scaled3(_column(C, (j + 2) % 3), other[(j + 2) % 3])
-    for c in range(4):  # round the face
+    for c in range(4):  # around the face
         x = add3(centre, scaled3(e, 1.0 if c == 0 or c == 3 else -1.0))
         x = add3(x, scaled3(f, 1.0 if c < 2 else -1.0))
         d.clip[0, c, 0], d.clip[0, c, 1], d.clip[0, c, 2] = x[u], x[v], sign * x[k]
@@ -174,7 +174,7 @@ def _clip(d, number, wide, high):
 
 @kernel
 def _edges(m, d, g, o, p, R, t, C, own, other, pair, apart):
-    """Touch where two edges cross."""
+    """Add the contact at which two edges cross."""
     i, j = pair // 3, pair % 3
     n, square = _across(C, pair)
     n = scaled3(n, (1.0 if dot3(n, t) >= 0.0 else -1.0) / np.sqrt(square))

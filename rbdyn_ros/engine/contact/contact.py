@@ -40,7 +40,7 @@ MESH = int(GeomType.MESH)
 GOLDEN = 0.6180339887498949
 SEARCHES = 40  # steps of the golden section: to 1e-8 of a capsule's length
 LEVEL = 2e-3  # slope [rad] below which a capsule lies along a face
-NO_END = 0.01  # share of its length from an end, which touches by itself
+NO_END = 0.01  # part of its length near an end, which has a contact of its own
 
 
 @optional_stage("contact_stage")
@@ -81,7 +81,7 @@ def _speed(m, d, g, centre):
 
 @kernel
 def _meet(m, d, g, o, reach):
-    """Find where a geometry and an obstacle touch, or come as near as `reach`."""
+    """Find the contacts of a geometry and an obstacle, up to the distance `reach`."""
     kind, other = m.geom_type[g], m.obstacle_type[o]
     if kind == CYLINDER and other == PLANE:
         _rims(m, d, g, o, reach)
@@ -124,7 +124,7 @@ def _corner(m, d, g, o, x, reach):
 
 @kernel
 def _lowest_corners(m, d, g, o, reach):
-    """Let corners touch a plane; it is brought to the body, for most corners are far from it."""
+    """Add contacts of corners with a plane, in body axes, as most corners are far away."""
     i = m.geom_bodyid[g]
     up = (m.obstacle_mat[o, 2], m.obstacle_mat[o, 5], m.obstacle_mat[o, 8])
     height = dot3(up, sub3(load3(d.xpos, i), load3(m.obstacle_pos, o)))
@@ -137,7 +137,7 @@ def _lowest_corners(m, d, g, o, reach):
 
 @kernel
 def _corner_of_obstacle(m, d, g, o, x, radius, reach):
-    """Let a point of an obstacle, the centre of a sphere round it, press on a geometry."""
+    """Add the contact of a point of an obstacle, the centre of a sphere, with a geometry."""
     i = m.geom_bodyid[g]
     R = mat_mul(load9(d.xmat, i), load9(m.geom_mat, g))
     local = mat_vec(transposed(R), sub3(x, _in_world(d, i, load3(m.geom_pos, g))))
@@ -161,10 +161,10 @@ def _corners_of_box(m, d, g, o, reach):
 
 @kernel
 def _rims(m, d, g, o, reach):
-    """Touch a plane with the lowest point of each rim and with two more, a third of a turn on.
+    """Add contacts of a plane with three points of each rim, 120 degrees apart, the lowest first.
 
-    Three such points of an end that stands on the plane resist its tilting alike in every
-    direction, so it does not matter which of them is lowest.
+    Three such points of an end on the plane resist tilting equally in every direction, whichever
+    is the lowest.
     """
     i = m.geom_bodyid[g]
     centre = _in_world(d, i, load3(m.geom_pos, g))
@@ -182,10 +182,10 @@ def _rims(m, d, g, o, reach):
 
 @kernel
 def _middle(m, d, g, o, reach):
-    """Touch with the point of a capsule's axis that is nearest to a box, if it is no end.
+    """Add the contact of the point of a capsule's axis nearest to a box, unless it is an end.
 
-    Where the axis lies along a face, every point of a stretch is as near, and both ends of it
-    touch: they are nearest were the axis tilted a little to one side or the other.
+    If the axis is parallel to a face, a whole segment is equally near and both its ends make
+    contact: each is the nearest point when the axis is tilted a little to its side.
     """
     i, first = m.geom_bodyid[g], m.geom_vertadr[g]
     p = _in_world(d, i, load3(m.vert_pos, first))
@@ -202,9 +202,9 @@ def _middle(m, d, g, o, reach):
 
 @kernel
 def _nearest(m, o, p, line, tilt):
-    """Return the share of a line where it is nearest to a box, were its far end `tilt` higher.
+    """Return the place (0 to 1) on a line nearest to a box, with its far end `tilt` higher.
 
-    The distance to a convex body is convex along a line, so the golden section finds it.
+    The distance to a convex body is convex along a line, so golden-section search finds it.
     """
     low, high = 0.0, 1.0
     for _ in range(SEARCHES):

@@ -18,7 +18,7 @@ CAPSULE = int(GeomType.CAPSULE)
 CYLINDER = int(GeomType.CYLINDER)
 
 UP = (0.0, 0.0, 1.0)
-ASIDE = (1.0, 0.0, 0.0)  # leads away from a capsule's axis too
+ASIDE = (1.0, 0.0, 0.0)  # also leads away from a capsule's axis
 
 
 @kernel
@@ -60,7 +60,7 @@ def _from_cylinder(x, radius, half):
 
 @kernel
 def _from_box(x, half):
-    # how far beyond the faces; at most one is needed inside
+    # distance beyond each face; inside only the largest counts
     a, b, c = abs(x[0]) - half[0], abs(x[1]) - half[1], abs(x[2]) - half[2]
     sa, sb, sc = np.copysign(1.0, x[0]), np.copysign(1.0, x[1]), np.copysign(1.0, x[2])
     deepest = max(a, b, c)

@@ -3,9 +3,9 @@
 A point at depth p with outward normal velocity v is pushed by k p - b v, never pulled.
 Friction is Coulomb's, mu times that force against the sliding, viscous below SLIP_SPEED; or
 purely viscous. With (t, z) = geom_solref and the mass that the point moves, m = geom_mass0,
-k = m / (t z)^2 and b = 2 z sqrt(k m): a penetration dies out in t whatever the size of the robot.
-But k is no less than what carries the whole robot DEEPEST deep, for its weight may rest on a light
-finger that is at its stop; or as deep as it falls in two steps, where that is more.
+k = m / (t z)^2 and b = 2 z sqrt(k m): a penetration decays in t for robots of any size. But k is
+large enough to carry the whole robot at depth DEEPEST, as its weight may rest on a light finger
+at its stop, or at the depth of a fall of two steps if that is more.
 
 Source: Kajita et al., Introduction to Humanoid Robotics, section 6.3.4 (the law with viscous
 friction); MuJoCo's solref.
@@ -33,17 +33,17 @@ from rbdyn_ros.engine.spatial import (
 
 DEEPEST = 1e-3  # [m]
 
-#: Below this sliding speed [m/s] friction is viscous: what rests under a load T less than the
-#: friction F creeps at SLIP_SPEED T / F. It costs no stability, for steps are implicit.
+#: Below this sliding speed [m/s] friction is viscous: a body at rest under a load T less than the
+#: friction F creeps at SLIP_SPEED T / F. Steps stay stable, as they are implicit.
 SLIP_SPEED = 1e-4
 
 
 @kernel
 def touch(m, d, g, o, x, normal, dist):
-    """Let obstacle o push geometry g at x, `dist` above it along `normal`, or below if negative.
+    """Add the contact force of obstacle o on geometry g at x, at distance `dist` along `normal`.
 
-    A point that is still above, but not at the end of the step, is braked in the step. Adds to the
-    sums of its body: the force, how it changes with time and with velocity.
+    A point that would hit the obstacle within the step is braked in the step. The force and its
+    rates with time and velocity are added to the sums of the body.
     """
     i, h = m.geom_bodyid[g], m.opt.timestep
     v = point_velocity(m, d, i, x)

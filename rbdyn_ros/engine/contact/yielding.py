@@ -1,4 +1,4 @@
-"""Terms of contact that a step adds to M, if it needs M (aba.py adds them body by body)."""
+"""Contact terms that a step adds to M, if it needs M (aba.py adds them body by body)."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def integrate_quat(qpos, q, qvel, v, h):
 
 @inline
 def _sinc(x):
-    # sin(x) / x; below 1e-8 it is 1 to the last digit, and would be 0 / 0 at zero
+    # sin(x) / x; below 1e-8 it is 1 to the last digit (0 / 0 at zero)
     large = x > 1e-8
     return select(large, np.sin(x) / select(large, x, 1.0), 1.0)
 
@@ -51,14 +51,14 @@ def quat_dot(qpos, q, qvel, v, out):
 
 @inline
 def turn_between(qpos1, qpos2, q):
-    # log(q1^-1 q2), in the axes after q1
+    # log(q1^-1 q2), in the axes rotated by q1
     w, x, y, z = quat_at(qpos1, q)
     return log_quat(quat_mul((w, -x, -y, -z), quat_at(qpos2, q)))
 
 
 @inline
 def log_quat(p):
-    # the shorter way round
+    # the shorter rotation
     sign = select(p[0] < 0.0, -1.0, 1.0)
     w, x, y, z = sign * p[0], sign * p[1], sign * p[2], sign * p[3]
     sine = np.sqrt(x * x + y * y + z * z)
@@ -77,7 +77,7 @@ def log_mat(R):
         scale = np.arctan2(sine, cosine) / sine
     elif cosine > 0.0:
         scale = 1.0
-    else:  # half a turn: the axis is along every column of R + 1, the longest is the best
+    else:  # half a turn: every column of R + 1 is along the axis; the longest is the most accurate
         a = (R[0] + 1.0, R[3], R[6])
         if R[4] > R[0] and R[4] >= R[8]:
             a = (R[1], R[4] + 1.0, R[7])
@@ -90,7 +90,7 @@ def log_mat(R):
 
 @inline
 def travelled(u, v):
-    # V(u) v = v + b u x v + c u x (u x v): where a constant velocity leads while the frame turns
+    # V(u) v = v + b u x v + c u x (u x v): displacement of a constant velocity in a turning frame
     square = u[0] * u[0] + u[1] * u[1] + u[2] * u[2]
     half = 0.5 * np.sqrt(square)
     b = 0.5 * _sinc(half) * _sinc(half)  # (1 - cos) / angle^2

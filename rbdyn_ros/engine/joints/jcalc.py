@@ -2,9 +2,9 @@
 
 Only this file, library.py, ypr.py and manifold.py depend on the type of a joint.
 
-A joint leads from its predecessor's frame F_p to its successor's F_s. Vectors are in world axes
-about the tree's centre of mass, so to reverse a joint (RBDA table 4.2) is to let its two frames
-change places and to negate its motion: no transform remains.
+A joint leads from its predecessor's frame F_p to its successor's frame F_s. Vectors are in world
+axes about the tree's centre of mass, so a reversed joint (RBDA table 4.2) is the same joint with
+its two frames exchanged and its motion negated, without any transform.
 
 Forward joints of common types (jnt_common) are inlined into the loops over bodies; all others are
 optional stages, compiled only when a Model has them.
@@ -96,7 +96,7 @@ def _uncommon_pose(m, d):
 
 @inline
 def _successor(m, d, j, r, E):
-    """Return position and rotation of F_s, where those of F_p are r and E."""
+    """Return position and rotation of F_s from the position r and rotation E of F_p."""
     if m.jnt_type[j] <= PLANAR:
         return _common_successor(m, d, j, r, E)
     return library_successor(m, d, j, r, E)
@@ -183,8 +183,8 @@ def common_motion(m, j, i, origin, reverse, xpos, xmat, cdof):
 def joint_velocity(m, d, j, i, v):
     """Write cdof_dot of joint j; return the velocity of body i, where `v` is its parent's.
 
-    The axis of a dof turns with the velocity just before the dof, on the way from the predecessor;
-    dofs that turn together (the axes of a ball) share the velocity of the first.
+    The axis of a dof turns with the velocity just before the dof, counted from the predecessor.
+    Dofs that turn together (the axes of a ball) share the velocity of the first.
     Source: MuJoCo mj_comVel.
     """
     if m.jnt_common[j]:
@@ -215,7 +215,7 @@ def _velocity_by_address(table, row):
 
 @kernel
 def _uncommon_velocity(m, d):
-    """Write cdof_dot of joint joint_now[0]; make the velocity in joint_twist that of its body."""
+    """Write cdof_dot of joint joint_now[0]; replace joint_twist by the velocity of its body."""
     j, i = d.joint_now[0], d.joint_now[1]
     v = load6(d.joint_twist, 0)
     reverse = m.jnt_reversed[j] == 1

@@ -1,4 +1,4 @@
-"""The joint library beyond the types that robots are made of: pose, motion axes, apparent change.
+"""Uncommon joint types of the library: pose, motion axes, apparent change.
 
 Source: RBDA table 4.1, examples 4.5 and 4.6.
 """
@@ -53,7 +53,7 @@ USER = int(JointType.USER)
 
 @kernel
 def library_successor(m, d, j, r, E):
-    """Return position and rotation of F_s, where those of F_p are r and E."""
+    """Return position and rotation of F_s from the position r and rotation E of F_p."""
     kind = m.jnt_type[j]
     q = m.jnt_qposadr_all[j]
     qpos = d.qpos_all
@@ -129,10 +129,10 @@ def library_motion(m, d, j, i, origin, reverse):
 
 @kernel
 def guess_position(m, d, j, r):
-    """Write a position of joint j from which to search for the one where F_s is at r in F_p.
+    """Write a start value for the search of the position of joint j with F_s at r in F_p.
 
-    Where turns are counted, by a pitch or a radius, it is in the right one. A user-defined joint
-    begins where it was found last, which may tell turns as well.
+    If full turns matter (a pitch, a radius), it is in the right turn. For a user-defined joint it
+    is the last position, which may also be in the right turn.
     """
     kind, q = m.jnt_type[j], m.jnt_qposadr[j]
     own = d.qpos[q : q + m.jnt_dofnum[j]]
@@ -156,7 +156,7 @@ def add_apparent(m, d, j, i, reverse):
     first = m.jnt_dofadr_all[j]
     sign = -1.0 if reverse else 1.0
     if m.jnt_type[j] == RACK_PINION:
-        # the rack's direction stands still in F_p, the pinion's centre moves along it
+        # the rack's direction is fixed in F_p, and the pinion's centre moves along it
         P, _ = frame_p(m, d.xpos, d.xmat, i, reverse)
         y = mat_vec(P, in_plane(m, j, 0.0, 1.0))
         change = scaled3(y, -sign * m.jnt_param[j, 0] * d.qvel_all[first])

@@ -1,8 +1,8 @@
-"""How the coordinates of each joint type add up: integrate, differentiate, rates, springs.
+"""Rules of coordinates by joint type: integrate, differentiate, rates, springs.
 
-Most types are flat: their velocities are the derivatives of their positions. The others turn by
-quaternions or have a velocity in the successor's frame; their displacements add up by the
-exponential of their group.
+Most types are flat: their velocities are the derivatives of their positions. The others have
+quaternions, or a velocity in the successor's frame; they are integrated by the exponential of
+their group.
 
 Source: RBDA section 4.5 and example 4.5.
 """
@@ -60,7 +60,7 @@ def integrate_joint(m, j, qpos, qvel, h):
 
 @kernel
 def _integrate_group(m, j, qpos, qvel, h):
-    """Go along a constant velocity in the frame that moves: the exponential of SE(2) or SE(3)."""
+    """Move with a constant velocity in the moving frame: the exponential of SE(2) or SE(3)."""
     kind = m.jnt_type[j]
     q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
     if kind == SIXDOF_FP or kind == SIXDOF_FS:
@@ -71,7 +71,7 @@ def _integrate_group(m, j, qpos, qvel, h):
         integrate_quat(qpos, q, qvel, v, h)
         if kind == SIXDOF_FP:
             p = add3(p, mat_vec(R, step))
-        else:  # position in the axes of the frame that has turned
+        else:  # position in the axes of the rotated frame
             p = mat_vec(transposed(quat_mat(qpos, q)), mat_vec(R, add3(p, step)))
         qpos[q + 4], qpos[q + 5], qpos[q + 6] = p
     else:
@@ -103,7 +103,7 @@ def differentiate_joint(m, j, qpos1, qpos2, qvel, h):
         write3(qvel, v + 3, untravelled(u, _shift_between(m, j, qpos1, qpos2)))
     elif kind == PLANAR_FP or kind == PLANAR_FS:
         turns = qpos2[q] - qpos1[q]
-        # the shorter way round, as for quaternions: whole turns lead nowhere
+        # the shorter rotation, as for quaternions
         u = (0.0, 0.0, turns - 2.0 * np.pi * np.floor(turns / (2.0 * np.pi) + 0.5))
         x, y, _ = untravelled(u, _shift_between(m, j, qpos1, qpos2))
         qvel[v], qvel[v + 1], qvel[v + 2] = u[2], x, y
@@ -116,7 +116,7 @@ def differentiate_joint(m, j, qpos1, qpos2, qvel, h):
 
 @kernel
 def _shift_between(m, j, qpos1, qpos2):
-    """Return the way from qpos1 to qpos2 in the axes of F_s at qpos1."""
+    """Return the displacement from qpos1 to qpos2 in the axes of F_s at qpos1."""
     kind = m.jnt_type[j]
     q = m.jnt_qposadr[j]
     if kind == SIXDOF_FP or kind == SIXDOF_FS:
@@ -136,11 +136,11 @@ def _shift_between(m, j, qpos1, qpos2):
 
 @inline
 def joint_rate(m, j, rate, qvel, h):
-    """Replace `rate` of joint j by the rate at which its displacement h `rate` grows now.
+    """Replace `rate` of joint j by the current rate of its displacement u = h `rate`.
 
-    A displacement u from the start of a step is what integrate_joint takes; it grows with qvel
-    where the joint is flat, but turns add up by exp(u), whose derivative it is that qvel gives:
-    u' = dexp^-1(-u) w = w + [u, w] / 2 + [u, [u, w]] / 12; the next term is of fourth order in h.
+    integrate_joint takes a displacement u from the start of a step. For a flat joint u' is qvel;
+    for rotations qvel is the derivative of exp(u), so u' = dexp^-1(-u) w =
+    w + [u, w] / 2 + [u, [u, w]] / 12; the next term is of fourth order in h.
     """
     kind = m.jnt_type[j]
     v = m.jnt_dofadr[j]
@@ -214,7 +214,7 @@ def joint_qpos_dot(m, j, qpos, qvel, out):
 
 @kernel
 def joint_qvel(m, j, qpos, rate, out):
-    """Write the velocities that give the positions of joint j a rate: joint_qpos_dot undone."""
+    """Write the velocities of joint j for a rate of its positions (inverse of joint_qpos_dot)."""
     kind = m.jnt_type[j]
     q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
     if kind == BALL:

@@ -10,11 +10,11 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 import numba
-import numpy as np
 from numba import carray
 from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
+from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.description.build.builder import SystemBuilder
 from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.description.types import Joint
@@ -38,12 +38,12 @@ from rbdyn_ros.model.joints import TYPE_OF_NAME
 
 F = TypeVar("F", bound=Callable[..., None])
 
-#: Names that a parameter must not have: the arguments of every joint.
+#: Arguments of every joint; a parameter needs another name.
 TAKEN = {field.name for field in dataclasses.fields(Joint)}.union(
     *(inspect.signature(add).parameters for add in (SystemBuilder.joint, SystemBuilder.loop))
 )
 
-_numbers = itertools.count(1)  # stand for addresses where nothing is compiled
+_numbers = itertools.count(1)  # in place of addresses if nothing is compiled
 
 
 def register_joint(
@@ -51,32 +51,30 @@ def register_joint(
 ) -> Callable[[F], F]:
     """Make a function the jcalc of a new joint type; used as a decorator.
 
-    The function is `jcalc(q, qd, p, E, r, S, S_dot)`. It reads q and qd (nv,), positions and
-    their derivatives, and p, the parameters in their order; it writes, of the successor's frame
-    F_s in the predecessor's F_p, E (3, 3), the coordinate transform from F_p to F_s; r (3,), the
-    origin of F_s in F_p; S (6, nv), the motion subspace, and S_dot (6, nv), its apparent
-    derivative dS/dq qd, both [angular; linear] in F_s. It finds E as the identity and the others
-    as zero; q, qd and p are read-only. It is compiled by Numba and must not keep state, leave its
-    arrays (in compiled code nothing looks at indices) or raise (in a tick that is printed, and
-    ignored). Source: RBDA section 4.4.
+    The function is `jcalc(q, qd, p, E, r, S, S_dot)`. Its inputs are read-only: q and qd (nv,),
+    positions and their derivatives, and p, the parameters in their order. It writes the pose and
+    motion of the successor's frame F_s relative to the predecessor's frame F_p: E (3, 3), the
+    coordinate transform from F_p to F_s; r (3,), the origin of F_s in F_p; S (6, nv), the motion
+    subspace; and S_dot (6, nv), its apparent derivative dS/dq qd, both [angular; linear] in F_s.
+    At the call E is the identity and the others are zero. Numba compiles the function. It must
+    not keep state, index out of bounds (compiled code does not check) or raise (the engine prints
+    and ignores it). Source: RBDA section 4.4.
 
-    Before a Model that uses the type is made, the Python function is called at some positions
-    and S is compared with the derivative of the pose, S_dot with that of S. A type has to be
-    registered in every process before a Model is made or loaded that uses it. A name may be
-    registered again with the same sizes: Models made from then on use the new function, others
-    and their copies the old one.
+    Before a Model with the type is made, the Python function is called at some positions: S must
+    be the derivative of the pose, S_dot the derivative of S. Register a type in every process,
+    before the first Model with it is made or loaded. A name may be registered again with the same
+    sizes: new Models use the new function, existing Models and their copies keep the old one.
 
     Args:
-        name: of the type, for Joint.type.
-        nv: degrees of freedom, 1 to 6; it has as many positions.
-        parameters: names of what a joint of the type must be given, at most 8.
+        name: name of the type, for Joint.type.
+        nv: degrees of freedom, 1 to 6; the number of positions is the same.
+        parameters: names of the parameters that a joint of the type needs, at most 8.
         coordinates: "rad" or "m" for each degree of freedom; all "rad" if left out.
 
     Raises:
-        ParameterError: if an argument or the name is not allowed, or the function does not
-            compile.
+        ParameterError: an argument or the name is not allowed, or the function does not compile.
     """
-    _demand_name(name)
+    _check_name(name)
     if name in TYPE_OF_NAME:
         raise _refused(name, "is a type of the library; choose another name")
     size = _size(name, nv)
@@ -84,11 +82,11 @@ def register_joint(
         parameters=_parameters(name, parameters), coordinates=_units(name, size, coordinates)
     )
     if JOINT_SPECS.get(name, spec) != spec:
-        what = "another nv, other parameters or coordinates"
-        raise _refused(name, f"is registered with {what}; choose another name")
+        known = "another nv, other parameters or coordinates"
+        raise _refused(name, f"is already registered with {known}; choose another name")
 
     def register(jcalc: F) -> F:
-        _demand_function(name, jcalc, "q, qd, p, E, r, S, S_dot")
+        _check_function(name, jcalc, "q, qd, p, E, r, S, S_dot")
         enter(JOINTS, name, _compiled(name, jcalc, size, _joint_callers(_jitted(jcalc), size)))
         JOINT_SPECS[name] = spec
         return jcalc
@@ -100,25 +98,25 @@ def register_motion(name: str, nv: int = 1) -> Callable[[F], F]:
     """Make a function of time the motion of driven joints; used as a decorator.
 
     The function is `motion(t, q, qd, qdd)`: it writes position, velocity and acceleration (nv,)
-    of the joint's coordinates at time t [s], which it finds as zero. It is compiled by Numba and
-    must not leave its arrays or raise; before a Model that uses it is made, the Python function
-    is called at some times and qd and qdd are compared with derivatives. A name may be
-    registered again with the same nv, see register_joint.
+    of the joint's coordinates at time t [s]; at the call they are zero. Numba compiles it; it must
+    not index out of bounds or raise. Before a Model with the motion is made, the Python function
+    is called at some times: qd and qdd must be the derivatives. A name may be registered again
+    with the same nv, see register_joint.
 
     Args:
-        name: for Joint.motion.
-        nv: coordinates of the joints it can drive.
+        name: name of the motion, for Joint.motion.
+        nv: number of coordinates of the joints it can drive.
 
     Raises:
-        ParameterError: if an argument is not allowed or the function does not compile.
+        ParameterError: an argument is not allowed or the function does not compile.
     """
-    _demand_name(name)
+    _check_name(name)
     size = _size(name, nv)
     if name in MOTIONS and MOTIONS[name].nv != size:
-        raise _refused(name, "is registered with another nv; choose another name")
+        raise _refused(name, "is already registered with another nv; choose another name")
 
     def register(motion: F) -> F:
-        _demand_function(name, motion, "t, q, qd, qdd")
+        _check_function(name, motion, "t, q, qd, qdd")
         enter(MOTIONS, name, _compiled(name, motion, size, _motion_callers(_jitted(motion), size)))
         return motion
 
@@ -128,7 +126,7 @@ def register_motion(name: str, nv: int = 1) -> Callable[[F], F]:
 def _jitted(function: Callable[..., None]) -> Any:
     if DISABLED or isinstance(function, Dispatcher):
         return function
-    # unlike a kernel it may allocate, though it had better not
+    # unlike a kernel it may allocate, though it should not
     return numba.njit(**{**OPTIONS, "_nrt": True})(function)
 
 
@@ -143,9 +141,9 @@ def _read_only(context, array):
 
 
 def _joint_callers(jcalc: Any, nv: int) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Return two functions of q, qd, parameters, and a row of Data.user_joint.
+    """Return two functions of q, qd, the parameters and a row of Data.user_joint.
 
-    One takes pointers and is compiled; one takes arrays, for plain Python and for traces.
+    The first takes pointers and is compiled. The second takes arrays, for plain Python and traces.
     """
     fill = _row_filler(jcalc, nv)
     compiled_fill = fill if DISABLED else numba.njit(**{**OPTIONS, "_nrt": True})(fill)
@@ -164,7 +162,7 @@ def _joint_callers(jcalc: Any, nv: int) -> tuple[Callable[..., None], Callable[.
 
 
 def _row_filler(jcalc: Any, nv: int) -> Callable[..., None]:
-    """Return a function that lets a jcalc write its parts of a row of Data.user_joint."""
+    """Return a function in which a jcalc writes a row of Data.user_joint."""
 
     def fill(q, qd, p, row):
         row[:] = 0.0
@@ -179,7 +177,7 @@ def _row_filler(jcalc: Any, nv: int) -> Callable[..., None]:
 
 
 def _motion_callers(motion: Any, nv: int) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Return two such functions of the time, and of where to write q, qd, qdd."""
+    """Return the same two functions of time and of the outputs q, qd, qdd."""
     python = getattr(motion, "py_func", motion)
 
     def caller(t, q, qd, qdd):
@@ -215,15 +213,15 @@ def _compiled(
     return Callback(machine_code.address, python, nv, plain, machine_code)
 
 
-def _demand_name(name: object) -> None:
+def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name.strip() or "\0" in name:
-        raise _refused(name, "is no name; give a text")
+        raise _refused(name, "is not a name; allowed is a string that is not empty")
 
 
-def _demand_function(name: str, function: object, arguments: str) -> None:
-    """Raise ParameterError unless it is a Python function, or one of Numba, of the arguments."""
+def _check_function(name: str, function: object, arguments: str) -> None:
+    """Raise ParameterError unless it is a Python or Numba function of these arguments."""
     if not isinstance(function, FunctionType | Dispatcher):
-        raise _refused(name, f"is to be computed by {function!r}; allowed is a Python function")
+        raise _refused(name, f"needs a Python function, got {function!r}")
     python = getattr(function, "py_func", function)
     try:
         inspect.signature(python).bind(*arguments.split())
@@ -232,40 +230,38 @@ def _demand_function(name: str, function: object, arguments: str) -> None:
 
 
 def _size(name: str, nv: object) -> int:
-    if isinstance(nv, bool) or not isinstance(nv, int | np.integer) or not 1 <= nv <= MAX_DOFS:
-        raise _refused(name, f"has nv {nv!r}; allowed is a whole number from 1 to {MAX_DOFS}")
-    return int(nv)
+    return count(f"nv of {name!r}", nv, 1, MAX_DOFS, code="register", element=name)
 
 
 def _units(name: str, nv: int, coordinates: object) -> tuple[str, ...]:
-    units = _texts(coordinates)
+    units = _strings(coordinates)
     if units is None or len(units or ("rad",) * nv) != nv or not set(units) <= {"rad", "m"}:
         needed = f"needs 'rad' or 'm' for each of its {nv} coordinates"
-        raise _refused(name, f"{needed}, not {coordinates!r}")
+        raise _refused(name, f"{needed}, got {coordinates!r}")
     return units or ("rad",) * nv
 
 
 def _parameters(name: str, parameters: object) -> tuple[str, ...]:
-    names = _texts(parameters)
+    names = _strings(parameters)
     if (
         names is None
         or len(set(names)) < len(names)
         or len(names) > MAX_PARAMETERS
-        or not all(text.strip() for text in names)
+        or not all(parameter.strip() for parameter in names)
     ):
         allowed = f"at most {MAX_PARAMETERS} different names"
         raise _refused(name, f"has the parameters {parameters!r}; allowed are {allowed}")
-    for text in names:
-        if text in TAKEN:
-            raise _refused(name, f"has the parameter {text!r}, which every joint has; rename it")
+    for parameter in names:
+        if parameter in TAKEN:
+            raise _refused(name, f"has the parameter {parameter!r}, as every joint; rename it")
     return names
 
 
-def _texts(values: object) -> tuple[str, ...] | None:
+def _strings(values: object) -> tuple[str, ...] | None:
     if isinstance(values, str) or not isinstance(values, Iterable):
         return None
-    texts = tuple(values)
-    return texts if all(isinstance(text, str) for text in texts) else None
+    strings = tuple(values)
+    return strings if all(isinstance(string, str) for string in strings) else None
 
 
 def _refused(name: object, why: str) -> ParameterError:

@@ -1,4 +1,4 @@
-"""Yaw, pitch and roll: three angles that turn as a ball, but for a singularity.
+"""Yaw, pitch and roll: three angles that move like a ball, with a singularity.
 
 Source: RBDA eq 4.7, 4.8, 4.9.
 """
@@ -47,7 +47,7 @@ def ypr_motion(m, d, j, R, arm):
 
 @inline
 def _pitch_roll(qpos, q):
-    """Return cos and sin of pitch and roll, the first kept away from zero, and its true size."""
+    """Return cos and sin of pitch and roll, cos(pitch) kept away from zero, and |cos(pitch)|."""
     pitch, roll = qpos[q + 1], qpos[q + 2]
     c2 = np.cos(pitch)
     distance = select(c2 < 0.0, -c2, c2)
@@ -80,7 +80,7 @@ def _angular_velocity(m, d, j, h, out):
 
 @kernel
 def _angle_rates(m, d, j, w):
-    """Write to qvel the angle rates of a yaw-pitch-roll joint that turns with w."""
+    """Write to qvel the angle rates of a yaw-pitch-roll joint with angular velocity w."""
     v = m.jnt_dofadr_all[j]
     c2, s2, c3, s3, _ = _pitch_roll(d.qpos, m.jnt_qposadr_all[j])
     yaw = (s3 * w[v + 1] + c3 * w[v + 2]) / c2
@@ -96,10 +96,10 @@ def _turns_freely(m, j):
 
 @kernel
 def keep_turning(m, d, h):
-    """Keep in rk_rate the angular velocities that yaw-pitch-roll joints will have after the step.
+    """Store in rk_rate the angular velocities of yaw-pitch-roll joints after the step.
 
-    Close to the singularity angle rates are huge, and those of one position are nonsense at the
-    next; the angular velocity is what goes on.
+    Close to the singularity angle rates are huge, and the rates at one position are wrong at the
+    next; the angular velocity is continuous.
     """
     for j in range(m.njnt):
         if _turns_freely(m, j):
@@ -108,7 +108,7 @@ def keep_turning(m, d, h):
 
 @kernel
 def resume_turning(m, d):
-    """Set the angle rates that those angular velocities are at the new position."""
+    """Set the angle rates from these angular velocities at the new position."""
     for j in range(m.njnt):
         if _turns_freely(m, j):
             _angle_rates(m, d, j, d.rk_rate)
@@ -116,7 +116,7 @@ def resume_turning(m, d):
 
 @kernel
 def near_singular(m, d):
-    """Whether a trial state of the step may come so close that angle rates are nonsense."""
+    """Return whether a trial state of the step may be too close to the singularity."""
     near = False
     if m.nypr > 0:
         for j in range(m.njnt):

@@ -1,1 +1,1 @@
-"""Quantities beside the motion: terms, frames, momentum, regressors, derivatives."""
+"""Quantities beyond the motion: terms, frames, momentum, regressors, derivatives."""

@@ -14,7 +14,7 @@ def follow_chain(m, d, body):
     """Write chain, chain_xpos, chain_xmat, chain_cdof up to a body; return the origin of the last.
 
     Returns:
-        The number of bodies, and what chain_cdof is about.
+        The number of bodies, and the reference point of chain_cdof.
     """
     number = 0
     while body > 0:
@@ -40,7 +40,7 @@ def follow_chain(m, d, body):
 
 @kernel
 def _from_all(m, d, number):
-    """The same from the poses of all bodies, which uncommon joints need."""
+    """Do the same from the poses of all bodies, which uncommon joints need."""
     poses(m, d)
     axes_before(m, d, d.chain[0])
     for n in range(number):

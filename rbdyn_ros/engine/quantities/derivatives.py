@@ -131,7 +131,7 @@ def _share(m, d, i, c, dq, dv, M):
     Z = inertia_times(I, add6(swing, load6(d.cdof_rate, c)))
     Z = add6(scaled6(rate_times(B, S), 2.0), Z)
     turned = cross_force(S, load6(d.cfrc_sum, i))
-    # axes that stand in one successor turn together, so the force on them does not turn past them
+    # axes fixed in one successor turn together, so they see no turn of the force on them
     as_one = m.jnt_dofadr_all[i - 1] + carried_from(m, i - 1)
     body, end = i, c + 1
     while body > 0:
@@ -158,7 +158,7 @@ def _share(m, d, i, c, dq, dv, M):
 
 @kernel
 def _applied_forces(m, d, dq):
-    """Take from dq what J^T xfrc_applied changes by: arms turn, forces keep their direction.
+    """Subtract the derivative of J^T xfrc_applied from dq: arms turn, forces keep directions.
 
     The wrench of a subtree [n; f] changes with q_j by [v_j x f + G w_j; 0], G being the sum of
     r f^T - (r f) 1 over its forces f at r.

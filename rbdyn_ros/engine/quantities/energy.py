@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def energy(m: Model, d: Data) -> None:
     """Write energy: potential, kinetic [J]; needs com_vel.
 
-    Springs are counted where opt.passive is on, those of limits never.
+    Springs are counted if opt.passive is on; the springs of limits never are.
 
     Source: RBDA eq 3.2 summed over bodies; MuJoCo mj_energyPos, mj_energyVel.
     """

@@ -62,7 +62,7 @@ def write_inverse_mass(m, d, X):
 
 @kernel
 def reflected_inertia(m: Model, d: Data, out: Vector) -> None:
-    """Write 1 / (M^-1)_kk, (nv,): the inertia that a dof's motor feels, all others free."""
+    """Write 1 / (M^-1)_kk, (nv,): the inertia at a dof's motor, all others free."""
     poses(m, d)
     com_pos(m, d)
     factored(m, d)
@@ -81,9 +81,9 @@ def reflected_inertia(m: Model, d: Data, out: Vector) -> None:
 
 @kernel
 def frame_mobility(m: Model, d: Data, frame: int, reference: int, out: Matrix) -> None:
-    """Write J M^-1 J^T: the velocity a frame gains from an impulse.
+    """Write J M^-1 J^T: the velocity of a frame from a unit impulse.
 
-    It becomes the last six columns of out (6, nv + 6), behind J M^-1/2.
+    It is written to the last six columns of out (6, nv + 6), after J M^-1/2.
     """
     poses(m, d)
     com_pos(m, d)

@@ -115,7 +115,7 @@ def frame_velocity(m: Model, d: Data, frame: int, reference: int, out: Vector) -
 
 @kernel
 def frame_acceleration(m: Model, d: Data, frame: int, reference: int, out: Vector) -> None:
-    """Write the derivative of frame_velocity at qacc, (6,); gravity is not in it."""
+    """Write the derivative of frame_velocity at qacc, (6,), without gravity."""
     poses(m, d)
     axes(m, d)
     com_vel(m, d)
@@ -139,7 +139,7 @@ def frame_acceleration(m: Model, d: Data, frame: int, reference: int, out: Vecto
 
 @inline
 def _place(m, frame, reference, origin, xpos, xmat):
-    """Return where a reference is, from the origin that motion axes are about, and its axes."""
+    """Return a reference's position, relative to the origin of motion axes, and its axes."""
     body = m.frame_bodyid[frame]
     x, R = _pose(m, frame, load3(xpos, body), load9(xmat, body))
     if reference == WORLD:
@@ -149,7 +149,7 @@ def _place(m, frame, reference, origin, xpos, xmat):
 
 @inline
 def _pose(m, frame, p, R):
-    """Return position and rotation of a frame, where those of its body are p and R."""
+    """Return position and rotation of a frame from its body's position p and rotation R."""
     q = m.frame_quat[frame]
     x = add3(p, mat_vec(R, load3(m.frame_pos, frame)))
     return x, mat_mul(R, quat_to_mat((q[0], q[1], q[2], q[3])))
@@ -167,7 +167,7 @@ def _seen(turned, arm, s):
 
 @inline
 def _moving_with(s, at_frame):
-    """Return what the velocity of the point adds to the derivative of what is seen there."""
+    """Return the part of the derivative that comes from the velocity of the point."""
     v = cross3((s[0], s[1], s[2]), (at_frame[3], at_frame[4], at_frame[5]))
     return 0.0, 0.0, 0.0, v[0], v[1], v[2]
 

@@ -55,7 +55,7 @@ def joint_forces(m: Model, d: Data) -> None:
 
 @kernel
 def _body_forces(m, d):
-    """Write cacc, and to cfrc_int what the joints of each body must exert on it."""
+    """Write cacc, and to cfrc_int the forces that the joints of each body must exert on it."""
     if m.nmimic > 0:
         follow_acceleration(m, d)
     body_loads(m, d, d.cfrc_int)
@@ -102,10 +102,10 @@ def _seen(R, s, arm, is_force):
     """Return a spatial vector of the world, given at p + arm, in axes R at p."""
     w, v = (s[0], s[1], s[2]), (s[3], s[4], s[5])
     back = transposed(R)
-    if is_force:  # its moment is that at p
+    if is_force:  # its moment at p
         n = cross3(arm, v)
         w = (w[0] + n[0], w[1] + n[1], w[2] + n[2])
-    else:  # its velocity is that at p
+    else:  # its velocity at p
         n = cross3(arm, w)
         v = (v[0] + n[0], v[1] + n[1], v[2] + n[2])
     w, v = mat_vec(back, w), mat_vec(back, v)

@@ -70,7 +70,7 @@ def centroidal_momentum(m: Model, d: Data, out: Vector) -> None:
 
 @kernel
 def centroidal_momentum_bias(m: Model, d: Data, out: Vector) -> None:
-    """Write the derivative of the momentum (6,) were qacc zero: dA/dt qvel; no gravity in it."""
+    """Write the derivative of the momentum (6,) at qacc = 0: dA/dt qvel, without gravity."""
     poses(m, d)
     com_pos(m, d)
     com_vel(m, d)
@@ -102,7 +102,7 @@ def com_jacobian(m: Model, d: Data, body: int, J: Matrix) -> None:
     whole = m.body_subtreemass[body]
     for j in range(m.njnt):
         i = m.jnt_bodyid[j]
-        carried = i  # what the joint moves of the subtree
+        carried = i  # the part of the subtree that the joint moves
         if _descends(m, body, i):
             carried = body
         elif not _descends(m, i, body):
@@ -141,7 +141,7 @@ def _velocity_at(s, arm):
 
 @inline
 def _descends(m, i, ancestor):
-    """Whether body i is the ancestor or below it."""
+    """Return whether body i is the ancestor or one of its descendants."""
     while i > ancestor:
         i = m.body_parentid[i]
     return i == ancestor

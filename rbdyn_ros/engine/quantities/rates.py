@@ -28,8 +28,8 @@ from rbdyn_ros.engine.spatial import (
 def axis_rates(m, d):
     """Write cdof_rate, the derivative of each column of S by itself; needs com_vel.
 
-    cdof_dot is taken before the joint has turned: what axes that stand still in the successor
-    miss is their common turn v_J x S, which adds up to nothing in S_dot qd.
+    cdof_dot is taken before the joint turns: axes fixed in the successor miss their common turn
+    v_J x S, which adds nothing to S_dot qd.
     """
     for j in range(m.njnt):
         first = m.jnt_dofadr_all[j]
@@ -48,7 +48,7 @@ def axis_rates(m, d):
 
 @kernel
 def axis_accelerations(m, d):
-    """Write cdof_ddot, Psi_ddot = a x S + v x Psi_dot before the joint has moved; needs cacc."""
+    """Write cdof_ddot, Psi_ddot = a x S + v x Psi_dot before the joint moves; needs cacc."""
     for i in range(1, m.nbody):
         j, parent = i - 1, m.body_parentid[i]
         v, a = load6(d.cvel, parent), load6(d.cacc, parent)

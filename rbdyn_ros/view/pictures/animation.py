@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import check_pair
-from rbdyn_ros.dynamics.stages import kinematics, step
+from rbdyn_ros.dynamics.stages import kinematics, make_data, step
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.output import output_path
 from rbdyn_ros.model.data import Data
@@ -93,7 +93,7 @@ def _given(m: Model, motion: ArrayLike, duration: object, fps: float) -> BodyPos
     if duration is not None:
         text = "duration is for a Data to simulate; an array has one row per frame"
         raise ParameterError(Finding("bad-duration", text, "error", "duration"))
-    d = Data(m)
+    d = make_data(m)
 
     def frame(k: int) -> Data:
         d.qpos[:] = qpos[k]

@@ -11,9 +11,8 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.dynamics.instant import Instant
-from rbdyn_ros.dynamics.stages import kinematics
+from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.errors import Finding, ModelError
-from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
@@ -88,7 +87,7 @@ class Scene:
 
     def __init__(self, m: Model, looks: Appearance) -> None:
         self.m, self.looks = m, looks
-        self._d, self._lock = Data(m), threading.Lock()
+        self._d, self._lock = make_data(m), threading.Lock()
         self._parts: dict[str, list[Part]] = {}
         self.findings: list[Finding] = []
         self.size = 1.0
