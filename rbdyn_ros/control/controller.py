@@ -20,7 +20,6 @@ from rbdyn_ros.control.gate import NANOSECONDS, Fault, SafetyGate
 from rbdyn_ros.control.gate_kernels import LONGEST
 from rbdyn_ros.control.loop import ControlLoop
 from rbdyn_ros.control.paths import Path
-from rbdyn_ros.control.sampled import check_period
 from rbdyn_ros.control.settings import MODES, TRACKING, ControlSettings
 from rbdyn_ros.errors import RbdynError, did_you_mean, quote, refusal
 
@@ -97,7 +96,10 @@ class Controller(ControlLoop):
         """Raise RbdynError if the gains of a mode are too high for the rate of the states."""
         if math.isnan(self._period):
             return
-        check_period(self._period)
+        if self._period > LONGEST:
+            rate, needed = 1.0 / self._period, 1.0 / LONGEST
+            message = f"states come at {rate:.0f} Hz; {needed:.0f} Hz or more are needed"
+            raise refusal(message, "gains", "states")
         seen, limits = self.gate.measured, self.gate.limits
         self._modes.check_gains(mode, seen.qpos, self._period, limits)
 

@@ -81,7 +81,11 @@ class Path:
         """
         if not math.isfinite(t):
             raise bad_argument("t", f"the time is {t!r}; allowed is a finite number")
-        _check_rows(rows, self.positions.shape[1])
+        n = self.positions.shape[1]
+        fits = isinstance(rows, np.ndarray) and rows.shape == (3, n) and rows.dtype == np.float64
+        if not (fits and rows.flags.c_contiguous and rows.flags.writeable):
+            text = f"rows must be a contiguous float64 array (3, {n}) to write in"
+            raise bad_argument("rows", text)
         sample(self.times, self._nodes, self.order, t, rows)
         return rows
 
@@ -153,9 +157,3 @@ def _checked_order(order: object, velocities: bool, accelerations: bool) -> int:
         text = f"the order of a path is {order!r}; allowed with the derivatives given is {allowed}"
         raise bad_argument("order", text)
     return degree
-
-
-def _check_rows(rows: object, n: int) -> None:
-    fits = isinstance(rows, np.ndarray) and rows.shape == (3, n) and rows.dtype == np.float64
-    if not (fits and rows.flags.c_contiguous and rows.flags.writeable):  # type: ignore[attr-defined]
-        raise bad_argument("rows", f"rows must be a contiguous float64 array (3, {n}) to write in")

@@ -7,21 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.gate_kernels import LONGEST
 from rbdyn_ros.errors import refusal
 
 #: Largest D dt / I and sqrt(K / I) dt of a joint. A sampled damper whose effort comes one period
 #: after the state shakes from D dt / I = 1 on; with two periods of delay, from 0.62 on.
 LARGEST = 0.8
-
-
-def check_period(period: float) -> None:
-    """Raise RbdynError if states come too rarely for control; `period` is between two [s]."""
-    if period > LONGEST:
-        message = (
-            f"states come at {1.0 / period:.0f} Hz; {1.0 / LONGEST:.0f} Hz or more are needed"
-        )
-        raise refusal(message, "gains", "states")
 
 
 def check_joint_gains(

@@ -53,7 +53,7 @@ class Motion:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", _names(self.names))
-        time = _finite("time", self.time, (None,))
+        time = _rows("time", self.time, (None,))
         if len(time) < 2:
             raise _motion_error(f"a motion has {len(time)} samples; it needs at least 2")
         late = np.flatnonzero(np.diff(time) <= 0.0)
@@ -65,14 +65,14 @@ class Motion:
             )
         object.__setattr__(self, "time", time)
         for kind in ("qpos", "qvel", "qacc", "effort"):
-            rows = _finite(kind, getattr(self, kind), (len(time), len(self.names)))
+            rows = _rows(kind, getattr(self, kind), (len(time), len(self.names)))
             object.__setattr__(self, kind, rows)
         if (self.fast_qvel is None) != (self.thin is None):
             raise _motion_error(
                 "fast_qvel and thin of a motion belong together; give both or neither"
             )
         if self.fast_qvel is not None:
-            fast = _finite("fast_qvel", self.fast_qvel, (None, len(self.names)))
+            fast = _rows("fast_qvel", self.fast_qvel, (None, len(self.names)))
             object.__setattr__(self, "fast_qvel", fast)
         if self.kept is not None:
             object.__setattr__(self, "kept", _marks(self.kept, self.qpos.shape))
@@ -191,7 +191,7 @@ def _blank(name: str) -> str:
     return "" if name.strip() else "has an empty name"
 
 
-def _finite(kind: str, values: object, shape: Shape) -> Array:
+def _rows(kind: str, values: object, shape: Shape) -> Array:
     return finite(f"{kind} of a motion", values, shape, code=CODE, element="motion")
 
 

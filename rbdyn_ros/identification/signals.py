@@ -87,17 +87,9 @@ def to_motion(
         if value is not None:
             finite(f"the {name}", value, above=0.0, code=f"bad-{name}", element="recording")
     period = regular_period(samples.time)
-    most = 0.5 * MOST_OF_NYQUIST / period
     usable = ~saturated(samples.effort, effort_limits)
     qpos, qvel, effort, usable = _regular(samples, period, usable)
-    if cutoff is None:
-        cutoff = min(max(CUTOFF_RATIO * _highest_frequency(qpos, period), LEAST_CUTOFF), most)
-    if cutoff > most:
-        text = (
-            f"the cutoff of {cutoff:g} Hz is too high for samples at {1.0 / period:.4g} Hz; "
-            f"allowed is at most {most:.4g} Hz"
-        )
-        raise recording_error("high-cutoff", text)
+    cutoff = _cutoff(cutoff, qpos, period)
     low_pass = butter(ORDER, cutoff, output="sos", fs=1.0 / period)
     trimmed = int(np.ceil(TRIMMED / cutoff / period))
     if len(qpos) < 4 * trimmed:
@@ -132,6 +124,20 @@ def to_motion(
         thin=lambda rows: smooth(rows)[kept],
         kept=None if usable.all() else ~maximum_filter1d(~usable, wide, axis=0)[kept],
     )
+
+
+def _cutoff(cutoff: float | None, qpos: Array, period: float) -> float:
+    """Return the cutoff [Hz]; None: ten times the highest frequency of positions (p, n)."""
+    most = 0.5 * MOST_OF_NYQUIST / period
+    if cutoff is None:
+        return min(max(CUTOFF_RATIO * _highest_frequency(qpos, period), LEAST_CUTOFF), most)
+    if cutoff > most:
+        text = (
+            f"the cutoff of {cutoff:g} Hz is too high for samples at {1.0 / period:.4g} Hz; "
+            f"allowed is at most {most:.4g} Hz"
+        )
+        raise recording_error("high-cutoff", text)
+    return cutoff
 
 
 def saturated(effort: Array, limits: ArrayLike | None = None) -> Bools:
