@@ -144,13 +144,13 @@ def _write_effort(
 
 def _spread(name: str, value: ArrayLike, nv: int) -> Array:
     """Return one value per joint; signs are not checked."""
-    return finite(f"{name} of friction", value, (nv,), fill=True)
+    return finite(f"friction.{name}", value, (nv,), element=f"{name} of friction", fill=True)
 
 
 def _checked(name: str, value: ArrayLike, count: int | None) -> Array:
     """Return a read-only copy, of `count` values if that is not None."""
-    what = f"{name} of friction"
-    values = finite(what, value, None)
+    what = f"friction.{name}"
+    values = finite(what, value, None, element=f"{name} of friction")
     if name in _SPEEDS:
         return finite(what, values, (count,), above=0.0, element=name)
     return finite(what, values, (count,), low=0.0, element=name)

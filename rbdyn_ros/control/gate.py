@@ -43,7 +43,7 @@ class Fault:
 
     Attributes:
         code: finite, names, age, clock, position, velocity, effort, tracking or target.
-        text: a sentence.
+        text: the reason, as a message.
         blind: the state is unknown, so feedback is impossible.
     """
 

@@ -130,7 +130,7 @@ def _controllable(m: Model) -> list[int]:
 
 
 def left_out(m: Model) -> list[str]:
-    """Return a sentence for each joint that is not controlled by default."""
+    """Return a message for each joint that is not controlled by default."""
     own = [int(j) for j in m.dof_jntid]
     chosen = _controllable(m)
     return [f"joint '{m.jnt_names[j]}' {_why_not(m, j)}" for j in own if j not in chosen]

@@ -162,4 +162,5 @@ def _positive(what: str, value: ArrayLike, count: int, zero: bool = False) -> Ar
     least = 0.0 if zero else LEAST
     allowed = f"a number of {least:g} or more, or {count} of them"
     values = finite(what, value, (count,), fill=True)
-    return finite(what, values, None, least, allowed=allowed, element="")
+    finite(what, value, None, least, allowed=allowed, element="")
+    return values

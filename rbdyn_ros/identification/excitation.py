@@ -151,7 +151,7 @@ def excite(
             limits, or qpos0.
         reach: largest distance from the centre, one number or (n,) [rad or m].
         effort_share: fraction of the effort limits that the inverse dynamics of m may use.
-        progress: called with a sentence after every iteration.
+        progress: called with a message after every iteration.
 
     Raises:
         ModelError: a joint has several coordinates, or the robot has loops or springs.

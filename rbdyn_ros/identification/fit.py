@@ -51,23 +51,23 @@ def identify(
         strength: weight of the prior, relative to data that determine everything to 100 percent.
             Well excited parameters do not depend on it.
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
-        progress: called with a sentence after every iteration.
+        progress: called with a message after every iteration.
 
     Raises:
         ModelError: as check_identifiable.
         ParameterError: the motion does not fit the Model, all its efforts are 0, its numbers are
             too large, or an argument is not allowed.
     """
-    dofs, tell = dofs_of(m, motion), progress or silent
+    dofs, report = dofs_of(m, motion), progress or silent
     weight = finite("the strength", strength, above=0.0, element="")
     kinds = ["armature"] * armature + ["offset"] * offset
     unknowns = unknowns_of(m, motion, dofs, friction, smoothing, kinds, rest)
     bodies, changed = consistent_prior(m)
     prior = Prior(bodies, unknowns.positive, unknowns.scale)
-    tell(f"{len(motion.time)} samples of {len(dofs)} joints")
+    report(f"{len(motion.time)} samples of {len(dofs)} joints")
     eqs = equations(m, unknowns, unknowns.effort())
     fit = _Fit(unknowns, prior, eqs, validate(m, unknowns.friction, motion, rest=rest))
-    x, sigma = solved(eqs, prior, weight, unknowns, fit.residuals, tell)
+    x, sigma = solved(eqs, prior, weight, unknowns, fit.residuals, report)
     found = fit.result(x, sigma)
     grave = patch_warnings(unknowns, found)
     warnings = (*joint_warnings(unknowns, changed), *found.warnings, *grave)

@@ -42,7 +42,7 @@ def solved(
         strength: weight of the prior.
         unknowns: unknowns of the joints, with usable samples and largest efforts.
         residuals: returns the residuals of a solution.
-        progress: called with a sentence after every iteration.
+        progress: called with a message after every iteration.
     """
     # trust the data first: a bad prior would otherwise inflate their standard deviations
     x, sigma = prior.start, HOPED * unknowns.largest

@@ -192,7 +192,7 @@ def _blank(name: str) -> str:
 
 
 def _rows(kind: str, values: object, shape: Shape) -> Array:
-    return finite(f"{kind} of a motion", values, shape, code=CODE, element="motion")
+    return finite(f"motion.{kind}", values, shape, code=CODE, element="motion")
 
 
 def _marks(values: object, shape: tuple[int, ...]) -> Bools:

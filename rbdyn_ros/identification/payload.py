@@ -44,7 +44,7 @@ class PayloadEstimate:
         friction: friction of all dofs.
         before: residuals of the motion without the payload.
         after: residuals with the payload.
-        warnings: sentences.
+        warnings: messages about the recording and the result.
     """
 
     link: str

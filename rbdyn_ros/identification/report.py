@@ -104,8 +104,8 @@ def payload_dict(found: PayloadEstimate) -> dict[str, Any]:
     }
 
 
-def _warnings(sentences: tuple[str, ...]) -> list[list[str]]:
-    return [["warnings", *(f"  {text}" for text in sentences)]] if sentences else []
+def _warnings(messages: tuple[str, ...]) -> list[list[str]]:
+    return [["warnings", *(f"  {text}" for text in messages)]] if messages else []
 
 
 _RESIDUAL_HEAD = ("joint", "RMS before", "RMS after", "of full scale", "of the largest")

@@ -32,7 +32,7 @@ class Identification:
         after: efforts predicted by the identified Model.
         held: efforts predicted without the identified rotors and offsets, which a URDF cannot
             hold; None if none were identified.
-        warnings: sentences.
+        warnings: messages about the recording and the result.
         grave: warnings because of which the robot description should not be patched.
     """
 

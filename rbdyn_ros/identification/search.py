@@ -45,17 +45,17 @@ class Search:
         ordinary = float(np.median(finite)) if len(finite) else 1.0
         self.weight = np.where(np.isfinite(bounds.effort), bounds.effort, ordinary)
 
-    def best(self, rng: np.random.Generator, tell: Progress) -> Array:
+    def best(self, rng: np.random.Generator, report: Progress) -> Array:
         """Return the best coefficients (2 h, n)."""
         n = len(self.bounds.dofs)
         starts = rng.normal(size=(STARTS, self.shapes.shape[1] * n))
         costs = [self.cost(start) for start in starts]
         start = starts[int(np.argmin(costs))]
-        tell(f"best of {STARTS} random motions: condition number {np.exp(min(costs)):.4g}")
+        report(f"best of {STARTS} random motions: condition number {np.exp(min(costs)):.4g}")
 
         def after_iteration(intermediate_result: object) -> None:
             cost = float(getattr(intermediate_result, "fun", np.nan))
-            tell(f"condition number {np.exp(cost):.4g}")
+            report(f"condition number {np.exp(cost):.4g}")
 
         found = minimize(
             self.cost,

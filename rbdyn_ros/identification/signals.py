@@ -145,8 +145,8 @@ def saturated(effort: Array, limits: ArrayLike | None = None) -> Bools:
 
     These are efforts at the limits (n,), and measured (not filtered) efforts that a drive cuts
     off: many samples share the largest or least value, and few have the values next to it. Coarse
-    quantisation does not look like that: there the value at the top of a curve is less than ten
-    times as frequent as its neighbours.
+    quantisation differs: there the value at the top of a curve is less than ten times as frequent
+    as its neighbours.
     """
     top = np.full(effort.shape[1], np.inf)
     if limits is not None:

@@ -41,7 +41,7 @@ MOST_NAMED = 8
 def why_no_patch(found: Identification) -> str:
     """Return why a result should not replace the robot description; "" if nothing is wrong.
 
-    The reasons are also in found.warnings, one sentence each.
+    The reasons are also in found.warnings, one message each.
     """
     return "; ".join(found.grave)
 

@@ -372,12 +372,12 @@ def test_friction_is_not_biased_by_the_filter(urdf, tmp_path):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (("--mounting", 1e308, 0, 0), "the mounting is [1e+308, 0.0, 0.0]; allowed is"),
-        (("--mounting", 90, 0, 0), "angles are in rad"),
-        (("--gravity", 1e300, 0, 0), "allowed is three finite numbers up to 10000 m/s^2"),
+        (("--mounting", 1e308, 0, 0), "the mounting is [1e+308, 0.0, 0.0]"),
+        (("--mounting", 90, 0, 0), "the mounting is [90.0, 0.0, 0.0]"),
+        (("--gravity", 1e300, 0, 0), "gravity is [1e+300, 0.0, 0.0]"),
         (("--gravity", "nan", 0, 0), "gravity is [nan, 0.0, 0.0]"),
         (("--package-dir", "/no/such/folder"), "--package-dir is '/no/such/folder'"),
-        (("--topic", "states"), "a CSV file has no topics, so no topic"),
+        (("--topic", "states"), "no topic"),
     ],
 )
 def test_mounting_and_gravity_are_checked(files, urdf, words, named):
@@ -425,13 +425,13 @@ def test_a_payload_is_identified_alone(option):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (("--rate", 0.01, "--duration", 5), "rate is 0.01; allowed is from 8 to"),
-        (("--rate", 1e9, "--duration", 3600), "rate is 1000000000.0; allowed is from"),
+        (("--rate", 0.01, "--duration", 5), "rate is 0.01"),
+        (("--rate", 1e9, "--duration", 3600), "rate is 1000000000.0"),
         (("--rate", "nan"), "rate is nan"),
         (("--reach", 1e-300), "reach is 1e-300"),
         (("--acceleration-limits", 1e-300), "acceleration_limits is 1e-300"),
         (("--duration", 0), "duration is 0.0"),
-        (("--duration", 1e-9), "allowed is from"),
+        (("--duration", 1e-9), "duration is 1e-09"),
         (("--reach", 0.002, "--harmonics", 2), "too poor"),
     ],
 )
