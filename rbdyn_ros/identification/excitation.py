@@ -160,8 +160,7 @@ def excite(
     """
     check_identifiable(m)
     dofs = dofs_of_joints(m, joints)
-    allowed = f"a time from {SHORTEST:g} to {LONGEST:g} s"
-    period = finite("duration", duration, (), SHORTEST, LONGEST, allowed=allowed, element="")
+    period = _period(duration)
     count("harmonics", harmonics, FEWEST_HARMONICS, MOST_HARMONICS, element="")
     count("seed", seed, 0, 2**63, element="")
     bounds = bounds_of(
@@ -178,10 +177,15 @@ def excite(
 
 def check_rate(rate: float, duration: float, harmonics: int) -> None:
     """Raise ParameterError if a rate [Hz] gives too few or too many points of a motion."""
-    period = finite("duration", duration, above=0.0, element="")
+    period = _period(duration)
     least, most = FEWEST_POINTS * harmonics / period, MOST_SAMPLES / period
     allowed = f"a rate from {least:.4g} to {most:.4g} Hz for this motion"
     finite("rate", rate, (), least, most, allowed=allowed, element="")
+
+
+def _period(duration: float) -> float:
+    allowed = f"a time from {SHORTEST:g} to {LONGEST:g} s"
+    return finite("duration", duration, (), SHORTEST, LONGEST, allowed=allowed, element="")
 
 
 def check_informative(motion: Excitation) -> None:
