@@ -32,10 +32,10 @@ class Implicit:
 def implicit(H: Array, C: Array, tau: Array, K: Array, k: Array) -> Implicit:
     """Solve eq 3.17, also where the system is over-constrained (n_ic < n_c).
 
-    With K = U D V^T, where only the n_ic singular values that matter are kept, V^T qdd = D^-1
-    U^T k says the same in independent rows; their multipliers mu = D U^T lambda are unique, and
-    U D^-1 mu is the smallest lambda that has them. If the rows of K qdd = k contradict each
-    other, they hold as well as they can.
+    With K = U D V^T, reduced to the n_ic significant singular values, V^T qdd = D^-1 U^T k has
+    independent rows. Their multipliers mu = D U^T lambda are unique, and U D^-1 mu is the smallest
+    lambda that gives mu. Rows of K qdd = k that contradict each other hold in the sense of least
+    squares.
 
     Args:
         H: (n, n), inertia matrix.
@@ -83,7 +83,7 @@ def explicit(H: Array, C: Array, tau: Array, G: Array, g: Array) -> tuple[Array,
 
 
 def explicit_reduced(H: Array, C: Array, tau: Array, G: Array, g: Array) -> tuple[Array, Array]:
-    """Return tau_c and ydd from eq 3.19, what is left of 3.18 without qdd.
+    """Return tau_c and ydd from eq 3.19, which is 3.18 without qdd.
 
     The unknown of this matrix is -tau_c, where 3.19 has tau_c: the second row of 3.18 and H^-1
     times the first add up to G ydd - H^-1 tau_c = H^-1 (tau - C) - g.

@@ -37,9 +37,9 @@ class SpatialBody:
 def spatial_body(s: System, x: LuhWalkerPaul, i: int) -> SpatialBody:
     """Return the spatial counterparts of the entries of table 5.2 for body i (not the base).
 
-    Two are more than one vector above the other: the spatial acceleration is the derivative of
-    v in a frame that stands still, so what turning does to v is taken away; and the net moment
-    changes from the centre of mass to the origin.
+    Two vectors are not just stacked. The spatial acceleration is the derivative of v in a frame at
+    rest, so omega x v is subtracted; and the net moment moves from the centre of mass to the
+    origin.
     """
     m, c, I_cm = mass_properties(s.I[i])
     E, C, zero = x.E[i], m * cross(c), np.zeros((3, 3))

@@ -1,7 +1,7 @@
 """Displacement by a constant velocity: exponentials of SO(3) and SE(3).
 
 Source: Introduction to Humanoid Robotics, eq 6.12 to 6.14, figure 6.7. Written with functions that
-are smooth where the rotation vanishes, so nothing has to be divided by its angle.
+are smooth at zero rotation, without a division by the angle.
 """
 
 from __future__ import annotations

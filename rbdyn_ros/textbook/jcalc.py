@@ -28,7 +28,7 @@ class JointDescriptor:
         kind: a JointType of the library.
         basis: (3, 3), rows x, y, z: the model's axes in the joint's frames.
         parameter: pitch [m/rad] or radius [m].
-        reversed: whether it carries its predecessor.
+        reversed: whether the joint carries its predecessor.
     """
 
     kind: JointType
@@ -86,8 +86,8 @@ def opposite(joint: JointMotion) -> JointMotion:
     """Return the motion of the predecessor relative to the successor, in F_p (RBDA table 4.2).
 
     That table has no row for S_ring. With S_p = -pXs S and d(pXs)/dt = pXs [v_J x], an observer
-    in F_p sees S_p change by -pXs (S_ring + v_J x S); times alpha the second term is zero, and
-    what is left is the table's -pXs c_J.
+    in F_p sees S_p change by -pXs (S_ring + v_J x S). Times alpha the second term is zero, and the
+    first is the table's -pXs c_J.
     """
     to_p = inverse_transform(joint.X_J)
     return JointMotion(

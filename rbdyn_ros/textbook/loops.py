@@ -30,12 +30,12 @@ class LoopMotion:
     """A loop joint at one state of its bodies.
 
     Attributes:
-        q: its position, as near as it gets to the poses of the bodies.
+        q: its position, nearest to the poses of the bodies.
         X_p, X_s: (6, 6), from the frames of the bodies p and s to F_s.
         T: (6, n_c), constraint-force subspace.
         v_J: (6,), v_s - v_p.
-        a_J: (6,), c_J + v_s x v_J: T^T times it is what T^T (a_s - a_p) must be (eq 3.44).
-        error: (6,), how far F_s is from where the joint at q would have it: turn, shift.
+        a_J: (6,), c_J + v_s x v_J: T^T (a_s - a_p) = T^T a_J (eq 3.44).
+        error: (6,), pose error of F_s from the pose of the joint at q: rotation, translation.
     """
 
     q: Array
@@ -53,7 +53,7 @@ class Constraints:
 
     Attributes:
         K: (n_c, nv).
-        k: (n_c,), equal to -dK/dt qd where K qd = 0; elsewhere v_J is no velocity of the joint.
+        k: (n_c,), equal to -dK/dt qd where K qd = 0; elsewhere v_J is not a velocity of the joint.
         error: (n_c,), T^T times the error in position; its derivative is K where it is zero.
     """
 
@@ -112,7 +112,7 @@ def _newton(jtype: JointDescriptor, X: Array, q: Array) -> tuple[Array, Array]:
         joint = motion_at(jtype, q)
         alpha = np.linalg.pinv(joint.S) @ displacement(X @ inverse_transform(joint.X_J))
         q = _normalised(JOINT_KINDS[jtype.kind], q + qdfn(jtype.kind, q, alpha))
-        if np.abs(alpha).max(initial=0.0) < CLOSED:  # the next step were its square
+        if np.abs(alpha).max(initial=0.0) < CLOSED:  # the next error would be its square
             break
     return q, displacement(X @ inverse_transform(motion_at(jtype, q).X_J))
 
@@ -123,15 +123,17 @@ def motion_at(jtype: JointDescriptor, q: Array) -> JointMotion:
 
 
 def displacement(X: Array) -> Array:
-    """Return turn and shift of frame B from frame A, in B's coordinates, of X from A to B."""
+    """Return rotation and translation of frame B from A, in B's coordinates; X is from A to B."""
     E, r = frame(X)
     return np.concatenate([Rotation.from_matrix(E.T).as_rotvec(), E @ r])
 
 
 def _starts(kind: JointKind) -> Iterator[Array]:
-    """Yield the neutral position, then others, in case Newton's method comes to rest elsewhere."""
+    """Yield the neutral position, then others, in case Newton's method ends at a wrong one."""
     steps = np.pi * np.array([0.0, 0.5, -0.5, 1.0, -1.0])
-    if kind.nq == 1:  # where a turn moves a length, several turns are several positions
+    if (
+        kind.nq == 1
+    ):  # if a rotation also translates, angles of several turns are different positions
         steps = np.pi * np.array([0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6])
     free = kind.nq if kind.quat < 0 else 0
     for offsets in itertools.product(steps, repeat=min(free, 2)):

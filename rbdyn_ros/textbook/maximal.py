@@ -1,7 +1,7 @@
 """Forward dynamics in maximal coordinates, with sparse matrices. Source: RBDA section 3.7.
 
-Unknown are the accelerations of all bodies and the constraint forces of all joints, those of the
-spanning tree and those that close loops alike: nothing here knows what a tree is for.
+The unknowns are the accelerations of all bodies and the constraint forces of all joints. Joints of
+the spanning tree and joints that close loops are treated equally.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from rbdyn_ros.textbook.loops import loop_motions
 from rbdyn_ros.textbook.spatial import cross_force, cross_motion, force_transform
 from rbdyn_ros.textbook.system import System
 
-#: Of the compliance that keeps the matrix regular where constraints are redundant, relative to
-#: the inverse inertia that the constraints see. Smaller: fewer iterations, each less exact.
+#: Compliance that keeps the matrix regular with redundant constraints, relative to the inverse
+#: inertia seen by the constraints. A smaller one needs fewer iterations, but each is less exact.
 COMPLIANCE = 1e-4
 MAX_ITERATIONS = 50
 #: Allowed residual of the equations, relative to their terms.
@@ -36,7 +36,7 @@ class Joint:
         p, s: its predecessor and successor.
         X_p, X_s: (6, 6), from the frames of the bodies p and s to F_s.
         T: (6, n_c), constraint-force subspace.
-        a_J: (6,), what T^T (a_s - a_p) must be, before T^T (eq 3.44).
+        a_J: (6,), required relative acceleration: T^T (a_s - a_p) = T^T a_J (eq 3.44).
         active: (6,), the active force T_a tau.
     """
 
@@ -54,13 +54,13 @@ class Motion:
     """Solution of the equations of motion.
 
     Attributes:
-        a: (N_B + 1, 6), acceleration of every body, in its own coordinates; that of the base is
+        a: (N_B + 1, 6), acceleration of every body, in its own coordinates; the base has
             zero. Gravity is a force here.
-        lam: lambda of the joints 1 .. N_J, the smallest where it is not unique; entry 0 is empty.
+        lam: lambda of the joints 1 .. N_J, the smallest if it is not unique; entry 0 is empty.
         f_J: (N_J + 1, 6), force that each joint transmits from its predecessor to its successor,
-            in the coordinates of F_s. Joint i up to N_B carries body i: there the predecessor is
-            its parent, whatever the joint's polarity, and F_s the body's frame. Joints after
-            N_B close loops.
+            in the coordinates of F_s. Joints 1 .. N_B carry the bodies of these numbers: the
+            predecessor is the parent for either polarity, and F_s is the body's frame. Joints
+            after N_B close loops.
         qdd: (nv,), the accelerations of the tree's joints.
     """
 
@@ -86,8 +86,8 @@ def maximal(
         qd: their velocities, which the loops must allow.
         tau: their forces.
         f_ext: external force on each body [moment; force], base coordinates; entry 0 unused.
-        T_a: by number of a joint of the tree, (6, n_f), its active-force subspace, T_a^T S = 1;
-            for others it is S (S^T S)^-1.
+        T_a: active-force subspaces, (6, n_f), by number of the joint of the tree, with
+            T_a^T S = 1; default: S (S^T S)^-1.
     """
     joints = [*_tree_joints(s, q, qd, tau, T_a or {}), *_loop_joints(s, q, qd)]
     I = scipy.sparse.block_diag(s.I[1:], "csc")
@@ -111,11 +111,11 @@ def solve(
 ) -> tuple[Array, Array]:
     """Return a and the smallest lambda of eq 3.74, I a - K^T lambda = f and K a = k.
 
-    The matrix is singular where constraints are redundant. With a compliance c in its corner,
-    K a + c lambda = k, it is not; the error of that solution in the true equations is then what
-    is solved for next (the method of multipliers). Corrections of lambda lie in the range of K:
-    what is redundant gets none of it. Near a singular configuration this takes too long, there
-    the rank is decided by singular values of K, as a dense matrix.
+    The matrix is singular if constraints are redundant, and regular with a compliance c in its
+    corner, K a + c lambda = k. The residual in the true equations is then the right-hand side of
+    the next iteration (the method of multipliers). Corrections of lambda lie in the range of K, so
+    lambda is the smallest. Near a singular configuration this takes too long; there the singular
+    values of K, as a dense matrix, decide the rank.
     """
     if K.shape[0] == 0:
         return scipy.sparse.linalg.spsolve(I, f), np.zeros(0)

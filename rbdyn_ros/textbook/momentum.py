@@ -1,7 +1,7 @@
 """One free body by its momentum about the world's origin.
 
-Source: Introduction to Humanoid Robotics, section 6.3, figure 6.11 with the force and the moment
-that figure 6.14 hands over, and its loop. World coordinates, moments about the world's origin.
+Source: Introduction to Humanoid Robotics, section 6.3: figure 6.11 with the force and moment of
+figure 6.14, and the loop of figure 6.14. World coordinates, moments about the world's origin.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class State:
     w: Array
 
 
-#: From a state to the force and the moment about the world's origin that act on the body.
+#: Function of a state: the force on the body and its moment about the world's origin.
 Load = Callable[[State], tuple[Array, Array]]
 
 
@@ -75,7 +75,7 @@ def se3_dynamics(body: Body, x: State, f: Array, tau: Array) -> tuple[Array, Arr
 
 
 def motion(body: Body, x: State, load: Load, dt: float) -> Iterator[State]:
-    """Yield the state every dt: pose by the velocity it had, velocity by Euler's method."""
+    """Yield the state every dt: pose by the old velocity, velocity by Euler's method."""
     while True:
         yield x
         dvo, dw = se3_dynamics(body, x, *load(x))

@@ -18,9 +18,9 @@ class NewtonEuler:
 
     Attributes:
         v: velocities.
-        a: accelerations, with the base's a_0 = -a_g in place of gravity.
-        f_B: net forces, gravity counted as such an acceleration.
-        f: forces across the joints, from the parent on the body: what bearings carry is in them
+        a: accelerations; a_0 = -a_g of the base stands for gravity.
+        f_B: net forces for these accelerations.
+        f: forces across the joints, from the parent on the body, bearing forces included
             (entry 0: from the ground on the base).
         tau: (nv,), joint forces.
     """

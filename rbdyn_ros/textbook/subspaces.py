@@ -1,8 +1,8 @@
 """Constraints as subspaces, independent of the matrix. Source: RBDA section 3.3.
 
 A subspace S is given by a matrix S whose columns span it, range(S) = S. Motions and forces are
-vectors of dual spaces, so the orthogonal complement of motions is a subspace of forces: those
-that give no power along any of the motions.
+vectors of dual spaces, so the orthogonal complement of motions is a subspace of forces: the
+forces without power along any of the motions.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import scipy.linalg
 
 from rbdyn_ros.arrays import Array
 
-#: A direction counts as zero if its singular value is below this share of the largest one: well
-#: above what rounding leaves of a redundant row, well below what a mechanism means.
+#: A direction counts as zero if its singular value is below this fraction of the largest one: well
+#: above the rounding of a redundant row, well below the singular values of real mechanisms.
 NEGLIGIBLE = 1e-10
 
 
@@ -24,7 +24,7 @@ def rank(A: Array) -> int:
 
 def range_matrix(A: Array) -> Array:
     """Return an orthonormal basis of range(A), as columns."""
-    if not A.any():  # SciPy measures a singular value by the largest, here that is zero too
+    if not A.any():  # SciPy compares with the largest singular value, which is zero here too
         return np.zeros((len(A), 0))
     basis: Array = scipy.linalg.orth(A, NEGLIGIBLE)
     return basis
@@ -69,8 +69,8 @@ def decompose(v: Array, *subspaces: Array) -> list[Array]:
 def accelerating_force(I: Array, S: Array, f: Array) -> Array:
     """Return f_a, the part of f that accelerates a body which can move in S (example 3.1).
 
-    What is left of f, f_c, is opposed by the constraint. The subspaces are T_a = I S and
-    T_c = S_perp. Source: RBDA eq 3.28, without the alpha that is printed inside the inverse.
+    The constraint opposes the rest of f, f_c. The subspaces are T_a = I S and
+    T_c = S_perp. Source: RBDA eq 3.28, without the alpha printed inside the inverse.
 
     Args:
         I: (6, 6), its spatial inertia.
