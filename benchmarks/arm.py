@@ -169,7 +169,7 @@ def _controlled(robot: str, *parameters: str) -> Iterator[User]:
             yield user
             user.client.disarm()
         except RbdynError as error:
-            print(f"{robot}: {error}\n{controller.said()}")
+            print(f"{robot}: {error}\n{controller.output()}")
             raise
         finally:
             user.close()

@@ -105,10 +105,10 @@ def measure(number: int, seconds: float) -> Fleet:
         listener.listen(seconds)
         share = (process.cpu_seconds() - before) / seconds
         stamps, arrivals = listener.stamps, listener.arrivals
-        said = process.end()
+        output = process.end()
         node.destroy_node()
         rclpy.try_shutdown()
-    overruns = [int(count) for count in re.findall(r"(\d+) overruns", said)]
+    overruns = [int(count) for count in re.findall(r"(\d+) overruns", output)]
     return Fleet(
         number,
         [_factor(*pair) for pair in zip(stamps, arrivals, strict=True)],

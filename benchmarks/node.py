@@ -104,13 +104,13 @@ def node(seconds: float, *, busy: bool) -> Turn:
         with busy_process() if busy else contextlib.nullcontext():
             share, rates = controller.talk(process, seconds)
         controller.close()
-        said = process.end()
+        output = process.end()
     found = re.search(
         r"real-time factor ([\d.]+), wake-up lateness p50 (\d+) us, p99 (\d+) us, worst (\d+) us",
-        said,
+        output,
     )
     if found is None:
-        raise RuntimeError(f"the node logged no lateness:\n{said}")
+        raise RuntimeError(f"the node logged no lateness:\n{output}")
     factor, *lateness = (float(number) for number in found.groups())
     return Turn(share, factor, tuple(lateness), controller.latencies, rates)
 

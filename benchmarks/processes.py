@@ -46,9 +46,9 @@ class NodeProcess:
     def wait(self, robots: int, timeout: float = 180.0) -> None:
         """Return when the node has started the given number of robots."""
         give_up = time.monotonic() + timeout
-        while self.said().count(self._started) < robots:
+        while self.output().count(self._started) < robots:
             if self._process.poll() is not None or time.monotonic() > give_up:
-                raise RuntimeError(f"the node did not start:\n{self.said()}")
+                raise RuntimeError(f"the node did not start:\n{self.output()}")
             time.sleep(0.1)
 
     def end(self) -> str:
@@ -56,9 +56,9 @@ class NodeProcess:
         if self._process.poll() is None:
             self._process.terminate()
             self._process.wait(30.0)
-        return self.said()
+        return self.output()
 
-    def said(self) -> str:
+    def output(self) -> str:
         """Return the node's output so far."""
         self._log.seek(0)
         return self._log.read()

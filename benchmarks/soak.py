@@ -47,7 +47,7 @@ def main(seconds: float = 600.0, picture: Path = PICTURE) -> None:
         listener.listen(seconds, watcher.look)
         share = (process.cpu_seconds() - before) / seconds
         stamps, values = listener.stamps[0], watcher.values
-        said = process.end()
+        output = process.end()
         node.destroy_node()
         rclpy.try_shutdown()
     print("| | |\n|---|---|")
@@ -55,7 +55,7 @@ def main(seconds: float = 600.0, picture: Path = PICTURE) -> None:
     print(f"| share of one core | {100 * share:.0f} % |")
     for line in _memory_rows(watcher.memory):
         print(line)
-    for line in said.splitlines():
+    for line in output.splitlines():
         if "p99" in line or "[WARN]" in line or "[ERROR]" in line:
             print(f"| log of the node | {line} |")
     if "lateness_histogram" not in values:

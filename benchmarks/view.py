@@ -95,7 +95,7 @@ def node(seconds: float, way: str) -> Turn:
     with running_node(urdf, "stats_rate:=1.0", *RATES, *view) as process:
         shown = contextlib.nullcontext()
         if view == VIEW:
-            wait_for(lambda: SERVES in process.said(), 60.0, "the view to serve")
+            wait_for(lambda: SERVES in process.output(), 60.0, "the view to serve")
         if WAYS[way]:
             shown = client(WAYS[way], address_in(process))
         with shown:
@@ -114,7 +114,7 @@ def node(seconds: float, way: str) -> Turn:
 
 def address_in(process: NodeProcess) -> str:
     """Return the view's address from the node's log."""
-    line = next(line for line in process.said().splitlines() if SERVES in line)
+    line = next(line for line in process.output().splitlines() if SERVES in line)
     return line.split("view: ")[1].strip()
 
 
