@@ -9,7 +9,7 @@
     header.py     CProject -> the header: sizes, indices, prototypes
     source.py     CProject -> the functions, and the file for CMake
     samples.py    CProject -> states, the engine's results in them, and the allowed rounding
-    check.py      CProject, samples -> the test, a program in C
+    self_test.py  CProject, samples -> the test, a program in C
     folder.py     CProject -> a folder, in which only generated files are overwritten
 
 `rbdyn codegen` (commands/codegen.py) runs these steps from top to bottom.

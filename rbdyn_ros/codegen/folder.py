@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from rbdyn_ros.codegen.check import check
 from rbdyn_ros.codegen.header import header
 from rbdyn_ros.codegen.names import FileNames
+from rbdyn_ros.codegen.self_test import self_test
 from rbdyn_ros.codegen.source import cmake, source
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.loading.output import unwritable, write_together
@@ -33,7 +33,7 @@ def files(project: CProject) -> dict[str, bytes]:
     Raises:
         ModelError: a constant is not finite in the type of the numbers.
     """
-    texts = (header(project), source(project), check(project), cmake(project))
+    texts = (header(project), source(project), self_test(project), cmake(project))
     named = zip(project.files, texts, strict=True)
     return {name: _marked(name, text, project.prefix) for name, text in named}
 

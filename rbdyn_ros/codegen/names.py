@@ -51,7 +51,7 @@ class FileNames:
         return f"{self.library}.c"
 
     @property
-    def check(self) -> str:
+    def test(self) -> str:
         """The source of the test."""
         return f"{self.program}.c"
 
@@ -61,7 +61,7 @@ class FileNames:
         return "CMakeLists.txt"
 
     def __iter__(self) -> Iterator[str]:
-        yield from (self.header, self.source, self.check, self.build)
+        yield from (self.header, self.source, self.test, self.build)
 
 
 def identifier(name: str) -> str:

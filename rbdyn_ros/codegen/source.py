@@ -48,7 +48,7 @@ install(TARGETS {files.library} ARCHIVE DESTINATION lib)
 install(FILES {files.header} DESTINATION include)
 
 if(BUILD_TESTING)
-  add_executable({files.program} {files.check})
+  add_executable({files.program} {files.test})
   set_target_properties({files.program} PROPERTIES
     C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
   target_link_libraries({files.program} PRIVATE {files.library})

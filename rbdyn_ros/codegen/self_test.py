@@ -42,7 +42,7 @@ static int report(const char *name, double worst, double allowed)
 }}"""
 
 
-def check(project: CProject) -> str:
+def self_test(project: CProject) -> str:
     """Return the text of the test program."""
     found = samples(project)
     taken = {a.array: a for f in project.functions for a in f.inputs}
