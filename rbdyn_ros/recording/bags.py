@@ -30,7 +30,7 @@ def existing(path: object) -> Path:
         ParameterError: it is not a path, or does not exist.
     """
     if not isinstance(path, str | Path):
-        text = f"a recording is read from a path, not from {path!r}"
+        text = f"expected the path of a recording, got {path!r}"
         raise ParameterError(Finding("not-a-path", text, "error", "recording"))
     source = Path(path)
     try:

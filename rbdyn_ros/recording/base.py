@@ -70,7 +70,7 @@ class Chain:
         self._parents[child] = one.header.frame_id.lstrip("/")
 
     def poses(self) -> list[tuple[int, Array]]:
-        """Return stamps [ns] and rows (13,) as from odom, with unknown velocity."""
+        """Return stamps [ns] and rows (13,) as from odom, with NaN velocities."""
         chain: list[str] = []
         frame = self._root
         while frame in self._rows and len(chain) < MOST_FRAMES and frame not in chain:
@@ -95,12 +95,12 @@ class Chain:
 
 
 def moves(poses: list[tuple[int, Array]]) -> bool:
-    """Whether a link moves."""
+    """Return whether a link moves."""
     rows = np.array([row for _, row in poses])
     away = (Rotation.from_quat(rows[0, 3:7]).inv() * Rotation.from_quat(rows[:, 3:7])).magnitude()
     return bool(np.ptp(rows[:, :3], axis=0).max() > STANDS or away.max() > STANDS)
 
 
 def is_tf(topic: Topic) -> bool:
-    """Whether a topic has transforms."""
+    """Return whether a topic has transforms."""
     return topic.typename == topics.TRANSFORMS and topic.name.rsplit("/", 1)[-1] in _TOPICS

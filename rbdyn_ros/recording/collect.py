@@ -67,7 +67,7 @@ class RobotData:
                 series.clear()
         self.base.clear()
         self.since = math.nan
-        text = "time was reset in it; only the part after the reset is read"
+        text = "time was reset; only the part after the last reset is read"
         if text not in self.notes:
             self.notes.append(text)
 

@@ -23,7 +23,7 @@ MOST_TOPICS = 10_000
 
 
 class DamagedError(Exception):
-    """A file is damaged; the message completes a sentence about it."""
+    """A file is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Attached:
 
 
 class McapFile:
-    """Reads an MCAP file once.
+    """An MCAP file, read once.
 
     Args:
         path: path of the file.
@@ -153,8 +153,8 @@ class McapFile:
 
     def _add_channel(self, channel: Any) -> None:
         if channel.schema_id not in self._schemas:
-            raise DamagedError(f"{channel.topic!r:.80} is of type {channel.schema_id}, "
-                               "which there is not")  # fmt: skip
+            raise DamagedError(f"{channel.topic!r:.80} refers to the unknown type "
+                               f"{channel.schema_id}")  # fmt: skip
         typename, text = self._schemas[channel.schema_id]
         topic = Topic(channel.topic, typename, text, channel.message_encoding)
         if channel.id in self._channels:
@@ -196,7 +196,7 @@ def _parts(chunk: Any, at: int) -> list[Any]:
     except CRCValidationError as problem:
         raise DamagedError(f"the checksum (CRC) of {where} is wrong") from problem
     except Exception as problem:  # several libraries raise different errors
-        text = f"{where} does not unpack, its bytes are damaged ({problem})"
+        text = f"{where} cannot be decompressed ({problem})"
         raise DamagedError(text) from problem
 
 
@@ -206,14 +206,14 @@ def _unpacked(compression: str, data: bytes, size: int) -> bytes:
         import zstandard
 
         if zstandard.frame_content_size(data) not in (-1, size):
-            raise ValueError("its size is contradictory")
+            raise ValueError("its declared size is not the size in its data")
         data = zstandard.decompress(data, size)
     elif compression == "lz4":
         import lz4.frame  # type: ignore[import-untyped]
 
         data = lz4.frame.LZ4FrameDecompressor().decompress(data, max_length=size)
     elif compression:
-        raise ValueError(f"it is compressed by {compression!r:.40}; known are zstd and lz4")
+        raise ValueError(f"unknown compression {compression!r:.40}; allowed are zstd and lz4")
     if len(data) != size:
-        raise ValueError(f"it unpacks to {len(data)} bytes instead of {size}")
+        raise ValueError(f"it has {len(data)} bytes, not the declared {size}")
     return data

@@ -35,7 +35,7 @@ def from_states(m: Model, found: RobotData, _source: str) -> dict[str, Any]:
     for name, rows, width in (("effort", effort, m.nv), ("xfrc", xfrc, 6 * m.nbody),
                               ("contact", contact, 6 * m.nbody)):  # fmt: skip
         if rows is not None and rows.shape[1] != width:
-            text = f"{name} of its states has {rows.shape[1]} numbers; that of '{m.name}' {width}"
+            text = f"recorded {name} has {rows.shape[1]} numbers; '{m.name}' has {width}"
             raise ValueError(text)
     qpos, qvel = states.rows("qpos"), states.rows("qvel")
     return {
@@ -103,17 +103,17 @@ def _matched(
         first = next(iter(own))
         shown = ", ".join(quote(name) for name in names[:SHOWN]) or "none"
         raise ValueError(
-            f"its joint_states name no joint of '{m.name}', such as {quote(first)}"
+            f"the recorded joint_states name no joint of '{m.name}', such as {quote(first)}"
             f"{did_you_mean(first, names)}; they name {shown}"
         )
     strangers = [name for name in names if name not in m.jnt_names]
     if strangers:
         shown = ", ".join(quote(name) for name in strangers[:SHOWN])
-        notes.append(f"joints in it that '{m.name}' does not have are left out: {shown}")
+        notes.append(f"ignored joints that '{m.name}' does not have: {shown}")
     missing = [name for name in own if name not in names]
     if missing:
         shown = ", ".join(quote(name) for name in missing[:SHOWN])
-        notes.append(f"it does not say where these joints are, taken to be at rest: {shown}")
+        notes.append(f"joints without recorded positions, assumed at rest: {shown}")
     chosen = np.array([own[names[k]] for k in columns], np.int64)
     return columns, m.jnt_qposadr_all[chosen], m.jnt_dofadr_all[chosen]
 

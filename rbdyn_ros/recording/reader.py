@@ -1,4 +1,4 @@
-"""From a recording to the motion of a robot: rb.read_run."""
+"""Read the motion of a robot from a recording: rb.read_run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.errors import ParameterError, RbdynError, did_you_mean, quote
+from rbdyn_ros.errors import ParameterError, RbdynError, did_you_mean, listing, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, existing, refusal
@@ -50,26 +50,22 @@ def read_run(
         DescriptionError: the robot's file is refused.
     """
     if not (0.0 <= start < end):
-        text = f"the span from {start!r} to {end!r} s is invalid; 0 <= from < to is required"
+        text = f"cannot read from {start!r} to {end!r} s; allowed is 0 <= from < to"
         raise refusal("bad-span", str(path), text)
     source = existing(path)
     if source.is_file() and source.suffix.lower() not in BAG_SUFFIXES:
         hint = "; give its folder" if source.name == "metadata.yaml" else ""
-        text = f"a recording is a rosbag2 folder, a .mcap or a .db3 file{hint}"
+        text = f"expected a rosbag2 folder, a .mcap or a .db3 file{hint}"
         raise refusal("unknown-suffix", str(source), text)
     recording = Recording(source)
     collected = Collected(start, end)
     try:
         for message in recording.messages(collected.wants):
             _take(collected.take, message, source)
+        space = _chosen(collected, recording, source, name)
+        return _run(source, recording, collected, space, robot)
     except TooLargeError as error:
-        text = "it is too long to be kept in memory; read a part of it, from one time to another"
-        raise refusal("large-recording", str(source), text) from error
-    chosen = _chosen(collected, recording, source, name)
-    try:
-        return _run(source, recording, collected, chosen, robot)
-    except TooLargeError as error:
-        text = "it is too long to be kept in memory; read a part of it, from one time to another"
+        text = "the recording does not fit into memory; read a shorter span of it"
         raise refusal("large-recording", str(source), text) from error
 
 
@@ -78,56 +74,59 @@ def _take(take: Callable[[Message], None], message: Message, source: Path) -> No
         take(message)
     except (TooLargeError, RbdynError):
         raise
-    except Exception as error:  # of rosbags, for bytes that are another type
+    except Exception as error:  # from rosbags, if the bytes do not match the type
         reason = str(error).split("\n")[0][:200] or type(error).__name__
         text = (
-            f"a message of {quote(message.topic.name)} is no {quote(message.topic.typename)}: "
-            f"{reason}"
+            f"a message of {quote(message.topic.name)} is not a valid "
+            f"{quote(message.topic.typename)}: {reason}"
         )
         raise refusal("wrong-message", str(source), text) from error
 
 
 def _chosen(collected: Collected, recording: Recording, source: Path, name: str | None) -> str:
-    """Return the namespace of the robot that is read."""
+    """Return the namespace of the robot to read."""
     spaces = robots_in(collected)
     if not spaces:
-        raise _nothing(recording, collected, source)
+        raise _no_states(recording, collected, source)
     if name is None:
         if len(spaces) == 1:
             return spaces[0]
-        text = f"it is of several robots, {_named(spaces)}: choose one by its name"
+        text = f"the recording has several robots, {_named(spaces)}; choose one by its name"
         raise refusal("several-robots", str(source), text)
     space = "/" + name.strip("/") if name.strip("/") else ""
     if space not in spaces:
-        there = f"there {'is' if len(spaces) == 1 else 'are'} {_named(spaces)}"
-        text = f"there is no robot {quote(name)}{did_you_mean(space, spaces)}; {there}"
+        known = f"it has {_named(spaces)}"
+        text = f"the recording has no robot {quote(name)}{did_you_mean(space, spaces)}; {known}"
         raise refusal("no-robot", str(source), text)
     return space
 
 
 def _named(spaces: list[str]) -> str:
-    """Return namespaces as a part of a sentence."""
+    """Return namespaces for a message."""
     if spaces == [""]:
         return "one robot, without a namespace"
     names = (quote(space) if space else "'/' without a namespace" for space in spaces[:SHOWN])
     return ", ".join(names)
 
 
-def _nothing(recording: Recording, collected: Collected, source: Path) -> ParameterError:
-    if recording.truncated and not (collected.outside or recording.topics):
-        return refusal("no-states", str(source), "it has no states: it was cut off before them")
+def _no_states(recording: Recording, collected: Collected, source: Path) -> ParameterError:
+    """Return the error of a recording without states in the span."""
     if collected.outside:
-        text = "nothing in it is of the time that is asked for"
+        text = "the recording has no states in the requested span of time"
         return refusal("nothing-then", str(source), text)
     kinds = {topics.JOINT_STATE, *collected.kinds}
-    there = [one.name for one in recording.topics.values() if one.typename in kinds]
-    if there:
-        shown = ", ".join(quote(one) for one in sorted(there)[:SHOWN])
-        text = f"it has no states: no message of joint_states or of a simulator's state; {shown}"
-        text += " of the right types are there, without a message that is of use"
-        return refusal("no-states", str(source), text)
-    shown = ", ".join(quote(one) for one in sorted(recording.topics)[:SHOWN]) or "none"
-    text = f"it has no states of a robot: no joint_states; its topics: {shown}"
+    typed = [topic.name for topic in recording.topics.values() if topic.typename in kinds]
+    if typed:
+        text = f"no message of {listing(sorted(typed), SHOWN)} has a state of the robot"
+    elif recording.topics:
+        found = listing(sorted(recording.topics), SHOWN)
+        text = (
+            f"the recording has neither joint_states nor a simulator's state; its topics: {found}"
+        )
+    elif recording.truncated:
+        text = "the recording was cut off before its first state"
+    else:
+        text = "the recording has no topics"
     return refusal("no-states", str(source), text)
 
 
@@ -150,18 +149,18 @@ def _run(
         if poses and (is_floating(m) or moves(poses)):
             found.base = poses
             m, notes = robot_of(*given, True)
-            notes.append("where its base is was read from /tf, which has no velocities")
+            notes.append("the pose of its base comes from /tf, which has no velocities")
     motion = from_states if exact else from_joints
     try:
         parts = motion(m, found, str(source))
     except ValueError as error:
         raise refusal("other-robot", str(source), str(error)) from error
-    _demand_finite(parts, source)
+    _check_finite(parts, source)
     time = parts["time"]
     if len(time) > 1 and time[0] == time[-1]:
-        notes.append(f"its {len(time)} states are all of one time, so it has no duration to play")
+        notes.append(f"its {len(time)} states have the same time, so it has no duration to play")
     if recording.truncated:
-        notes.append("it was cut off before its end; it is read up to there")
+        notes.append("it was cut off; it is read up to the cut")
     return Run(
         m=m,
         name=space.strip("/") or m.name,
@@ -175,11 +174,11 @@ def _run(
 
 
 def _base_of(m: Model, recording: Recording, space: str) -> list[tuple[int, Any]]:
-    """Return where /tf has the root link, which frames may have the robot's name before."""
+    """Return the poses of the root link from /tf; frames may have the robot's name as prefix."""
     links = [name for name in m.frame_names if name != topics.WORLD]
     prefix = f"{space.strip('/')}/"
-    for before in dict.fromkeys((prefix.lstrip("/"), "")):
-        chain = Chain(before + links[0], [before + name for name in links])
+    for start in dict.fromkeys((prefix.lstrip("/"), "")):
+        chain = Chain(start + links[0], [start + name for name in links])
         for message in recording.messages(is_tf):
             _take(chain.take, message, recording.path)
         poses = chain.poses()
@@ -188,8 +187,8 @@ def _base_of(m: Model, recording: Recording, space: str) -> list[tuple[int, Any]
     return []
 
 
-def _demand_finite(parts: dict[str, Any], source: Path) -> None:
+def _check_finite(parts: dict[str, Any], source: Path) -> None:
     bad = np.flatnonzero(~np.isfinite(parts["qpos"]).all(axis=1))
     if bad.size:
-        text = f"a position of the sample at {parts['time'][bad[0]]:g} s is not finite"
+        text = f"the positions at {parts['time'][bad[0]]:g} s are not finite"
         raise refusal("not-finite", str(source), text)

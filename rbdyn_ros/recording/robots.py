@@ -51,14 +51,14 @@ def robot_of(
         m = _described(source, urdf, widths, floating)
     if m is None:
         text = (
-            "it has neither a Model nor a robot_description; give the file of the robot, "
-            "as --robot or the argument `robot`"
+            "the recording has neither a Model nor a robot_description; give the file of the "
+            "robot with --robot or the argument `robot`"
         )
         raise refusal("no-description", str(source), text)
     if widths is not None and widths != (m.nq, m.nv):
         text = (
-            f"its states have {widths[0]} positions and {widths[1]} velocities; the robot "
-            f"'{m.name}' has {m.nq} and {m.nv}: it is another robot"
+            f"the recorded states have {widths[0]} positions and {widths[1]} velocities, but the "
+            f"robot '{m.name}' has {m.nq} and {m.nv}; give the robot of the recording"
         )
         raise refusal("other-robot", str(source), text)
     return m, notes
@@ -100,7 +100,7 @@ def _attached(
     except RbdynError as error:
         if not urdf:
             raise
-        notes.append(f"its Model cannot be used ({error}); its robot_description is read")
+        notes.append(f"its Model cannot be used ({error}); its robot_description is used instead")
         return None
 
 

@@ -170,7 +170,7 @@ class RunFile:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             with self._lock:
                 self.failure = (
-                    f"the recording {self.path} cannot be written any more: {reason}. "
+                    f"the recording {self.path} cannot be continued: {reason}. "
                     "The part written before can be read"
                 )
                 self.dropped += len(self._waiting)

@@ -7,6 +7,7 @@ import sys
 import pytest
 from support.commands import run as _rbdyn
 from support.commands import run_process
+from support.refusals import worded
 
 import rbdyn_ros as rb
 from rbdyn_ros.loading.assets import bundled_robot
@@ -18,16 +19,16 @@ BROKEN = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value
 
 
 def test_check_prints_the_audit():
-    told = run_process("check", ARM)
-    assert told.returncode == 0, told.stderr
-    assert "robot 'seven_dof_arm'" in told.stdout
-    assert "nq 7, nv 7" in told.stdout
-    assert told.stderr == ""
+    done = run_process("check", ARM)
+    assert done.returncode == 0, done.stderr
+    assert "robot 'seven_dof_arm'" in done.stdout
+    assert "nq 7, nv 7" in done.stdout
+    assert done.stderr == ""
 
 
 def test_check_prints_json():
-    told = json.loads(_rbdyn("check", ARM, "--json", "--floating-base").stdout)
-    assert (told["ok"], told["nq"], told["nv"]) == (True, 14, 13)
+    done = json.loads(_rbdyn("check", ARM, "--json", "--floating-base").stdout)
+    assert (done["ok"], done["nq"], done["nv"]) == (True, 14, 13)
 
 
 def test_check_with_contact(tmp_path):
@@ -52,12 +53,12 @@ def broken(tmp_path):
 
 
 def test_refusal_lists_all_errors_with_lines(broken):
-    told = _rbdyn("check", broken)
-    assert told.returncode == 1
-    assert "line 1:" in told.stderr
-    assert "'nan'" in told.stderr
-    assert "line 3:" in told.stderr
-    assert "Traceback" not in told.stderr
+    done = _rbdyn("check", broken)
+    assert done.returncode == 1
+    assert "line 1:" in done.stderr
+    assert "'nan'" in done.stderr
+    assert "line 3:" in done.stderr
+    assert "Traceback" not in done.stderr
     findings = json.loads(_rbdyn("check", broken, "--json").stdout)["findings"]
     assert len(findings) >= 2
 
@@ -73,14 +74,14 @@ def test_repair_reports_each_repair(tmp_path):
     assert "joint 'j'" in refused.stderr
     repaired = _rbdyn("check", str(file), "--repair")
     assert repaired.returncode == 0
-    assert "armature of 1e-06" in repaired.stdout
+    assert "1e-06" in repaired.stdout
 
 
 def test_a_missing_file_is_refused_with_the_nearest_name():
-    told = _rbdyn("check", ARM.replace("seven", "sevn"))
-    assert told.returncode == 1
-    assert "sevn_dof_arm.urdf' (did you mean 'seven_dof_arm.urdf'?)" in told.stderr
-    assert told.stderr.count("\n") == 1
+    done = _rbdyn("check", ARM.replace("seven", "sevn"))
+    assert done.returncode == 1
+    assert "'seven_dof_arm.urdf'" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_finding_is_reported_once(tmp_path):
@@ -90,8 +91,8 @@ def test_a_finding_is_reported_once(tmp_path):
         '<inertia ixx="1" iyy="1" izz="9" ixy="0" ixz="0" iyz="0"/></inertial></link>'
         '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
     )
-    told = json.loads(_rbdyn("check", str(file), "--json").stdout)
-    assert [finding["code"] for finding in told["findings"]] == ["non-physical-inertia"]
+    done = json.loads(_rbdyn("check", str(file), "--json").stdout)
+    assert [finding["code"] for finding in done["findings"]] == ["non-physical-inertia"]
 
 
 # mechanism files and pictures
@@ -121,10 +122,10 @@ def linkage(tmp_path):
 
 
 def test_check_reads_a_mechanism(linkage):
-    told = _rbdyn("check", linkage)
-    assert told.returncode == 0, told.stderr
-    assert "spanning tree: N_B 3, N_J 4, N_L 1" in told.stdout
-    assert "4 J4 (prismatic) from slider to world; around it: J4, J1, J2, J3" in told.stdout
+    done = _rbdyn("check", linkage)
+    assert done.returncode == 0, done.stderr
+    assert "spanning tree: N_B 3, N_J 4, N_L 1" in done.stdout
+    assert "4 J4 (prismatic) from slider to world; around it: J4, J1, J2, J3" in done.stdout
     found = json.loads(_rbdyn("check", linkage, "--json").stdout)
     assert [row["joint"] for row in found["tree"]] == ["J1", "J2", "J3"]
     assert found["loops"][0]["cycle"] == ["J4", "J1", "J2", "J3"]
@@ -133,44 +134,44 @@ def test_check_reads_a_mechanism(linkage):
 def test_check_refuses_a_mechanism_with_lines(tmp_path):
     file = tmp_path / "linkage.yaml"
     file.write_text(LINKAGE.replace("child: rod", "child: rot"))
-    told = _rbdyn("check", str(file))
-    assert told.returncode == 1
-    assert "line 10: joint 'J2'" in told.stderr
-    assert "'rot' does not exist (did you mean 'rod'?)" in told.stderr
+    done = _rbdyn("check", str(file))
+    assert done.returncode == 1
+    assert "line 10: joint 'J2'" in done.stderr
+    assert "'rot'" in done.stderr
 
 
 def test_unknown_suffix(tmp_path):
     file = tmp_path / "robot.sdf"
     file.write_text("<sdf/>")
-    told = _rbdyn("check", str(file))
-    assert told.returncode == 1
-    assert ".urdf, .xacro, .yaml" in told.stderr
-    assert "Traceback" not in told.stderr
+    done = _rbdyn("check", str(file))
+    assert done.returncode == 1
+    assert "robot.sdf'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_graph_is_drawn(linkage, tmp_path):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "graph.svg"
-    told = _rbdyn("check", linkage, "--graph", str(picture))
-    assert told.returncode == 0, told.stderr
+    done = _rbdyn("check", linkage, "--graph", str(picture))
+    assert done.returncode == 0, done.stderr
     assert picture.read_bytes().startswith(b"<?xml")
-    assert "spanning tree" in told.stdout
-    assert told.stderr == ""
-    told = _rbdyn("check", linkage, "--json", "--graph", str(picture))
-    assert json.loads(told.stdout)["ok"] is True
+    assert "spanning tree" in done.stdout
+    assert done.stderr == ""
+    done = _rbdyn("check", linkage, "--json", "--graph", str(picture))
+    assert json.loads(done.stdout)["ok"] is True
 
 
 @pytest.mark.parametrize(
     "picture",
     ["graph.gif", "/no/such/graph.svg"],
 )
-def test_graph_that_cannot_be_drawn(linkage, picture):
+def test_a_graph_that_is_not_writable(linkage, picture):
     done = _rbdyn("check", linkage, "--graph", picture)
     assert done.returncode == 2
     assert done.stderr.startswith("rbdyn check --graph: ")
     assert done.stderr.count("\n") == 1
     assert f"'{picture}'" in done.stderr
-    assert "spanning tree" in done.stdout  # the robot itself is sound
+    assert "spanning tree" in done.stdout  # the robot itself has no error
 
 
 def test_graph_without_the_plot_extra(linkage):
@@ -182,7 +183,7 @@ def test_graph_without_the_plot_extra(linkage):
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 2
-    assert 'pip install "rbdyn_ros[plot]"' in done.stderr
+    worded("rbdyn", done.stderr.removesuffix("\n"))
     assert done.stderr.count("\n") == 1
 
 
@@ -198,16 +199,16 @@ def test_import_registers_joint_types_of_the_user(tmp_path):
         "rbdyn_mechanism: 1\nbase: floor\nlinks: {car: {mass: 1, inertia: [1, 1, 1, 0, 0, 0]}}\n"
         "joints: {rail: {type: lift, parent: floor, child: car}}\n"
     )
-    told = run_process("check", str(mechanism), "--import", str(joints))
-    assert told.returncode == 0, told.stderr
-    assert "1 car <- rail (lift)" in told.stdout
+    done = run_process("check", str(mechanism), "--import", str(joints))
+    assert done.returncode == 0, done.stderr
+    assert "1 car <- rail (lift)" in done.stdout
     refused = run_process("check", str(mechanism))
     assert refused.returncode == 1
     assert "line 4: joint 'rail'" in refused.stderr
     assert "'lift'" in refused.stderr
     missing = run_process("check", str(mechanism), "--import", str(tmp_path / "joint.py"))
     assert missing.returncode == 1
-    assert f"'{tmp_path}/joint.py' (did you mean 'joints.py'?)\n" in missing.stderr
+    assert "'joints.py'" in missing.stderr
 
 
 # saved Models
@@ -216,11 +217,11 @@ def test_import_registers_joint_types_of_the_user(tmp_path):
 def test_check_reads_a_saved_model(tmp_path):
     m, file = rb.load(ARM), tmp_path / "arm.npz"
     rb.save(m, file)
-    told = _rbdyn("check", file)
-    assert told.returncode == 0, told.stderr
-    assert told.stdout.startswith(f"saved Model of robot 'seven_dof_arm' ({file})\n  nq 7, nv 7\n")
-    assert m.sha256() in told.stdout
-    assert "tool_mount" in told.stdout
+    done = _rbdyn("check", file)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"saved Model of robot 'seven_dof_arm' ({file})\n  nq 7, nv 7\n")
+    assert m.sha256() in done.stdout
+    assert "tool_mount" in done.stdout
     found = json.loads(_rbdyn("check", file, "--json").stdout)
     assert (found["ok"], found["nv"], found["sha256"]) == (True, 7, m.sha256())
     refused = _rbdyn("check", file, "--floating-base")
@@ -232,6 +233,6 @@ def test_check_reads_a_saved_model(tmp_path):
 
 def test_a_missing_recording_is_refused_with_the_nearest_name(tmp_path):
     (tmp_path / "motion.csv").touch()
-    told = _rbdyn("identify", ARM, tmp_path / "moton.csv")
-    assert told.returncode == 1
-    assert told.stderr.endswith("(did you mean 'motion.csv'?)\n")
+    done = _rbdyn("identify", ARM, tmp_path / "moton.csv")
+    assert done.returncode == 1
+    assert "'motion.csv'" in done.stderr

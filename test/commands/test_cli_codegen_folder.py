@@ -1,4 +1,4 @@
-"""The folder of `rbdyn codegen`: what is replaced in it, what never, which folders cannot be."""
+"""The folder of `rbdyn codegen`: it replaces its own files only."""
 
 import shutil
 
@@ -13,7 +13,7 @@ PENDULUM = bundled_robot("pendulum")
 NAMES = tuple(FileNames("seven_dof_arm"))
 
 
-def test_what_it_wrote_is_replaced_and_nothing_else(tmp_path):
+def test_it_replaces_its_own_files_only(tmp_path):
     out = tmp_path / "out"
     assert run("codegen", ARM, "-o", out).returncode == 0
     (out / "mine.c").write_text("int mine;\n")
@@ -32,54 +32,45 @@ def test_foreign_and_changed_files_stay(name, tmp_path):
     run("codegen", ARM, "-o", changed)
     with (changed / name).open("a") as file:
         file.write("\n")
-    for folder, sentence in (
-        (foreign, "there is a file of this name that rbdyn codegen has not written"),
-        (changed, "it was changed after rbdyn codegen wrote it; move it away"),
-    ):
+    for folder in (foreign, changed):
         kept = {path: path.read_bytes() for path in folder.iterdir()}
-        told = run("codegen", ARM, "-o", folder, "--functions", "bias")
-        assert told.returncode == 2
-        assert told.stderr == f"rbdyn codegen: '{folder / name}' is not written: {sentence}\n"
+        done = run("codegen", ARM, "-o", folder, "--functions", "bias")
+        assert done.returncode == 2
+        assert f"'{folder / name}'" in done.stderr
         assert {path: path.read_bytes() for path in folder.iterdir()} == kept
 
 
 def test_a_folder_is_for_one_prefix(tmp_path):
     assert run("codegen", ARM, "-o", tmp_path).returncode == 0
-    told = run("codegen", PENDULUM, "-o", tmp_path)
-    assert told.returncode == 2
-    sentence = "the folder has code for seven_dof_arm; a folder is for one prefix"
-    assert told.stderr == f"rbdyn codegen: '{tmp_path / NAMES[3]}' is not written: {sentence}\n"
+    done = run("codegen", PENDULUM, "-o", tmp_path)
+    assert done.returncode == 2
+    assert f"'{tmp_path / NAMES[3]}'" in done.stderr
     assert {path.name for path in tmp_path.iterdir()} == set(NAMES)
 
 
-def test_folders_that_cannot_be(tmp_path):
+def test_folders_not_writable(tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to(tmp_path / "nothing")
-    for folder, sentence in (
-        (tmp_path / "no" / "such", "there is no such folder above it"),
-        (tmp_path / "file", "it is a file"),
-        (tmp_path / "link", "it is a link to nothing"),
-    ):
-        told = run("codegen", ARM, "-o", folder)
-        assert told.returncode == 2
-        assert told.stderr == f"rbdyn codegen: '{folder}' is not written: {sentence}\n"
+    for folder in (tmp_path / "no" / "such", tmp_path / "file", tmp_path / "link"):
+        done = run("codegen", ARM, "-o", folder)
+        assert done.returncode == 2
+        assert f"'{folder}'" in done.stderr
     assert (tmp_path / "file").read_text() == ""
     for folder in ("/proc/new", tmp_path / ("x" * 300)):
-        told = run("codegen", ARM, "-o", folder)
-        assert told.returncode == 2
-        assert told.stderr.startswith(f"rbdyn codegen: the folder '{str(folder)[:100]}")
-        assert "' cannot be written: " in told.stderr
+        done = run("codegen", ARM, "-o", folder)
+        assert done.returncode == 2
+        assert f"'{str(folder)[:100]}" in done.stderr
 
 
 def test_a_link_to_elsewhere_is_not_followed(tmp_path):
-    """Through a symbolic link nothing is written, be there a file at its end or none."""
+    """Nothing is written through a symbolic link, also through a dangling one."""
     out, target = tmp_path / "out", tmp_path / "target"
     out.mkdir()
     (out / NAMES[1]).symlink_to(target)
     for _ in range(2):
-        told = run("codegen", ARM, "-o", out)
-        assert told.returncode == 2
-        assert str(out / NAMES[1]) in told.stderr
+        done = run("codegen", ARM, "-o", out)
+        assert done.returncode == 2
+        assert str(out / NAMES[1]) in done.stderr
         target.write_text("precious\n")
     assert target.read_text() == "precious\n"
     shutil.rmtree(out)

@@ -87,54 +87,54 @@ def test_a_path_may_contain_any_character(node, viser, tmp_path):
 
 
 def test_without_view(node, viser):
-    told = run("sim", "--no-view")
+    done = run("sim", "--no-view")
     assert parameters(node["words"]) == {"view": "false"}
-    assert told.stderr == ""
+    assert done.stderr == ""
 
 
-def test_without_viser_it_simulates_without_a_view(node, viser):
+def test_without_viser_there_is_no_view(node, viser):
     viser(False)
-    told = run("sim")
-    assert told.returncode == 0
+    done = run("sim")
+    assert done.returncode == 0
     assert parameters(node["words"]) == {"view": "false"}
-    assert 'needs viser (pip install "rbdyn_ros[view]")' in told.stderr
-    assert told.stderr.count("\n") == 1
+    assert 'needs viser (pip install "rbdyn_ros[view]")' in done.stderr
+    assert done.stderr.count("\n") == 1
     assert run("sim", "--no-view").stderr == ""
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "named"),
     [
         (("--record", "run.bag"), "'run.bag'"),
         (("--record", "/no/such/run.mcap"), "'/no/such/run.mcap'"),
         (("--record", ""), "argument --record"),
-        (("--port", "-1"), "--port: it is '-1', allowed are 0 to 65535"),
-        (("--port", "65536"), "it is '65536'"),
-        (("--port", "9" * 99), "it is '99999999999999999999',"),
-        (("--port", "8080", "--no-view"), "--no-view: not allowed with argument --port"),
+        (("--port", "-1"), "'-1'"),
+        (("--port", "65536"), "'65536'"),
+        (("--port", "9" * 99), "'99999999999999999999"),
+        (("--port", "8080", "--no-view"), "--no-view"),
     ],
 )
-def test_wrong_options_are_refused_before_the_node_starts(node, words, sentence):
-    told = run("sim", *words)
-    assert told.returncode == 2
-    assert sentence in told.stderr
-    assert told.stderr.count("\n") == 1
+def test_wrong_options_are_refused_before_the_node_starts(node, words, named):
+    done = run("sim", *words)
+    assert done.returncode == 2
+    assert named in done.stderr
+    assert done.stderr.count("\n") == 1
     assert "words" not in node
 
 
 def test_an_existing_recording_is_not_overwritten(node, viser, tmp_path):
     path = tmp_path / "run.mcap"
     path.write_text("mine")
-    told = run("sim", "--record", path)
-    assert told.returncode == 2
-    assert f"'{path}'" in told.stderr
+    done = run("sim", "--record", path)
+    assert done.returncode == 2
+    assert f"'{path}'" in done.stderr
     assert path.read_text() == "mine"
     assert "words" not in node
 
 
 def test_without_ros(node, viser, monkeypatch):
     monkeypatch.setitem(sys.modules, "rbdyn_ros.ros.simulator", None)
-    told = run("sim")
-    assert told.returncode == 2
-    assert "Source a ROS 2 installation" in told.stderr
-    assert told.stderr.count("\n") == 1
+    done = run("sim")
+    assert done.returncode == 2
+    assert "ROS 2" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,4 +1,4 @@
-"""rb.Recorder: what it writes is what was simulated, to the last bit."""
+"""rb.Recorder writes the simulated states to the last bit."""
 
 import subprocess
 import sys
@@ -57,7 +57,7 @@ def test_states_are_read_back_to_the_last_bit(tmp_path):
     assert run.urdf == TWO
 
 
-def test_a_replayed_state_goes_on_as_the_recorded_one_did(tmp_path):
+def test_a_simulation_continues_from_a_recorded_state(tmp_path):
     """From a recorded state, with the recorded efforts, the same steps follow to the last bit."""
     m = rb.load_urdf(TWO)
     moved(m, 300, tmp_path / "run.mcap")
@@ -91,7 +91,7 @@ def test_a_floating_robot_on_the_floor(tmp_path):
     assert np.array_equal(run.xfrc[:, 1, 0], np.where(np.arange(400) // 100 == 1, 20.0, 0.0))
 
 
-def test_what_ros_tools_see(tmp_path):
+def test_ros_tools_read_the_topics(tmp_path):
     """joint_states with mimic joints, and frames in the world as Pinocchio's twin has them."""
     m = rb.load_urdf(robots.find("panda.urdf"), strict=False)
     d = rb.make_data(m)
@@ -136,15 +136,15 @@ def test_only_the_part_after_a_reset_is_read(tmp_path):
     assert "reset" in note
 
 
-def test_states_at_one_time_are_all_kept(tmp_path):
-    """A path shown by setting qpos, and steps that are shorter than a nanosecond."""
+def test_states_at_equal_times_are_kept(tmp_path):
+    """A path made by setting qpos, and steps shorter than a nanosecond."""
     m = rb.load_urdf(TWO)
     d = rb.make_data(m)
     with Recorder(m, tmp_path / "path.mcap") as recorder:
         for k in range(5):
             d.qpos[0] = 0.1 * k
             recorder.write(d)
-            recorder.write(d)  # which says nothing new
+            recorder.write(d)  # the same state again
         d.qvel[1] = 1.0
         recorder.write(d)
     run = read_run(tmp_path / "path.mcap")
@@ -152,7 +152,7 @@ def test_states_at_one_time_are_all_kept(tmp_path):
     assert run.qvel[:, 1].tolist() == [0.0] * 5 + [1.0]
     assert run.time.tolist() == [0.0] * 6
     assert run.at(0.0) == 5
-    assert run.notes == ("its 6 states are all of one time, so it has no duration to play",)
+    assert len(run.notes) == 1
     m.opt.timestep = 1e-10
     d = rb.make_data(m)
     with Recorder(m, tmp_path / "short.mcap") as recorder:
@@ -165,18 +165,18 @@ def test_states_at_one_time_are_all_kept(tmp_path):
     assert (np.diff(run.clock) > 0.0).all()
 
 
-def test_a_file_that_is_there_is_kept_unless_told(tmp_path):
+def test_an_existing_file_needs_overwrite(tmp_path):
     m = rb.load_urdf(TWO)
     path = tmp_path / "run.mcap"
     moved(m, 5, path)
     before = path.read_bytes()
-    with pytest.raises(ParameterError, match=r"not overwritten; .* or pass overwrite=True"):
+    with refused(ParameterError, "occupied-file", "path"):
         Recorder(m, path)
     assert path.read_bytes() == before
     with Recorder(m, path, overwrite=True) as recorder:
         recorder.write(rb.make_data(m))
     assert len(read_run(path).time) == 1
-    with pytest.raises(ModelError, match="the recorder is closed; make another one"):
+    with refused(ModelError, "closed-recorder", "two"):
         recorder.write(rb.make_data(m))
     assert len(read_run(path).time) == 1
 
@@ -185,17 +185,17 @@ def test_refusals(tmp_path):
     m = rb.load_urdf(TWO)
     with refused(ModelError, "not-a-model"):
         Recorder(3, tmp_path / "run.mcap")
-    with pytest.raises(ParameterError, match="urdf is the text of a URDF"):
+    with refused(ParameterError, "bad-urdf", "urdf"):
         Recorder(m, tmp_path / "run.mcap", urdf=tmp_path)
     for rate in (0.0, -1.0, np.nan, np.inf, "fast"):
-        with pytest.raises(ParameterError, match="allowed is a finite number greater than 0"):
+        with refused(ParameterError, "bad-rate", "rate", found=repr(rate)):
             Recorder(m, tmp_path / "run.mcap", rate=rate)
-    with pytest.raises(ParameterError, match=r"a recording is written to a file \.mcap"):
+    with refused(ParameterError, "unknown-suffix", "path"):
         Recorder(m, tmp_path / "run.bag")
     with Recorder(m, tmp_path / "run.mcap") as recorder:
         d = rb.make_data(m)
         d.qpos[0] = np.nan
-        with pytest.raises(ModelError, match="it is not finite"):
+        with refused(ModelError, "not-finite", "two"):
             recorder.write(d)
         with pytest.raises(ModelError):
             recorder.write(rb.make_data(rb.load_urdf(TWO.replace("elbow", "knee"))))

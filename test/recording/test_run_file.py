@@ -1,4 +1,4 @@
-"""Files that are written: what others read of them, what a full disk and a slow one do."""
+"""Files of recordings: other programs read them; full and slow disks end them cleanly."""
 
 import errno
 import struct
@@ -18,6 +18,7 @@ from mcap.reader import NonSeekingReader, make_reader
 from mcap_ros2.decoder import DecoderFactory
 from rosbags.highlevel import AnyReader
 from rosbags.interfaces import QosDurability
+from support.refusals import refused
 
 from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.recording import claim, writer
@@ -63,7 +64,7 @@ def read(path):
     return list(recording.messages(lambda _: True)), recording
 
 
-def test_fields_are_those_of_the_msg_file(request):
+def test_fields_match_the_msg_file(request):
     text = (request.config.rootpath / "rbdyn_interfaces/msg/State.msg").read_text()
     lines = [line.split("#")[0].split() for line in text.splitlines()]
     assert [line for line in lines if line] == [line.split() for line in STATE_FIELDS.splitlines()]
@@ -106,7 +107,7 @@ def test_times_can_be_sought(tmp_path):
     assert found == [k * PERIOD for k in range(5000, 9000)]
 
 
-def test_topics_that_latch_are_offered_so(tmp_path):
+def test_latched_topics_keep_their_durability(tmp_path):
     path = tmp_path / "run.mcap"
     with RunFile(path) as file:
         kept = file.channel("/robot_description", "std_msgs/msg/String", offered(1, latched=True))
@@ -119,7 +120,7 @@ def test_topics_that_latch_are_offered_so(tmp_path):
     assert qos["/plain"].durability == QosDurability.VOLATILE
 
 
-def test_what_is_written_of_a_process_that_is_killed(tmp_path):
+def test_a_killed_process_leaves_a_readable_file(tmp_path):
     """Without an end: chunks are found all the same, the newest at most a second old."""
     path = tmp_path / "run.mcap"
     with RunFile(path) as file:
@@ -142,7 +143,7 @@ def test_what_is_written_of_a_process_that_is_killed(tmp_path):
             next(rest)
 
 
-def test_any_cut_is_read_as_far_as_it_goes(tmp_path):
+def test_a_cut_file_is_read_up_to_the_cut(tmp_path):
     path, cut = tmp_path / "run.mcap", tmp_path / "cut.mcap"
     write(path, 9000)
     whole = path.read_bytes()
@@ -183,39 +184,39 @@ def disk(monkeypatch):
     return made
 
 
-def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path, disk):
-    said = []
-    file = RunFile(tmp_path / "run.mcap", trouble=said.append)
+def test_a_full_disk_ends_only_the_recording(tmp_path, disk):
+    reports = []
+    file = RunFile(tmp_path / "run.mcap", trouble=reports.append)
     disk[0].is_full = True
     for k in range(2000):
         file.add(TOPIC, STATE, state(k), k * PERIOD)
     deadline = time.monotonic() + 30.0
-    while not said:
+    while not reports:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     file.add(TOPIC, STATE, state(0), 0)
     file.close()
-    assert len(said) == 1
-    assert "No space left on device" in said[0]
+    assert len(reports) == 1
+    assert "No space left on device" in reports[0]
     assert file.dropped > 0
     assert file.failure.endswith("can be read")
 
 
-def test_a_slow_disk_loses_messages_and_says_so_once(tmp_path, monkeypatch, disk):
+def test_a_slow_disk_drops_messages_with_one_warning(tmp_path, monkeypatch, disk):
     monkeypatch.setattr(writer, "MOST_MESSAGES", 100)
-    said = []
-    file = RunFile(tmp_path / "run.mcap", trouble=said.append)
+    reports = []
+    file = RunFile(tmp_path / "run.mcap", trouble=reports.append)
     disk[0].gate.clear()
     channel = file.channel(TOPIC, STATE)
     deadline = time.monotonic() + 30.0
     k = 0
-    while file.dropped == 0:  # the writer hangs in its first chunk, whoever adds does not
+    while file.dropped == 0:  # the writer blocks in its first chunk, put() does not
         assert time.monotonic() < deadline
         file.put(channel, k * PERIOD, state(k))
         k += 1
     disk[0].gate.set()
     file.close()
-    assert ["the disk is too slow" in sentence for sentence in said] == [True]
+    assert len(reports) == 1
     messages, recording = read(tmp_path / "run.mcap")
     assert len(messages) + file.dropped == k
     assert not recording.truncated
@@ -242,43 +243,42 @@ def test_many_threads_lose_nothing(tmp_path):
         assert times == list(range(2000))
 
 
-def test_places_that_cannot_be_written(tmp_path):
+def test_paths_not_writable(tmp_path):
     (tmp_path / "folder.mcap").mkdir()
-    for path, words in (
-        (tmp_path / "run.bag", "a recording is written to a file .mcap"),
-        (tmp_path / "folder.mcap", "it is a folder"),
-        (tmp_path / "no" / "run.mcap", "there is no such folder"),
-        ("/proc/run.mcap", "cannot be written"),
-        (3, "written to a path, not to 3"),
-        ("a\0b.mcap", "cannot be written"),
+    for path, code in (
+        (tmp_path / "run.bag", "unknown-suffix"),
+        (tmp_path / "folder.mcap", "unwritable-file"),
+        (tmp_path / "no" / "run.mcap", "unwritable-file"),
+        ("/proc/run.mcap", "unwritable-file"),
+        (3, "not-a-path"),
+        ("a\0b.mcap", "unwritable-file"),
     ):
-        with pytest.raises(ParameterError, match=words):
+        with refused(ParameterError, code, "path"):
             RunFile(path)
         if path != tmp_path / "folder.mcap":
-            with pytest.raises(ParameterError, match=words):
+            with refused(ParameterError, code, "path"):
                 check_recordable(path)
     check_recordable(tmp_path / "run.mcap")
     assert not (tmp_path / "run.mcap").exists()
 
 
-def test_a_file_that_is_there_is_not_lost(tmp_path):
+def test_an_existing_file_is_kept(tmp_path):
     path, notes = tmp_path / "run.mcap", tmp_path / "notes.mcap"
     write(path, 10)
     notes.write_text("mine")
-    words = "exists already .* bytes"
     for there in (path, notes):
         before = there.read_bytes()
         for begin in (RunFile, check_recordable):
-            with pytest.raises(ParameterError, match=words):
+            with refused(ParameterError, "occupied-file", "path"):
                 begin(there)
         assert there.read_bytes() == before
     size = path.stat().st_size
     write(path, 3, overwrite=True)
     assert ticks(read(path)[0]) == [0, 1, 2]
-    assert path.stat().st_size < size  # with nothing of the old one behind its end
+    assert path.stat().st_size < size  # the rest of the old file is gone
 
 
-def test_an_empty_file_is_no_loss(tmp_path):
+def test_an_empty_file_is_replaced(tmp_path):
     path = tmp_path / "run.mcap"
     path.touch()
     check_recordable(path)
@@ -287,36 +287,36 @@ def test_an_empty_file_is_no_loss(tmp_path):
     assert ticks(read(path)[0]) == [0, 1, 2]
 
 
-def test_what_is_being_written_is_not_lost(tmp_path):
-    """Of two processes: the lock of a file is of who opened it, so two of one are as good."""
+def test_a_file_is_locked_while_it_is_written(tmp_path):
+    """Locks belong to an open file, so one process can stand in for two."""
     path = tmp_path / "run.mcap"
     with RunFile(path) as file:
         for k in range(50):
             file.add(TOPIC, STATE, state(k), k * PERIOD)
         for begin in (lambda: RunFile(path, overwrite=True), lambda: check_recordable(path)):
-            with pytest.raises(ParameterError, match="another process is recording to it"):
+            with refused(ParameterError, "unwritable-file", "path"):
                 begin()
     assert ticks(read(path)[0]) == list(range(50))
     write(path, 3, overwrite=True)  # it is free again
 
 
-def test_what_is_there_survives_a_missing_package(tmp_path, monkeypatch):
+def test_a_missing_package_leaves_an_existing_file(tmp_path, monkeypatch):
     path = tmp_path / "run.mcap"
     path.write_text("mine")
     monkeypatch.setattr(writer.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(ParameterError, match="recordings need mcap"):
+    with refused(ParameterError, "no-record-extra"):
         RunFile(path, overwrite=True)
     assert path.read_text() == "mine"
 
 
-def test_a_file_that_is_removed_meanwhile_is_not_written(tmp_path, monkeypatch):
+def test_a_file_removed_while_it_is_opened(tmp_path, monkeypatch):
     path = tmp_path / "run.mcap"
     monkeypatch.setattr(claim.fcntl, "flock", lambda *_: path.unlink())
-    with pytest.raises(ParameterError, match="another process has just removed it"):
+    with refused(ParameterError, "unwritable-file", "path"):
         RunFile(path)
 
 
-def test_a_file_system_without_locks_will_do(tmp_path, monkeypatch):
+def test_file_systems_without_locks(tmp_path, monkeypatch):
     def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -326,13 +326,16 @@ def test_a_file_system_without_locks_will_do(tmp_path, monkeypatch):
 
 
 def test_unknown_types_are_refused(tmp_path):
-    words = "no_msgs/msg/Thing"
-    with RunFile(tmp_path / "run.mcap") as file, pytest.raises(ParameterError, match=words):
-        file.channel("/thing", "no_msgs/msg/Thing")
+    name = "no_msgs/msg/Thing"
+    with (
+        RunFile(tmp_path / "run.mcap") as file,
+        refused(ParameterError, "unknown-type", found=name),
+    ):
+        file.channel("/thing", name)
 
 
 def test_a_flipped_byte_is_found(tmp_path):
-    """By the checksum, or by zstd; never read as a number."""
+    """The checksum or zstd finds it; it never becomes a number."""
     path = tmp_path / "run.mcap"
     write(path, 400)
     whole = path.read_bytes()
@@ -342,10 +345,11 @@ def test_a_flipped_byte_is_found(tmp_path):
         spoilt = bytearray(whole)
         spoilt[at] ^= 1 << int(rng.integers(8))
         path.write_bytes(spoilt)
-        with pytest.raises(ParameterError, match="chunk at byte"):
+        with pytest.raises(ParameterError) as caught:
             read(path)
+        assert caught.value.code == "damaged-recording"  # the words depend on the flipped bit
     spoilt = bytearray(whole)
     spoilt[chunk + 33] ^= 1  # of the checksum itself, behind opcode, length, two times and size
     path.write_bytes(spoilt)
-    with pytest.raises(ParameterError, match=r"the checksum \(CRC\) of the chunk at byte"):
+    with refused(ParameterError, "damaged-recording", "recording"):
         read(path)

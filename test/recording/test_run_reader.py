@@ -1,4 +1,4 @@
-"""Recordings of others, and hostile ones: what is read, and the sentences otherwise."""
+"""Read recordings of other programs, and damaged and hostile ones."""
 
 import struct
 
@@ -11,10 +11,11 @@ pytest.importorskip("rosbags", reason="rosbags is not installed")
 import zstandard
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
+from support.refusals import refused
 from test_recorder import TWO, moved
 
 import rbdyn_ros as rb
-from rbdyn_ros.errors import ParameterError, RbdynError
+from rbdyn_ros.errors import DescriptionError, ParameterError, RbdynError
 from rbdyn_ros.recording import mcap_file, series
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.recording.recorder import Recorder
@@ -85,7 +86,7 @@ def test_joint_states_of_a_real_robot(tmp_path, plugin):
     assert run.m.name == "two"
 
 
-def test_names_that_are_missing_or_strange(tmp_path):
+def test_missing_and_unknown_joint_names(tmp_path):
     rows = real_robot()
     for k in range(50):
         stamp = START + 10**6 + k * 2_000_000
@@ -99,7 +100,7 @@ def test_names_that_are_missing_or_strange(tmp_path):
     run = read_run(bag(tmp_path / "bag2", rows), _file(tmp_path))
     assert run.qpos.tolist() == [[0.0, 0.5]]
     assert np.isnan(run.effort).all()
-    assert "does not say where these joints are, taken to be at rest: 'shoulder'" in run.notes[0]
+    assert "'shoulder'" in run.notes[0]
 
 
 def _file(folder):
@@ -132,7 +133,7 @@ def test_commands_are_at_the_time_they_came(tmp_path):
         assert run.commanded["/effort_commands"].effort.tolist() == [[3.0, 4.0]]
 
 
-def test_a_floating_base_is_where_odom_has_it(tmp_path):
+def test_the_pose_of_a_floating_base_comes_from_odometry(tmp_path):
     kinds = STORE.types
     point = kinds["geometry_msgs/msg/Point"](x=1.0, y=2.0, z=3.0)
     turn = kinds["geometry_msgs/msg/Quaternion"](x=0.0, y=0.0, z=2**-0.5, w=2**-0.5)
@@ -174,7 +175,7 @@ ONE_TURN, NO_TURN = (0.0, 0.0, 2**-0.5, 2**-0.5), (0.0, 0.0, 0.0, 1.0)  # a quar
 
 
 @pytest.mark.parametrize("prefix", ["", "left/"])
-def test_a_floating_base_is_where_tf_has_it(tmp_path, prefix):
+def test_the_pose_of_a_floating_base_comes_from_tf(tmp_path, prefix):
     """Through all frames up to the world, held until the next; links that joints move are none."""
     space = f"/{prefix}".rstrip("/")
     rows = [(f"{space}{topic}", *rest) for topic, *rest in real_robot()]
@@ -198,11 +199,11 @@ def test_a_floating_base_is_where_tf_has_it(tmp_path, prefix):
     quat = run.qpos[:, 3:7] * np.sign(run.qpos[:, 3:4])
     assert np.allclose(quat, 0.5, rtol=0.0, atol=1e-12)
     assert np.isnan(run.qvel[:, :6]).all()
-    assert "read from /tf" in run.notes[0]
+    assert "/tf" in run.notes[0]
 
 
-def test_a_base_that_stands_in_tf_is_fixed(tmp_path):
-    """Also if its frames go round in a circle, or are no numbers."""
+def test_a_base_at_rest_in_tf_is_fixed(tmp_path):
+    """Also with frames in a circle, and with poses that are not finite."""
     for pose in (
         [("map", "base", (1.0, 2, 3), ONE_TURN)],
         [("base", "odom", (1.0, 2, 3), NO_TURN), ("odom", "base", (0.0, 0, 0), NO_TURN)],
@@ -215,7 +216,8 @@ def test_a_base_that_stands_in_tf_is_fixed(tmp_path):
         assert run.m.nq == 2
         assert run.notes == ()
     rows[-1] = ("/tf", TF, START, b"\0\1\0\0" + b"\xff" * 40)
-    assert "a message of '/tf' is no" in refusal(mcap(tmp_path / "run.mcap", rows))
+    with refused(ParameterError, "wrong-message", "recording"):
+        read_run(mcap(tmp_path / "run.mcap", rows))
 
 
 def test_parts_of_a_recording(tmp_path):
@@ -225,10 +227,10 @@ def test_parts_of_a_recording(tmp_path):
     inside = (whole.time >= 0.25 - 1e-9) & (whole.time <= 0.5 + 1e-9)
     assert np.array_equal(part.qpos, whole.qpos[inside])
     assert np.allclose(part.time, whole.time[inside], atol=1e-12)
-    with pytest.raises(ParameterError, match="nothing in it is of the time that is asked for"):
+    with refused(ParameterError, "nothing-then", "recording"):
         read_run(tmp_path / "run.mcap", start=100.0)
     for start, end in ((-1.0, 1.0), (2.0, 1.0), (np.nan, 1.0)):
-        with pytest.raises(ParameterError, match="0 <= from < to"):
+        with refused(ParameterError, "bad-span", "recording"):
             read_run(tmp_path / "run.mcap", start=start, end=end)
 
 
@@ -242,9 +244,9 @@ def test_several_robots(tmp_path):
     path = mcap(tmp_path / "run.mcap", rows)
     assert (read_run(path, name="right").qpos == 1.0).all()
     assert read_run(path, name="/left").name == "left"
-    with pytest.raises(ParameterError, match="several robots, '/left', '/right': choose one"):
+    with refused(ParameterError, "several-robots", "recording"):
         read_run(path)
-    with pytest.raises(ParameterError, match=r"no robot 'rigth' \(did you mean '/right'\?\)"):
+    with refused(ParameterError, "no-robot", "recording"):
         read_run(path, name="rigth")
 
 
@@ -252,62 +254,71 @@ def test_another_robot(tmp_path):
     moved(rb.load_urdf(TWO), 10, tmp_path / "run.mcap")
     other = tmp_path / "other.urdf"
     other.write_text(TWO.replace("continuous", "fixed", 1))
-    with pytest.raises(ParameterError, match="have 2 positions and 2 velocities; the robot 'two'"):
+    with refused(ParameterError, "other-robot", "recording"):
         read_run(tmp_path / "run.mcap", other)
     rows = real_robot(names=("joint_1", "joint_2"))
-    with pytest.raises(ParameterError, match="name no joint of 'two', such as 'shoulder'"):
+    with refused(ParameterError, "other-robot", "recording"):
         read_run(bag(tmp_path / "bag", rows))
-    with pytest.raises(ParameterError, match="neither a Model nor a robot_description"):
+    with refused(ParameterError, "no-description", "recording"):
         read_run(bag(tmp_path / "bag2", real_robot()[1:]))
     broken = [("/robot_description", STRING, START, text("<robot"))]
-    with pytest.raises(RbdynError, match="robot_description in"):
+    with refused(DescriptionError, "malformed-xml"):
         read_run(bag(tmp_path / "bag3", broken + real_robot()[1:]))
 
 
-def refusal(path, **more):
-    with pytest.raises(ParameterError) as caught:
-        read_run(path, **more)
-    return str(caught.value)
-
-
 def test_no_recordings(tmp_path):
-    assert "there is no such file or folder" in refusal(tmp_path / "no.mcap")
-    assert "there is no such file or folder" in refusal("a\0b.mcap")
-    assert "not from 3" in refusal(3)
+    (tmp_path / "folder").mkdir()
     for name in ("run.bag", "metadata.yaml"):
         (tmp_path / name).write_text("x")
-        assert ".mcap or a .db3" in refusal(tmp_path / name)
-    path = tmp_path / "run.mcap"
-    for content, words in (
-        (b"", "it is empty"),
-        (b"\x89MCAP", "it ends too early"),
-        (b"hello world", "not an MCAP file"),
-        (np.random.default_rng(0).bytes(1000), "not an MCAP file"),
-        (b"\x89MCAP0\r\n" + b"\xff" * 100, "too many bytes"),
+    for path, code in (
+        (tmp_path / "no.mcap", "no-recording"),
+        ("a\0b.mcap", "no-recording"),
+        (3, "not-a-path"),
+        (tmp_path / "run.bag", "unknown-suffix"),
+        (tmp_path / "metadata.yaml", "unknown-suffix"),
+        (tmp_path / "folder", "no-metadata"),
     ):
-        path.write_bytes(content)
-        assert words in refusal(path)
-    folder = tmp_path / "bag"
-    folder.mkdir()
-    assert "no metadata.yaml" in refusal(folder)
+        with refused(ParameterError, code, "recording"):
+            read_run(path)
 
 
-def test_nothing_of_a_robot(tmp_path):
-    path = mcap(tmp_path / "run.mcap", [("/chatter", STRING, 0, text("hello"))])
-    assert "no states of a robot: no joint_states; its topics: '/chatter'" in refusal(path)
-    path = mcap(tmp_path / "run.mcap", [("/joint_states", JOINT_STATE, 0, b"\0\1\0\0")])
-    assert "a message of '/joint_states' is no 'sensor_msgs/msg/JointState'" in refusal(path)
-    path = mcap(
-        tmp_path / "run.mcap", [("/simulator/state", STATE, 0, b"\0\1\0\0" + b"\xff" * 60)]
-    )
-    assert "a message of '/simulator/state' is no" in refusal(path)
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x89MCAP",
+        b"hello world",
+        np.random.default_rng(0).bytes(1000),
+        b"\x89MCAP0\r\n" + b"\xff" * 100,
+    ],
+)
+def test_other_files_with_the_suffix_of_a_recording(tmp_path, content):
+    path = tmp_path / "run.mcap"
+    path.write_bytes(content)
+    with refused(ParameterError, "damaged-recording", "recording"):
+        read_run(path)
 
 
-def test_numbers_that_are_not_finite(tmp_path):
+@pytest.mark.parametrize(
+    ("topic", "typename", "raw", "code"),
+    [
+        ("/chatter", STRING, text("hello"), "no-states"),
+        ("/joint_states", JOINT_STATE, b"\0\1\0\0", "wrong-message"),
+        ("/simulator/state", STATE, b"\0\1\0\0" + b"\xff" * 60, "wrong-message"),
+    ],
+)
+def test_recordings_without_states(tmp_path, topic, typename, raw, code):
+    path = mcap(tmp_path / "run.mcap", [(topic, typename, 0, raw)])
+    with refused(ParameterError, code, "recording"):
+        read_run(path)
+
+
+def test_values_not_finite(tmp_path):
     m = rb.load_urdf(TWO)
     raw = pack(0, 0, 0.0, 0, [np.array([np.nan, 0.0]), *[np.zeros(2)] * 3, *[np.empty(0)] * 2])
     path = mcap(tmp_path / "run.mcap", [("/simulator/state", STATE, 0, raw)])
-    assert "a position of the sample at 0 s is not finite" in refusal(path, robot=m)
+    with refused(ParameterError, "not-finite", "recording"):
+        read_run(path, robot=m)
     rows = [("/joint_states", JOINT_STATE, k, joint_state(k, ["elbow"], [x]))
             for k, x in ((1, 0.5), (2, np.nan), (3, np.inf))]  # fmt: skip
     run = read_run(mcap(tmp_path / "run.mcap", rows), m)
@@ -319,7 +330,8 @@ def test_states_of_two_lengths(tmp_path):
     for k, n in enumerate((2, 3)):
         raw = pack(k, k, 0.0, 0, [np.zeros(n)] * 4 + [np.empty(0)] * 2)
         rows.append(("/simulator/state", STATE, k, raw))
-    assert "qpos has 3 numbers and had 2 before" in refusal(mcap(tmp_path / "r.mcap", rows))
+    with refused(ParameterError, "wrong-message", "recording"):
+        read_run(mcap(tmp_path / "r.mcap", rows))
 
 
 def record(opcode, data):
@@ -335,29 +347,32 @@ def hostile_chunk(size, compression, data):
 def test_sizes_are_not_believed(tmp_path):
     path = tmp_path / "run.mcap"
     bomb = zstandard.ZstdCompressor().compress(bytes(50_000_000))
-    for content, words in (
-        (hostile_chunk(2**60, "zstd", b"x"), "allowed are"),
-        (hostile_chunk(100, "zstd", bomb), "contradictory"),
-        (hostile_chunk(100, "zstd", b"no zstd"), "does not unpack"),
-        (hostile_chunk(100, "brotli", b"x"), "compressed by 'brotli'"),
-        (hostile_chunk(9, "", b"\5" + b"\xff" * 8), "does not unpack"),
-        (hostile_chunk(5, "", b"abc"), "unpacks to 3 bytes instead of 5"),
-        (b"\x89MCAP0\r\n" + record(4, b"\xff" * 60) + record(15, bytes(4)), "is malformed"),
-        (b"\x89MCAP0\r\n" + record(5, struct.pack("<HIQQ", 9, 0, 0, 0)), "channel 9"),
+    for content in (
+        hostile_chunk(2**60, "zstd", b"x"),
+        hostile_chunk(100, "zstd", bomb),
+        hostile_chunk(100, "zstd", b"no zstd"),
+        hostile_chunk(100, "brotli", b"x"),
+        hostile_chunk(9, "", b"\5" + b"\xff" * 8),
+        hostile_chunk(5, "", b"abc"),
+        b"\x89MCAP0\r\n" + record(4, b"\xff" * 60) + record(15, bytes(4)),
+        b"\x89MCAP0\r\n" + record(5, struct.pack("<HIQQ", 9, 0, 0, 0)),
     ):
         path.write_bytes(content)
-        assert words in refusal(path), words
+        with refused(ParameterError, "damaged-recording", "recording"):
+            read_run(path)
     path.write_bytes(b"\x89MCAP0\r\n" + struct.pack("<BQ", 6, 2**28))
-    assert "no states: it was cut off before them" in refusal(path)
+    with refused(ParameterError, "no-states", "recording"):
+        read_run(path)
 
 
-def test_a_recording_that_is_too_large(tmp_path, monkeypatch):
+def test_a_recording_beyond_the_memory(tmp_path, monkeypatch):
     moved(rb.load_urdf(TWO), 100, tmp_path / "run.mcap")
     monkeypatch.setattr(series.Budget.__init__, "__defaults__", (500,))
-    assert "too long to be kept in memory" in refusal(tmp_path / "run.mcap")
+    with refused(ParameterError, "large-recording", "recording"):
+        read_run(tmp_path / "run.mcap")
 
 
-def test_spoilt_bytes_end_in_sentences(tmp_path):
+def test_spoilt_bytes_are_read_or_refused(tmp_path):
     moved(rb.load_urdf(TWO), 50, tmp_path / "run.mcap", TWO)
     whole, rng = (tmp_path / "run.mcap").read_bytes(), np.random.default_rng(2)
     path = tmp_path / "spoilt.mcap"
@@ -373,8 +388,8 @@ def test_spoilt_bytes_end_in_sentences(tmp_path):
         assert np.isfinite(run.qpos).all()
 
 
-def test_a_model_of_the_recording_is_judged(tmp_path):
-    """What is attached may come from anybody; without a URDF it is needed, else it is left."""
+def test_a_damaged_model_in_a_recording(tmp_path):
+    """It is refused, or ignored if the recording has a robot_description."""
     raw = pack(0, 0, 0.0, 0, [np.zeros(2)] * 4 + [np.empty(0)] * 2)
     for with_urdf in (False, True):
         with RunFile(tmp_path / "run.mcap", overwrite=True) as file:
@@ -387,18 +402,19 @@ def test_a_model_of_the_recording_is_judged(tmp_path):
             assert run.m.name == "two"
             assert "its Model cannot be used" in run.notes[0]
         else:
-            with pytest.raises(RbdynError, match=r"not a \.npz file, or it is damaged"):
+            with refused(RbdynError, "damaged-file"):
                 read_run(tmp_path / "run.mcap")
 
 
 def test_many_topics(tmp_path, monkeypatch):
     monkeypatch.setattr(mcap_file, "MOST_TOPICS", 5)
     rows = [(f"/t{k}", STRING, 0, text("x")) for k in range(9)]
-    assert "more than 5 topics" in refusal(mcap(tmp_path / "run.mcap", rows))
+    with refused(ParameterError, "damaged-recording", "recording"):
+        read_run(mcap(tmp_path / "run.mcap", rows))
 
 
-def test_driven_time_is_kept(tmp_path):
-    """Of joints that are driven over time only the clock says where they are."""
+def test_the_clock_of_prescribed_motion_is_kept(tmp_path):
+    """Joints with a prescribed motion follow from the clock alone."""
     m = rb.load_urdf(TWO)
     d = rb.make_data(m)
     d.time = 3.0

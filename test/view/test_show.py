@@ -12,7 +12,7 @@ import urllib.request
 import numpy as np
 import pytest
 from support import robots, touching
-from support.refusals import refused
+from support.refusals import refused, worded
 from view_arm import ARM
 
 import rbdyn_ros as rb
@@ -68,11 +68,11 @@ def test_a_taken_port_gives_the_next_free_one():
             server.stop()
 
 
-def test_the_tried_ports_are_named_if_none_is_free():
+def test_no_free_port():
     with taken_ports(PORTS_TRIED) as first, pytest.raises(rb.ParameterError) as caught:
         open_server(first)
     assert (caught.value.code, caught.value.found) == ("no-free-port", str(first))
-    assert f"{first} to {first + PORTS_TRIED - 1}" in str(caught.value)
+    assert str(first + PORTS_TRIED - 1) in str(caught.value)
 
 
 @pytest.mark.parametrize("port", [-1, 65536, 10**30, 8080.0, "8080", True, None, float("nan")])
@@ -414,19 +414,19 @@ def test_a_view_of_a_program_shows_its_data():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "code"),
     [
-        (("no model",), "open_view needs a Model"),
-        ((rb.load_urdf(ARM), 5), "expected the path of a robot or the text of a URDF"),
-        ((rb.load_urdf(ARM), "nowhere.urdf"), "nowhere.urdf"),
+        (("no model",), "not-a-model"),
+        ((rb.load_urdf(ARM), 5), "not-a-source"),
+        ((rb.load_urdf(ARM), "nowhere.urdf"), "no-such-file"),
         (
             (rb.load_urdf(ARM), Appearance((LinkShape("elbow", rb.Sphere(1.0)),))),
-            "no frame 'elbow'",
+            "unknown-frame",
         ),
     ],
 )
-def test_a_view_of_nothing_is_refused(arguments, sentence):
-    with pytest.raises(rb.RbdynError, match=sentence):
+def test_invalid_arguments_of_open_view(arguments, code):
+    with refused(rb.RbdynError, code):
         open_view(*arguments, port=0)
 
 
@@ -448,7 +448,7 @@ def run_view(*words):
     )  # fmt: skip
 
 
-def test_the_command_says_where_it_is_and_ends_at_ctrl_c(tmp_path):
+def test_the_command_prints_its_address_and_ends_at_ctrl_c(tmp_path):
     path = tmp_path / "arm.urdf"
     path.write_text(ARM.replace(
         '<link name="tool">',
@@ -471,14 +471,14 @@ def test_the_command_says_where_it_is_and_ends_at_ctrl_c(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "sentence"),
+    ("words", "status", "named"),
     [
         (["nowhere.urdf"], 1, "nowhere.urdf"),
-        (["ARM", "--port", "70000"], 2, "allowed are 0 to 65535"),
+        (["ARM", "--port", "70000"], 2, "'70000'"),
         (["ARM", "--address", "example.org"], 2, "'example.org'"),
     ],
 )
-def test_the_command_refuses_with_one_line(tmp_path, words, status, sentence):
+def test_refusals_of_the_command_are_one_line(tmp_path, words, status, named):
     path = tmp_path / "arm.urdf"
     path.write_text(ARM)
     process = run_view(*(path if word == "ARM" else word for word in words))
@@ -486,8 +486,9 @@ def test_the_command_refuses_with_one_line(tmp_path, words, status, sentence):
     assert process.returncode == status
     assert out == ""
     assert err.startswith("rbdyn view: ")
-    assert sentence in err
-    assert "Traceback" not in err
+    assert named in err
+    assert err.count("\n") == 1
+    worded("rbdyn", err.removesuffix("\n"))
 
 
 def test_without_viser_the_error_names_the_extra(monkeypatch):
@@ -496,7 +497,7 @@ def test_without_viser_the_error_names_the_extra(monkeypatch):
         open_server(0)
 
 
-def test_a_viser_that_cannot_be_guarded_is_refused(monkeypatch):
+def test_a_viser_without_limits_of_requests_is_refused(monkeypatch):
     from rbdyn_ros.view.web import server as module
 
     @contextlib.contextmanager
