@@ -58,7 +58,7 @@ def add_bench(commands: Commands) -> None:
         "--seconds",
         type=_seconds,
         default=5.0,
-        help="length of the measurement, about (%(default)s)",
+        help="duration of the measurement [s], about (%(default)s)",
     )
     command.add_argument("--json", action="store_true", help="print JSON")
     add_floating_base(command)

@@ -34,17 +34,16 @@ Functions:
   inverse      forces from q, v, a                  kinematics   poses of all bodies
   forward      accelerations from q, v, forces      step         q and v after a timestep
 
-With --mounting, gravity is turned into the axes of the base link, and poses, Jacobians and forces
-on bodies are in these axes, too. So is g of --gravity-input, unless the base floats: then it is
-in the world's.
+Poses, Jacobians, forces on bodies and gravity are in the axes of the base link, which --mounting
+rotates in the world. With --floating-base they are in the axes of the world.
 
 Examples:
   rbdyn codegen arm.urdf -o arm_c
   rbdyn codegen arm.urdf --functions gravity,jacobian --frame tool0 --float -o firmware
   rbdyn codegen dog.urdf --floating-base --functions forward,step --timestep 0.002 -o dog_c
 
-Exit status: 0 if the files were written, 1 if the robot is refused or cannot become code, 2 if
-the command or the folder is."""
+Exit status: 0 if the files were written, 1 if the robot is refused, 2 if an argument or
+the folder is."""
 
 
 def add_codegen(commands: Commands) -> None:
@@ -60,40 +59,40 @@ def add_codegen(commands: Commands) -> None:
         "--functions",
         default="gravity,inverse,forward",
         metavar="NAMES",
-        help="which, separated by commas (%(default)s)",
+        help="functions, separated by commas (%(default)s)",
     )
     command.add_argument(
         "--lang",
         type=_language,
         choices=("c",),  # for the completion of shells
         default="c",
-        help="the language: c, which is C99, is the only one so far",
+        help="language of the code: c (C99)",
     )
     command.add_argument("--float", action="store_true", help="single instead of double precision")
     command.add_argument(
-        "--prefix", metavar="NAME", help="what names in the code begin with (the robot's name)"
+        "--prefix", metavar="NAME", help="prefix of all names in the code (the robot's name)"
     )
     command.add_argument(
         "--frame",
         action="append",
         default=[],
         metavar="LINK",
-        help="link whose Jacobian is wanted; may be given again",
+        help="link for the Jacobian; can be repeated",
     )
     add_floating_base(command)
+    command.add_argument("--no-mimic", action="store_true", help="let mimic joints move freely")
     command.add_argument(
-        "--no-mimic", action="store_true", help="joints that follow others move freely instead"
+        "--timestep", type=float, metavar="S", help="timestep of step [s] (0.001)"
     )
-    command.add_argument("--timestep", type=float, metavar="S", help="of step [s] (0.001)")
     command.add_argument(
         "--gravity-input",
         action="store_true",
-        help="gravity is an argument of the functions instead of a constant",
+        help="make gravity an argument of the functions",
     )
     command.add_argument(
         "--external-forces",
         action="store_true",
-        help="forward and step take forces on bodies, too",
+        help="add forces on bodies to the arguments of forward and step",
     )
     command.add_argument(
         "--no-passive",
@@ -106,8 +105,7 @@ def add_codegen(commands: Commands) -> None:
 def _language(text: str) -> str:
     """Return the language for argparse; only C is available."""
     if text != "c":
-        sentence = f"it is {quote(text)}; allowed is c (C99), the only language so far"
-        raise argparse.ArgumentTypeError(sentence)
+        raise argparse.ArgumentTypeError(f"it is {quote(text)}; allowed is c (C99)")
     return text
 
 
@@ -135,12 +133,12 @@ def _codegen(options: argparse.Namespace) -> int:
         return report_error("codegen", error, USAGE)
     except RbdynError as error:
         return report_error("codegen", error, REFUSED)
-    print(_told(project, [str(path) for path in paths]))
+    print(_summary(project, [str(path) for path in paths]))
     return DONE
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:
-    """Return the functions and arguments that the options ask for.
+    """Return the requested functions and their arguments.
 
     Raises:
         ParameterError: a function is unknown, an option does not apply to the functions or
@@ -149,16 +147,16 @@ def _wanted(options: argparse.Namespace) -> Wanted:
     from rbdyn_ros.codegen.functions import Wanted, check_functions
 
     functions = check_functions(options.functions.split(","))
-    _demand_use(options, functions)
-    _demand_one_gravity(options)
-    _demand_timestep(options)
+    _check_use(options, functions)
+    _check_gravity(options)
+    _check_timestep(options)
     standing(options)
     frames = tuple(dict.fromkeys(options.frame))
     return Wanted(functions, frames, options.gravity_input, options.external_forces)
 
 
-def _demand_use(options: argparse.Namespace, functions: Sequence[str]) -> None:
-    """Raise ParameterError if none of the functions uses an option that is given."""
+def _check_use(options: argparse.Namespace, functions: Sequence[str]) -> None:
+    """Raise ParameterError if none of the functions uses a given option."""
     from rbdyn_ros.codegen.table import SPECS
 
     heavy = [name for name, spec in SPECS.items() if spec.heavy]
@@ -180,19 +178,18 @@ def _demand_use(options: argparse.Namespace, functions: Sequence[str]) -> None:
             raise ParameterError(Finding("useless-option", text))
 
 
-def _demand_one_gravity(options: argparse.Namespace) -> None:
+def _check_gravity(options: argparse.Namespace) -> None:
     """Raise ParameterError if gravity is given twice, or rotated although the base floats."""
     for option in ("gravity", "mounting"):
         if options.gravity_input and getattr(options, option) is not None:
-            why = "who calls the functions gives it"
-            text = f"--{option} is for a constant gravity; with --gravity-input {why}"
+            text = f"--{option} sets a constant gravity; --gravity-input makes it an argument"
             raise ParameterError(Finding("useless-option", text))
     if options.mounting is not None and options.floating_base:
-        text = "--mounting is for a base that is fixed; with --floating-base q says how it stands"
+        text = "--mounting is for a fixed base; with --floating-base q has the pose of the base"
         raise ParameterError(Finding("useless-option", text))
 
 
-def _demand_timestep(options: argparse.Namespace) -> None:
+def _check_timestep(options: argparse.Namespace) -> None:
     """Raise ParameterError if the timestep is not a normal number of the requested type."""
     from rbdyn_ros.errors import not_allowed
 
@@ -229,7 +226,7 @@ def _project(m: Model, prefix: str, wanted: Wanted, options: argparse.Namespace)
     return CProject(m, prefix, _real(options), c_functions(m, wanted), mounting)
 
 
-def _told(project: CProject, paths: Sequence[str]) -> str:
+def _summary(project: CProject, paths: Sequence[str]) -> str:
     """Return a summary of the files and their sizes."""
     rows = [
         f"  {function.name:<24}{len(function.program.operations):>7} operations"

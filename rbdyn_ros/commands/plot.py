@@ -38,7 +38,7 @@ Examples:
 Draws position, velocity, effort and command of each joint, and energy and contact forces of
 the robot. A .pdf gets several pages if there are many joints.
 Exit status: 0 if the figure is written, 1 if the recording is refused, 2 if an argument or the
-figure is."""
+output file is."""
 
 
 def add_plot(commands: Commands) -> None:
@@ -107,7 +107,7 @@ def add_recording(command: argparse.ArgumentParser) -> None:
 
 
 def recorded_run(command: str, options: argparse.Namespace) -> Run | int:
-    """Return the run that the arguments choose, or print the error and return a status."""
+    """Return the chosen run, or print the error and return a status."""
     from rbdyn_ros.commands.recorded import not_there
     from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.recording.reader import read_run

@@ -32,10 +32,10 @@ Examples:
   rbdyn sim robot.urdf --no-view --record run.mcap
   rbdyn sim robot.urdf {ROS_ARGS} -p on_timeout:=hold -r __ns:=/left
 
-What follows {ROS_ARGS} is for ROS 2: every parameter of the node, remappings, files of parameters.
-It is stronger than the options before it, which are names for parameters.
-Exit status: 0 when it is ended by Ctrl-C or SIGTERM, 2 if a robot, a parameter or this environment
-will not do."""
+Arguments after {ROS_ARGS} go to ROS 2: parameters of the node, remappings, parameter files. They
+override the options before it.
+Exit status: 0 after Ctrl-C or SIGTERM, 2 if the robot, a parameter or the ROS 2 environment is
+refused."""
 
 
 def add_sim(commands: Commands) -> None:
@@ -47,24 +47,26 @@ def add_sim(commands: Commands) -> None:
         "file",
         nargs="?",
         type=ROBOT_FILE,
-        help="a .urdf, .xacro or mechanism .yaml file; without it the one the parameters name, or "
-        "a bundled arm",
+        help="a .urdf, .xacro or mechanism .yaml file (default: the robot of the parameters, or a "
+        "bundled arm)",
     )
     view = command.add_mutually_exclusive_group()
     view.add_argument("--no-view", action="store_true", help="do not show it in the browser")
     view.add_argument(
-        "--port", type=port, help="where the browser finds it (8080, or the next that is free)"
+        "--port",
+        type=port,
+        help="TCP port of the page (8080); the next free one if it is taken",
     )
     command.add_argument(
         "--record",
         type=FileOf((".mcap",)),
         metavar="RUN.mcap",
-        help="keep the run in this file, which must not be there yet",
+        help="record to this new file",
     )
     add_floating_base(command)
     add_contact(command)
     command.add_argument(
-        "--paused", action="store_true", help="begin paused; the service ~/pause starts time"
+        "--paused", action="store_true", help="start paused; the service ~/pause resumes"
     )
     add_import(command)
     command.set_defaults(run=_sim)
@@ -75,7 +77,7 @@ def _sim(options: argparse.Namespace) -> int:
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.recording.writer import check_recordable
 
-    # until the simulator has its own way to end nothing is open
+    # no file is open until the simulator handles Ctrl-C
     end_at_once(status=0)
     try:
         if options.record is not None:
@@ -97,7 +99,7 @@ def _sim(options: argparse.Namespace) -> int:
 
 
 def ros_words(options: argparse.Namespace) -> list[str]:
-    """Return the options as parameters of ROS; of two with one name the later one holds."""
+    """Return the options as ROS parameters; later values override earlier ones."""
     given: dict[str, object] = {"view": _shows(options)}
     for name, is_set in (
         ("floating_base", options.floating_base),
@@ -110,17 +112,17 @@ def ros_words(options: argparse.Namespace) -> list[str]:
         given["view_port"] = options.port
     if options.record is not None:
         given["record"] = str(Path(options.record).absolute())
-    # JSON is YAML, which ROS reads: so paths may hold whatever paths hold
+    # ROS reads YAML; JSON is YAML and escapes any character of a path
     pairs = [f"{name}:={json.dumps(value, ensure_ascii=False)}" for name, value in given.items()]
     return [ROS_ARGS, *(word for pair in pairs for word in ("-p", pair))]
 
 
 def _shows(options: argparse.Namespace) -> bool:
-    """Whether the robot is shown; that it cannot be ends no simulation."""
+    """Return whether to show the robot; without viser it is simulated without a view."""
     if options.no_view:
         return False
     if importlib.util.find_spec("viser") is None:
-        text = 'the robot is not shown: that needs viser (pip install "rbdyn_ros[view]")'
-        print(f"rbdyn sim: {text}; --no-view does not ask for it", file=sys.stderr)
+        text = 'simulating without a view, which needs viser (pip install "rbdyn_ros[view]")'
+        print(f"rbdyn sim: {text}; --no-view silences this", file=sys.stderr)
         return False
     return True
