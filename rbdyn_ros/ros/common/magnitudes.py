@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.errors import RbdynError, refusal
 
-#: Of positions and velocities [m, rad, m/s, rad/s]; beyond it the loop declares divergence.
+#: Arguments of the functions in rbdyn_ros.checks that refuse a request or a message.
+REQUEST: dict[str, Any] = {"error": RbdynError, "code": "request", "element": ""}
+#: Largest position and velocity [m, rad, m/s, rad/s]; the loop reports larger ones as diverged.
 LARGEST_STATE = 1e6
 #: Largest gravity [m/s^2].
 LARGEST_GRAVITY = 1e4
@@ -24,7 +27,7 @@ def check_magnitude(what: str, numbers: object, largest: float) -> None:
         numbers: the numbers.
         largest: largest allowed magnitude.
     """
-    finite(what, numbers, (None,), -largest, largest, RbdynError, "request", element="")
+    finite(what, numbers, (None,), -largest, largest, **REQUEST)
 
 
 def check_pose(position: Sequence[float], quaternion: Sequence[float]) -> None:

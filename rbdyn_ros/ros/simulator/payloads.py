@@ -7,8 +7,12 @@ from collections.abc import Sequence
 
 from rbdyn_ros.checks.names import chosen
 from rbdyn_ros.dynamics.payload import with_payload
-from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.ros.common.magnitudes import LARGEST_GRAVITY, LARGEST_STATE, check_magnitude
+from rbdyn_ros.ros.common.magnitudes import (
+    LARGEST_GRAVITY,
+    LARGEST_STATE,
+    REQUEST,
+    check_magnitude,
+)
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.sensors.scene import Payload
@@ -46,7 +50,7 @@ class Payloads:
         Raises:
             RbdynError: link or body is refused, or the loop does not answer.
         """
-        chosen([link], self.m.frame_names, "link", error=RbdynError, code="request", element="")
+        chosen([link], self.m.frame_names, "link", **REQUEST)
         check_magnitude("the payload", [mass, *com, *inertia], LARGEST_STATE)
         others = {name: p for name, p in self._payloads.items() if name != link}
         payload = link, mass, tuple(com), tuple(inertia)

@@ -42,15 +42,7 @@ def given_state(
     Raises:
         RbdynError: a number, a name or a position is refused, or the loops cannot be closed.
     """
-    arrays = {"position": positions, "velocity": velocities}
-    check_lengths(arrays, names)
-    check_numbers(arrays, names, LARGEST_STATE)
-    if not names:
-        raise refusal("the message names no joint")
-    if len(positions) + len(velocities) == 0:
-        raise refusal("the message has neither positions nor velocities")
-    _check_names(m, names)
-    _check_limits(m, names, positions)
+    _check(m, names, positions, velocities)
     free = SingleJoints.free(m)
     where = {name: k for k, name in enumerate(free.names)}
     chosen = [where[name] for name in names]
@@ -70,6 +62,20 @@ def given_state(
         raise refusal("velocities cannot be set in closed loops; leave them out")
     closed = assemble(m, np.where(qpos_given, qpos, here), list(names), CLOSED)
     return closed, np.zeros(m.nv), np.ones(m.nq, np.bool_), np.ones(m.nv, np.bool_)
+
+
+def _check(
+    m: Model, names: Sequence[str], positions: Sequence[float], velocities: Sequence[float]
+) -> None:
+    arrays = {"position": positions, "velocity": velocities}
+    check_lengths(arrays, names)
+    check_numbers(arrays, names, LARGEST_STATE)
+    if not names:
+        raise refusal("the message names no joint")
+    if len(positions) + len(velocities) == 0:
+        raise refusal("the message has neither positions nor velocities")
+    _check_names(m, names)
+    _check_limits(m, names, positions)
 
 
 def _check_names(m: Model, names: Sequence[str]) -> None:

@@ -12,8 +12,9 @@ from rclpy.parameter import Parameter
 
 from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.dynamics.instant import Instant
-from rbdyn_ros.errors import ParameterError, RbdynError, refusal
+from rbdyn_ros.errors import ParameterError, refusal
 from rbdyn_ros.ros.common.answer import attempt
+from rbdyn_ros.ros.common.magnitudes import REQUEST
 from rbdyn_ros.ros.simulator.robot import Robot
 from rbdyn_ros.ros.simulator.simulation import Simulation
 from rbdyn_ros.ros.simulator.wrenches import wrench_on
@@ -62,7 +63,7 @@ class ViewedSimulation:
         """Make ticks while paused."""
 
         def act() -> None:
-            wanted = count("ticks", ticks, 1, MOST_TICKS, RbdynError, "request", element="")
+            wanted = count("ticks", ticks, 1, MOST_TICKS, **REQUEST)
             self._simulation.check_ready()
             self._simulation.step(wanted)
             if self._simulation.diverged:
@@ -81,7 +82,7 @@ class ViewedSimulation:
             mode = self._robots[0].values.time_mode
             if mode != "realtime":
                 raise refusal(NO_SPEED.format(mode))
-            speed = finite("the speed", factor, error=RbdynError, code="request", element="")
+            speed = finite("the speed", factor, **REQUEST)
             result = self._node.set_parameters([Parameter("real_time_factor", value=speed)])[0]
             if not result.successful:
                 raise refusal(result.reason)

@@ -13,10 +13,11 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import chosen, one_of
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.stages import kinematics, make_data
-from rbdyn_ros.errors import RbdynError, quote, refusal
+from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import time_message, vector_numbers
+from rbdyn_ros.ros.common.magnitudes import REQUEST
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import Wrench
@@ -56,27 +57,12 @@ def wrench_on(
     Raises:
         RbdynError: a number, the link or the axes are refused.
     """
-    p, f, n = (
-        finite(f"the {what}", vector, (3,), -most, most, RbdynError, "request", element="")
-        for what, vector, most in (
-            ("point", point, MAX_REACH),
-            ("force", force, MAX_SIZE),
-            ("torque", torque, MAX_SIZE),
-        )
-    )
-    time = finite(
-        "the duration",
-        duration,
-        (),
-        None,
-        MAX_DURATION,
-        RbdynError,
-        "request",
-        above=0.0,
-        element="",
-    )
-    chosen([link], m.frame_names, "link", error=RbdynError, code="request", element="")
-    one_of("axes", axes, AXES, RbdynError, "request", element="")
+    p = finite("the point", point, (3,), -MAX_REACH, MAX_REACH, **REQUEST)
+    f = finite("the force", force, (3,), -MAX_SIZE, MAX_SIZE, **REQUEST)
+    n = finite("the torque", torque, (3,), -MAX_SIZE, MAX_SIZE, **REQUEST)
+    time = finite("the duration", duration, high=MAX_DURATION, above=0.0, **REQUEST)
+    chosen([link], m.frame_names, "link", **REQUEST)
+    one_of("axes", axes, AXES, **REQUEST)
     k = m.frame_numbers[link]
     body = int(m.frame_bodyid[k])
     if body == 0:
