@@ -90,7 +90,7 @@ def finite(
         where = name if element is None else element
         raise error(Finding(code, message, "error", where, None, shown(found), wanted))
 
-    wanted = allowed or _allowed(shape, low, high, above)
+    wanted = allowed or _allowed(shape, low, high, above, fill)
     verb = "is" if wanted.startswith(("a ", "one ")) else "are"
     if shape == ():
         number = as_number(value)
@@ -102,10 +102,9 @@ def finite(
         refuse(f"{name} is {shown(value)}; allowed {verb} {wanted}", value, wanted)
     if not _fits(values.shape, shape) and not (fill and values.shape == ()):
         few = values.ndim < 2 and values.size <= FEW and len(shape or ()) == 1
-        more = " or one number" if fill else ""
         if few and shape != (None,):
-            refuse(f"{name} is {shown(value)}; allowed {verb} {wanted}{more}", value, wanted)
-        sizes = f"{_written(shape or ())}{more}"
+            refuse(f"{name} is {shown(value)}; allowed {verb} {wanted}", value, wanted)
+        sizes = _written(shape or ()) + (" or one number" if fill else "")
         refuse(f"{name} has the shape {values.shape}; allowed is {sizes}", value, wanted)
     fine = np.isfinite(values) & _inside(values, low, high, above)
     if not fine.all():
@@ -216,14 +215,14 @@ def _inside(x: Any, low: float | None, high: float | None, above: float | None) 
 
 
 def _allowed(
-    shape: Shape | None, low: float | None, high: float | None, above: float | None
+    shape: Shape | None, low: float | None, high: float | None, above: float | None, fill: bool
 ) -> str:
-    if shape == ():
+    if shape in {(), (1,)}:
         numbers = "a finite number"
     elif shape is None or len(shape) != 1 or shape[0] is None:
         numbers = "finite numbers"
     else:
-        numbers = f"{shape[0]} finite numbers"
+        numbers = f"{shape[0]} finite numbers" + (" or one" if fill else "")
     if above is not None:
         return f"{numbers} above {above:g}" + (f", at most {high:g}" if high is not None else "")
     if low is not None:

@@ -112,7 +112,8 @@ class Form:
     ) -> tuple[T, ...] | None:
         """Return the items of a list, each read by `read`."""
         if not isinstance(node, Items):
-            self.wrong(node, what, owner, f"a list of {each}s")
+            verb = "are" if what.endswith("s") else "is"
+            self.wrong(node, what, owner, f"a list of {each}s", verb=verb)
             return None
         read_items = [
             read(item, f"{each} {number}", owner) for number, item in enumerate(node.nodes, 1)

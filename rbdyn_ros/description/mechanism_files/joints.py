@@ -132,7 +132,8 @@ class _JointReader:
 
     def limits(self, node: Node) -> tuple[Limit, ...] | None:
         if not isinstance(node, Items):
-            self.form.wrong(node, "limits", self.owner, "a list with a limit for each coordinate")
+            allowed = "a list with a limit for each coordinate"
+            self.form.wrong(node, "limits", self.owner, allowed, verb="are")
             return None
         limits = [self.limit(item, Limit()) for item in node.nodes]
         known = tuple(limit for limit in limits if limit is not None)
