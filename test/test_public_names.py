@@ -34,7 +34,7 @@ def test_import_loads_no_slow_module():
     assert loaded_by("from rbdyn_ros.commands.parser import Parser") == []
 
 
-def test_what_a_name_needs_is_loaded_with_it():
+def test_a_name_loads_its_dependencies():
     loaded = loaded_by("import rbdyn_ros as rb; rb.load_urdf")
     assert "numba" in loaded
     assert not {"viser", "matplotlib", "mcap"} & set(loaded)

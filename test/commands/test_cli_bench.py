@@ -42,7 +42,7 @@ def test_json_with_others_and_their_ratios():
             assert 0.1 < other["ratio"] / (other["us"] / row["us"]) < 10.0
 
 
-def test_robots_that_peers_cannot_load_are_timed_without_them(tmp_path):
+def test_robots_not_loaded_by_a_peer_are_timed_without_it(tmp_path):
     mechanism = tmp_path / "one.yaml"
     mechanism.write_text(
         "rbdyn_mechanism: 1\nbase: floor\nlinks: {car: {mass: 1, inertia: [1, 1, 1, 0, 0, 0]}}\n"

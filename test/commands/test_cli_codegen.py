@@ -117,7 +117,7 @@ def test_mimic_joints_as_followers_or_free(tmp_path):
         assert run("codegen", robot, "-o", out, *words).returncode == 0
         head = (out / "hand_dynamics.h").read_text()
         assert f"#define HAND_NV {freedoms}U\n" in head
-        assert ("'finger' follows 'thumb': -0.123456789 q + 0.1." in head) == (freedoms == 1)
+        assert ("'finger' mimics 'thumb': -0.123456789 q + 0.1." in head) == (freedoms == 1)
         check(out)
 
 

@@ -25,7 +25,7 @@ def found():
     return json.loads(run("info", "--json").stdout)
 
 
-def test_versions_are_those_of_this_process(found):
+def test_versions_match_this_process(found):
     assert found["version"] in {rb.__version__, None}
     assert found["python"]["version"] == platform.python_version()
     assert found["libraries"]["numpy"] == np.__version__
@@ -34,7 +34,7 @@ def test_versions_are_those_of_this_process(found):
     assert found["cores"] == len(os.sched_getaffinity(0))
 
 
-def test_the_cache_is_where_kernels_are():
+def test_the_cache_holds_the_kernels():
     m = rb.load_urdf(bundled_robot("pendulum"))
     rb.step(m, rb.make_data(m))
     found = {"cache": inventory.cache()}
@@ -62,7 +62,7 @@ def test_old_caches_count_as_other_versions(tmp_path, monkeypatch):
     assert inventory.cache()["compiled"]["loop"] is True
 
 
-def test_permissions_leave_this_process_as_it_is(found):
+def test_permissions_do_not_change_this_process(found):
     assert os.sched_getscheduler(0) == os.SCHED_OTHER
     assert found["permissions"].keys() == {"SCHED_FIFO", "locked memory", "timer slack"}
     text = info_text(found)
@@ -78,7 +78,7 @@ def test_text_has_a_row_for_each_part(found):
     assert "None" not in text
 
 
-def test_extras_are_those_of_the_package(monkeypatch):
+def test_extras_match_the_package(monkeypatch):
     lines = [
         'matplotlib>=3.6; extra == "plot"',
         'mkdocstrings[python]>=0.2; extra == "docs"',
@@ -126,7 +126,7 @@ def test_a_missing_part_is_not_an_error(monkeypatch):
         assert re.search(line, told.stdout), line
 
 
-def test_a_process_that_does_not_answer(monkeypatch):
+def test_an_unresponsive_process(monkeypatch):
     monkeypatch.setattr(inventory, "_PATIENCE", 0.2)
     process = inventory._start("import time; time.sleep(60.0)")
     assert inventory._answer(process) == {"error": "no answer within 0.2 s"}

@@ -36,7 +36,7 @@ def ended(words, is_there, env=None):
     return process.returncode, stderr
 
 
-def test_while_it_works(tmp_path):
+def test_ctrl_c_during_work(tmp_path):
     """Files of the user run where commands do their work."""
     file, mark = tmp_path / "slow.py", tmp_path / "mark"
     file.write_text(f"import time\nopen({str(mark)!r}, 'w').close()\ntime.sleep(60.0)\n")
@@ -61,7 +61,7 @@ def test_during_the_imports_of_the_command(module):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-def test_while_it_compiles(tmp_path):
+def test_ctrl_c_during_compilation(tmp_path):
     """An exception that is raised while LLVM calls Python has crashed it."""
 
     def has_begun():
@@ -71,7 +71,7 @@ def test_while_it_compiles(tmp_path):
     assert ended(["bench", ARM], has_begun, env) == (130, "")
 
 
-def test_the_command_minds_its_signals(tmp_path):
+def test_ctrl_c_ends_each_command(tmp_path):
     """Ask from inside: a file of the user hears of a kernel after the command has."""
     file = tmp_path / "hears.py"
     file.write_text(
@@ -89,7 +89,7 @@ def test_the_command_minds_its_signals(tmp_path):
     assert told.stdout.splitlines()[:3] == ["True", "False", "True"]
 
 
-def test_in_the_background_it_stays_ignored(tmp_path):
+def test_ctrl_c_stays_ignored_in_the_background(tmp_path):
     file = tmp_path / "asks.py"
     file.write_text("import signal\nprint(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)\n")
     command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *AS_A_PROCESS]

@@ -32,7 +32,7 @@ def joint(kind="revolute", **fields):
 
 
 @pytest.mark.parametrize("kind", list(TYPE_OF_NAME))
-def test_degrees_of_freedom_are_those_of_the_model(kind):
+def test_degrees_of_freedom_match_the_model(kind):
     assert JOINT_SPECS[kind].dofs == JOINT_KINDS[TYPE_OF_NAME[kind]].nv
 
 

@@ -187,7 +187,7 @@ def test_other_documents_are_refused(tmp_path):
 # meshes
 
 
-def test_meshes_are_found_as_those_of_contacts(folder):
+def test_visual_meshes_are_found_like_collision_meshes(folder):
     text = robot(
         visual(mesh("package://pack/meshes/m.stl")),
         visual(mesh("../meshes/m.stl", "-1 0.001 2"), kind="collision"),
@@ -238,7 +238,7 @@ def test_one_missing_mesh(folder):
         "file:///%00.stl", "http://host/m.stl", "x" * 5000 + ".stl", "~/m.stl", "{0}.stl", " .stl",
     ],
 )  # fmt: skip
-def test_names_that_lead_elsewhere_have_placeholders(folder, name):
+def test_names_outside_the_folder_have_placeholders(folder, name):
     (folder.parent.parent / "secret.stl").write_bytes(b"")
     read = read_appearance(robot(visual(mesh(name))), folder=folder)
     assert read.visuals == (LinkShape("a", Placeholder(name[:200])),)

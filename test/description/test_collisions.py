@@ -201,7 +201,7 @@ def test_a_saved_model_takes_no_contact_or_floating_base(tmp_path):
             rb.load(tmp_path / "m.npz", **{name: True})
 
 
-def test_load_takes_a_base_that_floats():
+def test_load_with_a_floating_base():
     path = bundled_robot("seven_dof_arm")
     m = rb.load(path, floating_base="sixdof_fp")
     assert m.sha256() == rb.load_urdf(path, floating_base="sixdof_fp").sha256()

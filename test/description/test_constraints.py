@@ -39,7 +39,7 @@ def system(*constraints):
     return Description("r", LINKS, JOINTS, "built", base="base", constraints=constraints)
 
 
-def test_good_ones_are_taken_as_they_are():
+def test_valid_constraints_are_unchanged():
     given = system(ROD, BAND, GEAR, ROLL, replace(ROLL, name="ball", axis=None))
     assert check(given) == given
     assert given.findings == ()
@@ -156,7 +156,7 @@ def test_two_coordinates_of_one_joint_can_be_geared():
     check(system(terms(("jb", 1.0, 0), ("jb", 2.0, 1))))
 
 
-def test_a_gear_of_a_joint_that_could_not_be_read_is_not_blamed():
+def test_a_gear_of_an_unreadable_joint_has_no_finding():
     broken = replace(JOINTS[0], damping=NAN)
     with refused(DescriptionError, "not-finite", "joint 'ja'"):
         check(replace(system(GEAR), joints=(broken, *JOINTS[1:])))

@@ -115,7 +115,7 @@ def test_lengths_up_to_the_longest_are_taken():
         check(system(replace(GEOM, shape=shape, origin=far)))
 
 
-def test_places_that_are_too_far():
+def test_positions_too_far_away():
     far = Pose((0.0, 0.0, -2e5))
     made = system(replace(GEOM, origin=far), obstacles=(replace(FLOOR, origin=far),))
     with refused(DescriptionError, ["too-long", "too-long"], "geometry 'palm'", line=3) as caught:
@@ -183,7 +183,7 @@ def test_kinds_of_a_contact(contact, refusal):
 # the argument `contact` of build
 
 
-def test_surfaces_go_by_geometry_then_by_link_then_to_all_without_one():
+def test_surfaces_apply_by_geometry_then_link_then_default():
     own, of_link, of_geom, of_all = (Surface(friction=k / 10) for k in (1, 2, 3, 4))
     links = (*LINKS, Link("foot", BALL))
     described = Description(
@@ -233,7 +233,7 @@ BALL_OF_STONE = Obstacle("ball", Sphere(1.0))
         ((FLOOR, WALL), Contact(obstacles=(LOW,)), ("floor", "wall"), [-1.0, 0.0]),
     ],
 )
-def test_obstacles_of_the_system_stay_but_for_those_the_caller_names(own, asked, names, heights):
+def test_the_caller_replaces_obstacles_of_the_same_name(own, asked, names, heights):
     m = rb.build(system(GEOM, obstacles=own), contact=asked)
     assert m.obstacle_names == names
     assert m.obstacle_pos[:, 2].tolist() == heights

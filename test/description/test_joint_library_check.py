@@ -37,7 +37,7 @@ def found(*joints):
 
 
 @pytest.mark.parametrize("kind", list(JOINT_SPECS))
-def test_every_type_is_taken_as_it_is(kind):
+def test_joints_of_every_type_are_unchanged(kind):
     given = system(joint(kind))
     assert check(given) == given
 
@@ -55,7 +55,7 @@ def test_a_rack_without_a_radius_is_a_hinge():
     assert found(joint("rack_pinion", parameters={"radius": 0.0})) == []
 
 
-def test_types_that_users_register(monkeypatch):
+def test_registered_types(monkeypatch):
     spec = JointSpec(axes=1, parameters=("lift",), nonzero=("lift",), coordinates=("rad",))
     monkeypatch.setitem(JOINT_SPECS, "cam", spec)
     given = system(joint("cam", parameters={"lift": 0.02}))

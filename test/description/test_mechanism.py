@@ -676,7 +676,7 @@ def test_a_large_file_is_read_in_time():
     assert time.process_time() - start < 60.0  # bounds a hang only: it takes 0.3 s
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_unreadable_files(tmp_path):
     (tmp_path / "arm.yaml").write_text("x")
     with refused(DescriptionError, "no-such-file") as caught:
         mechanism.read(tmp_path / "arn.yaml")

@@ -112,7 +112,7 @@ def test_titles_and_comments_of_any_encoding(package, title):
 
 @pytest.mark.parametrize("up", ["Z_UP", "Y_UP"])
 @pytest.mark.parametrize("unit", ["1", "0.001"])
-def test_dae_with_its_unit_and_its_scene(package, unit, up):
+def test_unit_and_scene_of_dae(package, unit, up):
     """The node turns x to y and y to -x and moves; as in RViz the up axis is ignored."""
     pytest.importorskip("collada")
     (package / "urdf/m.dae").write_bytes(dae(unit, up))
@@ -252,7 +252,7 @@ def test_a_common_folder_is_not_a_package(tmp_path, monkeypatch):
     assert trouble(robot, "package://home/secret/x.stl") == "package-not-found"
 
 
-def test_a_folder_at_the_top_that_a_robot_is_not_in(tmp_path):
+def test_a_root_folder_without_the_robot(tmp_path):
     """What is below / and beside the way to the robot, such as /var for one in /tmp."""
     (tmp_path / "x.stl").write_bytes(stl())
     below_root = (tmp_path / "x.stl").relative_to(tmp_path.anchor)

@@ -79,7 +79,7 @@ def finger(mimic, lower=-math.inf, upper=math.inf):
         ),
     ],
 )
-def test_a_mimic_joint_is_warned_of_when_it_leaves_its_limits(lead, follower, expected):
+def test_a_mimic_joint_beyond_its_limits_has_a_warning(lead, follower, expected):
     findings = found(lead, follower)
     assert [code for _, code, _ in findings] == [code for code, _ in expected]
     for (severity, code, message), (_, part) in zip(findings, expected, strict=True):

@@ -70,7 +70,7 @@ def test_a_short_capsule_is_a_sphere():
     assert capsule.inertia == pytest.approx(sphere.inertia, rel=1e-11)
 
 
-def test_top_is_that_of_the_source():
+def test_the_top_matches_the_source():
     r, a, c = 0.2, 0.05, 0.2
     top = shapes.top(r, a, c)
     mass = math.pi * r**2 * a * 2.7e3

@@ -141,7 +141,7 @@ def test_limits_of_joints_with_many_degrees_of_freedom(kind):
     assert (("note", "axis-ignored") in codes(robot)) == (kind == "floating")
 
 
-def test_bounds_that_are_not_given_are_zero():
+def test_missing_bounds_are_zero():
     robot = one_joint('<limit effort="1" velocity="1"/>', "prismatic")
     assert (robot.joints[0].limit.lower, robot.joints[0].limit.upper) == (0, 0)
     assert codes(robot) == [("warning", "locked-joint")]
@@ -271,7 +271,7 @@ def test_heavy_modules_are_imported_when_needed():
     assert done.stdout.strip() == "set()"
 
 
-def test_parser_that_wants_getchildren(monkeypatch):
+def test_elements_without_getchildren(monkeypatch):
     """Some releases of urdf_parser_py call a method that ElementTree has dropped."""
     from urdf_parser_py.xml_reflection import core
 

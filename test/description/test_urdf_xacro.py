@@ -71,7 +71,7 @@ def test_packages_are_found(tmp_path, monkeypatch, dirs):
     assert len(read(path, package_dirs=[tmp_path / name for name in dirs]).links) == 3
 
 
-def test_package_that_is_not_found(tmp_path):
+def test_a_missing_package(tmp_path):
     path = write(tmp_path, "$(find no_such_arm)/limb.xacro")
     with refused(DescriptionError, "package-not-found", found="no_such_arm"):
         read(path, package_dirs=[tmp_path])

@@ -54,7 +54,7 @@ def test_a_motion_given_by_positions(m, path):
         assert np.abs(one - other).max() > 50  # it moves
 
 
-def test_a_simulation_goes_on_from_where_the_data_is(m, path):
+def test_a_simulation_starts_from_the_data(m, path):
     d, e = rb.make_data(m), rb.make_data(m)
     d.qpos = e.qpos = 0.5
     animate(m, d, path, duration=0.4, fps=25, size=SIZE)
@@ -64,7 +64,7 @@ def test_a_simulation_goes_on_from_where_the_data_is(m, path):
     assert d.qpos.tobytes() == e.qpos.tobytes()
 
 
-def test_frames_of_a_simulation_are_as_far_apart_as_they_are_shown(m, monkeypatch, path):
+def test_frames_of_a_simulation_are_one_frame_time_apart(m, monkeypatch, path):
     """Also where the timestep does not divide the time of a frame."""
     m.opt.timestep = 0.003
     d, seen = rb.make_data(m), []
@@ -130,7 +130,7 @@ def test_the_view_encloses_all_frames(m):
     assert (points < high).all()
 
 
-def test_a_free_body_shows_where_its_frame_is():
+def test_a_free_body_shows_its_frame():
     box = shapes.box((0.2, 0.4, 0.6), mass=1.0, at=rb.pose((0.0, 0.0, 1.0)))
     s = rb.SystemBuilder("r", base="world").body("box", box)
     m = rb.build(s.joint("free", "floating", "world", "box"))
@@ -161,7 +161,7 @@ def test_a_floor_is_as_large_as_the_view():
     assert np.allclose(floor.max(axis=0)[:2], high[:2])
 
 
-def test_a_slope_lies_under_what_it_carries():
+def test_a_slope_lies_under_its_load():
     """z of the plane is (0, -1, 1) / sqrt(2); of (0, 0, 3), the middle, the foot is next."""
     slope = rb.pose((0.0, 0.0, 0.0), (np.pi / 4, 0.0, 0.0))
     ball = (rb.Sphere(0.5), rb.pose((0.0, 0.0, 1.0)))
@@ -223,7 +223,7 @@ def test_durations_out_of_range_are_refused(m, path, duration):
     assert d.time == 0.0
 
 
-def test_a_simulation_that_diverges_makes_no_film(m, path):
+def test_a_diverging_simulation_makes_no_film(m, path):
     d = rb.make_data(m)
     d.qvel = np.nan
     with refused(rb.ModelError, "diverged", m.name):

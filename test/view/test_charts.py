@@ -74,7 +74,7 @@ def test_numbers_of_joints_are_under_their_names():
     assert (labels, len(columns)) == ((quantities.joints[2],), 1)
 
 
-def test_a_factor_that_means_nothing_is_the_last_one(arm):
+def test_an_undefined_factor_keeps_the_last_value(arm):
     quantities, still = Quantities(arm), Instant.still(arm, arm.qpos0)
     factors = [float("nan"), 0.9, float("nan"), 1.1]
     drawn = [quantities.row(replace(still, factor=factor))[-1] for factor in factors]

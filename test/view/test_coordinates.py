@@ -38,7 +38,7 @@ def test_every_free_coordinate_has_a_number_and_no_other(m):
         assert math.isfinite(c.high - c.low)
 
 
-def test_names_and_units_tell_coordinates_apart(m):
+def test_names_and_units_of_coordinates(m):
     found = {(m.jnt_names[c.joint], c.word) for c in coordinates_of(m, 2.0)}
     assert len(found) == len(coordinates_of(m, 2.0))
     free = [c for c in coordinates_of(m, 2.0) if m.jnt_names[c.joint] == "root_joint"]
@@ -49,7 +49,7 @@ def test_names_and_units_tell_coordinates_apart(m):
     assert (free[0].low, free[0].high) == (-2.0, 2.0)
 
 
-def test_limits_are_those_of_the_joint():
+def test_limits_match_the_joint():
     turn, slide = coordinates_of(rb.load_urdf(ARM), 1.0)
     assert (turn.low, turn.high, turn.unit, turn.word) == (-0.5, 1.2, "rad", "")
     assert (slide.low, slide.high, slide.unit) == (-0.1, 0.3, "m")
@@ -115,12 +115,12 @@ def test_a_configuration_reads_back_from_its_text():
         "9" * 5000, "__import__('os')", "[1, 2]]", "[{}, 2]",
     ],
 )  # fmt: skip
-def test_text_that_is_no_configuration_gets_a_sentence(text):
+def test_invalid_text_of_a_configuration_has_a_message(text):
     found = parse_qpos(rb.load_urdf(ARM), text)
     assert isinstance(found, str)
     assert "allowed are 2 finite numbers" in found
 
 
-def test_a_quaternion_without_length_is_none():
+def test_a_zero_quaternion_is_refused():
     found = parse_qpos(rb.load_urdf(ARM, floating_base=True), "[0,0,0, 0,0,0,0, 0,0]")
     assert "the quaternion of 'root_joint'" in found

@@ -60,7 +60,7 @@ def texts(m):
     return picture, [(text.get_text(), box) for text, box in zip(written, boxes, strict=True)]
 
 
-def test_what_is_written():
+def test_labels_of_the_graph():
     _, written = texts(linkage())
     told = [text for text, _ in written]
     assert told[0] == "linkage:  N_B = 3, N_J = 4, N_L = 1"
@@ -143,7 +143,7 @@ def test_large_graphs_leave_texts_out(tmp_path):
 @pytest.mark.parametrize(
     "name", ["$\\frac$", "a_b^c$", "with space", "\u00fcber", "tab\there", "x" * 200]
 )
-def test_names_are_drawn_as_they_are(tmp_path, name):
+def test_names_are_drawn_verbatim(tmp_path, name):
     draw_connectivity(linkage(names=("ground", name, "rod", "slider")), tmp_path / "graph.svg")
 
 
@@ -175,7 +175,7 @@ def test_chords_keep_apart_and_miss_bodies():
     assert np.diff(heights).min() > 0.14
 
 
-def test_a_label_goes_where_nothing_is():
+def test_a_label_is_placed_in_free_space():
     curve = np.column_stack([np.linspace(0.0, 6.0, 61), np.zeros(61)])
     size = np.array([0.5, 0.2])
     assert free_spot(curve, size, []) == 30
@@ -192,7 +192,7 @@ def test_a_label_goes_where_nothing_is():
         ("/no/such/folder/graph.svg", "unwritable-file"),
     ],
 )
-def test_paths_that_cannot_be_written_are_refused(path, code):
+def test_paths_not_writable_are_refused(path, code):
     with refused(rb.ParameterError, code, "path"):
         draw_connectivity(linkage(), path)
 

@@ -48,7 +48,7 @@ def near():
         server.stop()
 
 
-def test_without_a_client_it_hardly_looks(near):
+def test_without_a_client_it_polls_rarely(near):
     loop, _, server = near
     looks = []
     wait_until(lambda: len(looks) > 40 or looks.append(loop.looks), "almost a second")
@@ -57,7 +57,7 @@ def test_without_a_client_it_hardly_looks(near):
         wait_until(lambda: loop.looks > looks[-1] + 30, "many looks")
 
 
-def test_a_link_follows_the_handle_that_is_dragged(near):
+def test_a_link_follows_the_dragged_handle(near):
     loop, live, server = near
     loop.loop.time.pause(True)
     pushes = live.robots[0].pushes
@@ -142,7 +142,7 @@ def test_the_handle_can_be_grabbed(browser, near):
         wait_until(lambda: loop.all_of("push")[-1][1] == STILL, "the end", page)
 
 
-def test_a_tab_that_is_closed_lets_go(browser, near):
+def test_closing_a_tab_releases_its_forces(browser, near):
     loop, _, server = near
     with open_page(browser, address_of(server), server, **SMALL) as page:
         thumb = page.locator('[role="slider"]').first  # that of the first joint

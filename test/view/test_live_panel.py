@@ -73,7 +73,7 @@ class Server:
         return add
 
 
-def test_the_state_is_told_in_words(m):
+def test_the_state_as_text(m):
     still = replace(Instant.still(m, m.qpos0), time=1.5)
     assert state_line([still]) == "running | 1.500 s"
     assert state_line([replace(still, factor=0.98765)]) == "running | 1.500 s | 0.988 x real time"
@@ -84,7 +84,7 @@ def test_the_state_is_told_in_words(m):
     assert state_line([still, bad]) == "fault: the state of joint 'x' diverged | 1.500 s"
 
 
-def test_the_box_follows_the_speed_that_is_in_force(m):
+def test_the_box_shows_the_current_speed(m):
     server, answers = Server(), ["", "too fast"]
     simulated = SimpleNamespace(set_speed=lambda _: answers.pop(0), reset=None)
     clock = Clock(server, simulated, 0.7, {})
@@ -125,7 +125,7 @@ def test_a_slider_reaches_to_the_limit_or_lifts_the_load(m):
     assert weightless > 0.0
 
 
-def test_sliders_hold_what_was_moved_until_it_is_refused(m, cast):
+def test_sliders_hold_moved_joints_until_a_refusal(m, cast):
     server, driven, released = Server(), [], []
     answers = ["", "", "no such effort"]
 
@@ -152,7 +152,7 @@ def test_sliders_hold_what_was_moved_until_it_is_refused(m, cast):
     assert not torques.held
 
 
-def test_what_is_refused_for_good_has_no_sliders(m, cast):
+def test_joints_never_accepted_have_no_sliders(m, cast):
     server = Server()
     Torques(server, m, replace(cast, refusals={"drive": "<lock & step>"}), None, None)
     assert any("&lt;lock &amp; step&gt;" in label for label in server.parts)
@@ -197,7 +197,7 @@ def test_a_pull_is_renewed_and_ends_with_the_hand(m, pushes):
     assert not made.held
 
 
-def test_a_pull_ends_with_the_browser_that_pulls(m, pushes):
+def test_a_pull_ends_when_its_browser_leaves(m, pushes):
     made, server, pushed, _ = pushes
     made.put(Instant.still(m, m.qpos0))
     handle = server.parts["/v/handle"]

@@ -79,7 +79,7 @@ def test_gaps_stay_gaps():
     assert thinned(time, values, 20_000)[1] is values
 
 
-def test_energy_is_that_of_the_engine():
+def test_energy_matches_the_engine():
     m = arm()
     run = run_of(m)
     kinetic, potential, total = energies(run)
@@ -100,7 +100,7 @@ def test_energy_is_that_of_the_engine():
     assert energies(run_of(m, qvel=np.full((200, m.nv), np.nan))) == []
 
 
-def test_the_error_is_that_of_the_moment_before_the_next_command():
+def test_the_error_is_taken_before_the_next_command():
     m = arm()
     time = np.array([0.5, 1.0])
     run = run_of(m, commanded=commanded(m, time, np.array([1.0, 2.0])))
@@ -135,7 +135,7 @@ def test_joints_are_chosen_by_patterns():
         joint_rows(run, ["elbow_jont"])
 
 
-def test_contact_forces_of_the_bodies_that_feel_most():
+def test_contact_forces_of_the_most_loaded_bodies():
     m = robots.load(robots.find("talos_reduced.urdf"))
     contact = np.zeros((200, m.nbody, 6))
     for k in range(1, 12):
@@ -157,7 +157,7 @@ def test_pictures(tmp_path, suffix):
     assert {".png": b"PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[suffix] in start
 
 
-def test_nothing_lies_over_the_curves():
+def test_labels_do_not_cover_the_curves():
     """Every panel has its curve, shares the time, and no letter is inside an axes."""
     m = arm()
     run = run_of(m, commanded=commanded(m, np.array([0.5, 1.0]), np.array([1.0, 2.0])))

@@ -75,7 +75,7 @@ def test_visuals_are_where_pinocchio_has_them(name):
         assert error < 1e-12, link
 
 
-def test_links_are_where_frame_pose_says_on_every_kind_of_joint():
+def test_poses_of_links_match_frame_pose():
     register()
     m = rb.build(everything())
     looks = tuple(
@@ -98,7 +98,7 @@ def test_links_are_where_frame_pose_says_on_every_kind_of_joint():
         assert np.allclose(turned, R @ inside, rtol=0.0, atol=1e-12)
 
 
-def test_the_centre_of_mass_is_that_of_the_toolbox():
+def test_the_centre_of_mass_matches_the_toolbox():
     m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
     d = rb.make_data(m)
     d.qpos[:] = random_state(m)
@@ -106,7 +106,7 @@ def test_the_centre_of_mass_is_that_of_the_toolbox():
 
 
 @pytest.mark.parametrize(("layer", "share"), [(BOXES, 12.0), (ELLIPSOIDS, 5.0)])
-def test_what_stands_for_inertia_has_that_inertia(layer, share):
+def test_inertia_boxes_have_the_inertia_of_their_links(layer, share):
     m = rb.load_urdf(ARM)
     for part in Scene(m, NONE).parts(layer):
         # edges of a box, semi-axes of an ellipsoid: I_x = m (b^2 + c^2) / share
@@ -121,14 +121,14 @@ def test_what_stands_for_inertia_has_that_inertia(layer, share):
         assert extent == pytest.approx([0.5] * 3 if layer == BOXES else [1.0] * 3, abs=1e-3)
 
 
-def test_balls_at_centres_of_mass_are_as_large_as_their_masses():
+def test_balls_at_centres_of_mass_grow_with_mass():
     m = rb.load_urdf(ARM)
     heavy, light = (part.scale[0] for part in Scene(m, NONE).parts(MASSES))
     assert (heavy / light) ** 3 == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_the_hand_of_a_joint_is_at_the_end_of_the_arc_where_its_limit_is(reverse):
+def test_the_hand_of_a_joint_reaches_the_end_of_its_arc_at_its_limit(reverse):
     ends = ("base", "arm")
     m = rb.build(_one_joint(*reversed(ends)) if reverse else _one_joint(*ends))
     assert m.jnt_reversed.any() == reverse
@@ -160,7 +160,7 @@ def _one_joint(parent, child):
     )  # fmt: skip
 
 
-def test_the_bar_of_a_sliding_joint_ends_where_it_can_be():
+def test_the_bar_of_a_sliding_joint_ends_at_its_limits():
     m = rb.load_urdf(ARM)
     scene, j = Scene(m, NONE), m.jnt_id("slide")
     mark = scene.marks[j]
@@ -170,7 +170,7 @@ def test_the_bar_of_a_sliding_joint_ends_where_it_can_be():
         assert np.allclose(world(placed, mark.parent, end), placed.xpos[mark.body], atol=1e-12)
 
 
-def test_arrows_point_along_the_axes_that_joints_move_about():
+def test_arrows_point_along_joint_axes():
     m, d = rb.load_urdf(ARM), None
     d = rb.make_data(m)
     d.qpos[:] = 0.7, 0.2
@@ -182,7 +182,7 @@ def test_arrows_point_along_the_axes_that_joints_move_about():
         assert np.allclose((tip - tail) / np.linalg.norm(tip - tail), axis, atol=1e-12)
 
 
-def test_a_joint_without_limits_has_no_arc_and_one_of_turns_a_circle():
+def test_arcs_of_joints_without_limits_and_with_full_turns():
     m = rb.load_urdf(ARM)
     free = m.replaced(jnt_limited=[0, 0])
     assert all(len(mark.limits) == 0 for mark in Scene(free, NONE).marks)
@@ -227,14 +227,14 @@ def test_torques_without_a_force_have_arrows_of_their_own():
     assert np.allclose(arrows, [[[1.0, 1.0, 1.0], [1.0, 1.5, 1.0]]])
 
 
-def test_the_weight_gives_the_scale_even_where_nothing_weighs():
+def test_the_scale_of_forces_without_gravity():
     m = rb.load_urdf(ARM)
     assert weight_of(m) == pytest.approx(9.81 * 3.0)
     m.opt.gravity = (0.0, 0.0, 0.0)
     assert weight_of(m) == pytest.approx(9.81 * 3.0)
 
 
-def test_contact_forces_of_an_instant_are_those_of_the_points_that_touch():
+def test_contact_forces_of_an_instant_act_at_its_contacts():
     text = ARM.replace(
         '<link name="tool">',
         '<link name="tool"><collision><origin xyz="0.1 0 0"/><geometry>'
@@ -261,7 +261,7 @@ def test_contact_forces_of_an_instant_are_those_of_the_points_that_touch():
     assert len(Scene(m, NONE).place(Instant.of(m, d)).contacts) == 1
 
 
-def test_an_instant_is_a_copy_and_its_data_is_left_alone():
+def test_an_instant_is_a_copy_of_data():
     m = rb.build(touching.free(rb.Sphere(0.1)))
     d = rb.make_data(m)
     rb.step(m, d, 10)
@@ -302,7 +302,7 @@ def test_loop_joints_are_drawn_closed_where_they_are():
     assert np.array_equal(first[0], placed.xpos[m.loop_bodyid[0, 0]])
 
 
-def test_rods_and_bands_are_closed_lines_if_they_say_so():
+def test_closed_rods_and_bands():
     register()
     m = rb.build(everything())
     closed = m.length_closed.tolist()
@@ -311,7 +311,7 @@ def test_rods_and_bands_are_closed_lines_if_they_say_so():
     assert len(lines.bodies) == m.nspring + legs + 3 * m.nloop
 
 
-def test_a_robot_is_seen_whatever_its_file_has():
+def test_robots_without_visuals_are_visible():
     m = rb.load_urdf(ARM)
     box = rb.Box((0.1, 0.1, 0.1))
     seen, lost = LinkShape("upper", box), LinkShape("upper", Placeholder("gone.stl"))
@@ -322,7 +322,7 @@ def test_a_robot_is_seen_whatever_its_file_has():
     assert Scene(m, Appearance((lost, lost), (lost,))).shown == (VISUALS, BOXES)
 
 
-def test_its_size_is_that_of_what_is_seen():
+def test_the_size_of_a_scene_bounds_its_visible_parts():
     m = rb.load_urdf(ARM)
     look = LinkShape("base", rb.Box((2.0, 4.0, 8.0)), rb.pose(xyz=(10.0, 0.0, 0.0)))
     scene = Scene(m, Appearance((look,)))
@@ -358,12 +358,12 @@ def test_invalid_positions_are_refused(qpos):
         Scene(m, NONE).place(Instant(0.0, np.array(qpos), np.zeros(2), np.zeros(2)))
 
 
-def test_the_looks_of_another_robot_are_refused():
+def test_the_appearance_of_another_robot_is_refused():
     with refused(rb.ModelError, "unknown-frame", found="uper"):
         Scene(rb.load_urdf(ARM), Appearance((LinkShape("uper", rb.Sphere(1.0)),)))
 
 
-def test_a_broken_mesh_is_a_marker_and_one_warning(tmp_path):
+def test_a_broken_mesh_becomes_a_marker_with_one_warning(tmp_path):
     path = tmp_path / "broken.stl"
     path.write_text("no mesh")
     text = ARM.replace(
@@ -378,7 +378,7 @@ def test_a_broken_mesh_is_a_marker_and_one_warning(tmp_path):
     assert finding.severity == "warning"
 
 
-def test_a_robot_of_nothing_has_a_stage():
+def test_a_robot_without_geometry_has_a_scene():
     scene = Scene(rb.load_urdf('<robot name="n"><link name="a"/></robot>'), NONE)
     placed = scene.place(Instant.still(scene.m, np.zeros(0)))
     assert scene.size > 0.0

@@ -85,7 +85,7 @@ def far():
         assert not thread.is_alive()
 
 
-def test_what_takes_long_does_not_hold_up_the_rest(far):
+def test_a_slow_request_does_not_block_the_others(far):
     remote, echo, heard = far
     answers = []
     pausing = threading.Thread(target=lambda: answers.append(remote.pause(True)))
@@ -112,7 +112,7 @@ def test_what_takes_long_does_not_hold_up_the_rest(far):
 @pytest.mark.parametrize(
     "said", [b"", b"nonsense", b"[1]", b"[[], {}]", b"[" * 100_000, pickle.dumps(("reset", ()))]
 )
-def test_nonsense_ends_the_service_and_nothing_else(said):
+def test_an_invalid_request_ends_only_the_service(said):
     """Of the view, which hears the network, nothing is unpickled."""
     asked = []
     here, there = Pipe()
@@ -122,7 +122,7 @@ def test_nonsense_ends_the_service_and_nothing_else(said):
     assert not asked
 
 
-def test_what_goes_wrong_is_a_sentence(far):
+def test_failures_are_messages(far):
     remote, echo, _ = far
     assert remote.step(3) == "step failed: ValueError(3)"
     assert remote.instants() == []
@@ -147,7 +147,7 @@ def test_pace_is_of_the_last_second_and_begins_anew():
     assert pace.at(93.0, 3.0, False) == pytest.approx(3.0)
 
 
-def test_energies_are_those_of_the_plant_that_moves(path):
+def test_energies_follow_the_exchanged_plant(path):
     """Oracle: the robot of the file, and a point mass at its tip, in another gravity."""
     m = rb.load_urdf(path)
     loop = Loop(m, LoopSettings(realtime="off", start_paused=True), np.full(m.nq, 0.3))
@@ -227,7 +227,7 @@ def shown(path):
 
 
 @needs_viser
-def test_it_serves_with_low_priority_and_leaves_nobody(shown):
+def test_it_serves_with_low_priority_and_leaves_no_process(shown):
     loop, start = shown
     view, said = start(loop)
     assert view.wait(60.0), said
@@ -246,7 +246,7 @@ def test_it_serves_with_low_priority_and_leaves_nobody(shown):
 
 
 @needs_viser
-def test_a_view_that_dies_is_reported_once_and_the_simulation_goes_on(shown):
+def test_a_killed_view_is_reported_once_and_the_simulation_continues(shown):
     loop, start = shown
     view, said = start(loop)
     assert view.wait(60.0), said
@@ -351,7 +351,7 @@ def test_without_viser_there_is_a_hint(monkeypatch):
 
 @needs_viser
 @pytest.mark.parametrize("serving", [True, False])
-def test_it_ends_with_a_parent_that_is_killed(tmp_path, path, serving):
+def test_it_ends_with_a_killed_parent(tmp_path, path, serving):
     script = tmp_path / "parent.py"  # without a guard: the view must not run it again
     script.write_text(
         textwrap.dedent(f"""

@@ -111,7 +111,7 @@ def test_buttons_and_the_text_set_all_joints(arm):
     wait_until(lambda: not sliders.qpos[7:].any(), "the way back to zero", page)
 
 
-def test_the_robot_is_seen_and_its_layers_are_shown_when_asked_for(arm):
+def test_the_robot_and_its_layers_are_shown(arm):
     page, show, _ = arm
     assert colours_of(page) > 300  # shades of boxes and of their shadow, not a blank page
     page.get_by_text("Display", exact=True).click()
@@ -124,7 +124,7 @@ def test_the_robot_is_seen_and_its_layers_are_shown_when_asked_for(arm):
     wait_until(lambda: not node.visible, "the ellipsoids to go", page)
 
 
-def test_a_mechanism_that_cannot_follow_goes_back_and_says_why(delta):
+def test_a_mechanism_out_of_reach_goes_back_with_a_reason(delta):
     page, _, sliders = delta
     before = sliders.qpos
     slider(page, "motor_1").press("ArrowRight")
@@ -147,7 +147,7 @@ def test_the_connectivity_graph_opens_and_closes(delta):
     picture.wait_for(state="detached")
 
 
-def test_a_click_on_a_body_tells_its_name_which_is_text_and_nothing_else(browser):
+def test_a_click_on_a_body_shows_its_name_as_plain_text(browser):
     name = "&lt;img src=x onerror=document.title='hacked'&gt;{document.title='hacked'}"
     text = (
         f'<robot name="{name}"><link name="{name}"><inertial><mass value="2"/>'
