@@ -71,7 +71,7 @@ def test_ctrl_c_during_compilation(tmp_path):
     assert ended(["bench", ARM], has_begun, env) == (130, "")
 
 
-def test_ctrl_c_ends_each_command(tmp_path):
+def test_the_sigint_handler_is_restored_after_kernels_of_the_user(tmp_path):
     """Ask from inside: a file of the user hears of a kernel after the command has."""
     file = tmp_path / "hears.py"
     file.write_text(

@@ -271,7 +271,7 @@ def test_heavy_modules_are_imported_when_needed():
     assert done.stdout.strip() == "set()"
 
 
-def test_elements_without_getchildren(monkeypatch):
+def test_releases_of_urdf_parser_that_call_getchildren(monkeypatch):
     """Some releases of urdf_parser_py call a method that ElementTree has dropped."""
     from urdf_parser_py.xml_reflection import core
 

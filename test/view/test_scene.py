@@ -311,7 +311,7 @@ def test_closed_rods_and_bands():
     assert len(lines.bodies) == m.nspring + legs + 3 * m.nloop
 
 
-def test_robots_without_visuals_are_visible():
+def test_layers_shown_first():
     m = rb.load_urdf(ARM)
     box = rb.Box((0.1, 0.1, 0.1))
     seen, lost = LinkShape("upper", box), LinkShape("upper", Placeholder("gone.stl"))
