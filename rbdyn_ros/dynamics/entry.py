@@ -25,8 +25,8 @@ _TYPES = {
     "Cube": types.float64[:, :, ::1],
 }
 
-#: Most steps of one call, well within a 64-bit counter.
-MAX_STEPS = 2**62
+#: Largest number of steps of one call, well within a 64-bit counter.
+MAX_STEPS = 2**62 - 1
 
 #: In place of the Model of an object that is not a Data.
 NOBODY = object()
