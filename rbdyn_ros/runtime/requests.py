@@ -15,7 +15,7 @@ from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.wakeup import Wakeup
 
 #: The loop acknowledges a request within this time and some ticks [s].
-PATIENCE = 5.0
+PATIENCE = 30.0
 
 
 class Requests:

@@ -20,8 +20,8 @@ from rbdyn_ros.model.fields import Field
 from rbdyn_ros.model.model import Model
 
 #: Requests of Python; the loop acknowledges in the same words of `done`.
-ASKED = ("stop", "pause", "pause_tick", "steps", "edits", "pace", "read")
-STOP, PAUSE, PAUSE_TICK, STEPS, EDITS, PACE, READ = range(len(ASKED))
+ASKED = ("stop", "pause", "steps", "edits", "pace", "read")
+STOP, PAUSE, STEPS, EDITS, PACE, READ = range(len(ASKED))
 
 #: Wrenches that can act at once.
 NPUSH = 16

@@ -69,21 +69,13 @@ class TimeControl:
         self.request_pause(paused)
         self.wait_for_pause()
 
-    def request_pause(self, paused: bool, at_tick: int = 0) -> None:
-        """Request a pause from a tick on, or the end of the pause; return at once."""
-        # in this order, or time would be paused too early or too long
-        if paused:
-            self._requests.send(shared.PAUSE_TICK, at_tick)
-            self._requests.send(shared.PAUSE, 1)
-        else:
-            self._requests.send(shared.PAUSE, 0)
-            self._requests.send(shared.PAUSE_TICK, 0)
+    def request_pause(self, paused: bool) -> None:
+        """Request a pause or its end; return at once."""
+        self._requests.send(shared.PAUSE, int(paused))
 
     def wait_for_pause(self) -> None:
         """Wait until the loop has done what request_pause requested."""
-        asked = self._shared.asked
-        left = max(0, int(asked[shared.PAUSE_TICK]) - self.tick)
-        self._requests.wait(shared.PAUSE, int(asked[shared.PAUSE]), left)
+        self._requests.wait(shared.PAUSE, int(self._shared.asked[shared.PAUSE]))
 
     def step(self, ticks: int = 1) -> None:
         """Make ticks while paused, as fast as the time mode allows."""

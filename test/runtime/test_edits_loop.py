@@ -133,17 +133,6 @@ def test_steps_can_be_cancelled_at_any_time(start):
         assert tick < loop.time.tick <= tick + 2  # one step may have been in progress
 
 
-def test_the_loop_pauses_at_the_requested_tick(start):
-    loop = start(bundled_arm(), on_timeout="hold", start_paused=True)
-    at = 60
-    loop.time.request_pause(True, at)
-    wait_until(lambda: loop.time.tick == at)
-    loop.time.wait_for_pause()
-    assert (loop.time.tick, loop.readout.latest().paused) == (at, True)
-    loop.time.pause(False)
-    wait_until(lambda: loop.time.tick > at)
-
-
 def heavier(gravity):
     m = bundled_arm()
     m.opt.gravity[:] = gravity

@@ -16,8 +16,6 @@ from rbdyn_ros.ros.simulator.robot import Robot
 
 Vector = Sequence[float]
 
-#: Several robots pause at a common tick, this many ticks ahead.
-AHEAD = 20
 #: Longest wait for commands that are on their way to the loop [s].
 DELIVERY = 0.05
 
@@ -67,11 +65,21 @@ class Simulation:
         """
         if not paused:
             self._check_active()
-        moving = [time.tick for time in self._times if not time.diverged]
-        at = max(moving) + AHEAD if paused and len(moving) > 1 and not self.paused else 0
+        starts = paused and not self.paused
         for time in self._times:
-            time.request_pause(paused, at)
+            time.request_pause(paused)
         _all(time.wait_for_pause for time in self._times)
+        if starts:
+            self._align()
+
+    def _align(self) -> None:
+        """Step robots that paused some ticks earlier than another one."""
+        moving = [time for time in self._times if not time.diverged]
+        latest = max((time.tick for time in moving), default=0)
+        behind = [time for time in moving if time.tick < latest]
+        for time in behind:
+            time.request_steps(latest - time.tick)
+        _all(time.wait_for_steps for time in behind)
 
     def _check_active(self) -> None:
         if not self.active:

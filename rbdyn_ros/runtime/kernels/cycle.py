@@ -20,7 +20,6 @@ from rbdyn_ros.runtime.kernels.pushes import apply_pushes, take_pushes
 from rbdyn_ros.runtime.kernels.waiting import (
     ages_by_wall_clock,
     may_tick,
-    pause_is_due,
     read_commands,
     schedule,
     steps_left,
@@ -87,7 +86,7 @@ def _ages(s):
 def _begin(m, d, s):
     s.saturated = -1
     s.fault = -1
-    s.paused = pause_is_due(s)
+    s.paused = load_acquire(s.asked, PAUSE)
     clear_channel(s)
     forget_commands(s)
     if m.nvall > m.nv:
@@ -119,7 +118,7 @@ def _answer(s):
         _, still = _nominal(s)
         changed = perform(m, d, still, s)
         s.performed = edits
-    paused = pause_is_due(s)
+    paused = load_acquire(s.asked, PAUSE)
     if s.paused != paused:
         s.paused = paused
         changed = True

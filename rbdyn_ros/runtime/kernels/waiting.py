@@ -17,7 +17,6 @@ from rbdyn_ros.runtime.shared import (
     EDITS,
     PACE,
     PAUSE,
-    PAUSE_TICK,
     READ,
     STEPS,
     STOP,
@@ -94,18 +93,11 @@ def _wait_for_commands(s):
 
 @kernel
 def _is_requested(s):
-    if load_acquire(s.asked, STOP) != 0 or s.paused != pause_is_due(s):
+    if load_acquire(s.asked, STOP) != 0 or s.paused != load_acquire(s.asked, PAUSE):
         return True
     if s.paused == 1 and not steps_left(s):
         return True
     return load_acquire(s.asked, EDITS) != s.done[EDITS]
-
-
-@kernel
-def pause_is_due(s: Shared) -> bool:
-    """Whether time is to be paused: on request, from the requested tick on."""
-    reached = s.tick >= load_acquire(s.asked, PAUSE_TICK) or s.fault >= 0
-    return load_acquire(s.asked, PAUSE) != 0 and reached
 
 
 @kernel

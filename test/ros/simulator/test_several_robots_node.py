@@ -1,5 +1,8 @@
 """Several robots in one process: topics, commands and faults of each, and their common time."""
 
+import threading
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
@@ -10,7 +13,12 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
+import rbdyn_ros as rb
+from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.common.stamps import nanoseconds
+from rbdyn_ros.ros.simulator.simulation import Simulation
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.settings import LoopSettings
 
 # several publishers, as for tf2
 ALL_LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -106,6 +114,25 @@ def test_several_robots_have_their_own_topics_and_one_time(two, peer):
     peer.until(lambda: last(a) == last(b) == stood + 1_000_000)
     assert (list(a[-1].position), list(b[-1].position)) == ([1.0, 0.0], [1.75, 0.25])
     assert not any(a[-1].velocity)
+
+
+def test_a_robot_that_pauses_early_is_stepped_to_the_tick_of_the_others(peer):
+    m = rb.load_urdf(bundled_robot("pendulum"))
+    loops = [Loop(m, LoopSettings(realtime="off")) for _ in range(3)]
+    simulation = Simulation([SimpleNamespace(loop=loop) for loop in loops], threading.Event())
+    try:
+        for loop in loops:
+            loop.start()
+        for early in loops[:2]:
+            behind = early.time.tick
+            early.time.pause(True)
+            peer.until(lambda: loops[2].time.tick > behind + 100)  # noqa: B023
+        simulation.pause(True)
+        assert len({loop.time.tick for loop in loops}) == 1
+        assert loops[0].time.tick > 100
+    finally:
+        for loop in loops:
+            loop.stop()
 
 
 ROBOTS = "parameter 'robots' has 'b/c'"
