@@ -36,11 +36,11 @@ ROUNDING, INVERSION = 1024.0, 2.0
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One state.
+    """Inputs and expected outputs of the functions at one state.
 
     Attributes:
-        inputs: by array name.
-        outputs: by function and array name.
+        inputs: arrays by name.
+        outputs: arrays by function and name.
         condition: condition number of M; 0 if no function inverts M.
     """
 

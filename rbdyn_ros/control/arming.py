@@ -63,9 +63,9 @@ class EffortCheck:
         return self._arm.without_own(self._arm.gravity_effort(self._qpos, self._row), self._qpos)
 
     def command(self) -> Array:
-        """Return the command (nv,) that corresponds to the last measured efforts.
+        """Return the last measured efforts as a command (nv,) [N m or N].
 
-        It differs from the holding command by the tolerance at most: a measurement may be wrong.
+        A measurement may be wrong, so it is clipped to the holding command +- the tolerance.
         """
         measured = self._last.copy()
         if self._own_measured:

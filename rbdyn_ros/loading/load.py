@@ -88,18 +88,18 @@ def load(
     package_dirs: Sequence[str | Path] = (),
     contact: bool | Contact = False,
 ) -> Model:
-    """Load a robot from a file.
+    """Return the Model of a robot file.
 
     Args:
-        path: of a `.urdf` or `.xacro` file, a mechanism `.yaml` file, or a Model written by
-            `save`, which accepts none of the other arguments.
+        path: of a `.urdf` or `.xacro` file, a mechanism `.yaml` file, or a file written by
+            `save`, which allows no other argument.
         floating_base: as for load_urdf.
         package_dirs: as for load_urdf.
         contact: as for load_urdf.
 
     Raises:
         DescriptionError: with all errors of the document, each with its line.
-        ModelError: a function of the user is not registered.
+        ModelError: a user-defined joint type or motion is not registered.
         ParameterError: path is not a path, or an argument has a value that is not allowed.
     """
     wanted, base_joint = check_contact(contact), check_floating_base(floating_base)

@@ -161,7 +161,7 @@ class Spanning:
 
 
 def span(description: Description) -> Spanning:
-    """Find a spanning tree, breadth-first from the base, ties in the order of the joints.
+    """Return a spanning tree, breadth-first from the base, with ties in the order of the joints.
 
     Links that fixed joints connect count as one node. The description must have passed
     description/checks.

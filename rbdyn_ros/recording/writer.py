@@ -115,11 +115,11 @@ class RunFile:
         return self._channels[key]
 
     def put(self, channel: int, time_ns: int, cdr: bytes) -> None:
-        """Add a message; never waits.
+        """Add a message without waiting.
 
         Args:
             channel: channel of its topic.
-            time_ns: time of sending, on the clock of its stamps [ns].
+            time_ns: time of sending, on the clock of the stamps in messages [ns].
             cdr: serialized message.
         """
         with self._lock:

@@ -132,7 +132,7 @@ _DRIVE = (_INTS, _INT, _SLOTS, _FLOATS, _START, _CTRL, _OUT, _HEALTH, _PIECE)
 
 @functools.cache
 def compiled_drive():
-    """Return the compiled loop. It does not check the types of its arguments, nor hold the GIL."""
+    """Return the compiled loop over the robots: without the GIL, and without type checks."""
     kernel: Any = jit.compile_cached(drive, jit.OPTIONS, CACHE_DIRECTORY)
     if _DRIVE not in kernel.overloads:
         kernel.compile(_DRIVE)

@@ -31,7 +31,7 @@ _FIELD = {field.name: field for field in DATA_FIELDS}
 
 
 def observers(outputs: Collection[str]) -> list[Any]:
-    """Return the kernels that outputs need, in order."""
+    """Return the kernels that the outputs need, in the order of their calls."""
     return [kernel for kernel, names in OBSERVED.items() if set(names) & set(outputs)]
 
 

@@ -152,7 +152,7 @@ def notify(descriptor: int, word: Words) -> None:
 
 @kernel
 def wait_notified(descriptor: int, timeout_ms: int, word: Words) -> bool:
-    """Sleep until an eventfd is notified; return False after the timeout."""
+    """Sleep until an eventfd is signalled; return False after the timeout. `word` is scratch."""
     word[0] = descriptor | (POLLIN << 32)
     if _poll(word.ctypes.data, 1, timeout_ms) <= 0:
         return False

@@ -19,7 +19,7 @@ _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The granted privileges.
+    """The answer of the system to a request for real-time privileges.
 
     Attributes:
         timer_slack, fifo, memory: the reason of a refusal; empty if granted.

@@ -34,7 +34,7 @@ class LoopSettings:
         lockstep_dofs: dofs whose commands a tick waits for; None: all actuated dofs.
         lockstep_timeout: how long a tick waits before time runs freely [s]; 0: forever.
         servo_time_constant: time constant of position and velocity servos [s].
-        hand_over_every: ticks from one state handed over to the next.
+        hand_over_every: ticks between the states that are handed over to readers.
         seed: of all random numbers.
         specialize: compile the timestep for this robot, see StepCode.
     """

@@ -38,7 +38,7 @@ class StepCode:
         d.take_step_code(self._address)
 
     def check(self, m: Model) -> None:
-        """Raise ModelError if the Model differs in more than READ and gravity."""
+        """Raise ModelError if m differs from the compiled Model in more than READ and gravity."""
         ours = self._model
         fixed = [f.name for f in MODEL_FIELDS if f.name not in READ + DERIVED]
         pairs = {name: (getattr(m, name), getattr(ours, name)) for name in fixed}

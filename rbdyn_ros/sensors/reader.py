@@ -130,7 +130,7 @@ class _Reader:
         return tuple(spec for spec in found if spec is not None)
 
     def sensor(self, name: str, table: YamlTable) -> Spec | None:
-        """Return one sensor."""
+        """Return the sensor of a table."""
         owner, node = f"sensor {quote(name)}", table.nodes[name]
         if not _NAME.fullmatch(name):
             message = f"its name is not allowed; allowed are {_NAME_ALLOWED}"

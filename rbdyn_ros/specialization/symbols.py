@@ -313,7 +313,7 @@ class Condition(Symbol):
         return self.select(1.0, 0.0)
 
     def select(self, yes: Any, no: Any) -> Any:
-        """Return `yes` if it holds, else `no`."""
+        """Return `yes` if this condition holds, else `no`."""
         graph = self.graph
         if yes is no or graph.number(yes) == graph.number(no):
             return yes

@@ -39,7 +39,9 @@ SMALL_COLUMN = 1e-6
 
 @kernel
 def respond(m, d, x):
-    """Write row_response: Y, decomposed, row_order, row_rank, row_rest; needs factors and efc_J.
+    """Write row_response (the decomposition of Y), row_order, row_rank and row_rest.
+
+    Needs the factors of M, and efc_J.
 
     `x` is D^1/2 L qacc without constraint forces.
     """

@@ -62,7 +62,7 @@ def write_inverse_mass(m, d, X):
 
 @kernel
 def reflected_inertia(m: Model, d: Data, out: Vector) -> None:
-    """Write 1 / (M^-1)_kk, (nv,): the inertia at a dof's motor, all others free."""
+    """Write 1 / (M^-1)_kk, (nv,) [kg m^2 or kg]: a dof's inertia while all others are free."""
     poses(m, d)
     com_pos(m, d)
     factored(m, d)

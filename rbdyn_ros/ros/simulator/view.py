@@ -143,7 +143,7 @@ def _command(robot: Robot, efforts: Mapping[str, float], arrival_ns: int | None 
 
 
 def cast_of(robot: Robot, imports: Sequence[Path] = ()) -> Cast:
-    """Return a robot for the view; `imports` register its joint types and motions."""
+    """Return a robot for the view; `imports` are the files of its joint types and motions."""
     values, given = robot.values, robot.given
     refusals = {"drive": LOCKSTEP} if values.time_mode == "lockstep" else {}
     if values.time_mode != "realtime":

@@ -139,7 +139,7 @@ def mass_balls(m: Model, size: float) -> list[Part]:
 
 
 def obstacle_parts(m: Model) -> list[Part]:
-    """Return the boxes and balls of the world; the grid shows planes."""
+    """Return the boxes and spheres of the world; planes are drawn as the grid."""
     parts = []
     for kind, pos, mat, half in zip(
         m.obstacle_type, m.obstacle_pos, m.obstacle_mat, m.obstacle_size, strict=True

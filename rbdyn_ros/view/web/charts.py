@@ -113,10 +113,10 @@ class Quantities:
         )
 
     def columns(self, chosen: Sequence[int]) -> dict[str, tuple[tuple[str, ...], list[int]]]:
-        """Return the labels and History columns of each chart by title.
+        """Return, for the title of each chart, its labels and its columns of History.
 
         Args:
-            chosen: numbers of the shown joints.
+            chosen: indices of the shown joints.
         """
         n = len(self.joints)
         names = tuple(self.joints[k] for k in chosen)

@@ -61,7 +61,7 @@ class Show:
         self.put(Instant.still(m, m.qpos0))
 
     def put(self, instant: Instant) -> None:
-        """Move the robot to an instant.
+        """Show the robot as it is at an instant.
 
         Raises:
             ModelError: qpos of the instant is not (nq,) finite numbers.
