@@ -220,7 +220,7 @@ class Model:
 
     @functools.cached_property
     def not_differentiable(self) -> tuple[str, str]:
-        """First part of the motion, and of the passive forces, without analytic derivatives; or ''."""
+        """First part of motion and of passive forces without analytic derivatives, or ''."""
         turning = [kind for kind, row in JOINT_KINDS.items() if not row.flat]
         curved = np.isin(self.jnt_type, turning)
         odd = np.isin(self.jnt_type, (JointType.RACK_PINION, JointType.USER))
