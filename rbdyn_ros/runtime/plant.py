@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools
@@ -47,6 +49,7 @@ class Plant:
         specialize: bool = False,
     ) -> None:
         self._shared, self._requests = s, requests
+        self._lock = threading.Lock()  # from reading the Model and faults to storing the new ones
         self._step_code = StepCode(m) if specialize else None
         self._without_faults = m
         s.start_qpos[:] = start
@@ -64,6 +67,10 @@ class Plant:
         Raises:
             ParameterError: a delay exceeds the memory of the channel.
         """
+        with self._lock:
+            self._set_faults(faults)
+
+    def _set_faults(self, faults: Faults) -> None:
         s = self._shared
         ticks = delays_in_ticks(s, faults)
         arrays = [getattr(faults, name) for name in PER_DOF]
@@ -98,13 +105,14 @@ class Plant:
             ModelError: the timestep is specialised and m differs in more than inertia and gravity.
         """
         assert m.data_slots == self.m.data_slots
-        models = self._models_with(m, self.faults)
+        with self._lock:
+            models = self._models_with(m, self.faults)
 
-        def fill(s: Shared) -> None:
-            s.edit_plant[()], s.edit_nominal[()] = (m.address for m in models)
+            def fill(s: Shared) -> None:
+                s.edit_plant[()], s.edit_nominal[()] = (m.address for m in models)
 
-        self._requests.edit(edits.MODELS, fill, models)
-        self._without_faults, self._models, self.m = m, models, models[0]
+            self._requests.edit(edits.MODELS, fill, models)
+            self._without_faults, self._models, self.m = m, models, models[0]
 
     def set_state(
         self,

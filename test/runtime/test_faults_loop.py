@@ -1,6 +1,7 @@
 """Simulated faults of the channel, the encoders and the joints."""
 
 import dataclasses
+import threading
 
 import numpy as np
 import pytest
@@ -224,3 +225,27 @@ def test_faults_begin_and_end_while_the_loop_runs(start):
         bias = state.measured_position - state.qpos
         np.testing.assert_allclose(bias, 0.5 if numbers else 0.0, atol=1e-2)
         assert state.tick - state.measured_tick == (5 if numbers else 0)
+
+
+@pytest.mark.parametrize("faults_first", [True, False])
+def test_faults_and_a_model_from_two_threads_are_both_kept(start, monkeypatch, faults_first):
+    loop = start(rail(), **WALKING)
+    plant, heavy = loop.plant, rail().replaced()
+    heavy.opt.gravity = (0.0, 0.0, -1.6)
+    acts = [lambda: faulty(loop, stuck=np.ones(1, bool)), lambda: plant.exchange(heavy)]
+    first, second = acts if faults_first else acts[::-1]
+    edit, threads = plant._requests.edit, []
+
+    def edit_amid(*arguments):
+        if not threads:  # the second change begins in the middle of the first
+            threads.append(threading.Thread(target=second))
+            threads[0].start()
+            threads[0].join(0.1)
+        edit(*arguments)
+
+    monkeypatch.setattr(plant._requests, "edit", edit_amid)
+    first()
+    threads[0].join()
+    assert plant.faults.stuck.all()
+    assert plant.m.opt.gravity.tolist() == [0.0, 0.0, -1.6]
+    assert plant.m.dof_armature[0] > 1e6  # stuck

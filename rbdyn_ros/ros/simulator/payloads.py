@@ -19,7 +19,9 @@ from rbdyn_ros.sensors.scene import Payload
 
 
 class Payloads:
-    """Changes payloads and gravity; every change starts from the Model that was loaded.
+    """Changes payloads and gravity; for any thread.
+
+    Every change starts from the Model that was loaded.
 
     Args:
         loop: simulates the robot.
@@ -52,9 +54,10 @@ class Payloads:
         """
         chosen([link], self.m.frame_names, "link", **REQUEST)
         check_magnitude("the payload", [mass, *com, *inertia], LARGEST_STATE)
-        others = {name: p for name, p in self._payloads.items() if name != link}
         payload = link, mass, tuple(com), tuple(inertia)
-        self._exchange({**others, link: payload}, self._gravity)
+        with self._lock:
+            others = {name: p for name, p in self._payloads.items() if name != link}
+            self._exchange({**others, link: payload}, self._gravity)
 
     def set_gravity(self, gravity: Sequence[float]) -> None:
         """Change gravity (3,), in world axes [m/s^2].
@@ -63,16 +66,16 @@ class Payloads:
             RbdynError: it is refused, or the loop does not answer.
         """
         check_magnitude("gravity", gravity, LARGEST_GRAVITY)
-        self._exchange(self._payloads, tuple(gravity))
+        with self._lock:
+            self._exchange(self._payloads, tuple(gravity))
 
     def _exchange(self, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> None:
-        with self._lock:
-            m = self._loop.m.replaced()
-            for payload in payloads.values():
-                m = with_payload(m, *payload)
-            m.opt.gravity = gravity
-            self._loop.plant.exchange(m)
-            kept = {link: payload for link, payload in payloads.items() if payload[1] > 0.0}
-            self._payloads, self._gravity, self.m = kept, gravity, m
-            if self._sensors is not None:
-                self._sensors.use(m, tuple(kept.values()))
+        m = self._loop.m.replaced()
+        for payload in payloads.values():
+            m = with_payload(m, *payload)
+        m.opt.gravity = gravity
+        self._loop.plant.exchange(m)
+        kept = {link: payload for link, payload in payloads.items() if payload[1] > 0.0}
+        self._payloads, self._gravity, self.m = kept, gravity, m
+        if self._sensors is not None:
+            self._sensors.use(m, tuple(kept.values()))
