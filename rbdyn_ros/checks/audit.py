@@ -42,8 +42,8 @@ class Audit:
         allowed: str = "",
     ) -> None:
         """Record one finding; the message starts with the element."""
-        sentence = f"{element}: {message}" if element else message
-        self.findings.append(Finding(code, sentence, severity, element, line, found, allowed))
+        text = f"{element}: {message}" if element else message
+        self.findings.append(Finding(code, text, severity, element, line, found, allowed))
 
     def error(
         self,

@@ -53,8 +53,8 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
     lost = unknown_places(m, samples)
     if lost:
         warnings.append(f"it lacks the positions of these joints, assumed to be 0: {_few(lost)}")
-    for sentence in warnings:
-        print(f"rbdyn identify: {path}: {sentence}", file=sys.stderr)
+    for warning in warnings:
+        print(f"rbdyn identify: {path}: {warning}", file=sys.stderr)
     limits = m.jnt_effort[m.dof_jntid[dofs]]
     return rest, to_motion(samples, options.cutoff, effort_limits=limits)
 

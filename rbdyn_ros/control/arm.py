@@ -108,10 +108,6 @@ class Arm:
         """Return the same robot with Data of its own, for another thread."""
         return Arm(*self._given, self.payloads, self.code)
 
-    def with_code(self, code: LawCode) -> Arm:
-        """Return the arm with compiled laws; raises ModelError if they are of another robot."""
-        return Arm(*self._given, self.payloads, code)
-
     def specialized(self) -> Arm:
         """Return the arm with the joint laws compiled for it; efforts agree up to rounding.
 
@@ -123,7 +119,7 @@ class Arm:
         """
         from rbdyn_ros.control.law_code import LawCode  # loads the compiler
 
-        return self.with_code(LawCode(self.bare))
+        return Arm(*self._given, self.payloads, LawCode(self.bare))
 
     def with_payload(
         self,

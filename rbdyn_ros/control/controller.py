@@ -16,12 +16,13 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.arming import check_holdable, holdable
-from rbdyn_ros.control.gate import NANOSECONDS, Fault, SafetyGate
+from rbdyn_ros.control.gate import Fault, SafetyGate
 from rbdyn_ros.control.gate_kernels import LONGEST
 from rbdyn_ros.control.loop import ControlLoop
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.settings import MODES, TRACKING, ControlSettings
 from rbdyn_ros.errors import RbdynError, did_you_mean, quote, refusal
+from rbdyn_ros.nanoseconds import NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True)

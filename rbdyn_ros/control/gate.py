@@ -30,8 +30,8 @@ from rbdyn_ros.control.gate_kernels import (
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.measured import NOT_FINITE, Measured
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.nanoseconds import NANOSECONDS
 
-NANOSECONDS = 1_000_000_000
 #: Largest rate of the states' clock relative to the steady clock. Effort rates and paths depend on
 #: the states' clock, so it may not run faster for long.
 FASTER = 1.1

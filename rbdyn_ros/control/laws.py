@@ -28,9 +28,8 @@ class Law:
 
     Args:
         arm: the robot.
-        first: position gain, one number or one per joint (nv,), 0 or more.
-        second: velocity gain, like `first`.
-        names: names of the gains, for error messages.
+        stiffness: position gain, one number or one per joint (nv,), 0 or more.
+        damping: velocity gain, like `stiffness`.
 
     Attributes:
         effort: (nv,), result of the last call.
@@ -41,27 +40,23 @@ class Law:
     """
 
     tracks = True
+    #: Names of the gains, for error messages.
+    _names = ("stiffness", "damping")
     #: Public function of a kernel of dynamics.laws.
     _compute: Callable[..., Any]
 
-    def __init__(
-        self,
-        arm: Arm,
-        first: ArrayLike,
-        second: ArrayLike,
-        names: tuple[str, str] = ("stiffness", "damping"),
-    ) -> None:
-        self._memory, self._names = np.zeros((6, arm.m.nv)), names  # see law_code
+    def __init__(self, arm: Arm, stiffness: ArrayLike, damping: ArrayLike) -> None:
+        self._memory = np.zeros((6, arm.m.nv))  # see law_code
         self._gains, self.effort = self._memory[:2], self._memory[2]
         self._name = self._compute.__name__
         self.arm = arm
-        self.set_gains(first, second)
+        self.set_gains(stiffness, damping)
 
-    def set_gains(self, first: ArrayLike, second: ArrayLike) -> None:
+    def set_gains(self, stiffness: ArrayLike, damping: ArrayLike) -> None:
         """Change the gains, see the class."""
         n = self.arm.m.nv
-        rows = [checked_gains(*pair, n) for pair in zip(self._names, (first, second), strict=True)]
-        self._gains[0], self._gains[1] = rows
+        gains = zip(self._names, (stiffness, damping), strict=True)
+        self._gains[0], self._gains[1] = [checked_gains(*pair, n) for pair in gains]
 
     def use(self, arm: Arm) -> None:
         """Continue with another arm of the same joints, for example with another payload."""
@@ -105,12 +100,13 @@ class GravityCompensation(Law):
     """
 
     tracks = False
+    _names = ("stiffness", "damping_rate")
     _compute = staticmethod(public(laws.damped_gravity))
 
     def __init__(self, arm: Arm, damping_rate: float = 0.0) -> None:
         # one number: a rate per joint could increase the energy
         rate = finite("damping_rate", damping_rate, element="")
-        super().__init__(arm, 0.0, rate, ("stiffness", "damping_rate"))
+        super().__init__(arm, 0.0, rate)
 
 
 class PDGravity(Law):
@@ -125,9 +121,6 @@ class PDGravity(Law):
     """
 
     _compute = staticmethod(public(laws.pd_gravity))
-
-    def __init__(self, arm: Arm, stiffness: ArrayLike, damping: ArrayLike) -> None:
-        super().__init__(arm, stiffness, damping)
 
 
 class JointImpedance(Law):
@@ -145,9 +138,6 @@ class JointImpedance(Law):
 
     _compute = staticmethod(public(laws.joint_impedance))
 
-    def __init__(self, arm: Arm, stiffness: ArrayLike, damping: ArrayLike) -> None:
-        super().__init__(arm, stiffness, damping)
-
 
 class ComputedTorque(Law):
     """M (qacc_d + Kd (qvel_d - qvel) + Kp (qpos_d - qpos)) + C qvel + g: inverse dynamics control.
@@ -163,6 +153,3 @@ class ComputedTorque(Law):
     """
 
     _compute = staticmethod(public(laws.computed_torque))
-
-    def __init__(self, arm: Arm, stiffness: ArrayLike, damping: ArrayLike) -> None:
-        super().__init__(arm, stiffness, damping)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import name_faults
+from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.errors import Finding, ParameterError, refusal
 from rbdyn_ros.model.model import Model
 
@@ -64,7 +65,7 @@ class Limits:
             text = f"'{m.name}' has no joint with an actuator and an effort limit above 0"
             raise ParameterError(Finding("joints", text, "error", "joints"))
         j = np.array(joints, np.int64)
-        ranges = np.where(m.jnt_limited[j, None] == 1, m.jnt_range[j], [[-np.inf, np.inf]])
+        ranges = position_ranges(m, j)
         return Limits(
             tuple(m.jnt_names[k] for k in joints),
             m.jnt_dofadr[j],

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.model import Model
 
@@ -38,7 +39,7 @@ class Measured:
         self._places = {name: k for k, name in enumerate(self._names)}
         self._required = tuple(required)
         self._others = frozenset(m.jnt_names) - set(self._names)
-        limits = np.array([_range(m, int(j)) for j in m.dof_jntid]).T
+        limits = position_ranges(m, m.dof_jntid).T
         self.qpos = np.clip(np.zeros(m.nv), *limits)
         checked = [name in self._required for name in self._names]  # by the gate
         self._lower, self._upper = np.where(checked, [[-np.inf], [np.inf]], limits)
@@ -96,11 +97,6 @@ class Measured:
         pairs = np.array(known, np.int64).reshape(-1, 2).T
         self._at, self._to, self._last_names = pairs[0].copy(), pairs[1].copy(), list(names)
         return ""
-
-
-def _range(m: Model, j: int) -> tuple[float, float]:
-    low, high = m.jnt_range[j].tolist() if m.jnt_limited[j] else (-np.inf, np.inf)
-    return low, high
 
 
 def _wrong_number(names: Sequence[str], position: Array, velocity: Array, effort: Array) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
@@ -103,6 +104,21 @@ def random_qpos(m: Model, rng: np.random.Generator) -> Array:
             share[k] = min(max(low * (1.0 - x) + high * x, low), high)
         qpos[q : q + kind.nq] = share
     return qpos
+
+
+def position_ranges(m: Model, joints: ArrayLike) -> Array:
+    """Return the position limits of joints with one coordinate, infinite if there is no limit.
+
+    Args:
+        m: the robot.
+        joints: (n,) numbers of the joints.
+
+    Returns:
+        (n, 2), lower and upper limit [rad or m].
+    """
+    j = np.asarray(joints, np.int64)
+    ranges: Array = np.where(m.jnt_limited[j, None] == 1, m.jnt_range[j], [[-np.inf, np.inf]])
+    return ranges
 
 
 def usual_ranges(m: Model, j: int) -> list[tuple[float, float]]:

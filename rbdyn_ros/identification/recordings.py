@@ -18,6 +18,7 @@ from rbdyn_ros.identification.samples import (
     checked_samples,
     recording_error,
 )
+from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, damaged, existing
 from rbdyn_ros.recording.mcap_file import Topic
 
@@ -134,8 +135,7 @@ def _rows(
         if max(columns[given], default=-1) < 0:
             strangers.update(given)
             continue
-        stamp = message.header.stamp
-        stamps.append(stamp.sec * 10**9 + stamp.nanosec)
+        stamps.append(nanoseconds(message.header.stamp))
         fields = (message.position, message.velocity, message.effort)
         rows.append(np.array([_picked(values, columns[given]) for values in fields]))
         if len(rows) > MOST_SAMPLES:

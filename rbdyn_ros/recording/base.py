@@ -10,11 +10,12 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.collect import BACK
 from rbdyn_ros.recording.mcap_file import Message, Topic
 from rbdyn_ros.recording.schemas import Schemas
-from rbdyn_ros.recording.series import Budget, nanoseconds
+from rbdyn_ros.recording.series import Budget
 
 _TOPICS = ("tf", "tf_static")
 #: Longest chain of frames from the world to the robot.

@@ -7,16 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.mcap_file import Message, Topic
-from rbdyn_ros.recording.schemas import NANOSECONDS, STATE, Schemas
-from rbdyn_ros.recording.series import (
-    Budget,
-    JointTopic,
-    StateTopic,
-    nanoseconds,
-    stamp_of,
-)
+from rbdyn_ros.recording.schemas import STATE, Schemas
+from rbdyn_ros.recording.series import Budget, JointTopic, StateTopic, stamp_of
 
 STATES, DESCRIPTION, BASE = "joint_states", "robot_description", "odom"
 #: Command topics, by the last part of their name.

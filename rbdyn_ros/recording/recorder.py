@@ -17,10 +17,11 @@ from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.storage import save
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.claim import OCCUPIED
 from rbdyn_ros.recording.qos import offered
-from rbdyn_ros.recording.schemas import NANOSECONDS, STATE, Schemas
+from rbdyn_ros.recording.schemas import STATE, Schemas
 from rbdyn_ros.recording.writer import RunFile
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from rbdyn_ros.errors import Finding, ParameterError
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
-NANOSECONDS = 10**9
 STATE = "rbdyn_interfaces/msg/State"
 #: The fields of rbdyn_interfaces/msg/State.msg, for use without ROS 2.
 STATE_FIELDS = """\

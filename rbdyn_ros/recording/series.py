@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.recording.schemas import NANOSECONDS
+from rbdyn_ros.nanoseconds import nanoseconds
 
 #: Number of rows that are packed into one array.
 BLOCK = 4096
@@ -245,11 +245,6 @@ class StateTopic:
         rows = np.zeros((len(self.stamps), width))
         rows[self._there[name]] = self._tables[name].array()
         return rows
-
-
-def nanoseconds(time: Any) -> int:
-    """Return a builtin_interfaces/Time in [ns]."""
-    return int(time.sec) * NANOSECONDS + int(time.nanosec)
 
 
 def stamp_of(message: Any) -> int:

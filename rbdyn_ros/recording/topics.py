@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
-from rbdyn_ros.recording.schemas import NANOSECONDS, STATE, Schemas
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.recording.schemas import STATE, Schemas
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 TRANSFORMS = "tf2_msgs/msg/TFMessage"

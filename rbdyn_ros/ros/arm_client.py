@@ -14,11 +14,11 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rbdyn_ros.checks.names import one_of
 from rbdyn_ros.checks.numbers import finite, flag
 from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.settings import MODES
 from rbdyn_ros.errors import RbdynError, shown
-from rbdyn_ros.ros.common.caller import Caller, client_error
+from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
+from rbdyn_ros.ros.common.caller import CODE, Caller, client_error
 from rbdyn_ros.ros.common.interfaces import own_services
-from rbdyn_ros.ros.common.stamps import nanoseconds
-from rbdyn_ros.runtime.compiled import NANOSECONDS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -29,8 +29,6 @@ ByJoint = Mapping[str, float]
 #: Durations in messages are shorter than this [s].
 LONGEST = 2**31 - 1
 
-CODE = "arm-client"
-MODES = ("idle", "gravity", "hold", "computed_torque", "impedance")
 #: Name of each service by its type.
 SERVICES = {
     "GetGravityEffort": "get_gravity_effort",

@@ -18,6 +18,7 @@ from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
 from rbdyn_ros.engine import jit
+from rbdyn_ros.nanoseconds import NANOSECONDS
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,7 +28,6 @@ Words = NDArray[np.int64]
 CLOCK_MONOTONIC = 1
 TIMER_ABSTIME = 1
 POLLIN = 1
-NANOSECONDS = 1_000_000_000
 
 # On 64-bit Linux a timespec is two int64 and a pollfd is one: fd, events << 32, revents << 48.
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.intp))

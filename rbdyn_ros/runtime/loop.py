@@ -10,8 +10,8 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, RbdynError
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime import realtime, shared
-from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.kernels import cycle
 from rbdyn_ros.runtime.orders import Orders
 from rbdyn_ros.runtime.plant import Plant

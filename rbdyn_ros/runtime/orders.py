@@ -1,4 +1,4 @@
-"""Orders to the loop: commands, trajectories and external wrenches."""
+"""Send orders to the loop: commands, trajectories and external wrenches."""
 
 from __future__ import annotations
 

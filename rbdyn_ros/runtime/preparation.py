@@ -7,8 +7,9 @@ import numpy as np
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime import shared
-from rbdyn_ros.runtime.compiled import NANOSECONDS, Words
+from rbdyn_ros.runtime.compiled import Words
 from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME, ON_TIMEOUT, LoopSettings
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import Faults, TrajectoryOrder

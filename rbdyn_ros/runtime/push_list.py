@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.errors import Finding, RbdynError
-from rbdyn_ros.runtime.compiled import NANOSECONDS
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.mailbox import Mailbox, post
 from rbdyn_ros.runtime.shared import NPUSH, Shared
 from rbdyn_ros.runtime.types import Wrench

@@ -8,14 +8,15 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime import shared
-from rbdyn_ros.runtime.compiled import NANOSECONDS, Words
+from rbdyn_ros.runtime.compiled import Words
 from rbdyn_ros.runtime.mailbox import Mailbox, fetch
 from rbdyn_ros.runtime.requests import Requests
 from rbdyn_ros.runtime.settings import FAST
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.state import Layout, LoopState
-from rbdyn_ros.runtime.timing import RecentFactor, Timing
+from rbdyn_ros.runtime.timing import Timing
 from rbdyn_ros.runtime.wakeup import Wakeup
 
 #: A reader that is behind by more than this share of all slots skips to the latest state.
@@ -41,7 +42,6 @@ class Readout:
         self._fast = s.time_mode == FAST
         self._version = 0
         self._inbox = self._empty_record()
-        self._recent = RecentFactor()
 
     def _empty_record(self) -> tuple[Words, Array]:
         return np.zeros(shared.NSTATE_WORDS, np.int64), np.zeros(self._layout.length)
@@ -127,5 +127,4 @@ class Readout:
             int(s.latest),
             s.work,
             int(s.longest),
-            self._recent,
         )

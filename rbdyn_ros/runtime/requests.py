@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable
 
 from rbdyn_ros.errors import Finding, RbdynError
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime import shared
-from rbdyn_ros.runtime.compiled import NANOSECONDS, write_word
+from rbdyn_ros.runtime.compiled import write_word
 from rbdyn_ros.runtime.kernels import cycle, edits
 from rbdyn_ros.runtime.settings import LOCKSTEP
 from rbdyn_ros.runtime.shared import Shared

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 
 from rbdyn_ros.arrays import Ints
-
-#: Duration over which the recent real-time factor is computed [ns].
-RECENT = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +20,6 @@ class Timing:
         ticks: number of control ticks.
         overruns: ticks that ended after their deadline; each restarted the schedule.
         real_time_factor: simulated time divided by time not paused; 0 before the first tick.
-        recent_real_time_factor: the same over about the last second not paused.
         p50, p99, worst: lateness of wake-ups [us].
         step_p50, step_p99, step_worst: duration of the work of a tick [us].
         histogram: number of wake-ups by lateness, one entry per microsecond; the last entry holds
@@ -37,7 +32,6 @@ class Timing:
     ticks: int
     overruns: int
     real_time_factor: float
-    recent_real_time_factor: float
     p50: float
     p99: float
     worst: float
@@ -60,7 +54,6 @@ class Timing:
         worst_lateness_ns: int,
         work: Ints,
         worst_work_ns: int,
-        recent: RecentFactor | None = None,
     ) -> Timing:
         """Return the Timing of a loop since its start.
 
@@ -73,16 +66,13 @@ class Timing:
             worst_lateness_ns: [ns].
             work: number of ticks by duration of their work [us]; copied.
             worst_work_ns: [ns].
-            recent: history of the loop; None: the recent factor is the factor since the start.
         """
         simulated = int(ticks) * int(period_ns)
         factor = _ratio(simulated, int(active_ns))
-        recently = factor if recent is None else recent.at(simulated, int(active_ns))
         return cls._from(
             int(ticks),
             int(overruns),
             factor,
-            recently,
             np.array(lateness, np.int64),
             np.array(work, np.int64),
             (float(worst_lateness_ns) / 1e3, float(worst_work_ns) / 1e3),
@@ -95,7 +85,6 @@ class Timing:
         ticks: int,
         overruns: int,
         factor: float,
-        recently: float,
         lateness: Ints,
         work: Ints,
         worst: tuple[float, float],
@@ -105,7 +94,6 @@ class Timing:
             ticks,
             overruns,
             factor,
-            recently,
             percentile(lateness, 50),
             percentile(lateness, 99),
             worst[0],
@@ -135,9 +123,7 @@ class Timing:
             _worst_after(work, self.step_worst, before.step_worst),
         )
         ticks, overruns = self.ticks - before.ticks, self.overruns - before.overruns
-        return self._from(
-            ticks, overruns, factor, factor, lateness, work, worst, (simulated, active)
-        )
+        return self._from(ticks, overruns, factor, lateness, work, worst, (simulated, active))
 
     def __str__(self) -> str:
         return (
@@ -146,30 +132,6 @@ class Timing:
             f"step time p50 {self.step_p50:.0f} us, p99 {self.step_p99:.0f} us, worst "
             f"{self.step_worst:.0f} us, {self.overruns} overruns"
         )
-
-
-class RecentFactor:
-    """The real-time factor over a sliding window, from counters that only grow.
-
-    The window begins at the latest earlier call that is at least `span_ns` ago, or at the start
-    of the loop.
-
-    Args:
-        span_ns: length of the window [ns].
-    """
-
-    def __init__(self, span_ns: int = RECENT) -> None:
-        self._span = span_ns
-        self._marks: deque[tuple[int, int]] = deque([(0, 0)])
-
-    def at(self, simulated_ns: int, active_ns: int) -> float:
-        """Return the factor now, 0 before the first tick; counters since the start [ns]."""
-        marks = self._marks
-        while len(marks) > 1 and marks[1][1] <= active_ns - self._span:
-            marks.popleft()
-        if active_ns > marks[-1][1]:
-            marks.append((simulated_ns, active_ns))
-        return _ratio(simulated_ns - marks[0][0], active_ns - marks[0][1])
 
 
 class Window:

@@ -1,4 +1,4 @@
-"""Orders to the loop: commands, trajectories, wrenches and faults.
+"""Data types of the orders to the loop: Command, TrajectoryOrder, Wrench and Faults.
 
 Their makers check them; the loop does not.
 """

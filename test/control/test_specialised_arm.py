@@ -128,4 +128,4 @@ def test_code_of_another_robot_is_refused():
     other = m.replaced(dof_armature=m.dof_armature + 0.1)
     code = Arm(other).specialized().code
     with refused(ModelError, "other-model"):
-        Arm(m).with_code(code)
+        Arm(m, code=code)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from rbdyn_ros.runtime.timing import (
-    RecentFactor,
     Timing,
     Window,
     coarse,
@@ -20,13 +19,13 @@ def histogram(values, bins=10_001):
     return counts
 
 
-def timing(lateness, work=(3,), ticks=None, overruns=0, active_ns=None, recent=None):
+def timing(lateness, work=(3,), ticks=None, overruns=0, active_ns=None):
     ticks = len(lateness) if ticks is None else ticks
     active_ns = ticks * 1_000_000 if active_ns is None else active_ns
     worst = [1000 * max(values, default=0) for values in (lateness, work)]
     counts = histogram(lateness), histogram(work)
     both = (counts[0], worst[0], counts[1], worst[1])
-    return Timing.of(ticks, overruns, 1_000_000, active_ns, *both, recent)
+    return Timing.of(ticks, overruns, 1_000_000, active_ns, *both)
 
 
 @pytest.mark.parametrize("percent", [1, 50, 90, 99, 100])
@@ -52,7 +51,7 @@ def test_timing_since_the_start():
     values = [*range(100)]
     found = timing(values, [7] * 99 + [20], ticks=1000, overruns=3, active_ns=2_000_000_000)
     assert (found.ticks, found.overruns) == (1000, 3)
-    assert found.real_time_factor == found.recent_real_time_factor == 0.5
+    assert found.real_time_factor == 0.5
     assert (found.p50, found.p99, found.worst) == (49.0, 98.0, 99.0)
     assert (found.step_p50, found.step_p99, found.step_worst) == (7.0, 7.0, 20.0)
     assert str(found) == (
@@ -80,7 +79,7 @@ def test_a_window_covers_the_time_after_its_start():
     assert window.next(first) is first
     found = window.next(both)
     assert (found.ticks, found.overruns) == (100, 4)
-    assert found.real_time_factor == found.recent_real_time_factor == 0.8
+    assert found.real_time_factor == 0.8
     assert (found.p50, found.p99, found.worst) == (30.0, 30.0, 60.0)
     assert (found.step_p50, found.step_worst) == (8.0, 8.0)
     np.testing.assert_array_equal(found.histogram, histogram(late))
@@ -107,31 +106,6 @@ def test_a_window_of_paused_time_is_empty():
 def test_a_restarted_loop_counts_from_its_start():
     old, new = timing([10] * 5), timing([20] * 3)
     assert new.since(old) is new
-
-
-def test_the_recent_factor_covers_a_second_of_run_time():
-    recent, second = RecentFactor(), 1_000_000_000
-    assert recent.at(0, 0) == 0.0
-    assert recent.at(second // 4, second // 2) == 0.5  # since the start
-    assert recent.at(second // 2, second) == 0.5
-    assert recent.at(3 * second // 2, 2 * second) == 1.0  # without the slow first second
-    assert recent.at(3 * second // 2, 2 * second) == 1.0  # paused: nothing new
-    assert recent.at(3 * second, 5 * second) == 0.5  # rare calls: since the last one
-
-
-def test_the_history_of_the_recent_factor_is_bounded():
-    recent = RecentFactor(span_ns=100)
-    for k in range(10_000):
-        recent.at(k, k)
-    assert len(recent._marks) < 105
-
-
-def test_timing_contains_the_recent_factor():
-    recent = RecentFactor()
-    timing([], ticks=1000, active_ns=2_000_000_000, recent=recent)
-    found = timing([], ticks=2000, active_ns=3_000_000_000, recent=recent)
-    assert found.recent_real_time_factor == 1.0
-    assert found.real_time_factor == pytest.approx(2 / 3)
 
 
 def test_coarse_bins_count_everything_once():

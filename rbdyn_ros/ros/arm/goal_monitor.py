@@ -13,8 +13,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import name_faults
 from rbdyn_ros.control.controller import Progress
 from rbdyn_ros.errors import refusal
-from rbdyn_ros.ros.common.stamps import nanoseconds
-from rbdyn_ros.runtime.compiled import NANOSECONDS
+from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 
 #: Default velocity tolerance at the goal [rad/s or m/s]. As in joint_trajectory_controller,
 #: positions have no default tolerance.

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -28,7 +28,7 @@ from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.limits import Limits, left_out
 from rbdyn_ros.control.settings import MODES
-from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError, refusal
+from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
 from rbdyn_ros.ros.arm.follow_action import FollowAction
@@ -40,6 +40,7 @@ from rbdyn_ros.ros.common.answer import MessageLog, parameters_result, serve
 from rbdyn_ros.ros.common.diagnostics import Diagnostics
 from rbdyn_ros.ros.common.qos import LATCHED
 from rbdyn_ros.ros.common.source import load_robot
+from rbdyn_ros.ros.common.specialize import specialized
 
 #: Interval at which the status is checked for changes [s].
 POLL = 0.05
@@ -70,11 +71,11 @@ class ArmController(process.ManagedNode):
 
     def configure(self) -> None:
         """Load the robot, compile its code and open the topics."""
-        self.loading = True
-        controller = self._load()
-        self._warm(controller)
-        self.loading = False
-        self._declare_facts(controller)
+        with self.load():
+            controller = self._controller()
+            self._warm(controller)
+        facts = {"effort_command_joints": list(controller.names)}
+        parameters.declare_facts(self, facts | {"model_sha256": controller.arm.sha256})
         for warning in parameters.unknown(self, arm_params.PARAMETERS):
             self.get_logger().warning(warning)
         self._arm = controller
@@ -87,7 +88,7 @@ class ArmController(process.ManagedNode):
             self.values.states_reliability,
             self.values.realtime,
         )
-        self._queries = ArmServices(self, controller, self._messages)
+        ArmServices(self, controller, self._messages)
         self._action = FollowAction(self, controller)
         for kind, name, take in (
             (JointTrajectory, "~/joint_trajectory", controller.follow),
@@ -96,7 +97,7 @@ class ArmController(process.ManagedNode):
             self._messages.subscribe(self, kind, name, take)
         self._open_triggers(controller)
 
-    def _load(self) -> TrajectoryController:
+    def _controller(self) -> TrajectoryController:
         """Return the controller of the robot that the parameters name."""
         values = self.values
         m, source = load_robot(self, values, self.stop)
@@ -108,7 +109,8 @@ class ArmController(process.ManagedNode):
             values.robot_compensates_gravity,
         )
         if values.specialize:
-            arm = self._specialized(arm)
+            what = f"compiled the laws of '{m.name}'"
+            arm = specialized(self, what, arm.specialized)
         limits = Limits.of(m, values.joints)
         excluded = [] if values.joints else [f"  {reason}" for reason in left_out(m)]
         if excluded:
@@ -120,18 +122,6 @@ class ArmController(process.ManagedNode):
         )
         return TrajectoryController(m, source.description, arm, gate, arm_params.settings(values))
 
-    def _specialized(self, arm: Arm) -> Arm:
-        """Return the arm with laws compiled for it."""
-        began = time.perf_counter()
-        try:
-            special = arm.specialized()
-        except ModelError as error:
-            text = f"parameter 'specialize' is true, but {error}"
-            raise ParameterError(Finding("specialize", text, "error", "specialize")) from error
-        took = time.perf_counter() - began
-        self.get_logger().info(f"compiled the laws of '{arm.m.name}' in {took:.2f} s")
-        return special
-
     def _warm(self, controller: TrajectoryController) -> None:
         """Compile everything before time matters, with a controller of its own."""
         self.get_logger().info("preparing; the first start compiles for a while")
@@ -139,16 +129,6 @@ class ArmController(process.ManagedNode):
         for mode in MODES[1:]:
             twin = Controller(arm, SafetyGate(arm.m, gate.limits), controller.settings)
             twin.rehearse(mode)
-
-    def _declare_facts(self, controller: Controller) -> None:
-        """Declare the parameters that describe the robot to other nodes."""
-        facts: dict[str, Any] = {
-            "effort_command_joints": list(controller.names),
-            "model_sha256": controller.arm.sha256,
-        }
-        for name, value in facts.items():
-            descriptor = ParameterDescriptor(read_only=True)
-            self.declare_parameter(name, value, descriptor, ignore_override=True)
 
     def _open_triggers(self, controller: TrajectoryController) -> None:
         """Offer the services without arguments; their message is the status or the refusal."""

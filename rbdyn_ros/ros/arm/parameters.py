@@ -11,7 +11,7 @@ from rbdyn_ros.control.gate import GateSettings
 from rbdyn_ros.control.settings import MODES, ControlSettings
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
-from rbdyn_ros.ros.common.rows import DESCRIPTION, GRAVITY, REALTIME, SHA256, STRICT
+from rbdyn_ros.ros.common.shared_parameters import DESCRIPTION, GRAVITY, REALTIME, SHA256, STRICT
 
 OUTPUTS = ("joint_commands", "effort_commands", "both")
 #: Parameters that tighten the limits of the joints.

@@ -12,12 +12,8 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.errors import refusal
-from rbdyn_ros.ros.common.dynamics_query import (
-    NamedJoints,
-    check_state,
-    joint_numbers,
-    named_joints,
-)
+from rbdyn_ros.ros.common.dynamics_query import check_state, joint_numbers, named_joints
+from rbdyn_ros.ros.common.single_joints import SingleJoints
 
 #: Code of the refusals.
 CODE = "arm-query"
@@ -139,7 +135,7 @@ class ArmQueries:
     def _state(
         self,
         arm: Arm,
-        joints: NamedJoints,
+        joints: SingleJoints,
         measured: bool,
         positions: Sequence[float],
         velocities: Sequence[float],
@@ -161,7 +157,7 @@ class ArmQueries:
             _put(state.qvel, joints, velocity)
         return state
 
-    def _measured(self, arm: Arm, joints: NamedJoints, measured: bool) -> _State:
+    def _measured(self, arm: Arm, joints: SingleJoints, measured: bool) -> _State:
         found = self._robot.measured()
         if found is not None:
             return _State(*found)
@@ -176,7 +172,7 @@ class ArmQueries:
         )
 
 
-def _gains(joints: NamedJoints, kind: str, values: Sequence[float], present: Array) -> Array:
+def _gains(joints: SingleJoints, kind: str, values: Sequence[float], present: Array) -> Array:
     """Return the gain of every joint (nv,): the given ones, else the present ones."""
     gains: Array = present.copy()
     given = joint_numbers(joints, kind, values)
@@ -190,13 +186,13 @@ def _gains(joints: NamedJoints, kind: str, values: Sequence[float], present: Arr
     return gains
 
 
-def _put(row: Array, joints: NamedJoints, numbers: Array | None) -> None:
+def _put(row: Array, joints: SingleJoints, numbers: Array | None) -> None:
     """Write the numbers of the joints into a row of all joints; None: zeros."""
     row[joints.dofadr] = 0.0 if numbers is None else numbers
 
 
 def _answer(
-    arm: Arm, joints: NamedJoints, state: _State, effort: Array, *, as_command: bool
+    arm: Arm, joints: SingleJoints, state: _State, effort: Array, *, as_command: bool
 ) -> JointEfforts:
     """Return the efforts of the joints; raises RbdynError if one is not finite."""
     if as_command:

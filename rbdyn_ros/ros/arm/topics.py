@@ -15,14 +15,13 @@ from std_msgs.msg import Float64MultiArray
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.controller import Controller
+from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.ros.arm.diagnosis import AnswerTimes
 from rbdyn_ros.ros.common import convert
-from rbdyn_ros.ros.common.action_thread import hidden_node
 from rbdyn_ros.ros.common.convert import Prepared
+from rbdyn_ros.ros.common.hidden_node import hidden_node
 from rbdyn_ros.ros.common.process import make_executor
 from rbdyn_ros.ros.common.qos import reliable
-from rbdyn_ros.ros.common.stamps import nanoseconds
-from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.realtime import Grant, Mode, obtain
 
 #: Interval of the check whether states still arrive [s].

@@ -14,8 +14,8 @@ from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.commands import CommandParser, command_parser
-from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.common.magnitudes import check_pose
+from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.trajectory import ON_LIMIT, TrajectoryParser
 
 #: Parsing more points would delay the states.

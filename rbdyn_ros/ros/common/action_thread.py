@@ -15,6 +15,8 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
 
+from rbdyn_ros.ros.common.hidden_node import hidden_node
+
 #: One executes, the others handle cancellations, requests and refusals.
 THREADS = 3
 #: Pause after an error, so that repeated errors do not fill the log [s].
@@ -132,15 +134,3 @@ class ActionThread:
         while self._servers:
             self._servers.pop().destroy()
         self.node.destroy_node()
-
-
-def hidden_node(node: Node, name: str) -> Node:
-    """Return a helper of a node, _NODE_NAME; command line tools do not list it."""
-    return Node(
-        f"_{node.get_name()}_{name}",
-        context=node.context,
-        namespace=node.get_namespace(),
-        use_global_arguments=False,
-        enable_rosout=False,
-        start_parameter_services=False,
-    )

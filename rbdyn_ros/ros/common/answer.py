@@ -54,13 +54,13 @@ def parameters_result(act: Callable[[], None]) -> SetParametersResult:
 
 
 class MessageLog:
-    """Counts messages that were accepted and rejected; logs one rejection per topic and second.
+    """Counts accepted and rejected messages; logs one rejection per topic and second.
 
     Args:
         warn: logs a line.
 
     Attributes:
-        accepted: number of accepted messages.
+        accepted: number of accepted messages on all topics.
     """
 
     def __init__(self, warn: Callable[[str], object]) -> None:
@@ -97,6 +97,7 @@ class MessageLog:
         def receive(message: Any) -> None:
             try:
                 take(message)
+                self.accepted += 1
             except RbdynError as error:
                 self.reject(topic, str(error))
 

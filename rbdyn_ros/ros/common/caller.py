@@ -15,7 +15,7 @@ from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedE
 from rclpy.node import Node
 
 from rbdyn_ros.errors import Finding, RbdynError
-from rbdyn_ros.ros.common.action_thread import hidden_node
+from rbdyn_ros.ros.common.hidden_node import hidden_node
 
 #: Status of a goal that was reached, action_msgs/GoalStatus.STATUS_SUCCEEDED.
 SUCCEEDED = 4
@@ -24,6 +24,8 @@ PATIENCE = 2.0
 #: Interval of the checks whether a server exists [s].
 POLL = 0.02
 CLOSED = "the client is closed"
+#: Code of the errors.
+CODE = "arm-client"
 
 #: Events of one call: (kind, value). The kinds are answer, feedback, accepted, result and closed.
 Mailbox = queue.SimpleQueue[tuple[str, Any]]
@@ -215,4 +217,4 @@ class _SentGoal:
 
 def client_error(text: str) -> RbdynError:
     """Return the error of a call."""
-    return RbdynError(Finding("arm-client", text))
+    return RbdynError(Finding(CODE, text))

@@ -13,7 +13,6 @@ from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.common.goals import (
     MODES,
     Goal,
@@ -22,6 +21,7 @@ from rbdyn_ros.ros.common.goals import (
     check_numbers,
     goals_of,
 )
+from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.runtime.types import EFFORT, NUMBERS, POSITION, VELOCITY, Command
 
 

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TransformStamped
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.model.graph import span
-from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
-from rbdyn_ros.runtime.compiled import NANOSECONDS
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.ros.common.single_joints import SingleJoints
 
 
 def xyzw(quat: ArrayLike) -> Array:
@@ -40,40 +40,6 @@ def inertia_numbers(message: Any) -> tuple[float, tuple[float, ...], tuple[float
     """Return mass, centre of mass, and Ixx Iyy Izz Ixy Ixz Iyz of a geometry_msgs/Inertia."""
     moments = (message.ixx, message.iyy, message.izz, message.ixy, message.ixz, message.iyz)
     return message.m, vector_numbers(message.com), moments
-
-
-@dataclass(frozen=True, slots=True)
-class SingleJoints:
-    """Joints with one coordinate, the joints of joint_states and of commands.
-
-    Attributes:
-        qposadr, dofadr: addresses in qpos_all and qvel_all.
-    """
-
-    names: tuple[str, ...]
-    qposadr: NDArray[np.int64]
-    dofadr: NDArray[np.int64]
-
-    @staticmethod
-    def all(m: Model) -> SingleJoints:
-        """Return all, also mimic joints and joints with a prescribed motion."""
-        return SingleJoints._chosen(m, m.jnt_dofnum == 1)
-
-    @staticmethod
-    def free(m: Model) -> SingleJoints:
-        """Return the joints with a degree of freedom of their own."""
-        return SingleJoints._chosen(m, (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
-
-    @staticmethod
-    def actuated(m: Model) -> SingleJoints:
-        """Return the joints with a degree of freedom and an actuator."""
-        free = (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE)
-        return SingleJoints._chosen(m, free & (m.jnt_actuated == 1))
-
-    @staticmethod
-    def _chosen(m: Model, chosen: NDArray[np.bool_]) -> SingleJoints:
-        names = tuple(name for name, wanted in zip(m.jnt_names, chosen, strict=True) if wanted)
-        return SingleJoints(names, m.jnt_qposadr_all[chosen], m.jnt_dofadr_all[chosen])
 
 
 def joint_state(

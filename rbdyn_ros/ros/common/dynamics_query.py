@@ -24,6 +24,7 @@ from rbdyn_ros.errors import RbdynError, quote, refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common.single_joints import SingleJoints
 
 #: Matrices of robots with more degrees of freedom are too large for a message.
 MOST_DOFS = 1000
@@ -148,7 +149,7 @@ class Dynamics:
         # for the energy of springs; inverse and forward dynamics set it anew
         self._m.opt.passive = True
 
-    def _computed(self, now: Snapshot, query: Query, joints: NamedJoints) -> dict[str, Any]:
+    def _computed(self, now: Snapshot, query: Query, joints: SingleJoints) -> dict[str, Any]:
         m, d = self._m, self._d
         d.qpos, d.qvel, d.qacc, d.time = now.qpos, now.qvel, 0.0, now.time
         d.qfrc_applied, d.xfrc_applied = 0.0, 0.0
@@ -202,31 +203,23 @@ class Dynamics:
         return accelerations
 
 
-@dataclass(frozen=True, slots=True)
-class NamedJoints:
-    """Joints by name, with their addresses in qpos and qvel."""
-
-    names: tuple[str, ...]
-    qposadr: Ints
-    dofadr: Ints
-
-
-def named_joints(m: Model, names: Sequence[str]) -> NamedJoints:
+def named_joints(m: Model, names: Sequence[str]) -> SingleJoints:
     """Return the named joints; all joints with one coordinate of their own if there are no names.
 
     Raises:
         RbdynError: a joint is unknown, has no such coordinate or is named twice.
     """
-    own = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
-    numbers = {m.jnt_names[j]: int(j) for j in own}
+    own = SingleJoints.free(m)
+    numbers = {name: k for k, name in enumerate(own.names)}
     for name, reason in name_faults(names, m.jnt_names, "joint", lambda name: _why_not(m, name)):
         listed = list(numbers)[:MOST_LISTED]
         more = ", ..." if len(numbers) > len(listed) else ""
         hint = "" if name in m.jnt_names else f"; the joints are {', '.join(listed)}{more}"
         raise refusal(reason + hint, CODE, f"joint {quote(name)}")
-    picked = np.array([numbers[name] for name in names] if len(names) else own, np.int64)
-    wanted = tuple(m.jnt_names[j] for j in picked)
-    return NamedJoints(wanted, m.jnt_qposadr_all[picked], m.jnt_dofadr_all[picked])
+    if not len(names):
+        return own
+    picked = np.array([numbers[name] for name in names], np.int64)
+    return SingleJoints(tuple(names), own.qposadr[picked], own.dofadr[picked])
 
 
 def _why_not(m: Model, name: str) -> str:
@@ -242,7 +235,7 @@ def _why_not(m: Model, name: str) -> str:
     return "has a prescribed motion and no coordinate of its own"
 
 
-def joint_numbers(joints: NamedJoints, kind: str, values: Sequence[float]) -> Array | None:
+def joint_numbers(joints: SingleJoints, kind: str, values: Sequence[float]) -> Array | None:
     """Return the values of a field (n,), one per joint; None if it is empty.
 
     Raises:
@@ -272,7 +265,7 @@ def check_state(use_current_state: bool, **fields: Sequence[float]) -> None:
             raise refusal(text, CODE, kind)
 
 
-def _check_numbers(query: Query, joints: NamedJoints) -> None:
+def _check_numbers(query: Query, joints: SingleJoints) -> None:
     check_state(query.use_current_state, position=query.position, velocity=query.velocity)
     for kind in ("position", "velocity", "acceleration", "effort"):
         joint_numbers(joints, kind, getattr(query, kind))

@@ -6,10 +6,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+
+from rbdyn_ros.ros.common.hidden_node import hidden_node
 
 
 class Listener:
@@ -24,14 +25,7 @@ class Listener:
 
     def __init__(self, beside: Node, stop: threading.Event) -> None:
         self._stop = stop
-        self._node = rclpy.create_node(
-            f"{beside.get_name()}_listener",
-            namespace=beside.get_namespace(),
-            context=beside.context,
-            use_global_arguments=False,
-            enable_rosout=False,
-            start_parameter_services=False,
-        )
+        self._node = hidden_node(beside, "listener")
         self._executor = SingleThreadedExecutor(context=beside.context)
         self._executor.add_node(self._node)
 

@@ -189,6 +189,15 @@ def _declare_one(node: Node, parameter: Parameter, default: Any) -> Any:
     return node.declare_parameter(parameter.name, value, descriptor).value
 
 
+def declare_facts(node: Node, facts: Mapping[str, Any]) -> None:
+    """Declare read-only parameters that describe the robot to other nodes, by name."""
+    from rcl_interfaces.msg import ParameterDescriptor
+
+    for name, value in facts.items():
+        descriptor = ParameterDescriptor(read_only=True)
+        node.declare_parameter(name, value, descriptor, ignore_override=True)
+
+
 def live(changes: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """Return the checked values of the changes that are to parameters of a table.
 

@@ -8,7 +8,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -50,7 +51,7 @@ class ManagedNode(LifecycleNode):
         spinner: executor of the node and its helper nodes, in a thread of its own.
         stop: as the argument.
         values: values of the parameters, from `begin` on.
-        loading: the node compiles or reads; a signal may end the process at once.
+        loading: the node compiles or reads, see `load`; a signal ends the process at once.
     """
 
     values: SimpleNamespace
@@ -142,6 +143,15 @@ class ManagedNode(LifecycleNode):
         """End the process."""
         self.stop.set()
         return super().on_shutdown(state)
+
+    @contextmanager
+    def load(self) -> Iterator[None]:
+        """In this block, which compiles or reads, a signal ends the process at once."""
+        self.loading = True
+        try:
+            yield
+        finally:
+            self.loading = False
 
     def _configure_once(self) -> None:
         if self._tried:

@@ -92,7 +92,7 @@ class _Report:
         # an event has only the last policy; the graph shows the others
         for policy in sorted(noticed | set(_POLICIES)):
             nodes = self._others(policy)
-            line = sentence(self._topic, policy, nodes, publishes=self._publishes)
+            line = log_line(self._topic, policy, nodes, publishes=self._publishes)
             if (nodes or policy in noticed) and line not in self._logged:
                 self._logged.append(line)
                 self._node.get_logger().warning(line)
@@ -119,7 +119,7 @@ def _name(end: Any) -> str:
     return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
 
 
-def sentence(topic: str, policy: int, nodes: Sequence[str], *, publishes: bool) -> str:
+def log_line(topic: str, policy: int, nodes: Sequence[str], *, publishes: bool) -> str:
     """Return the line of the log: the incompatibility and its remedy.
 
     Args:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 
+#: Interval between two reports that pass [s].
+INTERVAL = 1.0
+
 
 class Throttle:
-    """Passes one report per interval and counts all of them.
+    """Passes one report per interval and counts all of them."""
 
-    Args:
-        interval: between two reports that pass [s].
-    """
-
-    def __init__(self, interval: float = 1.0) -> None:
-        self.interval = interval
+    def __init__(self) -> None:
         self.count = 0
         self._next = -math.inf
 
@@ -22,5 +20,5 @@ class Throttle:
         self.count += 1
         if now < self._next:
             return False
-        self._next = now + self.interval
+        self._next = now + INTERVAL
         return True

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.ros.common.commands import CommandParser
 from rbdyn_ros.ros.common.goals import LARGEST, owner, wrong_number
-from rbdyn_ros.ros.common.stamps import nanoseconds, seconds
-from rbdyn_ros.runtime.compiled import NANOSECONDS
+from rbdyn_ros.ros.common.stamps import seconds
 from rbdyn_ros.runtime.types import TrajectoryOrder
 
 MOST_POINTS = 100_000

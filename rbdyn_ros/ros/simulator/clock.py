@@ -10,9 +10,9 @@ from typing import Any
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 
+from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.ros.common.listener import Listener
 from rbdyn_ros.ros.common.qos import reliable
-from rbdyn_ros.ros.common.stamps import nanoseconds
 from rbdyn_ros.ros.simulator.outputs import HEARTBEAT
 
 #: Time to discover other nodes [s]. A DDS participant announces itself every 3 s; often a new one

@@ -9,10 +9,10 @@ import math
 from dataclasses import dataclass
 
 from rbdyn_ros.arrays import Ints
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.status import Level, Status, texts
 from rbdyn_ros.runtime.timing import Timing, coarse, deviation, mean
 
-SECOND = 1e9  # [ns]
 MICROSECOND = 1e6  # per second
 
 
@@ -57,8 +57,8 @@ class Observation:
         command_age: age of the oldest valid command [s]; infinite before the first.
         command_timeout: age at which a command expires [s].
         on_timeout: effort of a joint without a valid command.
-        accepted: number of accepted command messages since the start.
-        rejected: number of rejected messages since the start.
+        accepted: number of accepted messages since the start, on all topics.
+        rejected: number of rejected messages since the start, on all topics.
         newly_rejected: the same in the window.
         saturated: number of ticks with a clamped effort since the start.
         newly_saturated: the same in the window.
@@ -100,8 +100,8 @@ def diagnose(o: Observation) -> list[Status]:
 
 def _loop(o: Observation) -> Status:
     w = o.window
-    rate = w.ticks * SECOND / w.active_ns if w.active_ns > 0 else 0.0
-    wanted = (o.factor or 0.0) * SECOND / o.period_ns
+    rate = w.ticks * NANOSECONDS / w.active_ns if w.active_ns > 0 else 0.0
+    wanted = (o.factor or 0.0) * NANOSECONDS / o.period_ns
     # wake-ups are late independently, so the period between two has twice the variance
     scatter = math.sqrt(2.0) * deviation(w.histogram) / MICROSECOND * wanted
     judged = o.time_mode == "realtime" and o.factor is not None and w.ticks > 0
@@ -139,7 +139,7 @@ def _pace(o: Observation) -> str:
 
 def _unpunctual(w: Timing, rate: float, wanted: float, scatter: float) -> list[Complaint]:
     # up to two ticks may be on the edges of a short window
-    missing = abs(w.ticks - wanted * w.active_ns / SECOND)
+    missing = abs(w.ticks - wanted * w.active_ns / NANOSECONDS)
     off = RATE_ERROR.level(abs(rate - wanted)) if missing > 2.0 else Level.OK
     return [
         (off, f"the loop runs at {rate:.1f} Hz instead of {wanted:.1f} Hz"),

@@ -85,10 +85,9 @@ class Simulator(RecordedTopics, process.ManagedNode):
         if values.publish_clock or self.get_parameter("use_sim_time").value:
             claim = ClockClaim(self, values.publish_clock)
         robots = self._make_robots()
-        self.loading = True
-        for robot in robots:
-            robot.load(self.stop, self._fallback)
-        self.loading = False
+        with self.load():
+            for robot in robots:
+                robot.load(self.stop, self._fallback)
         clock = None
         base = int(self.get_clock().now().nanoseconds)
         if claim is not None:
@@ -105,7 +104,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
                 robot.node.add_on_set_parameters_callback(change)
         self._robots = robots
         self._simulation = Simulation(robots, self.stop)
-        self._time_services = TimeServices(self, self._simulation)
+        TimeServices(self, self._simulation)
         self._standard = open_standard(self, self._simulation)
         self._statistics = Statistics(self, robots, values.stats_rate)
         outputs = [(robot.loop, robot.outputs) for robot in robots]

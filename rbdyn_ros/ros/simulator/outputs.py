@@ -21,16 +21,19 @@ from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.kinematics import poses
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common import convert
-from rbdyn_ros.ros.common.convert import Prepared, SingleJoints
+from rbdyn_ros.ros.common.convert import Prepared
 from rbdyn_ros.ros.common.qos import LATCHED, reliable
 from rbdyn_ros.ros.common.qos_reports import for_publisher
+from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.source import Source
+from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.ros.simulator.markers import WrenchMarkers
 from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
-from rbdyn_ros.ros.simulator.wrenches import WrenchMarkers
-from rbdyn_ros.runtime.compiled import NANOSECONDS
+from rbdyn_ros.ros.simulator.ticker import Ticker
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
@@ -123,25 +126,6 @@ class Odometry:
         self._publisher.publish(self._prepared.filled(stamp_ns, numbers))
 
 
-class Ticker:
-    """Checks whether a periodic event is due.
-
-    Args:
-        every: period [ticks].
-    """
-
-    def __init__(self, every: int) -> None:
-        self.every = every
-        self._last = (-1, -1)
-
-    def due(self, state: LoopState) -> bool:
-        turn = (state.epoch, state.tick // self.every)
-        if turn == self._last:
-            return False
-        self._last = turn
-        return True
-
-
 @dataclass(frozen=True, slots=True)
 class Cadence:
     """Periods of publishing [ticks].
@@ -188,7 +172,7 @@ class Outputs:
         source: of the robot.
         values: the parameters.
         cadence: of the topics.
-        time_base: stamp of tick 0 [ns].
+        stamps: of the ticks of the loop.
         clock: publisher of /clock; None: another node publishes it.
         others: sensors and markers, published from the same states.
         recorder: records every state before it is published, or None.
@@ -202,13 +186,13 @@ class Outputs:
         source: Source,
         values: SimpleNamespace,
         cadence: Cadence,
-        time_base: int,
+        stamps: TickStamps,
         clock: Any,
         others: Iterable[SensorTopics | WrenchMarkers] = (),
         reset_name: str = "",
         recorder: NodeRecorder | None = None,
     ) -> None:
-        self._node, self._loop, self._time_base = node, loop, time_base
+        self._node, self._loop, self._stamps = node, loop, stamps
         m = loop.m
         self._joint_states = JointStates(node, m)
         self._transforms = self._make_transforms(source.description, values)
@@ -256,13 +240,13 @@ class Outputs:
         if last is not None and (state.epoch, state.tick) == (last.epoch, last.tick):
             return
         self._published = time.monotonic()
-        stamp = self._stamp(state.tick)
+        stamp = self._stamps.of(state.tick)
         if self._recorder is not None:
             self._recorder.take(stamp, state)
         if self._state_tick.due(state):
             if state.measured_tick >= 0:
                 self._delivered = state
-                self._joint_states.publish(self._stamp(state.measured_tick), state)
+                self._joint_states.publish(self._stamps.of(state.measured_tick), state)
             if self._odometry is not None:
                 self._odometry.publish(stamp, state)
         if self._transforms is not None and self._tf_tick.due(state):
@@ -279,9 +263,9 @@ class Outputs:
         if state is None or not still or now < self._published + HEARTBEAT:
             return
         self._published = now
-        stamp = self._stamp(state.tick)
+        stamp = self._stamps.of(state.tick)
         if self._delivered is not None and not self._loop.plant.faults.link_loss:
-            measured = self._stamp(self._delivered.measured_tick)
+            measured = self._stamps.of(self._delivered.measured_tick)
             self._joint_states.publish(measured, self._delivered)
         if self._odometry is not None:
             self._odometry.publish(stamp, state)
@@ -289,10 +273,6 @@ class Outputs:
             self._transforms.repeat(stamp, state)
         if self._clock is not None:
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
-
-    def _stamp(self, tick: int) -> int:
-        stamp: int = self._time_base + tick * self._loop.period_ns
-        return stamp
 
     def _report(self, state: LoopState) -> None:
         m, alarms, logger = self._loop.m, self._alarms, self._node.get_logger()

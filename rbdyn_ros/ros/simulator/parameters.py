@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rbdyn_ros.model.options import INTEGRATORS
 from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
-from rbdyn_ros.ros.common.rows import (
+from rbdyn_ros.ros.common.shared_parameters import (
     DESCRIPTION,
     GRAVITY,
     REALTIME,

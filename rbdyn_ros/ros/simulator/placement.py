@@ -12,9 +12,9 @@ from rbdyn_ros.dynamics.assembly import assemble
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.loading.load import CLOSED
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.common.goals import check_lengths, check_numbers
 from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE
+from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.simulator.start import position_limits
 
 #: qpos, qvel, and which entries of each count.

@@ -10,11 +10,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from rbdyn_ros.errors import refusal
+from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.ros.common.answer import MessageLog
 from rbdyn_ros.ros.common.commands import CommandParser
 from rbdyn_ros.ros.common.interfaces import message_class
 from rbdyn_ros.ros.common.qos_reports import for_subscription
-from rbdyn_ros.ros.common.stamps import check_stamp, nanoseconds, tick_of
+from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.common.trajectory import TrajectoryParser
 from rbdyn_ros.ros.simulator.topic_based import TOPIC, TopicBasedParser
 from rbdyn_ros.runtime.loop import Loop
@@ -30,7 +31,7 @@ class Reception:
         commands: parses them.
         trajectories: parses trajectories.
         bridge: parses messages of ros2_control's topic based hardware, or None.
-        time_base: stamp of tick 0 [ns].
+        stamps: of the ticks of the loop.
 
     Attributes:
         log: of accepted and rejected messages.
@@ -43,11 +44,11 @@ class Reception:
         commands: CommandParser,
         trajectories: TrajectoryParser,
         bridge: TopicBasedParser | None,
-        time_base: int,
+        stamps: TickStamps,
     ) -> None:
         self._node, self._loop = node, loop
         self._commands, self._trajectories, self._bridge = commands, trajectories, bridge
-        self._time_base, self._lockstep = time_base, loop.settings.time_mode == "lockstep"
+        self._stamps, self._lockstep = stamps, loop.settings.time_mode == "lockstep"
         self.log = MessageLog(node.get_logger().warning)
         self._subscribe(JointState, "joint_commands", self._on_joint_command)
         self._subscribe(Float64MultiArray, "effort_commands", self._on_efforts)
@@ -106,7 +107,6 @@ class Reception:
         if self._lockstep:
             stamp = nanoseconds(header.stamp) if header else 0
             tick = self._stamped_tick(stamp)
-        self.log.accepted += 1
         self._loop.orders.command(command, tick)
 
     def _stamped_tick(self, stamp: int) -> int | None:
@@ -114,15 +114,14 @@ class Reception:
 
         While time runs freely, the answer to a past tick also makes the loop wait again.
         """
-        time, period = self._loop.time, self._loop.period_ns
-        now = time.tick
-        tick = tick_of(stamp, self._time_base, period)
+        time, now = self._loop.time, self._loop.time.tick
+        tick = self._stamps.tick_of(stamp)
         if time.locked or tick is None or tick > now or stamp <= 0:
-            check_stamp(stamp, now, self._time_base, period)
+            self._stamps.check(stamp, now)
         return tick
 
     def _on_trajectory(self, message: Any) -> None:
-        now = self._time_base + self._loop.time.tick * self._loop.period_ns
+        now = self._stamps.of(self._loop.time.tick)
         trajectory = self._trajectories.parse(message, now)
         if self._loop.time.diverged:
             raise refusal("the state diverged; reset first")
@@ -130,4 +129,3 @@ class Reception:
             self._loop.orders.track(trajectory)
         else:
             self._loop.orders.stop_tracking()
-        self.log.accepted += 1

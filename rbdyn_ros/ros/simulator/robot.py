@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 
 from rbdyn_ros.engine import jit
-from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.model.graph import span
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common import parameters, source
 from rbdyn_ros.ros.common.commands import command_parser
-from rbdyn_ros.ros.common.convert import SingleJoints
 from rbdyn_ros.ros.common.dynamics_query import Snapshot
 from rbdyn_ros.ros.common.dynamics_query import warm as warm_queries
+from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.specialize import specialized
+from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.common.trajectory import TrajectoryParser
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.faults import make_faults
+from rbdyn_ros.ros.simulator.markers import open_markers
 from rbdyn_ros.ros.simulator.outputs import Cadence, Outputs
 from rbdyn_ros.ros.simulator.payloads import Payloads
 from rbdyn_ros.ros.simulator.placement import given_state
@@ -32,9 +34,7 @@ from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
-from rbdyn_ros.ros.simulator.wrenches import open_markers
 from rbdyn_ros.runtime import compiled
-from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.runtime.loop import Loop, warm
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.step_code import StepCode
@@ -65,12 +65,12 @@ class Robot:
     Attributes:
         given: its source, after `load`.
         m, commands: its Model and the parser of its commands, after `load`.
-        loop, payloads, outputs, reception: after `open`.
-        time_base: stamp of tick 0 [ns].
+        loop, stamps, payloads, outputs, reception: after `open`.
     """
 
     given: source.Source
     loop: Loop
+    stamps: TickStamps
     payloads: Payloads
     outputs: Outputs
     reception: Reception
@@ -85,7 +85,7 @@ class Robot:
     ) -> None:
         self._recorder = recorder
         self.node, self.name, self.values, self.time_node = node, name, values, time_node
-        self.time_base, self._seed = 0, int(values.seed)
+        self._seed = int(values.seed)
 
     def load(self, stop: threading.Event, fallback: Path | None) -> None:
         """Find the robot, make its Model and compile its kernels.
@@ -120,14 +120,8 @@ class Robot:
         """Compile the kernels of the loop and the services."""
         m = self.m
         if self.values.specialize:
-            began = time.perf_counter()
-            try:
-                StepCode(m)
-            except ModelError as error:
-                text = f"parameter 'specialize' is true, but {error}"
-                raise ParameterError(Finding("specialize", text, "error", "specialize")) from error
-            took = time.perf_counter() - began
-            self.node.get_logger().info(f"timesteps of '{m.name}' specialised in {took:.2f} s")
+            what = f"timesteps of '{m.name}' specialised"
+            specialized(self.node, what, lambda: StepCode(m))
         warm(m, self.values.specialize)
         warm_queries(m)
 
@@ -151,10 +145,8 @@ class Robot:
         free = SingleJoints.free(m)
         for name, address in zip(free.names, free.qposadr, strict=True):
             facts[params.INITIAL + name] = float(self._start[address])
-        for name, value in facts.items():
-            descriptor = ParameterDescriptor(read_only=True, dynamic_typing=True)
-            # `_start` has the values that the user set
-            self.node.declare_parameter(name, value, descriptor, ignore_override=True)
+        # `_start` has the values that the user set
+        parameters.declare_facts(self.node, facts)
 
     def _make_sensors(self) -> SensorTopics | None:
         values = self.values
@@ -179,11 +171,11 @@ class Robot:
             clock: publisher of /clock, or None.
         """
         m, values, node = self.m, self.values, self.node
-        self.time_base = time_base
         if self._recorder is not None:
             self._recorder.begin(node, m, time_base)
         cadence = Cadence.of(values, self._period_ns, self._sensors.every if self._sensors else ())
         self.loop = loop = Loop(m, self._settings(cadence), self._start, wakeup, self._faults)
+        self.stamps = TickStamps(time_base, loop.period_ns)
         self.payloads = Payloads(loop, self._sensors)
         others = [self._sensors, open_markers(node, loop, values.frame_prefix)]
         self.outputs = Outputs(
@@ -192,14 +184,14 @@ class Robot:
             self.given,
             values,
             cadence,
-            time_base,
+            self.stamps,
             clock,
             [other for other in others if other is not None],
             f"{self.time_node or node.get_fully_qualified_name()}/reset",
             self._recorder,
         )
         self.reception = Reception(
-            node, loop, self.commands, self._trajectories, self._bridge, time_base
+            node, loop, self.commands, self._trajectories, self._bridge, self.stamps
         )
 
     def _settings(self, cadence: Cadence) -> LoopSettings:
@@ -245,8 +237,7 @@ class Robot:
 
     def stamp_ns(self, tick: int) -> int:
         """Return the stamp of a tick [ns]."""
-        stamp: int = self.time_base + tick * self._period_ns
-        return stamp
+        return self.stamps.of(tick)
 
     def snapshot(self) -> tuple[Snapshot, int]:
         """Return the robot as it is simulated now, and the stamp of that state [ns]."""

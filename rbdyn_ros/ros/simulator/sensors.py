@@ -11,10 +11,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from sensor_msgs.msg import Imu
 from std_msgs.msg import Bool
 
@@ -120,15 +122,19 @@ def _is_finite(reading: Reading) -> bool:
     return all(n is None or bool(np.isfinite(n).all()) for n in numbers)
 
 
-class _ImuTopic:
+class _Topic:
+    _publisher: Publisher[Any]
+
+    def is_heard(self) -> bool:
+        return self._publisher.get_subscription_count() > 0
+
+
+class _ImuTopic(_Topic):
     def __init__(self, node: Node, spec: ImuSpec, prefix: str) -> None:
         message = imu_message(spec, prefix + spec.link)
         self._prepared = Prepared(message, 10 if spec.orientation else 6)
         topic = f"{spec.name}/data" if spec.orientation else f"{spec.name}/data_raw"
         self._publisher = node.create_publisher(Imu, topic, QOS)
-
-    def is_heard(self) -> bool:
-        return self._publisher.get_subscription_count() > 0
 
     def publish(self, stamp_ns: int, reading: Reading) -> None:
         assert isinstance(reading, ImuReading)
@@ -138,7 +144,7 @@ class _ImuTopic:
         self._publisher.publish(self._prepared.filled(stamp_ns, np.concatenate(numbers)))
 
 
-class _WrenchTopic:
+class _WrenchTopic(_Topic):
     def __init__(self, node: Node, name: str, frame: str) -> None:
         message = WrenchStamped()
         message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
@@ -148,22 +154,19 @@ class _WrenchTopic:
         self._prepared = Prepared(message, 6)
         self._publisher = node.create_publisher(WrenchStamped, f"{name}/wrench", QOS)
 
-    def is_heard(self) -> bool:
-        return self._publisher.get_subscription_count() > 0
-
     def publish(self, stamp_ns: int, reading: Reading) -> None:
         assert isinstance(reading, WrenchReading)
         numbers = np.concatenate([reading.force, reading.torque])
         self._publisher.publish(self._prepared.filled(stamp_ns, numbers))
 
 
-class _ContactTopics:
+class _ContactTopics(_Topic):
     def __init__(self, node: Node, name: str, frame: str) -> None:
         self._wrench = _WrenchTopic(node, name, frame)
         self._publisher = node.create_publisher(Bool, f"{name}/contact", QOS)
 
     def is_heard(self) -> bool:
-        return self._wrench.is_heard() or self._publisher.get_subscription_count() > 0
+        return super().is_heard() or self._wrench.is_heard()
 
     def publish(self, stamp_ns: int, reading: Reading) -> None:
         assert isinstance(reading, ContactReading)

@@ -13,8 +13,9 @@ from rbdyn_ros.errors import RbdynError, did_you_mean, quote, refusal
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude, check_pose
 from rbdyn_ros.ros.simulator.name_filter import matching
+from rbdyn_ros.ros.simulator.result import ResultError, fill_result
 from rbdyn_ros.ros.simulator.simulation import Simulation
-from rbdyn_ros.ros.simulator.stepping import ResultError, Stepping, fill_result
+from rbdyn_ros.ros.simulator.stepping import Stepping
 
 #: From the reply to QUITTING to the end of the process [s].
 QUIT_DELAY = 0.3

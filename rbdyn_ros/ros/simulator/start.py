@@ -9,11 +9,12 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.assembly import assemble, position_errors
+from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean
 from rbdyn_ros.loading.load import CLOSED
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.convert import SingleJoints
+from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.simulator.parameters import INITIAL
 
 #: Tolerance of assembled positions at a limit, for rounding [rad or m].
@@ -59,8 +60,7 @@ def start_position(m: Model, given: dict[str, Any]) -> Array:
 
 def position_limits(m: Model, name: str) -> tuple[float, float]:
     """Return the limits of a joint [rad or m]; infinite if it has none."""
-    j = m.jnt_id(name)
-    low, high = m.jnt_range[j].tolist() if m.jnt_limited[j] else (-np.inf, np.inf)
+    low, high = position_ranges(m, [m.jnt_id(name)])[0].tolist()
     return low, high
 
 
@@ -120,5 +120,5 @@ def _not_closed(text: str) -> Finding:
 
 
 def _finding(parameter: str, text: str, value: object) -> Finding:
-    sentence = f"parameter '{parameter}': {text}."
-    return Finding("initial-position", sentence, "error", parameter, None, repr(value))
+    message = f"parameter '{parameter}': {text}."
+    return Finding("initial-position", message, "error", parameter, None, repr(value))

@@ -103,7 +103,7 @@ class _Watch:
         if self._publisher is None:
             return
         message, w = self._class(), o.window
-        message.header.stamp = time_message(self._robot.time_base + o.tick * o.period_ns)
+        message.header.stamp = time_message(self._robot.stamp_ns(o.tick))
         message.ticks, message.overruns = o.total.ticks, o.total.overruns
         message.real_time_factor = w.real_time_factor
         message.lateness_p50, message.lateness_p99, message.lateness_max = w.p50, w.p99, w.worst

@@ -8,38 +8,13 @@ from typing import Any
 
 from rclpy.node import Node
 
-from rbdyn_ros.errors import Finding, RbdynError, refusal
+from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.ros.common.action_thread import ActionThread
+from rbdyn_ros.ros.simulator.result import fill_result
 from rbdyn_ros.ros.simulator.simulation import Simulation
 
 #: The service checks for interruptions after this many steps.
 STEPS_AT_ONCE = 100
-
-
-class ResultError(RbdynError):
-    """A refusal with a result code of simulation_interfaces."""
-
-    def __init__(self, result: int, text: str) -> None:
-        super().__init__(Finding("request", text))
-        self.result = result
-
-
-def fill_result(result: Any, act: Callable[[], None]) -> bool:
-    """Do an action and fill in its result; return whether it succeeded.
-
-    Args:
-        result: simulation_interfaces/Result.
-        act: raises RbdynError to refuse; the result is RESULT_OPERATION_FAILED unless it is a
-            ResultError.
-    """
-    try:
-        act()
-    except RbdynError as error:
-        result.result = getattr(error, "result", result.RESULT_OPERATION_FAILED)
-        result.error_message = str(error)
-        return False
-    result.result, result.error_message = result.RESULT_OK, ""
-    return True
 
 
 class Stepping:

@@ -13,12 +13,12 @@ from rclpy.parameter import Parameter
 from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import ParameterError, refusal
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.answer import attempt
 from rbdyn_ros.ros.common.magnitudes import REQUEST
 from rbdyn_ros.ros.simulator.robot import Robot
 from rbdyn_ros.ros.simulator.simulation import Simulation
 from rbdyn_ros.ros.simulator.wrenches import wrench_on
-from rbdyn_ros.runtime.compiled import NANOSECONDS
 from rbdyn_ros.view.live.link import Cast, Numbers
 from rbdyn_ros.view.live.process import MISSING, ViewProcess, start_view
 from rbdyn_ros.view.live.watched import Watched
@@ -176,11 +176,11 @@ def open_view(
         return None
     logger = node.get_logger()
 
-    def report(severity: str, sentence: str) -> None:
+    def report(severity: str, message: str) -> None:
         if severity == "info":
-            logger.info(sentence)
+            logger.info(message)
         else:  # rclpy accepts one severity from each line of code
-            logger.warning(sentence)
+            logger.warning(message)
 
     casts = [cast_of(robot, imports) for robot in simulation.robots]
     try:

@@ -1,37 +1,26 @@
-"""External wrenches: from messages to the loop, and as arrows for RViz."""
+"""External wrenches: from messages to the loop."""
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rclpy.node import Node
 
-from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import chosen, one_of
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.ros.common.convert import time_message, vector_numbers
+from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
+from rbdyn_ros.ros.common.convert import vector_numbers
 from rbdyn_ros.ros.common.magnitudes import REQUEST
-from rbdyn_ros.runtime.loop import Loop
-from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import Wrench
 
 AXES = ("link", "world")
 MAX_DURATION = 3600.0  # [s]
 MAX_SIZE = 1e6  # [N, N m]; larger ones are mistakes
 MAX_REACH = 1e3  # [m] from the origin of the link
-
-MARKER_PERIOD = 1.0 / 30.0  # [s]
-METRES_PER_NEWTON = 0.005  # also per newton metre
-SHORTEST, LONGEST = 0.05, 1.0  # of an arrow [m]
-SHAFT, HEAD = 0.015, 0.03  # diameters [m]
-COLOURS = {"force": (0.9, 0.2, 0.1, 0.9), "torque": (0.1, 0.4, 0.9, 0.9)}
 
 
 def wrench_on(
@@ -88,7 +77,7 @@ def wrench_of_request(m: Model, request: Any) -> Wrench:
         vector_numbers(request.wrench.force),
         vector_numbers(request.wrench.torque),
         request.axes,
-        request.duration.sec + 1e-9 * request.duration.nanosec,
+        nanoseconds(request.duration) / NANOSECONDS,
     )
 
 
@@ -114,106 +103,3 @@ def link_of(frame: str, prefix: str) -> str:
         found = f"the frame {quote(frame)} does not belong to this robot"
         raise refusal(f"{found}, whose frames begin with '{prefix}'")
     return frame[len(prefix) :]
-
-
-class WrenchMarkers:
-    """Publishes an arrow for each active wrench on ~/wrench_markers: red forces, blue torques.
-
-    Arrows are in the frames of links, so that they move with them.
-
-    Args:
-        node: publishes.
-        loop: of the robot.
-        frame_prefix: of the names of links in TF.
-
-    Raises:
-        ImportError: visualization_msgs is not installed.
-    """
-
-    def __init__(self, node: Node, loop: Loop, frame_prefix: str = "") -> None:
-        messages = importlib.import_module("visualization_msgs.msg")
-        self._marker, self._array = messages.Marker, messages.MarkerArray
-        self._point = importlib.import_module("geometry_msgs.msg").Point
-        self._m, self._d, self._prefix = loop.m, make_data(loop.m), frame_prefix
-        self._orders = loop.orders
-        self._every = max(1, round(MARKER_PERIOD * 1e9 / loop.period_ns))
-        self._last = (-1, -1)
-        self._shown: set[tuple[str, int]] = set()
-        self._publisher = node.create_publisher(self._array, "~/wrench_markers", 10)
-
-    def publish(self, stamp_ns: int, state: LoopState) -> None:
-        """Publish the arrows of a state, thirty times a second, while wrenches act."""
-        now = (state.epoch, state.tick // self._every)
-        if now == self._last:
-            return
-        self._last = now
-        wrenches = self._orders.wrenches()
-        if not wrenches and not self._shown:
-            return
-        self._d.qpos, self._d.time = state.qpos[: self._m.nq], state.time
-        kinematics(self._m, self._d)
-        found = {
-            (what, k): self._arrow(what, k, wrench, stamp_ns)
-            for k, wrench in enumerate(wrenches)
-            for what in COLOURS
-            if getattr(wrench, what).any()
-        }
-        ended = [self._deleted(*key, stamp_ns) for key in sorted(self._shown - found.keys())]
-        self._shown = set(found)
-        self._publisher.publish(self._array(markers=[*found.values(), *ended]))
-
-    def _arrow(self, what: str, k: int, wrench: Wrench, stamp_ns: int) -> Any:
-        name, tail, along = arrow(self._m, self._d.xmat, wrench, getattr(wrench, what))
-        marker = self._named(what, k, stamp_ns)
-        marker.header.frame_id = self._prefix + name
-        marker.type, marker.action = self._marker.ARROW, self._marker.ADD
-        marker.points = [self._at(tail), self._at(tail + along)]
-        marker.scale.x, marker.scale.y = SHAFT, HEAD
-        colour = marker.color
-        colour.r, colour.g, colour.b, colour.a = COLOURS[what]
-        marker.frame_locked = True
-        return marker
-
-    def _deleted(self, what: str, k: int, stamp_ns: int) -> Any:
-        marker = self._named(what, k, stamp_ns)
-        marker.action = self._marker.DELETE
-        return marker
-
-    def _named(self, what: str, k: int, stamp_ns: int) -> Any:
-        marker = self._marker(ns=what, id=k)
-        marker.header.stamp = time_message(stamp_ns)
-        return marker
-
-    def _at(self, vector: Array) -> Any:
-        x, y, z = vector.tolist()
-        return self._point(x=x, y=y, z=z)
-
-
-def arrow(m: Model, xmat: Array, wrench: Wrench, vector: Array) -> tuple[str, Array, Array]:
-    """Return the arrow of a vector of a wrench: its link, its tail, and the vector along it.
-
-    Args:
-        m: the robot.
-        xmat: (nbody, 9) rotation matrices of the bodies.
-        wrench: the wrench.
-        vector: (3,) its force or its torque, not zero.
-    """
-    body = wrench.body
-    k = int(np.flatnonzero(m.frame_bodyid == body)[0])
-    R = quat_to_mat(m.frame_quat[k])
-    in_body = vector if wrench.in_body else xmat[body].reshape(3, 3).T @ vector
-    size = float(np.linalg.norm(vector))
-    length = min(max(size * METRES_PER_NEWTON, SHORTEST), LONGEST)
-    tail = R.T @ (wrench.point - m.frame_pos[k])
-    return m.frame_names[k], tail, R.T @ in_body * (length / size)
-
-
-def open_markers(node: Node, loop: Loop, frame_prefix: str = "") -> WrenchMarkers | None:
-    """Return WrenchMarkers, or None with a warning if visualization_msgs is not installed."""
-    try:
-        return WrenchMarkers(node, loop, frame_prefix)
-    except ImportError:
-        node.get_logger().warning(
-            "visualization_msgs is not installed: wrenches are not shown on ~/wrench_markers"
-        )
-        return None

@@ -15,7 +15,8 @@ from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.passive import springs
 from rbdyn_ros.engine.rne import bias_force, rne_acc
-from rbdyn_ros.runtime.compiled import NANOSECONDS, kernel
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.kernels import noise
 from rbdyn_ros.runtime.kernels.noise import normal
 from rbdyn_ros.runtime.kernels.tracking import track_trajectory

@@ -27,18 +27,18 @@ class Pace:
     def __init__(self) -> None:
         self._marks: deque[tuple[float, float]] = deque()
 
-    def at(self, now: float, simulated: float, stands: bool) -> float:
+    def at(self, now: float, simulated: float, paused: bool) -> float:
         """Return the factor; NaN while paused and at the first call afterwards.
 
         Args:
             now: time of a steady clock [s].
             simulated: simulated time [s].
-            stands: whether the simulation is paused.
+            paused: whether the simulation is paused.
         """
         marks = self._marks
-        if stands or (marks and simulated < marks[-1][1]):
+        if paused or (marks and simulated < marks[-1][1]):
             marks.clear()
-        if stands:
+        if paused:
             return math.nan
         marks.append((now, simulated))
         while len(marks) > 2 and marks[1][0] <= now - SPAN:
@@ -70,7 +70,7 @@ class Watched:
         paused, fault = control.paused, ""
         if state.fault >= 0:
             fault = f"the state of joint '{m.jnt_names[state.fault]}' diverged"
-        stands = paused or bool(fault) or control.waiting
+        stopped = paused or bool(fault) or control.waiting
         return Instant(
             time=state.time,
             qpos=state.qpos,
@@ -81,7 +81,7 @@ class Watched:
             energy=self._energy(state) if energy else None,
             paused=paused,
             fault=fault,
-            factor=self._pace.at(time.monotonic(), state.time, stands),
+            factor=self._pace.at(time.monotonic(), state.time, stopped),
             tick=state.tick,
             wanted=control.real_time_factor,
         )

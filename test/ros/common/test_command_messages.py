@@ -14,7 +14,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.ros.common.commands import command_parser
-from rbdyn_ros.ros.common.stamps import check_stamp, tick_of
+from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.runtime.types import (
     EFFORT,
     IMPEDANCE,
@@ -189,20 +189,21 @@ def test_every_message_is_refused_or_a_finite_command(make, names, data):
 
 
 BASE, PERIOD = 7_000_000_003, 3_333_333  # ns
+STAMPS = TickStamps(BASE, PERIOD)
 
 
 def test_only_exact_stamps_belong_to_a_tick():
-    assert [tick_of(BASE + k * PERIOD, BASE, PERIOD) for k in (0, 1, 10**9)] == [0, 1, 10**9]
+    assert [STAMPS.tick_of(STAMPS.of(k)) for k in (0, 1, 10**9)] == [0, 1, 10**9]
     for wrong in (BASE - PERIOD, BASE + 1, BASE + PERIOD - 1, 0):
-        assert tick_of(wrong, BASE, PERIOD) is None
+        assert STAMPS.tick_of(wrong) is None
 
 
 def test_a_stamp_of_another_tick_is_refused():
-    check_stamp(BASE + 15 * PERIOD, 15, BASE, PERIOD)
-    check_stamp(0, 0, 0, PERIOD)  # tick 0 of a clock that begins at 0
+    STAMPS.check(BASE + 15 * PERIOD, 15)
+    TickStamps(0, PERIOD).check(0, 0)  # tick 0 of a clock that begins at 0
     for stamp in (BASE + 12 * PERIOD, BASE + 15 * PERIOD + 1, 0):
         with refused(rb.RbdynError, "request"):
-            check_stamp(stamp, 15, BASE, PERIOD)
+            STAMPS.check(stamp, 15)
 
 
 def test_orders_have_arrays_for_compiled_code():

@@ -11,7 +11,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.ros.common.commands import command_parser
-from rbdyn_ros.ros.common.convert import SingleJoints
+from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.runtime.types import EFFORT
 

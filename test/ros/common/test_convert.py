@@ -11,7 +11,8 @@ from sensor_msgs.msg import JointState
 import rbdyn_ros as rb
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.common import convert
-from rbdyn_ros.ros.common.convert import Prepared, SingleJoints
+from rbdyn_ros.ros.common.convert import Prepared
+from rbdyn_ros.ros.common.single_joints import SingleJoints
 
 
 def test_quaternions_become_xyzw():

@@ -10,7 +10,7 @@ from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPo
 from std_msgs.msg import String
 from support.refusals import worded
 
-from rbdyn_ros.ros.common.qos_reports import for_publisher, for_subscription, sentence
+from rbdyn_ros.ros.common.qos_reports import for_publisher, for_subscription, log_line
 
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -31,7 +31,7 @@ PUNCTUAL = QoSProfile(depth=1, deadline=Duration(seconds=1))
     ],
 )
 def test_a_report_names_the_nodes_and_the_remedy(policy, nodes, publishes, words):
-    text = sentence("/topic", policy, nodes, publishes=publishes)
+    text = log_line("/topic", policy, nodes, publishes=publishes)
     worded("qos", text)
     for word in ["/topic", *words]:
         assert word in text
@@ -88,14 +88,14 @@ def test_each_mismatch_is_one_line_that_names_the_node(reporter, peer):
     peer.node.create_publisher(String, "/robot/in", BEST_EFFORT)
     peer.node.create_subscription(String, "/robot/out", id, LATCHED)
     peer.node.create_subscription(String, "/robot/out", id, PUNCTUAL)
-    weak = sentence("/robot/in", QoSPolicyKind.RELIABILITY, ["/peer"], publishes=False)
-    latched = sentence("/robot/out", QoSPolicyKind.DURABILITY, ["/peer"], publishes=True)
+    weak = log_line("/robot/in", QoSPolicyKind.RELIABILITY, ["/peer"], publishes=False)
+    latched = log_line("/robot/out", QoSPolicyKind.DURABILITY, ["/peer"], publishes=True)
     peer.until(lambda: {weak, latched} <= set(reporter.lines))
     # the same node is not reported again, another node is
     peer.node.create_publisher(String, "/robot/in", BEST_EFFORT)
     other = rclpy.create_node("other", context=peer.context)
     other.create_publisher(String, "/robot/in", BEST_EFFORT)
-    both = sentence("/robot/in", QoSPolicyKind.RELIABILITY, ["/other", "/peer"], publishes=False)
+    both = log_line("/robot/in", QoSPolicyKind.RELIABILITY, ["/other", "/peer"], publishes=False)
     peer.until(lambda: both in reporter.lines)
     assert len(set(reporter.lines)) == len(reporter.lines)
     assert not list(reporter.node.timers)

@@ -12,7 +12,7 @@ from tf2_msgs.msg import TFMessage
 
 from rbdyn_interfaces.msg import Statistics
 from rbdyn_interfaces.srv import Reset
-from rbdyn_ros.ros.common.stamps import nanoseconds
+from rbdyn_ros.nanoseconds import nanoseconds
 
 TICK = 1_000_000
 # without gravity the robot rests at (0.5, 0) until it is commanded

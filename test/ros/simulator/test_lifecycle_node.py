@@ -8,7 +8,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from sensor_msgs.msg import JointState
 
-from rbdyn_ros.ros.common.stamps import nanoseconds
+from rbdyn_ros.nanoseconds import nanoseconds
 
 WAIT = "waiting for the lifecycle transition configure"
 

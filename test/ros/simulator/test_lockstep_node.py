@@ -16,7 +16,7 @@ from support.refusals import worded
 
 import rbdyn_ros as rb
 from rbdyn_interfaces.msg import Statistics
-from rbdyn_ros.ros.common.stamps import nanoseconds
+from rbdyn_ros.nanoseconds import nanoseconds
 
 LOCKSTEP = ("--ros-args", "-p", "time_mode:=lockstep", "-p", "stats_rate:=20.0")
 STANDING = (*LOCKSTEP, "-p", "start_paused:=true", "-p", "lockstep_timeout:=0.0")

@@ -12,7 +12,7 @@ from std_srvs.srv import Trigger
 from support.robots import find
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.common.stamps import nanoseconds
+from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.runtime.loop import warm
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

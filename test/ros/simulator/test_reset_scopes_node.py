@@ -11,7 +11,7 @@ from simulation_interfaces.srv import ResetSimulation
 from tf2_msgs.msg import TFMessage
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.common.stamps import nanoseconds
+from rbdyn_ros.nanoseconds import nanoseconds
 
 TIME, STATE, SPAWNED, DEFAULT, ALL = 1, 2, 4, 0, 255
 TICK = 1_000_000

@@ -34,8 +34,6 @@ def arm():
 class Robot:
     """A stand-in for a robot; tests set the numbers that Statistics reads."""
 
-    time_base = 5_000 * MS
-
     def __init__(self, m, node):
         self.node, self.accepted, self.rejected = node, 0, 0
         self.counts = {"ticks": 0, "overruns": 0, "active_ns": 0}
@@ -68,6 +66,10 @@ class Robot:
         worst = [1000 * int(np.flatnonzero(c)[-1]) if c.any() else 0 for c in self.histograms]
         counts = self.counts["ticks"], self.counts["overruns"], MS, self.counts["active_ns"]
         return Timing.of(*counts, self.lateness, worst[0], self.work, worst[1])
+
+    @staticmethod
+    def stamp_ns(tick):
+        return (5_000 + tick) * MS
 
     @property
     def histograms(self):

@@ -17,7 +17,7 @@ from test_topics import LATCHED, as_matrix
 from tf2_msgs.msg import TFMessage
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.common.stamps import nanoseconds
+from rbdyn_ros.nanoseconds import nanoseconds
 
 TICK = 1_000_000
 

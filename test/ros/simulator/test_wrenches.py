@@ -13,9 +13,8 @@ pytest.importorskip("rclpy")
 from geometry_msgs.msg import Point, WrenchStamped
 from geometry_msgs.msg import Wrench as WrenchMessage
 
+from rbdyn_ros.ros.simulator.markers import WrenchMarkers, arrow
 from rbdyn_ros.ros.simulator.wrenches import (
-    WrenchMarkers,
-    arrow,
     wrench_of_message,
     wrench_of_request,
     wrench_on,

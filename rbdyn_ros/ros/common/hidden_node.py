@@ -1,0 +1,17 @@
+"""Helper nodes that command line tools do not list."""
+
+from __future__ import annotations
+
+from rclpy.node import Node
+
+
+def hidden_node(node: Node, name: str) -> Node:
+    """Return a helper of a node, _NODE_NAME; command line tools do not list it."""
+    return Node(
+        f"_{node.get_name()}_{name}",
+        context=node.context,
+        namespace=node.get_namespace(),
+        use_global_arguments=False,
+        enable_rosout=False,
+        start_parameter_services=False,
+    )

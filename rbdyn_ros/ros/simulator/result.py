@@ -1,0 +1,34 @@
+"""Results of simulation_interfaces: an error becomes a result code and a message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rbdyn_ros.errors import Finding, RbdynError
+
+
+class ResultError(RbdynError):
+    """A refusal with a result code of simulation_interfaces."""
+
+    def __init__(self, result: int, text: str) -> None:
+        super().__init__(Finding("request", text))
+        self.result = result
+
+
+def fill_result(result: Any, act: Callable[[], None]) -> bool:
+    """Do an action and fill in its result; return whether it succeeded.
+
+    Args:
+        result: simulation_interfaces/Result.
+        act: raises RbdynError to refuse; the result is RESULT_OPERATION_FAILED unless it is a
+            ResultError.
+    """
+    try:
+        act()
+    except RbdynError as error:
+        result.result = getattr(error, "result", result.RESULT_OPERATION_FAILED)
+        result.error_message = str(error)
+        return False
+    result.result, result.error_message = result.RESULT_OK, ""
+    return True
