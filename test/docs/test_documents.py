@@ -147,6 +147,28 @@ def test_files_in_commands_exist():
                 assert (ROOT / word).exists(), f"{block.where} names {word}"
 
 
+TOP_FOLDERS = {path.name for folder in (ROOT, ROOT / "rbdyn_ros") for path in folder.iterdir()}
+GENERATED = {"test/messages.txt"}  # `make messages` writes it
+
+
+def exists(path):
+    """Whether a path below the root or the package exists; interfaces go without extension."""
+    interface = re.sub("^rbdyn_interfaces/(?=[A-Z])", "rbdyn_interfaces/*/", path) + ".*"
+    patterns = (path, f"rbdyn_ros/{path}", interface)
+    return path in GENERATED or any(True for each in patterns for _ in ROOT.glob(each))
+
+
+@pytest.mark.parametrize("page", [*page_names(), "pyproject.toml"])
+def test_named_files_exist(page):
+    """Paths of the repository or of the package; of pyproject.toml those in comments."""
+    text = text_of(page)
+    if page == "pyproject.toml":
+        text = "\n".join(re.findall("#.*", text))
+    named = re.findall(r"(?<![\w/.:~-])(?:[\w.-]+/)+[\w.*-]*[\w*]", text)
+    missing = {path for path in named if path.split("/")[0] in TOP_FOLDERS and not exists(path)}
+    assert not missing, f"{page} names {sorted(missing)}"
+
+
 def test_a_block_is_split_into_commands():
     text = 'a b  # c\n# only a comment\nd \\\n  e\npython -c "\nf\n"\n'
     assert documents.commands(text) == ["a b  # c", "d   e", 'python -c "\nf\n"']
