@@ -55,7 +55,7 @@ class Flow:
         return np.stack(by_x, -1), np.stack(by_u, -1)
 
 
-def demand_flow(m, d, time, steps, where, tolerance):
+def compare_with_flow(m, d, time, steps, where, tolerance):
     m.opt.integrator = "rk4"
     A, B = rb.linearise(m, d, time)
     by_x, by_u = Flow(m, d, time, steps).slopes()
@@ -79,7 +79,7 @@ def test_discrete_around_a_steady_turn(kind):
     d.qvel[turn] = 2.0
     if kind == "floating":
         d.qvel[:3] = 0.3, -0.5, 0.2  # in world axes: it goes straight on
-    demand_flow(m, d, 0.2, 100, f"{kind}, turning", 1e-11)
+    compare_with_flow(m, d, 0.2, 100, f"{kind}, turning", 1e-11)
 
 
 @pytest.mark.parametrize("kind", ["planar_fp", "planar_fs", "sixdof_fp", "sixdof_fs"])
@@ -90,7 +90,7 @@ def test_discrete_around_a_straight_motion(kind):
     states.randomise(m, d, 1)
     d.qvel = d.qfrc_applied = d.xfrc_applied = 0.0
     d.qvel[-2:] = 1.5, -0.7
-    demand_flow(m, d, 0.2, 100, f"{kind}, straight", 1e-11)
+    compare_with_flow(m, d, 0.2, 100, f"{kind}, straight", 1e-11)
 
 
 @pytest.mark.parametrize("case", [{"seed": 21}, {"seed": 22, "coupled": True, "count": 3}])
@@ -104,7 +104,7 @@ def test_discrete_around_an_equilibrium(case):
     rb.forward_dynamics(m, d)
     assert np.abs(d.qacc).max() < 1e-9
     # the fastest mode of the forest limits Runge-Kutta: its error falls with the fourth power
-    demand_flow(m, d, 0.02, 40, f"forest {case['seed']}", 1e-8)
+    compare_with_flow(m, d, 0.02, 40, f"forest {case['seed']}", 1e-8)
 
 
 def test_continuous_in_motion():

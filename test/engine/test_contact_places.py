@@ -44,7 +44,7 @@ def meet(m, pos, turn=None):
     ]
 
 
-def demand(found, *expected):
+def compare_contacts(found, *expected):
     """Compare contacts, in any order; each is (pos, normal, dist)."""
     assert len(found) == len(expected)
     assert in_order(found) == pytest.approx(in_order(expected), abs=1e-12)
@@ -56,31 +56,35 @@ def in_order(found):
 
 
 def test_a_ball_on_a_plane():
-    demand(meet(scene(BALL, rb.Plane()), (0.2, 0.3, 0.09)), ((0.2, 0.3, -0.01), (0, 0, 1), -0.01))
+    compare_contacts(
+        meet(scene(BALL, rb.Plane()), (0.2, 0.3, 0.09)), ((0.2, 0.3, -0.01), (0, 0, 1), -0.01)
+    )
 
 
 def test_a_ball_that_is_all_below_a_plane_is_lifted():
-    demand(meet(scene(BALL, rb.Plane()), (0, 0, -0.5)), ((0, 0, -0.6), (0, 0, 1), -0.6))
+    compare_contacts(meet(scene(BALL, rb.Plane()), (0, 0, -0.5)), ((0, 0, -0.6), (0, 0, 1), -0.6))
 
 
 def test_a_capsule_on_a_plane_with_its_ends():
     m = scene(CAPSULE, rb.Plane())
     lying = Rotation.from_euler("y", np.pi / 2)
-    demand(
+    compare_contacts(
         meet(m, (0, 0, 0.04), lying),
         ((-0.1, 0, -0.01), (0, 0, 1), -0.01),
         ((0.1, 0, -0.01), (0, 0, 1), -0.01),
     )
-    demand(meet(m, (0, 0, 0.14)), ((0, 0, -0.01), (0, 0, 1), -0.01))
+    compare_contacts(meet(m, (0, 0, 0.14)), ((0, 0, -0.01), (0, 0, 1), -0.01))
 
 
 def test_a_box_on_a_plane_with_its_corners():
     m = scene(CUBE, rb.Plane())
     corners = [(x, y) for x in (-0.1, 0.1) for y in (-0.1, 0.1)]
-    demand(meet(m, (0, 0, 0.09)), *(((x, y, -0.01), (0, 0, 1), -0.01) for x, y in corners))
+    compare_contacts(
+        meet(m, (0, 0, 0.09)), *(((x, y, -0.01), (0, 0, 1), -0.01) for x, y in corners)
+    )
     edge = 0.1 * np.sqrt(2.0)
     deep = edge - 0.12
-    demand(
+    compare_contacts(
         meet(m, (0, 0, 0.12), Rotation.from_euler("x", np.pi / 4)),
         ((-0.1, 0, -deep), (0, 0, 1), -deep),
         ((0.1, 0, -deep), (0, 0, 1), -deep),
@@ -95,7 +99,7 @@ def test_points_on_a_plane_are_those_below():
     placed = turn.apply(points) + np.array([0.0, 0.0, 0.7])
     below = placed[placed[:, 2] < 0.0]
     assert 2 < len(below) <= m.ncontact
-    demand(meet(m, (0, 0, 0.7), turn), *((x, (0, 0, 1), x[2]) for x in below))
+    compare_contacts(meet(m, (0, 0, 0.7), turn), *((x, (0, 0, 1), x[2]) for x in below))
 
 
 @pytest.mark.parametrize("tilt", [0.0, 0.3, np.pi / 2 - 0.1])
@@ -141,7 +145,7 @@ def test_a_ball_at_edge_and_corner_of_a_block():
     for away in np.array([(0.6, 0.8, 0.0), (0.0, -0.6, 0.8), (2 / 3, 1 / 3, -2 / 3)]):
         edge = np.sign(away) * block
         found = meet(m, edge + 0.09 * away)
-        demand(found, (edge - 0.01 * away, away, -0.01))
+        compare_contacts(found, (edge - 0.01 * away, away, -0.01))
 
 
 def test_a_capsule_across_an_edge_of_a_block():
@@ -190,7 +194,7 @@ def test_a_capsule_skew_to_an_edge_is_as_deep_as_its_axis_is_near():
 def test_corners_of_a_block_press_on_a_face():
     """A box far larger than the obstacle, with none of its own corners near."""
     m = scene(rb.Box((2.0, 2.0, 0.2)), OBSTACLES["block"])
-    demand(
+    compare_contacts(
         meet(m, (0.1, 0.0, 0.198)),
         *(((x, y, 0.098), (0, 0, 1), -0.002) for x in (-0.15, 0.15) for y in (-0.2, 0.2)),
     )
@@ -199,29 +203,29 @@ def test_corners_of_a_block_press_on_a_face():
 def test_a_ball_under_a_box():
     """A spherical obstacle touches faces, edges and corners of the geometry above it."""
     m = scene(rb.Box((1.0, 1.0, 0.2)), OBSTACLES["ball"])
-    demand(meet(m, (0.3, 0.2, 0.248)), ((0, 0, 0.148), (0, 0, 1), -0.002))
+    compare_contacts(meet(m, (0.3, 0.2, 0.248)), ((0, 0, 0.148), (0, 0, 1), -0.002))
     away = np.array([-0.8, 0.0, 0.6])
     edge = 0.149 * away
-    demand(meet(m, np.add(edge, (-0.5, 0.1, 0.1))), (edge, away, -0.001))
+    compare_contacts(meet(m, np.add(edge, (-0.5, 0.1, 0.1))), (edge, away, -0.001))
     away = np.array([-2 / 3, 1 / 3, 2 / 3])
     corner = 0.149 * away
-    demand(meet(m, np.add(corner, (-0.5, 0.5, 0.1))), (corner, away, -0.001))
+    compare_contacts(meet(m, np.add(corner, (-0.5, 0.5, 0.1))), (corner, away, -0.001))
 
 
 def test_a_ball_against_cylinder_and_capsule():
     m = scene(CYLINDER, OBSTACLES["ball"])
-    demand(meet(m, (0.249, 0, 0.05)), ((0.149, 0, 0), (1, 0, 0), -0.001))
-    demand(meet(m, (0.02, 0.03, 0.249)), ((0, 0, 0.149), (0, 0, 1), -0.001))
+    compare_contacts(meet(m, (0.249, 0, 0.05)), ((0.149, 0, 0), (1, 0, 0), -0.001))
+    compare_contacts(meet(m, (0.02, 0.03, 0.249)), ((0, 0, 0.149), (0, 0, 1), -0.001))
     m = scene(CAPSULE, OBSTACLES["ball"])
-    demand(meet(m, (0.199, 0, 0.07)), ((0.149, 0, 0), (1, 0, 0), -0.001))
+    compare_contacts(meet(m, (0.199, 0, 0.07)), ((0.149, 0, 0), (1, 0, 0), -0.001))
     away = np.array([0.0, 0.6, 0.8])
-    demand(meet(m, 0.199 * away + [0, 0, 0.1]), (0.149 * away, away, -0.001))
+    compare_contacts(meet(m, 0.199 * away + [0, 0, 0.1]), (0.149 * away, away, -0.001))
 
 
 def test_two_balls():
     m = scene(BALL, OBSTACLES["ball"])
     away = np.array([0.36, 0.48, -0.8])
-    demand(meet(m, 0.249 * away), (0.149 * away, away, -0.001))
+    compare_contacts(meet(m, 0.249 * away), (0.149 * away, away, -0.001))
 
 
 def poses(number, reach, seed):

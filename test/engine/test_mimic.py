@@ -87,8 +87,8 @@ def pair(description):
     return Reduced(rb.build(description), rb.build(description, mimic=False))
 
 
-def demand_projected(x, d, where):
-    """Hold every stage of the coupled Model against the projection of the free one."""
+def compare_with_projection(x, d, where):
+    """Compare every stage of the coupled Model with the projection of the free Model."""
     m, e = x.m, x.data(d)
     rb.forward(m, d)
     rb.forward(x.free, e)
@@ -134,7 +134,7 @@ def test_real_robots_against_the_projection(name):
     d = rb.make_data(m)
     states.randomise(m, d, 1)
     states.apply_reasonable_forces(m, d)
-    demand_projected(x, d, name)
+    compare_with_projection(x, d, name)
 
 
 @robots.needs_robots
@@ -190,7 +190,7 @@ def test_random_couplings(seed):
     assert x.m.nmimic > 0
     d = rb.make_data(x.m)
     states.randomise(x.m, d, seed)
-    demand_projected(x, d, f"seed {seed}")
+    compare_with_projection(x, d, f"seed {seed}")
 
 
 def test_random_couplings_are_of_every_kind():

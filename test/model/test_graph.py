@@ -116,7 +116,7 @@ def test_sets_of_the_eight_bodies(parents):
     assert [g.mu(i) for i in (0, 1, 2, 8)] == [(1, 4), (2, 3), (), ()]
     assert g.nu(0) == (0, 1, 2, 3, 4, 5, 6, 7, 8)
     assert [g.nu(i) for i in (1, 2, 8)] == [(1, 2, 3, 5), (2,), (8,)]
-    demand_identities(g)
+    assert_identities(g)
 
 
 # random graphs
@@ -154,18 +154,18 @@ def test_random_graph(seed):
     moving = [joint for joint in description.joints if joint.type != "fixed"]
     assert len(moving) == g.N_J
     assert {*m.jnt_names, *m.loop_names} == {joint.name for joint in moving}
-    demand_ends_are_the_authors(m, description)
-    demand_identities(g)
+    assert_ends_as_described(m, description)
+    assert_identities(g)
     for loop in range(1, g.N_L + 1):
-        demand_one_chord_cycle(g, loop)
-    demand_shortest_ways(m, description)
+        assert_one_chord_cycle(g, loop)
+    assert_shortest_paths(m, description)
     assert {j.name for j in moving if j.closes_loop} <= set(m.loop_names)
     again = compile_model(random_system(seed))
     assert again.sha256() == m.sha256()
 
 
-def demand_ends_are_the_authors(m, description):
-    """p and s of each joint are the bodies of the links it was written between."""
+def assert_ends_as_described(m, description):
+    """p and s of each joint are the bodies of its two links in the description."""
     body_of = dict(zip(m.frame_names, m.frame_bodyid.tolist(), strict=True))
     written = {joint.name: (body_of[joint.parent], body_of[joint.child])
                for joint in description.joints}  # fmt: skip
@@ -173,7 +173,7 @@ def demand_ends_are_the_authors(m, description):
     assert [written[name] for name in names] == list(zip(m.graph.p, m.graph.s, strict=True))
 
 
-def demand_identities(g):
+def assert_identities(g):
     bodies = range(1, g.N_B + 1)
     assert g.N_L == g.N_J - g.N_B
     assert all(0 <= g.lam[i - 1] < i for i in bodies)
@@ -192,7 +192,7 @@ def demand_identities(g):
     assert g.kappa(0) == ()
 
 
-def demand_one_chord_cycle(g, loop):
+def assert_one_chord_cycle(g, loop):
     """The cycle is closed, passes each body at most once, and contains one chord."""
     cycle = g.cycle(loop)
     assert len(set(cycle)) == len(cycle)
@@ -209,8 +209,8 @@ def demand_one_chord_cycle(g, loop):
     assert len(set(passed)) == len(passed)
 
 
-def demand_shortest_ways(m, description):
-    """No body is farther from the base than the joints that may carry bodies demand."""
+def assert_shortest_paths(m, description):
+    """Every body has the shortest path to the base over joints that may carry bodies."""
     links = [link.name for link in description.links]
     number = {name: k for k, name in enumerate(links)}
 

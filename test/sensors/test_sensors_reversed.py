@@ -39,7 +39,7 @@ def beyond(description, joint):
 def test_every_joint_carries_the_weight_beyond_it(seed, floating):
     description = check(auto_tree(12, 1.7, kinds=KINDS, seed=seed, reversals=0.5, offsets=0.5))
     assert {joint.type for joint in description.joints} >= {"fixed"}
-    _demand_weights(rb.build(description, floating_base=floating), description, seed)
+    _assert_weights(rb.build(description, floating_base=floating), description, seed)
 
 
 @needs_robots
@@ -48,17 +48,17 @@ def test_weights_at_every_joint_of_a_robot_with_mimic_joints(mimic):
     path = find("panda.urdf")
     m = rb.load_urdf(path, strict=False, mimic=mimic)
     assert (m.nmimic > 0) is mimic
-    _demand_weights(m, urdf.read(path, strict=False), 0)
+    _assert_weights(m, urdf.read(path, strict=False), 0)
 
 
 @needs_robots
 def test_weights_at_every_joint_of_a_humanoid():
     path = find("talos_reduced.urdf")
     m = rb.load_urdf(path, floating_base=True, strict=False)
-    _demand_weights(m, urdf.read(path, strict=False), 0)
+    _assert_weights(m, urdf.read(path, strict=False), 0)
 
 
-def _demand_weights(m, description, seed):
+def _assert_weights(m, description, seed):
     m.opt.gravity = GRAVITY
     d = rb.make_data(m)
     d.qpos[:] = random_qpos(m, np.random.default_rng(seed))

@@ -53,7 +53,7 @@ def lane_of(found, lane):
     return {array: values[lane] for array, values in found.items()}
 
 
-def demand_alone(found, expected, where):
+def assert_same_bits(found, expected, where):
     for array, values in found.items():
         length = expected[array].size
         assert same_bits(values[:length], expected[array]), (where, array)
@@ -68,7 +68,9 @@ def test_every_lane_has_the_bits_of_one_robot(robots, width):
         chosen = [(shift + lane) % ROBOTS for lane in range(width)]
         found = run("step", {x: rows[chosen] for x, rows in arrays.items()}, outputs_of(step))
         for lane, k in enumerate(chosen):
-            demand_alone(lane_of(found, lane), alone[k], f"robot {k} in lane {lane} of {width}")
+            assert_same_bits(
+                lane_of(found, lane), alone[k], f"robot {k} in lane {lane} of {width}"
+            )
 
 
 def test_lanes_do_not_depend_on_other_lanes(robots):
@@ -82,7 +84,7 @@ def test_lanes_do_not_depend_on_other_lanes(robots):
             for name in ("qpos", "qvel", "qfrc_applied", "xfrc_applied"):
                 beside[name][others] = wild
             found = run("step", beside, outputs_of(step))
-            demand_alone(lane_of(found, lane), alone[k], f"beside {wild}")
+            assert_same_bits(lane_of(found, lane), alone[k], f"beside {wild}")
             assert not np.isfinite(found["qvel"][others]).all()
 
 

@@ -52,7 +52,7 @@ def called(s, d, name):
     return {"out": getattr(s, name)(d, *more).reshape(-1)}
 
 
-def demand(s, rows, name, where):
+def compare_rows(s, rows, name, where):
     m = s.model
     fields = {specialised.WHOLE.get(f, f) for f in FUNCTIONS[name].outputs}
     with Comparison("specialised code", where) as case:
@@ -60,7 +60,7 @@ def demand(s, rows, name, where):
             ours = d.copy()
             found = called(s, ours, name)
             theirs = specialised.generic(m, d.copy(), name)
-            specialised.demand_equal(case, m, d, name, found, theirs)
+            specialised.compare_results(case, m, d, name, found, theirs)
             for field in fields:  # nothing else has changed
                 setattr(ours, field, getattr(d, field))
             case.equal(f"what {name} leaves alone", ours.buffer, d.buffer)
@@ -76,7 +76,7 @@ def test_step(name):
         specialised_models.put_near_singularity(m, rows[1], -0.3)
     for integrator in STEPS[name]:
         m.opt.integrator = integrator
-        demand(s, rows, "step", f"{name}, {integrator}")
+        compare_rows(s, rows, "step", f"{name}, {integrator}")
 
 
 @pytest.mark.parametrize("name", ALL_FUNCTIONS)
@@ -86,7 +86,7 @@ def test_functions(name):
     rows = specialised.random_data(m, 2, seed=6)
     for function in specialised.NAMES:
         if function != "step":
-            demand(s, rows, function, name)
+            compare_rows(s, rows, function, name)
 
 
 def test_ten_steps_are_ten_times_one():

@@ -31,7 +31,7 @@ def pendulum(**joint):
     return rb.build(builder)
 
 
-def demand_step(s, d, steps=3):
+def compare_steps(s, d, steps=3):
     """Compare some steps with the engine's, with the current options."""
     m = s.model
     ours, theirs = d.copy(), d.copy()
@@ -48,20 +48,20 @@ def test_options_are_read_at_the_call():
     m = pendulum()
     s = rb.specialize(m)
     d = specialised.random_data(m, 1, seed=31)[0]
-    first = demand_step(s, d)
+    first = compare_steps(s, d)
     seen = [first]
     for name, value in (
         ("timestep", 0.004), ("integrator", "rk4"), ("passive", False), ("integrator", "euler"),
         ("gravity", (3.0, 0.0, 9.0)), ("passive", True), ("timestep", 1e-4),
     ):  # fmt: skip
         setattr(m.opt, name, value)
-        seen.append(demand_step(s, d))
+        seen.append(compare_steps(s, d))
     m.opt.gravity[0] = -20.0  # in place
-    seen.append(demand_step(s, d))
+    seen.append(compare_steps(s, d))
     for a, b in itertools.pairwise(seen):
         assert np.abs(a - b).max() > 1e-9
     m.opt.timestep, m.opt.integrator, m.opt.gravity = 0.001, "implicit_damping", (0, 0, -9.81)
-    assert specialised.same_bits(demand_step(s, d), first)
+    assert specialised.same_bits(compare_steps(s, d), first)
 
 
 def test_options_of_other_functions():
@@ -88,10 +88,10 @@ def test_symbolic_timestep_is_read():
     s = rb.specialize(m, symbolic=("timestep",))
     assert s.symbolic == ("gravity", "timestep")
     d = specialised.random_data(m, 1, seed=32)[0]
-    demand_step(s, d)
+    compare_steps(s, d)
     before = dict(s._addresses)
     m.opt.timestep = 0.007
-    demand_step(s, d)
+    compare_steps(s, d)
     assert s._addresses == before
 
 
@@ -223,7 +223,7 @@ def test_a_pickled_data_has_no_specialised_timestep():
     for model, data in twins:
         assert data.step_stage == 0
         rb.step(model, data, 2)
-        demand_step(rb.specialize(model), data)
+        compare_steps(rb.specialize(model), data)
 
 
 @pytest.mark.parametrize(("name", "runs"), [("kinematics", 2), ("step", 2**4)])

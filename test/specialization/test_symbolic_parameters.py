@@ -47,7 +47,7 @@ def loaded(m):
     return rb.with_payload(m, hand(m), 1.3, (0.05, -0.02, 0.1), INERTIA)
 
 
-def demand_as(m, other, symbolic, function="step", least_change=1e-6):
+def compare_with_model(m, other, symbolic, function="step", least_change=1e-6):
     """Trace a function of m, evaluate it with the numbers of another Model, and compare."""
     program = specialised.program_of(m, function, symbolic)
     rows = specialised.random_data(other, 3, seed=22)
@@ -62,7 +62,7 @@ def demand_as(m, other, symbolic, function="step", least_change=1e-6):
         for k, d in enumerate(rows):
             one = {field: values[k] for field, values in found.items()}
             theirs = specialised.generic(other, d.copy(), function)
-            specialised.demand_equal(case, other, d, function, one, theirs)
+            specialised.compare_results(case, other, d, function, one, theirs)
             twin = rb.make_data(m)
             twin.buffer[:] = d.buffer
             before = specialised.generic(m, twin, function)
@@ -77,7 +77,7 @@ def test_arrays(name):
     m = specialised_models.model(name)
     m = m.replaced(dof_damping=np.full(m.nv, 0.4))
     other = m.replaced(**{field: 1.3 * getattr(m, field) for field in SCALED[name]})
-    demand_as(m, other, ("gravity", *SCALED[name]))
+    compare_with_model(m, other, ("gravity", *SCALED[name]))
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
@@ -86,19 +86,19 @@ def test_options(integrator):
     m.opt.integrator = integrator
     other = m.replaced()
     other.opt.timestep, other.opt.gravity = 0.0037, (1.0, -2.0, 3.0)
-    demand_as(m, other, ("timestep", "gravity"))
+    compare_with_model(m, other, ("timestep", "gravity"))
 
 
 @pytest.mark.parametrize("function", ["step", "inverse", "mass_matrix", "gravity_term"])
 def test_payload(function):
     m = small()
-    demand_as(m, loaded(m), ("gravity", *PAYLOAD), function)
+    compare_with_model(m, loaded(m), ("gravity", *PAYLOAD), function)
 
 
 @pytest.mark.parametrize("name", ["ur5_robot.urdf", "panda.urdf", "talos_reduced.urdf"])
 def test_payload_of_a_real_robot(name):
     m = rb.load_urdf(robots.find(name), strict=False)
-    demand_as(m, loaded(m), ("gravity", *PAYLOAD, "dof_armature"))
+    compare_with_model(m, loaded(m), ("gravity", *PAYLOAD, "dof_armature"))
 
 
 def test_single_entries():
@@ -107,7 +107,7 @@ def test_single_entries():
     body = int(m.frame_bodyid[hand(m)])
     of = {name: getattr(m, name).size // m.nbody for name in PAYLOAD}
     entries = [(name, range(body * n, (body + 1) * n)) for name, n in of.items()]
-    demand_as(m, loaded(m), entries)
+    compare_with_model(m, loaded(m), entries)
     program = specialised.program_of(m, "step", entries)
     read = {(array, place) for array, place, _ in program.inputs if array in PAYLOAD}
     assert read == {(name, k) for name, places in entries for k in places}
@@ -126,7 +126,9 @@ def test_places_and_offsets():
         joints[2] = replace(joints[2], mimic=replace(follows, offset=offset))
         return rb.build(replace(tree, joints=tuple(joints)))
 
-    demand_as(built(0.0, 0.1), built((0.1, -0.2, 0.05), 0.4), ("body_pos", "jnt_mimic_offset"))
+    compare_with_model(
+        built(0.0, 0.1), built((0.1, -0.2, 0.05), 0.4), ("body_pos", "jnt_mimic_offset")
+    )
 
 
 def test_all_symbolic_parameters_together():
@@ -135,7 +137,7 @@ def test_all_symbolic_parameters_together():
     other = loaded(m).replaced(dof_damping=np.full(m.nv, 0.7))
     other.opt.timestep = 0.002
     symbolic = SYMBOLIC_OPTIONS + PAYLOAD + ("dof_damping",)
-    demand_as(m, other, symbolic)
+    compare_with_model(m, other, symbolic)
     traced = specialised.program_of(m, "step", SYMBOLIC_OPTIONS + SYMBOLIC_FIELDS[:7])
     assert {"body_mass", "body_pos", "dof_armature"} <= {array for array, *_ in traced.inputs}
 

@@ -218,7 +218,7 @@ def traced(function, count=2):
     return program(tracing.graph, outputs), len(runs)
 
 
-def demand_branches(function, points, runs):
+def compare_branches(function, points, runs):
     """Compare a traced function that branches with its results for numbers."""
     whole, ran = traced(function, len(points[0]))
     assert ran == runs
@@ -231,7 +231,7 @@ POINTS = [(x, y) for x in (-2.0, -0.5, 0.0, 0.5, 3.0) for y in (-1.0, 0.0, 0.25,
 
 
 def test_a_branch():
-    demand_branches(lambda x, y: (x * y if x < y else x - y, 1.0), POINTS, 2)
+    compare_branches(lambda x, y: (x * y if x < y else x - y, 1.0), POINTS, 2)
 
 
 def test_branches_that_are_nested():
@@ -242,7 +242,7 @@ def test_branches_that_are_nested():
             return (x + y, 2.0) if x + y > 0.0 else (x - y, 3.0)
         return x, 4.0 * y
 
-    demand_branches(nested, POINTS, 4)
+    compare_branches(nested, POINTS, 4)
 
 
 def test_branches_one_after_the_other():
@@ -254,7 +254,7 @@ def test_branches_one_after_the_other():
         c = a if x < y else -a
         return a, b, c
 
-    demand_branches(twice, POINTS, 4)
+    compare_branches(twice, POINTS, 4)
 
 
 def test_and_or_not_and_chained_comparisons():
@@ -268,7 +268,7 @@ def test_and_or_not_and_chained_comparisons():
             c = c + k * x
         return a, b, c, max(x, y), min(x, y)
 
-    demand_branches(words, POINTS, traced(words)[1])
+    compare_branches(words, POINTS, traced(words)[1])
 
 
 def test_a_branch_that_depends_on_a_chosen_number():
@@ -276,7 +276,7 @@ def test_a_branch_that_depends_on_a_chosen_number():
         z = select(x < y, x, y)
         return (z * z if z > 0.0 else -z,)
 
-    demand_branches(chosen, POINTS, 2)
+    compare_branches(chosen, POINTS, 2)
 
 
 def test_arrays_written_in_branches():
@@ -290,7 +290,7 @@ def test_arrays_written_in_branches():
             out[1] = y
         return tuple(out)
 
-    demand_branches(fill, POINTS, 2)
+    compare_branches(fill, POINTS, 2)
 
 
 def test_an_endless_loop_is_refused():

@@ -292,7 +292,7 @@ def step_differences(m, d, h):
     return np.stack([derivative(lambda s, e=e: change(s * e), h) for e in np.eye(3 * nv)], -1)
 
 
-def demand_step(name, m, d, integrator, h=1e-2):
+def compare_step_slopes(name, m, d, integrator, h=1e-2):
     m.opt.integrator, m.opt.timestep = integrator, 0.005  # long, to see what is of higher order
     found_slopes, expected = step_slopes(m, d), step_differences(m, d, h)
     nv, dtau = m.nv, rb.inverse_mass_matrix(m, d)
@@ -307,7 +307,7 @@ def demand_step(name, m, d, integrator, h=1e-2):
 
 @pytest.mark.parametrize("name", ["curved", "coupled", "ur5_robot.urdf", "panda.urdf"])
 def test_step(name):
-    demand_step(name, *in_motion(name), "implicit_damping")
+    compare_step_slopes(name, *in_motion(name), "implicit_damping")
 
 
 def test_timestep_and_gravity_as_inputs():
@@ -322,13 +322,13 @@ def test_timestep_and_gravity_as_inputs():
 
 def test_step_with_damping_of_the_start():
     m, d = in_motion("coupled")
-    demand_step("coupled", m, d, "euler")
+    compare_step_slopes("coupled", m, d, "euler")
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_step_of_models_that_the_toolbox_refuses(name):
     # dry friction over speed, which damping implicit in the step has, asks for shorter differences
-    demand_step(name, *refused_in_motion(name), "implicit_damping", h=5e-3)
+    compare_step_slopes(name, *refused_in_motion(name), "implicit_damping", h=5e-3)
 
 
 @pytest.mark.parametrize(
@@ -342,8 +342,8 @@ def test_step_of_runge_kutta(kinds):
     states.randomise(m, d, 3)
     d.xfrc_applied = 0.0
     states.apply_reasonable_forces(m, d)
-    demand_step(", ".join(kinds), m, d, "rk4")
-    demand_step(", ".join(kinds), m, d, "implicit_damping")
+    compare_step_slopes(", ".join(kinds), m, d, "rk4")
+    compare_step_slopes(", ".join(kinds), m, d, "implicit_damping")
 
 
 @pytest.mark.parametrize(

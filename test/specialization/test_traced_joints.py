@@ -21,7 +21,7 @@ def _registered():
 def test_functions(name):
     m = specialised_models.model(name)
     names = [function for function in specialised.NAMES if function != "step"]
-    specialised.demand_all(m, specialised.random_data(m, STATES, seed=2), names, name)
+    specialised.compare_with_engine(m, specialised.random_data(m, STATES, seed=2), names, name)
 
 
 @pytest.mark.parametrize("passive", [True, False], ids=["passive", "without"])
@@ -31,7 +31,7 @@ def test_step(name, integrator, passive):
     m = specialised_models.model(name)
     m.opt.integrator, m.opt.passive, m.opt.timestep = integrator, passive, 0.002
     rows = specialised.random_data(m, STATES, seed=3)
-    specialised.demand_all(m, rows, ("step",), f"{name}, {integrator}")
+    specialised.compare_with_engine(m, rows, ("step",), f"{name}, {integrator}")
 
 
 def near_singularity(integrator, distance):
@@ -49,7 +49,7 @@ def near_singularity(integrator, distance):
 def test_near_a_singularity(integrator, distance):
     """Runge-Kutta takes Euler steps there; every state decides for itself."""
     m, rows = near_singularity(integrator, distance)
-    specialised.demand_all(
+    specialised.compare_with_engine(
         m, rows, ("step", "forward_dynamics", "inverse"), f"{integrator}, {distance}"
     )
 

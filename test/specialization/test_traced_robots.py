@@ -39,8 +39,8 @@ def _without_interruptions():
     gc.enable()
 
 
-def demand_all(m, names, where):
-    specialised.demand_all(m, specialised.random_data(m, STATES, seed=1), names, where)
+def compare_functions(m, names, where):
+    specialised.compare_with_engine(m, specialised.random_data(m, STATES, seed=1), names, where)
 
 
 @needs_robots
@@ -49,7 +49,7 @@ def demand_all(m, names, where):
 def test_functions(path, floating):
     m = robots.load(path, floating_base=floating)
     m.opt.integrator = INTEGRATORS[(floating + robots.LOADABLE.index(path)) % 3]
-    demand_all(m, specialised.NAMES, f"{path.name}, floating: {floating}")
+    compare_functions(m, specialised.NAMES, f"{path.name}, floating: {floating}")
 
 
 @needs_robots
@@ -57,7 +57,7 @@ def test_functions(path, floating):
 @each_robot
 def test_inverse_derivatives(path, floating):
     m = robots.load(path, floating_base=floating)
-    demand_derivatives(m, "inverse_derivatives", f"{path.name}, floating: {floating}")
+    compare_derivatives(m, "inverse_derivatives", f"{path.name}, floating: {floating}")
 
 
 @needs_robots
@@ -69,10 +69,10 @@ def test_forward_derivatives(path):
         with refused(rb.ModelError, "not-traceable", f"'{m.name}'"):
             specialised.program_of(m, "forward_derivatives")
     else:
-        demand_derivatives(m, "forward_derivatives", f"{path.name}, floating: True")
+        compare_derivatives(m, "forward_derivatives", f"{path.name}, floating: True")
 
 
-def demand_derivatives(m, name, where):
+def compare_derivatives(m, name, where):
     """Compare derivatives with the toolbox.
 
     Errors of derivatives by q are measured by at least the differentiated values: turning a single
@@ -100,4 +100,4 @@ def test_coupled(name, integrator, floating):
     assert m.nmimic > 0
     m.opt.integrator = integrator
     names = specialised.NAMES if integrator == "rk4" else ("step",)
-    demand_all(m, names, f"{name}, coupled, {integrator}, floating: {floating}")
+    compare_functions(m, names, f"{name}, coupled, {integrator}, floating: {floating}")

@@ -184,15 +184,15 @@ def angle_rates_tolerance(m, d, left):
     return (turning + pitch_rate * roll + largest * pitch) / (after * largest)
 
 
-def demand_equal(case, m, d, name, ours, theirs):
-    """Hold the outputs of a function against the engine's.
+def compare_results(case, m, d, name, ours, theirs):
+    """Compare the outputs of a function with the outputs of the engine.
 
     Args:
         case: a Comparison.
         m: the Model.
         d: Data before the function.
-        name: of the function.
-        ours, theirs: by field, flat.
+        name: name of the function.
+        ours, theirs: flat outputs by field.
     """
     limits = tolerances(m, d)
     theirs = {field: values for field, values in theirs.items() if values.size}
@@ -207,8 +207,8 @@ def demand_equal(case, m, d, name, ours, theirs):
         case.close(f"{name} {field}", ours[field], expected, limit)
 
 
-def demand_all(m, rows, names, where):
-    """Compare what functions leave, computed in NumPy, with what the engine leaves."""
+def compare_with_engine(m, rows, names, where):
+    """Compare the results of functions, evaluated in NumPy, with the results of the engine."""
     arrays = given(m, rows)
     with Comparison("specialised", where) as case:
         for name in names:
@@ -216,7 +216,7 @@ def demand_all(m, rows, names, where):
             for k, d in enumerate(rows):
                 one = {field: values[k] for field, values in ours.items()}
                 theirs = generic(m, d.copy(), name)
-                demand_equal(case, m, d, name, one, theirs)
+                compare_results(case, m, d, name, one, theirs)
 
 
 class LaneRunner:
