@@ -333,9 +333,6 @@ def driven(times, positions, **fields):
     return Description("r", (Link("a"), Link("b", inertial)), (joint,), base="a")
 
 
-EXTREME = "numbers too extreme for a spline to run through them"
-
-
 @pytest.mark.parametrize(
     ("times", "positions", "refusal"),
     [

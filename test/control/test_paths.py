@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from path_samples import sampled
 from scipy.interpolate import BPoly
 from support.refusals import refused
 
@@ -18,11 +19,6 @@ def path(order, n=3, seed=2):
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(3, len(TIMES), n))
     return Path(TIMES, *rows[: (order + 1) // 2])
-
-
-def sampled(p, times):
-    rows = np.empty((3, p.positions.shape[1]))
-    return np.array([p.sample(t, rows).copy() for t in times])  # (t, 3, n)
 
 
 def scipys(p):

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from path_samples import sampled
 from support.refusals import refused
 
 from rbdyn_ros.control.paths import Path
@@ -11,11 +12,6 @@ from rbdyn_ros.control.planning import quintic, time_optimal
 from rbdyn_ros.errors import ParameterError
 
 TIMES = [0.0, 0.4, 1.5, 2.0, 4.0]
-
-
-def sampled(p, times):
-    rows = np.empty((3, p.positions.shape[1]))
-    return np.array([p.sample(t, rows).copy() for t in times])
 
 
 def points(p=5, n=3, seed=1):

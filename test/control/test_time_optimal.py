@@ -2,17 +2,13 @@
 
 import numpy as np
 import pytest
+from path_samples import sampled
 from support.refusals import refused
 
 from rbdyn_ros.control.planning import SHORTEST, time_optimal
 from rbdyn_ros.errors import ParameterError
 
 ruckig = pytest.importorskip("ruckig", reason="ruckig is not installed")
-
-
-def sampled(p, times):
-    rows = np.empty((3, p.positions.shape[1]))
-    return np.array([p.sample(t, rows).copy() for t in times])
 
 
 def points(p, n):

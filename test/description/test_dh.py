@@ -6,6 +6,7 @@ from functools import reduce
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from support.poses import matrix
 from support.refusals import refused
 
 from rbdyn_ros.description.build.dh import DHRow, distal, proximal
@@ -15,14 +16,6 @@ from rbdyn_ros.description.types import Limit
 from rbdyn_ros.errors import DescriptionError, ParameterError
 
 TYPES = ("revolute", "prismatic", "continuous")
-
-
-def matrix(p):
-    w, x, y, z = p.quat
-    T = np.eye(4)
-    T[:3, :3] = Rotation.from_quat([x, y, z, w]).as_matrix()
-    T[:3, 3] = p.pos
-    return T
 
 
 def turn(axis, angle):

@@ -204,10 +204,6 @@ ROBOT = """\
     <limit lower="-1" upper="1" effort="0" velocity="6"/></joint>
 </robot>
 """
-NON_PHYSICAL = (
-    "link 'upper': no rigid body has this inertia: its principal moments are 1, 1, 9 kg m^2, and "
-    "the largest is more than the sum of the other two"
-)
 
 
 @pytest.fixture

@@ -5,18 +5,11 @@ import math
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from support.poses import matrix
 from support.refusals import refused
 
 from rbdyn_ros.description.poses import Pose, compose, inverse, pose, quat_mul, rotate
 from rbdyn_ros.errors import ParameterError
-
-
-def matrix(p):
-    w, x, y, z = p.quat
-    T = np.eye(4)
-    T[:3, :3] = Rotation.from_quat([x, y, z, w]).as_matrix()
-    T[:3, 3] = p.pos
-    return T
 
 
 def random_pose(rng):

@@ -17,15 +17,15 @@ INERTIA = (0.021, 0.019, 0.008, 0.0011, -0.0007, 0.0023)
 AXES = ("body_iquat", "body_imat")
 
 
-def laden(path, link, mass=MASS, com=COM, inertia=INERTIA):
+def laden(path, link):
     """Return the text of a robot with one link more, fixed to a link."""
     robot = ET.parse(path).getroot()
     load = ET.SubElement(robot, "link", name="the_load")
     inertial = ET.SubElement(load, "inertial")
-    ET.SubElement(inertial, "origin", xyz=" ".join(map(repr, com)))
-    ET.SubElement(inertial, "mass", value=repr(mass))
+    ET.SubElement(inertial, "origin", xyz=" ".join(map(repr, COM)))
+    ET.SubElement(inertial, "mass", value=repr(MASS))
     names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-    ET.SubElement(inertial, "inertia", dict(zip(names, map(repr, inertia), strict=True)))
+    ET.SubElement(inertial, "inertia", dict(zip(names, map(repr, INERTIA), strict=True)))
     joint = ET.SubElement(robot, "joint", name="load_mount", type="fixed")
     ET.SubElement(joint, "parent", link=link)
     ET.SubElement(joint, "child", link="the_load")

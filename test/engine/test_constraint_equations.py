@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 from support import mechanisms, trees
 from support.compare import Comparison
 from support.mechanisms import allowed_velocity, see_constraints
+from support.systems import twist
 
 import rbdyn_ros as rb
 from rbdyn_ros.textbook import constraints as textbook
@@ -39,15 +40,7 @@ SWING = rb.Trajectory((-0.2, 0.1, 0.5, 0.8), ((0.1,), (0.5,), (-0.3,), (0.1,)), 
 
 @pytest.fixture(scope="module", autouse=True)
 def _user_joint():
-    rb.register_joint(USER, parameters=("lead",))(_twist)
-
-
-def _twist(q, _qd, p, E, r, S, _S_dot):
-    """A screw along z."""
-    E[0, 0], E[0, 1] = np.cos(q[0]), np.sin(q[0])
-    E[1, 0], E[1, 1] = -np.sin(q[0]), np.cos(q[0])
-    r[2] = p[0] * q[0]
-    S[2, 0], S[5, 0] = 1.0, p[0]
+    rb.register_joint(USER, parameters=("lead",))(twist)
 
 
 CHAINS = (

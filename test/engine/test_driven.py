@@ -131,12 +131,13 @@ def test_a_motion_that_does_not_fit_or_is_unknown_is_refused():
         system("revolute", "test_sving")
 
 
-def end_position(m, integrator, h, total=0.4):
+def end_position(m, integrator, h):
+    """Return qpos after 0.4 s."""
     m = m.replaced()
     m.opt.integrator, m.opt.timestep = integrator, h
     d = rb.make_data(m)
     d.qpos = (0.3, -0.4)
-    rb.step(m, d, round(total / h))
+    rb.step(m, d, round(0.4 / h))
     return d.qpos.copy()
 
 

@@ -103,7 +103,7 @@ def test_against_textbook(tree):
         case.close("bias", twin.qfrc_bias, rnea(s, d.qpos, d.qvel, zero), TOLERANCE)
         compare_kinematics(case, m, twin, s)
         tolerance = with_inverse(TOLERANCE, M, m.nv)
-        wrenches = [None, *(at_world_origin(twin, i) for i in range(1, m.nbody))]
+        wrenches = [None, *(states.at_world_origin(twin, i) for i in range(1, m.nbody))]
         expected = aba(s, d.qpos, d.qvel, d.qfrc_applied, wrenches)
         case.close("qacc", twin.qacc, expected, tolerance)
 
@@ -120,12 +120,6 @@ def compare_kinematics(case, m, d, s):
     case.close("xpos", d.xpos, xpos, TOLERANCE)
     case.close("xmat", d.xmat.reshape(-1, 3, 3), xmat, TOLERANCE)
     case.close("cvel", d.cvel[1:], cvel[1:], TOLERANCE)
-
-
-def at_world_origin(d, i):
-    """xfrc_applied (force, torque at xipos) as [moment; force] about the world's origin."""
-    force, torque = d.xfrc_applied[i, :3], d.xfrc_applied[i, 3:]
-    return np.concatenate([torque + np.cross(d.xipos[i], force), force])
 
 
 def test_forward_of_inverse(tree):

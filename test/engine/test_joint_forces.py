@@ -68,7 +68,7 @@ def system(seed, constrained):
     )
 
 
-def in_world(m, d, joint_wrench, body, pose):
+def in_world(d, joint_wrench, body, pose):
     """Return [moment about the world's origin; force] of a wrench given in F_s on `body`."""
     R = d.xmat[body].reshape(3, 3) @ rotation(pose.quat).as_matrix()
     p = d.xpos[body] + d.xmat[body].reshape(3, 3) @ np.array(pose.pos)
@@ -89,7 +89,7 @@ def on_bodies(m, d, description):
         # the frame of the link in its body, then X_S in the link
         k = body[joint.child]
         link = rb.Pose(tuple(m.frame_pos[k]), tuple(m.frame_quat[k]))
-        world = in_world(m, d, wrench, s, _then(link, joint.child_origin))
+        world = in_world(d, wrench, s, _then(link, joint.child_origin))
         total[s] += world
         total[p] -= world
     return total

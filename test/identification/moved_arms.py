@@ -1,6 +1,7 @@
 """Robots that move by sums of sines, and the efforts of their drives."""
 
 import numpy as np
+from support import robots
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.friction import Friction
@@ -8,6 +9,11 @@ from rbdyn_ros.identification.motion import Motion, dof_names
 from rbdyn_ros.identification.residuals import validate
 
 ARM = "config/robots/seven_dof_arm.urdf"
+
+
+def load(name):
+    """Load the bundled arm or a robot of the collection."""
+    return rb.load_urdf(ARM if name == "seven_dof_arm" else robots.find(name))
 
 
 def sines(n, seed, samples=1500, seconds=20.0, size=1.2):

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from moved_arms import ARM, recorded, rubbing, sines, wrong
+from moved_arms import load, recorded, rubbing, sines, wrong
 from scipy.signal import butter, sosfiltfilt
-from support import robots
 from support.refusals import refused
 
 import rbdyn_ros as rb
@@ -16,10 +15,6 @@ from rbdyn_ros.identification.payload import identify_payload
 from rbdyn_ros.identification.residuals import memory, validate
 
 ROBOTS = ["ur5_robot.urdf", "panda.urdf", "seven_dof_arm"]
-
-
-def load(name):
-    return rb.load_urdf(ARM if name == "seven_dof_arm" else robots.find(name))
 
 
 def base_error(found, truth):

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from moved_arms import ARM, recorded, rubbing
-from support import robots
+from moved_arms import load, recorded, rubbing
 from support.refusals import refused
 
 import rbdyn_ros as rb
@@ -11,10 +10,6 @@ from rbdyn_ros.identification.payload import identify_payload
 
 LOAD = 2.0, (0.02, -0.03, 0.08), (0.01, 0.012, 0.008, 0.001, 0.0, -0.0005)
 HANDS = {"ur5_robot.urdf": "tool0", "panda.urdf": "panda_hand", "seven_dof_arm": "tool"}
-
-
-def load(name):
-    return rb.load_urdf(ARM if name == "seven_dof_arm" else robots.find(name))
 
 
 def hand(m, name):

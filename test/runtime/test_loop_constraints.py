@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from running import WALKING, states_over, states_until, walk
+from support.mechanisms import crank_slider_gap
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine import jit
@@ -75,13 +76,6 @@ def at_angle(m, crank):
     return rb.assemble(m, [crank, -1.3 * crank, 0.0], fixed=["main_bearing"])
 
 
-def gap(qpos):
-    """Return the distance of the rod's end from the slider [m]; closed form."""
-    crank, pin, guide = qpos
-    x = 0.1 * np.cos(crank) + 0.3 * np.cos(crank + pin) - 0.4 - guide
-    return max(abs(x), abs(0.1 * np.sin(crank) + 0.3 * np.sin(crank + pin)))
-
-
 def potential(m, crank):
     d = rb.make_data(m)
     d.qpos = at_angle(m, crank)
@@ -116,7 +110,7 @@ def test_hold_brakes_a_turning_mechanism(start):
     assert np.abs(speeds).max() > 2.0
     assert np.abs(states[-1].qvel).max() < 1e-4
     # Euler's steps keep a loop to their third power: at 10 rad/s that is 1e-6 rad of 0.3 m
-    assert max(gap(state.qpos) for state in states) < 1e-5
+    assert max(crank_slider_gap(state.qpos) for state in states) < 1e-5
     assert not any(state.effort[1:].any() for state in states)
 
 
@@ -125,7 +119,7 @@ def test_a_mechanism_without_efforts_swings_and_stays_closed(start):
     loop = start(m, at_angle(m, 0.8))
     states = states_over(loop, 1.0)
     assert np.ptp([state.qpos[0] for state in states]) > 1.0
-    assert max(gap(state.qpos) for state in states) < 1e-7
+    assert max(crank_slider_gap(state.qpos) for state in states) < 1e-7
 
 
 def test_joints_without_commands_share_no_effort(start, tmp_path):
@@ -155,7 +149,7 @@ def test_a_diverged_mechanism_moves_again_after_a_reset(start):
     assert {state.fault for state in states} == {-1}
     assert np.isfinite([state.row for state in states]).all()
     assert np.ptp([state.qpos[0] for state in states]) > 0.01
-    assert max(gap(state.qpos) for state in states) < 1e-7
+    assert max(crank_slider_gap(state.qpos) for state in states) < 1e-7
 
 
 def test_efforts_act_on_actuated_dofs():

@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 from support.refusals import refused
 
-import rbdyn_ros as rb
-from rbdyn_ros.description.source import read
 from rbdyn_ros.errors import DescriptionError
 from rbdyn_ros.sensors import (
     ContactSpec,
@@ -18,11 +16,6 @@ from rbdyn_ros.sensors import (
 )
 
 ARM = "config/robots/seven_dof_arm.urdf"
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return rb.load_urdf(ARM), read(ARM)
 
 
 def test_the_example_file_is_read(robot):

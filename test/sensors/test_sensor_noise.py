@@ -16,11 +16,6 @@ TODAY_WHITE = [-0.3086090276801334, -0.6487553414921131]
 TODAY_WALK = [-450.61408750570615, 1020.4242661851803]
 
 
-@pytest.fixture(scope="module")
-def robot():
-    return rb.load_urdf(ARM), read(ARM)
-
-
 def test_noise_does_not_depend_on_skipped_ticks():
     every = [Hashed(7, 2, 6).white(tick) for tick in range(50)]
     some = Hashed(7, 2, 6)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 import rbdyn_ros as rb
+from support.states import energy
 
 ACROSS = (0.0, -1.0, 0.0)
 HINGE = {"axis": ACROSS}
@@ -64,6 +65,13 @@ def crank_slider(crank=0.1, rod=0.3):
     )
 
 
+def crank_slider_gap(qpos):
+    """Return the largest error of the loop of examples/crank_slider.yaml [m], in closed form."""
+    crank, pin, guide = qpos
+    x = 0.1 * np.cos(crank) + 0.3 * np.cos(crank + pin) - 0.4 - guide
+    return max(abs(x), abs(0.1 * np.sin(crank) + 0.3 * np.sin(crank + pin)))
+
+
 def watt(half_ground=0.2, rocker=0.25, half_coupler=0.1):
     """Two equal rockers on (-a, 0) and (a, 0), and the coupler between their ends."""
     return (
@@ -79,8 +87,9 @@ def watt(half_ground=0.2, rocker=0.25, half_coupler=0.1):
     )  # fmt: skip
 
 
-def five_bar(upper=0.15, lower=0.25, ground=0.24, passive=True):
+def five_bar(passive=True):
     """Two arms of two bars each whose ends are one hinge; only the shoulders have actuators."""
+    upper, lower, ground = 0.15, 0.25, 0.24
     elbow = {"xyz": (upper, 0, 0), "actuated": not passive, **HINGE}
     return (
         rb.SystemBuilder("five_bar", base="ground")
@@ -191,15 +200,19 @@ def delta_at(m, centre):
     return d.qpos.copy()
 
 
-def bricard(length=0.2, twist=np.pi / 3):
+BRICARD_TWIST = np.pi / 3
+
+
+def bricard():
     """The threefold-symmetric 6R loop of Bricard: it moves although 6 hinges should not let it."""
+    length = 0.2
     s = rb.SystemBuilder("bricard", base="link_0")
     for i in range(1, 6):
         s.body(f"link_{i}", bar(length))
     for i in range(1, 7):
         sign = 1.0 if i % 2 == 1 else -1.0
         # a step along the link, then a turn about it: Denavit-Hartenberg before the joint
-        place = rb.pose((length, 0, 0), (sign * twist, 0, 0))
+        place = rb.pose((length, 0, 0), (sign * BRICARD_TWIST, 0, 0))
         if i < 6:
             s.joint(f"hinge_{i}", "revolute", f"link_{i - 1}", f"link_{i}", origin=place,
                     axis=(0, 0, 1))  # fmt: skip
@@ -208,13 +221,14 @@ def bricard(length=0.2, twist=np.pi / 3):
     return s
 
 
-def bricard_partner(theta, twist=np.pi / 3):
-    """Return the two angles of every second hinge that go with theta of the others.
+def bricard_partner(theta):
+    """Return the two angles of every second hinge for the angle theta of the others.
 
-    Of cos^2 a + sin^2 a (c1 + c2) + (1 + cos^2 a) c1 c2 - 2 cos a s1 s2 = 0. Source: Chen, You,
-    Tarnai, Threefold-symmetric Bricard linkages for deployable structures, 2005.
+    They solve cos^2 a + sin^2 a (c1 + c2) + (1 + cos^2 a) c1 c2 - 2 cos a s1 s2 = 0.
+    Source: Chen, You, Tarnai, Threefold-symmetric Bricard linkages for deployable
+    structures, 2005.
     """
-    c, s = np.cos(twist), np.sin(twist)
+    c, s = np.cos(BRICARD_TWIST), np.sin(BRICARD_TWIST)
     cosine = s * s + (1.0 + c * c) * np.cos(theta)
     sine = -2.0 * c * np.sin(theta)
     rest = c * c + s * s * np.cos(theta)
@@ -223,24 +237,25 @@ def bricard_partner(theta, twist=np.pi / 3):
     return middle + half, middle - half
 
 
-def gripper(finger=0.1, arm=0.03, rod=0.06):
+def gripper():
     """A slider that opens two fingers through a rod on each side."""
     s = rb.SystemBuilder("gripper", base="palm")
     s.body("slider", rb.shapes.box((0.02, 0.02, 0.02), mass=0.1))
     s.joint("push", "prismatic", "palm", "slider", axis=(0, 0, 1), xyz=(0, 0, -0.05))
     for side, x in (("left", -1.0), ("right", 1.0)):
-        s.body(side, bar(finger))
+        s.body(side, bar(0.1))
         turned = (0, 0, 0) if x > 0 else (0, 0, np.pi)
         place = rb.pose((0.03 * x, 0, 0), turned)
         s.joint(side, "revolute", "palm", side, origin=place, **HINGE)
-        s.rod(f"rod_{side}", "slider", side, rod, point1=(0.01 * x, 0, 0), point2=(arm, 0, 0))
+        s.rod(f"rod_{side}", "slider", side, 0.06,
+              point1=(0.01 * x, 0, 0), point2=(0.03, 0, 0))  # fmt: skip
     return s
 
 
-def pantograph(bar_length=0.2, stiffness=0.0):
+def pantograph(stiffness=0.0):
     """Four bars from a fixed pivot: the tip moves twice as far as where the short bars meet."""
     springs = {"stiffness": stiffness, **HINGE}
-    a = bar_length
+    a = 0.2
     return (
         rb.SystemBuilder("pantograph", base="table")
         .body("long_1", bar(2 * a))
@@ -314,9 +329,10 @@ def ball(radius=0.1, tilt=0.0, spinning_floor=None):
     return s.roll("contact", "ball", "plane", radius)
 
 
-def disk(radius=0.1, mass=1.0):
-    """A thin disk that rolls on the ground; its axis is y of its own frame."""
-    thin = rb.Inertial(mass, rb.pose(), _thin_disk(mass, radius))
+def disk(radius=0.1):
+    """A thin disk of 1 kg that rolls on the ground; its axis is y of its own frame."""
+    across, along = radius**2 / 4.0, radius**2 / 2.0
+    thin = rb.Inertial(1.0, rb.pose(), (across, along, across, 0.0, 0.0, 0.0))
     return (
         rb.SystemBuilder("disk", base="ground")
         .body("disk", thin)
@@ -325,15 +341,10 @@ def disk(radius=0.1, mass=1.0):
     )
 
 
-def _thin_disk(mass, radius):
-    across, along = mass * radius**2 / 4.0, mass * radius**2 / 2.0
-    return (across, along, across, 0.0, 0.0, 0.0)
-
-
 def started(m, seed=0, speed=1.0, qpos=None, **positions):
-    """Return Data with some joints where they are told, closed, and a velocity loops allow.
+    """Return Data with closed loops, given joint positions and a velocity the loops allow.
 
-    Where nothing is told the loops are closed near `qpos`, or qpos0.
+    The loops are closed near `qpos` (default qpos0).
     """
     d = rb.make_data(m)
     d.qpos = m.qpos0 if qpos is None else qpos
@@ -358,16 +369,8 @@ def allowed_velocity(m, d, qvel):
     return qvel - np.linalg.lstsq(d.efc_J, d.efc_vel, rcond=1e-9)[0]
 
 
-def energy(m, d):
-    """Return the total energy at the state of d."""
-    rb.fwd_position(m, d)
-    rb.fwd_velocity(m, d)
-    rb.energy(m, d)
-    return float(d.energy.sum())
-
-
 class Drift:
-    """What a run leaves: largest errors of position and velocity, of energy, of the end."""
+    """Results of a run: largest errors of position and velocity, of energy, of the end."""
 
     def __init__(self, m, d, seconds, every=10):
         start = energy(m, d)

@@ -146,3 +146,17 @@ def exponential(A):
 def turn(angle):
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, -s], [s, c]])
+
+
+def at_world_origin(d, i):
+    """Return xfrc_applied (force, torque at xipos) as [moment; force] about the world's origin."""
+    force, torque = d.xfrc_applied[i, :3], d.xfrc_applied[i, 3:]
+    return np.concatenate([torque + np.cross(d.xipos[i], force), force])
+
+
+def energy(m, d):
+    """Return the total energy at the state of d, without the energy of contact springs."""
+    rb.fwd_position(m, d)
+    rb.fwd_velocity(m, d)
+    rb.energy(m, d)
+    return float(d.energy.sum())

@@ -89,11 +89,3 @@ def lift(m, d, height):
     rb.kinematics(m, d)
     lowest = min((corners(m, d, g)[:, 2] - m.geom_radius[g]).min() for g in range(m.ngeom))
     d.qpos[2] += height - lowest
-
-
-def energy(m, d):
-    """Return kinetic and potential energy at the state of d, without that of contact springs."""
-    rb.fwd_position(m, d)
-    rb.fwd_velocity(m, d)
-    rb.energy(m, d)
-    return float(d.energy.sum())

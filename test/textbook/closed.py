@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 from support import states, trees
+from support.compare import with_inverse
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.model.joints import JOINT_KINDS
+from rbdyn_ros.textbook.constraints import significant
 from rbdyn_ros.textbook.crba import crba
 from rbdyn_ros.textbook.loops import loop_constraints, motion_at
 from rbdyn_ros.textbook.rnea import rnea
@@ -50,6 +52,16 @@ def mechanism(nb, loops, seed, kinds=trees.LIBRARY, **tree):
     s = System.of(m)
     qd = velocity(s, qpos, rng)
     return Mechanism(m, s, qpos, qd, q_L)
+
+
+def tolerance(least, H, K):
+    """Return the relative tolerance of accelerations and forces under constraints.
+
+    Rounding grows with cond(H), and with cond(K) squared: the inverse of K acts twice on k.
+    """
+    singular = significant(K)[1]
+    spread = (singular[0] / singular[-1]) ** 2 if len(singular) else 1.0
+    return with_inverse(least, H, spread)
 
 
 def velocity(s, q, rng):

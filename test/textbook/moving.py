@@ -82,18 +82,12 @@ def moving(name, floating=False, seed=5):
     states.randomise(m, d, seed)
     d.xfrc_applied[1:] *= 0.1 * m.body_mass[1:, None]
     rb.inverse(m, d)
-    f_ext = [at_world_origin(d, i) for i in range(m.nbody)]
+    f_ext = [states.at_world_origin(d, i) for i in range(m.nbody)]
     return Moving(m, d, System.of(m), f_ext, f"{name}, {'floating' if floating else 'fixed'}")
 
 
 def ids(params):
     return [f"{name}-{'floating' if floating else 'fixed'}" for name, floating in params]
-
-
-def at_world_origin(d, i):
-    """Return xfrc_applied (force, torque at xipos) as [moment; force] about the world's origin."""
-    force, torque = d.xfrc_applied[i, :3], d.xfrc_applied[i, 3:]
-    return np.concatenate([torque + np.cross(d.xipos[i], force), force])
 
 
 def motion_about_origin(m, d, motion):

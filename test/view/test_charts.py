@@ -11,14 +11,8 @@ from support.systems import everything, register
 
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics.instant import Instant
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.web import charts
 from rbdyn_ros.view.web.charts import Charts, History, Quantities
-
-
-@pytest.fixture(scope="module")
-def arm():
-    return rb.load_urdf(bundled_robot("seven_dof_arm"))
 
 
 def test_a_history_keeps_the_last_rows():

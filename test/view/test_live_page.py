@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from loop_stand_in import ViewedLoop
 from plain_client import PlainClient
-from web_page import open_browser, open_page, press, require_browser, wait_until
+from web_page import open_page, press, require_browser, wait_until
 
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.live.process import start_view
@@ -23,12 +23,6 @@ SMALL = {"size": {"width": 560, "height": 360}, "scale": 0.25}
 LARGER = {"size": {"width": 900, "height": 600}, "scale": 0.25}  # to hit a handle
 HANDLE = "/view0/handle"
 STILL = (0.0, 0.0, 0.0)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with open_browser() as browser:
-        yield browser
 
 
 # a view in this process, whose clients are known

@@ -11,7 +11,6 @@ from web_page import (
     SCENE,
     colours_of,
     control,
-    open_browser,
     open_page,
     press,
     slider,
@@ -26,12 +25,6 @@ from rbdyn_ros.view.scene.scene import ELLIPSOIDS
 
 #: Pictures are drawn by the processor: small ones sooner.
 SMALL = {"width": 760, "height": 420}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with open_browser() as browser:
-        yield browser
 
 
 @contextlib.contextmanager

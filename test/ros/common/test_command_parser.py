@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
+from support.mechanisms import crank_slider_gap
 from support.refusals import refused
 
 import rbdyn_ros as rb
@@ -120,22 +121,16 @@ def test_joints_without_a_position_of_their_own_have_no_start():
         start_refused(m, f"initial_positions.{name}", **{name: 0.1})
 
 
-def gap(qpos):
-    crank, pin, guide = qpos
-    x = 0.1 * np.cos(crank) + 0.3 * np.cos(crank + pin) - 0.4 - guide
-    return max(abs(x), abs(0.1 * np.sin(crank) + 0.3 * np.sin(crank + pin)))
-
-
 def test_a_mechanism_starts_closed_around_the_given_positions():
     m = rb.load(CRANK_SLIDER)
     assert start_position(m, {}).tolist() == m.qpos0.tolist()
     given = start_position(m, {"initial_positions.main_bearing": 0.8})
     assert given[0] == 0.8
-    assert gap(given) < 1e-6
+    assert crank_slider_gap(given) < 1e-6
     given = start_position(m, {"initial_positions.guide": -0.1})
     assert given[2] == -0.1
-    assert gap(given) < 1e-6
-    assert gap(start_position(m.replaced(qpos0=np.array([0.8, 0.0, 0.0])), {})) < 1e-6
+    assert crank_slider_gap(given) < 1e-6
+    assert crank_slider_gap(start_position(m.replaced(qpos0=np.array([0.8, 0.0, 0.0])), {})) < 1e-6
 
 
 def test_a_mechanism_starts_within_its_limits_or_not_at_all():

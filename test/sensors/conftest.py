@@ -1,0 +1,14 @@
+"""The robot of the sensor files."""
+
+import pytest
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.source import read
+
+ARM = "config/robots/seven_dof_arm.urdf"
+
+
+@pytest.fixture(scope="module")
+def robot():
+    """Model and Description of the bundled arm."""
+    return rb.load_urdf(ARM), read(ARM)

@@ -1,0 +1,18 @@
+"""A browser and an arm for the tests of a file."""
+
+import pytest
+from web_page import open_browser
+
+import rbdyn_ros as rb
+from rbdyn_ros.loading.assets import bundled_robot
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return rb.load_urdf(bundled_robot("seven_dof_arm"))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with open_browser() as browser:
+        yield browser
