@@ -93,14 +93,14 @@ def test_the_parameter_is_fixed_while_it_runs(simulate, peer, two_joints):
 @pytest.mark.parametrize(
     ("robot", "more", "why"),
     [
-        ("go2", ("-p", "contact:=true"), "load it without contact"),
-        ("loop", (), "which of its constraints depend on others is decided while it moves"),
+        ("go2", ("-p", "contact:=true"), "contact"),
+        ("loop", (), "constraints"),
     ],
 )
 def test_a_robot_that_cannot_be_specialised_is_refused(simulate, robot, more, why):
     path = find("go2.urdf") if robot == "go2" else EXAMPLES / "crank_slider.yaml"
     simulator = simulate(path, *SPECIAL, *more, wait=False)
-    assert simulator.process.wait(180.0) == 2
+    assert simulator.process.wait(600.0) == 2
     assert "parameter 'specialize' is true, but '" in simulator.text()
     assert why in simulator.text()
     assert "Traceback" not in simulator.text()
