@@ -1,4 +1,4 @@
-"""Names from outside in sentences: short, on one line, and harmless to a terminal."""
+"""Names from outside in messages: short, on one line, and harmless to a terminal."""
 
 import pytest
 

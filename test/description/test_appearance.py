@@ -1,4 +1,4 @@
-"""What is read of `<visual>` and `<collision>`: shapes, colours, meshes; nothing of it raises."""
+"""Shapes, colours and meshes are read from `<visual>` and `<collision>`; mistakes do not raise."""
 
 from xml.etree import ElementTree as ET
 

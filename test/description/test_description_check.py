@@ -1,4 +1,4 @@
-"""Descriptions that were built in Python are judged like those that were read."""
+"""Descriptions built in Python pass the same checks as descriptions from files."""
 
 import math
 from dataclasses import replace

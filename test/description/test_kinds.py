@@ -1,4 +1,4 @@
-"""Whatever a field of a Description holds: a Model or a sentence, never another exception."""
+"""A wrong type in any field of a Description gives a Model or an RbdynError, nothing else."""
 
 import contextlib
 import dataclasses

@@ -183,7 +183,7 @@ def test_a_reduced_polygon_is_still_flat():
 
 @robots.needs_robots
 def test_hulls_of_real_robots_are_close(monkeypatch):
-    """What hulls.reduced promises, for a humanoid, two arms and a quadruped."""
+    """Corners that hulls.reduced drops are close to the hull: humanoid, two arms, quadruped."""
     spatial = pytest.importorskip("scipy.spatial")
     worst = []
 
@@ -253,7 +253,7 @@ def test_a_common_folder_is_not_a_package(tmp_path, monkeypatch):
 
 
 def test_a_root_folder_without_the_robot(tmp_path):
-    """What is below / and beside the way to the robot, such as /var for one in /tmp."""
+    """Files below / that are not on the path to the robot, such as /var for a robot in /tmp."""
     (tmp_path / "x.stl").write_bytes(stl())
     below_root = (tmp_path / "x.stl").relative_to(tmp_path.anchor)
     robot = Path(tmp_path.anchor, "no_such_folder/of_a_robot")

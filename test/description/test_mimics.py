@@ -1,6 +1,6 @@
-"""Joints that follow others, and whether they keep their limits in doing so.
+"""Mimic joints, and whether they keep their limits.
 
-What is wrong with a mimic is told in test_urdf_refused.py and test_joint_library_check.py.
+test_urdf_refused.py and test_joint_library_check.py have the refusals.
 """
 
 import math

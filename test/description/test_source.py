@@ -1,4 +1,4 @@
-"""One reader for whatever names a robot."""
+"""One reader for all kinds of robot files and names."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whatever the bytes: a Description or a DescriptionError, soon."""
+"""Any bytes give a Description or a DescriptionError within seconds."""
 
 import time
 

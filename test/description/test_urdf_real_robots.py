@@ -1,4 +1,4 @@
-"""Every URDF of example-robot-data, against Pinocchio where that reads it."""
+"""Every URDF of example-robot-data, against Pinocchio where Pinocchio reads it."""
 
 import importlib.util
 import math
@@ -82,7 +82,7 @@ def test_agrees_with_pinocchio(path):
 
 @pytest.mark.parametrize("path", FILES[::4], ids=name_of)
 def test_frames_agree_with_pinocchio(path):
-    """Only where no fixed joint stands in between: Pinocchio has lumped those away."""
+    """Only without a fixed joint in between: Pinocchio fuses fixed joints."""
     pinocchio = pytest.importorskip("pinocchio")
     if path.name == "ur3.urdf":
         pytest.skip("it has neither a name nor links")

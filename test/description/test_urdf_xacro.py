@@ -1,4 +1,4 @@
-"""xacro files that a user names are expanded; text never is."""
+"""xacro files that a user names are expanded; strings never are."""
 
 import sys
 import types

@@ -1,4 +1,4 @@
-"""docs/explanation/comparison.md: everything marked as run is run again."""
+"""docs/explanation/comparison.md: every comparison marked as run is run again."""
 
 import re
 from pathlib import Path

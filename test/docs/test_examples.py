@@ -1,4 +1,4 @@
-"""The examples run like a user's and print the lines in their docstrings."""
+"""The examples run as a user runs them and print the lines in their docstrings."""
 
 import ast
 import atexit
@@ -196,7 +196,7 @@ def test_computed_torque_tracks_better_than_pd():
 
 
 def test_costs_are_printed_for_every_algorithm():
-    """Exponents are measured times, which depend on the load of the machine: none is asserted."""
+    """Exponents come from measured times, which vary: the test does not assert them."""
     lines = run("cost_of_dynamics.py", "--links", "32")[0].splitlines()
     assert [line[:29].strip() for line in lines] == [line[:29].strip() for line in COSTS]
     assert all(np.isfinite(numbers(line[29:])).all() for line in lines)

@@ -1,4 +1,4 @@
-"""The notebooks are what tools/notebooks.py writes, and they run without a display."""
+"""The notebooks equal the output of tools/notebooks.py and run without a display."""
 
 import ast
 import importlib.util

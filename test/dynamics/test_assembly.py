@@ -1,4 +1,4 @@
-"""Configurations in which all loops are closed, from rough ones."""
+"""Rough configurations are assembled so that all loops are closed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What functions of a configuration, and jcalc, refuse to take."""
+"""Refusals of jcalc and of the functions of a configuration."""
 
 import numpy as np
 import pytest

@@ -354,7 +354,7 @@ def test_wrong_vectors():
 
 
 def test_coordinates_without_inertia():
-    """A coordinate moves nothing at one y that was not checked."""
+    """A coordinate moves no body at one y that was not checked."""
 
     def dead_point(y, yd, q, G, g):
         q[0], G[0, 0], g[0] = y[0] ** 2, 2.0 * y[0], 2.0 * yd[0] ** 2

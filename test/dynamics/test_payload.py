@@ -1,4 +1,4 @@
-"""with_payload against a robot that is loaded with the load, Pinocchio, and its refusals."""
+"""with_payload against a file with the load, against Pinocchio, and its refusals."""
 
 import xml.etree.ElementTree as ET
 

@@ -1,4 +1,4 @@
-"""What the quantities of the toolbox are to each other, on forests of every joint type.
+"""Relations between quantities of the toolbox, on forests of every joint type.
 
 Rates are taken by differences of order eight along the motion, see support.differences.
 Tolerances: 1e-13 of the largest entry; 1e-11 for comparisons with differences (100 eps of
@@ -200,7 +200,7 @@ def cross(w):
 
 
 def test_driven_joints_move_frames_at_qvel_zero():
-    """What J does not know: the velocity at qvel = 0, and it adds up."""
+    """J leaves out the velocity at qvel = 0, which adds to J qvel."""
     m, d = system("driven", floating=False)
     seen = 0.0
     for name in frames(m):

@@ -297,7 +297,7 @@ def test_functions_without_the_mass_matrix_work_for_any_size(long_chain):
 
 @each_call
 def test_results_are_fresh(pair, name):
-    """What was returned once is not written again by a call in another state."""
+    """A later call in another state does not overwrite a returned result."""
     m, d = pair
     d = d.copy()
     first = arrays(call(name, m, d))

@@ -1,4 +1,4 @@
-"""Inverse dynamics of closed loops: forces of actuated joints that move the mechanism so."""
+"""Inverse dynamics of closed loops: forces of the actuated joints for a given motion."""
 
 from dataclasses import replace
 
@@ -135,7 +135,7 @@ def test_all_joints_actuated_share_the_least_forces(name, seed):
 
 
 def test_three_actuators_of_two_freedoms_share():
-    """Between one too many motors the least forces, and none at the joint without."""
+    """Three motors share the least forces; the joint without a motor has none."""
     s = mechanisms.five_bar(passive=False)
     description = s.description()
     joints = tuple(

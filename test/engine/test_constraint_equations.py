@@ -1,6 +1,6 @@
 """K, k and position errors of every kind of constraint against differences, and their effect.
 
-Differences along motions of the mechanism know nothing of wrenches, subspaces or how a loop joint
+Differences along motions of the mechanism do not use wrenches, subspaces or how a loop joint
 finds its position. Each kind is tried between bodies of one tree, of two, and on the world, with
 joints inside that are driven over time, that follow others, and that run the other way.
 """
@@ -225,7 +225,7 @@ def test_equations_against_differences(kind, ends, variant):
 
 
 def test_driven_joints_contribute_to_the_rate():
-    """Or the variant above would prove nothing."""
+    """Otherwise the variant with driven joints would not test the rate."""
     m, d = closed("fixed", "trees", "driven")
     assert m.ndrive == 2
     see_constraints(m, d)

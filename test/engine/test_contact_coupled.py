@@ -1,4 +1,4 @@
-"""Contact beside everything else: couplings, drives, loops, inverse dynamics, joint forces."""
+"""Contact together with couplings, drives, loops, inverse dynamics, joint forces."""
 
 import os
 import pickle
@@ -220,7 +220,7 @@ def test_a_robot_held_by_its_drives_while_it_touches():
 
 
 def test_fingers_that_are_coupled_close_on_a_ball():
-    """A gripper whose second finger follows the first, and a ball fixed between them."""
+    """A gripper whose second finger mimics the first closes on a fixed ball."""
     system = rb.SystemBuilder("gripper", base="world")
     for side, sign in (("left", 1.0), ("right", -1.0)):
         system.body(side, rb.shapes.box((0.02, 0.02, 0.1), mass=0.1))

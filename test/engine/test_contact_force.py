@@ -1,4 +1,4 @@
-"""The force at a point that touches: its law, number by number, and where the sums go."""
+"""The force at a point that touches: its law by numbers, and the sums it enters."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_the_point_moves_its_mass():
 @pytest.mark.parametrize("depth", [1e-9, 1e-4, 0.02])
 @pytest.mark.parametrize("leaving", [-3.0, -0.01, 0.0, 0.001, 0.1, 3.0])
 def test_spring_and_damper(depth, leaving):
-    """k p - b v, and nothing at all where it would pull."""
+    """The force is k p - b v, and zero where it would pull."""
     f = force(point(), depth, (0.0, 0.0, leaving))
     assert f == pytest.approx([0.0, 0.0, max(0.0, K * depth - B * leaving)], rel=1e-12, abs=1e-12)
 

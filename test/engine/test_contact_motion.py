@@ -1,4 +1,4 @@
-"""What contact makes bodies do: come to rest, slide, creep, roll, bounce."""
+"""Bodies in contact come to rest, slide, creep, roll and bounce."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def slope(shape, angle, friction, **surface):
 
 
 def resting(m, turn, height):
-    """Return Data of a body that stands on a plane through the origin, a micrometre deep."""
+    """Return Data of a body that rests on a plane through the origin, a micrometre deep."""
     return touching.placed(m, turn.apply([0.0, 0.0, height - 1e-6]), turn)
 
 

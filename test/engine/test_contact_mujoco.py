@@ -1,7 +1,7 @@
-"""Against MuJoCo's contact, as far as two models of the same thing agree.
+"""Contact against MuJoCo, as far as the two contact models agree.
 
 MuJoCo's contacts are stiff springs that its solver balances; its friction is Coulomb's as well,
-with an elliptic cone here. What depends on neither stiffness must be the same.
+with an elliptic cone here. Results that depend on neither stiffness must be equal.
 """
 
 import mujoco

@@ -1,4 +1,4 @@
-"""Where geometries touch: planes, boxes and spheres of the world, from all sides."""
+"""Contact points of geometries with planes, boxes and spheres of the world, from all sides."""
 
 import numpy as np
 import pytest
@@ -192,7 +192,7 @@ def test_a_capsule_skew_to_an_edge_is_as_deep_as_its_axis_is_near():
 
 
 def test_corners_of_a_block_press_on_a_face():
-    """A box far larger than the obstacle, with none of its own corners near."""
+    """A box far larger than the obstacle: no corner of the box is near."""
     m = scene(rb.Box((2.0, 2.0, 0.2)), OBSTACLES["block"])
     compare_contacts(
         meet(m, (0.1, 0.0, 0.198)),

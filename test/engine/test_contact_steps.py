@@ -1,4 +1,4 @@
-"""A step takes contact forces as they are at its end: its equations, its order, its energy."""
+"""A step uses the contact forces at its end: equations, order and energy."""
 
 import numpy as np
 import pytest

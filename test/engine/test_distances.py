@@ -57,7 +57,7 @@ def ball(radius, centre=0.0):
 
 
 def surface(name):
-    """Return points of a surface so close that none of it is farther than STEP from one."""
+    """Return points of a surface; every point of it is within STEP of one of them."""
     kind, (a, b, c) = SIZES[name]
     if kind == GeomType.SPHERE:
         return ball(a)
@@ -78,7 +78,7 @@ def surface(name):
 
 
 def inside(name, x):
-    """Say which points are inside, by the definition of the solid."""
+    """Return which points are inside, by the definition of the solid."""
     kind, (a, b, c) = SIZES[name]
     across = np.hypot(x[:, 0], x[:, 1])
     if kind == GeomType.SPHERE:

@@ -1,7 +1,7 @@
 """Hybrid dynamics: some joints are moved by forces, others have their motion given.
 
-What is given is fulfilled exactly; with qfrc_drive added to qfrc_applied the motion is one of
-forces alone, which inverse and dense solves can tell.
+Given accelerations are met exactly. With qfrc_drive added to qfrc_applied, forces alone cause the
+same motion; inverse dynamics and dense solves check it.
 """
 
 import copy

@@ -289,7 +289,7 @@ def test_velocity_is_the_derivative_of_position(tree):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_momentum_of_a_free_tree(seed):
-    """No gravity, nothing applied: linear and angular momentum of a floating tree stay."""
+    """No gravity, nothing applied: linear and angular momentum of a floating tree are constant."""
     m = trees.build(trees.auto_tree(8, 1.6, kinds=trees.ALL[:4], seed=seed), floating_base=True)
     m.opt.gravity = (0.0, 0.0, 0.0)
     m.opt.integrator = "rk4"

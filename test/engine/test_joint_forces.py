@@ -338,7 +338,7 @@ def test_bearing_loads_of_an_unbalanced_rotor():
 def test_a_beam_on_two_supports():
     """2 kg held by a hinge at one end and a ball joint at the other: half each.
 
-    What pushes along the beam is redundant; of minimum norm, it is nothing.
+    Forces along the beam are redundant; the solution of minimum norm has none.
     """
     description = pendulum()
     end = rb.Pose((1.0, 0.0, 0.0))
@@ -352,7 +352,7 @@ def test_a_beam_on_two_supports():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_loop_forces_against_maximal_coordinates(seed):
-    """Where nothing is redundant all joint forces are unique: RBDA section 3.7 has the same."""
+    """Without redundant equations all joint forces are unique and equal RBDA section 3.7."""
     description = trees.auto_tree(7, 1.4, kinds=trees.LIBRARY, seed=seed + 40, reversals=0.4)
     loop = trees.library_joint(
         "loop", "spherical", ("link2", rb.Pose((0.1, 0.0, 0.0))), ("link7", rb.Pose()),

@@ -73,5 +73,5 @@ def compare(case, m, d, twin):
 
 
 def test_every_type_but_one():
-    """What Pinocchio lacks is known: a tree would silently leave it out."""
+    """The types that Pinocchio lacks are listed: a tree would leave them out silently."""
     assert set(trees.LIBRARY) - set(pinocchio_twin.KNOWN) == {"rack_pinion"}

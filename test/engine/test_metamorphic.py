@@ -1,4 +1,4 @@
-"""The same robot described in another way must move in the same way."""
+"""A robot that is described in another way moves in the same way."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""One mechanism, described once, with its base now here, now there: it moves in the same way.
+"""One mechanism, described once, with different bases: it moves in the same way.
 
 The joints on the way between the two bases are forward joints of one Model and reversed ones of
 the other. Their positions, velocities and forces are the same numbers (RBDA table 4.2).

@@ -97,7 +97,7 @@ def test_a_ball_that_spins_rolls_straight_on():
 
 
 def test_a_ball_on_a_turntable_runs_in_a_circle():
-    """v' = 2/7 W z x v: it goes round in 7/2 turns of the table, wherever it began."""
+    """v' = 2/7 W z x v: a circle takes 7/2 turns of the table, from every start."""
     m = model(mechanisms.ball(spinning_floor="turntable"))
     d = rb.make_data(m)
     d.qpos[:2] = (0.3, 0.1)

@@ -169,7 +169,7 @@ def limited(kind, **limits):
 
 @pytest.mark.parametrize("kind", ["cylindrical", "universal"])
 def test_each_coordinate_has_its_limits(kind):
-    """Pushed beyond its limit a coordinate comes back; the other one, without limit, goes on."""
+    """A coordinate pushed beyond its limit returns; the other one, without limit, moves on."""
     m = limited(kind, limits=(rb.Limit(-0.1, 0.2), rb.Limit()))
     d = rb.make_data(m)
     d.qpos = (0.25, 3.0)

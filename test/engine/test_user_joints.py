@@ -1,4 +1,4 @@
-"""Joint types that a user defines: a jcalc of his own inside the compiled tick."""
+"""Joint types that a user defines: their own jcalc inside the compiled tick."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Where a robot starts that can touch something."""
+"""Start pose of a robot that can have contacts."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A Model in a file: exact, and safe to read whoever wrote it."""
+"""A Model in a file: exact, and safe to read from any source."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""How many of the 69 URDFs of example-robot-data load, and why the others do not."""
+"""How many of the 69 URDFs of example-robot-data load, and why the others fail."""
 
 import pytest
 from support import robots

@@ -49,7 +49,7 @@ def test_a_long_chain_is_resolved_in_linear_time(order):
 
 
 def test_classes_and_addresses():
-    """What follows a driven joint is driven; coordinates stand class by class."""
+    """A joint that mimics a driven joint is driven; coordinates are ordered by class."""
     free, driven, mimic = JointClass
     leader = np.array([-1, 0, -1, 2, 2])
     moved = np.array([False, False, True, False, False])

@@ -1,4 +1,4 @@
-"""What a user may and may not do with Model, Options and Data."""
+"""Allowed and refused uses of Model, Options and Data."""
 
 import copy
 import math

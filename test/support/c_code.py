@@ -36,11 +36,11 @@ class Library:
         self.kind = code.real.info.dtype
 
     def call(self, name, given, same=()):
-        """Return by their names in C what a function makes of arrays by their names in Model.
+        """Return the outputs of a function (by C name) for arrays (by Model name).
 
         Args:
             name: of the function.
-            given: the arrays; what it does not take is left out.
+            given: the arrays; those that are not inputs are ignored.
             same: names in C of outputs that are to be the memory of the input of that place.
         """
         function, m = self.functions[name], self.code.m

@@ -1,4 +1,4 @@
-"""The compilers of C that are here, strict, and libraries made by them."""
+"""The C compilers of this machine with strict options, and libraries built by them."""
 
 import ctypes
 import shutil
@@ -22,7 +22,7 @@ needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no 
 
 
 def run(*words):
-    """Run a program; return what it printed. One that fails or warns shows what it said."""
+    """Run a program and return its output; fail with the output on an error or a warning."""
     done = subprocess.run(
         list(map(str, words)), capture_output=True, text=True, timeout=120, check=False
     )

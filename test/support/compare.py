@@ -11,7 +11,7 @@ WORST = {}
 def relative_error(ours, theirs, least=0.0):
     """Largest difference over the largest entry of `theirs`; infinite for NaN and infinity.
 
-    `least` is the least that counts as largest entry, where a result may cancel to nothing.
+    `least` is a lower bound of the largest entry, for results that may cancel to zero.
     """
     ours, theirs = np.asarray(ours, float), np.asarray(theirs, float)
     assert ours.shape == theirs.shape, f"shape {ours.shape} instead of {theirs.shape}"

@@ -41,7 +41,7 @@ def complex_copy(m, d):
 def displace(m, s, k):
     """Move along dof k by i TINY; the rate of a quaternion q is q (0, u / 2).
 
-    Types whose position has a rate that depends on more are not for this file.
+    Joint types whose rate depends on more than that are not supported.
     """
     j = m.dof_jntid[k]
     kind = m.jnt_type[j]

@@ -1,7 +1,7 @@
-"""Derivatives by central differences of order eight, and motion along what qvel integrates to.
+"""Derivatives by central differences of order eight, and motion along qvel.
 
-The truncation error is h^8 / 630 of the ninth derivative: nothing at h = 0.01, where rounding is
-about 100 eps of the largest value. Positions move by support.states, not by the engine.
+The truncation error is h^8 / 630 of the ninth derivative: negligible at h = 0.01. Rounding is
+about 100 eps of the largest value there. Positions move by support.states, not by the engine.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def _kept(value):
 
 
 def by_position(m, d, f, h=STEP):
-    """Return the derivative of f(), which looks at d, along every dof; the last axis."""
+    """Return the derivative of f(), which reads d, along every dof (the last axis)."""
     start = d.qpos.copy()
 
     def moved(velocity):
@@ -41,7 +41,7 @@ def by_position(m, d, f, h=STEP):
 
 
 def by_entry(array, f, h=STEP):
-    """Return the derivative of f() by every entry of an array that f looks at; the last axis."""
+    """Return the derivative of f() by every entry of an array that f reads (the last axis)."""
     start = array.copy()
 
     def changed(k):
@@ -58,7 +58,7 @@ def by_entry(array, f, h=STEP):
 
 
 def by_time(m, d, f, h=STEP):
-    """Return the derivative of f() by time: along qvel and qacc, what is driven goes on too."""
+    """Return the derivative of f() by time: along qvel and qacc; driven joints move on too."""
     start = d.copy()
 
     def at(s):

@@ -41,7 +41,7 @@ class Block:
 
     @property
     def first(self):
-        """Its first line."""
+        """The first line of the block."""
         return self.text.splitlines()[0].strip() if self.text.strip() else ""
 
 

@@ -1,4 +1,4 @@
-"""Several trees on one base, with rotors, couplings, joints that are driven, and losses."""
+"""Several trees on one base, with rotors, mimic joints, driven joints and friction."""
 
 from dataclasses import replace
 

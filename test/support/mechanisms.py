@@ -314,7 +314,7 @@ def rack(radius=0.05):
 
 
 def ball(radius=0.1, tilt=0.0, spinning_floor=None):
-    """A ball on a plane that is tilted about y, or turns as a function of time says."""
+    """A ball on a plane that is tilted about y, or turns as a given function of time."""
     s = rb.SystemBuilder("ball", base="ground")
     s.body("plane", rb.shapes.box((1, 1, 0.01), mass=1.0))
     s.body("ball", rb.shapes.sphere(radius, mass=2.0))

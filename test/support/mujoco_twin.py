@@ -63,7 +63,7 @@ def _rename_link(robot, link, name):
 
 
 def from_description(description, floating_base=False):
-    """Build a Description in MuJoCo, link by link; MuJoCo itself fuses what is fixed.
+    """Build a Description in MuJoCo, link by link; MuJoCo itself fuses fixed links.
 
     A free joint inside the tree is three slides and a ball, a planar joint two slides and a
     hinge: the same coordinates and velocities.
@@ -122,7 +122,7 @@ def _add_joints(body, joint):
 
 
 def _smooth(model):
-    """No contacts, limits or dry friction: what is left is smooth dynamics with damping."""
+    """No contacts, limits or dry friction: only smooth dynamics with damping."""
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
     model.opt.timestep = 0.001

@@ -32,7 +32,7 @@ def whole(upper):
 
 
 class Quantities(Twin):
-    """What the toolbox computes, from Pinocchio, in our coordinates."""
+    """The quantities of the toolbox, computed by Pinocchio, in our coordinates."""
 
     def __init__(self, m, d, model):
         super().__init__(m, d, model)
@@ -193,5 +193,5 @@ def _joint_slopes(kind, is_reversed, q, v, nq):
 
 
 def _along(dB, x):
-    """Return (dB x) by dof: what B x changes by."""
+    """Return the change of B x by every dof, (dB x)."""
     return np.einsum("ijk,j->ik", dB, x)

@@ -37,7 +37,7 @@ KNOWN = (
 
 
 def load(path, floating_base=False):
-    """Load a URDF; mimic joints are ordinary ones, as Pinocchio does unless told otherwise."""
+    """Load a URDF; mimic joints become ordinary joints, the default of Pinocchio."""
     if floating_base:
         return pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
     return pin.buildModelFromUrdf(str(path))
@@ -62,7 +62,7 @@ def from_description(description, floating_base=False):
 
 
 def _add_subtree(model, joints, link, places):
-    """Add what hangs on a link, depth first: Pinocchio takes a subtree for a range of joints."""
+    """Add the subtree of a link, depth first: Pinocchio needs a range of joints."""
     for joint in joints:
         if link in (joint.parent, joint.child):
             far = joint.child if link == joint.parent else joint.parent

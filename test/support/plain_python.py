@@ -2,7 +2,7 @@
 
     python -m support.plain_python numbers|symbols MODEL_AND_DATA.pickle RESULT.pickle
 
-The result maps a stage to the buffer of its Data, or to the text of what went wrong.
+The result maps a stage to the buffer of its Data, or to the text of its error.
 """
 
 import math
@@ -26,7 +26,7 @@ OTHERS = ("factor_m", "energy", "forward", "forward_dynamics", "step")
 
 
 class Symbol:
-    """A value that is known to its operations only: whoever asks what it is gets an error."""
+    """A value without a number: operations return Symbols, a conversion to a number raises."""
 
     count = 0
 

@@ -1,4 +1,4 @@
-"""Processors that tests stand in for: the settings under which other machine code is made.
+"""Settings that make Numba compile for other processors.
 
 Features that only the operating system or hand-written code uses, such as pku, are left out: no
 compiled arithmetic contains them.

@@ -40,7 +40,7 @@ def light_forces(m, shape, seed=1):
 def looped(models, qpos0, qvel0, nstep, forces, every=1):
     """Return outputs by name, (nbatch, rows, ...), of one robot after the other.
 
-    models: of each robot; forces(k, n, d): what acts on robot k at step n.
+    models: one for each robot; forces(k, n, d): applies forces to robot k at step n.
     """
     found = {name: [] for name in OUTPUTS}
     for k, m in enumerate(models):

@@ -1,4 +1,4 @@
-"""The commands of a page, run as a reader does: servers in terminals of their own."""
+"""The commands of a page, run as a reader runs them: each server in its own terminal."""
 
 import os
 import re
@@ -27,7 +27,7 @@ PATIENCE = 240.0
 
 
 class Terminal:
-    """A command that serves; what it says is collected."""
+    """A command that serves, and its collected output."""
 
     def __init__(self, command, folder, env):
         self.command, self.said = command, ""
@@ -109,7 +109,7 @@ class Session:
         (self.folder / block.source).write_text(block.text + "\n")
 
     def run(self, block, promises=()):
-        """Run a block, and see that it says what the page promises."""
+        """Run a block and compare its output with the page."""
         lines = commands(block.text)
         if any(SERVES.match(line) for line in lines):
             self.end_servers()
@@ -184,7 +184,7 @@ def alike(promise):
 
 
 def free_domain(count):
-    """Return a ROS domain that nobody uses, and what holds it: a socket to close afterwards."""
+    """Return an unused ROS domain and the socket that reserves it; close the socket afterwards."""
     for k in range(90):
         number = 10 + (os.getpid() + 41 + count + k) % 90
         held = socket.socket()

@@ -1,4 +1,4 @@
-"""Specialised functions beside the engine's: inputs, what each leaves, and Programs in NumPy."""
+"""Compare specialised functions with the engine: inputs, outputs, Programs in NumPy."""
 
 import ctypes
 
@@ -63,7 +63,7 @@ def random_data(m, count, seed, speed=1.0):
 
 
 def given(m, rows):
-    """Return by name what Programs of a Model read of some Data and of the options."""
+    """Return the inputs by name that Programs of a Model read from Data and options."""
     arrays = {
         field.name: np.stack([np.ravel(getattr(d, field.name)) for d in rows]).astype(float)
         for field in DATA_FIELDS
@@ -112,7 +112,7 @@ def filled(program, arrays):
 
 
 def generic(m, d, name):
-    """Return by name what the engine's function leaves, flat; d is changed."""
+    """Run the engine's function on d and return its flat outputs by name."""
     function = FUNCTIONS[name]
     numbers = numbers_of(m, name)
     if function.shape is not None:
@@ -140,7 +140,7 @@ def generic(m, d, name):
 
 
 def left_in(d, name):
-    """Return by name what a function has left in a Data, flat."""
+    """Return the flat outputs of a function in a Data, by name."""
     return {
         field: np.atleast_1d(np.ravel(getattr(d, WHOLE.get(field, field)))).astype(float)
         for field in FUNCTIONS[name].outputs
@@ -148,7 +148,7 @@ def left_in(d, name):
 
 
 def tolerances(m, d):
-    """Return two tolerances: of what has passed through M^-1, and of all else."""
+    """Return two tolerances: of results of M^-1, and of all other results."""
     if m.nv == 0:
         return TOLERANCE, TOLERANCE
     return with_inverse(TOLERANCE, rb.mass_matrix(m, d.copy()), m.nv), TOLERANCE
@@ -232,7 +232,7 @@ class LaneRunner:
         self.address, self.memory = self.lanes.memory()
 
     def __call__(self, name, arrays, outputs):
-        """Fill slots with arrays (W, length), run a program, and return what it left, likewise."""
+        """Fill slots with arrays (W, length), run a program, and return outputs of such shapes."""
         for array, (first, length) in self.lanes.slots.items():
             if array in arrays:
                 rows = arrays[array].T

@@ -1,4 +1,4 @@
-"""Models with what real robots lack: every joint type and force that can be specialised."""
+"""Models with every joint type and force that can be specialised; real robots lack most."""
 
 from dataclasses import replace
 from functools import cache
@@ -46,7 +46,7 @@ def register():
 
 
 def forget(known):
-    """Take back what register entered among the joint types."""
+    """Remove the joint types that register added."""
     for name in set(JOINT_SPECS) - known:
         del JOINT_SPECS[name]
 

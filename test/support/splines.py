@@ -1,4 +1,4 @@
-"""A trajectory evaluated by SciPy: what the loop must follow."""
+"""A trajectory evaluated by SciPy, as reference for the loop."""
 
 import numpy as np
 from scipy.interpolate import BPoly, CubicHermiteSpline

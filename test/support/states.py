@@ -79,7 +79,7 @@ def outputs(*stages):
 
 
 def poison(d, *stages):
-    """Write NaN into every output of the stages: what they do not write stays visible."""
+    """Write NaN into every output of the stages: entries they do not write stay NaN."""
     for field in outputs(*stages):
         array = getattr(d, field.name)
         array[(slice(1, None) if field.dims[0] == CONSTANT_ROWS else ...)] = np.nan

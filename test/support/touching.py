@@ -1,4 +1,4 @@
-"""Bodies that touch the floor or an obstacle, and what is asked of them."""
+"""Bodies in contact with the floor or an obstacle, and their reference values."""
 
 import numpy as np
 from scipy.spatial.transform import Rotation
