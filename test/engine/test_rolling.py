@@ -32,7 +32,7 @@ def rolling(m, velocity, spin=0.0):
     x, y = velocity
     d.qvel = (x, y, 0.0, -y / RADIUS, x / RADIUS, spin)
     see_constraints(m, d)
-    assert np.abs(d.efc_vel).max() < 1e-15, "it rolls from the start"
+    assert np.abs(d.efc_vel).max() < 1e-14, "it rolls from the start"
     return d
 
 
@@ -189,7 +189,7 @@ def test_an_upright_disk_falls_below_its_critical_speed(factor, falls):
         rb.step(m, d, 10)
         largest = max(largest, abs(axis(d)[2]))
     assert bool(largest > 0.1) is falls
-    assert falls or largest < 2e-5
+    assert falls or largest < 2e-5  # it wobbles: within 20 times the initial lean
 
 
 def test_a_wobbling_disk_keeps_its_energy_and_stays_on_the_ground(record_property):
