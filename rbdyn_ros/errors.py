@@ -11,11 +11,13 @@ Severity = Literal["error", "warning", "note"]
 
 #: Messages show names from outside up to this length [characters].
 LONGEST_NAME = 100
+#: Messages show other values from outside up to this length [characters].
+LONGEST_VALUE = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing a reader or a check has to say about its input.
+    """One problem that a reader or a check found.
 
     Attributes:
         code: short kebab-case identifier, stable between releases.
@@ -91,11 +93,13 @@ class ParameterError(RbdynError):
     """An option, argument or ROS parameter has a value that is not allowed."""
 
 
-def not_allowed(name: str, value: object, allowed: str, element: str = "") -> ParameterError:
+def not_allowed(
+    name: str, value: object, allowed: str, element: str = "", code: str = "bad-argument"
+) -> ParameterError:
     """Return the error of an argument whose value is not one of the allowed ones."""
     found = shown(value)
     message = f"{name} is {found}; allowed is {allowed}"
-    return ParameterError(Finding("bad-argument", message, "error", element, None, found, allowed))
+    return ParameterError(Finding(code, message, "error", element, None, found, allowed))
 
 
 def bad_argument(element: str, message: str) -> ParameterError:
@@ -119,13 +123,13 @@ def quote(text: str, longest: int = LONGEST_NAME) -> str:
     return f"'{cut}'"
 
 
-def shown(value: object, longest: int = 80) -> str:
-    """Return a value as Python writes it, cut to `longest` characters."""
+def shown(value: object) -> str:
+    """Return a value as Python writes it, cut to LONGEST_VALUE characters."""
     try:
         text = repr(value)
     except ValueError:  # an integer with more digits than Python prints
         text = "a number of very many digits"
-    return text if len(text) <= longest else f"{text[:longest]}..."
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
 
 
 def listing(names: Collection[str], most: int = 8) -> str:

@@ -164,6 +164,13 @@ def test_no_model_at_all(arm, call):
         rb.make_data(None)
 
 
+def test_only_a_model_is_specialised(arm):
+    s = rb.specialize(arm, functions=())
+    for other in (s, None, "robot.urdf", rb.make_data(arm)):
+        with refused(rb.ModelError, "not-a-model"):
+            rb.specialize(other)
+
+
 def test_a_part_has_a_name_or_a_number(arm):
     assert arm.body_id(3) == arm.body_id(np.int64(3)) == arm.body_id(arm.body_names[3]) == 3
     for name in (arm.nbody, -1, None, True, 1.5, [1], "nobody"):

@@ -18,7 +18,7 @@ from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.dynamics.stages import inverse, make_data
 from rbdyn_ros.engine.quantities import terms
 from rbdyn_ros.errors import Finding, ModelError
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, check_model
 
 if TYPE_CHECKING:
     from rbdyn_ros.control.law_code import LawCode
@@ -178,8 +178,7 @@ class Arm:
 
 def check_arm(m: Model) -> None:
     """Raise ModelError unless every moving joint has one coordinate and there are no loops."""
-    if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"expected a Model, got {m!r}"))
+    check_model(m, "an arm")
     several = [name for name, n in zip(m.jnt_names, m.jnt_dofnum, strict=True) if n > 1]
     why = ""
     if several:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 from rbdyn_ros.engine import jit
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 _FOLDER = Path(__file__).parent
 CACHE_DIRECTORY = jit.cache_below(

@@ -38,7 +38,6 @@ class Measured:
         self._names = tuple(m.jnt_names[j] for j in m.dof_jntid)
         self._places = {name: k for k, name in enumerate(self._names)}
         self._required = tuple(required)
-        self._others = frozenset(m.jnt_names) - set(self._names)
         limits = position_ranges(m, m.dof_jntid).T
         self.qpos = np.clip(np.zeros(m.nv), *limits)
         checked = [name in self._required for name in self._names]  # by the gate

@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.configuration import integrate_pos
-from rbdyn_ros.dynamics.entry import check_model, public
+from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.constants import survey
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.constraints import ROLL_ROWS
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, check_model
 
 #: Number of Newton steps of one attempt, and the longest step [rad or m].
 MAX_STEPS = 100

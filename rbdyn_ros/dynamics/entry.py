@@ -134,17 +134,21 @@ def not_a_pair(m: object, d: object, function: str = "") -> ModelError:
     return ModelError(Finding("not-specialised", text, "error", function))
 
 
-def check_model(m: object, function: str) -> None:
-    """Raise ModelError if m is not a Model."""
-    if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"{function} needs a Model, got {m!r}"))
-
-
 def check_mass_matrix(m: Model, d: object, function: str) -> None:
     """Raise ModelError if d was not made for m, or if M of the Model is too large."""
     check_pair(m, d, function)
     if m.nM == 0 and m.nv > 0:
         raise no_mass_matrix(m, function)
+
+
+def make_dense(m: Model, d: Any) -> None:
+    """Make the array of mass_matrix once; entries of dofs in different branches stay zero.
+
+    Raises:
+        ModelError: d was not made for m, or M of the Model is too large.
+    """
+    check_mass_matrix(m, d, "mass_matrix")
+    vars(d)["dense_M"] = np.zeros((m.nv, m.nv))
 
 
 def no_mass_matrix(m: Model, function: str) -> ModelError:

@@ -17,12 +17,12 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.configuration import differentiate_pos
-from rbdyn_ros.dynamics.entry import MAX_STEPS, check_model, check_pair
-from rbdyn_ros.dynamics.user_functions import TOLERANCE, states, wrong_entry
-from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.dynamics.entry import MAX_STEPS, check_pair
+from rbdyn_ros.dynamics.user_functions import TOLERANCE, UserFunction, states
+from rbdyn_ros.errors import ModelError, not_allowed
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, check_model
 
 Gamma = Callable[[Array, Array, Array, Array, Array], None]
 Ranges = Sequence[tuple[float, float]]
@@ -64,12 +64,12 @@ class ExplicitConstraint:
         """
         check_model(m, "ExplicitConstraint")
         if not callable(gamma):
-            raise _parameter("gamma", gamma, "a function gamma(y, yd, q, G, g)")
+            raise not_allowed("gamma", gamma, "a function gamma(y, yd, q, G, g)", "gamma", "gamma")
         self.m = m
         self.ny = count("ny", ny, 1, m.nv, code="ny")
-        self._gamma = gamma
+        self._gamma = _Gamma(m, gamma)
         for y, yd in states(_ranges(ranges, self.ny)):
-            _check_at(self, y, yd)
+            self._check_at(y, yd)
 
     def evaluate(self, y: ArrayLike, yd: ArrayLike) -> tuple[Array, Array, Array]:
         """Return q (nq,), G (nv, ny) and g (nv,).
@@ -79,12 +79,8 @@ class ExplicitConstraint:
         """
         y, yd = self._coordinates(y, yd)
         q, G, g = self.m.qpos0.copy(), np.zeros((self.m.nv, self.ny)), np.zeros(self.m.nv)
-        try:
-            self._gamma(y, yd, q, G, g)
-        except Exception as error:  # the function may raise anything
-            raise wrong(y, f"raises {type(error).__name__}: {error}") from error
-        if not all(np.isfinite(value).all() for value in (q, G, g)):
-            raise wrong(y, "has numbers that are not finite")
+        self._gamma.run(y, y, yd, q, G, g)
+        self._gamma.check_finite(y, (q, G, g))
         return q, G, g
 
     def set_state(self, d: Data, y: ArrayLike, yd: ArrayLike) -> None:
@@ -209,60 +205,58 @@ class ExplicitConstraint:
         try:
             L = np.linalg.cholesky(H_G)
         except np.linalg.LinAlgError:
-            raise wrong(np.asarray(y), "leaves H_G without a positive inertia") from None
+            raise self._gamma.wrong(
+                np.asarray(y), "leaves H_G without a positive inertia"
+            ) from None
         ydd: Array = np.linalg.solve(L.T, np.linalg.solve(L, force))
         return ydd
 
     def _coordinates(self, y: ArrayLike, yd: ArrayLike) -> tuple[Array, Array]:
         return _vector("y", y, self.ny), _vector("yd", yd, self.ny)
 
+    def _check_at(self, y: Array, yd: Array) -> None:
+        """Raise ModelError unless G and g agree with differences of gamma, at one y and yd."""
+        m, gamma = self.m, self._gamma
+        q, G, g = self.evaluate(y, yd)
+        gamma.check_quaternions(y, q)
 
-def wrong(y: Array, why: str) -> ModelError:
-    """Return the error for a gamma that fails at y."""
-    text = f"gamma {why} (at y = {y.tolist()})"
-    return ModelError(Finding("user-function", text, "error", "gamma"))
+        def turned(direction: Array, h: float) -> Array:
+            """Return the velocity from gamma(y) to gamma(y + h direction) in one second."""
+            velocity = np.zeros(m.nv)
+            differentiate_pos(m, velocity, 1.0, q, self.evaluate(y + h * direction, yd)[0])
+            return velocity
 
-
-def _check_at(constraint: ExplicitConstraint, y: Array, yd: Array) -> None:
-    """Raise ModelError unless G and g agree with differences of gamma, at one y and yd."""
-    m = constraint.m
-    q, G, g = constraint.evaluate(y, yd)
-    _check_quaternions(m, q, y)
-
-    def turned(direction: Array, h: float) -> Array:
-        """Return the velocity that leads from gamma(y) to gamma(y + h direction) in one second."""
-        velocity = np.zeros(m.nv)
-        differentiate_pos(m, velocity, 1.0, q, constraint.evaluate(y + h * direction, yd)[0])
-        return velocity
-
-    for k, axis in enumerate(np.eye(constraint.ny)):
-        _check_slope(m, y, f"G[{{}}, {k}]", G[:, k], "q", functools.partial(turned, axis))
-    _check_slope(m, y, "g[{}]", g, "G yd", lambda h: constraint.evaluate(y + h * yd, yd)[1] @ yd)
-    rank = int(np.linalg.matrix_rank(G))
-    if rank < constraint.ny:
-        raise wrong(y, f"has a G of rank {rank}; its {constraint.ny} columns must be independent")
+        for k, axis in enumerate(np.eye(self.ny)):
+            gamma.check_slope(y, f"G[{{}}, {k}]", G[:, k], "q", functools.partial(turned, axis))
+        gamma.check_slope(y, "g[{}]", g, "G yd", lambda h: self.evaluate(y + h * yd, yd)[1] @ yd)
+        rank = int(np.linalg.matrix_rank(G))
+        if rank < self.ny:
+            text = f"has a G of rank {rank}; its {self.ny} columns must be independent"
+            raise gamma.wrong(y, text)
 
 
-def _check_slope(
-    m: Model, y: Array, name: str, given: Array, of: str, value: Callable[[float], Array]
-) -> None:
-    """Raise ModelError unless `given` is the derivative of `value` at zero."""
-    if (found := wrong_entry(given, value)) is not None:
-        (dof,), slope = found
-        joint = m.jnt_names[m.dof_jntid[dof]]
-        entry = f"{name.format(dof)} = {given[dof]:.6g} for joint '{joint}'"
-        raise wrong(y, f"has {entry}, but the derivative of {of} is {slope:.6g} there")
+class _Gamma(UserFunction):
+    """The function of a constraint; messages name the joint of an entry."""
 
+    def __init__(self, m: Model, gamma: Gamma) -> None:
+        super().__init__(gamma, "gamma", "gamma", "y")
+        self.m = m
 
-def _check_quaternions(m: Model, q: Array, y: Array) -> None:
-    for j in range(m.njnt):
-        first, kind = int(m.jnt_qposadr[j]), m.jnt_kind(j)
-        if kind.quat < 0 or m.jnt_class[j] != JointClass.FREE:
-            continue
-        length = float(np.linalg.norm(q[first + kind.quat : first + kind.quat + 4]))
-        if abs(length - 1.0) > TOLERANCE:
-            text = f"has a quaternion of length {length:.6g} for joint '{m.jnt_names[j]}'"
-            raise wrong(y, f"{text}; it must be 1")
+    def entry(self, name: str, at: tuple[int, ...], number: float) -> str:
+        joint = self.m.jnt_names[self.m.dof_jntid[at[0]]]
+        return f"{name.format(*at)} = {number:.6g} for joint '{joint}'"
+
+    def check_quaternions(self, y: Array, q: Array) -> None:
+        """Raise ModelError unless the quaternions in q = gamma(y) have length one."""
+        m = self.m
+        for j in range(m.njnt):
+            first, kind = int(m.jnt_qposadr[j]), m.jnt_kind(j)
+            if kind.quat < 0 or m.jnt_class[j] != JointClass.FREE:
+                continue
+            length = float(np.linalg.norm(q[first + kind.quat : first + kind.quat + 4]))
+            if abs(length - 1.0) > TOLERANCE:
+                text = f"has a quaternion of length {length:.6g} for joint '{m.jnt_names[j]}'"
+                raise self.wrong(y, f"{text}; it must be 1")
 
 
 def _ranges(ranges: object, ny: int) -> Array:
@@ -271,15 +265,10 @@ def _ranges(ranges: object, ny: int) -> Array:
     allowed = f"{ny} pairs (lowest, highest) of finite numbers"
     pairs = finite("ranges", ranges, (ny, 2), code="ranges", allowed=allowed)
     if (pairs[:, 0] > pairs[:, 1]).any():
-        raise _parameter("ranges", ranges, allowed)
+        raise not_allowed("ranges", ranges, allowed, "ranges", "ranges")
     return pairs
 
 
 def _vector(name: str, value: ArrayLike, length: int) -> Array:
     """Return a copy of a vector of finite numbers; raises ModelError for anything else."""
     return finite(name, value, (length,), error=ModelError, code="vector-shape")
-
-
-def _parameter(name: str, value: object, allowed: str) -> ParameterError:
-    text = f"{name} is {value!r}; allowed is {allowed}"
-    return ParameterError(Finding(name, text, "error", name, None, repr(value), allowed))

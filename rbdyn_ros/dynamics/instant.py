@@ -68,9 +68,9 @@ class Instant:
         )
 
     @classmethod
-    def still(cls, m: Model, qpos: Array, time: float = 0.0) -> Instant:
-        """Return a robot at rest at qpos (nq,), without forces."""
-        return cls(time, np.array(qpos, np.float64), np.zeros(m.nv), np.zeros(m.nv))
+    def still(cls, m: Model, qpos: Array) -> Instant:
+        """Return a robot at rest at qpos (nq,), at time 0 and without forces."""
+        return cls(0.0, np.array(qpos, np.float64), np.zeros(m.nv), np.zeros(m.nv))
 
 
 def contact_on_bodies(m: Model, d: Data) -> Array | None:

@@ -13,9 +13,9 @@ from rbdyn_ros.dynamics.entry import (
     NOBODY,
     Entry,
     check_mass_matrix,
-    check_model,
     check_pair,
     check_vector,
+    make_dense,
     public,
 )
 from rbdyn_ros.engine import crb as _crb
@@ -28,7 +28,7 @@ from rbdyn_ros.engine.quantities import energy as _energy
 from rbdyn_ros.engine.quantities import joint_forces as _joint_forces
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data, restored
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, check_model
 
 kinematics = public(_kinematics.kinematics)
 com_pos = public(_kinematics.com_pos)
@@ -86,7 +86,7 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     the last timestep, as in MuJoCo. One call with n steps and n single steps leave equal bits.
 
     Raises:
-        ParameterError: nstep is not a whole number from 0 to 2^62.
+        ParameterError: nstep is not a whole number, 0 or more and less than 2^62.
         ModelError: d was not made for m.
     """
     if type(nstep) is not int or not 0 <= nstep <= MAX_STEPS:
@@ -103,19 +103,13 @@ def mass_matrix(m: Model, d: Data) -> Array:
         ModelError: the matrix of this Model would be too large.
     """
     if getattr(d, "model", NOBODY) is not m or d.dense_M is None:
-        _make_dense(m, d)
+        make_dense(m, d)
     dense: Array = d.dense_M
     if DISABLED:
         _forward.mass_matrix(m, d, dense)
     else:
         _mass_matrix.call(d.model_address, d.address, dense)
     return dense
-
-
-def _make_dense(m: Model, d: Data) -> None:
-    """Make the array once; entries of dofs in different branches stay zero."""
-    check_mass_matrix(m, d, "mass_matrix")
-    vars(d)["dense_M"] = np.zeros((m.nv, m.nv))
 
 
 def crb(m: Model, d: Data) -> None:

@@ -1,12 +1,13 @@
-"""Compare the derivatives that a user's function returns with differences of its values."""
+"""Check functions of the user: errors, finite numbers, derivatives against differences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.errors import Finding, ModelError
 
 STEP = 1e-5
 #: Relative tolerance of a derivative; differences over h and h/2, extrapolated, are far better.
@@ -14,6 +15,54 @@ TOLERANCE = 1e-6
 #: Rounding error of a difference over STEP of numbers near one, with a wide margin.
 ROUNDING = 1e-8
 STATES = 9
+
+
+class UserFunction:
+    """A function of the user; its errors name it and the place where it was called.
+
+    Args:
+        function: the Python function.
+        name: how messages call it.
+        element: element of the findings.
+        argument: how messages call the place.
+    """
+
+    def __init__(
+        self, function: Callable[..., object], name: str, element: str, argument: str
+    ) -> None:
+        self.function, self.name = function, name
+        self.element, self.argument = element, argument
+
+    def run(self, x: object, *arguments: object) -> None:
+        """Call the function; raise ModelError if it raises anything."""
+        try:
+            self.function(*arguments)
+        except Exception as error:  # the function may raise anything
+            raise self.wrong(x, f"raises {type(error).__name__}: {error}") from error
+
+    def wrong(self, x: object, why: str) -> ModelError:
+        """Return the error of the function at x."""
+        at = x.tolist() if isinstance(x, np.ndarray) else x
+        text = f"{self.name} {why} (at {self.argument} = {at})"
+        return ModelError(Finding("user-function", text, "error", self.element))
+
+    def check_finite(self, x: object, values: Iterable[Array]) -> None:
+        """Raise ModelError unless all values at x are finite."""
+        if not all(np.isfinite(value).all() for value in values):
+            raise self.wrong(x, "returns numbers that are not finite")
+
+    def check_slope(
+        self, x: object, name: str, given: Array, of: str, value: Callable[[float], Array]
+    ) -> None:
+        """Raise ModelError unless `given`, called `name`, is the derivative of `value` at zero."""
+        if (found := wrong_entry(given, value)) is not None:
+            at, slope = found
+            entry = self.entry(name, at, float(given[at]))
+            raise self.wrong(x, f"has {entry}, but the derivative of {of} is {slope:.6g} there")
+
+    def entry(self, name: str, at: tuple[int, ...], number: float) -> str:
+        """Return an entry of a derivative as messages write it."""
+        return f"{name}[{', '.join(map(str, at))}] = {number:.6g}"
 
 
 def wrong_entry(

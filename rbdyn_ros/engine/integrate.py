@@ -18,14 +18,13 @@ from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import bias_force
 from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.options import RK4, Drive
+from rbdyn_ros.model.options import POSITION, RK4
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Vector
     from rbdyn_ros.model.model import Model
 
 FREE = int(JointClass.FREE)
-POSITION = int(Drive.POSITION)
 
 
 @kernel

@@ -101,6 +101,15 @@ def compile_cached(
     return compiled
 
 
+def is_cached(kernel: Any, directory: str) -> bool:
+    """Return whether machine code of a kernel is in `directory`, or nothing is compiled."""
+    if DISABLED:
+        return True
+    function = kernel.py_func
+    name = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}"
+    return any(Path(directory).rglob(f"{name}-*.nbi"))
+
+
 def kernels_in(
     directory: str, options: dict[str, Any] = OPTIONS
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -21,9 +21,9 @@ from rbdyn_ros.identification.samples import (
     MOST_SAMPLES,
     Samples,
     checked_samples,
-    recording_error,
 )
 from rbdyn_ros.loading.output import output_path, write_whole
+from rbdyn_ros.recording.bags import recording_error
 
 TIME = "time"
 #: Longest line of a table [characters].

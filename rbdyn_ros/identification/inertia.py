@@ -20,7 +20,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
-from rbdyn_ros.model.bodies import principal
+from rbdyn_ros.model.bodies import principal, subtree_masses
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.rotation import mat_to_quat
@@ -129,8 +129,5 @@ def with_parameters(m: Model, x: Array) -> Model:
     arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
     for name, values in rows.items():
         arrays[name] = np.concatenate([arrays[name][:1], values])
-    below = arrays["body_mass"].copy()
-    for i in range(m.nbody - 1, 0, -1):
-        below[m.body_parentid[i]] += below[i]
-    arrays["body_subtreemass"] = below
+    arrays["body_subtreemass"] = subtree_masses(arrays["body_mass"], m.body_parentid)
     return Model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.errors import quote
 from rbdyn_ros.identification.motion import dof_names
-from rbdyn_ros.identification.samples import Samples, recording_error
+from rbdyn_ros.identification.samples import Samples
 from rbdyn_ros.identification.signals import regular_period
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.recording.bags import recording_error
 
 #: Largest step between samples [rad or m], ...
 JUMP = 0.5

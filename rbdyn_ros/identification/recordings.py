@@ -16,11 +16,11 @@ from rbdyn_ros.identification.samples import (
     MOST_SAMPLES,
     Samples,
     checked_samples,
-    recording_error,
 )
 from rbdyn_ros.nanoseconds import nanoseconds
-from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, damaged, existing
+from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, damaged, existing, recording_error
 from rbdyn_ros.recording.mcap_file import Topic
+from rbdyn_ros.recording.motion import seconds
 
 STATE = "sensor_msgs/msg/JointState"
 STATES = "joint_states"
@@ -89,18 +89,14 @@ def _read_bag(
         stamps, rows = stamps[inside], rows[inside]
         for j in range(len(names)):
             rows[:, 2, j] = np.interp(
-                _seconds(stamps, stamps[0]),
-                _seconds(other[whole], stamps[0]),
+                seconds(stamps, stamps[0]),
+                seconds(other[whole], stamps[0]),
                 found[whole, 2, j],
             )
     # subtract first: nanoseconds since 1970 exceed the precision of a double
-    time = _seconds(stamps, stamps[0])
+    time = seconds(stamps, stamps[0])
     places = {name: np.array(values, np.float64) for name, values in beside.items()}
     return checked_samples(str(path), names, time, rows[:, 0], rows[:, 1], rows[:, 2], places)
-
-
-def _seconds(stamps: NDArray[np.int64], first: np.int64) -> Array:
-    return np.asarray(1e-9 * (stamps - first), np.float64)
 
 
 def _between(

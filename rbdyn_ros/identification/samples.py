@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.errors import quote
+from rbdyn_ros.recording.bags import recording_error
 
 #: More than half an hour at 1 kHz; longer recordings are not calibration motions.
 MOST_SAMPLES = 2_000_000
@@ -42,11 +43,6 @@ class Samples:
     effort: Array
     left_out: int = 0
     others: Mapping[str, Array] = field(default_factory=dict)
-
-
-def recording_error(code: str, text: str, source: str = "") -> ParameterError:
-    """Return the error of an unusable recording; the source is its file."""
-    return ParameterError(Finding(code, text, "error", "recording"), source)
 
 
 def checked_samples(

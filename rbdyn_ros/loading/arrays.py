@@ -14,7 +14,7 @@ import numpy as np
 from rbdyn_ros.arrays import NamedArrays
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.errors import quote
-from rbdyn_ros.loading.geom_arrays import GEOM_TYPES, audit_geom_arrays
+from rbdyn_ros.loading.geom_arrays import audit_geom_arrays, wrong_array
 from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.couplings import joint_classes
 from rbdyn_ros.model.fields import Field
@@ -51,9 +51,6 @@ SHARES = {
 
 _CARRYING = [kind for kind, row in JOINT_KINDS.items() if row.nv > 0]
 TYPES = {"jnt_type": [*_CARRYING, JointType.USER], "loop_type": list(JointType)}
-
-#: Fields of indices, flags and types.
-FREE_FIELDS = (*FLAGS, *INDICES, *SHARES, *TYPES, *GEOM_TYPES, "jnt_mimic", "jnt_class")
 
 #: The fields that a file holds.
 STORED = tuple(field for field in MODEL_FIELDS if not field.derived)
@@ -127,9 +124,9 @@ def _audit_numbers(arrays: NamedArrays, audit: Audit) -> None:
         if field.kind == "int":
             continue
         if np.isnan(array).any():
-            _wrong(audit, field.name, "holds NaN")
+            wrong_array(audit, field.name, "holds NaN")
         elif field.name not in UNLIMITED and not np.isfinite(array).all():
-            _wrong(audit, field.name, "holds an infinite number")
+            wrong_array(audit, field.name, "holds an infinite number")
 
 
 def _audit_ranges(arrays: NamedArrays, sizes: Sizes, audit: Audit) -> None:
@@ -143,31 +140,31 @@ def _audit_ranges(arrays: NamedArrays, sizes: Sizes, audit: Audit) -> None:
         if not _audit_range(arrays, name, least, sizes[size], audit):
             continue
         if (total := arrays[name].sum()) != sizes[size]:
-            _wrong(audit, name, f"adds up to {total}, not to {size}, which is {sizes[size]}")
+            wrong_array(audit, name, f"adds up to {total}, not to {size}, which is {sizes[size]}")
     parent, ends = arrays["body_parentid"], arrays["loop_bodyid"]
     if (parent[1:] >= np.arange(1, sizes["nbody"])).any() or parent[0] != 0:
-        _wrong(audit, "body_parentid", "has a parent that is not before its child")
+        wrong_array(audit, "body_parentid", "has a parent that is not before its child")
     if (ends[:, 0] == ends[:, 1]).any():
-        _wrong(audit, "loop_bodyid", "has a loop that begins and ends at one body")
+        wrong_array(audit, "loop_bodyid", "has a loop that begins and ends at one body")
 
 
 def _audit_range(arrays: NamedArrays, name: str, least: int, most: int, audit: Audit) -> bool:
     array = arrays[name]
     if ((array >= least) & (array <= most)).all():
         return True
-    _wrong(audit, name, f"has an entry outside {least} to {most}")
+    wrong_array(audit, name, f"has an entry outside {least} to {most}")
     return False
 
 
 def _audit_types(arrays: NamedArrays, names: Names, audit: Audit) -> None:
     for field, types in TYPES.items():
         if not np.isin(arrays[field], types).all():
-            _wrong(audit, field, "has an entry that is not an allowed joint type")
+            wrong_array(audit, field, "has an entry that is not an allowed joint type")
         user = arrays[field] == JointType.USER
         list_name = field.replace("_type", "_usertype")
         if user.tolist() != [bool(name) for name in names[list_name]]:
             message = "does not match the joints with a type of the user"
-            _wrong(audit, list_name, message)
+            wrong_array(audit, list_name, message)
 
 
 def _audit_couplings(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
@@ -177,9 +174,9 @@ def _audit_couplings(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Aud
     leaders = mimic[is_mimic]
     single = np.array([kind.nv == 1 for kind in kinds], bool)
     if is_mimic[leaders].any() or not (single[is_mimic].all() and single[leaders].all()):
-        _wrong(audit, "jnt_mimic", "has mimic joints of several coordinates, or in a chain")
+        wrong_array(audit, "jnt_mimic", "has mimic joints of several coordinates, or in a chain")
     elif not np.array_equal(classes, joint_classes(mimic, (classes == DRIVEN) & ~is_mimic)):
-        _wrong(audit, "jnt_class", "does not follow from the driven joints and the leaders")
+        wrong_array(audit, "jnt_class", "does not follow from the driven joints and the leaders")
 
 
 def _audit_coordinates(
@@ -196,7 +193,7 @@ def _audit_coordinates(
     }
     for (name, size), count in counts.items():
         if sizes[size] != count:
-            _wrong(audit, name, f"has {sizes[size]} entries; the joints need {count}")
+            wrong_array(audit, name, f"has {sizes[size]} entries; the joints need {count}")
 
 
 def _audit_drives(
@@ -210,21 +207,21 @@ def _audit_drives(
     for j, name in enumerate(names["jnt_motion_name"]):
         if arrays["jnt_class"][j] != DRIVEN:
             if name:
-                _wrong(audit, "jnt_motion_name", f"drives joint {j}, which is not driven")
+                wrong_array(audit, "jnt_motion_name", f"drives joint {j}, which is not driven")
             continue
         shares, at = number[at : at + kinds[j].nv], at + kinds[j].nv
         if arrays["jnt_mimic"][j] >= 0:  # its leader is driven
             if name or shares.any():
-                _wrong(audit, "drive_knotnum", f"drives joint {j}, which is a mimic joint")
+                wrong_array(audit, "drive_knotnum", f"drives joint {j}, which is a mimic joint")
             continue
         if not kinds[j].flat or (shares.any() if name else not shares.all()):
-            _wrong(audit, "drive_knotnum", f"has no motion of joint {j}")
+            wrong_array(audit, "drive_knotnum", f"has no motion of joint {j}")
         if name and registered_motion(name).nv != kinds[j].nv:
             message = (
                 f"gives joint {j} the motion {quote(name)}, which is registered for "
                 f"{registered_motion(name).nv} coordinates, not {kinds[j].nv}"
             )
-            _wrong(audit, "jnt_motion_name", message)
+            wrong_array(audit, "jnt_motion_name", message)
 
 
 def _audit_limits(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
@@ -232,21 +229,21 @@ def _audit_limits(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit)
     bound = arrays["jnt_class"] != JointClass.FREE
     one = np.array([kind.nv == 1 for kind in kinds], bool) | (arrays["jnt_type"] == JointType.BALL)
     if (arrays["jnt_limited"].astype(bool) & (bound | ~one)).any():
-        _wrong(audit, "jnt_limited", "limits a joint that cannot have a limit")
+        wrong_array(audit, "jnt_limited", "limits a joint that cannot have a limit")
     if arrays["jnt_stiffness"][bound].any():
-        _wrong(audit, "jnt_stiffness", "gives a spring to a joint without a degree of freedom")
+        wrong_array(
+            audit, "jnt_stiffness", "gives a spring to a joint without a degree of freedom"
+        )
     free = np.flatnonzero(~bound).tolist()
     joints = np.repeat(free, np.array([kinds[j].nv for j in free], np.int64))
     if not all(kinds[j].flat for j in joints[arrays["limit_dofid"]]):
-        _wrong(audit, "limit_dofid", "limits a coordinate that is not a position")
+        wrong_array(audit, "limit_dofid", "limits a coordinate that is not a position")
 
 
 def _audit_terms(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
     """Audit whether gears connect positions of joints."""
     for j, coordinate in zip(arrays["term_jntid"], arrays["term_coord"], strict=True):
         if not (kinds[j].flat and coordinate < kinds[j].nv):
-            _wrong(audit, "term_coord", f"has {coordinate}, which is not a position of joint {j}")
-
-
-def _wrong(audit: Audit, name: str, message: str) -> None:
-    audit.error("bad-array", name, None, message)
+            wrong_array(
+                audit, "term_coord", f"has {coordinate}, which is not a position of joint {j}"
+            )

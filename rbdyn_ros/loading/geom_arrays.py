@@ -43,31 +43,31 @@ def audit_geom_arrays(arrays: NamedArrays, audit: Audit) -> None:
     """
     for name, kinds in GEOM_TYPES.items():
         if not np.isin(arrays[name], kinds).all():
-            _wrong(audit, name, "has an entry that is not an allowed geometry type")
+            wrong_array(audit, name, "has an entry that is not an allowed geometry type")
     if (arrays["geom_bodyid"] == 0).any():
-        _wrong(audit, "geom_bodyid", "has a geometry of the world, which does not move")
+        wrong_array(audit, "geom_bodyid", "has a geometry of the world, which does not move")
     _audit_numbers(arrays, audit)
     _audit_sizes(arrays, audit)
     for kind, number in CORNERS.items():
         if (arrays["geom_vertnum"][arrays["geom_type"] == kind] != number).any():
             message = f"gives a {kind.name.lower()} a number of corners other than {number}"
-            _wrong(audit, "geom_vertnum", message)
+            wrong_array(audit, "geom_vertnum", message)
     for name in _ROTATIONS:
         R = arrays[name].reshape(-1, 3, 3)
         with np.errstate(all="ignore"):  # NaN is reported elsewhere
             apart = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(initial=0.0)
             turned = (np.linalg.det(R) > 0.0).all()
         if not (apart <= TOLERANCE and turned):
-            _wrong(audit, name, "has a matrix that is not a rotation")
+            wrong_array(audit, name, "has a matrix that is not a rotation")
 
 
 def _audit_numbers(arrays: NamedArrays, audit: Audit) -> None:
     for name in (*_LENGTHS, *_of_geometries(NOT_NEGATIVE)):
         if (arrays[name] < 0.0).any():
-            _wrong(audit, name, "has a negative number")
+            wrong_array(audit, name, "has a negative number")
     for name in _of_geometries(POSITIVE):
         if (arrays[name] <= 0.0).any():
-            _wrong(audit, name, "has a number that is not above zero")
+            wrong_array(audit, name, "has a number that is not above zero")
 
 
 def _of_geometries(names: Iterable[str]) -> list[str]:
@@ -77,13 +77,14 @@ def _of_geometries(names: Iterable[str]) -> list[str]:
 def _audit_sizes(arrays: NamedArrays, audit: Audit) -> None:
     for name in _LENGTHS:
         if (arrays[name] > LONGEST).any():
-            _wrong(audit, name, f"has a length of more than {LONGEST:.0f} m")
+            wrong_array(audit, name, f"has a length of more than {LONGEST:.0f} m")
     for what in ("geom", "obstacle"):
         for kind, number in SIZES.items():
             sizes = arrays[f"{what}_size"][arrays[f"{what}_type"] == kind]
             if (sizes[:, :number] == 0.0).any():
-                _wrong(audit, f"{what}_size", f"has a {kind.name.lower()} with a size of 0")
+                wrong_array(audit, f"{what}_size", f"has a {kind.name.lower()} with a size of 0")
 
 
-def _wrong(audit: Audit, name: str, message: str) -> None:
+def wrong_array(audit: Audit, name: str, message: str) -> None:
+    """Add the error of an array with wrong numbers."""
     audit.error("bad-array", name, None, message)

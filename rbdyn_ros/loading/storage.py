@@ -29,7 +29,6 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import (
     Finding,
-    ModelError,
     ParameterError,
     RbdynError,
     did_you_mean,
@@ -39,7 +38,7 @@ from rbdyn_ros.errors import (
 from rbdyn_ros.loading.arrays import audit_arrays
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.loading.user_joints import check_user_functions
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, PRIMARY
 from rbdyn_ros.model.options import Options
 
@@ -82,8 +81,7 @@ def save(m: Model, path: str | Path) -> None:
         ModelError: m is not a Model.
         ParameterError: the suffix is not .npz, or the file cannot be written.
     """
-    if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"save needs a Model, got {m!r}"))
+    check_model(m, "save")
     target = output_path(path, "a Model", (SUFFIX,))
     header = np.frombuffer(json.dumps(_header(m)).encode(), np.uint8)
     arrays = {name: getattr(m, name) for name in PRIMARY}

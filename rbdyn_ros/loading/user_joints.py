@@ -7,14 +7,13 @@ finite differences over h and h/2; the more these disagree, the larger the allow
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.configuration import usual_ranges
-from rbdyn_ros.dynamics.user_functions import TOLERANCE, states, wrong_entry
-from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.dynamics.user_functions import TOLERANCE, UserFunction, states
+from rbdyn_ros.errors import ModelError
 from rbdyn_ros.model.callbacks import by_address
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
@@ -39,40 +38,16 @@ def check_user_functions(m: Model) -> None:
             _Motion(m, j).check()
 
 
-class _UserFunction:
-    """A user's function; `call` returns its values at x, or raises ModelError."""
+class _JointFunction(UserFunction):
+    """The function of joint j at an address; `call` returns its values at x."""
 
-    def __init__(self, m: Model, j: int, of: str, address: int, where: str) -> None:
-        self.element = f"joint '{m.jnt_names[j]}'"
-        self.of, self.where = of, where
-        self.function = by_address(address).function
+    def __init__(self, m: Model, j: int, of: str, address: int, argument: str) -> None:
+        element = f"joint '{m.jnt_names[j]}'"
+        super().__init__(by_address(address).function, f"{element}: {of}", element, argument)
         self.nv = int(m.jnt_dofnum[j])
 
-    def run(self, x: object, *arguments: object) -> None:
-        try:
-            self.function(*arguments)
-        except Exception as error:  # the function may raise anything
-            raise self.wrong(x, f"raises {type(error).__name__}: {error}") from error
 
-    def wrong(self, x: object, why: str) -> ModelError:
-        text = f"{self.element}: {self.of} {why} (at {self.where} = {x})"
-        return ModelError(Finding("user-function", text, "error", self.element))
-
-    def check_finite(self, x: object, values: Values) -> None:
-        if not all(np.isfinite(value).all() for value in values):
-            raise self.wrong(x, "returns numbers that are not finite")
-
-    def check_slope(
-        self, x: object, name: str, given: Array, of: str, value: Callable[[float], Array]
-    ) -> None:
-        """Raise ModelError unless `given` is the derivative of `value` at zero."""
-        if (found := wrong_entry(given, value)) is not None:
-            at, slope = found
-            entry = f"{name}[{', '.join(map(str, at))}] = {given[at]:.6g}"
-            raise self.wrong(x, f"has {entry}, but the derivative of {of} is {slope:.6g} there")
-
-
-class _Joint(_UserFunction):
+class _Joint(_JointFunction):
     def __init__(self, m: Model, j: int) -> None:
         of = f"the jcalc of '{m.jnt_usertype[j]}'"
         super().__init__(m, j, of, int(m.jnt_jcalc[j]), "q")
@@ -93,24 +68,23 @@ class _Joint(_UserFunction):
         given = [np.array(vector) for vector in (q, qd, self.p)]
         for vector in given:
             vector.flags.writeable = False
-        self.run(q.tolist(), *given, E, r, S, S_dot)
+        self.run(q, *given, E, r, S, S_dot)
         return E, r, S, S_dot
 
     def check_domain(self, q: Array) -> None:
         try:
-            self.check_finite(q.tolist(), self.call(q, np.zeros(self.nv)))
+            self.check_finite(q, self.call(q, np.zeros(self.nv)))
         except ModelError as error:
-            raise self.wrong(q.tolist(), "is not defined at its zero position") from error
+            raise self.wrong(q, "is not defined at its zero position") from error
 
     def compare(self, q: Array, qd: Array) -> None:
-        at = q.tolist()
         here = self.call(q, qd)
-        self.check_finite(at, here)
+        self.check_finite(q, here)
         E, _, S, S_dot = here
         if np.abs(E @ E.T - np.eye(3)).max() > TOLERANCE or np.linalg.det(E) < 0.0:
-            raise self.wrong(at, "returns an E that is not a rotation")
-        self.check_slope(at, "S", S, "its pose", lambda h: self._moved(q, E, h))
-        self.check_slope(at, "S_dot", S_dot, "S", lambda h: self.call(q + h * qd, qd)[2])
+            raise self.wrong(q, "returns an E that is not a rotation")
+        self.check_slope(q, "S", S, "its pose", lambda h: self._moved(q, E, h))
+        self.check_slope(q, "S_dot", S_dot, "S", lambda h: self.call(q + h * qd, qd)[2])
 
     def _moved(self, q: Array, E: Array, h: float) -> Array:
         """Return columns whose derivative is S: rotation and translation for a step h.
@@ -126,7 +100,7 @@ class _Joint(_UserFunction):
         return np.column_stack(columns)
 
 
-class _Motion(_UserFunction):
+class _Motion(_JointFunction):
     def __init__(self, m: Model, j: int) -> None:
         of = f"the motion '{m.jnt_motion_name[j]}'"
         super().__init__(m, j, of, int(m.jnt_motion[j]), "t")

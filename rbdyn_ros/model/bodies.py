@@ -53,9 +53,9 @@ def principal(inertia: Array) -> tuple[Array, Array]:
     return moments, axes
 
 
-def subtree_masses(mass: Array, parent: NDArray[np.int64]) -> Array:
-    """Return the mass of each body with all its descendants (nbody,)."""
-    total: Array = mass.copy()
+def subtree_masses(mass: NDArray[Any], parent: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the mass of each body with all its descendants (nbody,); also of symbols."""
+    total: NDArray[Any] = mass.copy()
     for i in range(len(mass) - 1, 0, -1):
         total[parent[i]] += total[i]
     return total

@@ -25,7 +25,8 @@ class Data:
     """State and results of one robot (see DATA_FIELDS); made by make_data.
 
     Every array is a view into one row of numbers, `buffer`. Assigning to a field writes into the
-    array, it never rebinds it.
+    array, it never rebinds it. Copy a Data by d.copy(): the row does not contain the addresses of
+    its stages.
 
     Args:
         model: the Model it belongs to.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.errors import Finding, ModelError, shown
 from rbdyn_ros.model.callbacks import registered_joint, registered_motion, stage_address
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.derive import derive
@@ -106,27 +106,34 @@ class Model:
         return found
 
     @functools.cached_property
+    def needed_stages(self) -> frozenset[str]:
+        """The names of the optional stages that the Model and a new Data need."""
+        needed: set[str] = set()
+        if not self.jnt_common.all():
+            needed.update(JOINT_STAGES)
+        if self.nmimic > 0:
+            needed.update(COUPLING_STAGES)
+        if self.nefc > 0:
+            needed.update(CONSTRAINT_STAGES, DRIVE_STAGES)
+        if self.ngeom > 0:
+            needed.update(CONTACT_STAGES)
+        return frozenset(needed)
+
+    @functools.cached_property
     def stages(self) -> dict[str, int]:
         """The addresses of the stages STAGES; 0 for a stage that the Model does not need.
 
         Only the engine knows them, so they are looked up when the first Data is made.
         """
-        needed: set[str] = set()
-        if not self.jnt_common.all():
-            needed.update(JOINT_STAGES)
-        if self.nefc > 0:
-            needed.update(CONSTRAINT_STAGES)
-        if self.ngeom > 0:
-            needed.update(CONTACT_STAGES)
-        return {name: stage_address(name) if name in needed else 0 for name in STAGES}
+        return {name: self._stage_address(name) for name in STAGES}
 
     @functools.cached_property
     def data_stages(self) -> tuple[int, ...]:
         """The addresses of the stages DATA_STAGES that a new Data begins with."""
-        needed: tuple[str, ...] = COUPLING_STAGES if self.nmimic > 0 else ()
-        if self.nefc > 0:
-            needed = DRIVE_STAGES
-        return tuple(stage_address(name) if name in needed else 0 for name in DATA_STAGES)
+        return tuple(self._stage_address(name) for name in DATA_STAGES)
+
+    def _stage_address(self, name: str) -> int:
+        return stage_address(name) if name in self.needed_stages else 0
 
     @functools.cached_property
     def table(self) -> NDArray[np.int64]:
@@ -279,6 +286,12 @@ class Model:
             if field.name != "jnt_class":
                 digest.update(getattr(self, field.name).tobytes())
         return digest.hexdigest()
+
+
+def check_model(m: object, function: str) -> None:
+    """Raise ModelError if m is not a Model; the message names the function that needs it."""
+    if not isinstance(m, Model):
+        raise ModelError(Finding("not-a-model", f"{function} needs a Model, got {shown(m)}"))
 
 
 def _data_layout(sizes: Mapping[str, int]) -> tuple[dict[str, int], int]:

@@ -40,7 +40,7 @@ SIZES = {
     "ncontact": "most contacts that a Data lists",
 }
 
-#: Optional stages of a Model: compiled when a Model needs them, called by address
+#: Optional stages of a Model: compiled when its first Data needs them, called by address
 #: (engine/optional.py). Their addresses are 0 where the Model does without.
 STAGES = {
     "pose_stage": "pose of a joint that is not common",

@@ -31,6 +31,9 @@ class Drive(IntEnum):
     POSITION = 3
 
 
+#: The drive modes as plain integers, for kernels.
+FORCE, ACCELERATION, VELOCITY, POSITION = map(int, Drive)
+
 INTEGRATORS = ("euler", "implicit_damping", "rk4")
 EULER, IMPLICIT_DAMPING, RK4 = range(len(INTEGRATORS))
 

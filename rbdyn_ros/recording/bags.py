@@ -18,8 +18,8 @@ from rbdyn_ros.recording.schemas import missing_extra
 BAG_SUFFIXES = (".mcap", ".db3")
 
 
-def refusal(code: str, source: str, text: str) -> ParameterError:
-    """Return the error for an unusable recording."""
+def recording_error(code: str, text: str, source: str = "") -> ParameterError:
+    """Return the error of an unusable recording; the source is its file."""
     return ParameterError(Finding(code, text, "error", "recording"), source)
 
 
@@ -38,7 +38,9 @@ def existing(path: object) -> Path:
     except (OSError, ValueError):  # it contains a NUL or is too long
         found = False
     if not found:
-        raise refusal("no-recording", quote(str(source)), "there is no such file or folder")
+        raise recording_error(
+            "no-recording", "there is no such file or folder", quote(str(source))
+        )
     return source
 
 
@@ -49,7 +51,7 @@ def damaged(source: str, error: Exception) -> ParameterError:
         f"it cannot be read: {reason.rstrip('.')}. The file is damaged or the recording was cut "
         "off; `mcap recover` or `ros2 bag reindex` may repair it"
     )
-    return refusal("damaged-recording", source, text)
+    return recording_error("damaged-recording", text, source)
 
 
 @dataclass(slots=True)
@@ -121,7 +123,7 @@ class Recording:
                 "the folder has no metadata.yaml: it is not a rosbag2 recording, or was cut off; "
                 f"`ros2 bag reindex {self.path}` may repair it"
             )
-            raise refusal("no-metadata", str(self.path), text)
+            raise recording_error("no-metadata", text, str(self.path))
 
 
 def _definition(connection: Any) -> str:

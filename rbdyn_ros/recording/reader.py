@@ -12,7 +12,7 @@ import numpy as np
 from rbdyn_ros.errors import ParameterError, RbdynError, did_you_mean, listing, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording import topics
-from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, existing, refusal
+from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, existing, recording_error
 from rbdyn_ros.recording.base import Chain, is_tf, moves
 from rbdyn_ros.recording.collect import Collected, robots_in
 from rbdyn_ros.recording.mcap_file import Message
@@ -51,12 +51,12 @@ def read_run(
     """
     if not (0.0 <= start < end):
         text = f"cannot read from {start!r} to {end!r} s; allowed is 0 <= from < to"
-        raise refusal("bad-span", str(path), text)
+        raise recording_error("bad-span", text, str(path))
     source = existing(path)
     if source.is_file() and source.suffix.lower() not in BAG_SUFFIXES:
         hint = "; give its folder" if source.name == "metadata.yaml" else ""
         text = f"expected a rosbag2 folder, a .mcap or a .db3 file{hint}"
-        raise refusal("unknown-suffix", str(source), text)
+        raise recording_error("unknown-suffix", text, str(source))
     recording = Recording(source)
     collected = Collected(start, end)
     try:
@@ -66,7 +66,7 @@ def read_run(
         return _run(source, recording, collected, space, robot)
     except TooLargeError as error:
         text = "the recording does not fit into memory; read a shorter span of it"
-        raise refusal("large-recording", str(source), text) from error
+        raise recording_error("large-recording", text, str(source)) from error
 
 
 def _take(take: Callable[[Message], None], message: Message, source: Path) -> None:
@@ -80,7 +80,7 @@ def _take(take: Callable[[Message], None], message: Message, source: Path) -> No
             f"a message of {quote(message.topic.name)} is not a valid "
             f"{quote(message.topic.typename)}: {reason}"
         )
-        raise refusal("wrong-message", str(source), text) from error
+        raise recording_error("wrong-message", text, str(source)) from error
 
 
 def _chosen(collected: Collected, recording: Recording, source: Path, name: str | None) -> str:
@@ -92,12 +92,12 @@ def _chosen(collected: Collected, recording: Recording, source: Path, name: str 
         if len(spaces) == 1:
             return spaces[0]
         text = f"the recording has several robots, {_named(spaces)}; choose one by its name"
-        raise refusal("several-robots", str(source), text)
+        raise recording_error("several-robots", text, str(source))
     space = "/" + name.strip("/") if name.strip("/") else ""
     if space not in spaces:
         known = f"it has {_named(spaces)}"
         text = f"the recording has no robot {quote(name)}{did_you_mean(space, spaces)}; {known}"
-        raise refusal("no-robot", str(source), text)
+        raise recording_error("no-robot", text, str(source))
     return space
 
 
@@ -113,7 +113,7 @@ def _no_states(recording: Recording, collected: Collected, source: Path) -> Para
     """Return the error of a recording without states in the span."""
     if collected.outside:
         text = "the recording has no states in the requested span of time"
-        return refusal("nothing-then", str(source), text)
+        return recording_error("nothing-then", text, str(source))
     kinds = {topics.JOINT_STATE, *collected.kinds}
     typed = [topic.name for topic in recording.topics.values() if topic.typename in kinds]
     if typed:
@@ -127,7 +127,7 @@ def _no_states(recording: Recording, collected: Collected, source: Path) -> Para
         text = "the recording was cut off before its first state"
     else:
         text = "the recording has no topics"
-    return refusal("no-states", str(source), text)
+    return recording_error("no-states", text, str(source))
 
 
 def _run(
@@ -154,7 +154,7 @@ def _run(
     try:
         parts = motion(m, found, str(source))
     except ValueError as error:
-        raise refusal("other-robot", str(source), str(error)) from error
+        raise recording_error("other-robot", str(error), str(source)) from error
     _check_finite(parts, source)
     time = parts["time"]
     if len(time) > 1 and time[0] == time[-1]:
@@ -191,4 +191,4 @@ def _check_finite(parts: dict[str, Any], source: Path) -> None:
     bad = np.flatnonzero(~np.isfinite(parts["qpos"]).all(axis=1))
     if bad.size:
         text = f"the positions at {parts['time'][bad[0]]:g} s are not finite"
-        raise refusal("not-finite", str(source), text)
+        raise recording_error("not-finite", text, str(source))

@@ -16,7 +16,7 @@ from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.storage import save
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.claim import OCCUPIED
@@ -174,8 +174,7 @@ def _file(path: str | Path, schemas: Schemas, overwrite: bool) -> RunFile:
 
 
 def _check_arguments(m: object, urdf: object, rate: object) -> None:
-    if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"Recorder needs a Model, got {m!r}"))
+    check_model(m, "Recorder")
     if not isinstance(urdf, str):
         text = f"urdf is the text of a URDF, not {type(urdf).__name__}"
         raise ParameterError(Finding("bad-urdf", text, "error", "urdf"))

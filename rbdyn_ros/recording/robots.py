@@ -12,7 +12,7 @@ from rbdyn_ros.loading.storage import load_model
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording import topics
-from rbdyn_ros.recording.bags import refusal
+from rbdyn_ros.recording.bags import recording_error
 from rbdyn_ros.recording.mcap_file import Attached
 
 #: Number of positions and velocities of a floating base.
@@ -54,13 +54,13 @@ def robot_of(
             "the recording has neither a Model nor a robot_description; give the file of the "
             "robot with --robot or the argument `robot`"
         )
-        raise refusal("no-description", str(source), text)
+        raise recording_error("no-description", text, str(source))
     if widths is not None and widths != (m.nq, m.nv):
         text = (
             f"the recorded states have {widths[0]} positions and {widths[1]} velocities, but the "
             f"robot '{m.name}' has {m.nq} and {m.nv}; give the robot of the recording"
         )
-        raise refusal("other-robot", str(source), text)
+        raise recording_error("other-robot", text, str(source))
     return m, notes
 
 

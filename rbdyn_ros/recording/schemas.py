@@ -103,8 +103,3 @@ def _parts(definition: Any) -> list[str]:
     for _, field in definition[1]:
         collect(field)
     return names
-
-
-def schema_text(typename: str) -> str:
-    """Return the definition of a standard type, or of State, with all its parts."""
-    return Schemas().text(typename)

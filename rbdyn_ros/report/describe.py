@@ -9,9 +9,8 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
-from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.joints import TYPE_OF_NAME, JointClass, JointType
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.report.constraints import (
     GEAR_HEAD,
@@ -51,8 +50,7 @@ def describe(m: Model, most: int = 40) -> str:
     Raises:
         ModelError: m is not a Model.
     """
-    if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"describe needs a Model, got {m!r}"))
+    check_model(m, "describe")
     parts = [
         [_title(m)],
         _table("tree joints", _JOINT_HEAD, [_joint_row(m, i) for i in range(1, m.nbody)], most),

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import count, finite
-from rbdyn_ros.errors import Finding, ModelError, bad_argument
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.errors import bad_argument
 
 #: A float counts exactly up to this many steps.
 MAX_STEPS = 2**53
@@ -99,10 +98,3 @@ def thread_count(threads: object) -> int:
     return (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
-
-
-def check_model(m: object) -> Model:
-    """Return the Model; raise ModelError for anything else."""
-    if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"rollout needs a Model, got {m!r:.80}"))
-    return m

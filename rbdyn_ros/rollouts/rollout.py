@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ModelError, bad_argument
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.rollouts import arguments
 from rbdyn_ros.rollouts.engine_step import EngineStep
 from rbdyn_ros.rollouts.job import Job, Step
@@ -75,7 +75,7 @@ def rollout(
         ModelError: the Model cannot be specialised, or m is not a Model.
         KeyboardInterrupt: after Ctrl-C, within about a tenth of a second.
     """
-    m = arguments.check_model(m)
+    check_model(m, "rollout")
     nstep, every = arguments.steps(nstep, every)
     threads = arguments.thread_count(threads)
     shapes = output_shapes(m, outputs)

@@ -7,7 +7,7 @@ could not cache the loop.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -19,9 +19,6 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.engine import jit
 from rbdyn_ros.nanoseconds import NANOSECONDS
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 Words = NDArray[np.int64]
 

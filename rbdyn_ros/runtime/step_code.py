@@ -12,8 +12,8 @@ from rbdyn_ros.specialization.specialized import Specialized
 
 #: Arrays that may change while a robot moves: the code reads them in every step, like gravity.
 READ = ("body_mass", "body_ipos", "body_fullinertia", "dof_armature")
-#: Arrays derived from them; a step does not read these.
-DERIVED = ("body_subtreemass", "body_iquat", "body_imat", "body_inertia")
+#: Arrays that follow from them and that a step does not read.
+UNREAD = ("body_subtreemass", "body_iquat", "body_imat", "body_inertia")
 OPTIONS = ("timestep", "integrator", "passive")
 
 
@@ -40,7 +40,7 @@ class StepCode:
     def check(self, m: Model) -> None:
         """Raise ModelError if m differs from the compiled Model in more than READ and gravity."""
         ours = self._model
-        fixed = [f.name for f in MODEL_FIELDS if f.name not in READ + DERIVED]
+        fixed = [f.name for f in MODEL_FIELDS if f.name not in READ + UNREAD]
         pairs = {name: (getattr(m, name), getattr(ours, name)) for name in fixed}
         pairs |= {name: (used, ours.functions[name]) for name, used in m.functions.items()}
         pairs |= {f"opt.{x}": (getattr(m.opt, x), getattr(ours.opt, x)) for x in OPTIONS}

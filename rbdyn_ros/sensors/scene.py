@@ -73,7 +73,7 @@ class SensorScene:
                 parts = with_payload(parts, link, mass, com, inertia)
         copy_options(parts, plant or m)
         self._m, self._d, self._divided = parts, api.make_data(parts), divided
-        self._nq, self._nv, self._nbody = m.nq, m.nv, m.nbody
+        self._nq, self._nv = m.nq, m.nv
         self._ipos = (plant or m).body_ipos
         api.kinematics(parts, self._d)
         self._solve(self._d.qacc.copy())  # compiles the kernels before the clock runs

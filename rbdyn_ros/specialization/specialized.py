@@ -8,20 +8,21 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.names import one_of
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.dynamics.entry import (
     MAX_STEPS,
     NOBODY,
     Substitute,
-    check_mass_matrix,
+    make_dense,
     no_mass_matrix,
     not_a_pair,
 )
 from rbdyn_ros.dynamics.toolbox.derivatives import linear_system
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES, unknown_reference
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote, shown
+from rbdyn_ros.errors import Finding, ParameterError, shown
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.calling import entry, filling_entry
 from rbdyn_ros.specialization.functions import FUNCTIONS, Function, traced
@@ -42,7 +43,7 @@ def specialize(
         symbolic: arrays and options that are read at every call instead of built in.
 
     Raises:
-        ModelError: the Model has contact or loops, which cannot be specialised.
+        ModelError: m is not a Model, or has contact or loops, which cannot be specialised.
         ParameterError: a function is unknown.
     """
     return Specialized(m, functions, symbolic)
@@ -83,6 +84,7 @@ class Specialized(Substitute):
         functions: Collection[str] = ("step",),
         symbolic: Collection[str] = (),
     ) -> None:
+        check_model(m, "specialize")
         machine.check_compiler("a specialised Model")
         _check_names("functions", functions)
         _check_names("symbolic", symbolic)
@@ -94,7 +96,7 @@ class Specialized(Substitute):
         self._fillers: dict[Any, tuple[tuple[int, ...], Any]] = {}
         self._enter: Callable[..., int] = entry()
         for name in functions:
-            if _known(name).numbers == 0:
+            if _function(name).numbers == 0:
                 self._address(name, ())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -107,7 +109,7 @@ class Specialized(Substitute):
         """Advance d by nstep timesteps.
 
         Raises:
-            ParameterError: nstep is not an integer from 0 to 2^62.
+            ParameterError: nstep is not a whole number, 0 or more and less than 2^62.
             ModelError: d was not made for this Model, or has driven dofs (set_drive).
         """
         if type(nstep) is not int or not 0 <= nstep <= MAX_STEPS:
@@ -138,10 +140,9 @@ class Specialized(Substitute):
 
     def mass_matrix(self, d: Data) -> Array:
         """Return rb.mass_matrix(m, d), (nv, nv): an array that belongs to d."""
-        if getattr(d, "model", NOBODY) is self.model and d.dense_M is None:
-            check_mass_matrix(self.model, d, "mass_matrix")
-            vars(d)["dense_M"] = np.zeros((self.model.nv, self.model.nv))
-        return self._filled("mass_matrix", d, out=getattr(d, "dense_M", None))
+        if getattr(d, "model", NOBODY) is not self.model or d.dense_M is None:
+            make_dense(self.model, d)
+        return self._filled("mass_matrix", d, out=d.dense_M)
 
     def frame_pose(self, d: Data, frame: str | int) -> tuple[Array, Array]:
         """Return position (3,) and rotation (3, 3) of a frame, like rb.frame_pose."""
@@ -204,7 +205,7 @@ class Specialized(Substitute):
 
     def program(self, name: str, *numbers: int) -> Program:
         """Return the program of a function of FUNCTIONS; `numbers` are its frame and reference."""
-        if len(numbers) != _known(name).numbers:
+        if len(numbers) != _function(name).numbers:
             text = f"{name} takes {FUNCTIONS[name].numbers} numbers, got {len(numbers)}"
             raise ParameterError(Finding("specialize", text, "error", name))
         for frame in numbers[:1]:
@@ -270,15 +271,7 @@ def _check_names(what: str, names: Any) -> None:
         raise ParameterError(Finding("specialize", text, "error", what, None, shown(names)))
 
 
-def _known(name: str) -> Function:
-    """Return a function of FUNCTIONS.
-
-    Raises:
-        ParameterError: the name is unknown.
-    """
-    if name not in FUNCTIONS:
-        hint = did_you_mean(name, FUNCTIONS)
-        listed = ", ".join(FUNCTIONS)
-        text = f"there is no function {quote(name)} to specialise{hint}; allowed are {listed}"
-        raise ParameterError(Finding("specialize", text, "error", name))
-    return FUNCTIONS[name]
+def _function(name: str) -> Function:
+    """Return a function of FUNCTIONS; raises ParameterError if the name is unknown."""
+    what = "the function to specialise"
+    return FUNCTIONS[one_of(what, name, FUNCTIONS, code="specialize", element=name)]

@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.errors import did_you_mean
+from rbdyn_ros.model.bodies import subtree_masses
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import (
     CALLBACK_FIELDS,
-    CONSTRAINT_STAGES,
     COUPLING_STAGES,
     DATA_STAGES,
-    JOINT_STAGES,
     MODEL_FIELDS,
     SIZES,
     STAGES,
@@ -76,11 +75,7 @@ class SymbolicModel:
         for field in (*MODEL_FIELDS, *CALLBACK_FIELDS):
             keep[field.name] = getattr(m, field.name).astype(object)
         keep["not_differentiable"] = m.not_differentiable
-        keep.update(dict.fromkeys(STAGES, 0))
-        if not m.jnt_common.all():
-            keep.update({stage: stage for stage in JOINT_STAGES})
-        if m.nefc > 0:
-            keep.update({stage: stage for stage in CONSTRAINT_STAGES})
+        keep.update({stage: stage if stage in m.needed_stages else 0 for stage in STAGES})
         for name, places in uneven(m).items():
             flat = keep[name].reshape(-1)
             for k in places:
@@ -94,7 +89,7 @@ class SymbolicModel:
         if "jnt_stiffness" in symbolic:
             keep["nstiff"] = m.njnt  # as any joint may have a spring
         if "body_mass" in symbolic:
-            keep["body_subtreemass"] = _subtree_masses(keep["body_mass"], m.body_parentid)
+            keep["body_subtreemass"] = subtree_masses(keep["body_mass"], m.body_parentid)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"a Model has no {name}")
@@ -112,9 +107,9 @@ class SymbolicData:
     def __init__(self, m: Model, graph: SymbolGraph, inputs: Collection[str]) -> None:
         sizes = {size: getattr(m, size) for size in SIZES}
         keep = self.__dict__
-        keep.update(dict.fromkeys(DATA_STAGES, 0))
-        if m.nefc > 0 or m.nmimic > 0:
-            keep.update({stage: stage for stage in COUPLING_STAGES})
+        # report_stage computes forces that no specialised function returns
+        needed = m.needed_stages & set(COUPLING_STAGES)
+        keep.update({stage: stage if stage in needed else 0 for stage in DATA_STAGES})
         for field in DATA_FIELDS:
             shape = field.shape(sizes)
             if field.inside:
@@ -157,10 +152,3 @@ def _all_entries(m: Model, name: str) -> Collection[int]:
     if name == "jnt_stiffness":
         return [int(j) for j in np.flatnonzero(m.jnt_class == JointClass.FREE)]
     return range(getattr(m, name).size)
-
-
-def _subtree_masses(masses: Objects, parents: NDArray[np.int64]) -> Objects:
-    total: Objects = masses.copy()
-    for body in range(len(total) - 1, 0, -1):
-        total[parents[body]] = total[parents[body]] + total[body]
-    return total

@@ -91,8 +91,7 @@ def test_limbs_match_despite_a_few_different_numbers():
 
 def test_user_joints_get_known_parameters():
     """Limbs may differ in a parameter on which a user's joint branches."""
-    known = specialised_models.register()
-    try:
+    with specialised_models.registered():
 
         @rb.register_joint("geared", parameters=("teeth",))
         def geared(q, qd, p, E, r, S, S_dot):
@@ -110,8 +109,6 @@ def test_user_joints_get_known_parameters():
         rb.step(m, e, 5)
         np.testing.assert_allclose(d.qpos, e.qpos, rtol=1e-13)
         assert d.qpos[0] != d.qpos[1]
-    finally:
-        specialised_models.forget(known)
 
 
 def test_a_narrow_register_takes_fewer_lanes():
@@ -231,13 +228,10 @@ def test_an_empty_program():
 
 def test_user_joints_on_one_body():
     """They have the same JointType, but may have nothing else in common."""
-    known = specialised_models.register()
-    try:
+    with specialised_models.registered():
         m = specialised_models.mixed_user_joints()
         assert similar_limbs(m, 2) == ()
         d, e = rb.make_data(m), rb.make_data(m)
         rb.specialize(m).step(d, 5)
         rb.step(m, e, 5)
         assert np.allclose(d.qpos, e.qpos, rtol=0, atol=1e-13)
-    finally:
-        specialised_models.forget(known)

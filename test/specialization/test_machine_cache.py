@@ -135,8 +135,7 @@ def test_frames_have_code_of_their_own(compiler):
 
 def test_functions_of_a_user_are_part_of_the_key(compiler, tmp_path):
     """A joint registered again is another joint, although the Model's hash is equal."""
-    known = specialised_models.register()
-    try:
+    with specialised_models.registered():
 
         def lever(factor):
             def crank(q, qd, p, E, r, S, S_dot):
@@ -157,8 +156,6 @@ def test_functions_of_a_user_are_part_of_the_key(compiler, tmp_path):
             results.append(d.xpos[1, 0])
         assert results == pytest.approx([0.3, 0.6])
         assert compiler.count == len(files(tmp_path)) == 2
-    finally:
-        specialised_models.forget(known)
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,7 @@ INPUTS = ("qpos", "qvel", "qfrc_applied", "xfrc_applied")
 MODELS = ("balls", "springs", "coordinates", "yaw_pitch_roll", "driven", "coupled", "panda.urdf")
 START = 3  # of the counts in random_data
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _registered():
-    known = specialised_models.register()
-    yield
-    specialised_models.forget(known)
+pytestmark = pytest.mark.usefixtures("registered")
 
 
 def spoiled(m, inputs=INPUTS):

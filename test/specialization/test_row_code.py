@@ -30,12 +30,7 @@ STEPS = {
 #: Models with which all other functions are called as well.
 ALL_FUNCTIONS = ("library", "coupled", "driven")
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _registered():
-    known = specialised_models.register()
-    yield
-    specialised_models.forget(known)
+pytestmark = pytest.mark.usefixtures("registered")
 
 
 def called(s, d, name):

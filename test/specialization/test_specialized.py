@@ -16,12 +16,7 @@ from rbdyn_ros.specialization.functions import FUNCTIONS, traced
 
 BOX = specialised_models.BODY
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _registered():
-    known = specialised_models.register()
-    yield
-    specialised_models.forget(known)
+pytestmark = pytest.mark.usefixtures("registered")
 
 
 def pendulum(**joint):

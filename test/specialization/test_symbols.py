@@ -354,13 +354,10 @@ def user_joint(name, offset):
         r[2] = 0.0 * offset(q[0])
         S[2, 0] = 1.0
 
-    known = specialised_models.register()
-    try:
+    with specialised_models.registered():
         rb.register_joint(name)(hinge)
         builder = rb.SystemBuilder("own").body("a", specialised_models.BODY)
         return rb.build(builder.joint("j", name, "base", "a"))
-    finally:
-        specialised_models.forget(known)
 
 
 def test_an_untraceable_user_joint_is_refused():

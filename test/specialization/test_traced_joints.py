@@ -9,12 +9,7 @@ import rbdyn_ros as rb
 INTEGRATORS = ("implicit_damping", "euler", "rk4")
 STATES = 4
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _registered():
-    known = specialised_models.register()
-    yield
-    specialised_models.forget(known)
+pytestmark = pytest.mark.usefixtures("registered")
 
 
 @pytest.mark.parametrize("name", specialised_models.MAKERS)

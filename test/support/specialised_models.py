@@ -1,5 +1,6 @@
 """Models with every joint type and force that can be specialised; real robots lack most."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 
@@ -14,10 +15,11 @@ BODY = rb.shapes.box((0.6, 0.2, 0.3), mass=1.5, at=rb.pose((0.2, 0.1, -0.1)))
 QUARTER = np.pi / 2
 
 
-def register():
-    """Register the joint type and the motion that some Models use; return the types known before.
+@contextmanager
+def registered():
+    """Register the joint types and the motion that some Models use; forget them in the end.
 
-    The joint is a screw whose pitch changes at zero: it has a branch.
+    One joint is a screw whose pitch changes at zero: it has a branch.
     """
     known = set(JOINT_SPECS)
 
@@ -42,13 +44,11 @@ def register():
     rb.register_joint("specialised_slides", nv=2, coordinates=("m", "m"))(slides)
 
     rb.register_motion("specialised_swing")(swing)
-    return known
-
-
-def forget(known):
-    """Remove the joint types that register added."""
-    for name in set(JOINT_SPECS) - known:
-        del JOINT_SPECS[name]
+    try:
+        yield
+    finally:
+        for name in set(JOINT_SPECS) - known:
+            del JOINT_SPECS[name]
 
 
 def library():

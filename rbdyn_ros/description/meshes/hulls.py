@@ -39,8 +39,8 @@ def hull_corners(points: Array) -> Array:
     return points[sorted(ends)]
 
 
-def reduced(corners: Array, most: int = MOST_CORNERS) -> Array:
-    """Return corners of a convex body whose hull approximates the body.
+def reduced(corners: Array) -> Array:
+    """Return at most MOST_CORNERS corners of a convex body whose hull approximates the body.
 
     The first corners are the farthest along the axes and in evenly spread directions, which keeps
     the bounding box; then the corners farthest outside the current hull are added repeatedly. On
@@ -50,16 +50,15 @@ def reduced(corners: Array, most: int = MOST_CORNERS) -> Array:
 
     Args:
         corners: (n, 3), as `hull_corners` returns them.
-        most: maximum number of corners, more than FIRST.
 
     Raises:
         NoHullError: the numbers are too extreme.
     """
-    if len(corners) <= most:
+    if len(corners) <= MOST_CORNERS:
         return corners
     seen = _in_own_axes(corners)
     kept = set(np.argmax(corners @ _directions(FIRST).T, axis=0).tolist())
-    while len(kept) < most:
+    while len(kept) < MOST_CORNERS:
         planes = _hull(seen[sorted(kept)]).equations
         outside = seen @ planes[:, :-1].T + planes[:, -1]
         worst = np.argsort(-outside.max(axis=0))
@@ -68,7 +67,7 @@ def reduced(corners: Array, most: int = MOST_CORNERS) -> Array:
         if not more:
             break
         # not all at once: a new corner may cover others
-        kept.update(more[: max(1, (most - len(kept)) // 2)])
+        kept.update(more[: max(1, (MOST_CORNERS - len(kept)) // 2)])
     return corners[sorted(kept)]
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.entry import check_model
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import regressor as _regressor
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, check_model
 
 
 def inertial_parameters(m: Model) -> Array:

@@ -19,12 +19,7 @@ from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.loads import reflect, sum_subtrees
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import add_scaled6, dot6, load6, store6
-from rbdyn_ros.model.options import Drive
-
-FORCE = int(Drive.FORCE)
-ACCELERATION = int(Drive.ACCELERATION)
-VELOCITY = int(Drive.VELOCITY)
-POSITION = int(Drive.POSITION)
+from rbdyn_ros.model.options import ACCELERATION, FORCE, POSITION, VELOCITY
 
 #: Largest correction of a step [rad or m]; a mechanism that starts with open constraints closes
 #: them in several steps.

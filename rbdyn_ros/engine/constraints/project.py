@@ -28,9 +28,7 @@ from rbdyn_ros.engine.constraints.wrenches import roll_rows
 from rbdyn_ros.engine.crb import half_solve
 from rbdyn_ros.engine.jit import inline, is_known, kernel
 from rbdyn_ros.model.constraints import ROLL_ROWS
-from rbdyn_ros.model.options import Drive
-
-FORCE = int(Drive.FORCE)
+from rbdyn_ros.model.options import FORCE
 
 #: Columns of K are scaled to one size, because some are per radian and some per metre; columns
 #: below this part of the largest are not, because they may be rounding errors.

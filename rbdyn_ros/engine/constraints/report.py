@@ -10,9 +10,7 @@ from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.loads import body_loads, reflect, sum_subtrees
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import dot6, load6
-from rbdyn_ros.model.options import Drive
-
-FORCE = int(Drive.FORCE)
+from rbdyn_ros.model.options import FORCE
 
 
 @optional_stage("report_stage")

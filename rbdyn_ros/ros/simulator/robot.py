@@ -13,7 +13,6 @@ from rclpy.node import Node
 
 from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
-from rbdyn_ros.model.graph import span
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common import parameters, source
 from rbdyn_ros.ros.common.commands import command_parser
@@ -35,21 +34,11 @@ from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
 from rbdyn_ros.runtime import compiled
+from rbdyn_ros.runtime.kernels import cycle
 from rbdyn_ros.runtime.loop import Loop, warm
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.step_code import StepCode
 from rbdyn_ros.runtime.wakeup import Wakeup
-
-
-def _is_compiled(description: Any) -> bool:
-    """Whether the kernels for the robot are in the cache."""
-    kept = [(compiled.CACHE_DIRECTORY, "cycle.run")]
-    mimic = any(joint.mimic is not None for joint in description.joints)
-    if mimic or description.constraints or span(description).chords:
-        kept.append((jit.CACHE_DIRECTORY, "coupled._accelerate_by_address"))
-    if description.geometries:
-        kept.append((jit.CACHE_DIRECTORY, "contact._by_address"))
-    return all(any(Path(folder).rglob(f"{kernel}-*.nbi")) for folder, kernel in kept)
 
 
 class Robot:
@@ -95,8 +84,8 @@ class Robot:
         """
         values, logger = self.values, self.node.get_logger()
 
-        def announce(given: source.Source) -> None:
-            if not _is_compiled(given.description):
+        def announce(_: source.Source) -> None:
+            if not jit.is_cached(cycle.run, compiled.CACHE_DIRECTORY):
                 logger.info("compiling the engine, first run only (about a minute) ...")
 
         m, self.given = source.load_robot(self.node, values, stop, fallback, announce)

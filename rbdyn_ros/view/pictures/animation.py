@@ -16,7 +16,7 @@ from rbdyn_ros.dynamics.stages import kinematics, make_data, step
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.output import output_path
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, SKY, VERMILLION, new_figure
 from rbdyn_ros.view.pictures.film import check_writer, write_film
 from rbdyn_ros.view.pictures.scene import BodyPoses, PictureScene
@@ -60,8 +60,7 @@ def animate(
         ParameterError: positions of another shape or not finite, other arguments out of range,
             another suffix, or matplotlib, Pillow or ffmpeg is not installed.
     """
-    if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"animate needs a Model, got {m!r}"))
+    check_model(m, "animate")
     target = output_path(path, "a film", SUFFIXES)
     fps = _positive("fps", fps)
     if target.suffix.lower() == ".gif":

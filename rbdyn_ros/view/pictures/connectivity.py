@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.loading.output import output_path, write_whole
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.report.describe import joint_type, loop_type
 from rbdyn_ros.report.tree import base_link
 from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, VERMILLION, new_figure
@@ -40,8 +39,7 @@ def draw_connectivity(m: Model, path: str | Path) -> None:
         ModelError: m is not a Model.
         ParameterError: another suffix, the file cannot be written, or matplotlib is missing.
     """
-    if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"draw_connectivity needs a Model, got {m!r}"))
+    check_model(m, "draw_connectivity")
     target = output_path(path, "a picture", SUFFIXES)
     picture = _Picture(m)
     picture.draw_tree()

@@ -31,12 +31,10 @@ from rbdyn_ros.view.scene.parts import (
 )
 from rbdyn_ros.view.scene.wrench_lines import couple_arrows, weight_of, wrench_arrows
 
+#: The layers that can be shown or hidden.
 VISUALS, COLLISIONS, BOXES = "visuals", "collisions", "inertia boxes"
 ELLIPSOIDS, MASSES, FRAMES = "inertia ellipsoids", "centre of mass", "frames"
 JOINTS, FORCES, LINES, GRID = "joint axes and limits", "forces", "lines", "grid"
-
-#: The layers that can be shown or hidden.
-LAYERS = (VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES, FRAMES, JOINTS, FORCES, LINES, GRID)
 
 #: Layers of surfaces, see Scene.parts.
 SURFACES = (VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES)

@@ -11,7 +11,7 @@ from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.view.web.server import ADDRESS, PORT, address_of, open_server
 from rbdyn_ros.view.web.show import Show
 
@@ -100,8 +100,7 @@ def open_view(
         DescriptionError: the file in `looks` is refused.
         ParameterError: the port or address is refused, or viser is not installed.
     """
-    if not isinstance(m, Model):
-        raise ModelError(Finding("not-a-model", f"open_view needs a Model, got {m!r}"))
+    check_model(m, "open_view")
     if looks is None:
         looks = Appearance()
     elif not isinstance(looks, Appearance):
