@@ -9,7 +9,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import pytest
 from support import messages
 from support.compare import WORST
-from support.refusals import KNOWN, SEEN
+from support.refusals import SEEN
 
 import rbdyn_ros
 
@@ -48,6 +48,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_terminal_summary(terminalreporter):
+    _report_messages(terminalreporter)
     if not WORST or terminalreporter.verbosity < 1:
         return
     terminalreporter.section("worst errors, as part of the largest entry")
@@ -57,13 +58,17 @@ def pytest_terminal_summary(terminalreporter):
         )
 
 
+def _report_messages(terminalreporter):
+    """Print how many messages test/messages.txt lacks, and the first of them."""
+    new = messages.missing(SEEN)
+    if new:
+        code, message = new[0]
+        text = f"test/messages.txt lacks {len(new)} messages (make messages writes them), first"
+        terminalreporter.write_line(f"{text} {code}: {message}")
+
+
 def pytest_addoption(parser):
     parser.addoption("--write-messages", action="store_true", help="write test/messages.txt")
-
-
-def pytest_configure(config):
-    if messages.FILE.exists() and not config.getoption("--write-messages"):
-        KNOWN.update(messages.read())
 
 
 def pytest_sessionfinish(session, exitstatus):

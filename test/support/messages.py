@@ -67,6 +67,12 @@ def write(messages, path=FILE):
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
+def missing(seen, path=FILE):
+    """Return [code, message] of each message that a file lacks."""
+    known = read(path) if path.exists() else {}
+    return Messages({key: seen[key] for key in seen if key not in known}).refusals()
+
+
 def update(seen, whole, path=FILE):
     """Write the messages of a run of all tests, or add the new ones of a run of some tests."""
     if not whole and path.exists():

@@ -1,6 +1,7 @@
 """Refusals: tests assert the class of an error, its code and its element, not its words.
 
-The words are in test/messages.txt. A refusal with other words fails its test.
+The words are in test/messages.txt; a run ends with the number of messages that the file lacks.
+They fail no test, for some of them quote Python or a library and differ between releases.
 """
 
 from contextlib import contextmanager
@@ -12,15 +13,11 @@ from support.messages import Messages
 
 #: Messages of the refusals of this session.
 SEEN = Messages()
-#: Messages in test/messages.txt; empty if they are not checked.
-KNOWN = Messages()
 
 
 def worded(code, text):
-    """Record the words of a refusal; fail if test/messages.txt lacks them."""
-    key = SEEN.add(code, str(text))
-    if KNOWN and key not in KNOWN:
-        pytest.fail(f"not in test/messages.txt (make messages writes it): {code}: {SEEN[key]}")
+    """Record the words of a refusal."""
+    SEEN.add(code, str(text))
 
 
 @contextmanager
