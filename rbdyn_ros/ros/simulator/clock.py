@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from rclpy.node import Node
@@ -22,6 +23,22 @@ DISCOVERY = 3.5
 AUDIBLE = HEARTBEAT + 0.5
 #: A simulator that starts gives up its claim before this time [s].
 CROWDED = 2 * (DISCOVERY + AUDIBLE)
+
+
+def publishes(me: str, others: Sequence[str], heard: bool, waited: float) -> bool | None:
+    """Return whether a node publishes /clock, or None while that is undecided.
+
+    Args:
+        me: name of the node.
+        others: names of the other nodes with a publisher of /clock.
+        heard: whether a message came.
+        waited: time since the node began to look for others [s].
+    """
+    if others and heard:
+        return False
+    if waited < DISCOVERY + (AUDIBLE if others else 0.0):
+        return None
+    return not any(other < me for other in others)
 
 
 class ClockClaim:
@@ -65,21 +82,21 @@ class ClockClaim:
 
     def _decide(self, listener: Listener) -> None:
         logger = self._node.get_logger()
-        if time.monotonic() < self._created + DISCOVERY:
+        begun = max(self._created, time.monotonic() - DISCOVERY)
+        if time.monotonic() < begun + DISCOVERY:
             logger.info("looking for other publishers of /clock ...")
-        settled = max(self._created + DISCOVERY, time.monotonic())
-        while True:
-            others = self._others()
-            heard = bool(others) and self._heard is not None
-            if heard or time.monotonic() >= settled + (AUDIBLE if others else 0.0):
-                break
+        while (publishes := self._publishes(begun)) is None:
             listener.spin(0.1)
-        if not heard and not any(other < self._me for other in others):
+        if publishes:
             self._heard = None  # it came from a node that has ended
             return
         self._node.destroy_publisher(self.publisher)
         self.publisher = None
         logger.warning("/clock has a publisher already: this node does not publish it")
+
+    def _publishes(self, begun: float) -> bool | None:
+        waited = time.monotonic() - begun
+        return publishes(self._me, self._others(), self._heard is not None, waited)
 
     def _others(self) -> list[str]:
         claims = self._node.get_publishers_info_by_topic("/clock")
