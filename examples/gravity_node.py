@@ -51,6 +51,9 @@ def main(urdf: str = "config/robots/seven_dof_arm.urdf") -> None:
         rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
+    except RuntimeError:  # Ctrl-C may come while rclpy converts or publishes a message
+        if rclpy.ok():
+            raise
     finally:
         node.destroy_node()
         rclpy.try_shutdown()

@@ -85,9 +85,9 @@ class ClockClaim:
         begun = max(self._created, time.monotonic() - DISCOVERY)
         if time.monotonic() < begun + DISCOVERY:
             logger.info("looking for other publishers of /clock ...")
-        while (publishes := self._publishes(begun)) is None:
+        while (kept := self._publishes(begun)) is None:
             listener.spin(0.1)
-        if publishes:
+        if kept:
             self._heard = None  # it came from a node that has ended
             return
         self._node.destroy_publisher(self.publisher)
