@@ -8,8 +8,8 @@
 
 A Model is static, a Data is the state of one robot; names, layouts and frames are MuJoCo's.
 
-The public names are listed in __init__.pyi, which type checkers and editors read. Each is imported
-when it is first used (PEP 562), so that `import rbdyn_ros` loads neither NumPy nor Numba.
+The public names are listed in __init__.pyi, which type checkers and editors read. They are
+imported when they are first used (PEP 562): `import rbdyn_ros` loads neither NumPy nor Numba.
 """
 
 __version__ = "0.1.0"
@@ -34,11 +34,27 @@ def __getattr__(name: str) -> object:
         return sorted(_read_names())
     if name.startswith("__") or name not in _read_names():
         raise AttributeError(f"module 'rbdyn_ros' has no attribute '{name}'")
+    import sys
+
+    value = _load(name)
+    if "numba" in sys.modules:  # most of the loading is done
+        _load_all()
+    return value
+
+
+def _load(name: str) -> object:
     import importlib
 
     value: object = getattr(importlib.import_module(_modules[name]), name)
-    globals()[name] = value  # the next access does not come here
-    return value
+    return globals().setdefault(name, value)  # the next access does not come here
+
+
+def _load_all() -> None:
+    """Load all names and drop __getattr__, which makes every `rb.step` some 30 ns slower."""
+    for name in _read_names():
+        _load(name)
+    globals()["__all__"] = sorted(_read_names())
+    globals().pop("__getattr__", None)
 
 
 def __dir__() -> list[str]:

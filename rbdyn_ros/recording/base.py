@@ -7,7 +7,6 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.nanoseconds import nanoseconds
@@ -72,6 +71,8 @@ class Chain:
 
     def poses(self) -> list[tuple[int, Array]]:
         """Return stamps [ns] and rows (13,) as from odom, with NaN velocities."""
+        from scipy.spatial.transform import Rotation  # slow to import
+
         chain: list[str] = []
         frame = self._root
         while frame in self._rows and len(chain) < MOST_FRAMES and frame not in chain:
@@ -97,6 +98,8 @@ class Chain:
 
 def moves(poses: list[tuple[int, Array]]) -> bool:
     """Return whether a link moves."""
+    from scipy.spatial.transform import Rotation  # slow to import
+
     rows = np.array([row for _, row in poses])
     away = (Rotation.from_quat(rows[0, 3:7]).inv() * Rotation.from_quat(rows[:, 3:7])).magnitude()
     return bool(np.ptp(rows[:, :3], axis=0).max() > STANDS or away.max() > STANDS)
