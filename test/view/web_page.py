@@ -115,8 +115,10 @@ def slider(page, label):
 
 
 def press(page, text):
-    """Press the button with this text."""
-    page.get_by_role("button", name=text, exact=True).first.click()
+    """Press the button with this text, by its key: a panel that unfolds moves it under a mouse."""
+    button = page.get_by_role("button", name=text, exact=True).first
+    button.click(trial=True)  # waits until a person could press it
+    button.press("Enter")
 
 
 def colours_of(page):
