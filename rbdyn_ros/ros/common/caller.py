@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rclpy.action.client import ActionClient
@@ -156,11 +156,30 @@ class Caller:
         """Return the client of a service or an action; it is made at its first use."""
         with self._lock:
             if path not in self._clients:
-                try:
-                    self._clients[path] = make()
-                except NameValidationException as error:
-                    raise client_error(f"there is no service {path}: {error}") from None
+                made = self._in_thread(make)
+                if isinstance(made, NameValidationException):
+                    raise client_error(f"there is no service {path}: {made}")
+                self._clients[path] = made
             return self._clients[path]
+
+    def _in_thread(self, make: Callable[[], Any]) -> Any:
+        """Return a new client, or the exception that its name caused.
+
+        It is made in the executor's thread, which else may meet it before it is complete.
+        """
+        made: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                made.put(make())
+            except NameValidationException as error:
+                made.put(error)
+
+        self._executor.create_task(work)
+        while True:
+            with suppress(queue.Empty):
+                return made.get(timeout=POLL)
+            self._check_open()
 
     def _find(self, what: str, exists: Callable[[], bool]) -> None:
         """Wait for a server."""

@@ -251,6 +251,22 @@ def test_following_to_the_end(peer, client, controller):
     assert (thread.is_alive(), raised) == (False, [])
 
 
+def test_an_action_client_is_made_in_the_thread_that_spins(peer, client, controller, monkeypatch):
+    """In another thread it could be met there before it is complete."""
+    real, makers = caller.ActionClient, []
+
+    def make(*given):
+        makers.append(threading.current_thread().name)
+        return real(*given)
+
+    monkeypatch.setattr(caller, "ActionClient", make)
+    thread, raised = in_background(lambda: client.follow(path(), ("lift", "turn")))
+    peer.until(lambda: controller.following.taken)
+    controller.following.arrive()
+    thread.join(30.0)
+    assert (makers, raised) == (["rbdyn-client"], [])
+
+
 def test_the_reason_for_the_end_of_a_trajectory_is_raised(peer, client, controller):
     arm = controller.following
     tolerance = {"path_tolerance": {"turn": 0.5}, "goal_tolerance": {"lift": 0.1}}
