@@ -111,7 +111,7 @@ def trajectory(names, times, points):
 def test_a_load_sags_until_the_controller_knows_it(simulate, control, peer):
     # so that it is at rest soon; as much at a light wrist would be too much for 1 kHz
     robot, damped = find("ur5_robot.urdf"), {"impedance.damping": [40.0] * 3 + [5.0] * 3}
-    pair = start_pair(simulate, control, peer, robot, UR5_START, **damped)
+    pair = start_pair(simulate, control, peer, robot, UR5_START, lockstep=True, **damped)
     load = SetPayload.Request(link="tool0", inertia=Inertia(m=2.0, com=Vector3(z=0.05)))
     none = SetPayload.Request(link="tool0")
     # mode hold is computed torque at rest; mode impedance has springs as stiff at the start
