@@ -6,7 +6,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from typing import Any
 
 from rclpy.action.client import ActionClient
@@ -156,30 +157,26 @@ class Caller:
         """Return the client of a service or an action; it is made at its first use."""
         with self._lock:
             if path not in self._clients:
-                made = self._in_thread(make)
-                if isinstance(made, NameValidationException):
-                    raise client_error(f"there is no service {path}: {made}")
-                self._clients[path] = made
+                try:
+                    self._clients[path] = self._in_thread(make)
+                except NameValidationException as error:
+                    raise client_error(f"there is no service {path}: {error}") from None
             return self._clients[path]
 
     def _in_thread(self, make: Callable[[], Any]) -> Any:
-        """Return a new client, or the exception that its name caused.
-
-        It is made in the executor's thread, which else may meet it before it is complete.
-        """
-        made: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        """Make a client in the executor's thread, which could meet an unfinished one otherwise."""
+        made: Future[Any] = Future()
 
         def work() -> None:
             try:
-                made.put(make())
-            except NameValidationException as error:
-                made.put(error)
+                made.set_result(make())
+            except Exception as error:  # noqa: BLE001 - raised in the thread that asked
+                made.set_exception(error)
 
         self._executor.create_task(work)
-        while True:
-            with suppress(queue.Empty):
-                return made.get(timeout=POLL)
+        while not wait([made], POLL).done:
             self._check_open()
+        return made.result()
 
     def _find(self, what: str, exists: Callable[[], bool]) -> None:
         """Wait for a server."""
