@@ -1,0 +1,488 @@
+"""The battery of lying arms: one table for the closed loop, for processes and for the docs.
+
+Each row changes the states of an arm from an onset on. It knows no ROS: a state is a dict with
+names (list), position, velocity, effort (arrays or lists) and stamp [ns].
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+MS = 1_000_000
+#: Codes of a row that is no fault.
+NONE = "none"
+LOOP, PROCESSES = "loop", "processes"
+
+
+@dataclasses.dataclass(frozen=True)
+class Lie:
+    """One kind of lie.
+
+    Attributes:
+        name: unique, for test parameters.
+        kind: values, time, freezes, publishers, loads or restarts.
+        what: the row of docs/guides/real_arm.md.
+        codes: faults that may follow while the arm moves; "none" if it may also go unseen.
+        liar: returns a function of a state and the time since the onset [s], which returns the
+            states that arrive instead; None: the harness does the row itself.
+        where: the harnesses it applies to.
+        still: codes at rest; empty: as `codes`, or none.
+    """
+
+    name: str
+    kind: str
+    what: str
+    codes: tuple[str, ...]
+    liar: Callable | None = None
+    where: tuple[str, ...] = (LOOP, PROCESSES)
+    still: tuple[str, ...] = ()
+
+    def start(self):
+        """Return the function of a new onset."""
+        return self.liar()
+
+
+def values(**rows):
+    """Return a liar that changes rows of numbers: name=function(row, time)."""
+
+    def start():
+        def change(state, time):
+            changed = {
+                name: np.asarray(function(np.array(state[name], float), time), float)
+                for name, function in rows.items()
+            }
+            return [state | changed]
+
+        return change
+
+    return start
+
+
+def one(value, k=1):
+    """Return a function that replaces one number."""
+
+    def change(row, _time):
+        row[k] = value
+        return row
+
+    return change
+
+
+def swapped(row, _time):
+    """Exchange the second and third joint."""
+    row[[1, 2]] = row[[2, 1]]
+    return row
+
+
+def stamps(function):
+    """Return a liar that changes the stamp [ns]: function(stamp, first stamp, count)."""
+
+    def start():
+        seen = []
+
+        def change(state, _time):
+            seen.append(state["stamp"])
+            return [state | {"stamp": int(function(state["stamp"], seen[0], len(seen) - 1))}]
+
+        return change
+
+    return start
+
+
+def late(lag):
+    """Return a liar that delays states; lag(time) [s] of a state taken at this time."""
+
+    def start():
+        waiting = []
+
+        def change(state, time):
+            waiting.append((time + lag(time), state))
+            due = [taken for when, taken in waiting if when <= time + 1e-9]
+            waiting[:] = [pair for pair in waiting if pair[0] > time + 1e-9]
+            return due
+
+        return change
+
+    return start
+
+
+def stalls(length, period=np.inf):
+    """Return a liar that loses all states for `length` [s] in every period [s]."""
+
+    def start():
+        return lambda state, time: [] if time % period < length else [state]
+
+    return start
+
+
+def frozen(*rows, joints=None):
+    """Return a liar that repeats numbers with fresh stamps."""
+
+    def start():
+        kept = {}
+
+        def change(state, _time):
+            for row in rows:
+                kept.setdefault(row, np.array(state[row], float))
+            changed = {}
+            for row in rows:
+                values_now = np.array(state[row], float)
+                values_now[joints if joints is not None else slice(None)] = kept[row][
+                    joints if joints is not None else slice(None)
+                ]
+                changed[row] = values_now
+            return [state | changed]
+
+        return change
+
+    return start
+
+
+def less(state, _time=0.0):
+    """Leave the second joint out."""
+    rows = {k: np.delete(state[k], 1) for k in ("position", "velocity", "effort")}
+    return [state | rows | {"names": [*state["names"][:1], *state["names"][2:]]}]
+
+
+def more(state, _time=0.0):
+    """Add a joint that the robot does not have."""
+    rows = {k: np.append(state[k], 7.0) for k in ("position", "velocity", "effort")}
+    return [state | rows | {"names": [*state["names"], "a_stranger"]}]
+
+
+def twice(state, _time=0.0):
+    """Send every state twice."""
+    return [state, dict(state)]
+
+
+def reordered():
+    """Exchange successive states in pairs."""
+    held = []
+
+    def change(state, _time):
+        if not held:
+            held.append(state)
+            return []
+        return [state, held.pop()]
+
+    return change
+
+
+def drift(rate):
+    return lambda row, time: row + rate * time * (np.arange(len(row)) == 1)
+
+
+def offset(value):
+    return lambda row, _time: row + value * (np.arange(len(row)) == 1)
+
+
+def always(function):
+    return lambda: function
+
+
+POSITION = ("position",)
+MOTION = ("position", "velocity")
+EVERYTHING = ("position", "velocity", "effort")
+LIE, BLIND = ("velocity", "frozen"), ("velocity",)
+
+LIES = (
+    # values
+    Lie("nan", "values", "NaN", ("finite",), values(position=one(np.nan))),
+    Lie("infinity", "values", "infinity", ("finite",), values(velocity=one(np.inf))),
+    Lie("huge", "values", "a number of 1e300", ("finite",), values(velocity=one(1e300))),
+    Lie(
+        "infinite_effort",
+        "values",
+        "an infinite measured effort",
+        ("finite",),
+        values(effort=one(np.inf)),
+    ),
+    Lie(
+        "position_sign",
+        "values",
+        "positions of the wrong sign",
+        ("velocity", "position"),
+        values(position=lambda row, _t: -row),
+    ),
+    Lie(
+        "velocity_sign",
+        "values",
+        "velocities of the wrong sign",
+        BLIND,
+        values(velocity=lambda row, _t: -row),
+        still=(NONE,),
+    ),
+    Lie(
+        "effort_sign",
+        "values",
+        "measured efforts of the wrong sign",
+        (NONE,),
+        values(effort=lambda row, _t: -row),
+    ),
+    Lie(
+        "position_offset",
+        "values",
+        "a position that is suddenly 0.3 rad off (encoder jump)",
+        ("velocity", "position"),
+        values(position=offset(0.3)),
+    ),
+    Lie(
+        "small_offset",
+        "values",
+        "a position that is suddenly 0.008 rad off",
+        (NONE,),
+        values(position=offset(0.008)),
+    ),
+    Lie(
+        "position_scale",
+        "values",
+        "positions in degrees",
+        ("velocity", "position"),
+        values(position=lambda row, _t: row * 57.29578),
+    ),
+    Lie(
+        "velocity_scale",
+        "values",
+        "velocities of half their size",
+        BLIND,
+        values(velocity=lambda row, _t: 0.5 * row),
+        still=(NONE,),
+    ),
+    Lie(
+        "velocity_degrees",
+        "values",
+        "velocities in degrees",
+        BLIND,
+        values(velocity=lambda row, _t: row * 57.29578),
+        still=(NONE,),
+    ),
+    Lie(
+        "velocity_zero",
+        "values",
+        "velocities that are always 0",
+        BLIND,
+        values(velocity=lambda row, _t: 0.0 * row),
+        still=(NONE,),
+    ),
+    Lie(
+        "velocity_offset",
+        "values",
+        "a velocity that is 0.1 rad/s off",
+        BLIND,
+        values(velocity=offset(0.1)),
+    ),
+    Lie(
+        "position_drift",
+        "values",
+        "a position that drifts by 0.1 rad/s",
+        BLIND,
+        values(position=drift(0.1)),
+    ),
+    Lie(
+        "swapped",
+        "values",
+        "two joints exchanged",
+        ("velocity", "position"),
+        values(**dict.fromkeys(EVERYTHING, swapped)),
+    ),
+    Lie("missing", "values", "a missing joint", ("names",), always(less)),
+    Lie("extra", "values", "a joint that the robot does not have", (NONE,), always(more)),
+    # time
+    *(
+        Lie(
+            f"lag_{ms}_ms",
+            "time",
+            f"states {ms} ms late",
+            (NONE,),
+            late(lambda _t, ms=ms: 1e-3 * ms),
+        )
+        for ms in (5, 15)
+    ),
+    *(
+        Lie(
+            f"lag_{ms}_ms",
+            "time",
+            f"states {ms} ms late",
+            ("latency",),
+            late(lambda _t, ms=ms: 1e-3 * ms),
+        )
+        for ms in (30, 50, 75)
+    ),
+    *(
+        Lie(
+            f"lag_{ms}_ms",
+            "time",
+            f"states {ms} ms late",
+            ("age", "latency"),
+            late(lambda _t, ms=ms: 1e-3 * ms),
+        )
+        for ms in (100, 200)
+    ),
+    Lie(
+        "growing_lag",
+        "time",
+        "states that come 0.2 s later every second",
+        ("latency", "age"),
+        late(lambda time: 0.2 * time),
+    ),
+    Lie(
+        "clock_jump",
+        "time",
+        "stamps that jump by 5 s",
+        ("clock",),
+        stamps(lambda now, _first, _n: now + 5_000 * MS),
+    ),
+    Lie(
+        "clock_back",
+        "time",
+        "stamps that jump back by 5 s",
+        ("clock",),
+        stamps(lambda now, _first, _n: now - 5_000 * MS),
+    ),
+    Lie(
+        "half_pace",
+        "time",
+        "stamps at half pace",
+        ("latency", "velocity"),
+        stamps(lambda now, first, _n: first + (now - first) // 2),
+        still=("latency",),
+    ),
+    Lie(
+        "double_pace",
+        "time",
+        "stamps at double pace",
+        ("clock", "velocity"),
+        stamps(lambda now, first, _n: first + 2 * (now - first)),
+        still=("clock",),
+    ),
+    Lie("stall", "time", "no states for 60 ms, three times a second", (NONE,), stalls(0.06, 0.33)),
+    Lie("loss", "time", "no states any more", ("age",), stalls(np.inf)),
+    Lie("duplicates", "time", "every state twice", (NONE,), always(twice)),
+    Lie("reordered", "time", "states in the wrong order", ("clock",), reordered),
+    Lie(
+        "same_stamp", "time", "a stamp that stays", ("age",), stamps(lambda _now, first, _n: first)
+    ),
+    Lie(
+        "zero_stamps",
+        "time",
+        "stamps of 0: the time of arrival is used",
+        (NONE, "clock"),
+        stamps(lambda _now, _first, _n: 0),
+    ),
+    Lie(
+        "other_clock",
+        "time",
+        "stamps of a clock that began at the start of the robot",
+        ("clock",),
+        stamps(lambda now, first, _n: now - first + MS),
+    ),
+    Lie(
+        "ntp_step",
+        "time",
+        "a clock set by 0.5 s",
+        ("clock",),
+        stamps(lambda now, _first, _n: now + 500 * MS),
+    ),
+    Lie(
+        "ntp_slew",
+        "time",
+        "a clock slewed by 0.05 %",
+        (NONE,),
+        stamps(lambda now, first, _n: now - (now - first) // 2000),
+    ),
+    Lie(
+        "constant_offset",
+        "time",
+        "a constant offset between two clocks, from the start",
+        (NONE,),
+        None,
+    ),
+    # freezes
+    Lie(
+        "frozen",
+        "freezes",
+        "all numbers repeated with fresh stamps",
+        LIE,
+        frozen(*EVERYTHING),
+        still=(NONE,),
+    ),
+    Lie(
+        "frozen_joint",
+        "freezes",
+        "the numbers of one joint repeated",
+        LIE,
+        frozen(*EVERYTHING, joints=[1]),
+        still=(NONE,),
+    ),
+    Lie(
+        "frozen_velocities",
+        "freezes",
+        "velocities repeated",
+        BLIND,
+        frozen("velocity"),
+        still=(NONE,),
+    ),
+    Lie(
+        "frozen_positions",
+        "freezes",
+        "positions repeated",
+        BLIND,
+        frozen("position"),
+        still=(NONE,),
+    ),
+    Lie("frozen_efforts", "freezes", "measured efforts repeated", (NONE,), frozen("effort")),
+    # publishers: only between processes
+    Lie(
+        "second_states",
+        "publishers",
+        "a second publisher of joint_states",
+        ("rivals",),
+        None,
+        (PROCESSES,),
+    ),
+    Lie(
+        "second_efforts",
+        "publishers",
+        "a second publisher of efforts",
+        ("rivals",),
+        None,
+        (PROCESSES,),
+    ),
+    Lie(
+        "twin",
+        "publishers",
+        "a second controller of the same name",
+        ("rivals",),
+        None,
+        (PROCESSES,),
+    ),
+    # loads and restarts, which the harness does itself
+    Lie(
+        "payload", "loads", "a payload told while armed that is not there: refused", (NONE,), None
+    ),
+    Lie(
+        "unknown_payload",
+        "loads",
+        "a payload of 1.8 kg that nobody told of",
+        (NONE, "tracking"),
+        None,
+    ),
+    Lie(
+        "gravity", "loads", "a base that is tilted by 20 degrees: arming is refused", (NONE,), None
+    ),
+    Lie(
+        "driver_restart",
+        "restarts",
+        "a driver that restarts: no states for 1 s",
+        ("age",),
+        stalls(1.0),
+    ),
+    Lie(
+        "controller_restart",
+        "restarts",
+        "a controller that restarts: it begins disarmed",
+        (NONE,),
+        None,
+    ),
+)
