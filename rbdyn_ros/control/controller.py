@@ -123,7 +123,7 @@ class Controller(ControlLoop):
 
         Raises:
             RbdynError: something is wrong with the mode, the states, the measured efforts, the
-                gains or the load; or a fault is latched.
+                gains or the load; others command the arm; or a fault is latched.
         """
         with self._lock:
             if self.armed:
@@ -151,6 +151,8 @@ class Controller(ControlLoop):
         self._effort_check.check()
         self._check_gains(self.mode)
         check_holdable(self.arm, self.gate.limits, self.gate.measured.qpos)
+        if self.rivals is not None:
+            raise refusal(self.rivals.text, "rivals")
 
     def disarm(self) -> None:
         """Stop sending efforts at once."""

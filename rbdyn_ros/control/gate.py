@@ -42,7 +42,7 @@ class Fault:
     """The reason why an arm must stop.
 
     Attributes:
-        code: finite, names, age, clock, position, velocity, effort, tracking or target.
+        code: finite, names, age, clock, position, velocity, effort, tracking, target or rivals.
         text: the reason, as a message.
         blind: the state is unknown, so feedback is impossible.
     """

@@ -33,6 +33,7 @@ class ControlLoop:
         sending: whether the efforts returned last are sent.
         states: number of accepted states.
         refused: number of refused states.
+        rivals: fault that others command the arm, or None.
     """
 
     def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:
@@ -51,6 +52,7 @@ class ControlLoop:
         self._period = math.nan  # between states [s]
         self._wrong: Fault | None = None  # of the newest state
         self._strangers: Sequence[str] = ()  # joints of a message that names none of the arm's
+        self.rivals: Fault | None = None
         self._lock = threading.RLock()
 
     def on_state(
@@ -155,6 +157,24 @@ class ControlLoop:
                 return None
             wanted = self._ending.blind(self.gate.measured.qpos, dt)
             return self._sent(None if wanted is None else self.gate.release(wanted, wanted, dt))
+
+    def concerns(self, names: Sequence[str]) -> bool:
+        """Whether a message with these joints is a state of the arm."""
+        return self.gate.measured.concerns(names)
+
+    def refuse_state(self, fault: Fault) -> None:
+        """Refuse a state that must not be believed, whatever its numbers are."""
+        with self._lock:
+            self._wrong = fault
+            self.refused += 1
+            self._trip(fault)
+
+    def set_rivals(self, fault: Fault | None) -> None:
+        """Set the fault that others command the arm too, or None; it prevents arming as well."""
+        with self._lock:
+            self.rivals = fault
+            if fault is not None:
+                self._trip(fault)
 
     def _trip(self, fault: Fault) -> None:
         if self.armed and self.gate.fault is None:

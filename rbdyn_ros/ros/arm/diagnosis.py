@@ -32,9 +32,7 @@ class AnswerTimes:
         return p50, p99, worst
 
 
-def diagnose_arm(
-    controller: Controller, times: AnswerTimes, now: int, fresh: int, rivals: str = ""
-) -> Status:
+def diagnose_arm(controller: Controller, times: AnswerTimes, now: int, fresh: int) -> Status:
     """Return the status of an arm.
 
     Args:
@@ -42,7 +40,6 @@ def diagnose_arm(
         times: durations of its answers.
         now: time on the steady clock [ns].
         fresh: number of states since the last report.
-        rivals: names other nodes that command the arm; empty: there are none.
     """
     gate, limits = controller.gate, controller.gate.limits
     p50, p99, worst = times.percentiles()
@@ -65,16 +62,16 @@ def diagnose_arm(
         "payloads": " ".join(f"{link}:{p[0]:g}kg" for link, p in controller.arm.payloads.items()),
         "model_sha256": controller.arm.sha256,
     }
-    level, message = _diagnosed(controller, now, fresh, rivals)
+    level, message = _diagnosed(controller, now, fresh)
     return Status("arm", level, message, texts(values))
 
 
-def _diagnosed(controller: Controller, now: int, fresh: int, rivals: str) -> tuple[Level, str]:
+def _diagnosed(controller: Controller, now: int, fresh: int) -> tuple[Level, str]:
     gate = controller.gate
     if gate.fault is not None:
         return Level.ERROR, controller.status()
-    if rivals:
-        return Level.WARN, f"{controller.status()}; {rivals}"
+    if controller.rivals is not None:
+        return Level.WARN, f"{controller.status()}; {controller.rivals.text}"
     late = gate.watch(now)
     if late is not None:
         return Level.WARN, f"{controller.status()}; {late.text}"

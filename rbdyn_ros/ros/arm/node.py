@@ -25,10 +25,10 @@ from trajectory_msgs.msg import JointTrajectory
 
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.control.gate import SafetyGate
+from rbdyn_ros.control.gate import Fault, SafetyGate
 from rbdyn_ros.control.limits import Limits, left_out
 from rbdyn_ros.control.settings import MODES
-from rbdyn_ros.errors import RbdynError, refusal
+from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
 from rbdyn_ros.ros.arm.follow_action import FollowAction
@@ -42,7 +42,7 @@ from rbdyn_ros.ros.common.qos import LATCHED
 from rbdyn_ros.ros.common.source import load_robot
 from rbdyn_ros.ros.common.specialize import specialized
 
-#: Interval at which the status is checked for changes [s].
+#: Interval at which rivals are looked for and the status is checked for changes [s].
 POLL = 0.05
 
 
@@ -62,6 +62,7 @@ class ArmController(process.ManagedNode):
         self._action: FollowAction | None = None
         self._messages = MessageLog(self.get_logger().warning)
         self._last_status, self._reported, self._due = "", 0, -math.inf
+        self._last_rivals = ""
 
     def declare(self) -> SimpleNamespace:
         """Declare the parameters and return their values."""
@@ -134,9 +135,8 @@ class ArmController(process.ManagedNode):
         """Offer the services without arguments; their message is the status or the refusal."""
 
         def arm() -> None:
-            rivals = self._rivals()
-            if rivals:
-                raise refusal(rivals, "rivals")
+            assert self._topics is not None
+            self._topics.check_claim()
             controller.try_arm(time.monotonic_ns())
 
         services: dict[str, Callable[[], None]] = {
@@ -153,12 +153,6 @@ class ArmController(process.ManagedNode):
 
         for name, act in services.items():
             serve(self, Trigger, f"~/{name}", partial(on_request, act))
-
-    def _rivals(self) -> str:
-        """Return a warning about other nodes that command the arm; empty: there are none."""
-        assert self._topics is not None
-        rivals = [] if self.values.dry_run else self._topics.rivals()
-        return f"{', '.join(rivals)} also publishes efforts for the arm" if rivals else ""
 
     def activate(self) -> None:
         """Begin to answer states; the arm is disarmed."""
@@ -212,11 +206,13 @@ class ArmController(process.ManagedNode):
         return POLL
 
     def poll(self) -> None:
-        """Publish changes of the status, and the diagnostics when they are due."""
+        """Look for rivals; publish changes of the status, and the diagnostics when they are due."""
         if self._topics is None or self._arm is None:
             return
         if self._topics.failure is not None:
             raise self._topics.failure
+        self._topics.check_claim()
+        self._log_rivals(self._arm.rivals)
         status = self._arm.status()
         if status != self._last_status:
             self._last_status = status
@@ -231,9 +227,17 @@ class ArmController(process.ManagedNode):
             fresh = self._arm.states - self._reported
             self._reported += fresh
             times = self._topics.times
-            rivals = self._rivals()
-            report = diagnose_arm(self._arm, times, time.monotonic_ns(), fresh, rivals)
+            report = diagnose_arm(self._arm, times, time.monotonic_ns(), fresh)
             self._diagnostics.publish([(self, self._arm.arm.m.name, report)])
+
+    def _log_rivals(self, rivals: Fault | None) -> None:
+        """Log once that others command the arm, and that they are gone."""
+        text = rivals.text if rivals is not None else ""
+        if text and text != self._last_rivals:
+            self.get_logger().warning(text)
+        elif self._last_rivals and not text:
+            self.get_logger().info("no other node commands the arm any more")
+        self._last_rivals = text
 
     def end(self) -> None:
         """Stop sending efforts; the arm's own watchdog takes over."""

@@ -16,9 +16,11 @@ from std_msgs.msg import Float64MultiArray
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
+from rbdyn_ros.ros.arm.claim import ArmClaim
 from rbdyn_ros.ros.arm.diagnosis import AnswerTimes
 from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared
+from rbdyn_ros.ros.common.endpoints import with_sender
 from rbdyn_ros.ros.common.hidden_node import hidden_node
 from rbdyn_ros.ros.common.process import make_executor
 from rbdyn_ros.ros.common.qos import reliable
@@ -66,8 +68,10 @@ class ArmTopics:
         }
         self._shown = self._publisher(node, JointState, "~/efforts")
         self._message = _prepared(controller.names)
+        states = node.resolve_topic_name("joint_states")
+        self._claim = ArmClaim(self._node, self._shown.topic_name, self._commanding(node), states)
         self._node.create_subscription(
-            JointState, node.resolve_topic_name("joint_states"), self._on_state, _qos(reliability)
+            JointState, states, with_sender(self._on_state), _qos(reliability)
         )
         self._executor = make_executor()
         self._executor.add_node(self._node)
@@ -81,17 +85,15 @@ class ArmTopics:
         topic = node.resolve_topic_name(name)
         return self._node.create_publisher(kind, topic, reliable(10))
 
-    def rivals(self) -> list[str]:
-        """Return the other nodes that publish on our effort topics."""
-        me = self._node.get_fully_qualified_name()
-        return sorted(
-            {
-                f"{end.node_namespace.rstrip('/')}/{end.node_name}"
-                for publisher in self._efforts.values()
-                for end in self._node.get_publishers_info_by_topic(publisher.topic_name)
-            }
-            - {me}
-        )
+    def _commanding(self, node: Node) -> dict[str, bool]:
+        """Return the topics that command the arm, and whether this node publishes there."""
+        if self._controller.settings.dry_run:
+            return {}
+        return {node.resolve_topic_name(name): name in self._efforts for name in EFFORTS}
+
+    def check_claim(self) -> None:
+        """Tell the controller whether other nodes command the arm; for any thread."""
+        self._controller.set_rivals(self._claim.rivals())
 
     def start(self) -> None:
         """Start answering states."""
@@ -133,10 +135,17 @@ class ArmTopics:
         if efforts is not None:
             self._publish(efforts, self._stamp + now - self._arrival)
 
-    def _on_state(self, message: JointState) -> None:
+    def _on_state(self, message: JointState, sender: bytes | None) -> None:
         if not self.active:
             return
         arrival = time.monotonic_ns()
+        if self._controller.concerns(message.name):
+            foreign = self._claim.foreign(sender, arrival)
+            if foreign is not None:
+                self._controller.refuse_state(foreign)
+                return
+        elif sender is None:
+            self._claim.note_device(tuple(message.name))
         stamp = nanoseconds(message.header.stamp)
         self._stamp, self._arrival = stamp, arrival
         efforts = self._controller.on_state(

@@ -1,0 +1,145 @@
+"""The exclusive claim on an arm: one node commands it, and one publisher sends its states.
+
+A publisher is told from others by its GID, never by the name of its node.
+"""
+
+from __future__ import annotations
+
+from rclpy.node import Node
+
+from rbdyn_ros.control.gate import Fault
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.ros.common.endpoints import described, other_publishers, sender_name
+
+#: A publisher that has been silent for this time has ended or been replaced [ns]. It is not below
+#: the largest state_timeout, so the states of an armed arm cannot change their publisher.
+QUIET = NANOSECONDS
+#: Most other devices that are told apart by the joints of their messages.
+MOST_DEVICES = 100
+#: End of the message about a rival.
+LINGERS = "A node that was killed counts for up to 20 s"
+
+
+class StateSource:
+    """Decides from the senders of states whether all states come from one publisher.
+
+    Only states of the arm count. The states of both publishers are refused while there are two,
+    because nothing says which of them is the arm.
+    """
+
+    def __init__(self) -> None:
+        self._owner: bytes | None = None
+        self._heard = self._rival_heard = -QUIET
+        self.rival: bytes | None = None
+
+    @property
+    def owner(self) -> bytes | None:
+        """GID of the publisher of the arm's states."""
+        return self._owner
+
+    def accepts(self, sender: bytes, arrival: int) -> bool:
+        """Whether a state of the arm may be believed.
+
+        Args:
+            sender: GID of its publisher.
+            arrival: steady clock [ns].
+        """
+        if sender != self._owner:
+            if self._owner is not None and arrival - self._heard <= QUIET:
+                self.rival, self._rival_heard = sender, arrival
+                return False
+            self._owner = sender
+        self._heard = arrival
+        if self.rival is None:
+            return True
+        if self.rival != sender and arrival - self._rival_heard <= QUIET:
+            return False
+        self.rival = None
+        return True
+
+
+class ArmClaim:
+    """Finds nodes that command the same arm, and other publishers of its states.
+
+    Args:
+        node: publishes the efforts and subscribes to the states.
+        shown: topic ~/efforts; another publisher there is a controller of the same name.
+        efforts: topics that command the arm; whether this node publishes there.
+        states: topic of the states.
+    """
+
+    def __init__(self, node: Node, shown: str, efforts: dict[str, bool], states: str) -> None:
+        self._node, self._shown, self._efforts, self._states = node, shown, efforts, states
+        self._source = StateSource()
+        self._fault: tuple[bytes | None, Fault] | None = None
+        self._devices: set[tuple[str, ...]] = set()
+        self._senders_unknown = False
+
+    def rivals(self) -> Fault | None:
+        """Return the fault that other nodes command the arm, or None; for any thread."""
+        if other_publishers(self._node, self._shown, 1):
+            topic = self._shown.rpartition("/")[0]
+            text = (
+                f"another controller is called {topic}; end it, or give it another name or "
+                f"namespace. {LINGERS}"
+            )
+            return Fault("rivals", text)
+        for topic, own in self._efforts.items():
+            others = other_publishers(self._node, topic, int(own))
+            if others:
+                text = (
+                    f"{described(others[0])} also publishes efforts for the arm on {topic}; end "
+                    f"it, or make it a dry run, which publishes none. {LINGERS}"
+                )
+                return Fault("rivals", text)
+        return self._unknown_senders()
+
+    def _unknown_senders(self) -> Fault | None:
+        """Judge by the number of publishers of states where messages do not name their sender.
+
+        Each other device, such as a gripper, is known by the joints that it names.
+        """
+        expected = 1 + len(self._devices)
+        if not self._senders_unknown or self._node.count_publishers(self._states) <= expected:
+            return None
+        nodes = ", ".join(other_publishers(self._node, self._states, 0))
+        text = (
+            f"more than one publisher of {self._states} may send states of the arm: {nodes}; "
+            f"{expected - 1} of them sent states of other devices. Leave one. {LINGERS}"
+        )
+        return Fault("rivals", text)
+
+    def note_device(self, names: tuple[str, ...]) -> None:
+        """Note a message that names no joint of the arm: another device publishes on the topic."""
+        if len(self._devices) < MOST_DEVICES:
+            self._devices.add(names)
+
+    def foreign(self, sender: bytes | None, arrival: int) -> Fault | None:
+        """Return the fault of a state of the arm whose publisher is not the only one, or None.
+
+        For the thread that receives the states.
+
+        Args:
+            sender: GID of its publisher; None: unknown.
+            arrival: steady clock [ns].
+        """
+        self._senders_unknown = sender is None
+        if sender is None:
+            return None
+        source = self._source
+        if source.accepts(sender, arrival):
+            return None
+        if self._fault is None or self._fault[0] != source.rival:
+            self._fault = source.rival, self._two_sources()
+        return self._fault[1]
+
+    def _two_sources(self) -> Fault:
+        source, names = self._source, []
+        for sender in (source.owner, source.rival):
+            assert sender is not None
+            names.append(described(sender_name(self._node, self._states, sender)))
+        text = (
+            f"states of the arm come from two publishers on {self._states}: {names[0]} and "
+            f"{names[1]}; end one of them, or give it another topic"
+        )
+        return Fault("rivals", text, blind=True)

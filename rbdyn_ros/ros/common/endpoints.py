@@ -1,0 +1,76 @@
+"""Publishers of a topic: which nodes have them, and which of them sent a message."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.node import Node
+
+#: Name of a node that the graph does not know yet.
+UNKNOWN = "_NODE_NAME_UNKNOWN_"
+
+
+def full_name(end: Any) -> str:
+    """Return the full name of the node of an endpoint."""
+    return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
+
+
+def other_publishers(node: Node, topic: str, own: int) -> list[str]:
+    """Return the names of the nodes of all other publishers of a topic, sorted.
+
+    Publishers are counted, so another node of the same name is among the others.
+
+    Args:
+        node: whose publishers are left out.
+        topic: full name.
+        own: number of publishers of the topic that `node` has.
+    """
+    if node.count_publishers(topic) <= own:  # a third of the price of the names
+        return []
+    names = Counter(full_name(end) for end in node.get_publishers_info_by_topic(topic))
+    names[node.get_fully_qualified_name()] -= own
+    return sorted(names.elements())
+
+
+def sender_name(node: Node, topic: str, sender: bytes) -> str:
+    """Return the name of the node that sent a message on a topic; UNKNOWN if it is not known."""
+    for end in node.get_publishers_info_by_topic(topic):
+        if bytes(end.endpoint_gid)[: len(sender)] == sender[: len(end.endpoint_gid)]:
+            return full_name(end)
+    return UNKNOWN
+
+
+def described(name: str) -> str:
+    """Return a node as words: `node /name`."""
+    return "a node whose name is not known yet" if UNKNOWN in name else f"node {name}"
+
+
+def with_sender(take: Callable[[Any, bytes | None], None]) -> Callable[..., None]:
+    """Return the callback of a subscription that also learns who sent each message.
+
+    Args:
+        take: gets the message and the GID of its publisher; None where rclpy does not give it
+            (Humble, and early versions of Jazzy and Kilted).
+    """
+
+    def receive(*given: Any) -> None:
+        # rclpy's executors pass (message, info); its events executor passes them as one tuple;
+        # Humble passes the message only
+        message, info = given if len(given) == 2 else _unpacked(given[0])
+        gid = info.get("publisher_gid")
+        take(message, gid["data"] if gid else None)
+
+    # rclpy asks the signature whether a callback wants the info
+    receive.__signature__ = inspect.signature(_example)  # type: ignore[attr-defined]
+    return receive
+
+
+def _unpacked(given: Any) -> tuple[Any, Any]:
+    return given if isinstance(given, tuple) else (given, {})
+
+
+def _example(message: Any, info: Any) -> None:
+    """Have the signature of a callback with info."""

@@ -1,0 +1,36 @@
+"""Which states come from the one publisher of an arm's states."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from rbdyn_ros.ros.arm.claim import QUIET, StateSource
+
+MS = 1_000_000
+ARM, OTHER = b"arm", b"other"
+
+
+def accepted(*messages):
+    """Return what a source accepts of (sender, time [ns])."""
+    source = StateSource()
+    return [source.accepts(*message) for message in messages]
+
+
+def test_states_of_one_publisher_are_accepted_however_late():
+    assert accepted((ARM, 0), (ARM, 1), (ARM, 5 * QUIET)) == [True] * 3
+
+
+def test_while_there_are_two_the_states_of_both_are_refused():
+    both = (ARM, 0), (OTHER, MS), (ARM, 2 * MS), (OTHER, 3 * MS), (ARM, QUIET)
+    assert accepted(*both) == [True, False, False, False, False]
+
+
+def test_a_publisher_is_alone_again_when_the_other_has_been_silent_for_a_second():
+    first = (ARM, 0), (OTHER, MS)
+    assert accepted(*first, (ARM, MS + QUIET), (ARM, MS + QUIET + 1)) == [True, False, False, True]
+    assert accepted(*first, (OTHER, QUIET + 2), (OTHER, QUIET + 3)) == [True, False, True, True]
+
+
+def test_a_driver_that_restarts_takes_over_when_the_old_one_is_silent():
+    assert accepted((ARM, 0), (OTHER, QUIET), (OTHER, QUIET + 1)) == [True, False, True]
+    assert accepted((ARM, 0), (OTHER, QUIET + 1), (OTHER, QUIET + 2)) == [True, True, True]

@@ -1,0 +1,99 @@
+"""One controller commands an arm, and one publisher sends its states."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not installed")
+
+from arm_pair import UR5_START, start_pair
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from support.robots import find
+
+RIVAL = "another controller is called /arm_controller"
+
+
+def test_nobody_else_commands_the_arm_or_sends_its_states(simulate, control, peer):
+    robot = find("ur5_robot.urdf")
+    twin = control(robot, False, mode="gravity", state_timeout=1)
+    pair = start_pair(simulate, control, peer, robot, UR5_START, 250)
+    neither_twin_arms(pair, twin)
+    for scenario in (another_device, other_efforts, other_states, a_twin_appears):
+        pair.peer.until(lambda: "rival" not in pair.ask("arm"))
+        pair.arm_it()
+        scenario(pair, control)
+        pair.do("disarm", "clear_fault")
+    pair.end_well()
+
+
+def neither_twin_arms(pair, twin):
+    """One call of a service reaches both."""
+    for controller in (pair.controller, twin):
+        controller.wait_for("controlling '")
+        controller.wait_for(RIVAL, 30.0)
+    pair.arm.rest(0.04)
+    for _ in range(5):
+        assert RIVAL in pair.ask("arm")
+    pair.arm.wait(0.2)
+    for controller in (pair.controller, twin):
+        assert "; armed" not in controller.text()
+    twin.end_well()
+    assert RIVAL not in pair.ask("arm")
+
+
+def another_device(pair, _):
+    """A gripper publishes its states on the same topic."""
+    publisher = pair.peer.publisher(JointState, "joint_states")
+    for _ in range(20):
+        publisher.publish(JointState(name=["finger"], position=[0.1]))
+        pair.arm.wait(0.01)
+    assert pair.said[-1] == "gravity; armed"
+    pair.peer.node.destroy_publisher(publisher)
+
+
+def other_efforts(pair, _):
+    """The arm would take them, though this controller publishes on another topic."""
+    publisher = pair.peer.publisher(Float64MultiArray, "effort_commands")
+    ends(pair, "holding")
+    assert "/peer" in pair.said[-1]
+    pair.do("disarm", "clear_fault")
+    assert "/peer" in pair.ask("arm")
+    pair.peer.node.destroy_publisher(publisher)
+
+
+def other_states(pair, _):
+    """Half of the states are of another arm that is elsewhere."""
+    publisher = pair.peer.publisher(JointState, "joint_states")
+    first = len(pair.arm.rows)
+    elsewhere = np.add(pair.arm.position, 0.2).tolist()
+    state = JointState(name=pair.arm.names, position=elsewhere, velocity=[0.0] * 6)
+    state.header.stamp = pair.peer.node.get_clock().now().to_msg()
+
+    def said():
+        return "fault rivals" in pair.said[-1] and "silent" in pair.said[-1]
+
+    pair.peer.insist(publisher, state, said)
+    assert "/peer" in pair.said[-1]
+    assert "/simulator" in pair.said[-1]
+    pair.do("disarm", "clear_fault")
+    publisher.publish(state)
+    assert pair.ask("arm") != ""
+    pair.peer.node.destroy_publisher(publisher)
+    speeds = [np.abs(row[2]).max() for row in pair.arm.rows[first:]]
+    assert max(speeds) < 0.1
+
+
+def a_twin_appears(pair, control):
+    """Also one that would not send efforts: services of that name reach both."""
+    twin = control(find("ur5_robot.urdf"), True, mode="gravity", dry_run="true")
+    pair.controller.wait_for(f"fault rivals: {RIVAL}", 30.0)
+    pair.arm.rest()
+    pair.controller.wait_for("holding")
+    twin.end_well()
+
+
+def ends(pair, ending):
+    pair.until_said("fault rivals", ending)
+    place = pair.arm.rest()
+    assert np.abs(pair.arm.position - place).max() < 1e-3
