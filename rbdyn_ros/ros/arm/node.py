@@ -206,7 +206,7 @@ class ArmController(process.ManagedNode):
         return POLL
 
     def poll(self) -> None:
-        """Look for rivals; publish changes of the status, and the diagnostics when they are due."""
+        """Look for rivals, publish a changed status, and the diagnostics when they are due."""
         if self._topics is None or self._arm is None:
             return
         if self._topics.failure is not None:
