@@ -95,10 +95,16 @@ class MessageLog:
         """
 
         def receive(message: Any) -> None:
-            try:
-                take(message)
-                self.accepted += 1
-            except RbdynError as error:
-                self.reject(topic, str(error))
+            self.passed(topic, take, message)
 
         return receive
+
+    def passed(self, topic: str, take: Callable[[Any], object], message: Any) -> bool:
+        """Pass a message on; return whether it was accepted. Arguments as for `receiver`."""
+        try:
+            take(message)
+        except RbdynError as error:
+            self.reject(topic, str(error))
+            return False
+        self.accepted += 1
+        return True

@@ -12,6 +12,7 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 
 from rbdyn_ros.nanoseconds import nanoseconds
+from rbdyn_ros.ros.common.endpoints import described, other_publishers
 from rbdyn_ros.ros.common.listener import Listener
 from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.simulator.outputs import HEARTBEAT
@@ -99,11 +100,7 @@ class ClockClaim:
         return publishes(self._me, self._others(), self._heard is not None, waited)
 
     def _others(self) -> list[str]:
-        claims = self._node.get_publishers_info_by_topic("/clock")
-        names = [f"{c.node_namespace.rstrip('/')}/{c.node_name}" for c in claims]
-        if self._me in names:
-            names.remove(self._me)  # once: another node may have the same name
-        return sorted(names)
+        return other_publishers(self._node, "/clock", 1)
 
     def _listen(self, listener: Listener) -> None:
         """Wait for the time; its publisher may just have been discovered."""
@@ -120,5 +117,6 @@ class ClockClaim:
             self._alone = now
         elif now - self._alone > CROWDED:
             self._alone = math.inf
-            text = "/clock has another publisher; set publish_clock to false on all but one"
-            self._node.get_logger().warning(text)
+            others = ", ".join(map(described, self._others()))
+            text = f"/clock has another publisher, {others}"
+            self._node.get_logger().warning(f"{text}; set publish_clock to false on all but one")

@@ -64,6 +64,8 @@ class Observation:
         newly_saturated: the same in the window.
         given_up: number of lock-step timeouts since the start.
         newly_given_up: the same in the window.
+        late: number of rejected commands that answered an old state since the start.
+        newly_late: the same in the window.
         model_sha256: hash of the loaded robot.
     """
 
@@ -87,6 +89,8 @@ class Observation:
     newly_saturated: int
     given_up: int
     newly_given_up: int
+    late: int
+    newly_late: int
     model_sha256: str
 
 
@@ -169,6 +173,11 @@ def _commands(o: Observation) -> Status:
             f"{o.newly_rejected} messages were refused since the last report; see the log",
         ),
         _warning(
+            o.newly_late > 0,
+            f"{o.newly_late} commands answered a state older than answer_timeout since the last "
+            "report",
+        ),
+        _warning(
             o.newly_saturated > 0,
             f"efforts were clamped in {o.newly_saturated} of {o.window.ticks} ticks",
         ),
@@ -182,6 +191,7 @@ def _commands(o: Observation) -> Status:
         "stale_joints": o.stale,
         "accepted": o.accepted,
         "rejected": o.rejected,
+        "late_commands": o.late,
         "saturated_ticks": o.saturated,
         "lockstep_timeouts": o.given_up,
     }

@@ -213,9 +213,16 @@ class Simulator(RecordedTopics, process.ManagedNode):
         return min(0.2, 1.0 / float(self.values.stats_rate))
 
     def poll(self) -> None:
-        """Check for other publishers of /clock, report statistics, raise if publishing failed."""
+        """Check for other simulators and stopped commanders; report statistics.
+
+        Raise if publishing failed.
+        """
         if self._claim is not None:
             self._claim.watch()
+        if self._started:
+            for robot in self._robots:
+                robot.reception.watch.poll(time.monotonic())
+                robot.twins.poll()
         if self._started and self._statistics is not None:
             self._statistics.publish_if_due(time.monotonic())
         if self._publisher is not None and self._publisher.failure is not None:

@@ -233,6 +233,12 @@ class Outputs:
             self._node.get_logger().info("nav_msgs is not installed: no odom")
             return None
 
+    @property
+    def measured_tick(self) -> int:
+        """Tick of the newest state on joint_states; -1: none yet."""
+        delivered = self._delivered
+        return -1 if delivered is None else delivered.measured_tick
+
     def publish(self, state: LoopState) -> None:
         """Publish a state on all topics that are due; /clock after all others."""
         self._report(state)

@@ -118,6 +118,15 @@ PARAMETERS = (
         "commands",
         Parameter("command_timeout", 0.1, "age at which a command expires", "s", 1e-3, 1e6),
         Parameter(
+            "answer_timeout",
+            0.1,
+            "age of a state at which commands stamped with it are refused, in time_mode realtime; "
+            "0: unlimited",
+            "s",
+            0.0,
+            1e6,
+        ),
+        Parameter(
             "on_timeout",
             "zero",
             "effort of a joint whose command has expired: zero; gravity: compensate gravity; "

@@ -13,10 +13,13 @@ from rbdyn_ros.errors import refusal
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.ros.common.answer import MessageLog
 from rbdyn_ros.ros.common.commands import CommandParser
+from rbdyn_ros.ros.common.endpoints import with_sender
 from rbdyn_ros.ros.common.interfaces import message_class
+from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.common.qos_reports import for_subscription
 from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.common.trajectory import TrajectoryParser
+from rbdyn_ros.ros.simulator.commanders import AnswerAges, CommanderWatch
 from rbdyn_ros.ros.simulator.topic_based import TOPIC, TopicBasedParser
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.types import Command
@@ -32,9 +35,12 @@ class Reception:
         trajectories: parses trajectories.
         bridge: parses messages of ros2_control's topic based hardware, or None.
         stamps: of the ticks of the loop.
+        ages: refuses commands that answer an old state, while time runs in real time.
 
     Attributes:
         log: of accepted and rejected messages.
+        ages: as the argument.
+        watch: logs that commands stopped.
     """
 
     def __init__(
@@ -45,10 +51,12 @@ class Reception:
         trajectories: TrajectoryParser,
         bridge: TopicBasedParser | None,
         stamps: TickStamps,
+        ages: AnswerAges,
     ) -> None:
         self._node, self._loop = node, loop
         self._commands, self._trajectories, self._bridge = commands, trajectories, bridge
-        self._stamps, self._lockstep = stamps, loop.settings.time_mode == "lockstep"
+        self._stamps, self._mode, self.ages = stamps, loop.settings.time_mode, ages
+        self.watch = CommanderWatch(node, loop)
         self.log = MessageLog(node.get_logger().warning)
         self._subscribe(JointState, "joint_commands", self._on_joint_command)
         self._subscribe(Float64MultiArray, "effort_commands", self._on_efforts)
@@ -62,8 +70,14 @@ class Reception:
             self._subscribe(JointState, TOPIC, self._on_bridge)
 
     def _subscribe(self, kind: Any, topic: str, take: Callable[[Any], None]) -> None:
+        def on_message(message: Any, sender: bytes | None) -> None:
+            if self.log.passed(topic, take, message):
+                self.watch.note(topic, sender)
+
         events = for_subscription(self._node, topic)
-        self.log.subscribe(self._node, kind, topic, take, event_callbacks=events)
+        self._node.create_subscription(
+            kind, topic, with_sender(on_message), reliable(10), event_callbacks=events
+        )
 
     def _subscribe_to(
         self, package: str, kind: str, topic: str, take: Callable[[Any], None]
@@ -104,9 +118,11 @@ class Reception:
     def _give(self, command: Command, header: Any) -> None:
         """Give a command to the loop; in lock-step for the tick of its stamp."""
         tick = None
-        if self._lockstep:
-            stamp = nanoseconds(header.stamp) if header else 0
+        stamp = nanoseconds(header.stamp) if header else 0
+        if self._mode == "lockstep":
             tick = self._stamped_tick(stamp)
+        elif self._mode == "realtime":
+            self.ages.check(stamp)
         self._loop.orders.command(command, tick)
 
     def _stamped_tick(self, stamp: int) -> int | None:

@@ -23,6 +23,7 @@ from rbdyn_ros.ros.common.specialize import specialized
 from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.common.trajectory import TrajectoryParser
 from rbdyn_ros.ros.simulator import parameters as params
+from rbdyn_ros.ros.simulator.commanders import AnswerAges
 from rbdyn_ros.ros.simulator.faults import make_faults
 from rbdyn_ros.ros.simulator.markers import open_markers
 from rbdyn_ros.ros.simulator.outputs import Cadence, Outputs
@@ -33,6 +34,7 @@ from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
+from rbdyn_ros.ros.simulator.twins import TwinWatch
 from rbdyn_ros.runtime import compiled
 from rbdyn_ros.runtime.kernels import cycle
 from rbdyn_ros.runtime.loop import Loop, warm
@@ -54,7 +56,7 @@ class Robot:
     Attributes:
         given: its source, after `load`.
         m, commands: its Model and the parser of its commands, after `load`.
-        loop, stamps, payloads, outputs, reception: after `open`.
+        loop, stamps, payloads, outputs, twins, reception: after `open`.
     """
 
     given: source.Source
@@ -62,6 +64,7 @@ class Robot:
     stamps: TickStamps
     payloads: Payloads
     outputs: Outputs
+    twins: TwinWatch
     reception: Reception
 
     def __init__(
@@ -179,8 +182,15 @@ class Robot:
             f"{self.time_node or node.get_fully_qualified_name()}/reset",
             self._recorder,
         )
+        self.twins = TwinWatch(node)
+        ages = AnswerAges(
+            self.stamps,
+            lambda: self.outputs.measured_tick,
+            lambda: loop.time.real_time_factor,
+            values.answer_timeout,
+        )
         self.reception = Reception(
-            node, loop, self.commands, self._trajectories, self._bridge, self.stamps
+            node, loop, self.commands, self._trajectories, self._bridge, self.stamps, ages
         )
 
     def _settings(self, cadence: Cadence) -> LoopSettings:

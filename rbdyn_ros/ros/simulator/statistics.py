@@ -54,7 +54,7 @@ class _Watch:
         self._robot, self._class = robot, kind
         self._sha256 = robot.loop.m.sha256()
         self._window = Window()
-        self._counts = (0, 0, 0)
+        self._counts = (0, 0, 0, 0)
         self._factor = robot.loop.time.real_time_factor
         self._publisher: Any = None
         if kind is not None:
@@ -69,7 +69,12 @@ class _Watch:
         total, state = readout.timing(), readout.latest()
         before, self._counts = (
             self._counts,
-            (robot.rejected, readout.saturated_ticks, readout.lockstep_timeouts),
+            (
+                robot.rejected,
+                readout.saturated_ticks,
+                readout.lockstep_timeouts,
+                robot.reception.ages.late,
+            ),
         )
         new = [max(now - then, 0) for now, then in zip(self._counts, before, strict=True)]
         steady = self._factor == loop.time.real_time_factor
@@ -95,6 +100,8 @@ class _Watch:
             newly_saturated=new[1],
             given_up=self._counts[2],
             newly_given_up=new[2],
+            late=self._counts[3],
+            newly_late=new[3],
             model_sha256=self._sha256,
         )
 

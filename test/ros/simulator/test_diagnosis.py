@@ -48,6 +48,8 @@ WELL = Observation(
     newly_saturated=0,
     given_up=0,
     newly_given_up=0,
+    late=0,
+    newly_late=0,
     model_sha256="ab12",
 )
 
@@ -91,6 +93,7 @@ def test_a_healthy_robot():
         "stale_joints": "0",
         "accepted": "4000",
         "rejected": "3",
+        "late_commands": "0",
         "saturated_ticks": "7",
         "lockstep_timeouts": "0",
     }
@@ -195,6 +198,7 @@ def test_the_pace_is_not_checked_after_the_factor_changed(changes):
         ({"newly_rejected": 4}, Level.WARN),
         ({"newly_saturated": 9}, Level.WARN),
         ({"newly_given_up": 1}, Level.WARN),
+        ({"newly_late": 2}, Level.WARN),
     ],
 )
 def test_commands(changes, level):

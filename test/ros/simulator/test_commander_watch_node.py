@@ -1,0 +1,86 @@
+"""Old answers, a commander that stops, and a second simulator: nothing happens in silence."""
+
+import copy
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not installed")
+
+from arm_pair import NEWEST
+from diagnostic_msgs.msg import DiagnosticArray
+from sensor_msgs.msg import JointState
+
+STOPPED = "commands stopped: node /peer on /joint_commands"
+BACK = "commands are back: node /peer on /joint_commands"
+TWIN = "another simulator publishes on /joint_states too: node /simulator"
+
+
+def test_nothing_happens_in_silence(simulate, peer, two_joints):
+    given = ("-p", "on_timeout:=hold", "-p", "answer_timeout:=2.0", "-p", "publish_rate:=100.0")
+    first = simulate(two_joints, "--ros-args", *given)
+    states = peer.collect(JointState, "joint_states", NEWEST)
+    # it may receive the states of its twin too, so it comes last
+    for scenario in (old_answers, a_commander_that_stops):
+        scenario(first, peer, states)
+    elsewhere = simulate(two_joints, "--ros-args", "-r", "__ns:=/left", wait=False)
+    second = simulate(two_joints)
+    for simulator in (first, second):
+        simulator.wait_for(TWIN, 30.0)
+    peer.until(lambda: peer.node.count_publishers("/left/joint_states"))
+    for simulator in (first, second, elsewhere):
+        assert simulator.text().count("another simulator") == (simulator is not elsewhere)
+        simulator.end_well()
+
+
+def old_answers(simulator, peer, states):
+    """Only a stamp of a published state can be too old."""
+    reports = peer.collect(DiagnosticArray, "/diagnostics")
+    publisher = peer.publisher(JointState, "joint_commands")
+    peer.until(lambda: states)
+    old = copy.deepcopy(states[0].header)
+    age = lambda: states[-1].header.stamp.sec - old.stamp.sec  # noqa: E731
+    peer.until(lambda: age() > 3)
+    command = JointState(name=["lift", "turn"], effort=[1.0, 0.0])
+
+    def applies(effort, header=None):
+        command.effort[0] = effort
+        seen = len(states)
+
+        def send_and_look():
+            command.header = copy.deepcopy(header or states[-1].header)
+            publisher.publish(command)
+            return len(states) > seen and states[-1].effort[0] == effort
+
+        peer.until(send_and_look)
+
+    applies(1.0)  # the newest state
+    command.header, command.effort[0] = old, 7.0
+    peer.insist(publisher, command, lambda: "answers a state" in simulator.text())
+    assert all(state.effort[0] != 7.0 for state in states)
+
+    foreign, unstamped = copy.deepcopy(old), copy.deepcopy(old)
+    foreign.stamp.nanosec ^= 1
+    unstamped.stamp.sec = unstamped.stamp.nanosec = 0
+    applies(2.0, foreign)
+    applies(3.0, unstamped)
+
+    def counted():
+        for status in (status for report in reports for status in report.status):
+            for pair in status.values:
+                if pair.key == "late_commands" and int(pair.value) > 0:
+                    return True
+        return False
+
+    peer.until(counted)
+    peer.node.destroy_publisher(publisher)
+
+
+def a_commander_that_stops(simulator, peer, states):
+    publisher = peer.publisher(JointState, "joint_commands")
+    command = JointState(name=["lift", "turn"], effort=[0.0, 0.0])
+    simulator.wait_for(STOPPED, 30.0)  # after the answers above
+    peer.insist(publisher, command, lambda: BACK in simulator.text())
+    simulator.wait_for("braked and held against gravity (on_timeout is 'hold')", 30.0)
+    peer.until(lambda: simulator.text().count(STOPPED) == 2)
+    assert simulator.text().count(BACK) == 1
