@@ -201,6 +201,10 @@ def test_both_outputs_beside_a_dry_run(simulate, control, peer):
     for found in (commands[-1].effort, arrays[-1].data, shown[-1].effort):
         np.testing.assert_allclose(found, g, atol=1e-6)
     assert list(commands[-1].name) == list(shown[-1].name) == pair.arm.names
+    states = {row[0] for row in pair.arm.rows}
+    for found in (commands, shown):  # stamped with the state that they answer
+        stamps = [message.header.stamp for message in found]
+        assert states & {stamp.sec + 1e-9 * stamp.nanosec for stamp in stamps}
     assert not len(commands[-1].position)
     pair.do("disarm")
     pair.arm.wait(0.1)
