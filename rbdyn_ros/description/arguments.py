@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.description.checks.bounds import BOUNDS
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.errors import not_allowed
 
@@ -12,9 +13,10 @@ def number(what: str, value: object) -> float:
     return finite(what, value, element="")
 
 
-def positive(what: str, value: object) -> float:
-    """Return a finite number above 0."""
-    return finite(what, value, above=0.0, element="")
+def positive(what: str, value: object, quantity: str) -> float:
+    """Return a number in the range of a quantity of bounds.BOUNDS, above 0."""
+    bound = BOUNDS[quantity]
+    return finite(what, value, low=bound.low, high=bound.high, above=0.0, element="")
 
 
 def numbers(what: str, value: object, count: int | None = None) -> tuple[float, ...]:

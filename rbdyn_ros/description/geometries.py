@@ -11,9 +11,6 @@ from dataclasses import dataclass, field
 
 from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3, keep_floats, keep_points
 
-#: Largest size, corner or position of a geometry or obstacle [m].
-MAX_LENGTH = 1e5
-
 
 @dataclass(frozen=True, slots=True)
 class Sphere:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.description.checks.bounds import BOUNDS
 
 Vec3 = tuple[float, float, float]
 Quat = tuple[float, float, float, float]
 
+LARGEST_ANGLE = BOUNDS["angle"].high
 ZERO: Vec3 = (0.0, 0.0, 0.0)
 
 
@@ -59,10 +61,10 @@ def pose(xyz: Vec3 = ZERO, rpy: Vec3 = ZERO) -> Pose:
     """Return the pose with an origin [m] and the roll, pitch and yaw of URDF [rad].
 
     Raises:
-        ParameterError: xyz or rpy is not three finite numbers.
+        ParameterError: xyz is not three finite numbers, or rpy not three angles in range.
     """
     x, y, z = finite("xyz", xyz, (3,), element="").tolist()
-    roll, pitch, yaw = finite("rpy", rpy, (3,), element="").tolist()
+    roll, pitch, yaw = finite("rpy", rpy, (3,), -LARGEST_ANGLE, LARGEST_ANGLE, element="").tolist()
     return Pose((x, y, z), quat_from_rpy(roll, pitch, yaw))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import NamedArrays
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.checks.bounds import BOUNDS, OUT_OF_RANGE
 from rbdyn_ros.errors import quote
 from rbdyn_ros.loading.geom_arrays import audit_geom_arrays, wrong_array
 from rbdyn_ros.model.callbacks import registered_motion
@@ -25,6 +26,7 @@ Names = Mapping[str, Sequence[str]]
 Sizes = Mapping[str, int]
 DRIVEN = JointClass.DRIVEN
 
+LARGEST = BOUNDS["stored"]
 FLAGS = ("jnt_reversed", "jnt_limited", "jnt_actuated", "length_closed")
 
 #: Fields of indices, and the size that bounds them.
@@ -127,6 +129,9 @@ def _audit_numbers(arrays: NamedArrays, audit: Audit) -> None:
             wrong_array(audit, field.name, "holds NaN")
         elif field.name not in UNLIMITED and not np.isfinite(array).all():
             wrong_array(audit, field.name, "holds an infinite number")
+        elif (np.abs(array[np.isfinite(array)]) > LARGEST.high).any():
+            message = f"holds a number out of range; allowed are {LARGEST.allowed}"
+            audit.error(OUT_OF_RANGE, field.name, None, message, allowed=LARGEST.allowed)
 
 
 def _audit_ranges(arrays: NamedArrays, sizes: Sizes, audit: Audit) -> None:

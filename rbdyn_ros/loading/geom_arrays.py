@@ -8,7 +8,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import NamedArrays
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.geometries import MAX_LENGTH
+from rbdyn_ros.description.checks.bounds import BOUNDS
 from rbdyn_ros.model.geoms import RIM, GeomType
 from rbdyn_ros.model.model_fields import NOT_NEGATIVE, POSITIVE
 
@@ -27,7 +27,7 @@ CORNERS = {
 #: Number of sizes of each type; a plane and a mesh have none.
 SIZES = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.CYLINDER: 2, GeomType.BOX: 3}
 #: More than any length of a checked geometry [m].
-LONGEST = 10.0 * MAX_LENGTH
+LONGEST = 10.0 * BOUNDS["contact length"].high
 _LENGTHS = ("geom_size", "geom_rbound", "geom_radius", "obstacle_size")
 _ROTATIONS = ("geom_mat", "obstacle_mat")
 #: Rotations are orthogonal to better than this.

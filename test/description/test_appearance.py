@@ -132,7 +132,7 @@ def test_collisions_have_no_colors():
     ("broken", "code"),
     [
         (visual('<box size="1 nan 1"/>'), "not-finite"),
-        (visual('<box size="1e300 1 1"/>'), "too-long"),
+        (visual('<box size="1e300 1 1"/>'), "out-of-range"),
         (visual('<box size="1 -1 1"/>'), "non-positive-size"),
         (visual('<sphere radius="0"/>'), "non-positive-radius"),
         (visual("<capsule radius='1'/>"), "missing-attribute"),
@@ -143,7 +143,7 @@ def test_collisions_have_no_colors():
         ("<visual/>", "missing-element"),
         (visual(BOX + BOX), "duplicate-element"),
         (visual(more='<origin xyz="nan 0 0"/>'), "not-finite"),
-        (visual(more='<origin xyz="0 0 1e6"/>'), "too-long"),
+        (visual(more='<origin xyz="0 0 1e6"/>'), "out-of-range"),
     ],
 )
 def test_a_broken_element_is_left_out_with_a_warning(broken, code, kind):

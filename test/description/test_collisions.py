@@ -124,7 +124,7 @@ def test_mistakes(collision, refusal):
         ('<box size="1 -1 1"/>', ("non-positive-size", "geometry 'a'")),
         ('<sphere radius="0"/>', ("non-positive-radius", "geometry 'a'")),
         ('<cylinder radius="1" length="-2"/>', ("non-positive-length", "geometry 'a'")),
-        ('<capsule radius="1" length="1e6"/>', ("too-long", "geometry 'a'")),
+        ('<capsule radius="1" length="1e6"/>', ("out-of-range", "geometry 'a'")),
     ],
 )
 def test_sizes(text, refusal):

@@ -58,12 +58,12 @@ def test_lists_and_arrays_are_taken():
         (Box((1.0, 1.0)), ("not-finite", "geometry 'palm'")),
         (Points(()), ("bad-points", "geometry 'palm'")),
         (Points(((0, 0, math.inf),)), ("not-finite", "geometry 'palm'")),
-        (Sphere(2e5), ("too-long", "geometry 'palm'")),
-        (Cylinder(1.0, 2e9), ("too-long", "geometry 'palm'")),
-        (Box((1.0, 1e300, 1.0)), ("too-long", "geometry 'palm'")),
+        (Sphere(2e5), ("out-of-range", "geometry 'palm'")),
+        (Cylinder(1.0, 2e9), ("out-of-range", "geometry 'palm'")),
+        (Box((1.0, 1e300, 1.0)), ("out-of-range", "geometry 'palm'")),
         (
             Points(((0, 0, 0), (0, -1e6, 0))),
-            ("too-long", "geometry 'palm'"),
+            ("out-of-range", "geometry 'palm'"),
         ),
     ],
 )
@@ -118,7 +118,9 @@ def test_lengths_up_to_the_longest_are_taken():
 def test_positions_too_far_away():
     far = Pose((0.0, 0.0, -2e5))
     made = system(replace(GEOM, origin=far), obstacles=(replace(FLOOR, origin=far),))
-    with refused(DescriptionError, ["too-long", "too-long"], "geometry 'palm'", line=3) as caught:
+    with refused(
+        DescriptionError, ["out-of-range", "out-of-range"], "geometry 'palm'", line=3
+    ) as caught:
         check(made)
     assert caught.value.findings[1].element == "obstacle 'floor'"
 

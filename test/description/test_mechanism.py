@@ -679,3 +679,49 @@ def test_unreadable_files(tmp_path):
     assert "(did you mean 'arm.yaml'?)" in str(caught.value)
     with refused(DescriptionError, "not-a-file"):
         mechanism.read(tmp_path)
+
+
+HEAD = "rbdyn_mechanism: 1\nbase: g\n"
+#: Two ways to write one thing: the keys `xyz`, `rpy` and `link` of all elements, and the old key.
+COMMON = {
+    "joint": (
+        "links: {b: }\njoints: {j: {type: revolute, parent: g, child: b, %s}}",
+        ("xyz: [1, 2, 3], rpy: [0, 0, 1]", "origin: {xyz: [1, 2, 3], rpy: [0, 0, 1]}"),
+        "joint 'j'",
+    ),
+    "loop": (
+        """links: {b: }
+joints: {j: {type: revolute, parent: g, child: b}}
+loops: {l: {type: revolute, predecessor: g, successor: b, %s}}""",
+        ("xyz: [1, 2, 3]", "X_P: {xyz: [1, 2, 3]}"),
+        "joint 'l'",
+    ),
+    "link": (
+        "links: {b: {mass: 1, %s}}\njoints: {j: {type: revolute, parent: g, child: b}}",
+        ("xyz: [1, 2, 3]", "com: [1, 2, 3]"),
+        "link 'b'",
+    ),
+    "roll": (
+        """links: {b: }
+joints: {j: {type: planar, parent: g, child: b}}
+constraints: {c: {roll: {%s, on: g, radius: 1}}}""",
+        ("link: b", "body: b"),
+        "constraint 'c'",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", COMMON)
+def test_common_keys_are_taken_everywhere(kind):
+    text, ways, element = COMMON[kind]
+    new, old = (mechanism.read_text(HEAD + text % way) for way in ways)
+    assert new == old
+    code = "unknown-key" if kind == "roll" else "duplicate-key"
+    with refused(DescriptionError, code, element):
+        mechanism.read_text(HEAD + text % ", ".join(ways))
+
+
+def test_a_link_by_numbers_may_have_turned_axes():
+    link = "links: {g: {mass: 1, inertia: [1, 1, 1, 0, 0, 0], rpy: [0, 0, 1]}}"
+    made = mechanism.read_text(HEAD + link)
+    assert made.links[0].inertial.origin == pose((0, 0, 0), (0, 0, 1))

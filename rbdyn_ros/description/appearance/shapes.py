@@ -13,10 +13,9 @@ from pathlib import Path
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.appearance.colors import Color, Colors
 from rbdyn_ros.description.appearance.findings import LONGEST_NAME, OnlyWarnings
-from rbdyn_ros.description.checks.geometries import audit_shape
+from rbdyn_ros.description.checks.geometries import audit_place, audit_shape
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.geometries import (
-    MAX_LENGTH,
     Box,
     Capsule,
     Cylinder,
@@ -84,7 +83,7 @@ class LinkShape:
 
     Attributes:
         link: its name; the link may not exist.
-        shape: all sizes are above 0 and at most geometries.MAX_LENGTH.
+        shape: all sizes are above 0 and in the range of bounds.py.
         origin: frame of the shape in the link frame.
         color: red, green, blue and opacity, 0 to 1; None if the robot gives none. As in RViz, the
             colors of a mesh file take precedence.
@@ -184,9 +183,7 @@ def _audit_shape(
     """Add an error for sizes and distances that are too large to show."""
     if not isinstance(shape, MeshFile | Placeholder):
         audit_shape(shape, owner, line, audit)
-    if max(map(abs, origin.pos)) > MAX_LENGTH:
-        message = f"<origin xyz> is more than {MAX_LENGTH:g} m away"
-        audit.error("too-long", owner, line, message, allowed=f"up to {MAX_LENGTH:g} m")
+    audit_place(origin, owner, line, audit)
 
 
 def _of_mechanism(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:

@@ -12,18 +12,22 @@ offset, the value at q = 0.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.arguments import frame, number
+from rbdyn_ros.description.arguments import frame
 from rbdyn_ros.description.checks.check import audit_description
+from rbdyn_ros.description.checks.values import audit_finite
 from rbdyn_ros.description.poses import IN_PLACE, Pose, compose, inverse, pose
 from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link
-from rbdyn_ros.errors import ParameterError, quote
+from rbdyn_ros.errors import quote
 
 TYPES = ("revolute", "continuous", "prismatic")
 Z_AXIS = (0.0, 0.0, 1.0)
+#: The numbers of a row, and their quantities.
+_ENTRIES = {"a": "position", "alpha": "angle", "d": "position", "theta": "angle"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +126,16 @@ def _audit_row(row: object, owner: str, audit: Audit) -> None:
     if not isinstance(row, DHRow):
         audit.error("not-a-row", owner, None, f"is {row!r}, not a DHRow", allowed="a DHRow")
         return
-    for what in ("a", "alpha", "d", "theta"):
-        _audit_entry(what, getattr(row, what), owner, audit)
+    for what, quantity in _ENTRIES.items():
+        value = getattr(row, what)
+        number = math.nan if isinstance(value, bool) else value
+        audit_finite(what, (number,), 1, quantity, owner, None, audit)
     if row.type not in TYPES:
         allowed = ", ".join(TYPES)
         message = (
             f"the type {quote(str(row.type))} is not allowed in a table; allowed are {allowed}"
         )
         audit.error("dh-type", owner, None, message, found=str(row.type), allowed=allowed)
-
-
-def _audit_entry(what: str, value: object, owner: str, audit: Audit) -> None:
-    try:
-        number(what, value)
-    except ParameterError as error:
-        audit.error("not-finite", owner, None, error.findings[0].message, found=error.found)
 
 
 def _joint(i: int, row: DHRow, origin: Pose, child_origin: Pose) -> Joint:

@@ -33,7 +33,7 @@ def box(
         ParameterError: a length, the density or the mass is not above 0; or both or neither of
             density and mass are given.
     """
-    x, y, z = (positive("an edge of the box", edge) for edge in vector("the size", size))
+    x, y, z = (positive("an edge of the box", edge, "size") for edge in vector("the size", size))
     m = _mass(x * y * z, density, mass)
     return _inertial(m, at, (y * y + z * z) / 12, (z * z + x * x) / 12, (x * x + y * y) / 12)
 
@@ -50,7 +50,7 @@ def cylinder(
 
     Further arguments and errors as for `box`.
     """
-    r, h = positive("the radius", radius), positive("the length", length)
+    r, h = positive("the radius", radius, "size"), positive("the length", length, "size")
     m = _mass(math.pi * r * r * h, density, mass)
     across = (3 * r * r + h * h) / 12
     return _inertial(m, at, across, across, r * r / 2)
@@ -63,7 +63,7 @@ def sphere(
 
     Further arguments and errors as for `box`.
     """
-    r = positive("the radius", radius)
+    r = positive("the radius", radius, "size")
     m = _mass(4 / 3 * math.pi * r**3, density, mass)
     return _inertial(m, at, *[2 / 5 * r * r] * 3)
 
@@ -85,7 +85,7 @@ def capsule(
         mass: as for `box`.
         at: frame of the capsule, with its origin in the middle, in the link frame.
     """
-    r, h = positive("the radius", radius), positive("the length", length)
+    r, h = positive("the radius", radius, "size"), positive("the length", length, "size")
     tube, ends = math.pi * r * r * h, 4 / 3 * math.pi * r**3
     m = _mass(tube + ends, density, mass)
     tube, ends = tube / (tube + ends), ends / (tube + ends)
@@ -117,7 +117,7 @@ def top(
     """
     if density is None and mass is None:
         density = ALUMINIUM
-    up = Pose((0.0, 0.0, positive("the height", height)))
+    up = Pose((0.0, 0.0, positive("the height", height, "size")))
     return cylinder(radius, thickness, density=density, mass=mass, at=compose(frame("at", at), up))
 
 
@@ -160,8 +160,9 @@ def _mass(volume: float, density: float | None, mass: float | None) -> float:
         message = f"a shape needs either a density or a mass; {given} given"
         raise ParameterError(Finding("density-or-mass", message))
     if mass is not None:
-        return positive("the mass", mass)
-    return positive("the mass from the density", positive("the density", density) * volume)
+        return positive("the mass", mass, "mass")
+    mass = positive("the density", density, "density") * volume
+    return positive("the mass from the density", mass, "mass")
 
 
 def _inertial(mass: float, at: Pose, xx: float, yy: float, zz: float) -> Inertial:

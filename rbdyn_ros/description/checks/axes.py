@@ -34,9 +34,6 @@ def unit_vector(
         message = f"the {what} is zero; {needing} needs a direction"
         audit.error("zero-axis", owner, line, message, found=str(axis), allowed="a direction")
         return None
-    if math.isinf(length):  # its square overflows
-        axis = _scaled(axis, 4.0)
-        length = math.hypot(*axis)
     if abs(length - 1.0) > UNIT_AXIS:
         message = f"the {what} has length {length:.9g} and was normalised"
         audit.add("note", "axis-normalised", owner, line, message, found=f"{length:.9g}")

@@ -22,7 +22,12 @@ from rbdyn_ros.description.types import (
 )
 from rbdyn_ros.errors import listing, quote, shown
 
-_NUMBERS = ("stiffness", "damping", "length")
+#: Numbers of a spring, and their quantities.
+_NUMBERS = {
+    "stiffness": "force coefficient",
+    "damping": "force coefficient",
+    "length": "position",
+}
 
 
 def audit_springs(description: Description, bodies: Mapping[str, str], audit: Audit) -> None:
@@ -49,10 +54,10 @@ def audit_springs(description: Description, bodies: Mapping[str, str], audit: Au
 
 def _audit_spring(spring: Spring, owner: str, audit: Audit) -> None:
     for number, point in enumerate((spring.point1, spring.point2), start=1):
-        audit_finite(f"point {number}", point, 3, owner, spring.line, audit)
-    for what in _NUMBERS:
+        audit_finite(f"point {number}", point, 3, "position", owner, spring.line, audit)
+    for what, quantity in _NUMBERS.items():
         value = getattr(spring, what)
-        if audit_finite(what, (value,), 1, owner, spring.line, audit):
+        if audit_finite(what, (value,), 1, quantity, owner, spring.line, audit):
             audit_sign(what, value, owner, spring.line, audit)
 
 
@@ -106,8 +111,8 @@ def _audit_length(line: Length, bodies: Mapping[str, str], audit: Audit) -> None
     owner, count = _owner(line), len(line.links)
     sound = audit_links(line.links, bodies, owner, line.line, audit)
     for number, point in enumerate(line.points, start=1):
-        audit_finite(f"point {number}", point, 3, owner, line.line, audit)
-    audit_positive("length", line.length, owner, line.line, audit)
+        audit_finite(f"point {number}", point, 3, "position", owner, line.line, audit)
+    audit_positive("length", line.length, "size", owner, line.line, audit)
     least, kind = (3, "closed") if line.closed else (2, "open")
     if len(line.points) != count:
         message = f"has {count} links and {len(line.points)} points; it needs one point a link"
@@ -137,7 +142,7 @@ def _audit_corners(line: Length, bodies: Mapping[str, str], owner: str, audit: A
 
 def _audit_gear(gear: Gear, joints: Mapping[str, Joint], audit: Audit) -> None:
     owner, count = _owner(gear), len(gear.terms)
-    audit_finite("offset", (gear.offset,), 1, owner, gear.line, audit)
+    audit_finite("offset", (gear.offset,), 1, "coordinate", owner, gear.line, audit)
     if count < 2:
         terms = f"{count} term{'s' if count != 1 else ''}"
         message = f"has {terms}; a gear needs 2 at least"
@@ -157,7 +162,7 @@ def _audit_term(
     term: GearTerm, joints: Mapping[str, Joint], owner: str, line: int | None, audit: Audit
 ) -> None:
     named = quote(term.joint)
-    finite = audit_finite(f"factor of {named}", (term.factor,), 1, owner, line, audit)
+    finite = audit_finite(f"factor of {named}", (term.factor,), 1, "factor", owner, line, audit)
     if finite and term.factor == 0.0:
         message = f"the factor of {named} is 0; it must not be zero"
         audit.error("zero-factor", owner, line, message, found="0")
@@ -194,13 +199,13 @@ def _audit_roll(roll: Roll, bodies: Mapping[str, str], audit: Audit) -> Roll:
         if roll.link == roll.on:
             message = f"the link {quote(roll.link)} cannot roll on itself"
         audit.error("one-body", owner, line, message, found=roll.link)
-    audit_positive("radius", roll.radius, owner, line, audit)
-    audit_finite("centre", roll.centre, 3, owner, line, audit)
-    audit_finite("point", roll.point, 3, owner, line, audit)
+    audit_positive("radius", roll.radius, "size", owner, line, audit)
+    audit_finite("centre", roll.centre, 3, "position", owner, line, audit)
+    audit_finite("point", roll.point, 3, "position", owner, line, audit)
     axis, normal = roll.axis, roll.normal
-    if axis is not None and audit_finite("axis", axis, 3, owner, line, audit):
+    if axis is not None and audit_finite("axis", axis, 3, "direction", owner, line, audit):
         axis = unit_vector("axis", axis, "a disk", owner, line, audit)
-    if audit_finite("normal", normal, 3, owner, line, audit):
+    if audit_finite("normal", normal, 3, "direction", owner, line, audit):
         normal = unit_vector("normal", normal, "a plane", owner, line, audit) or normal
     if axis is roll.axis and normal is roll.normal:
         return roll

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.checks.bounds import audit_range
 from rbdyn_ros.description.checks.connectivity import audit_links
 from rbdyn_ros.description.checks.values import (
-    are_finite,
     are_numbers,
     audit_finite,
     audit_pose,
@@ -15,7 +16,6 @@ from rbdyn_ros.description.checks.values import (
     audit_sign,
 )
 from rbdyn_ros.description.geometries import (
-    MAX_LENGTH,
     Box,
     Capsule,
     Cylinder,
@@ -32,6 +32,7 @@ from rbdyn_ros.errors import quote, shown
 
 #: Maximum number of corners of a geometry made in Python; meshes have far fewer (hulls.py).
 MOST_POINTS = 10_000
+_FORCE = "force coefficient"
 
 
 def audit_geometries(description: Description, links: Collection[str], audit: Audit) -> None:
@@ -47,7 +48,7 @@ def audit_geometries(description: Description, links: Collection[str], audit: Au
         if not audit.partial:  # else it may be a link that could not be read
             audit_links((geometry.link,), links, owner, line, audit)
         audit_shape(geometry.shape, owner, line, audit)
-        _audit_origin(geometry.origin, owner, line, audit)
+        audit_place(geometry.origin, owner, line, audit)
         audit_surface(geometry.surface, owner, line, audit)
     audit_obstacles(description.obstacles, audit)
 
@@ -57,51 +58,37 @@ def audit_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:
     for obstacle in obstacles:
         owner, line = f"obstacle {quote(obstacle.name)}", obstacle.line
         audit_shape(obstacle.shape, owner, line, audit)
-        _audit_origin(obstacle.origin, owner, line, audit)
+        audit_place(obstacle.origin, owner, line, audit)
         friction: object = obstacle.friction  # infinity: the friction of the geometry holds
         if not are_numbers((friction,)):
             message = f"the friction is {shown(friction)}, not a number"
             audit.error("bad-friction", owner, line, message, allowed="a number or infinity")
-        else:
+        elif math.isinf(obstacle.friction) or audit_range(
+            "friction", (obstacle.friction,), "friction", owner, line, audit
+        ):
             audit_sign("friction", obstacle.friction, owner, line, audit)
 
 
 def audit_shape(shape: Shape | WorldShape, owner: str, line: int | None, audit: Audit) -> None:
-    """Add an error for every size that is not above 0 and at most MAX_LENGTH."""
+    """Add an error for every size that is not above 0 and in range."""
     if isinstance(shape, Box):
         _audit_edges(shape, owner, line, audit)
     elif isinstance(shape, Points):
         _audit_points(shape, owner, line, audit)
     if isinstance(shape, Sphere | Cylinder | Capsule):
-        _audit_length("radius", shape.radius, owner, line, audit)
+        audit_positive("radius", shape.radius, "contact size", owner, line, audit)
     if isinstance(shape, Cylinder | Capsule):
-        _audit_length("length", shape.length, owner, line, audit)
+        audit_positive("length", shape.length, "contact size", owner, line, audit)
 
 
-def _audit_length(what: str, length: float, owner: str, line: int | None, audit: Audit) -> None:
-    if audit_positive(what, length, owner, line, audit):
-        _audit_reach(what, (length,), owner, line, audit)
-
-
-def _audit_origin(origin: Pose, owner: str, line: int | None, audit: Audit) -> None:
-    if audit_pose("origin", origin, owner, line, audit):
-        _audit_reach("position of the origin", origin.pos, owner, line, audit)
-
-
-def _audit_reach(
-    what: str, lengths: tuple[float, ...], owner: str, line: int | None, audit: Audit
-) -> None:
-    """Add an error if one of these lengths is more than MAX_LENGTH."""
-    if max(map(abs, lengths)) > MAX_LENGTH:
-        found, allowed = " ".join(f"{x:g}" for x in lengths), f"up to {MAX_LENGTH:g} m"
-        message = f"the {what} is {found}; allowed is {allowed}"
-        audit.error("too-long", owner, line, message, found=found, allowed=allowed)
+def audit_place(origin: Pose, owner: str, line: int | None, audit: Audit) -> None:
+    """Add an error for an origin that is not a pose, or is too far away."""
+    audit_pose("origin", origin, owner, line, audit, "contact length")
 
 
 def _audit_edges(box: Box, owner: str, line: int | None, audit: Audit) -> None:
-    if not audit_finite("size", box.size, 3, owner, line, audit):
+    if not audit_finite("size", box.size, 3, "contact size", owner, line, audit):
         return
-    _audit_reach("size", box.size, owner, line, audit)
     if min(box.size) <= 0.0:
         found = " ".join(f"{edge:g}" for edge in box.size)
         message = f"the size is {found}; all three must be above 0"
@@ -115,22 +102,20 @@ def _audit_points(points: Points, owner: str, line: int | None, audit: Audit) ->
         audit.error("bad-points", owner, line, message, found=str(count))
         return
     for number, point in enumerate(points.points, start=1):
-        if not (are_finite(point, 3) and max(map(abs, point)) <= MAX_LENGTH):
-            what = f"point {number}"
-            if audit_finite(what, point, 3, owner, line, audit):
-                _audit_reach(what, point, owner, line, audit)
+        what = f"point {number}"
+        if not audit_finite(what, point, 3, "contact length", owner, line, audit):
             return  # one message is enough
 
 
 def audit_surface(surface: Surface, owner: str, line: int | None, audit: Audit) -> None:
     """Add an error for every number of a surface outside its range."""
-    if audit_finite("friction", (surface.friction,), 1, owner, line, audit):
+    if audit_finite("friction", (surface.friction,), 1, "friction", owner, line, audit):
         audit_sign("friction", surface.friction, owner, line, audit)
-    audit_positive("time constant", surface.time_constant, owner, line, audit)
-    audit_positive("damping ratio", surface.damping_ratio, owner, line, audit)
+    audit_positive("time constant", surface.time_constant, "contact time", owner, line, audit)
+    audit_positive("damping ratio", surface.damping_ratio, "damping ratio", owner, line, audit)
     if surface.stiffness is not None:
-        audit_positive("stiffness", surface.stiffness, owner, line, audit)
+        audit_positive("stiffness", surface.stiffness, _FORCE, owner, line, audit)
     for what in ("damping", "viscosity"):  # 0 switches it off
         value = getattr(surface, what)
-        if value is not None and audit_finite(what, (value,), 1, owner, line, audit):
+        if value is not None and audit_finite(what, (value,), 1, _FORCE, owner, line, audit):
             audit_sign(what, value, owner, line, audit)

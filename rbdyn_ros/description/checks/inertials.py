@@ -59,7 +59,7 @@ def inertia_faults(inertias: NDArray[np.float64]) -> Iterator[InertiaFault]:
     slack = INERTIA_ROUNDING * np.abs(large)
     negative = small < -slack
     for row in np.flatnonzero(negative | (small + middle < large - slack)).tolist():
-        largest = float(scale[row])  # Python's numbers overflow without a warning
+        largest = float(scale[row])
         text = ", ".join(f"{moment * largest:.3g}" for moment in moments[row].tolist())
         yield InertiaFault(row, text, bool(negative[row]))
 
@@ -75,8 +75,8 @@ def _audit_inertial(link: Link, audit: Audit) -> bool:
     if inertial is None:
         return False
     owner = f"link {quote(link.name)}"
-    finite = audit_finite("mass", (inertial.mass,), 1, owner, link.line, audit)
-    finite &= audit_finite("inertia", inertial.inertia, 6, owner, link.line, audit)
+    finite = audit_finite("mass", (inertial.mass,), 1, "mass", owner, link.line, audit)
+    finite &= audit_finite("inertia", inertial.inertia, 6, "inertia", owner, link.line, audit)
     finite &= audit_pose("inertial origin", inertial.origin, owner, link.line, audit)
     if finite and inertial.mass < 0.0:
         message = f"the mass is {inertial.mass:g} kg; it must not be negative"

@@ -14,13 +14,17 @@ from rbdyn_ros.description.checks.axes import DEFAULT_AXIS, audit_axes
 from rbdyn_ros.description.checks.limits import audit_limits, limits_are_numbers
 from rbdyn_ros.description.checks.motions import audit_motion
 from rbdyn_ros.description.checks.passive import audit_loop_joint
-from rbdyn_ros.description.checks.values import are_finite, audit_finite, audit_pose, audit_sign
+from rbdyn_ros.description.checks.values import audit_finite, audit_pose, audit_sign
 from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.description.poses import IN_PLACE
 from rbdyn_ros.description.types import Joint
 from rbdyn_ros.errors import quote, shown
 
-_FORCES = ("damping", "friction", "stiffness", "armature")
+#: Forces of a joint by itself, and their quantities.
+_FORCES = {
+    **dict.fromkeys(("damping", "friction", "stiffness"), "force coefficient"),
+    "armature": "armature",
+}
 _JOINT_FIELDS = tuple(field.name for field in fields(Joint))
 
 
@@ -43,21 +47,20 @@ def audit_joint_numbers(joint: Joint, types: Collection[str], audit: Audit) -> b
     owner, line = f"joint {quote(joint.name)}", joint.line
     sound = audit_type(joint.type, owner, line, audit, types)
     sound &= audit_pose("origin", joint.origin, owner, line, audit)
-    sound &= audit_finite("axis", joint.axis, 3, owner, line, audit)
-    forces = (joint.damping, joint.friction, joint.stiffness, joint.armature)
-    if not are_finite(forces, 4):
-        sound = False
-        for what, value in zip(_FORCES, forces, strict=True):
-            audit_finite(what, (value,), 1, owner, line, audit)
+    sound &= audit_finite("axis", joint.axis, 3, "direction", owner, line, audit)
+    for what, quantity in _FORCES.items():
+        sound &= audit_finite(what, (getattr(joint, what),), 1, quantity, owner, line, audit)
     if joint.child_origin is not IN_PLACE:
         sound &= audit_pose("child origin", joint.child_origin, owner, line, audit)
     if joint.axis2 is not None:
-        sound &= audit_finite("second axis", joint.axis2, 3, owner, line, audit)
+        sound &= audit_finite("second axis", joint.axis2, 3, "direction", owner, line, audit)
     if joint.rest:
-        sound &= audit_finite("rest position", joint.rest, len(joint.rest), owner, line, audit)
+        count = len(joint.rest)
+        sound &= audit_finite("rest position", joint.rest, count, "coordinate", owner, line, audit)
     if joint.mimic is not None:
-        factors = (joint.mimic.ratio, joint.mimic.offset)
-        sound &= audit_finite("mimic ratio and offset", factors, 2, owner, line, audit)
+        ratio, offset = joint.mimic.ratio, joint.mimic.offset
+        sound &= audit_finite("mimic ratio", (ratio,), 1, "ratio", owner, line, audit)
+        sound &= audit_finite("mimic offset", (offset,), 1, "coordinate", owner, line, audit)
     parameters: object = joint.parameters
     if not isinstance(parameters, Mapping):
         message = f"the parameters are {shown(parameters)}, not a mapping of names to numbers"
@@ -136,7 +139,7 @@ def _audit_parameters(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -
     for name in spec.parameters:
         if name in joint.parameters:
             value = joint.parameters[name]
-            finite = audit_finite(name, (value,), 1, owner, joint.line, audit)
+            finite = audit_finite(name, (value,), 1, "parameter", owner, joint.line, audit)
             if finite and value == 0.0 and name in spec.nonzero:
                 message = f"the {name} is 0; it must not be zero"
                 audit.error("zero-parameter", owner, joint.line, message, found="0")
@@ -174,7 +177,7 @@ def _audit_transmission(joint: Joint, owner: str, audit: Audit) -> bool:
     sound = True
     for number, force in enumerate(forces, start=1):
         what = f"force {number} of the transmission"
-        sound &= audit_finite(what, force, 6, owner, joint.line, audit)
+        sound &= audit_finite(what, force, 6, "direction", owner, joint.line, audit)
     return sound
 
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import replace
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.checks.bounds import BOUNDS, within_or_unlimited
 from rbdyn_ros.description.checks.values import are_numbers
 from rbdyn_ros.description.joint_types import JointSpec
 from rbdyn_ros.description.types import Joint, Limit
 from rbdyn_ros.errors import shown
 
 LIMITED_TYPES = ("revolute", "prismatic")  # URDF requires a limit
+LIMIT = BOUNDS["limit"].high
+#: The numbers of a Limit, and their names in messages.
+_LIMITS = {
+    "lower": "lower limit",
+    "upper": "upper limit",
+    "effort": "effort limit",
+    "velocity": "velocity limit",
+}
 UNLIMITED_TYPES = ("floating", "planar")  # URDF allows a limit, which has no effect
 
 
@@ -51,6 +61,7 @@ def audit_limits(
         owner: element of the findings.
         audit: receives the findings.
     """
+    joint = _bounded(joint, owner, audit)
     count = len(spec.coordinates)
     if joint.limits and (count < 2 or len(joint.limits) != count):
         given = f"a list of {len(joint.limits)} limits"
@@ -65,6 +76,27 @@ def audit_limits(
         _wrong_limits("one limit", joint, spec, owner, audit)
         return joint.limit, joint.limits
     return _audit_limit(joint.limit, joint, spec, owner, audit), joint.limits
+
+
+def _bounded(joint: Joint, owner: str, audit: Audit) -> Joint:
+    """Return the joint with limits in their range; a limit beyond it is no limit."""
+
+    def bounded(limit: Limit) -> Limit:
+        values = [getattr(limit, what) for what in _LIMITS]
+        if all(abs(value) <= LIMIT or math.isinf(value) for value in values):
+            return limit  # the usual case
+        return Limit(
+            *[
+                within_or_unlimited(called, value, owner, joint.line, audit)
+                for called, value in zip(_LIMITS.values(), values, strict=True)
+            ]
+        )
+
+    limit = joint.limit and bounded(joint.limit)
+    limits = tuple(map(bounded, joint.limits))
+    if limit is joint.limit and all(map(operator.is_, limits, joint.limits)):
+        return joint
+    return replace(joint, limit=limit, limits=limits)
 
 
 def _wrong_limits(given: str, joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.checks.values import audit_finite
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Joint, Limit, Mimic
 from rbdyn_ros.errors import quote
@@ -129,7 +130,7 @@ def audit_mimic_limits(joints: Sequence[Joint], audit: Audit) -> None:
     leads: dict[str, _Lead] = {}
     for joint in joints:
         lead = _lead(joint, by_name, leads)
-        if joint.mimic is None:
+        if joint.mimic is None or not _audit_product(joint, lead, audit):
             continue
         if joint.mimic.ratio == 0.0:
             message = f"the ratio is 0, so it stays at its offset {joint.mimic.offset:g}"
@@ -137,6 +138,15 @@ def audit_mimic_limits(joints: Sequence[Joint], audit: Audit) -> None:
             audit.add("note", "mimic-still", owner, joint.line, message, found="0")
         if lead.joint.motion is None:  # a prescribed motion has no limits
             _audit_reach(joint, lead, audit)
+
+
+def _audit_product(joint: Joint, lead: _Lead, audit: Audit) -> bool:
+    """Return whether the ratio and offset of a chain of mimic joints are in range."""
+    owner, line = f"joint {quote(joint.name)}", joint.line
+    to = f"to {quote(lead.joint.name)}"
+    return audit_finite(f"ratio {to}", (lead.ratio,), 1, "ratio", owner, line, audit) and (
+        audit_finite(f"offset {to}", (lead.offset,), 1, "coordinate", owner, line, audit)
+    )
 
 
 class _Lead(NamedTuple):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.checks.bounds import audit_range
 from rbdyn_ros.description.checks.passive import without_forces
 from rbdyn_ros.description.joint_types import JointSpec
 from rbdyn_ros.description.types import Joint, Trajectory
@@ -70,12 +72,28 @@ def _audit_trajectory(
     if late is not None:
         before, after = times[late - 1], times[late]
         return wrong(f"has time {after:g} after time {before:g}", "ascending times")
+    numbers = {
+        "times of its trajectory": (times, "time"),
+        "steps between the times of its trajectory": (_steps(times), "time step"),
+        "positions of its trajectory": (_flat(rows), "coordinate"),
+    }
+    for what, (values, quantity) in numbers.items():
+        if not audit_range(what, values, quantity, owner, line, audit):
+            return motion
     if motion.periodic:
         scale = max(abs(number) for row in rows for number in row)
         if not _close(rows[0], rows[-1], CLOSURE * scale):
             return wrong("is periodic, but does not end where it starts", "the first row last")
         rows[-1] = rows[0]
     return Trajectory(tuple(times), tuple(rows), bool(motion.periodic))
+
+
+def _flat(rows: Sequence[Sequence[float]]) -> list[float]:
+    return [number for row in rows for number in row]
+
+
+def _steps(times: Sequence[float]) -> list[float]:
+    return [after - before for before, after in itertools.pairwise(times)]
 
 
 def _close(one: Sequence[float], other: Sequence[float], slack: float) -> bool:

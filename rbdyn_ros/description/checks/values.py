@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.checks.bounds import audit_range, within
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.errors import shown
 
@@ -37,13 +38,24 @@ def audit_finite(
     what: str,
     values: object,
     count: int,
+    quantity: str,
     owner: str,
     line: int | None,
     audit: Audit,
 ) -> bool:
-    """Return whether these are `count` finite numbers; if not, add an error."""
+    """Return whether these are `count` finite numbers in range; if not, add an error.
+
+    Args:
+        what: how messages call the numbers.
+        values: a tuple, or anything else.
+        count: of the numbers.
+        quantity: a key of bounds.BOUNDS.
+        owner: element of the finding.
+        line: its line.
+        audit: receives the error.
+    """
     if are_finite(values, count):
-        return True
+        return audit_range(what, values, quantity, owner, line, audit)  # type: ignore[arg-type]
     single = values[0] if count == 1 and isinstance(values, tuple) and values else values
     found = shown(single)
     allowed = "a finite number" if count == 1 else f"{count} finite numbers"
@@ -60,9 +72,11 @@ def audit_sign(what: str, value: float, owner: str, line: int | None, audit: Aud
         audit.error(_code("negative", what), owner, line, message, found=found, allowed=">= 0")
 
 
-def audit_positive(what: str, value: float, owner: str, line: int | None, audit: Audit) -> bool:
-    """Return whether this is a finite number above 0; if not, add an error."""
-    if not audit_finite(what, (value,), 1, owner, line, audit):
+def audit_positive(
+    what: str, value: float, quantity: str, owner: str, line: int | None, audit: Audit
+) -> bool:
+    """Return whether this is a number in range and above 0; if not, add an error."""
+    if not audit_finite(what, (value,), 1, quantity, owner, line, audit):
         return False
     if value > 0.0:
         return True
@@ -72,14 +86,21 @@ def audit_positive(what: str, value: float, owner: str, line: int | None, audit:
     return False
 
 
-def audit_pose(what: str, pose: object, owner: str, line: int | None, audit: Audit) -> bool:
-    """Return whether a pose has finite numbers and a unit quaternion; if not, add an error."""
+def audit_pose(
+    what: str,
+    pose: object,
+    owner: str,
+    line: int | None,
+    audit: Audit,
+    quantity: str = "position",
+) -> bool:
+    """Return whether a pose has a position in range and a unit quaternion; if not, add errors."""
     if not isinstance(pose, Pose):
         audit.error("not-a-pose", owner, line, f"the {what} is {shown(pose)}, not a Pose")
         return False
-    if not (are_finite(pose.pos, 3) and are_finite(pose.quat, 4)):
-        audit_finite(f"position of the {what}", pose.pos, 3, owner, line, audit)
-        audit_finite(f"quaternion of the {what}", pose.quat, 4, owner, line, audit)
+    if not (are_finite(pose.pos, 3) and are_finite(pose.quat, 4) and within(quantity, pose.pos)):
+        audit_finite(f"position of the {what}", pose.pos, 3, quantity, owner, line, audit)
+        audit_finite(f"quaternion of the {what}", pose.quat, 4, "direction", owner, line, audit)
         return False
     length = math.hypot(*pose.quat)
     if abs(length - 1.0) <= 1e-6:

@@ -89,13 +89,13 @@ class _ConstraintReader:
 
     def roll(self, node: Node) -> Roll | None:
         form = self.form
-        needed = {"body": form.name, "on": form.name, "radius": form.number}
+        old = isinstance(node, YamlTable) and "body" in node.nodes and "link" not in node.nodes
+        link = "body" if old else "link"
+        needed = {link: form.name, "on": form.name, "radius": form.number}
         others = dict.fromkeys(("centre", "axis", "point", "normal"), form.vector)
         values = self.values(node, "roll", needed, others)
         return (
-            None
-            if values is None
-            else Roll(self.name, values.pop("body"), line=self.line, **values)
+            None if values is None else Roll(self.name, values.pop(link), line=self.line, **values)
         )
 
     def line_through(

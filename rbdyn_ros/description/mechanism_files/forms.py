@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.checks.bounds import audit_range
 from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, Scalar, YamlTable
 from rbdyn_ros.description.poses import Pose, Vec3, quat_from_rpy
 from rbdyn_ros.errors import listing, quote
@@ -17,6 +18,8 @@ _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+
 _INFINITE = {".inf": math.inf, "+.inf": math.inf, "-.inf": -math.inf}
 _NOT_FINITE = re.compile(r"[+-]?\.?(nan|inf|infinity)", re.IGNORECASE)
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
+#: The keys of a pose in every element.
+AT = ("xyz", "rpy")
 _NOTHING = ("", "~", "null")
 _FLAGS = {"true": True, "false": False}
 
@@ -165,8 +168,9 @@ class Form:
         if "xyz" in table.nodes:
             pos = self.vector(table.nodes["xyz"], "xyz", owner)
         if "rpy" in table.nodes:
-            angles = self.vector(table.nodes["rpy"], "rpy", owner)
-            if angles is None:
+            angles, line = self.vector(table.nodes["rpy"], "rpy", owner), table.lines["rpy"]
+            # a description has quaternions only
+            if angles is None or not audit_range("rpy", angles, "angle", owner, line, self.audit):
                 return None
         if pos is None:
             return None

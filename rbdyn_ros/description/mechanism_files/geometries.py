@@ -18,14 +18,13 @@ from rbdyn_ros.description.geometries import (
     Surface,
     WorldShape,
 )
-from rbdyn_ros.description.mechanism_files.forms import Form
+from rbdyn_ros.description.mechanism_files.forms import AT, Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.errors import quote
 
 SURFACE = ("friction", "time_constant", "damping_ratio", "stiffness", "damping", "viscosity")
-AT = ("xyz", "rpy")
 #: The keys of shapes.
 SHAPES = ("box", "sphere", "cylinder", "capsule", "points", "mesh")
 WORLD_SHAPES = ("plane", "sphere", "box")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.description.mechanism_files.forms import Form
+from rbdyn_ros.description.mechanism_files.forms import AT, Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import Joint, Limit, Mimic, Trajectory
@@ -57,15 +57,22 @@ class _JointReader:
     def read(self, node: Node, before: Joint | None = None) -> Joint | None:
         """Return the joint, changed by the file; None after an error."""
         parameters = {name for spec in JOINT_SPECS.values() for name in spec.parameters}
-        allowed = (*self.ends, *_OTHERS, *sorted(parameters))
+        allowed = (*self.ends, *AT, *_OTHERS, *sorted(parameters))
         needed = () if before is not None else ("type", *self.ends[:2])
         table = self.form.table(node, "joint", self.owner, allowed, needed)
-        if table is None:
+        if table is None or not self.placed_once(table):
             self.form.audit.partial = True
             return before
         if before is not None:
             before = self.fitting(before, table)
-        values = {key: self.value(key, below, before) for key, below in table.nodes.items()}
+        values = {
+            key: self.value(key, below, before)
+            for key, below in table.nodes.items()
+            if key not in AT
+        }
+        if any(key in table.nodes for key in AT):
+            old = Pose() if before is None else before.origin
+            values[self.ends[2]] = self.form.pose(table, self.owner, old)
         if any(value is None for value in values.values()):
             self.form.audit.partial = True
             return before
@@ -78,6 +85,16 @@ class _JointReader:
         changes["parameters"] = {**before.parameters, **given}
         return replace(before, **changes)
 
+    def placed_once(self, table: YamlTable) -> bool:
+        """Return whether at most one key places the joint; if not, add an error."""
+        origin, own = self.ends[2], [key for key in AT if key in table.nodes]
+        if not own or origin not in table.nodes:
+            return True
+        message = f"has both {quote(own[0])} and {quote(origin)}, which place it; delete one"
+        line = table.lines[origin]
+        self.form.audit.error("duplicate-key", self.owner, line, message, found=origin)
+        return False
+
     def value(self, key: str, node: Node, before: Joint | None) -> Any:
         """Return the value of a key; None after an error."""
         form, owner = self.form, self.owner
@@ -85,7 +102,7 @@ class _JointReader:
             return form.name(node, key, owner)
         if key in self.ends:
             field = JOINT_ENDS[self.ends.index(key)]
-            table = form.table(node, key, owner, ("xyz", "rpy"))
+            table = form.table(node, key, owner, AT)
             old = Pose() if before is None else getattr(before, field)
             return None if table is None else form.pose(table, owner, old)
         if key in ("axis", "axis2"):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from rbdyn_ros.description.build import shapes
-from rbdyn_ros.description.mechanism_files.forms import Form, is_nothing
+from rbdyn_ros.description.mechanism_files.forms import AT, Form, is_nothing
 from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import Inertial, Link
@@ -19,7 +20,7 @@ SHAPES: dict[str, tuple[Callable[..., Inertial], tuple[str, ...]]] = {
     "capsule": (shapes.capsule, ("radius", "length")),
     "top": (shapes.top, ("radius", "thickness", "height")),
 }
-BY_NUMBER = ("mass", "com", "inertia")
+BY_NUMBER = ("mass", "com", "inertia", *AT)
 
 
 def read_links(section: YamlTable, known: Sequence[Link], form: Form) -> list[Link]:
@@ -54,14 +55,21 @@ def _by_number(table: YamlTable, owner: str, form: Form) -> Inertial | None:
         return None
     nodes = table.nodes
     mass = form.number(nodes["mass"], "mass", owner)
-    com = form.vector(nodes["com"], "com", owner) if "com" in nodes else (0.0, 0.0, 0.0)
+    at = form.pose(table, owner, Pose())
+    if "com" in nodes:  # the old key
+        if "xyz" in nodes:
+            message = "has both 'com' and 'xyz', which are the same; delete one"
+            form.audit.error("duplicate-key", owner, table.lines["com"], message, found="com")
+            return None
+        com = form.vector(nodes["com"], "com", owner)
+        at = None if at is None or com is None else replace(at, pos=com)
     inertia: tuple[float, ...] | None = (0.0,) * 6
     if "inertia" in nodes:
         inertia = form.numbers(nodes["inertia"], "inertia", owner, 6)
-    if mass is None or com is None or inertia is None:
+    if mass is None or at is None or inertia is None:
         return None
     xx, yy, zz, xy, xz, yz = inertia
-    return Inertial(mass, Pose(com), (xx, yy, zz, xy, xz, yz))
+    return Inertial(mass, at, (xx, yy, zz, xy, xz, yz))
 
 
 def _shape(kind: str, node: Node, owner: str, form: Form) -> Inertial | None:

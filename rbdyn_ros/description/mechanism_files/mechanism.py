@@ -7,11 +7,11 @@
 
     links:                          # more links, or new inertials for links of the robot
       crank: {box: {size: [1, 0.1, 0.1], density: 2700, xyz: [0.5, 0, 0], rpy: [0, 0, 0]}}
-      rod: {mass: 1.0, com: [0, 0, 0], inertia: [ixx, iyy, izz, ixy, ixz, iyz]}
+      rod: {mass: 1.0, inertia: [ixx, iyy, izz, ixy, ixz, iyz], xyz: [0, 0, 0]}
       dumb_bell: [{sphere: {...}}, {cylinder: {...}}]
 
     joints:
-      J1: {type: revolute, parent: ground, child: crank, axis: [0, 0, 1], damping: 0.1}
+      J1: {type: revolute, parent: ground, child: crank, xyz: [0, 0, 1], axis: [0, 0, 1]}
       lead_screw: {type: helical, pitch: 0.01}       # of the robot: changes only these properties
 
     loops:                          # joints that are never part of the spanning tree
@@ -26,7 +26,7 @@
                     closed: true, radius: 0.1}}
       pair: {gear: {terms: [{joint: J1, factor: 2}, {joint: J3, factor: 1, coordinate: 0}],
                     offset: 0}}
-      wheel: {roll: {body: disk, on: ground, radius: 0.1, centre: [0, 0, 0], axis: [0, 1, 0],
+      wheel: {roll: {link: disk, on: ground, radius: 0.1, centre: [0, 0, 0], axis: [0, 1, 0],
                      point: [0, 0, 0], normal: [0, 0, 1]}}
 
     springs:
@@ -45,16 +45,19 @@
       step: {box: {size: [1, 1, 0.1]}, xyz: [1, 0, 0.05], friction: 0.5}
 
 Units are SI. Shapes are those of rb.shapes, each with `density` or `mass` and with `xyz`, `rpy`;
-a link may have a list of shapes, or none: then it is massless. A joint has `type`, `parent`,
-`child`, `origin` and `child_origin` (tables of `xyz` and `rpy`), `axis` (default [1, 0, 0]),
+a link may have a list of shapes, or none: then it is massless. `xyz` and `rpy` of a link without
+a shape are the frame of its inertia (`com` is the old key for `xyz`). A joint has `type`,
+`parent`, `child`, `xyz` and `rpy` (or a table of both called `origin`), `child_origin` (such a
+table), `axis` (default [1, 0, 0]),
 `axis2`, `limit` (a table of `lower`, `upper`, `effort`, `velocity`, or a list [lower, upper]),
 `limits` (a list of such), `damping`, `friction`, `armature`, `stiffness`, `rest`, `actuated`
 (true or false), `transmission` (a list of spatial forces, six numbers each) and the parameters of
 its type. A loop has `predecessor`, `successor`, `X_P` and `X_S` instead of
-`parent`, `child`, `origin` and `child_origin`. Joints may point in either direction; joints that
-are not loops must connect every link to the base. A constraint has one kind. Optional are, for a
-band, `closed` (default true) and `radius` (of disks, default 0); for a roll, `axis` (without it a
-sphere rolls); and everything that is 0 or upright by default. types.py describes all fields.
+`parent`, `child`, `origin` and `child_origin`; `xyz` and `rpy` are its X_P, too. Joints may point
+in either direction; joints that are not loops must connect every link to the base. A constraint
+has one kind. Optional are, for a band, `closed` (default true) and `radius` (of disks, default 0);
+for a roll, `axis` (without it a sphere rolls); and everything that is 0 or upright by default.
+types.py describes all fields.
 
 A geometry has one of `box`, `sphere`, `cylinder`, `capsule`, `mesh` and `points` (a list of
 corners), and optionally the fields of geometries.Surface; an obstacle has one of `plane`,

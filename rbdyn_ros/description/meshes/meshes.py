@@ -16,7 +16,8 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.geometries import MAX_LENGTH, Points
+from rbdyn_ros.description.checks.bounds import BOUNDS, audit_range
+from rbdyn_ros.description.geometries import Points
 from rbdyn_ros.description.meshes.dae import check_dae, without_materials
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners, reduced
@@ -25,6 +26,7 @@ from rbdyn_ros.errors import quote
 
 MAX_BYTES = 64 * 1024 * 1024
 MIN_LENGTH = 1e-6  # [m] links are longer
+FARTHEST = BOUNDS["contact length"].high  # [m]
 LARGEST = 1e100  # its square is finite
 
 LEFT_OUT = "the geometry is left out"  # the repair of a broken geometry
@@ -84,9 +86,9 @@ class Meshes:
 
 
 def audit_scale(scale: Vec3, owner: str, line: int | None, audit: Audit) -> bool:
-    """Return whether all factors differ from 0; if not, add an error."""
+    """Return whether all factors are in range and differ from 0; if not, add an error."""
     if 0.0 not in scale:
-        return True
+        return audit_range("scale of the mesh", scale, "scale", owner, line, audit)
     found = " ".join(f"{factor:g}" for factor in scale)
     message = f"the scale of the mesh is {found}; its numbers must not be 0"
     audit.error("zero-scale", owner, line, message, found=found, allowed="not 0")
@@ -105,8 +107,8 @@ def scaled(vertices: Array, scale: Vec3) -> Array:
     if size < MIN_LENGTH:
         message = f"is only {size:.2g} m long; its scale may be wrong"
         raise UnusableMeshError("bad-mesh", message)
-    if not np.abs(grown).max() < MAX_LENGTH:
-        message = f"has corners more than {MAX_LENGTH:g} m away; its scale may be wrong"
+    if not np.abs(grown).max() < FARTHEST:
+        message = f"has corners more than {FARTHEST:g} m away; its scale may be wrong"
         raise UnusableMeshError("bad-mesh", message)
     return grown
 

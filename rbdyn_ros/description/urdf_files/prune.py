@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.joints import audit_type
+from rbdyn_ros.description.checks.values import audit_finite
 from rbdyn_ros.description.joint_types import URDF_TYPES
 from rbdyn_ros.description.urdf_files.guard import Element, refuse
 from rbdyn_ros.errors import listing, quote
@@ -222,6 +223,10 @@ class Pruner:
 
     def number(self, element: Element, attribute: str, text: str, owner: str, count: int) -> bool:
         if (_ONE if count == 1 else _THREE).fullmatch(text):
+            if attribute == "rpy":  # a description has quaternions only
+                angles = tuple(map(float, text.split()))
+                what = _named(element, attribute)
+                return audit_finite(what, angles, 3, "angle", owner, element.line, self.audit)
             if len(text) < 300 and "e" not in text and "E" not in text:
                 return True  # too short to overflow
             if all(math.isfinite(float(word)) for word in text.split()):
