@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 from support.refusals import refused
+from support.robots import find
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.poses import Pose
@@ -332,6 +333,50 @@ def test_joint_far_lighter_than_the_rest_is_warned_of():
         <joint name="weak" type="continuous"><parent link="b"/><child link="c"/></joint></robot>"""
     found = [f for f in rb.load_urdf(urdf).findings if f.code == "tiny-inertia"]
     assert [f.element for f in found] == ["joint 'weak'"]
+
+
+def _free(ixx):
+    inertia = f'<inertia ixx="{ixx}" iyy="1e-2" izz="1e-2" ixy="0" ixz="0" iyz="0"/>'
+    return f"""<robot name="r"><link name="a"><inertial><mass value="1"/>{inertia}
+        </inertial></link></robot>"""
+
+
+@pytest.mark.parametrize("ixx", ["1e-19", "0"])
+def test_a_repaired_free_body_stays_finite(ixx):
+    m = rb.load_urdf(_free(ixx), floating_base=True, strict=False)
+    (found,) = m.findings
+    assert (found.code, found.severity) == ("tiny-inertia", "warning")
+    _shake(m)
+
+
+def test_a_repaired_ball_joint_stays_finite():
+    rod = rb.Inertial(0.0, inertia=(0.0, 1e-2, 1e-2, 0.0, 0.0, 0.0))
+    system = rb.SystemBuilder("s").body("a", rod).joint("j", "spherical", "base", "a")
+    m = rb.build(system.description(), strict=False)
+    (found,) = m.findings
+    assert (found.code, found.severity) == ("no-inertia", "warning")
+    _shake(m)
+
+
+def test_a_strict_load_names_the_repair():
+    (found,) = rb.load_urdf(_free("1e-19"), floating_base=True).findings
+    assert "strict=False (rbdyn check --repair" in found.message
+
+
+@pytest.mark.parametrize("floating_base", [False, True])
+def test_the_repaired_icub_stays_finite(floating_base):
+    m = rb.load_urdf(find("icub.urdf"), floating_base, strict=False)
+    assert m.dof_inertia0.min() > 1e-6  # 2e-13 without the repair
+    _shake(m)
+
+
+def _shake(m):
+    """Take 1000 steps of 1 ms under random efforts."""
+    d, rng = rb.make_data(m), np.random.default_rng(1)
+    for _ in range(1000):
+        d.qfrc_applied[:] = rng.uniform(-1.0, 1.0, m.nv)
+        rb.step(m, d)
+    assert np.isfinite([*d.qpos, *d.qvel]).all()
 
 
 def driven(times, positions, **fields):

@@ -27,6 +27,11 @@ RELATIVE_ZERO = 1e-12
 #: Armature for a joint without inertia, with strict=False [kg m^2 or kg].
 REPAIR_ARMATURE = 1e-6
 
+#: The advice for joints without enough inertia.
+LOAD_REPAIRED = (
+    "load with strict=False (rbdyn check --repair, node parameter strict) to add an armature"
+)
+
 #: Maximum number of passes over the dofs without inertia; real robots need fewer.
 MAX_ROUNDS = 50
 
@@ -46,7 +51,7 @@ def with_inertias(
         model: compiled from the description.
         description: for the lines of its joints.
         findings: the findings so far; the Model gets them and new ones.
-        strict: refuse a joint without inertia; otherwise repair it.
+        strict: refuse a joint without inertia, warn of a tiny inertia; otherwise repair both.
 
     Raises:
         DescriptionError: a joint moves a negative inertia; or none, if strict.
@@ -57,7 +62,14 @@ def with_inertias(
     missed = [_missing(repaired, j, lines, strict) for j in _joints_of(model, missing)]
     if errors or (strict and missed):
         raise DescriptionError([*errors, *missed], description.source)
-    findings = [*findings, *missed, *_tiny(repaired, inertia, lines)]
+    weak = _tiny(inertia) & ~missing
+    light = [
+        _light(repaired, dof, inertia, lines, strict) for dof in np.flatnonzero(weak).tolist()
+    ]
+    if not strict:
+        repaired = _strengthened(repaired, inertia, missing, weak)
+        inertia, _ = _measure(repaired)
+    findings = [*findings, *missed, *light]
     return repaired.replaced(findings=findings, dof_inertia0=_constrained(repaired, inertia))
 
 
@@ -92,7 +104,7 @@ def _repair(model: Model) -> tuple[Model, Array, Bools, list[int]]:
         if not absent.any():
             break
         lowest = absent & ~_above_any(model, absent)
-        wrong = np.flatnonzero(lowest & ~(inertia >= -zero))
+        wrong = np.flatnonzero(lowest & ~(inertia >= -_of_joint(model, zero)))
         if len(wrong):
             return model, inertia, missing, wrong.tolist()
         # without any mass below there is no need for several passes
@@ -102,6 +114,14 @@ def _repair(model: Model) -> tuple[Model, Array, Bools, list[int]]:
         model = model.replaced(dof_armature=armature)
         inertia, rigid = _measure(model)
     return model, inertia, missing, []
+
+
+def _of_joint(m: Model, sizes: Array) -> Array:
+    """Return for each dof the largest size among the dofs of its joint."""
+    largest = np.zeros(m.njnt)
+    np.maximum.at(largest, m.dof_jntid, sizes)
+    found: Array = largest[m.dof_jntid]
+    return found
 
 
 def _measure(m: Model) -> tuple[Array, Array]:
@@ -139,10 +159,9 @@ def _joints_of(m: Model, dofs: Bools) -> list[int]:
 def _missing(m: Model, j: int, lines: Lines, strict: bool) -> Finding:
     name = m.jnt_names[j]
     outcome = (
-        "give a link below it mass and inertia, or load with strict=False (rbdyn check --repair, "
-        f"node parameter strict) to add an armature of {REPAIR_ARMATURE:g}"
+        f"give a link below it mass and inertia, or {LOAD_REPAIRED}"
         if strict
-        else f"repaired with an armature of {REPAIR_ARMATURE:g}"
+        else "repaired with an armature"
     )
     text = f"moves no inertia, so its acceleration would be infinite; {outcome}"
     severity: Severity = "error" if strict else "warning"
@@ -162,17 +181,39 @@ def _finding(code: str, text: str, severity: Severity, name: str, lines: Lines) 
     return Finding(code, message, severity, element, lines.get(name), allowed=allowed)
 
 
-def _tiny(m: Model, inertia: Array, lines: Lines) -> list[Finding]:
-    """Warn of joints with an inertia too small against the largest for floating point."""
-    largest = inertia.max(initial=0.0)
-    return [
-        _finding(
-            "tiny-inertia",
-            f"moves an inertia of only {inertia[k]:.2g}, the heaviest joint moves {largest:.2g}; "
-            "rounding errors dominate its acceleration",
-            "warning",
-            m.jnt_names[m.dof_jntid[k]],
-            lines,
-        )
-        for k in np.flatnonzero(inertia < TINY_INERTIA * largest)
-    ]
+def _tiny(inertia: Array) -> Bools:
+    """Return the dofs with an inertia too small against the largest for floating point."""
+    tiny: Bools = inertia < TINY_INERTIA * inertia.max(initial=0.0)
+    return tiny
+
+
+def _strengthened(m: Model, inertia: Array, missing: Bools, tiny: Bools) -> Model:
+    """Return the Model with armatures that keep weak dofs finite beside strong ones.
+
+    A tiny dof gets the least sound inertia of the robot, and so does a dof without inertia the
+    least of its joint: a body that turns about one axis without inertia, and about others with,
+    speeds up without end.
+
+    Args:
+        m: with REPAIR_ARMATURE for its dofs without inertia.
+        inertia: of its dofs.
+        missing: the dofs without inertia.
+        tiny: the dofs with a tiny inertia.
+    """
+    sound = ~(missing | tiny)
+    armature = m.dof_armature.copy()
+    armature[tiny] += inertia[sound].min(initial=np.inf) if sound.any() else REPAIR_ARMATURE
+    for dof in np.flatnonzero(missing):
+        beside = sound & (m.dof_jntid == m.dof_jntid[dof])
+        if beside.any():
+            armature[dof] = max(armature[dof], inertia[beside].min())
+    return m.replaced(dof_armature=armature)
+
+
+def _light(m: Model, dof: int, inertia: Array, lines: Lines, strict: bool) -> Finding:
+    outcome = f"give it an armature, or {LOAD_REPAIRED}" if strict else "repaired with an armature"
+    text = (
+        f"moves an inertia of only {inertia[dof]:.2g}, the heaviest joint moves "
+        f"{inertia.max():.2g}; rounding errors dominate its acceleration; {outcome}"
+    )
+    return _finding("tiny-inertia", text, "warning", m.jnt_names[m.dof_jntid[dof]], lines)

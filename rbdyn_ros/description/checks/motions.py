@@ -72,12 +72,12 @@ def _audit_trajectory(
     if late is not None:
         before, after = times[late - 1], times[late]
         return wrong(f"has time {after:g} after time {before:g}", "ascending times")
-    numbers = {
+    ranges = {
         "times of its trajectory": (times, "time"),
         "steps between the times of its trajectory": (_steps(times), "time step"),
         "positions of its trajectory": (_flat(rows), "coordinate"),
     }
-    for what, (values, quantity) in numbers.items():
+    for what, (values, quantity) in ranges.items():
         if not audit_range(what, values, quantity, owner, line, audit):
             return motion
     if motion.periodic:
