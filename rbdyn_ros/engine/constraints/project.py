@@ -57,7 +57,7 @@ def respond(m, d, x):
     _measure_together(m, d)
     # only numbers can show which rows are surely independent; symbols take the branch with K
     d.row_rank[0] = UNSURE
-    if is_known(d.row_response[0, 0]):
+    if m.nv == 0 or is_known(d.row_response[0, 0]):
         d.row_rank[0] = decompose_sure(
             d.row_response, m.nefc, m.nv, d.row_order, d.row_size, d.row_left, d.row_diag,
             d.row_beta,
