@@ -12,8 +12,8 @@ It does not depend on ROS; the node is in rbdyn_ros/ros/arm/node.py.
 from rbdyn_ros.control.arm import Arm as Arm
 from rbdyn_ros.control.arm import mounted_gravity as mounted_gravity
 from rbdyn_ros.control.cartesian import CartesianImpedance as CartesianImpedance
+from rbdyn_ros.control.faults import Fault as Fault
 from rbdyn_ros.control.friction import Friction as Friction
-from rbdyn_ros.control.gate import Fault as Fault
 from rbdyn_ros.control.gate import GateSettings as GateSettings
 from rbdyn_ros.control.gate import SafetyGate as SafetyGate
 from rbdyn_ros.control.laws import ComputedTorque as ComputedTorque

@@ -167,6 +167,18 @@ class Arm:
         effort += self.friction.effort(qvel, self._row)
         return self.without_own(effort, qpos)
 
+    def applied(self, command: Array, qpos: Array, qvel: Array, out: Array) -> Array:
+        """Write and return the efforts (nv,) of the rigid body dynamics under a command (nv,).
+
+        This is the inverse of `command`.
+        """
+        np.subtract(command, self.friction.effort(qvel, self._row), out=out)
+        if self.robot_compensates_gravity:
+            self._bare_d.qpos[:] = qpos
+            _gravity_term(self.bare, self._bare_d, self._row)
+            out += self._row
+        return out
+
     def without_own(self, effort: Array, qpos: Array) -> Array:
         """Subtract the robot's own gravity compensation from efforts (nv,), in place."""
         if self.robot_compensates_gravity:

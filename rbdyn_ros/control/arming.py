@@ -58,9 +58,9 @@ class EffortCheck:
         self._mean += share * (seen.effort - self._mean)
         self._mean[unknown] = seen.effort[unknown]
 
-    def _holding(self) -> Array:
+    def _holding(self, arm: Arm) -> Array:
         """Return the commands (nv,) that hold the arm."""
-        return self._arm.without_own(self._arm.gravity_effort(self._qpos, self._row), self._qpos)
+        return arm.without_own(arm.gravity_effort(self._qpos, self._row), self._qpos)
 
     def command(self) -> Array:
         """Return the last measured efforts as a command (nv,) [N m or N].
@@ -70,14 +70,19 @@ class EffortCheck:
         measured = self._last.copy()
         if self._own_measured:
             self._arm.without_own(measured, self._qpos)
-        holding, k = self._holding(), self._dofs
+        holding, k = self._holding(self._arm), self._dofs
         off = np.where(np.isnan(measured), 0.0, measured - holding)[k]
         command: Array = holding.copy()
         command[k] += np.clip(off, -self._tolerance, self._tolerance)
         return command
 
-    def check(self) -> None:
-        """Raise RbdynError if the arm moves or its efforts disagree with the model."""
+    def check(self, arm: Arm | None = None) -> None:
+        """Raise RbdynError if the arm moves or its efforts disagree with the model.
+
+        Args:
+            arm: the model, for example with another payload; None: the present one.
+        """
+        holding = self._holding(arm or self._arm)
         if not self._speed <= FASTEST:
             message = (
                 f"the arm moves at {self._speed:.3g}; it must rest (below {FASTEST:g} rad/s) so "
@@ -88,7 +93,7 @@ class EffortCheck:
         measured = self._mean.copy()
         if self._own_measured:
             self._arm.without_own(measured, self._qpos)
-        off = (measured - self._holding())[k]
+        off = (measured - holding)[k]
         unknown = np.isnan(off)
         if unknown.any() and not self._unmeasured:
             name = self._names[int(unknown.argmax())]
@@ -100,7 +105,7 @@ class EffortCheck:
         off[unknown] = 0.0
         worst = int((np.abs(off) / self._tolerance).argmax())
         if abs(off[worst]) > self._tolerance[worst]:
-            expected = self._holding()[k][worst]
+            expected = holding[k][worst]
             message = (
                 f"joint '{self._names[worst]}' measures {measured[k][worst]:.4g} where the model "
                 f"needs {expected:.4g} to hold the arm; the difference may be "

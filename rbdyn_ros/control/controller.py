@@ -16,11 +16,12 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.arming import check_holdable, holdable
-from rbdyn_ros.control.gate import Fault, SafetyGate
-from rbdyn_ros.control.gate_kernels import LONGEST
+from rbdyn_ros.control.faults import Fault
+from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.loop import ControlLoop
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.settings import MODES, TRACKING, ControlSettings
+from rbdyn_ros.control.state_kernels import LONGEST
 from rbdyn_ros.errors import RbdynError, did_you_mean, quote, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
@@ -132,7 +133,15 @@ class Controller(ControlLoop):
             self._check_ready(now)
             self._rest_here()
             self.gate.begin(self._effort_check.command()[self._dofs])
+            self._remember_start()
             self.armed = True
+
+    def _remember_start(self) -> None:
+        """Begin to compare the motion with the efforts sent."""
+        self._witness.begin()
+        seen, known = self.gate.measured, self._ending.reckoning
+        known.forget()
+        known.add(seen.arrival or 0, seen.qpos, seen.qvel, self._witness.push, 0.0)
 
     def _check_ready(self, now: int) -> None:
         """Raise RbdynError unless the arm may be armed now."""
@@ -220,8 +229,11 @@ class Controller(ControlLoop):
     ) -> None:
         """Fix a rigid body to a link, see Arm.with_payload.
 
+        While armed it is taken only at rest, and if the measured efforts agree with it.
+
         Raises:
-            RbdynError: as Arm.with_payload, or an armed arm could not be held with it.
+            RbdynError: as Arm.with_payload, the armed arm moves, measures other efforts, or could
+                not be held with it.
         """
         with self._payload_lock:
             arm = self.arm.with_payload(link, mass, com, inertia)  # slow: not under _lock
@@ -231,26 +243,29 @@ class Controller(ControlLoop):
     def _use(self, arm: Arm) -> None:
         """Continue with another payload."""
         limits, qpos = self.gate.limits, self.gate.measured.qpos
-        if self.armed and holdable(self.arm, limits, qpos):
-            check_holdable(arm, limits, qpos)
+        if self.armed:
+            if holdable(self.arm, limits, qpos):
+                check_holdable(arm, limits, qpos)
+            self._effort_check.check(arm)
         self.arm = arm
-        for part in (self._modes, self._effort_check, self._ending):
+        for part in (self._modes, self._effort_check, self._ending, self._witness):
             part.use(arm)
         self._blend()
 
-    def tighten(self, effort_scale: float, velocity_scale: float, inset: float) -> None:
-        """Tighten the limits, see Limits.tightened.
+    def tighten(self, *limits: float) -> None:
+        """Tighten the limits; arguments as Limits.tightened.
 
         Raises:
             RbdynError: as Limits.tightened, or an armed arm is outside the new limits.
         """
         with self._lock:
             gate = self.gate
-            tighter = gate.limits.tightened(effort_scale, velocity_scale, inset)
+            tighter = gate.limits.tightened(*limits)
             if self.armed:
                 tighter.check_inside(gate.measured.qpos)
                 check_holdable(self.arm, tighter, gate.measured.qpos)
-            gate.tighten(effort_scale, velocity_scale, inset)
+            gate.use(tighter)
+            self._ending.tighten(tighter)
 
     def rehearse(self, mode: str) -> None:
         """Run every code path once with made-up states, so that everything is compiled."""
@@ -269,7 +284,7 @@ class Controller(ControlLoop):
         with ignored:
             self._tracker.follow(path, self.gate.limits.velocity, 1.0)
         self.on_state(self.names, *rows, 4 * step, 4 * step)
-        self.on_watch(NANOSECONDS, 0.01)
+        self.on_watch(NANOSECONDS)
         self.on_state(self.names, *rows, 5 * step, 5 * step)
 
     # observation
@@ -321,4 +336,5 @@ class Controller(ControlLoop):
             if self.gate.fault is not None:
                 words.append(f"fault {self.gate.fault.code}: {self.gate.fault.text}")
                 words.append(self._ending.state if self.armed else "silent")
+                words += [self._ending.why] if self.armed and self._ending.why else []
             return "; ".join(words)

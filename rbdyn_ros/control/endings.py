@@ -1,26 +1,39 @@
-"""Stop an armed arm after a fault: brake and hold it, or hold it blindly and then stay silent.
+"""Stop an armed arm after a fault: brake and hold it, or brake it blindly and then stay silent.
 
-With valid states the arm is braked by gravity compensation with damping until it rests, and then
-held. Without states it gets g at the last valid position, for blind_time in total. Then nothing
-is published any more, so that the arm's own watchdog takes over.
+With valid states the arm is braked until it rests, and then held. Without states it is braked on
+a prediction, for blind_time in total. Then, or if braking does not work, nothing is published any
+more, so that the arm's own watchdog takes over.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.laws import ComputedTorque, GravityCompensation
+from rbdyn_ros.control.laws import ComputedTorque
+from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.control.reckoning import Reckoning
 from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.control.target import Target
+from rbdyn_ros.nanoseconds import NANOSECONDS
 
 #: Rate at which motion decays while the arm is braked [1/s].
 BRAKING = 10.0
 #: The arm rests if it stays below this speed [rad/s or m/s] for this time [s].
 REST, RESTING = 0.01, 0.1
-#: After this time it is held anyway, as with a wrong model it may never rest [s].
-LONGEST_BRAKING = 1.0
+#: After this time of braking the arm must rest [s]: noisy velocities are averaged over CALM [s].
+LONGEST_BRAKING, CALM = 1.0, 0.2
+#: Largest mean speed of an arm that rests [rad/s or m/s].
+CALM_SPEED = 0.05
+#: After this time of braking no joint may exceed its velocity limit any more [s].
+GRACE = 0.2
+#: Braking must not increase the kinetic energy by this factor, above this speed [rad/s or m/s].
+GROWTH, SLOW = 2.0, 0.3
+#: Farthest that a held joint may be moved away [rad or m].
+HELD = 0.3
+#: Largest unexplained effort that a brake replaces, as a share of the effort limits.
+CARRIED = 0.25
 
 
 class Ending:
@@ -29,57 +42,146 @@ class Ending:
     Args:
         arm: the robot.
         settings: gains of holding, and blind_time.
-        others: dofs that are not controlled; they are not held.
+        limits: limits of the controlled joints.
 
     Attributes:
         state: braking, holding, blind or silent.
+        reckoning: remembers states, for an arm without states.
+        why: why braking was given up, or empty.
     """
 
-    def __init__(self, arm: Arm, settings: ControlSettings, others: Ints) -> None:
+    def __init__(self, arm: Arm, settings: ControlSettings, limits: Limits) -> None:
+        n = arm.m.nv
         self._arm, self._blind_time = arm, settings.blind_time
-        self._brake = GravityCompensation(arm, BRAKING)
         self._hold = ComputedTorque(arm, settings.stiffness, settings.damping)
-        self._target, self._row = Target(arm.m.nv), np.zeros(arm.m.nv)
-        self._others = others
+        self._target = Target(n)
+        self._qacc, self._effort, self._gravity, self._carried, self._mark = np.zeros((5, n))
+        self._rest = np.zeros(n)
+        self._others = np.setdiff1d(np.arange(n), limits.dofs)
+        self.reckoning = Reckoning(arm)
+        self._limits = limits
         self.begin()
 
     def use(self, arm: Arm) -> None:
         """Continue with another arm of the same joints."""
         self._arm = arm
-        self._brake.use(arm)
         self._hold.use(arm)
+        self.reckoning.use(arm)
+
+    def tighten(self, limits: Limits) -> None:
+        """Continue with tighter limits of the same joints."""
+        self._limits = limits
 
     def begin(self) -> None:
         """Start after a fault."""
-        self._blind = 0.0
+        self._blind, self._since, self.why = 0.0, 0, ""
         self._start_braking()
 
     def _start_braking(self) -> None:
         self.state = "braking"
         self._braking = self._resting = 0.0
+        self._energy = -1.0
 
-    def seeing(self, qpos: Array, qvel: Array, dt: float) -> Array | None:
-        """Return the efforts (nv,) for a valid state; None: stay silent."""
-        if self.state == "silent":
-            return None
+    def seeing(self, qpos: Array, qvel: Array, push: Array, dt: float) -> Array | None:
+        """Return the efforts (nv,) for a valid state; None: stay silent.
+
+        Args:
+            qpos: (nv,) position.
+            qvel: (nv,) velocity.
+            push: (nv,) acceleration that the model does not explain, see Witness.
+            dt: time since the last state [s].
+        """
         if self.state == "blind":
             self._start_braking()
         if self.state == "braking":
-            self._braking += dt
-            self._resting = self._resting + dt if np.abs(qvel).max() < REST else 0.0
-            if self._resting > RESTING or self._braking > LONGEST_BRAKING:
-                self.state = "holding"
-                self._target.rest_at(qpos)
-        self._target.let_go(self._others, qpos, qvel)
-        law = self._brake if self.state == "braking" else self._hold
-        return law(qpos, qvel, self._target)
+            wanted = self._brake(qpos, qvel, push)
+            self._judge_braking(qpos, qvel, dt)
+        elif self.state == "holding":
+            self._target.let_go(self._others, qpos, qvel)
+            wanted = self._hold(qpos, qvel, self._target)
+            wanted += self._carried
+            self._judge_holding(qpos, qvel)
+        return None if self.state == "silent" else wanted
 
-    def blind(self, qpos: Array, dt: float) -> Array | None:
-        """Return the efforts (nv,) at the last known position; None: stay silent."""
+    def since(self, now: int) -> float:
+        """Return the time since the last effort without states [s], or 1 ms before the first."""
+        return (now - self._since) / NANOSECONDS if self.state == "blind" else 1e-3
+
+    def blind(self, now: int, sent: Array) -> Array | None:
+        """Return the efforts (nv,) for the predicted state; None: stay silent.
+
+        Args:
+            now: steady clock [ns].
+            sent: (nv,) commands sent last [N m or N].
+        """
         if self.state == "silent":
             return None
-        self._blind += dt if self.state == "blind" else 0.0
-        self.state = "blind" if self._blind <= self._blind_time else "silent"
-        if self.state == "silent":
+        known = self.reckoning
+        if self.state == "blind":
+            self._blind += (now - self._since) / NANOSECONDS
+            known.advance(now, sent)
+        else:
+            self.state = "blind"
+            known.begin(now, sent)
+        self._since = now
+        if self._blind > self._blind_time:
+            self._silence("")
             return None
-        return self._arm.without_own(self._arm.gravity_effort(qpos, self._row), qpos)
+        known.add(now, known.qpos, known.qvel, known.push, 0.0)
+        return self._brake(known.qpos, known.qvel, known.push)
+
+    def _brake(self, qpos: Array, qvel: Array, push: Array) -> Array:
+        """Return efforts (nv,) with which motion decays: M (-rate qvel - push) + g.
+
+        Without the push, an arm whose payload is unknown would fall. It is only replaced up to a
+        share of the effort limits: an arm that is stuck is not pulled free.
+        """
+        arm, rest, effort = self._arm, self._rest, self._effort
+        g = arm.gravity_effort(qpos, self._gravity)
+        np.multiply(qvel, -BRAKING, out=self._qacc)
+        arm.inverse_dynamics(qpos, rest, self._qacc, effort)
+        effort -= g
+        self._motion = -0.5 / BRAKING * float(effort @ qvel)  # kinetic energy [J]
+        np.negative(push, out=self._qacc)
+        arm.inverse_dynamics(qpos, rest, self._qacc, self._carried)
+        self._carried -= g
+        most, k = CARRIED * self._limits.effort, self._limits.dofs
+        self._carried[k] = np.clip(self._carried[k], -most, most)
+        self._carried[self._others] = 0.0
+        effort += g
+        effort += self._carried
+        return arm.command(effort, qpos, qvel)
+
+    def _judge_braking(self, qpos: Array, qvel: Array, dt: float) -> None:
+        """Change to holding once the arm rests, or to silence if braking does not work."""
+        k = self._limits.dofs
+        speed = np.abs(qvel[k])
+        fastest = float(speed.max())
+        before, self._braking = self._braking, self._braking + dt
+        if self._energy < 0.0:
+            self._energy = self._motion
+        if self._motion > GROWTH * self._energy and fastest > SLOW:
+            self._silence("the kinetic energy grows while the arm is braked")
+        if self._braking > GRACE and (speed > self._limits.velocity).any():
+            self._silence(f"after {GRACE:g} s of braking a joint is still too fast")
+        if before < LONGEST_BRAKING - CALM <= self._braking:
+            self._mark[:] = qpos
+        self._resting = self._resting + dt if fastest < REST else 0.0
+        late = self._braking > LONGEST_BRAKING
+        calm = np.abs(qpos - self._mark)[k].max() < CALM * CALM_SPEED
+        if late and not calm:
+            self._silence(f"after {LONGEST_BRAKING:g} s of braking the arm still moves")
+        if self.state == "braking" and (self._resting > RESTING or late):
+            self.state = "holding"
+            self._target.rest_at(qpos)
+
+    def _judge_holding(self, qpos: Array, qvel: Array) -> None:
+        """Give up holding an arm that moves away."""
+        k = self._limits.dofs
+        if (np.abs(qvel[k]) > self._limits.velocity).any():
+            self._silence("the held arm is too fast")
+        if np.abs(qpos - self._target.qpos)[k].max() > HELD:
+            self._silence(f"the held arm was moved by more than {HELD:g}")
+
+    def _silence(self, why: str) -> None:
+        self.state, self.why = "silent", self.why or why

@@ -16,40 +16,18 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.control.gate_kernels import (
-    LONGEST,
-    MOVED,
-    POSITION,
-    SHORTEST,
-    UNLIKE,
-    VELOCITY,
-    blend,
-    inspect,
-    limit,
-)
+from rbdyn_ros.control.clock import StateClock
+from rbdyn_ros.control.faults import Fault
+from rbdyn_ros.control.gate_kernels import blend, limit
+from rbdyn_ros.control.inspection import Inspection
 from rbdyn_ros.control.limits import Limits
-from rbdyn_ros.control.measured import NOT_FINITE, Measured
+from rbdyn_ros.control.measured import Measured
+from rbdyn_ros.control.state_kernels import LONGEST, SHORTEST
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
-#: Largest rate of the states' clock relative to the steady clock. Effort rates and paths depend on
-#: the states' clock, so it may not run faster for long.
-FASTER = 1.1
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """The reason why an arm must stop.
-
-    Attributes:
-        code: finite, names, age, clock, position, velocity, effort, tracking, target or rivals.
-        text: the reason, as a message.
-        blind: the state is unknown, so feedback is impossible.
-    """
-
-    code: str
-    text: str
-    blind: bool = False
+#: After a fault efforts may change this many times as fast: a lie may have driven the arm.
+HASTE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +36,8 @@ class GateSettings:
 
     Attributes:
         state_timeout: largest age of a state [s].
-        effort_rate: largest rate of change of an effort [N m/s or N/s].
+        effort_rate: largest rate of change of an effort [N m/s or N/s]; HASTE times as much after
+            a fault.
         blend_time: time in which the initial difference between law and arm decays [s].
         simulated: the states' clock belongs to a simulator and may run at any speed.
 
@@ -66,7 +45,7 @@ class GateSettings:
         ParameterError: a number is not finite or not above 0.
     """
 
-    state_timeout: float = 0.1
+    state_timeout: float = 0.08
     effort_rate: float = 1000.0
     blend_time: float = 0.5
     simulated: bool = False
@@ -102,18 +81,20 @@ class SafetyGate:
         self._limited, self._difference, self._start = np.zeros((3, n))
         self.unfit: Fault | None = None
         self.step = SHORTEST
-        self._since_start, self._ahead = math.inf, 0.0
-        self._before, self._strange, self._found = np.zeros((3, m.nv)), np.zeros(n), np.zeros(3)
-        self._use(limits)
+        self._since_start = math.inf
+        self._found = np.zeros(1)
+        self.clock = StateClock(self.settings.state_timeout, self.settings.simulated)
+        self._inspection = Inspection(self.measured, limits)
 
-    def _use(self, limits: Limits) -> None:
-        rows = (limits.lower, limits.upper, limits.velocity, limits.effort)
-        self._rows = np.array(rows)
+    def use(self, limits: Limits) -> None:
+        """Continue with tighter limits of the same joints, see Limits.tightened."""
         self.limits = limits
+        self._inspection.use(limits)
 
-    def tighten(self, effort_scale: float, velocity_scale: float, inset: float) -> None:
-        """Tighten the limits, see Limits.tightened; raises ParameterError as it does."""
-        self._use(self.limits.tightened(effort_scale, velocity_scale, inset))
+    @property
+    def suspicion(self) -> float:
+        """See Inspection.suspicion."""
+        return self._inspection.suspicion
 
     def trip(self, fault: Fault) -> None:
         """Latch a fault, unless there is one, and end a bumpless start: it would delay braking."""
@@ -149,74 +130,31 @@ class SafetyGate:
             The time since the previous state [s], from SHORTEST to LONGEST, or 0 if there is no
             new state; and the fault, or None.
         """
-        seen = self.measured
+        seen, inspection = self.measured, self._inspection
         time = stamp or arrival
         first = seen.arrival is None
         if not first and time == seen.time:
             return 0.0, None  # repeated while the clock is paused
-        for row, kept in zip((seen.qpos, seen.qvel, seen.effort), self._before, strict=True):
-            kept[:] = row
-        why = seen.take(names, position, velocity, effort)
-        if why:
-            code = "finite" if why.endswith(NOT_FINITE) else "names"
-            return 0.0, Fault(code, f"a state was refused: {why}", blind=True)
-        step = (time - seen.time) / NANOSECONDS
-        waited = 0.0 if seen.arrival is None else (arrival - seen.arrival) / NANOSECONDS
-        why = "" if first else self._jumped(step, waited)
-        wrong = None if why else self._inspect(math.inf if first else step)
-        if self._found[2] == MOVED and not why:
-            for row, kept in zip((seen.qpos, seen.qvel, seen.effort), self._before, strict=True):
-                row[:] = kept
+        inspection.keep()
+        refused = seen.take(names, position, velocity, effort)
+        if refused is not None:
+            return 0.0, Fault(refused.code, f"a state was refused: {refused.text}", blind=True)
+        step = (time - seen.time) / NANOSECONDS  # since the last accepted state
+        why = self.clock.judge(time, arrival, self.limits.latency)
+        jumped = self.clock.code == "clock"
+        wrong = None if jumped else inspection.judge(math.inf if first else step, self.effort)
+        if inspection.moved and not jumped:
+            inspection.take_back()
             return 0.0, wrong
-        ahead = 0.0 if self.settings.simulated else self._ahead + step - FASTER * waited
-        self._ahead = 0.0 if first or why else max(0.0, ahead)
         seen.time, seen.arrival = time, arrival
-        if why:
+        if jumped:
             return SHORTEST, Fault("clock", why)
+        if why:
+            return 0.0, Fault("latency", why, blind=True)
         if wrong is not None and wrong.blind:
             return 0.0, wrong
         self.step = SHORTEST if first else max(step, SHORTEST)
         return min(self.step, LONGEST), wrong
-
-    def _jumped(self, step: float, waited: float) -> str:
-        """Return why the states' clock is wrong: it jumped or runs too fast; "" if it is right."""
-        allowed = self.settings.state_timeout
-        if self.settings.simulated:
-            waited = 0.0  # unrelated to simulated time: only a long step is a jump
-        if step < 0.0 or abs(step - waited) > allowed:
-            return (
-                f"the clock of the states jumped: it advanced by {step:.6f} s while "
-                f"{waited:.6f} s passed"
-            )
-        if self.settings.simulated or self._ahead + step - FASTER * waited <= allowed:
-            return ""
-        return f"the clock of the states runs more than {FASTER:g} times as fast as real time"
-
-    def _inspect(self, step: float) -> Fault | None:
-        """Return the fault of the positions and velocities, or None."""
-        seen, found, limits = self.measured, self._found, self.limits
-        rows, strange = self._rows, self._strange
-        inspect(seen.qpos, seen.qvel, self._before, limits.dofs, rows, step, strange, found)
-        kind, k, blind = int(found[0]), int(found[1]), bool(found[2] > 0.0)
-        if kind == 0:
-            return None
-        name, dof = limits.names[k], limits.dofs[k]
-        if kind == POSITION:
-            text = (
-                f"joint '{name}' is at {seen.qpos[dof]:.6g}, beyond its limits "
-                f"{limits.lower[k]:.6g} and {limits.upper[k]:.6g}"
-            )
-            return Fault("position", text, blind)
-        if kind == UNLIKE:
-            text = f"joint '{name}' does not move at its measured velocity"
-            return Fault("velocity", text, blind)
-        if kind == VELOCITY:
-            text = f"joint '{name}' moves at {seen.qvel[dof]:.6g}"
-        else:
-            moved = seen.qpos[dof] - self._before[0, dof]
-            text = f"joint '{name}' moved by {moved:.6g} in {step:.6f} s"
-        text = f"{text}; its velocity limit is {limits.velocity[k]:.6g}"
-        return Fault("velocity", text, blind)
 
     def watch(self, now: int) -> Fault | None:
         """Return a fault if the newest state is too old; `now` is on the steady clock [ns]."""
@@ -247,9 +185,9 @@ class SafetyGate:
             dt: time since the last call, at most LONGEST counts [s].
         """
         dt = min(dt, LONGEST)
-        dofs, rows, qpos = self.limits.dofs, self._rows, self.measured.qpos
+        dofs, rows, qpos = self.limits.dofs, self._inspection.rows, self.measured.qpos
         first = self._since_start == 0.0
-        step = self.settings.effort_rate * dt
+        step = self.settings.effort_rate * (1.0 if self.fault is None else HASTE) * dt
         largest = math.inf if first else step  # the first effort has no rate
         limited, difference = self._limited, self._difference
         found = self._found

@@ -1,7 +1,6 @@
-"""Kernels of the safety gate: checks of states and limits of efforts.
+"""Kernels of the safety gate: limits of efforts.
 
-The rows of `rows` (4, n) are the lower and upper position limits, the velocity limits and the
-effort limits of the n controlled joints, whose degrees of freedom are `dofs`.
+The rows of `rows` are the limits as in state_kernels.
 """
 
 from __future__ import annotations
@@ -12,74 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.control.kernels import kernel
-from rbdyn_ros.control.limits import MARGIN
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix, Vector
-
-#: Bounds of the time between two states, for rates and paths [s].
-SHORTEST, LONGEST = 1e-5, 0.02
-#: Within about this time [s] positions may deviate by this much [rad or m] from the velocities.
-RECENT, STRANGE = 0.25, 0.1
-#: Kinds of faults of a state.
-POSITION, VELOCITY, MOVED, UNLIKE = 1, 2, 3, 4
-
-
-@kernel
-def inspect(
-    qpos: Vector,
-    qvel: Vector,
-    before: Matrix,
-    dofs: NDArray[np.int64],
-    rows: Matrix,
-    step: float,
-    strange: Vector,
-    found: Vector,
-) -> None:
-    """Write the first fault, its joint, and why the state is implausible.
-
-    Positions are checked before velocities. An impossible displacement means a wrong measurement
-    or another joint's. `strange` is the recent deviation of positions from integrated velocities:
-    with a velocity of the wrong sign, damping would accelerate the arm.
-    """
-    found[0] = found[2] = 0.0
-    for i in range(len(dofs)):
-        q = qpos[dofs[i]]
-        if found[0] == 0.0 and not rows[0, i] - MARGIN <= q <= rows[1, i] + MARGIN:
-            found[0], found[1] = POSITION, i
-    for i in range(len(dofs)):
-        if found[0] == 0.0 and not abs(qvel[dofs[i]]) <= rows[2, i]:
-            found[0], found[1] = VELOCITY, i
-    for i in range(len(dofs)):
-        moved = abs(qpos[dofs[i]] - before[0, dofs[i]])
-        if step < np.inf and not moved <= rows[2, i] * step + MARGIN:
-            found[2] = MOVED
-            if found[0] == 0.0:
-                found[0], found[1] = MOVED, i
-    if found[2] == 0.0:
-        compare(qpos, qvel, before, dofs, step, strange, found)
-
-
-@kernel
-def compare(
-    qpos: Vector,
-    qvel: Vector,
-    before: Matrix,
-    dofs: NDArray[np.int64],
-    step: float,
-    strange: Vector,
-    found: Vector,
-) -> None:
-    """Compare displacements with velocities; a pause restarts the comparison."""
-    kept = np.exp(-step / RECENT) if step <= LONGEST else 0.0
-    for i in range(len(dofs)):
-        k = dofs[i]
-        travelled = 0.5 * step * (qvel[k] + before[1, k])
-        strange[i] = kept * strange[i] + qpos[k] - before[0, k] - travelled if kept > 0.0 else 0.0
-        if not abs(strange[i]) <= STRANGE:
-            found[2] = UNLIKE
-            if found[0] == 0.0:
-                found[0], found[1] = UNLIKE, i
 
 
 @kernel

@@ -16,6 +16,8 @@ from rbdyn_ros.model.model import Model
 
 #: Tolerance of measured positions beyond a limit: half a degree [rad or m].
 MARGIN = 0.0087
+#: Defaults of acceleration [rad/s^2 or m/s^2] and latency [s].
+ACCELERATION, LATENCY = 300.0, 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,9 @@ class Limits:
         effort_scale: effort limits as a fraction of the robot's.
         velocity_scale: velocity limits as a fraction of the robot's.
         inset: distance from the robot's position limits [rad or m].
+        acceleration: largest measured change of a velocity [rad/s^2 or m/s^2].
+        latency: largest lag of states that may last [s].
+        power_limit: largest product of effort and velocity of every joint [W]; 0: none is given.
     """
 
     names: tuple[str, ...]
@@ -42,6 +47,15 @@ class Limits:
     effort_scale: float = 1.0
     velocity_scale: float = 1.0
     inset: float = 0.0
+    acceleration: float = ACCELERATION
+    latency: float = LATENCY
+    power_limit: float = 0.0
+
+    @property
+    def power(self) -> Array:
+        """Largest product of effort and velocity (n,) [W]."""
+        most = self.effort * self.velocity
+        return np.minimum(most, self.power_limit) if self.power_limit else most
 
     @staticmethod
     def of(m: Model, names: Sequence[str] = ()) -> Limits:
@@ -75,23 +89,40 @@ class Limits:
             m.jnt_effort[j],
         )
 
-    def tightened(self, effort_scale: float, velocity_scale: float, inset: float) -> Limits:
+    def tightened(
+        self,
+        effort_scale: float,
+        velocity_scale: float,
+        inset: float,
+        acceleration: float | None = None,
+        latency: float | None = None,
+        power_limit: float = 0.0,
+    ) -> Limits:
         """Return tighter limits, relative to the limits of the robot.
 
         Args:
             effort_scale: fraction of the effort limits, above 0 and at most the present one.
             velocity_scale: fraction of the velocity limits, above 0 and at most the present one.
             inset: distance from the position limits, at least the present one [rad or m].
+            acceleration: above 0 and at most the present one; None: the present one.
+            latency: above 0 and at most the present one [s]; None: the present one.
+            power_limit: at most the present one [W]; 0: the present one.
 
         Raises:
             ParameterError: a limit would become wider, or a range would be empty.
         """
+        acceleration = self.acceleration if acceleration is None else acceleration
+        latency = self.latency if latency is None else latency
+        power_limit = power_limit or self.power_limit
         for name, wanted, now in (
             ("effort_scale", effort_scale, self.effort_scale),
             ("velocity_scale", velocity_scale, self.velocity_scale),
+            ("acceleration_limit", acceleration, self.acceleration),
+            ("latency_limit", latency, self.latency),
         ):
             if not 0.0 < wanted <= now:
                 raise _not_tighter(name, wanted, f"above 0 and at most {now:g}, the present value")
+        self._check_power(power_limit)
         if not self.inset <= inset < np.inf:
             allowed = f"at least {self.inset:g}, the present value"
             raise _not_tighter("position_inset", inset, allowed)
@@ -111,7 +142,16 @@ class Limits:
             effort_scale=effort_scale,
             velocity_scale=velocity_scale,
             inset=inset,
+            acceleration=acceleration,
+            latency=latency,
+            power_limit=power_limit,
         )
+
+    def _check_power(self, limit: float) -> None:
+        """Raise ParameterError unless a power limit, or 0 for none, tightens this one."""
+        most = float(self.power.max())
+        if limit != self.power_limit and not 0.0 < limit <= most:
+            raise _not_tighter("power_limit", limit, f"above 0 and at most {most:g}")
 
     def check_inside(self, qpos: Array) -> None:
         """Raise RbdynError if a joint is beyond its limits at qpos (nv,)."""

@@ -12,11 +12,14 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.arming import EffortCheck
 from rbdyn_ros.control.endings import Ending
-from rbdyn_ros.control.gate import Fault, SafetyGate
-from rbdyn_ros.control.gate_kernels import SHORTEST
+from rbdyn_ros.control.faults import Fault
+from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.mode_laws import ModeLaws
 from rbdyn_ros.control.settings import ControlSettings
+from rbdyn_ros.control.state_kernels import SHORTEST
 from rbdyn_ros.control.tracking import PathTracker
+from rbdyn_ros.control.witness import Witness
+from rbdyn_ros.nanoseconds import NANOSECONDS
 
 
 class ControlLoop:
@@ -47,8 +50,10 @@ class ControlLoop:
         self._modes = ModeLaws(arm, settings)
         self._tracker = PathTracker(arm.m.nv, self._dofs, self.names)
         self._effort_check = EffortCheck(arm, gate.limits, settings)
-        self._ending = Ending(arm, settings, self._others)
-        self._holding, self._returned = np.zeros(arm.m.nv), np.zeros(len(self.names))
+        self._ending = Ending(arm, settings, gate.limits)
+        self._witness = Witness(arm, self._dofs)
+        self._holding, self._commanded = np.zeros(arm.m.nv), np.zeros(arm.m.nv)
+        self._returned = np.zeros(len(self.names))
         self._period = math.nan  # between states [s]
         self._wrong: Fault | None = None  # of the newest state
         self._strangers: Sequence[str] = ()  # joints of a message that names none of the arm's
@@ -75,16 +80,57 @@ class ControlLoop:
             dt, wrong = self.gate.admit(names, position, velocity, effort, stamp, arrival)
             if dt == 0.0 and wrong is None:
                 return None
+            if dt > 0.0:
+                wrong = self._look(arrival) or wrong
+            else:
+                self._witness.pause()
             self._wrong = wrong
-            self.states += dt > 0.0
-            self.refused += dt == 0.0
+            blind = wrong is not None and wrong.blind
+            self.states += not blind
+            self.refused += blind
             if wrong is not None:
                 self._trip(wrong)
-            if dt == 0.0:
-                return None
+            if blind:
+                return self._answer_blindly(arrival)
             self._effort_check.add(self.gate.measured, dt)
             self._average(self.gate.step)
             return None if self.mode == "idle" else self._sent(self._answer(dt))
+
+    def _look(self, arrival: int) -> Fault | None:
+        """Compare the motion with the efforts sent, and remember it; return a fault or None."""
+        if not self.armed or self.settings.dry_run:
+            return None
+        gate, witness = self.gate, self._witness
+        seen = gate.measured
+        k = witness.look(seen.qpos, seen.qvel, self._commands(), gate.step)
+        if k >= 0:
+            name = self.arm.names[k]
+            text = (
+                f"the numbers of joint '{name}' repeat, although the efforts sent should have "
+                f"moved it to another place. Check the driver. If the joint was held by friction, "
+                "give its friction in <dynamics> or friction.*"
+            )
+            return Fault("frozen", text, blind=True)
+        measured = arrival - int(gate.clock.lag * NANOSECONDS)
+        suspicion = max(gate.suspicion, witness.suspicion)
+        self._ending.reckoning.add(measured, seen.qpos, seen.qvel, witness.push, suspicion)
+        return None
+
+    def _commands(self) -> Array:
+        """Return the commands sent last (nv,); joints that are not controlled are held."""
+        self._commanded[:] = self._holding
+        self._commanded[self._dofs] = self.gate.effort
+        return self._commanded
+
+    def _answer_blindly(self, now: int) -> Array | None:
+        """Return efforts for an arm whose state is unknown, or None."""
+        if not self.armed or self.gate.fault is None:
+            return None
+        dt = self._ending.since(now)
+        wanted = self._ending.blind(now, self._commands())
+        if wanted is None:
+            return None
+        return self._sent(self._released(self.gate.release(wanted, wanted, dt)))
 
     def _average(self, step: float) -> None:
         """Average the period of the states, without the first one."""
@@ -106,10 +152,12 @@ class ControlLoop:
         seen = self.gate.measured
         self.arm.without_own(self.arm.gravity_effort(seen.qpos, self._holding), seen.qpos)
         if self.armed and self.gate.fault is not None:
-            wanted = self._ending.seeing(seen.qpos, seen.qvel, dt)
-            return None if wanted is None else self.gate.release(wanted, self._holding, dt)
+            wanted = self._ending.seeing(seen.qpos, seen.qvel, self._witness.push, dt)
+            if wanted is None:
+                return None
+            return self._released(self.gate.release(wanted, self._holding, dt))
         if self.armed:
-            self._tracker.advance(dt)
+            self._tracker.advance(min(self.gate.step, self.gate.settings.state_timeout))
             self._check_target()
         else:
             self._tracker.rest_at(seen.qpos)
@@ -119,6 +167,11 @@ class ControlLoop:
         effort = self.gate.release(wanted, self._holding, dt)
         if self.gate.unfit is not None:
             self._trip(self.gate.unfit)
+        return self._released(effort)
+
+    def _released(self, effort: Array) -> Array:
+        """Remember efforts that are sent, and return them."""
+        self._ending.reckoning.sent(self._commands())
         return effort
 
     def _check_target(self) -> None:
@@ -137,14 +190,13 @@ class ControlLoop:
             text = f"no new target for {settings.target_timeout:g} s"
             self._trip(Fault("target", text))
 
-    def on_watch(self, now: int, dt: float) -> Array | None:
+    def on_watch(self, now: int) -> Array | None:
         """Check that states arrive; return efforts for an arm without states, or None.
 
         Call it periodically, whether states arrive or not.
 
         Args:
             now: steady clock [ns].
-            dt: time since the last call [s].
         """
         with self._lock:
             if not self.armed:
@@ -153,10 +205,9 @@ class ControlLoop:
             if wrong is not None:
                 self._trip(wrong)
             wrong = wrong or self._wrong
-            if self.gate.fault is None or wrong is None or not wrong.blind:
+            if wrong is None or not wrong.blind:
                 return None
-            wanted = self._ending.blind(self.gate.measured.qpos, dt)
-            return self._sent(None if wanted is None else self.gate.release(wanted, wanted, dt))
+            return self._answer_blindly(now)
 
     def concerns(self, names: Sequence[str]) -> bool:
         """Whether a message with these joints is a state of the arm."""
@@ -167,6 +218,7 @@ class ControlLoop:
         with self._lock:
             self._wrong = fault
             self.refused += 1
+            self._witness.pause()
             self._trip(fault)
 
     def set_rivals(self, fault: Fault | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,8 +15,14 @@ from rbdyn_ros.model.model import Model
 
 #: Larger numbers are not measurements.
 LARGEST = 1e9
-#: End of messages about numbers.
-NOT_FINITE = "expected a finite number"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a message was refused: a code, finite or names, and the reason."""
+
+    code: str
+    text: str
 
 
 class Measured:
@@ -53,7 +60,9 @@ class Measured:
         """Whether a message names a required joint; otherwise it belongs to another device."""
         return names == self._last_names or not set(self._required).isdisjoint(names)
 
-    def take(self, names: Sequence[str], position: Array, velocity: Array, effort: Array) -> str:
+    def take(
+        self, names: Sequence[str], position: Array, velocity: Array, effort: Array
+    ) -> Refused | None:
         """Store a message, or return why it is refused and store nothing.
 
         It returns the reason instead of raising because it runs in the control loop.
@@ -64,10 +73,12 @@ class Measured:
             velocity: finite, one per name [rad/s or m/s].
             effort: one per name, or empty; NaN where not measured, but not infinite [N m or N].
         """
-        why = _wrong_number(names, position, velocity, effort) or self._find(names)
-        why = why or _wrong_length(names, position, velocity, effort)
+        why = _wrong_number(names, position, velocity, effort)
         if why:
-            return why
+            return Refused("finite", why)
+        why = self._find(names) or _wrong_length(names, position, velocity, effort)
+        if why:
+            return Refused("names", why)
         self.qpos[self._to] = position[self._at]
         self.qvel[:] = 0.0
         self.qvel[self._to] = velocity[self._at]
@@ -77,7 +88,7 @@ class Measured:
             self.effort[self._to] = effort[self._at]
         else:
             self.effort[:] = np.nan
-        return ""
+        return None
 
     def _find(self, names: Sequence[str]) -> str:
         """Find the index of every joint, unless the names are as in the last message."""
@@ -106,7 +117,7 @@ def _wrong_number(names: Sequence[str], position: Array, velocity: Array, effort
         if not fine.all():
             k = int(fine.argmin())
             owner = f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
-            return f"the {kind} of {owner} is {values[k]}; {NOT_FINITE}"
+            return f"the {kind} of {owner} is {values[k]}; expected a finite number"
     return ""
 
 

@@ -17,6 +17,7 @@ from rbdyn_ros.control.gate import GateSettings, SafetyGate
 from rbdyn_ros.control.laws import GravityCompensation
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.settings import ControlSettings
+from rbdyn_ros.control.state_kernels import AGE
 from rbdyn_ros.control.target import Target
 
 SEVEN = "seven_dof_arm.urdf"
@@ -32,7 +33,7 @@ MS = 1_000_000
 #: The steady clock at the start [ns].
 START = 5_000 * MS
 #: After this time without commands the arm's own controller takes over [s].
-WATCHDOG = 0.15
+WATCHDOG = 0.1
 
 
 def path_of(file):
@@ -109,6 +110,12 @@ class ClosedLoop:
         """Apply the efforts of the arm's own controller."""
         self.applied[:] = self.watchdog(self.d.qpos, self.d.qvel, Target(self.plant.nv))
 
+    def kick(self, velocity, joints=slice(None)):
+        """Give joints a velocity that no effort gave them; the controller begins with it."""
+        self.d.qvel[joints] = velocity
+        self.gate._inspection._memory[AGE] = np.inf
+        self.controller._witness.pause()
+
     def state(self, **changes):
         """Return the arguments of on_state now."""
         given = {
@@ -130,7 +137,7 @@ class ClosedLoop:
         c = self.controller
         self.answer = self.send(**changes) if self.publish else None
         if self.now - self.watched >= 10 * MS:
-            watched = c.on_watch(self.now, (self.now - self.watched) * 1e-9)
+            watched = c.on_watch(self.now)
             self.watched = self.now
             self.answer = watched if self.answer is None else self.answer
         self.silence = self.silence + self.h if self.answer is None else 0.0

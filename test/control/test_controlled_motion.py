@@ -8,6 +8,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.planning import quintic
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
@@ -177,15 +178,29 @@ def test_a_payload_too_heavy_to_hold_is_refused(mass):
     np.testing.assert_allclose(loop.d.qpos, Q, atol=1e-3)
 
 
-def test_a_wrong_payload_ends_at_the_velocity_limit():
-    """The payload of 5 kg does not exist."""
+def test_an_armed_arm_takes_only_a_payload_that_its_efforts_confirm_and_at_rest():
+    """A payload of 5 kg that does not exist would lift the arm."""
     loop = armed()
-    loop.controller.set_payload("tool0", 5.0, (0, 0, 0), (0,) * 6)
-    trace = loop.run(4.0)
-    assert loop.controller.fault.code == "velocity"
-    assert np.abs(trace.qvel).max() < 1.05 * loop.gate.limits.velocity[2]
+    with refused(RbdynError, "effort-mismatch"):
+        loop.controller.set_payload("tool0", 5.0, (0, 0, 0), (0,) * 6)
+    trace = loop.run(1.0)
+    assert loop.controller.fault is None
+    np.testing.assert_allclose(trace.qpos, np.tile(Q, (len(trace.qpos), 1)), atol=1e-3)
+    loop.kick(0.5, 0)
+    loop.run(0.02)
+    with refused(RbdynError, "moving"):
+        loop.controller.set_payload("tool0", 0.1, (0, 0, 0), (0,) * 6)
+    assert not loop.controller.arm.payloads
+
+
+def test_a_tracking_fault_carries_the_payload_that_nobody_told_of():
+    """The brake holds what the feedback held, not the model alone, which would drop the arm."""
+    loop = loaded("hold")
+    before = loop.d.qpos.copy()
+    loop.controller._trip(Fault("tracking", "as if it were too far from its target"))
+    trace = loop.run(1.5)
+    assert np.abs(trace.qpos - before).max() < 0.05
     assert loop.controller.status().endswith("holding")
-    assert np.abs(loop.d.qvel).max() < 0.01
 
 
 # poses

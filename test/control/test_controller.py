@@ -90,10 +90,10 @@ def test_modes_change_without_a_bump(before, mode):
 def test_a_fault_during_a_bumpless_start_ends_the_start():
     """A fault ends the blending: the difference to the old law must not delay braking."""
     loop = armed(gravity_damping=0.0, tracking_tolerance=0.01)
-    loop.d.qvel[0] = 2.0
+    loop.kick(2.0, 0)
     loop.run(0.01)
     loop.controller.set_mode("hold")
-    loop.d.qvel[0] = 2.5  # a push: the target does not move along
+    loop.kick(2.5, 0)  # a push: the target does not move along
     trace = loop.run(2.0)
     assert loop.controller.fault.code == "tracking"
     assert loop.controller.status().endswith("holding")
@@ -105,7 +105,7 @@ def test_a_fault_during_a_bumpless_start_ends_the_start():
 @pytest.mark.parametrize("speed", [0.5, 2.0, 3.0])
 def test_an_arm_held_while_moving_decelerates_without_returning(speed):
     loop = armed(gravity_damping=0.0)
-    loop.d.qvel[0] = speed
+    loop.kick(speed, 0)
     loop.run(0.01)
     loop.controller.set_mode("hold")
     trace = loop.run(2.0)
@@ -321,7 +321,7 @@ def test_requests_from_many_threads_while_states_arrive():
             lambda: c.follow_path(quintic([Q, Q + 0.1], [0.0, 1.0])),
             c.stop_following,
             lambda: c.tighten(1.0, 1.0, 0.0),
-            lambda: c.on_watch(loop.now, 0.01),
+            lambda: c.on_watch(loop.now),
         ),
     ]
     for asker in askers:

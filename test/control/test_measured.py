@@ -32,28 +32,28 @@ def test_names_of_joints_may_come_in_any_order():
     order = np.random.default_rng(0).permutation(len(names))
     straight, mixed = measured(), measured()
     given = rows(len(names))
-    assert straight.take(names, *given) == ""
-    assert mixed.take([names[k] for k in order], *(row[order] for row in given)) == ""
+    assert straight.take(names, *given) is None
+    assert mixed.take([names[k] for k in order], *(row[order] for row in given)) is None
     np.testing.assert_array_equal(everything(straight), everything(mixed))
     np.testing.assert_array_equal(straight.effort[:7], given[2][:7])
     # another order: the indices of the first message do not apply to it
-    assert mixed.take(names, *given) == ""
+    assert mixed.take(names, *given) is None
     np.testing.assert_array_equal(everything(straight), everything(mixed))
 
 
 def test_a_mimic_joint_has_no_degree_of_freedom():
     seen = measured()
     names = [FOLLOWER, *ARM]
-    assert seen.take(names, *(np.append(9.0, row) for row in rows(7))) == ""
+    assert seen.take(names, *(np.append(9.0, row) for row in rows(7))) is None
     np.testing.assert_array_equal(seen.qvel[:7], rows(7)[1])
     assert seen.qpos[7] == 0.0
 
 
 def test_missing_optional_joints_rest_at_their_last_position():
     seen = measured()
-    assert seen.take([*ARM, FINGER], *(np.append(row, 0.03) for row in rows(7))) == ""
+    assert seen.take([*ARM, FINGER], *(np.append(row, 0.03) for row in rows(7))) is None
     assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.03)
-    assert seen.take(ARM, *rows(7)) == ""
+    assert seen.take(ARM, *rows(7)) is None
     assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.0)  # at rest, or it would move forever
 
 
@@ -65,7 +65,7 @@ def test_measurements_of_a_gripper_are_clipped_to_its_limits():
         seen.take(
             [*ARM, FINGER], *(np.append(row, w) for row, w in zip(rows(7), wild, strict=True))
         )
-        == ""
+        is None
     )
     assert (seen.qpos[7], seen.qvel[7]) == (0.0, 0.2)  # clipped to its limits
 
@@ -77,7 +77,7 @@ def test_numbers_that_are_not_finite_are_refused_with_their_joint(bad, row, k):
     seen = measured()
     given = [r.copy() for r in rows(7)]
     given[row][k] = bad
-    why = seen.take(ARM, *given)
+    why = seen.take(ARM, *given).text
     kind = ("position", "velocity")[row]
     worded("joint states", why)
     assert f"{kind} of joint '{ARM[k]}' is {bad}" in why
@@ -87,12 +87,12 @@ def test_an_effort_may_be_unknown_but_not_infinite():
     seen = measured()
     position, velocity, effort = rows(7)
     effort[2] = np.nan
-    assert seen.take(ARM, position, velocity, effort) == ""
+    assert seen.take(ARM, position, velocity, effort) is None
     assert np.isnan(seen.effort[2])
     assert np.isfinite(np.delete(seen.effort[:7], 2)).all()
     effort[4] = -np.inf
-    assert "'panda_joint5' is -inf" in seen.take(ARM, position, velocity, effort)
-    assert seen.take(ARM, position, velocity, NOTHING) == ""
+    assert "'panda_joint5' is -inf" in seen.take(ARM, position, velocity, effort).text
+    assert seen.take(ARM, position, velocity, NOTHING) is None
     assert np.isnan(seen.effort).all()  # the effort of an earlier message does not count
 
 
@@ -113,22 +113,22 @@ def test_an_effort_may_be_unknown_but_not_infinite():
 )
 def test_a_wrong_message_is_refused_and_changes_nothing(names, lengths, named):
     seen = measured()
-    assert seen.take(ARM, *rows(7, 1.0)) == ""
+    assert seen.take(ARM, *rows(7, 1.0)) is None
     before = everything(seen)
-    why = seen.take(names, *(np.full(n, 0.02) for n in lengths))
+    why = seen.take(names, *(np.full(n, 0.02) for n in lengths)).text
     worded("joint states", why)
     assert named in why
     np.testing.assert_array_equal(everything(seen), before)
-    assert seen.take(ARM, *rows(7)) == ""
+    assert seen.take(ARM, *rows(7)) is None
     np.testing.assert_array_equal(seen.qpos[:7], rows(7)[0])
 
 
 def test_numbers_are_checked_before_names_before_lengths():
     seen = measured()
     wrong = (*ARM, ARM[2])
-    assert "finite" in seen.take(wrong, np.full(3, np.nan), np.zeros(2), NOTHING)
-    assert "twice" in seen.take(wrong, np.zeros(3), np.zeros(2), NOTHING)
-    assert "positions" in seen.take(ARM, np.zeros(3), np.zeros(2), NOTHING)
+    assert "finite" in seen.take(wrong, np.full(3, np.nan), np.zeros(2), NOTHING).text
+    assert "twice" in seen.take(wrong, np.zeros(3), np.zeros(2), NOTHING).text
+    assert "positions" in seen.take(ARM, np.zeros(3), np.zeros(2), NOTHING).text
 
 
 def test_messages_of_other_devices_do_not_concern_the_arm():
@@ -137,7 +137,7 @@ def test_messages_of_other_devices_do_not_concern_the_arm():
     assert not seen.concerns([])
     assert not seen.concerns([FINGER])  # of this robot, but not required
     assert seen.concerns([ARM[3]])
-    assert seen.take(ARM, *rows(7)) == ""
+    assert seen.take(ARM, *rows(7)) is None
     assert seen.concerns(ARM)
 
 
@@ -158,7 +158,7 @@ def test_a_huge_message_is_refused_in_linear_time():
     names = Counted(f"n{k}" for k in range(20_000))
     names += [names[-1], *ARM]
     zeros = np.zeros(len(names))
-    assert "joint 'n19999' is named twice" in seen.take(names, zeros, zeros, zeros)
+    assert "joint 'n19999' is named twice" in seen.take(names, zeros, zeros, zeros).text
     assert names.copied <= len(names)
 
 

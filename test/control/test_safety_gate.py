@@ -7,9 +7,11 @@ import pytest
 from closed_loop import MS, START, model
 from support.refusals import refused
 
-from rbdyn_ros.control.gate import FASTER, Fault, GateSettings, SafetyGate
-from rbdyn_ros.control.gate_kernels import LONGEST, SHORTEST
+from rbdyn_ros.control.clock import FASTER
+from rbdyn_ros.control.faults import Fault
+from rbdyn_ros.control.gate import GateSettings, SafetyGate
 from rbdyn_ros.control.limits import MARGIN, Limits
+from rbdyn_ros.control.state_kernels import LONGEST, SHORTEST
 from rbdyn_ros.errors import ParameterError
 
 M = model()
@@ -71,7 +73,7 @@ def test_of_several_faults_the_first_check_reports():
     wrong = {
         "names": ("x", *LIMITS.names[1:]),
         "qpos": at(1, 9.0),
-        "qvel": at(2, 99.0, np.zeros(N)),
+        "qvel": at(2, 4.0, np.zeros(N)),
         "dt": -5.0,
     }
     found = [send(**wrong | {"qpos": at(1, np.nan)}), send(**wrong)]
@@ -122,7 +124,7 @@ def test_velocities_may_not_exceed_their_limit(k, sign):
 @pytest.mark.parametrize("k", range(N))
 def test_a_joint_cannot_move_farther_than_its_velocity_allows(k):
     """This finds swapped joints and jumping encoders."""
-    for dt in (1.0, 10.0, 90.0):
+    for dt in (1.0, 75.0):
         most = LIMITS.velocity[k] * dt * 1e-3 + MARGIN
         assert code(admitting()(qpos=at(k, REST[k] + most - HAIR), dt=dt)) is None
         result = admitting()(qpos=at(k, REST[k] + most + HAIR), dt=dt)
@@ -151,6 +153,54 @@ def test_an_impossible_displacement_is_refused():
     np.testing.assert_array_equal(send.gate.measured.qpos, REST)
 
 
+@pytest.mark.parametrize("dt", [1.0, 10.0])
+def test_an_overspeed_that_the_velocities_explain_is_not_a_mix_up(dt):
+    """At 100 Hz a joint at 4.2 rad/s moves farther than its limit of 3.15 rad/s allows."""
+    send = admitting()
+    qpos, speed, faults = REST.copy(), 0.0, []
+    while speed < 4.2:
+        before, speed = speed, speed + 20.0 * dt * 1e-3
+        qpos[3] += 0.5 * (before + speed) * dt * 1e-3
+        faults.append(send(qpos=qpos, qvel=at(3, speed, ZERO), dt=dt)[1])
+    assert {f.code for f in faults if f} == {"velocity"}
+    assert not any(f.blind for f in faults if f)
+    qpos[3] += 7.0 * dt * 1e-3 + 0.02  # and here they do not explain it
+    assert send(qpos=qpos, qvel=at(3, speed, ZERO), dt=dt)[1].blind
+
+
+def test_a_slow_drift_of_a_position_is_found_at_all():
+    """The comparison over a quarter of a second forgives 0.4 rad/s."""
+    send = admitting()
+    found = []
+    for k in range(8000):
+        found.append(code(send(qpos=at(2, REST[2] + 2e-5 * k))))
+        if found[-1]:
+            break
+    assert found[-1] == "velocity"
+    assert 2e-5 * k < 0.2
+
+
+@pytest.mark.parametrize(("most", "expected"), [(300.0, None), (40.0, "acceleration")])
+def test_velocities_that_change_too_fast_are_a_fault_but_noise_is_not(most, expected):
+    send = Admitting(limits=LIMITS.tightened(1.0, 1.0, 0.0, most))
+    rng = np.random.default_rng(3)
+    v, qpos = np.zeros(N), REST.copy()
+    found = set()
+    for k in range(400):
+        v[1] = 0.6 * np.sin(0.1 * k)  # up to 60 rad/s^2
+        qpos[1] += 1e-3 * v[1]
+        found.add(code(send(qpos=qpos, qvel=v + rng.normal(size=N) * 0.02)))
+    assert found - {None} == ({expected} - {None})
+
+
+def test_a_power_limit_is_a_fault_of_effort_times_velocity():
+    send = Admitting(limits=LIMITS.tightened(1.0, 1.0, 0.0, power_limit=20.0))
+    send()
+    settled(send.gate, np.full(N, 25.0), ZERO)
+    assert code(send(qvel=np.full(N, 0.7))) is None
+    assert code(send(qvel=np.full(N, 0.9))) == "power"
+
+
 def test_time_without_messages_allows_a_longer_move():
     send = admitting()
     bad = at(0, np.nan)
@@ -170,7 +220,7 @@ def test_velocities_that_contradict_positions_are_faults(lie):
         qpos[3] += speed * 0.001
         velocity = at(3, lie * speed, np.zeros(N))
         _, fault = send(qpos=qpos, qvel=velocity)
-        if fault is not None:
+        if fault is not None and fault.code != "acceleration":
             break
     assert (fault.code, fault.blind) == ("velocity", True)
     assert "joint 'wrist_1_joint'" in fault.text
@@ -229,7 +279,7 @@ def test_a_repeated_state_is_ignored_and_ages():
     arrival = send.arrival
     for _ in range(200):
         assert send(dt=0.0, waited=1.0) == (0.0, None)
-    assert send.gate.watch(arrival + 99 * MS) is None
+    assert send.gate.watch(arrival + 79 * MS) is None
     fault = send.gate.watch(send.arrival)
     assert (fault.code, fault.blind) == ("age", True)
 
@@ -251,10 +301,9 @@ def test_states_without_stamps_use_their_arrival():
         (-HAIR * 1000, 1.0, "clock"),  # back by a nanosecond
         (-1e9, 1.0, "clock"),
         (1e9, 1.0, "clock"),
-        (100.9, 1.0, None),
-        (101.1, 1.0, "clock"),
-        (1.0, 100.9, None),
-        (1.0, 101.1, "clock"),
+        (80.9, 1.0, None),
+        (81.1, 1.0, "clock"),
+        (1.0, 80.9, None),
         (5000.0, 5000.0, None),
     ],
 )
@@ -281,12 +330,12 @@ def test_a_clock_that_runs_too_fast_is_a_fault(factor):
 def test_simulated_time_may_run_at_any_speed_but_not_jump(factor):
     send = admitting(simulated=True)
     assert [code(send(dt=factor, waited=1.0)) for _ in range(250)] == [None] * 250
-    assert code(send(dt=99.0, waited=0.001)) is None
-    assert code(send(dt=101.0, waited=1.0)) == "clock"
+    assert code(send(dt=79.0, waited=0.001)) is None
+    assert code(send(dt=81.0, waited=1.0)) == "clock"
     assert code(send(dt=-1.0, waited=1.0)) == "clock"
 
 
-@pytest.mark.parametrize("factor", [0.1, 0.5, 0.999, 1.0, 1.001, 1.05])
+@pytest.mark.parametrize("factor", [0.999, 1.0, 1.001, 1.05])
 def test_a_slightly_wrong_clock_and_late_messages_are_accepted(factor):
     send = admitting()
     rng = np.random.default_rng(2)
@@ -294,7 +343,7 @@ def test_a_slightly_wrong_clock_and_late_messages_are_accepted(factor):
     for _ in range(5000):
         before, late = (
             late,
-            rng.uniform(0.0, 40.0) if rng.random() < 0.05 else max(late - 1.0, 0.0),
+            rng.uniform(0.0, 60.0) if rng.random() < 0.002 else max(late - 1.0, 0.0),
         )
         result = send(dt=factor, waited=max(1.0 + late - before, 0.0))
         assert code(result) is None
@@ -305,8 +354,8 @@ def test_watch_reports_the_age_of_the_newest_state():
     fault = gate.watch(START)
     assert (fault.code, fault.blind) == ("age", True)
     send = admitting()
-    assert send.gate.watch(send.arrival + 100 * MS) is None
-    fault = send.gate.watch(send.arrival + 100 * MS + 1)
+    assert send.gate.watch(send.arrival + 80 * MS) is None
+    fault = send.gate.watch(send.arrival + 80 * MS + 1)
     assert (fault.code, fault.blind) == ("age", True)
 
 
@@ -469,11 +518,11 @@ def test_tightened_limits_apply_from_the_next_state_on():
     send = admitting()
     gate = send.gate
     settled(gate, LIMITS.effort, ZERO)
-    gate.tighten(0.5, 0.1, 0.0)
+    gate.use(gate.limits.tightened(0.5, 0.1, 0.0))
     np.testing.assert_array_equal(settled(gate, LIMITS.effort, ZERO), 0.5 * LIMITS.effort)
     assert code(send(qvel=np.full(N, 0.4))) == "velocity"
-    gate.tighten(0.5, 0.1, 3.0)
+    gate.use(gate.limits.tightened(0.5, 0.1, 3.0))
     assert code(send()) == "position"  # the elbow is at 1.1; 3 rad inside its limits is 0.14
     with pytest.raises(ParameterError):
-        gate.tighten(1.0, 1.0, 0.0)
+        gate.limits.tightened(1.0, 1.0, 0.0)
     np.testing.assert_array_equal(gate.limits.effort, 0.5 * LIMITS.effort)

@@ -184,7 +184,7 @@ def always(function):
 POSITION = ("position",)
 MOTION = ("position", "velocity")
 EVERYTHING = ("position", "velocity", "effort")
-LIE, BLIND = ("velocity", "frozen"), ("velocity",)
+LIE, BLIND = ("velocity", "frozen"), ("velocity", "acceleration")
 
 LIES = (
     # values

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rclpy.node import Node
 
-from rbdyn_ros.control.gate import Fault
+from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.endpoints import described, other_publishers, sender_name
 

@@ -59,6 +59,10 @@ def diagnose_arm(controller: Controller, times: AnswerTimes, now: int, fresh: in
         "effort_scale": limits.effort_scale,
         "velocity_scale": limits.velocity_scale,
         "position_inset": limits.inset,
+        "acceleration_limit": limits.acceleration,
+        "latency_limit": limits.latency,
+        "power_limit": limits.power_limit,
+        "lag": gate.clock.lag,
         "payloads": " ".join(f"{link}:{p[0]:g}kg" for link, p in controller.arm.payloads.items()),
         "model_sha256": controller.arm.sha256,
     }

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +26,8 @@ from trajectory_msgs.msg import JointTrajectory
 
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.control.gate import Fault, SafetyGate
+from rbdyn_ros.control.faults import Fault
+from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.limits import Limits, left_out
 from rbdyn_ros.control.settings import MODES
 from rbdyn_ros.errors import RbdynError
@@ -112,7 +114,11 @@ class ArmController(process.ManagedNode):
         if values.specialize:
             what = f"compiled the laws of '{m.name}'"
             arm = specialized(self, what, arm.specialized)
-        limits = Limits.of(m, values.joints)
+        limits = replace(
+            Limits.of(m, values.joints),
+            acceleration=values.acceleration_limit,
+            latency=values.latency_limit,
+        )
         excluded = [] if values.joints else [f"  {reason}" for reason in left_out(m)]
         if excluded:
             self.get_logger().warning("\n".join(["not controlled:", *excluded]))

@@ -8,6 +8,7 @@ from typing import Any
 
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.control.gate import GateSettings
+from rbdyn_ros.control.limits import ACCELERATION, LATENCY
 from rbdyn_ros.control.settings import MODES, ControlSettings
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
@@ -15,7 +16,14 @@ from rbdyn_ros.ros.common.shared_parameters import DESCRIPTION, GRAVITY, REALTIM
 
 OUTPUTS = ("joint_commands", "effort_commands", "both")
 #: Parameters that tighten the limits of the joints.
-TIGHTENING = ("effort_scale", "velocity_scale", "position_inset")
+TIGHTENING = (
+    "effort_scale",
+    "velocity_scale",
+    "position_inset",
+    "acceleration_limit",
+    "latency_limit",
+    "power_limit",
+)
 STIFFNESS, DAMPING = "N m/rad or N/m", "N m s/rad or N s/m"
 
 PARAMETERS = (
@@ -81,7 +89,7 @@ PARAMETERS = (
             "armed; 0: a tenth of the effort limit",
             "N m or N",
         ),
-        Parameter("state_timeout", 0.1, "age at which a state is too old", "s", 0.002, 1.0),
+        Parameter("state_timeout", 0.08, "age at which a state is too old", "s", 0.002, 1.0),
         Parameter(
             "blind_time", 0.2, "time for which the arm is held up without states", "s", 0.0, 0.3
         ),
@@ -110,7 +118,12 @@ PARAMETERS = (
             1e3,
         ),
         Parameter(
-            "effort_rate", 1000.0, "largest rate of change of an effort", "N m/s or N/s", 1.0, 1e6
+            "effort_rate",
+            1000.0,
+            "largest rate of change of an effort; five times as much after a fault",
+            "N m/s or N/s",
+            1.0,
+            1e6,
         ),
         Parameter(
             "blend_time",
@@ -145,6 +158,34 @@ PARAMETERS = (
             "rad or m",
             0.0,
             10.0,
+            live=True,
+        ),
+        Parameter(
+            "acceleration_limit",
+            ACCELERATION,
+            "largest change of a measured velocity, over 5 ms or more; can only be lowered",
+            "rad/s^2 or m/s^2",
+            0.001,
+            1e6,
+            live=True,
+        ),
+        Parameter(
+            "latency_limit",
+            LATENCY,
+            "lag of the states that must not last for state_timeout; can only be lowered",
+            "s",
+            0.001,
+            1.0,
+            live=True,
+        ),
+        Parameter(
+            "power_limit",
+            0.0,
+            "largest product of effort and velocity of every joint; can only be lowered; 0: the "
+            "product of the joint's limits",
+            "W",
+            0.0,
+            1e9,
             live=True,
         ),
     ),

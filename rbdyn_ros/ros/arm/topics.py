@@ -131,7 +131,7 @@ class ArmTopics:
         if dt < WATCH:
             return
         self._watched = now
-        efforts = self._controller.on_watch(now, dt) if self.active else None
+        efforts = self._controller.on_watch(now) if self.active else None
         if efforts is not None:
             self._publish(efforts, self._stamp + now - self._arrival)
 

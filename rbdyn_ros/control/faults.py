@@ -1,0 +1,87 @@
+"""Faults of an armed arm: their codes, causes and reactions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The reason why an arm must stop.
+
+    Attributes:
+        code: one of CODES.
+        text: the reason, as a message.
+        blind: the state is unknown, so feedback is impossible.
+    """
+
+    code: str
+    text: str
+    blind: bool = False
+
+    def __post_init__(self) -> None:
+        assert self.code in CODES, self.code
+
+
+@dataclass(frozen=True, slots=True)
+class FaultKind:
+    """A row of the table of faults in docs/guides/real_arm.md.
+
+    Attributes:
+        code: as in Fault; a code with two reactions has two rows.
+        cause: what was found.
+        reaction: brake, blind or silent, see Ending.
+    """
+
+    code: str
+    cause: str
+    reaction: str
+
+
+FAULTS = (
+    FaultKind("finite", "NaN, infinity or a number above 1e9 in a state", "blind"),
+    FaultKind("names", "a joint is missing or named twice, wrong lengths", "blind"),
+    FaultKind("age", "no state for `state_timeout`", "blind"),
+    FaultKind(
+        "latency",
+        "for `state_timeout` every state is later than `latency_limit`, compared with the fastest "
+        "state; a constant offset between two clocks is no lag",
+        "blind",
+    ),
+    FaultKind(
+        "clock",
+        "stamps go back, differ from the elapsed time by more than `state_timeout`, or run faster "
+        "than 1.1 times real time",
+        "brake",
+    ),
+    FaultKind("position", "a joint is 0.0087 rad or m beyond its limit", "brake"),
+    FaultKind("velocity", "a joint is faster than its limit, and its positions agree", "brake"),
+    FaultKind(
+        "velocity",
+        "positions jump, or do not change as the velocities say: joints, signs or units are mixed "
+        "up, or an encoder drifts",
+        "blind",
+    ),
+    FaultKind(
+        "acceleration",
+        "a velocity changes faster than `acceleration_limit`, measured over 5 ms or more",
+        "brake",
+    ),
+    FaultKind("power", "a joint's effort times its velocity exceeds `power_limit`", "brake"),
+    FaultKind(
+        "frozen",
+        "the numbers of a joint repeat although the efforts sent should have moved it by 0.04 rad "
+        "or m, or its velocity by 0.015",
+        "blind",
+    ),
+    FaultKind("effort", "a law's effort is not a number", "brake"),
+    FaultKind(
+        "tracking",
+        "a joint is `tracking_tolerance` from its target, in `hold` and `computed_torque`",
+        "brake",
+    ),
+    FaultKind("target", "no target for `target_timeout` after a trajectory", "brake"),
+    FaultKind("rivals", "another node commands the arm, or has the same name", "brake"),
+    FaultKind("rivals", "states of the arm come from two publishers", "blind"),
+)
+CODES = frozenset(kind.code for kind in FAULTS)

@@ -1,0 +1,119 @@
+"""Inspection of the positions and velocities of a state."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.faults import Fault
+from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.control.measured import Measured
+from rbdyn_ros.control.state_kernels import (
+    ACCELERATION,
+    AGE,
+    MOVED,
+    POSITION,
+    POWER,
+    ROWS,
+    UNLIKE,
+    inspect,
+)
+
+
+class Inspection:
+    """Compares states with the limits, and positions with velocities.
+
+    Args:
+        seen: holds the newest state.
+        limits: limits of the controlled joints (n).
+    """
+
+    def __init__(self, seen: Measured, limits: Limits) -> None:
+        n = len(limits.names)
+        self._seen = seen
+        self._before = np.zeros((3, len(seen.qpos)))
+        self._memory, self._found = np.zeros((ROWS, n)), np.zeros(4)
+        self._memory[AGE] = math.inf
+        self.use(limits)
+
+    def use(self, limits: Limits) -> None:
+        """Continue with other limits of the same joints."""
+        rows = (limits.lower, limits.upper, limits.velocity, limits.effort, limits.power)
+        self._limits, self.rows = limits, np.array(rows)
+
+    def keep(self) -> None:
+        """Remember the state before a new one is taken."""
+        seen = self._seen
+        for row, kept in zip((seen.qpos, seen.qvel, seen.effort), self._before, strict=True):
+            kept[:] = row
+
+    def take_back(self) -> None:
+        """Return to the remembered state."""
+        seen = self._seen
+        for row, kept in zip((seen.qpos, seen.qvel, seen.effort), self._before, strict=True):
+            row[:] = kept
+
+    @property
+    def moved(self) -> bool:
+        """Whether the state is so far from the last one that it should be taken back."""
+        return bool(self._found[2] == MOVED)
+
+    @property
+    def suspicion(self) -> float:
+        """Largest deviation of positions from velocities, as a part of the allowed one."""
+        return float(self._found[3])
+
+    def judge(self, step: float, effort: Array) -> Fault | None:
+        """Return the fault of the newest state, or None.
+
+        Args:
+            step: time since the state before [s]; infinite: there is none.
+            effort: (n,) efforts that acted since then [N m or N].
+        """
+        seen, limits, found = self._seen, self._limits, self._found
+        inspect(
+            seen.qpos,
+            seen.qvel,
+            self._before,
+            limits.dofs,
+            self.rows,
+            limits.acceleration,
+            effort,
+            step,
+            self._memory,
+            found,
+        )
+        if found[0] == 0.0:
+            return None
+        return self._fault(int(found[0]), int(found[1]), step, effort)
+
+    def _fault(self, kind: int, k: int, step: float, effort: Array) -> Fault:
+        limits, blind = self._limits, bool(self._found[2] > 0.0)
+        name, dof = limits.names[k], limits.dofs[k]
+        place, speed = self._seen.qpos[dof], self._seen.qvel[dof]
+        fastest = f"its velocity limit is {limits.velocity[k]:.6g}"
+        if kind == POSITION:
+            bounds = f"{limits.lower[k]:.6g} and {limits.upper[k]:.6g}"
+            text = f"joint '{name}' is at {place:.6g}, beyond its limits {bounds}"
+            return Fault("position", text, blind)
+        if kind == UNLIKE:
+            text = (
+                f"joint '{name}' does not move at its measured velocity, {speed:.4g}. Check "
+                "units, signs and the order of joints"
+            )
+            return Fault("velocity", text, blind)
+        if kind == ACCELERATION:
+            most = f"acceleration_limit is {limits.acceleration:.6g}"
+            return Fault("acceleration", f"the velocity of joint '{name}' jumped; {most}", blind)
+        if kind == POWER:
+            power = abs(effort[k] * speed)
+            text = f"joint '{name}' works with {power:.4g} W; its limit is {limits.power[k]:.4g}"
+            return Fault("power", text, blind)
+        if kind == MOVED:
+            moved = place - self._before[0, dof]
+            return Fault(
+                "velocity", f"joint '{name}' moved by {moved:.6g} in {step:.6f} s; {fastest}", True
+            )
+        return Fault("velocity", f"joint '{name}' moves at {speed:.6g}; {fastest}", blind)

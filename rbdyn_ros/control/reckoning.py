@@ -1,0 +1,116 @@
+"""Dead reckoning: where the arm is while its states are unknown, from the efforts sent."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.witness import accelerate
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.nanoseconds import NANOSECONDS
+
+#: Remembered states: at 1 kHz half a second.
+REMEMBERED = 512
+#: States with a larger suspicion, as a part of what is a fault, are not a start.
+TRUSTED = 0.25
+#: A lie begins a little before it is suspicious, so the start is this much older [s].
+BACK = 0.015
+#: A lie about velocities changes the push at once, so it is taken from still earlier [s].
+PUSHED = 0.1
+#: Longest step of the prediction, and the longest time over which it is made [s].
+STEP, LONGEST_RECKONING = 2e-3, 0.5
+#: Rows of a remembered state: position, velocity, push, and the commands since then.
+QPOS, QVEL, PUSH, EFFORT = range(4)
+
+
+class Reckoning:
+    """Remembers states with the efforts sent, and predicts the arm from the last trusted state.
+
+    Args:
+        arm: the robot.
+
+    Attributes:
+        qpos, qvel: (nv,) predicted state.
+        push: (nv,) unexplained acceleration at the trusted state; it is taken as constant.
+    """
+
+    def __init__(self, arm: Arm) -> None:
+        n = arm.m.nv
+        self._ring, self._times = np.zeros((REMEMBERED, 4, n)), np.zeros(REMEMBERED, np.int64)
+        self._count = self._trusted = 0  # states so far, and the number of the trusted one
+        self.qpos, self.qvel, self.push = np.zeros((3, n))
+        self._time = 0
+        self.use(arm)
+
+    def use(self, arm: Arm) -> None:
+        """Continue with another arm of the same joints."""
+        self._arm, self._d = arm, make_data(arm.m)
+
+    def forget(self) -> None:
+        """Forget all states."""
+        self._count = self._trusted = 0
+
+    def add(self, time: int, qpos: Array, qvel: Array, push: Array, suspicion: float) -> None:
+        """Remember a state.
+
+        Args:
+            time: of its measurement on the steady clock [ns].
+            qpos: (nv,) position.
+            qvel: (nv,) velocity.
+            push: (nv,) acceleration that the model does not explain, see Witness.
+            suspicion: from 0 for a perfect state to 1 for a fault.
+        """
+        k = self._count % REMEMBERED
+        row = self._ring[k]
+        row[QPOS], row[QVEL], row[PUSH] = qpos, qvel, push
+        self._times[k] = time
+        self._count += 1
+        if suspicion < TRUSTED or self._count - self._trusted > REMEMBERED:
+            self._trusted = self._count
+
+    def sent(self, effort: Array) -> None:
+        """Remember the commands (nv,) that answered the newest state."""
+        self._ring[(self._count - 1) % REMEMBERED, EFFORT] = effort
+
+    def begin(self, now: int, effort: Array) -> None:
+        """Predict the present state from the last trusted one.
+
+        Args:
+            now: steady clock [ns].
+            effort: (nv,) commands sent last.
+        """
+        first, last = self._before(max(self._trusted, 1) - 1, BACK), self._count - 1
+        start = first % REMEMBERED
+        self.qpos[:], self.qvel[:] = self._ring[start, :PUSH]
+        self.push[:] = self._ring[self._before(first, PUSHED) % REMEMBERED, PUSH]
+        self._time = int(self._times[start])
+        self._time = max(self._time, now - int(LONGEST_RECKONING * NANOSECONDS))
+        for k in range(first, last):
+            time = int(self._times[(k + 1) % REMEMBERED])
+            self.advance(time, self._ring[k % REMEMBERED, EFFORT])
+        self.advance(now, effort)
+
+    def _before(self, number: int, time: float) -> int:
+        """Return the number of a remembered state that is older by a time [s], or the oldest."""
+        oldest = max(0, self._count - REMEMBERED)
+        latest = self._times[number % REMEMBERED] - int(time * NANOSECONDS)
+        while number > oldest and self._times[number % REMEMBERED] > latest:
+            number -= 1
+        return number
+
+    def advance(self, now: int, effort: Array) -> None:
+        """Predict the state at a later time [ns], under commands (nv,)."""
+        time = (now - self._time) / NANOSECONDS
+        if time <= 0.0:
+            return
+        self._time = now
+        count = math.ceil(time / STEP)
+        h = time / count
+        for _ in range(count):
+            self.qvel += h * (
+                accelerate(self._arm, self._d, self.qpos, self.qvel, effort) + self.push
+            )
+            self.qpos += h * self.qvel

@@ -1,0 +1,138 @@
+"""The model as a witness: does the arm move as the efforts sent should move it?
+
+From a state the forward dynamics of the efforts sent predict the next one. The difference is the
+push, the acceleration that the model does not explain: an unknown payload, friction, a hand. A
+joint whose numbers repeat to the last bit, although efforts beyond push and friction should have
+moved it, has frozen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.kernels import kernel
+from rbdyn_ros.control.state_kernels import LONGEST
+from rbdyn_ros.dynamics.stages import forward_dynamics, make_data, mass_matrix
+
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Vector
+    from rbdyn_ros.model.data import Data
+
+#: Rate at which the push follows the motion [1/s].
+RATE = 20.0
+#: A joint whose numbers repeat is frozen if its efforts should have moved it this far, or its
+#: repeated velocity this far [rad or m]. Coarse encoders repeat within their resolution.
+FROZEN, PASSED = 0.04, 0.015
+#: States between two computations of the inertias, which turn friction into accelerations.
+INERTIA_EVERY = 64
+
+#: Rows of the memory (ROWS, nv): predicted velocity; push; last position and velocity; of a joint
+#: whose numbers repeat, the velocity that it should have gained, the larger of its two ways as a
+#: part of the allowed one, the ways, and the push before its numbers repeated; the acceleration
+#: that dry friction withstands.
+EXPECTED, PUSH, PLACE, SPEED, GAINED, FROST, WAY, COURSE, LEARNT, GRIP, ROWS = range(11)
+
+
+class Witness:
+    """Predicts the motion of an arm under the efforts sent.
+
+    Args:
+        arm: the robot; its friction counts, and the dry friction in its description too.
+        dofs: (n,) controlled degrees of freedom.
+
+    Attributes:
+        push: (nv,) acceleration that the model does not explain [rad/s^2 or m/s^2].
+    """
+
+    def __init__(self, arm: Arm, dofs: Ints) -> None:
+        self._dofs, self._memory = dofs, np.zeros((ROWS, arm.m.nv))
+        self.push = self._memory[PUSH]
+        self._frost = np.zeros(len(dofs))
+        self._count = 0
+        self.use(arm)
+        self.begin()
+
+    def use(self, arm: Arm) -> None:
+        """Continue with another arm of the same joints."""
+        self._arm, self._d = arm, make_data(arm.m)
+        friction = arm.friction
+        self._dry = np.maximum(friction.coulomb + friction.stribeck, arm.m.dof_frictionloss)
+        self._count = 0
+
+    def begin(self) -> None:
+        """Start with the next state: nothing is unexplained yet."""
+        self._memory[:GRIP] = 0.0
+        self.pause()
+
+    def pause(self) -> None:
+        """Continue with the next state, which says nothing about the efforts sent before it."""
+        self._memory[SPEED] = np.nan
+
+    def look(self, qpos: Array, qvel: Array, effort: Array, dt: float) -> int:
+        """Compare a state with the prediction; return the joint that has frozen, or -1.
+
+        Args:
+            qpos: (nv,) position of the newest state.
+            qvel: (nv,) its velocity.
+            effort: (nv,) commands that acted since the state before [N m or N].
+            dt: time since then; after a longer time than LONGEST the prediction begins anew [s].
+        """
+        d = self._d
+        if not dt <= LONGEST:
+            self.pause()
+        accelerate(self._arm, d, qpos, qvel, effort)
+        if self._count % INERTIA_EVERY == 0 and self._dry.any():
+            inertia = mass_matrix(self._arm.m, d).diagonal()
+            np.divide(self._dry, inertia, out=self._memory[GRIP])
+        self._count += 1
+        _witness(d.qacc, qpos, qvel, dt, self._memory)
+        np.take(self._memory[FROST], self._dofs, out=self._frost)
+        k = int(self._frost.argmax())
+        return int(self._dofs[k]) if self._frost[k] > 1.0 else -1
+
+    @property
+    def suspicion(self) -> float:
+        """Largest way of a joint whose numbers repeat, as a part of the allowed one."""
+        return float(self._frost.max())
+
+
+def accelerate(arm: Arm, d: Data, qpos: Array, qvel: Array, effort: Array) -> Array:
+    """Return the accelerations (nv,) of an arm under commands (nv,), an array of d."""
+    d.qpos[:], d.qvel[:] = qpos, qvel
+    arm.applied(effort, qpos, qvel, d.qfrc_applied)
+    forward_dynamics(arm.m, d)
+    acceleration: Array = d.qacc
+    return acceleration
+
+
+@kernel
+def _witness(qacc: Vector, qpos: Vector, qvel: Vector, dt: float, memory: Array) -> None:
+    """Update the memory with a state and the accelerations of the efforts sent."""
+    follow = 1.0 - np.exp(-RATE * dt)
+    for k in range(len(qpos)):
+        before, a = memory[SPEED, k], qacc[k]
+        repeated = qpos[k] == memory[PLACE, k] and qvel[k] == before
+        memory[PLACE, k], memory[SPEED, k] = qpos[k], qvel[k]
+        if np.isnan(before):  # the first state
+            memory[EXPECTED, k] = qvel[k]
+            memory[GAINED : COURSE + 1, k] = 0.0
+            continue
+        # v' = a + push
+        memory[EXPECTED, k] += dt * (a + memory[PUSH, k])
+        off = qvel[k] - memory[EXPECTED, k]
+        memory[EXPECTED, k] += 2.0 * follow * off
+        memory[PUSH, k] += RATE * follow * off
+        if not repeated:
+            memory[LEARNT, k] = abs(memory[PUSH, k])
+            memory[GAINED : COURSE + 1, k] = 0.0
+            continue
+        beyond = abs(a) - memory[GRIP, k] - memory[LEARNT, k]
+        if beyond > 0.0:
+            memory[GAINED, k] += dt * np.copysign(beyond, a)
+        memory[WAY, k] += dt * memory[GAINED, k]
+        memory[COURSE, k] += dt * qvel[k]
+        memory[FROST, k] = max(abs(memory[WAY, k]) / FROZEN, abs(memory[COURSE, k]) / PASSED)

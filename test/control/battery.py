@@ -1,0 +1,243 @@
+"""The battery of lies in the closed loop: each kind, mode and speed, against a trusted fault.
+
+    python test/control/battery.py [--robots FILE,...] [--kinds NAME,...]
+
+runs all of it and prints the worst cases.
+"""
+
+import argparse
+import dataclasses
+import functools
+import itertools
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script
+
+import numpy as np
+from closed_loop import FILES, SEVEN, ClosedLoop, model
+from support.lies import LIES, LOOP, NONE
+
+from rbdyn_ros.control.faults import Fault
+from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.paths import Path as JointPath
+from rbdyn_ros.errors import RbdynError
+
+MODES = ("gravity", "hold", "computed_torque", "impedance")
+SPEEDS = (0.0, 0.2, 1.0)
+#: Time after the onset that is judged, and before it [s].
+JUDGED, BEFORE = 1.3, 0.02
+#: Coupling may speed up joints that coast, so they begin a little below their limits.
+SPARE = 0.9
+#: What a lie may add [rad or m], and the largest speed as a part of the limit.
+FARTHEST, FASTEST = 0.3, 1.2
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A lie, and the arm it meets."""
+
+    lie: str
+    mode: str
+    speed: float
+    file: str = FILES[0]
+    friction: bool = False
+
+
+@dataclasses.dataclass
+class Verdict:
+    """What a lie did: the code, the distance beyond the references, the speed, and the end."""
+
+    code: str
+    excess: float
+    strict: float
+    speed: float
+    end: str
+    detected: float
+
+    @property
+    def well(self):
+        return self.excess <= FARTHEST and self.speed <= FASTEST
+
+
+def motion(loop, share):
+    """Return velocities: joints with room move towards the middle of their ranges."""
+    limits = loop.gate.limits
+    q = loop.d.qpos[limits.dofs]
+    low, high = np.maximum(limits.lower, -6.0), np.minimum(limits.upper, 6.0)
+    up = high - q > q - low
+    way = np.where(up, high - q, q - low)
+    fastest = np.where(way > 0.7 * limits.velocity, SPARE * limits.velocity, 0.0)
+    fastest[np.arange(len(q)) % 3 > 0] *= 0.2  # or the joints that coast exceed their limits
+    v = np.zeros(len(loop.d.qvel))
+    v[limits.dofs] = share * np.where(up, 1.0, -1.0) * fastest
+    return v
+
+
+def moving(case, **keywords):
+    """Return an armed loop that moves at the onset."""
+    m = model(case.file)
+    more = {}
+    if case.friction:
+        more = {
+            "plant": model(case.file, damped=True),
+            "arm": {"friction": Friction.of_model(m).scaled(0.9)},
+        }
+    loop = ClosedLoop(m, gate={"blend_time": 0.02}, gravity_damping=5.0, **more, **keywords)
+    loop.arm()
+    loop.run(0.05)
+    v = motion(loop, case.speed)
+    loop.kick(v)
+    c = loop.controller
+    loop.run(0.005)
+    if case.mode != "gravity":
+        c.set_mode("hold" if case.mode == "hold" else case.mode)
+        if case.mode != "hold" and case.speed > 0.0:
+            follow(loop)
+        elif case.mode == "computed_torque":  # a path that begins at rest
+            k = loop.dofs
+            q = loop.d.qpos[k]
+            goal = q + 0.5 * np.sign(motion(loop, 1.0))[k]
+            c.follow_path(JointPath([0.0, 1.0], np.stack([q, goal]), *both(q), 5))
+    loop.run(BEFORE)
+    return loop
+
+
+def both(q):
+    zero = np.zeros((2, len(q)))
+    return zero, zero
+
+
+def follow(loop):
+    """Follow a path that goes on at the present velocity and then stops."""
+    k = loop.dofs
+    q, v = loop.d.qpos[k].copy(), loop.d.qvel[k].copy()
+    v = np.clip(v, -loop.gate.limits.velocity, loop.gate.limits.velocity)
+    times = [0.0, 0.2, 0.7]
+    places = np.stack([q, q + 0.2 * v, q + 0.45 * v])
+    zero = np.zeros_like(v)
+    loop.controller.follow_path(
+        JointPath(times, places, np.stack([v, v, zero]), np.stack([zero] * 3), 5)
+    )
+
+
+def lied(loop, lie):
+    """Run with a lie; return positions, velocities, and the time of the fault [s]."""
+    change = lie.start() if lie.liar else None
+    onset, rows, found = loop.now, [], np.nan
+    original = loop.controller.on_state
+    for _ in range(round(JUDGED / loop.h)):
+        rows.append((loop.d.qpos.copy(), loop.d.qvel.copy()))
+        time = (loop.now - onset) * 1e-9
+        loop.send = lambda time=time: deliver(loop, original, change, time)
+        loop.tick()
+        if np.isnan(found) and loop.controller.fault is not None:
+            found = time
+    del loop.send
+    return *(np.array(column) for column in zip(*rows, strict=True)), found
+
+
+def deliver(loop, on_state, change, time):
+    """Send what the liar makes of the present state; return the last answer."""
+    state = loop.state()
+    arrival = state.pop("arrival")
+    answer = None
+    for row in change(state, time) if change else [state]:
+        arrays = {k: np.asarray(row[k], float) for k in ("position", "velocity", "effort")}
+        given = on_state(row["names"], stamp=row["stamp"], arrival=arrival, **arrays)
+        answer = answer if given is None else given
+    return answer
+
+
+@functools.cache
+def references(mode, speed, file, friction):
+    """Return the positions of a fault at the onset, and of a run without any."""
+    case = Case("", mode, speed, file, friction)
+    truth = next(lie for lie in LIES if lie.name == "constant_offset")
+    braked = moving(case)
+    braked.controller._trip(Fault("target", "a trusted fault"))
+    free = moving(case)
+    stopped, _, _ = lied(braked, truth)
+    going, _, found = lied(free, truth)
+    assert np.isnan(found), free.controller.status()
+    return stopped, going
+
+
+def judged(case):
+    """Return the Verdict of a case."""
+    lie = next(lie for lie in LIES if lie.name == case.lie)
+    stopped, going = references(case.mode, case.speed, case.file, case.friction)
+    loop = moving(case)
+    k = loop.dofs
+    q, v, found = lied(loop, lie)
+    both = np.concatenate([stopped, going])[:, k]
+    excess = beyond(q[:, k], both)
+    strict = beyond(q[:, k], stopped[:, k])
+    speed = float((np.abs(v[:, k]) / loop.gate.limits.velocity).max())
+    code = loop.controller.fault.code if loop.controller.fault else NONE
+    end = loop.controller._ending.state if loop.controller.fault else ""
+    return Verdict(code, excess, strict, speed, end, found)
+
+
+def beyond(q, reference):
+    """Return the largest distance (of positions) outside the range of others."""
+    low, high = reference.min(axis=0), reference.max(axis=0)
+    return float(np.maximum(np.maximum(low - q, q - high), 0.0).max())
+
+
+def cases(kinds=(), robots=(FILES[0],), frictions=(False,), modes=MODES, speeds=SPEEDS):
+    """Return all cases."""
+    names = [lie.name for lie in LIES if LOOP in lie.where and (lie.liar or lie.kind != "loads")]
+    names = [name for name in names if name != "controller_restart"]
+    chosen = [name for name in names if not kinds or name in kinds]
+    rows = itertools.product(robots, frictions, modes, speeds, chosen)
+    return [Case(name, mode, speed, file, dry) for file, dry, mode, speed, name in rows]
+
+
+def allowed(case, verdict):
+    """Whether the code is one that the table allows."""
+    lie = next(lie for lie in LIES if lie.name == case.lie)
+    codes = set(lie.codes) | set(lie.still)
+    return verdict.code in codes
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--robots", default=f"{FILES[0]},{SEVEN}")
+    parser.add_argument("--kinds", default="")
+    parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--speeds", default="0,0.2,1")
+    parser.add_argument("--friction", default="0,1")
+    given = parser.parse_args()
+    kinds = tuple(filter(None, given.kinds.split(",")))
+    worst, skipped = {}, {}
+    count = failed = 0
+    speeds = [float(x) for x in given.speeds.split(",")]
+    frictions = [x == "1" for x in given.friction.split(",")]
+    for case in cases(kinds, given.robots.split(","), frictions, given.modes.split(","), speeds):
+        try:
+            verdict = judged(case)
+        except (RbdynError, AssertionError) as error:
+            skipped.setdefault((case.mode, case.speed, case.file, case.friction), str(error)[:150])
+            continue
+        count += 1
+        good = verdict.well and allowed(case, verdict)
+        failed += not good
+        if not good:
+            print("BAD", *dataclasses.astuple(case), *dataclasses.astuple(verdict), flush=True)
+        before = worst.get(case.lie)
+        if before is None or verdict.excess > before[1].excess:
+            worst[case.lie] = (case, verdict)
+    for name, (case, verdict) in worst.items():
+        print(
+            f"{name:20} {verdict.excess:.3f} rad ({verdict.strict:.3f}) "
+            f"{100 * verdict.speed:.0f} % "
+            f"{verdict.code:9} {verdict.end:8} {verdict.detected:.3f} s  {case.mode} "
+            f"{case.speed} {case.file[:6]} {'friction' if case.friction else ''}"
+        )
+    print("not run:", skipped)
+    print(f"{count} cases, {failed} outside the bounds")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""The clock of the states: lag is no lead, a constant offset is no lag."""
+
+import pytest
+from closed_loop import MS, START
+
+from rbdyn_ros.control.clock import StateClock
+
+
+class Judging:
+    """A StateClock, and stamps that a function makes of the time [ms] of measurement."""
+
+    def __init__(self, stamp=lambda t: t, late=lambda _t: 0.0, latency=0.02):
+        self.clock, self.stamp, self.late, self.latency = (
+            StateClock(0.08, False),
+            stamp,
+            late,
+            latency,
+        )
+
+    def codes(self, duration, period=1.0):
+        """Return the codes of all states of a time [ms], in the order of their arrival."""
+        times = [k * period for k in range(int(duration / period))]
+        arrived = 0.0
+        found = []
+        for t in times:
+            arrived = max(arrived, t + self.late(t))  # no message overtakes another
+            stamp = START + round(self.stamp(t) * MS)
+            self.clock.judge(stamp, START + round(arrived * MS), self.latency)
+            found.append(self.clock.code)
+        return found
+
+
+@pytest.mark.parametrize("offset", [-3.6e6, -40.0, 40.0, 1e9])
+def test_a_constant_offset_between_two_clocks_is_no_lag(offset):
+    assert set(Judging(stamp=lambda t: t + offset).codes(500)) == {""}
+
+
+@pytest.mark.parametrize("lag", [5.0, 15.0, 19.9])
+def test_a_short_lag_is_no_fault(lag):
+    assert set(Judging(late=lambda t: lag if t > 100 else 0.0).codes(600)) == {""}
+
+
+@pytest.mark.parametrize("lag", [21.0, 50.0, 75.0, 200.0])
+def test_a_lag_that_lasts_is_a_fault(lag):
+    found = Judging(late=lambda t: lag if t > 100 else 0.0).codes(400)
+    first = found.index("latency")
+    assert first + lag - 100 <= max(lag + 22.0, 82.0)  # arrivals after the onset
+    assert set(found[first:]) == {"latency"}
+
+
+def test_stalls_are_neither_lag_nor_lead():
+    """Stalls of 75 ms three times a second, whose messages come all at once afterwards."""
+    late = lambda t: max(0.0, 75.0 - t % 333.0)  # noqa: E731
+    assert set(Judging(late=late).codes(5000)) == {""}
+
+
+@pytest.mark.parametrize(("pace", "code"), [(0.5, "latency"), (0.9, "latency"), (0.9996, "")])
+def test_a_slow_clock_is_a_growing_lag_unless_it_is_slewed(pace, code):
+    found = Judging(stamp=lambda t: pace * t).codes(3000)
+    assert set(found) == {"", code}
+
+
+@pytest.mark.parametrize(("pace", "code"), [(2.0, "clock"), (1.3, "clock"), (1.05, "")])
+def test_a_fast_clock_is_a_fault(pace, code):
+    found = Judging(stamp=lambda t: pace * t).codes(2000)
+    assert set(found) == {"", code}
+
+
+def test_after_a_jump_the_clock_begins_anew():
+    found = Judging(stamp=lambda t: t + 500.0 * (t >= 100) - 900.0 * (t >= 200)).codes(600)
+    assert [k for k, code in enumerate(found) if code == "clock"] == [100, 200]
+    assert set(found) == {"", "clock"}
+
+
+def test_a_tighter_limit_counts_at_once():
+    judging = Judging(late=lambda _t: 0.0, latency=0.005)
+    judging.late = lambda t: 8.0 if t > 100 else 0.0
+    assert "latency" in judging.codes(400)

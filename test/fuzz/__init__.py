@@ -1,1 +1,0 @@
-"""Fuzz the readers of files from outside, and rows of Data: `make fuzz`."""
