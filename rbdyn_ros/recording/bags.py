@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.recording.mcap_file import Attached, McapFile, Message, Topic
 from rbdyn_ros.recording.schemas import missing_extra
 
 BAG_SUFFIXES = (".mcap", ".db3")
+#: A stamp of ROS 2 has 32 bits for its seconds; sums of four such times fit into 64 bits [ns].
+END_OF_TIME = 2**31 * NANOSECONDS
 
 
 def recording_error(code: str, text: str, source: str = "") -> ParameterError:
@@ -83,12 +86,23 @@ class Recording:
         """
         read = self._chunked if self._is_mcap() else self._by_rosbags
         try:
-            yield from read(wanted)
+            for message in read(wanted):
+                self._check_time(message)
+                yield message
         except RbdynError:
             raise
         except Exception as error:
             # the libraries raise many kinds; errors of the caller do not come here
             raise damaged(str(self.path), error) from error
+
+    def _check_time(self, message: Message) -> None:
+        if abs(message.time_ns) < END_OF_TIME:
+            return
+        text = (
+            f"a message of {quote(message.topic.name)} was recorded at {message.time_ns} ns; "
+            f"times of ROS 2 end before {END_OF_TIME} ns, in the year 2038"
+        )
+        raise recording_error("bad-time", text, str(self.path))
 
     def _is_mcap(self) -> bool:
         return self.path.suffix.lower() == ".mcap" and self.path.is_file()

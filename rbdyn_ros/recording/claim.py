@@ -65,6 +65,27 @@ def locked(path: Path) -> BinaryIO:
     return stream
 
 
+class LostFileError(Exception):
+    """Another program has deleted, moved or shortened a file that is being written."""
+
+
+def check_kept(path: Path, stream: BinaryIO, size: int) -> None:
+    """Raise LostFileError if an open file is no longer at its path, or shorter than `size`."""
+    status = os.fstat(stream.fileno())
+    try:
+        is_there = os.path.samestat(status, path.stat())
+    except (FileNotFoundError, NotADirectoryError):
+        is_there = False
+    except OSError:  # the next write has the reason
+        is_there = True
+    if not is_there and status.st_nlink == 0:
+        raise LostFileError("it was deleted, and nothing of it is left")
+    if not is_there:
+        raise LostFileError("it was moved, and the part written before is where it was moved to")
+    if status.st_size < size:
+        raise LostFileError("another program has shortened it, so it cannot be read")
+
+
 def occupied(path: Path, size: int) -> ParameterError:
     """Return the error for an existing file."""
     text = (

@@ -188,7 +188,11 @@ def _base_of(m: Model, recording: Recording, space: str) -> list[tuple[int, Any]
 
 
 def _check_finite(parts: dict[str, Any], source: Path) -> None:
-    bad = np.flatnonzero(~np.isfinite(parts["qpos"]).all(axis=1))
-    if bad.size:
-        text = f"the positions at {parts['time'][bad[0]]:g} s are not finite"
-        raise recording_error("not-finite", text, str(source))
+    finite = {
+        "the positions": np.isfinite(parts["qpos"]).all(axis=1),
+        "the simulated times": np.isfinite(parts["clock"]),
+    }
+    for what, good in finite.items():
+        if not good.all():
+            text = f"{what} at {parts['time'][np.argmin(good)]:g} s are not finite"
+            raise recording_error("not-finite", text, str(source))

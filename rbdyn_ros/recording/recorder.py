@@ -146,9 +146,17 @@ class Recorder:
         self._file.put(self._tf, stamp, message)
 
     def close(self) -> None:
-        """Complete the file; does nothing if it is closed."""
+        """Complete the file; does nothing if it is closed.
+
+        Raises:
+            ParameterError: the file is not complete, for example because the disk is full.
+        """
+        if self._closed:
+            return
         self._closed = True
         self._file.close()
+        if not self._file.complete:
+            raise ParameterError(Finding("incomplete-recording", self._file.summary))
 
     def __enter__(self) -> Self:
         return self
@@ -159,7 +167,11 @@ class Recorder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except ParameterError:
+            if error is None:  # else the first error counts
+                raise
 
 
 def _file(path: str | Path, schemas: Schemas, overwrite: bool) -> RunFile:

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.loading.output import output_path, unwritable
-from rbdyn_ros.recording.claim import abandon, locked, occupied, opened
+from rbdyn_ros.recording.claim import (
+    LostFileError,
+    abandon,
+    check_kept,
+    locked,
+    occupied,
+    opened,
+)
 from rbdyn_ros.recording.qos import offered
 from rbdyn_ros.recording.schemas import Schemas, missing_extra
 
@@ -34,8 +41,9 @@ LIBRARY = "rbdyn_ros"
 LOOK = 0.1
 #: Largest backlog for a slow disk [bytes, messages]; more is dropped.
 MOST_BYTES, MOST_MESSAGES = 128 << 20, 500_000
-#: Time to wait for the writer to end after an error [s].
-PATIENCE = 30.0
+#: Longest time to write the backlog at the end [s]; the nodes end within 15 s.
+PATIENCE = 10.0
+READABLE = "The part written before can be read"
 
 
 def _say(message: str) -> None:
@@ -143,12 +151,29 @@ class RunFile:
                 lambda: self._file.add_attachment(0, time_ns, name, media_type, data)
             )
 
+    @property
+    def summary(self) -> str:
+        """The outcome: where the recording is, why it failed, how many messages are missing."""
+        left_out = f"; {self.dropped} messages were dropped" if self.dropped else ""
+        return f"{self.failure or f'recorded {self.path}'}{left_out}"
+
+    @property
+    def complete(self) -> bool:
+        """Whether all messages so far are in the file, or on the way to it."""
+        return not self.failure and not self.dropped
+
     def close(self) -> None:
         """Write the backlog and the summary, then close; does nothing if closed."""
         with self._lock:
             self._closed = True
         self._wake.set()
         self._thread.join(PATIENCE)
+        if self._thread.is_alive():
+            with self._lock:
+                self.failure = (
+                    f"the recording {self.path} is cut off: its disk did not take the rest "
+                    f"within {PATIENCE:g} s. {READABLE}"
+                )
 
     def __enter__(self) -> Self:
         return self
@@ -168,11 +193,10 @@ class RunFile:
             self._serve()
         except Exception as error:  # noqa: BLE001 - a failing recording must not end the simulation
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            if not isinstance(error, LostFileError):
+                reason = f"{reason}. {READABLE}"
             with self._lock:
-                self.failure = (
-                    f"the recording {self.path} cannot be continued: {reason}. "
-                    "The part written before can be read"
-                )
+                self.failure = f"the recording {self.path} cannot be continued: {reason}"
                 self.dropped += len(self._waiting)
                 self._waiting, self._bytes = [], 0
             self._trouble(f"{self.failure}; everything else continues")
@@ -181,7 +205,7 @@ class RunFile:
 
     def _serve(self) -> None:
         written = time.monotonic()
-        closed = False
+        closed, size = False, 0
         while not closed:
             self._wake.wait(LOOK)
             self._wake.clear()
@@ -190,6 +214,7 @@ class RunFile:
                 news, self._news = self._news, []
                 closed, taken = self._closed, self._bytes
                 tell = self.dropped and not self._told
+            check_kept(self.path, self._stream, size)  # before a write covers it up
             for what in news:
                 what()
             for channel, time_ns, cdr in batch:
@@ -197,6 +222,7 @@ class RunFile:
             if time.monotonic() - written > CHUNK_AGE:
                 self._file.flush()  # type: ignore[no-untyped-call]  # mcap's
                 written = time.monotonic()
+            size = os.fstat(self._stream.fileno()).st_size
             with self._lock:
                 self._bytes -= taken
             if tell:

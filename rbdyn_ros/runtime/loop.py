@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 
@@ -89,18 +90,21 @@ class Loop:
         self._requests.run_once()
 
     def start(self) -> None:
-        """Start the loop; return when it runs.
+        """Start the loop; return when its first state can be read.
 
         Raises:
             ParameterError: the system refuses privileges that the settings enforce.
         """
         self._thread = threading.Thread(target=self._run, name="rbdyn-loop")
-        self._requests.running = True
+        with self._requests.lock:  # latest() may be running it once
+            self._requests.running = True
         self._thread.start()
         self._ready.wait()
         if self._failure is not None:
             self.stop()
             raise self._failure
+        while self._thread.is_alive() and not self.readout.begun:
+            time.sleep(1e-4)
 
     def _run(self) -> None:
         try:

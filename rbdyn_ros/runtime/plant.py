@@ -141,6 +141,8 @@ class Plant:
     def reset(self, time: bool = False, state: bool = True, seed: int | None = None) -> None:
         """Reset state, time or both; this counts as a tick. The random numbers restart.
 
+        Faults and an exchanged Model stay.
+
         Args:
             time: time starts at 0 again; otherwise it goes on.
             state: the robot is at the start position, at rest, without commands, wrenches and

@@ -29,7 +29,9 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int) -> None:
     s.every[()] = 1 if s.time_mode == LOCKSTEP else given.hand_over_every
     s.servo_time[()] = given.servo_time_constant
     s.seed[()] = given.seed
-    s.asked[shared.PAUSE] = given.start_paused
+    # until the loop begins, readers see the state in which it will
+    s.asked[shared.PAUSE] = s.done[shared.PAUSE] = given.start_paused
+    s.fault[()] = -1
     j = m.dof_jntid
     s.dof_acts[:] = actuated(m)
     s.dof_effort[:], s.dof_speed[:] = m.jnt_effort[j], m.jnt_velocity[j]

@@ -46,6 +46,11 @@ class Readout:
     def _empty_record(self) -> tuple[Words, Array]:
         return np.zeros(shared.NSTATE_WORDS, np.int64), np.zeros(self._layout.length)
 
+    @property
+    def begun(self) -> bool:
+        """Whether there is a state."""
+        return bool(self._states.version[0] > 0)
+
     def next_state(self, timeout: float) -> LoopState | None:
         """Wait for the state after the last returned one; None after the timeout.
 
@@ -72,7 +77,7 @@ class Readout:
     def latest(self) -> LoopState:
         """Return the latest state; before the loop starts, the state at the start."""
         with self._requests.lock:
-            if self._states.version[0] == 0 and not self._requests.running:
+            if not self.begun and not self._requests.running:
                 self._requests.run_once()
         words, row = self._empty_record()
         while fetch(*self._states.arrays, 0, words, row) <= 0:

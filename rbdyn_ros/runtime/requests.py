@@ -83,7 +83,8 @@ class Requests:
         with self.lock:
             s = self._shared
             if not self.running:
-                raise _silent()
+                text = "the simulation does not run: it has not started yet, or has ended"
+                raise RbdynError(Finding("stopped", text))
             # an edit that was never acknowledged may still be made: its fields must not change
             self.wait(shared.EDITS, int(s.asked[shared.EDITS]))
             fill(s)

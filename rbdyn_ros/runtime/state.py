@@ -133,9 +133,14 @@ class LoopState:
         start = self.layout.start[name] + k * length
         return self.row[start : start + length]
 
-    def hash(self) -> str:
-        """Return the SHA-256 of tick, position and velocity."""
+    def hash(self, changes: bytes = b"") -> str:
+        """Return the SHA-256 of tick, position and velocity.
+
+        Args:
+            changes: what else tells this robot from the loaded one; empty: nothing.
+        """
         digest = hashlib.sha256(np.int64(self.tick).tobytes())
         digest.update(self.qpos.tobytes())
         digest.update(self.qvel.tobytes())
+        digest.update(changes)
         return digest.hexdigest()

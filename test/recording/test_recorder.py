@@ -181,6 +181,19 @@ def test_an_existing_file_needs_overwrite(tmp_path):
     assert len(read_run(path).time) == 1
 
 
+def test_an_incomplete_file_is_an_error_at_the_end(tmp_path):
+    m = rb.load_urdf(TWO)
+    recorder = Recorder(m, tmp_path / "run.mcap")
+    recorder.write(rb.make_data(m))
+    (tmp_path / "run.mcap").unlink()
+    with refused(ParameterError, "incomplete-recording"):
+        recorder.close()
+    recorder.close()  # it is closed
+    with pytest.raises(KeyError) as first, Recorder(m, tmp_path / "two.mcap"):
+        raise KeyError((tmp_path / "two.mcap").unlink())
+    assert first.value.__cause__ is None
+
+
 def test_refusals(tmp_path):
     m = rb.load_urdf(TWO)
     with refused(ModelError, "not-a-model"):

@@ -199,7 +199,59 @@ def test_a_full_disk_ends_only_the_recording(tmp_path, disk):
     assert len(reports) == 1
     assert "No space left on device" in reports[0]
     assert file.dropped > 0
-    assert file.failure.endswith("can be read")
+    assert "can be read" in file.failure
+    assert not file.complete
+
+
+def spoil(path, how):
+    """Do to a file what another program might do."""
+    if how == "deleted":
+        path.unlink()
+    elif how == "moved":
+        path.rename(path.with_name("moved.mcap"))
+    elif how == "deleted, and another one":
+        path.unlink()
+        path.touch()
+    else:
+        path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved", "deleted, and another one", "shortened"])
+@pytest.mark.parametrize("at_the_end", [False, True])
+def test_a_file_that_others_spoil(tmp_path, monkeypatch, how, at_the_end):
+    monkeypatch.setattr(writer, "CHUNK_AGE", 1e9 if at_the_end else 0.0)
+    reports, path = [], tmp_path / "run.mcap"
+    file = RunFile(path, trouble=reports.append)
+    for k in range(3000):
+        file.add(TOPIC, STATE, state(k), k * PERIOD)
+    deadline = time.monotonic() + 30.0
+    while path.stat().st_size < 10_000:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert file.complete
+    spoil(path, how)
+    while not (reports or at_the_end):  # at once, though no message comes
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    file.close()
+    assert len(reports) == 1
+    assert how.split(",")[0] in reports[0]
+    assert not file.complete
+    assert file.summary.startswith(file.failure)
+    assert "recorded" not in file.summary
+    if how == "moved":
+        assert read(path.with_name("moved.mcap"))[0]
+
+
+def test_a_disk_that_hangs_at_the_end(tmp_path, monkeypatch, disk):
+    monkeypatch.setattr(writer, "PATIENCE", 0.2)
+    file = RunFile(tmp_path / "run.mcap")
+    file.add(TOPIC, STATE, state(0), 0)
+    disk[0].gate.clear()
+    file.close()
+    assert not file.complete
+    assert "cut off" in file.summary
+    disk[0].gate.set()
 
 
 def test_a_slow_disk_drops_messages_with_one_warning(tmp_path, monkeypatch, disk):
@@ -217,6 +269,7 @@ def test_a_slow_disk_drops_messages_with_one_warning(tmp_path, monkeypatch, disk
     disk[0].gate.set()
     file.close()
     assert len(reports) == 1
+    assert not file.complete
     messages, recording = read(tmp_path / "run.mcap")
     assert len(messages) + file.dropped == k
     assert not recording.truncated

@@ -18,7 +18,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.errors import DescriptionError, ParameterError, RbdynError
 from rbdyn_ros.recording import mcap_file, series
 from rbdyn_ros.recording.reader import read_run
-from rbdyn_ros.recording.recorder import Recorder
+from rbdyn_ros.recording.recorder import Recorder, model_bytes
 from rbdyn_ros.recording.schemas import STATE, Schemas
 from rbdyn_ros.recording.topics import Messages
 from rbdyn_ros.recording.writer import RunFile
@@ -432,3 +432,30 @@ def test_types_by_name():
     assert "MSG: a/C" in schemas.text("a/msg/B")
     assert "MSG: std_msgs/Header" in schemas.text("a/msg/B")
     assert schemas.message("a/msg/C")(x=1).x == 1
+
+
+@pytest.mark.parametrize("time_ns", [2**31 * 10**9, 2**63 - 1, 2**63, 2**64 - 1])
+@pytest.mark.parametrize("topic", ["/joint_states", "/joint_commands", "/simulator/state"])
+def test_times_that_ros_does_not_have(tmp_path, topic, time_ns):
+    """MCAP has 64 bits for a time; differences of such times do not fit into 64 bits."""
+    rows = real_robot(count=3)
+    if topic == "/simulator/state":
+        rows.append((topic, STATE, time_ns, pack(0, 0, 0.0, 0, [np.zeros(2)] * 6)))
+    else:
+        rows.append((topic, JOINT_STATE, time_ns, joint_state(START, ["elbow"], [0.5])))
+    with refused(ParameterError, "bad-time", "recording"):
+        read_run(mcap(tmp_path / "run.mcap", rows))
+
+
+@pytest.mark.parametrize("clock", [np.nan, np.inf])
+def test_simulated_times_that_are_not_finite(tmp_path, clock):
+    """Prescribed motions are functions of this time."""
+    m = rb.load_urdf(TWO)
+    lists = [np.zeros(2)] * 4 + [np.empty(0)] * 2
+    with RunFile(tmp_path / "run.mcap") as file:
+        file.attach("model.npz", "application/x-rbdyn-model", model_bytes(m))
+        for k in range(3):
+            raw = pack(k * 10**6, k, clock if k == 1 else 1e-3 * k, 0, lists)
+            file.add("/simulator/state", STATE, raw, k * 10**6)
+    with refused(ParameterError, "not-finite", "recording"):
+        read_run(tmp_path / "run.mcap")

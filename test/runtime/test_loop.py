@@ -16,6 +16,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine import jit
+from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.loading.assets import bundled_robot
 
 if jit.DISABLED:
@@ -30,6 +31,21 @@ from rbdyn_ros.runtime.types import Command
 @pytest.fixture
 def arm():
     return rb.load_urdf(bundled_robot("seven_dof_arm"))
+
+
+@pytest.mark.parametrize("paused", [True, False])
+def test_a_loop_that_has_not_begun_reads_as_it_will_begin(arm, paused):
+    loop = Loop(arm, LoopSettings(realtime="off", start_paused=paused))
+    before = loop.time.paused, loop.time.diverged, loop.time.tick
+    assert before == (paused, False, 0)
+    with refused(RbdynError, "stopped"):
+        loop.plant.reset()
+    try:
+        loop.start()
+        assert loop.readout.next_state(0.0) is not None  # it has begun
+        assert (loop.time.paused, loop.time.diverged) == (paused, False)
+    finally:
+        loop.stop()
 
 
 def test_the_loop_moves_exactly_like_step(arm, start):

@@ -16,6 +16,7 @@ from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
 
 from rbdyn_ros.ros.common.hidden_node import hidden_node
+from rbdyn_ros.ros.common.qos import SERVICES
 
 #: One executes, the others handle cancellations, requests and refusals.
 THREADS = 3
@@ -53,7 +54,9 @@ class ActionThread:
     def service(self, kind: Any, name: str, answer: Callable[[Any, Any], Any]) -> None:
         """Offer a service."""
         path = f"{self._under}/{name}"
-        self.node.create_service(kind, path, answer, callback_group=self._group)
+        self.node.create_service(
+            kind, path, answer, qos_profile=SERVICES, callback_group=self._group
+        )
 
     def action(
         self,
@@ -89,6 +92,9 @@ class ActionThread:
             callback_group=self._group,
             cancel_callback=lambda _: CancelResponse.ACCEPT,
             goal_callback=accept,
+            goal_service_qos_profile=SERVICES,
+            result_service_qos_profile=SERVICES,
+            cancel_service_qos_profile=SERVICES,
         )
         self._servers.append(server)
 
@@ -130,7 +136,8 @@ class ActionThread:
         self._send_results()
         self._silent.set()
         self._executor.shutdown(PATIENCE)
-        self._thread.join(PATIENCE)
+        if self._thread.ident is not None:  # it was started
+            self._thread.join(PATIENCE)
         while self._servers:
             self._servers.pop().destroy()
         self.node.destroy_node()

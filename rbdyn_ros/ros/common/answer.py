@@ -13,7 +13,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.qos import SERVICES, reliable
 from rbdyn_ros.ros.common.throttle import Throttle
 
 
@@ -44,7 +44,7 @@ def serve(node: Node, kind: Any, name: str, act: Callable[[Any, Any], str | None
         response.success, response.message = attempt(lambda: act(request, response))
         return response
 
-    node.create_service(kind, name, on_request)
+    node.create_service(kind, name, on_request, qos_profile=SERVICES)
 
 
 def parameters_result(act: Callable[[], None]) -> SetParametersResult:

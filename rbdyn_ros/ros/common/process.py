@@ -52,13 +52,14 @@ class ManagedNode(LifecycleNode):
         stop: as the argument.
         values: values of the parameters, from `begin` on.
         loading: the node compiles or reads, see `load`; a signal ends the process at once.
+        status: exit status of the process after Ctrl-C or SIGTERM; `end` may set it.
     """
 
     values: SimpleNamespace
 
     def __init__(self, name: str, stop: threading.Event, given: Sequence[Any] = ()) -> None:
         super().__init__(name, parameter_overrides=list(given))
-        self.stop = stop
+        self.stop, self.status = stop, 0
         self.loading = self._tried = False
         self.spinner = make_executor()
         self._server: threading.Thread | None = None
@@ -241,6 +242,7 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
     sys.setswitchinterval(SWITCH_INTERVAL)
     stop = threading.Event()
     node: ManagedNode | None = None
+    status = 0
 
     def interrupt(_number: int, _frame: object) -> None:
         stop.set()
@@ -257,30 +259,32 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
         node.begin()
         node.spin()
     except KeyboardInterrupt:
-        return 0
+        pass
     except RbdynError as error:
         print(f"rbdyn: {error}", file=sys.stderr)
-        return 2
+        status = 2
     except Exception:
         if not stop.is_set():  # C++ that calls Python turns an interrupt into another error
             raise
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # a second one must not cut this short
-        patience = _end_within(PATIENCE, stop)
+        patience = _end_within(PATIENCE, stop, node)
         if node is not None:
             node.close()
         rclpy.try_shutdown()
         patience.cancel()
-    return 0
+    return status or (node.status if node is not None else 0)
 
 
-def _end_within(seconds: float, stop: threading.Event) -> threading.Timer:
+def _end_within(
+    seconds: float, stop: threading.Event, node: ManagedNode | None
+) -> threading.Timer:
     """End the process unless the timer is cancelled in time: ROS 2 may hang at shutdown."""
 
     def give_up() -> None:
         print(f"rbdyn: ROS 2 did not shut down within {seconds:g} s", file=sys.stderr, flush=True)
-        os._exit(0 if stop.is_set() else 1)
+        os._exit(node.status if node is not None and stop.is_set() else 1)
 
     timer = threading.Timer(seconds, give_up)
     timer.daemon = True

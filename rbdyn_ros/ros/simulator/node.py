@@ -110,6 +110,13 @@ class Simulator(RecordedTopics, process.ManagedNode):
         outputs = [(robot.loop, robot.outputs) for robot in robots]
         self._publisher = Publisher(self._wakeup, outputs)
         self._view = open_view(self, self._simulation, values, self._imports)
+        if not values.autostart:
+            self._serve_steps()
+
+    def _serve_steps(self) -> None:
+        """Answer requests to step; with autostart those that come early wait for the loops."""
+        if self._standard is not None:
+            self._standard.start()
 
     def _prepare_recording(self, path: str) -> None:
         """Record all topics that are opened from now on."""
@@ -169,6 +176,8 @@ class Simulator(RecordedTopics, process.ManagedNode):
             raise
         self._publisher.start()
         self._started = self._simulation.active = True
+        if self.values.autostart:
+            self._serve_steps()
         for robot in self._robots:
             where = f"{robot.name}: " if robot.name else ""
             joints = ", ".join(robot.commands.joints.names)
@@ -239,9 +248,11 @@ class Simulator(RecordedTopics, process.ManagedNode):
         if self._view is not None:
             self._view.close()
         if self._recording is not None:
-            summary = self._recording.close()
+            summary, complete = self._recording.close()
             if summary:
                 print(f"rbdyn: {summary}", file=sys.stderr)
+            if not complete:
+                self.status = 1
         for robot in self._robots:
             timing = robot.loop.readout.timing()
             if timing.ticks:

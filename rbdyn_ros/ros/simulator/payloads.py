@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from rbdyn_ros.checks.names import chosen
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.ros.common.magnitudes import (
@@ -21,7 +24,7 @@ from rbdyn_ros.sensors.scene import Payload
 class Payloads:
     """Changes payloads and gravity; for any thread.
 
-    Every change starts from the Model that was loaded.
+    Every change starts from the Model that was loaded. No reset but `restore` takes one back.
 
     Args:
         loop: simulates the robot.
@@ -34,7 +37,7 @@ class Payloads:
     def __init__(self, loop: Loop, sensors: SensorTopics | None) -> None:
         self._loop, self._sensors = loop, sensors
         self._payloads: dict[str, Payload] = {}
-        self._gravity = tuple(loop.m.opt.gravity)
+        self._gravity = self._loaded_gravity = tuple(loop.m.opt.gravity)
         self._lock = threading.Lock()
         self.m = loop.m
 
@@ -69,9 +72,31 @@ class Payloads:
         with self._lock:
             self._exchange(self._payloads, tuple(gravity))
 
+    def restore(self) -> None:
+        """Remove all payloads, and return to the gravity of the loaded robot.
+
+        Raises:
+            RbdynError: the loop does not answer.
+        """
+        with self._lock:
+            if self._payloads or self._gravity != self._loaded_gravity:
+                self._exchange({}, self._loaded_gravity)
+
+    def changes(self) -> bytes:
+        """Return payloads and gravity as bytes, without those of the loaded robot."""
+        with self._lock:
+            payloads, gravity = sorted(self._payloads.items()), self._gravity
+        parts = [
+            link.encode() + b"\0" + _bytes(mass) + _bytes(com) + _bytes(inertia)
+            for link, (_, mass, com, inertia) in payloads
+        ]
+        if gravity != self._loaded_gravity:
+            parts.append(_bytes(gravity))
+        return b"".join(parts)
+
     def _exchange(self, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> None:
         m = self._loop.m.replaced()
-        for payload in payloads.values():
+        for _, payload in sorted(payloads.items()):  # the same bits in whatever order they came
             m = with_payload(m, *payload)
         m.opt.gravity = gravity
         self._loop.plant.exchange(m)
@@ -79,3 +104,7 @@ class Payloads:
         self._payloads, self._gravity, self.m = kept, gravity, m
         if self._sensors is not None:
             self._sensors.use(m, tuple(kept.values()))
+
+
+def _bytes(numbers: ArrayLike) -> bytes:
+    return (np.asarray(numbers, np.float64) + 0.0).tobytes()  # -0 is 0

@@ -108,13 +108,12 @@ class NodeRecording:
         assert self._file is not None
         self._file.attach(name, topics.MODEL_TYPE, model_bytes(m))
 
-    def close(self) -> str:
-        """Complete the file; return a summary."""
+    def close(self) -> tuple[str, bool]:
+        """Complete the file; return a summary, and whether the file has all messages."""
         if self._file is None:
-            return ""
+            return "", True
         self._file.close()
-        left_out = f"; {self._file.dropped} messages were dropped" if self._file.dropped else ""
-        return f"{self._file.failure or f'recorded {self.path}'}{left_out}"
+        return self._file.summary, self._file.complete
 
 
 class NodeRecorder:

@@ -244,6 +244,10 @@ class Robot:
         seen = Snapshot(self.payloads.m, state.qpos, state.qvel, state.time, state.xfrc)
         return seen, self.stamp_ns(state.tick)
 
+    def state_hash(self) -> str:
+        """Return the SHA-256 of the latest state, and of payloads and gravity if they changed."""
+        return self.loop.readout.latest().hash(self.payloads.changes())
+
     # changes at run time; all raise RbdynError to refuse, or if the loop does not answer
 
     def set_joint_state(
@@ -254,8 +258,19 @@ class Robot:
         here = loop.readout.latest().qpos if loop.time.paused else None
         loop.plant.set_state(*given_state(self.m, names, positions, velocities, here))
 
-    def reset(self, time: bool, state: bool, seed: int | None) -> None:
-        """Reset loop and sensors, see runtime.plant.Plant.reset."""
+    def reset(self, time: bool, state: bool, robot: bool, seed: int | None = None) -> None:
+        """Reset loop and sensors, see runtime.plant.Plant.reset.
+
+        Args:
+            time: time starts at 0 again.
+            state: the robot returns to its start.
+            robot: payloads and gravity return to those of the loaded robot; else they stay.
+            seed: of all noise; None: the present one.
+        """
+        if robot:
+            self.payloads.restore()
+        if not (time or state or seed is not None):
+            return
         self.loop.plant.reset(time, state, seed)
         if self._sensors is not None:
             self._seed = self._seed if seed is None else seed

@@ -120,13 +120,14 @@ class TypedServices:
         try:
             self._check_reset(request)
             seed = request.seed if request.reseed else None
-            self._robot.reset(request.time, request.state, seed)
+            self._robot.reset(request.time, request.state, request.robot, seed)
         finally:
-            response.state_hash = self._robot.loop.readout.latest().hash()
+            response.state_hash = self._robot.state_hash()
 
     def _check_reset(self, request: Any) -> None:
-        if not (request.time or request.state or request.reseed):
-            raise refusal("none of time, state and reseed is true: there is nothing to reset")
+        if not (request.time or request.state or request.robot or request.reseed):
+            why = "none of time, state, robot and reseed is true: there is nothing to reset"
+            raise refusal(why)
         if request.time and self._robot.time_node:
             service = f"{self._robot.time_node}/reset_simulation"
             raise refusal(f"the robots share one time; reset it by {service}")
@@ -154,7 +155,7 @@ class PlainServices:
         serve(node, Trigger, "~/clear_wrenches", self._clear_wrenches)
 
     def _state_hash(self, _request: Any, _response: Any) -> str:
-        return self._robot.loop.readout.latest().hash()
+        return self._robot.state_hash()
 
     def _clear_wrenches(self, _request: Any, _response: Any) -> str:
         self._robot.loop.orders.clear_wrenches()

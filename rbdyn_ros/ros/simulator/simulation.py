@@ -49,7 +49,11 @@ class Simulation:
 
     @property
     def paused(self) -> bool:
-        """Whether time is paused on request."""
+        """Whether time stands on request, or because the node is not active."""
+        return not self.active or self._requested_pause
+
+    @property
+    def _requested_pause(self) -> bool:
         return all(time.paused for time in self._times)
 
     @property
@@ -63,9 +67,9 @@ class Simulation:
         Raises:
             RbdynError: the node is not active, or a loop does not answer.
         """
-        if not paused:
+        if not (paused and self._started):
             self._check_active()
-        starts = paused and not self.paused
+        starts = paused and not self._requested_pause
         for time in self._times:
             time.request_pause(paused)
         _all(time.wait_for_pause for time in self._times)
@@ -80,6 +84,10 @@ class Simulation:
         for time in behind:
             time.request_steps(latest - time.tick)
         _all(time.wait_for_steps for time in behind)
+
+    @property
+    def _started(self) -> bool:
+        return all(robot.loop.running for robot in self.robots)
 
     def _check_active(self) -> None:
         if not self.active:
@@ -114,13 +122,13 @@ class Simulation:
                 time.cancel_steps()
             raise
 
-    def reset(self, time: bool, state: bool, seed: int | None = None) -> None:
-        """Reset all robots, see runtime.plant.Plant.reset."""
+    def reset(self, time: bool = False, state: bool = False, robot: bool = False) -> None:
+        """Reset all robots, see Robot.reset."""
 
-        def reset_of(robot: Robot) -> Callable[[], None]:
-            return lambda: robot.reset(time, state, seed)
+        def reset_of(each: Robot) -> Callable[[], None]:
+            return lambda: each.reset(time, state, robot)
 
-        _all(reset_of(robot) for robot in self.robots)
+        _all(reset_of(each) for each in self.robots)
 
     def quit(self) -> None:
         """End the process."""

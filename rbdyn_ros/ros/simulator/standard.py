@@ -12,6 +12,7 @@ from rclpy.node import Node
 from rbdyn_ros.errors import RbdynError, did_you_mean, quote, refusal
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude, check_pose
+from rbdyn_ros.ros.common.qos import SERVICES
 from rbdyn_ros.ros.simulator.name_filter import matching
 from rbdyn_ros.ros.simulator.result import ResultError, fill_result
 from rbdyn_ros.ros.simulator.simulation import Simulation
@@ -55,11 +56,14 @@ class StandardServices:
 
         self._simulation = simulation
         self._result, self._states = Result, SimulationState
-        # a simulation that is paused at its start counts as stopped
-        self._stopped_at = simulation.tick if simulation.paused and simulation.tick == 0 else None
+        # a simulation that stands at its start counts as stopped
+        self._stopped_at: int | None = 0
         self._quitting: threading.Timer | None = None
         node.create_service(
-            srv.GetSimulatorFeatures, "~/get_simulator_features", self._get_features
+            srv.GetSimulatorFeatures,
+            "~/get_simulator_features",
+            self._get_features,
+            qos_profile=SERVICES,
         )
         for kind, name, handler in (
             (srv.GetSimulationState, "get_simulation_state", self._get_state),
@@ -71,8 +75,13 @@ class StandardServices:
             (srv.GetEntityState, "get_entity_state", self._get_entity_state),
             (srv.SetEntityState, "set_entity_state", self._set_entity_state),
         ):
-            node.create_service(kind, f"~/{name}", self._answering(handler))
+            answer = self._answering(handler)
+            node.create_service(kind, f"~/{name}", answer, qos_profile=SERVICES)
         self._stepping = Stepping(node, simulation)
+
+    def start(self) -> None:
+        """Begin to serve requests to step; the node's executor serves the others."""
+        self._stepping.start()
 
     def close(self) -> None:
         """End stepping and its executor; the other services end with the node."""
@@ -153,7 +162,7 @@ class StandardServices:
 
     def _stop(self) -> None:
         self._simulation.pause(True)
-        self._simulation.reset(True, True, None)
+        self._simulation.reset(time=True, state=True, robot=True)
         self._stopped_at = self._simulation.tick
 
     def _play(self) -> None:
@@ -181,12 +190,15 @@ class StandardServices:
         if scope & ~known:
             raise ResultError(
                 self._result.RESULT_FEATURE_UNSUPPORTED,
-                f"scope {scope} has unknown bits; allowed are 1 (time), 2 (state), 4 (spawned), "
+                f"scope {scope} has unknown bits; allowed are 1 (time), 2 (state), 4 (payloads "
+                "and gravity), "
                 "their sums, and 0 or 255 for all",
             )
-        time, state = bool(scope & request.SCOPE_TIME), bool(scope & request.SCOPE_STATE)
-        if time or state:  # scope "spawned" has nothing to reset
-            self._simulation.reset(time, state, None)
+        self._simulation.reset(
+            time=bool(scope & request.SCOPE_TIME),
+            state=bool(scope & request.SCOPE_STATE),
+            robot=bool(scope & request.SCOPE_SPAWNED),
+        )
 
     def _get_entities(self, request: Any, response: Any) -> None:
         response.entities = self._chosen(request.filters)

@@ -18,7 +18,7 @@ STEPS_AT_ONCE = 100
 
 
 class Stepping:
-    """Serves step_simulation and simulate_steps from a thread of its own until `close`.
+    """Serves step_simulation and simulate_steps from a thread of its own, `start` to `close`.
 
     Args:
         node: offers them under its name.
@@ -34,6 +34,9 @@ class Stepping:
         self._thread = ActionThread(node, "steps", "a request to step")
         self._thread.service(StepSimulation, "step_simulation", self._step)
         self._thread.action(SimulateSteps, "simulate_steps", self._simulate)
+
+    def start(self) -> None:
+        """Begin to serve."""
         self._thread.start()
 
     def close(self) -> None:

@@ -47,7 +47,7 @@ def dashes(quantity: str) -> Any:
 def _roomy(axes: Axes) -> None:
     """Enlarge the range of an almost constant curve."""
     low, high = axes.get_ylim()
-    middle = 0.5 * (low + high)
+    middle = 0.5 * low + 0.5 * high
     least = 1e-6 * max(1.0, abs(middle))
     if high - low < least:
         axes.set_ylim(middle - least, middle + least)

@@ -65,10 +65,34 @@ def test_before_activation_services_answer_and_nothing_moves(simulate, peer):
     request.transition.id = 1  # configure
     assert peer.call(lifecycle.ChangeState, "simulator/change_state", request).success
     assert len(peer.trigger("simulator/state_hash")) == 64
-    answer = peer.call(SetBool, "simulator/pause", SetBool.Request(data=False))
-    assert not answer.success
-    worded("~/pause", answer.message)
-    answer = peer.call(Trigger, "simulator/step", Trigger.Request())
-    assert not answer.success
-    worded("~/step", answer.message)
+    answers = [
+        *(peer.call(SetBool, "simulator/pause", SetBool.Request(data=on)) for on in (False, True)),
+        peer.call(Trigger, "simulator/step", Trigger.Request()),
+    ]
+    for answer, service in zip(answers, ("~/pause", "~/pause", "~/step"), strict=True):
+        assert not answer.success
+        assert "the node is not active" in answer.message
+        worded(service, answer.message)
+    assert not peer.call(Trigger, "simulator/reset", Trigger.Request()).success
+    assert simulator.end() == 0
+
+
+def test_the_standard_before_activation(simulate, peer):
+    srv = pytest.importorskip("simulation_interfaces.srv", reason="it is not installed")
+    lifecycle = pytest.importorskip("lifecycle_msgs.srv", reason="it is not installed")
+    simulator = simulate("--ros-args", "-p", "autostart:=false", wait=False)
+    simulator.wait_for("waiting for the lifecycle transition configure")
+    request = lifecycle.ChangeState.Request()
+    request.transition.id = 1  # configure
+    assert peer.call(lifecycle.ChangeState, "simulator/change_state", request).success
+    kind = srv.GetSimulationState
+    state = peer.call(kind, "simulator/get_simulation_state", kind.Request()).state.state
+    assert state == 0  # stopped
+    play = srv.SetSimulationState.Request()
+    play.state.state = 1
+    result = peer.call(srv.SetSimulationState, "simulator/set_simulation_state", play).result
+    assert (result.result, "the node is not active" in result.error_message) == (102, True)
+    kind = srv.StepSimulation
+    result = peer.call(kind, "simulator/step_simulation", kind.Request(steps=2)).result
+    assert "the node is not active" in result.error_message
     assert simulator.end() == 0

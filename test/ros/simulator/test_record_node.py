@@ -2,7 +2,6 @@
 
 import hashlib
 import signal
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.recording.schemas import STATE, Schemas
 from rbdyn_ros.recording.topics import Messages
+from rbdyn_ros.recording.writer import RunFile
 from rbdyn_ros.ros.simulator.record import NodeRecording, definition, type_name
 
 SENSORS = """
@@ -220,14 +220,23 @@ def test_two_simulators_do_not_write_one_file(simulate, peer, two_joints, tmp_pa
     assert not read_run(path).truncated
 
 
-def test_a_full_disk_is_reported_at_the_end(tmp_path):
+def test_a_deleted_recording_is_an_error_at_once_and_at_the_end(simulate, two_joints, tmp_path):
+    path = tmp_path / "run.mcap"
+    simulator = simulate(*record(two_joints, path), entry="node")
+    path.unlink()
+    simulator.wait_for("it was deleted")
+    assert simulator.process.poll() is None  # the simulation goes on
+    assert simulator.end() == 1
+    assert simulator.text().count(f"the recording {path} cannot be continued") == 2
+    assert f"recorded {path}" not in simulator.text()
+
+
+def test_what_fails_is_reported_at_the_end(tmp_path):
     recording = NodeRecording(tmp_path / "run.mcap")
-    assert recording.close() == ""
-    file = SimpleNamespace(failure="", dropped=0, close=lambda: None)
-    recording._file = file
-    assert recording.close() == f"recorded {tmp_path / 'run.mcap'}"
-    file.failure, file.dropped = "it cannot be written any more: no space", 7
-    assert recording.close() == f"{file.failure}; 7 messages were dropped"
+    assert recording.close() == ("", True)
+    recording._file = RunFile(recording.path, trouble=lambda _: None)
+    recording._file.failure, recording._file.dropped = "no space is left", 7
+    assert recording.close() == ("no space is left; 7 messages were dropped", False)
 
 
 def test_bytes_of_a_state_are_those_of_ros():

@@ -42,10 +42,7 @@ class RestingRobot:
         d = rb.make_data(self.m)
         d.qpos, d.qvel = 0.4, 0.1
         self.now = Snapshot(self.m, d.qpos, d.qvel, 0.0, np.zeros((self.m.nbody, 6)))
-        self.loop = SimpleNamespace(
-            orders=SimpleNamespace(push=self._push),
-            readout=SimpleNamespace(latest=lambda: SimpleNamespace(hash=lambda: "5eed")),
-        )
+        self.loop = SimpleNamespace(orders=SimpleNamespace(push=self._push))
         self.payloads = SimpleNamespace(
             set_payload=self._set_payload, set_gravity=lambda g: self._note("gravity", g)
         )
@@ -62,8 +59,11 @@ class RestingRobot:
             raise refusal(f"there is no link '{link}'")
         self._note("payload", link, mass, com, inertia)
 
-    def reset(self, time, state, seed):
-        self._note("reset", time, state, seed)
+    def reset(self, time, state, robot, seed):
+        self._note("reset", time, state, robot, seed)
+
+    def state_hash(self):
+        return "5eed"
 
     def snapshot(self):
         return self.now, 2_000_000_003
@@ -144,11 +144,16 @@ def test_reset_with(peer, robot):
     answer = call(peer, Reset, "reset_with", state=True, reseed=True, seed=7)
     assert (answer.success, answer.message, answer.state_hash) == (True, "", "5eed")
     assert call(peer, Reset, "reset_with", time=True, seed=7).success
-    assert robot.asked == [("reset", False, True, 7), ("reset", True, False, None)]
+    assert call(peer, Reset, "reset_with", robot=True).success
+    assert robot.asked == [
+        ("reset", False, True, False, 7),
+        ("reset", True, False, False, None),
+        ("reset", False, False, True, None),
+    ]
     answer = call(peer, Reset, "reset_with", reseed=True, seed=-1)
     refused_with(answer, "reset_with", "seed is -1")
     refused_with(call(peer, Reset, "reset_with"), "reset_with", "nothing to reset")
-    assert len(robot.asked) == 2
+    assert len(robot.asked) == 3
 
 
 def test_get_dynamics(peer, robot):

@@ -57,8 +57,8 @@ class CountingSimulation:
         if self.diverged:
             raise refusal("diverged")
 
-    def reset(self, time, state, seed):
-        self.resets.append((time, state, seed))
+    def reset(self, time, state, robot):
+        self.resets.append((time, state, robot))
         self.diverged = False
         self.tick = 0 if time else self.tick + 1
 
@@ -89,6 +89,7 @@ def simulation(peer):
     executor = SingleThreadedExecutor(context=peer.context)
     executor.add_node(node)
     served = open_standard(node, simulation)
+    served.start()
     thread = threading.Thread(target=executor.spin, daemon=True)
     thread.start()
     yield simulation
@@ -142,7 +143,7 @@ def test_states(ask, simulation):
     simulation.tick = 7
     assert state_of(ask) == PAUSED
     assert set_state(ask, STOPPED) == OK
-    assert simulation.resets == [(True, True, None)]
+    assert simulation.resets == [(True, True, True)]
     assert state_of(ask) == STOPPED
     simulation.tick = 1  # as by ~/step
     assert state_of(ask) == PAUSED
@@ -163,10 +164,11 @@ def test_quitting_ends_after_the_reply(ask, simulation):
 def test_reset_scopes(ask, simulation):
     for scope in (0, 1, 2, 3, 4, 6, 255):
         assert result_of(ask(ResetSimulation, "reset_simulation", scope=scope)) == OK
-    both, time, state = (True, True, None), (True, False, None), (False, True, None)
-    assert simulation.resets == [both, time, state, both, state, both]
+    all_three, time, state = (True, True, True), (True, False, False), (False, True, False)
+    both, robot, moved = (True, True, False), (False, False, True), (False, True, True)
+    assert simulation.resets == [all_three, time, state, both, robot, moved, all_three]
     assert result_of(ask(ResetSimulation, "reset_simulation", scope=9)) == UNSUPPORTED
-    assert len(simulation.resets) == 6
+    assert len(simulation.resets) == 7
 
 
 def test_steps_are_made_while_paused_only(ask, simulation):

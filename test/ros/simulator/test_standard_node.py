@@ -74,6 +74,23 @@ def test_states_steps_and_the_end(ask, peer):
     assert ask.simulator.process.wait(20.0) == 0
 
 
+def test_the_first_step_of_a_paused_start_is_made(simulate, peer):
+    """The service appears before the loop runs."""
+    simulate(ARM, "--ros-args", "-p", "start_paused:=true", wait=False)
+    client = peer.node.create_client(StepSimulation, "/simulator/step_simulation")
+    assert client.wait_for_service(600.0)
+    first = client.call_async(StepSimulation.Request(steps=3))
+    peer.until(first.done)
+    assert (first.result().result.result, first.result().result.error_message) == (1, "")
+
+
+def test_a_paused_start_counts_as_stopped(simulate, peer):
+    simulate(ARM, "--ros-args", "-p", "start_paused:=true")
+    kind = GetSimulationState
+    answer = peer.call(kind, "/simulator/get_simulation_state", kind.Request())
+    assert answer.state.state == STOPPED
+
+
 def test_dynamics_and_reset_by_name(ask):
     m = rb.load_urdf(ARM)
     d = rb.make_data(m)

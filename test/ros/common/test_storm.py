@@ -1,0 +1,65 @@
+"""Storms of requests: each is answered, though nobody served while they came."""
+
+import threading
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import QoSProfile
+from std_srvs.srv import Trigger
+
+from rbdyn_ros.ros.common.action_thread import ActionThread
+from rbdyn_ros.ros.common.answer import serve
+
+STORM = 1900
+
+
+def storm(peer, name, begin_to_serve):
+    """Send requests, then let them be served; return the answers."""
+    # a client has a queue of its own, with room for 10 requests and 10 answers by default
+    client = peer.node.create_client(Trigger, name, qos_profile=QoSProfile(depth=STORM))
+    peer.until(client.service_is_ready)
+    peer.spin(0.3)  # we know the server; it has to discover us too
+    answers, quiet = [], 0
+    for _ in range(STORM):
+        client.call_async(Trigger.Request()).add_done_callback(answers.append)
+    begin_to_serve()
+    while len(answers) < STORM and quiet < 100:  # until a second passes without an answer
+        before = len(answers)
+        peer.executor.spin_once(timeout_sec=0.01)
+        quiet = quiet + 1 if len(answers) == before else 0
+    return [future.result() for future in answers]
+
+
+@pytest.fixture
+def node(peer):
+    node = rclpy.create_node("busy", context=peer.context)
+    yield node
+    node.destroy_node()
+
+
+def test_a_service_answers_all(peer, node):
+    executor = SingleThreadedExecutor(context=peer.context)
+    executor.add_node(node)
+    serve(node, Trigger, "~/hit", lambda *_: "hit")
+    thread = threading.Thread(target=executor.spin, daemon=True)
+    answers = storm(peer, "/busy/hit", thread.start)
+    executor.shutdown(5.0)
+    thread.join(5.0)
+    assert [answer.message for answer in answers] == ["hit"] * STORM
+
+
+def test_a_long_service_answers_all(peer, node):
+    steps = ActionThread(node, "steps", "a request")
+
+    def answer(_, response):
+        response.message = "made"
+        return response
+
+    steps.service(Trigger, "step", answer)
+    answers = storm(peer, "/busy/step", steps.start)
+    steps.close()
+    assert [answer.message for answer in answers] == ["made"] * STORM
