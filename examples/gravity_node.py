@@ -15,6 +15,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 import rbdyn_ros as rb
+from rbdyn_ros.loading.assets import bundled_robot
 
 DAMPING = 2.0  # [N m s/rad]; without damping a pushed robot keeps drifting
 
@@ -44,9 +45,9 @@ class GravityNode(Node):
         self.get_logger().info(f"fastest joint: {np.abs(self.d.qvel).max():.4f} rad/s")
 
 
-def main(urdf: str = "config/robots/seven_dof_arm.urdf") -> None:
+def main(urdf: str = "") -> None:
     rclpy.init()
-    node = GravityNode(urdf)
+    node = GravityNode(urdf or str(bundled_robot("seven_dof_arm")))
     try:
         rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):

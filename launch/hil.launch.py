@@ -14,6 +14,7 @@ from launch_ros.actions import Node
 
 from launch import LaunchContext, LaunchDescription
 from rbdyn_ros.loading.assets import share_dir
+from rbdyn_ros.ros.common import launching
 from rbdyn_ros.ros.simulator import launching as sim_launching
 
 
@@ -42,20 +43,31 @@ def generate_launch_description() -> LaunchDescription:
                 default_value=str(share_dir() / "config" / "hil.yaml"),
                 description="YAML file with parameters of the simulator. Arguments override it.",
             ),
+            OpaqueFunction(function=_check),  # before anything starts
             IncludeLaunchDescription(sim),
             OpaqueFunction(function=_controller),
         ]
     )
 
 
-def _controller(context: LaunchContext) -> list[Node]:
+def _check(context: LaunchContext) -> None:
+    """Raise RuntimeError if the controller or one of its files is missing."""
     chosen = context.launch_configurations
     package, executable = chosen["controller_package"], chosen["controller_executable"]
+    for name in ("params_file", "controller_params_file"):
+        launching.check_file(name, chosen[name])
     if bool(package) != bool(executable):
         raise RuntimeError(
             f"controller_package is '{package}' and controller_executable is '{executable}'; "
             "give both, or neither to start the controller yourself"
         )
+    if package:
+        launching.check_executable(package, executable)
+
+
+def _controller(context: LaunchContext) -> list[Node]:
+    chosen = context.launch_configurations
+    package, executable = chosen["controller_package"], chosen["controller_executable"]
     if not package:
         return []
     file = chosen["controller_params_file"]

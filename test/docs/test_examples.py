@@ -4,6 +4,7 @@ import ast
 import atexit
 import functools
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -77,6 +78,24 @@ def test_an_example_prints_the_lines_in_its_docstring(name):
     assert len(expected_lines(name)) >= 2
     for expected in expected_lines(name):
         assert any(matches(expected, line) for line in lines), f"{expected!r} is not in {lines}"
+
+
+def test_the_gravity_node_finds_its_robot_from_any_folder(monkeypatch, tmp_path):
+    """An entry point calls main() without arguments."""
+    pytest.importorskip("rclpy", reason="rclpy is not installed")
+    node = runpy.run_path(str(EXAMPLES / "gravity_node.py"))
+    loaded = []
+
+    def note(urdf):
+        loaded.append(urdf)
+        raise LookupError  # enough is seen
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(node["rclpy"], "init", lambda: None)
+    monkeypatch.setitem(node["main"].__globals__, "GravityNode", note)
+    with pytest.raises(LookupError):
+        node["main"]()
+    assert rb.load_urdf(loaded[0]).name == "seven_dof_arm"
 
 
 def test_hoekens_linkage_draws_the_computed_line():

@@ -87,10 +87,28 @@ class Launched:
         rows = re.findall(r"TOLD (\{.*\})", self.text())
         return {row["node"]: row for row in map(json.loads, rows)}
 
+    def fails(self):
+        """Wait for the end with an error; assert that no process is left; return the output."""
+        assert self.process.wait(120.0) == 1, self.text()
+        end = time.monotonic() + 10.0
+        while _is_alive(self.process.pid):
+            assert time.monotonic() < end, f"a process was left behind:\n{self.text()}"
+            time.sleep(0.1)
+        return self.text()
+
     def end(self):
         """Press Ctrl-C; return the exit status of the launch."""
         os.killpg(self.process.pid, signal.SIGINT)
         return self.process.wait(120.0)
+
+
+def _is_alive(group):
+    """Whether a group has a process."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _install(prefix, executables):
@@ -108,10 +126,13 @@ def _install(prefix, executables):
 
 @pytest.fixture
 def launch_file(tmp_path, domain):
-    """Return the function launch_file(name, *arguments, real=False); all ends with the test."""
+    """Return the function launch_file(name, *arguments); all ends with the test.
+
+    real: with our nodes; without: packages that are not installed.
+    """
     started = []
 
-    def start(file, *arguments, real=False):
+    def start(file, *arguments, real=False, without=()):
         executables = {
             **{
                 ("rbdyn_ros", name): REAL.format(folder) if real else STAND_IN
@@ -120,12 +141,13 @@ def launch_file(tmp_path, domain):
             ("rviz2", "rviz2"): STAND_IN,
             ("my_controllers", "balance"): STAND_IN,
         }
+        executables = {key: code for key, code in executables.items() if key[0] not in without}
         launched = Launched(tmp_path, domain, file, arguments, executables)
         started.append(launched)
         return launched
 
     yield start
     for launched in started:
-        if launched.process.poll() is None:
+        if _is_alive(launched.process.pid):  # also what a launch that failed left behind
             os.killpg(launched.process.pid, signal.SIGKILL)
-            launched.process.wait()
+        launched.process.wait()

@@ -28,9 +28,25 @@ def test_the_controller_is_in_the_namespace_and_on_simulated_time(launch_file, t
 
 @pytest.mark.parametrize("given", CONTROLLER)
 def test_a_controller_needs_package_and_executable(launch_file, given):
-    started = launch_file("hil.launch.py", given)
-    assert started.process.wait(120.0) == 1
-    assert "controller_package is" in started.text()
+    assert "controller_package is" in launch_file("hil.launch.py", given).fails()
+
+
+@pytest.mark.parametrize(
+    ("package", "executable", "words"),
+    [
+        ("nope", "balance", "there is no package 'nope'"),
+        ("my_controllers", "balanec", "no executable 'balanec' (did you mean 'balance'?)"),
+    ],
+)
+def test_a_controller_that_is_not_there(launch_file, package, executable, words):
+    given = (f"controller_package:={package}", f"controller_executable:={executable}")
+    assert words in launch_file("hil.launch.py", *given).fails()
+
+
+@pytest.mark.parametrize("name", ["params_file", "controller_params_file"])
+def test_a_parameter_file_that_is_not_there(launch_file, name):
+    text = launch_file("hil.launch.py", f"{name}:=/no/gains.yaml", *CONTROLLER).fails()
+    assert f"{name} is '/no/gains.yaml', which is no file" in text
 
 
 def test_the_simulator_takes_the_file(launch_file):

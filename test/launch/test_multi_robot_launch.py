@@ -1,6 +1,7 @@
 """launch/multi_robot.launch.py: each robot in its namespace, one /clock."""
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,8 @@ pytest.importorskip("launch_ros", reason="launch and launch_ros are in no packag
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
+
+LAUNCH = Path(__file__).parents[2] / "launch"
 
 
 def test_every_robot_has_a_namespace_and_a_prefix_and_one_publishes_the_clock(launch_file):
@@ -22,11 +25,8 @@ def test_every_robot_has_a_namespace_and_a_prefix_and_one_publishes_the_clock(la
         # left publishes, as by default; the others follow it
         assert parameters.get("publish_clock", True) == (name == "left")
         assert parameters["use_sim_time"] == (name != "left")
-    starts = [
-        told[f"/{name}/simulator"]["parameters"].get("initial_positions.shoulder_pitch")
-        for name in ("left", "right", "top")
-    ]
-    assert starts == [0.5, -0.5, None]
+    seeds = [told[f"/{name}/simulator"]["parameters"].get("seed") for name in told]
+    assert len(set(seeds)) == 3
 
 
 def test_one_process_gets_the_list_and_no_namespace(launch_file):
@@ -76,6 +76,15 @@ def test_two_robots_share_a_graph(launch_file, domain, one_process, monkeypatch)
     finally:
         node.destroy_node()
         context.try_shutdown()
+    assert started.end() == 0, started.text()
+
+
+@pytest.mark.parametrize("one_process", ["false", "true"])
+def test_other_robots_than_the_bundled_arm(launch_file, one_process):
+    urdf = LAUNCH.parent / "config" / "robots" / "pendulum.urdf"
+    given = (f"urdf:={urdf}", f"one_process:={one_process}")
+    started = launch_file("multi_robot.launch.py", *given, real=True)
+    started.wait_for("simulating 'pendulum'", times=2)
     assert started.end() == 0, started.text()
 
 

@@ -36,3 +36,10 @@ def test_the_end_of_the_simulator_ends_rviz_too(launch_file):
     started = launch_file("sim_with_rviz.launch.py", "urdf:=/no/such/file.urdf", real=True)
     assert started.process.wait(120.0) is not None
     assert "exit code 2" in started.text()
+
+
+@pytest.mark.parametrize("file", ["sim_with_rviz.launch.py", "multi_robot.launch.py"])
+def test_without_rviz_nothing_is_started(launch_file, file):
+    text = launch_file(file, "rviz:=true", without=["rviz2"]).fails()
+    assert "there is no package 'rviz2'" in text
+    assert "TOLD" not in text

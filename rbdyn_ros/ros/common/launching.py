@@ -6,15 +6,20 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable, Shutdown
 from launch_ros.actions import Node
 
+from rbdyn_ros.errors import did_you_mean, listing, quote
 from rbdyn_ros.ros.common.parameters import Parameter
 
 BOOLEAN = ("true", "false")
+#: Number of executables in an error.
+SHOWN = 8
 #: Environment variables with which the user limits discovery.
 DISCOVERY = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
 
@@ -90,6 +95,29 @@ def given(context: Any, of: Executable) -> dict[str, str]:
     return {p.name: chosen[p.name] for p in of.table if chosen.get(p.name)}
 
 
+def check_executable(package: str, executable: str, hint: str = "") -> None:
+    """Raise RuntimeError if a package or its executable is not installed.
+
+    launch finds out when it starts the process, and then leaves other processes running.
+    """
+    try:
+        folder = Path(get_package_prefix(package)) / "lib" / package
+    except PackageNotFoundError:
+        why = f"there is no package '{package}'; install it and source its workspace{hint}"
+        raise RuntimeError(why) from None
+    if not os.access(folder / executable, os.X_OK):
+        there = [path.name for path in sorted(folder.glob("*")) if os.access(path, os.X_OK)]
+        found = f"package '{package}' has no executable {quote(executable)}"
+        known = f"{did_you_mean(executable, there)}; it has {listing(there, SHOWN)}"
+        raise RuntimeError(f"{found}{known if there else ''}")
+
+
+def check_file(argument: str, path: str) -> None:
+    """Raise RuntimeError if an argument is neither empty nor an existing file."""
+    if path and not Path(path).is_file():
+        raise RuntimeError(f"{argument} is '{path}', which is no file")
+
+
 def node(
     of: Executable,
     namespace: str,
@@ -107,7 +135,12 @@ def node(
         file: path of a YAML file with parameters, or empty.
         strong: parameters that override the file; strings are YAML.
         remappings: remapped topics.
+
+    Raises:
+        RuntimeError: the executable or the file is missing.
     """
+    check_executable("rbdyn_ros", of.name)
+    check_file("the parameter file", file)
     files = [*([file] if file else []), *([_strong_file(of, strong)] if strong else [])]
     return Node(
         package="rbdyn_ros",

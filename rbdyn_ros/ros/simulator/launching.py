@@ -65,6 +65,7 @@ def simulator(context: Any, namespace: str = "", fixed: dict[str, str] | None = 
             weak = default_robot()
             del strong["urdf"]
     file = context.launch_configurations["params_file"]
+    launching.check_file("params_file", file)
     return launching.node(SIMULATOR, namespace, weak, file, strong | (fixed or {}))
 
 
@@ -78,10 +79,15 @@ def _default_robot() -> str:
 
 
 def rviz(context: Any, robots: Iterable[tuple[str, str]]) -> list[Node]:
-    """Return RViz with robots, given by namespace and frame_prefix, if rviz is true."""
+    """Return RViz with robots, given by namespace and frame_prefix, if rviz is true.
+
+    Raises:
+        RuntimeError: RViz is not installed.
+    """
     chosen = context.launch_configurations
     if chosen["rviz"] != "true":
         return []
+    launching.check_executable("rviz2", "rviz2", ", or leave out rviz:=true")
     template = (share_dir() / "config" / "sim.rviz").read_text(encoding="utf-8")
     config = rviz_config(template, list(robots), chosen["world_frame"] or "world")
     return [

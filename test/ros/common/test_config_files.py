@@ -44,6 +44,16 @@ def test_the_file_and_the_launch_file_have_the_same_robots():
     assert 'default_value="left,right"' in text
 
 
+@pytest.mark.parametrize("file", ["simulator.yaml", *TABLES])
+def test_files_for_any_robot_name_no_joint(file):
+    joints = set(rb.load_urdf(str(bundled_robot("seven_dof_arm"))).jnt_names)
+    nodes = yaml.safe_load((CONFIG / file).read_text())
+    values = {n: v for body in nodes.values() for n, v in flat(body["ros__parameters"])}
+    for name, value in values.items():
+        assert not joints & {*name.split("."), *(value if isinstance(value, list) else ())}, name
+    assert not any(name.startswith(INITIAL) for name in values)
+
+
 def test_efforts_have_the_same_order_in_ros2_control():
     nodes = yaml.safe_load((CONFIG / "ros2_control" / "effort_controllers.yaml").read_text())
     manager, forward = (
