@@ -140,7 +140,7 @@ def node(
         RuntimeError: the executable or the file is missing.
     """
     check_executable("rbdyn_ros", of.name)
-    check_file("the parameter file", file)
+    check_file("a params_file", file)
     files = [*([file] if file else []), *([_strong_file(of, strong)] if strong else [])]
     return Node(
         package="rbdyn_ros",

@@ -45,7 +45,7 @@ class TickStamps:
         stamped = self.tick_of(stamp_ns)
         if stamped == tick:
             return
-        if stamp_ns == 0:
+        if stamp_ns == 0 and stamped is None:
             raise refusal(
                 "the command has no stamp; in lock-step it needs the stamp of the joint_states it "
                 "answers"
@@ -55,6 +55,8 @@ class TickStamps:
             if stamped is not None
             else f"{seconds(stamp_ns)}, which is no tick"
         )
+        if stamp_ns == 0:  # time began at 0, so a late answer to tick 0 looks like no stamp
+            found += ", or not at all"
         wanted = seconds(self.of(tick))
         raise refusal(
             f"the command is stamped {found}; the simulation waits for tick {tick} "

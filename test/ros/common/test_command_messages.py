@@ -206,6 +206,12 @@ def test_a_stamp_of_another_tick_is_refused():
             STAMPS.check(stamp, 15)
 
 
+def test_a_late_answer_to_tick_0_is_not_called_unstamped():
+    with refused(rb.RbdynError, "request") as caught:
+        TickStamps(0, PERIOD).check(0, 15)
+    assert "tick 0" in str(caught.value)
+
+
 def test_orders_have_arrays_for_compiled_code():
     command = Command.of_efforts([2, 0], (1, 2.5))
     assert command.dofs.dtype == command.mode.dtype == np.int64
