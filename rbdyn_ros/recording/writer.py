@@ -222,7 +222,8 @@ class RunFile:
             if time.monotonic() - written > CHUNK_AGE:
                 self._file.flush()  # type: ignore[no-untyped-call]  # mcap's
                 written = time.monotonic()
-            size = os.fstat(self._stream.fileno()).st_size
+            self._stream.flush()
+            size = self._stream.tell()
             with self._lock:
                 self._bytes -= taken
             if tell:
