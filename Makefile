@@ -2,6 +2,7 @@
 # make test  run the tests                               make test ARGS="-k urdf"
 # make setup make .venv; the others do it when needed    make setup PYTHON=python3.12
 # make test-processors  run the numerical tests as if on other processors
+# make fuzz  feed changed files to all readers        make fuzz SECONDS=600 SEED=1 ARGS=urdf
 # make messages  run the tests and write test/messages.txt, the words of all refusals; with
 #                ARGS=test/view only add the new ones of these tests
 # make lint  check style and types
@@ -11,6 +12,8 @@
 
 URDF ?= config/robots/seven_dof_arm.urdf
 ARGS ?=
+SECONDS ?= 60
+SEED ?= 0
 
 # Nothing of a ROS 2 that is sourced in this shell may reach .venv, which has its own; its wheels
 # bring Fast DDS only. The last one stops them from finding their libraries when Python runs make.
@@ -43,6 +46,9 @@ test: setup
 test-processors: setup
 	@$(RUN) .venv/bin/python tools/test_processors.py $(ARGS)
 
+fuzz: setup
+	@cd test && $(RUN) ../.venv/bin/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
+
 messages: setup
 	@$(RUN) .venv/bin/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --write-messages $(ARGS)
 
@@ -61,7 +67,7 @@ docs: setup
 	@echo "site/index.html"
 
 clean:
-	rm -rf .venv site build install log dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv site build install log dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .fuzz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup sim test test-processors messages lint bench docs clean
+.PHONY: help setup sim test test-processors fuzz messages lint bench docs clean

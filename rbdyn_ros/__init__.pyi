@@ -42,6 +42,7 @@ from rbdyn_ros.dynamics.stages import fwd_acceleration as fwd_acceleration
 from rbdyn_ros.dynamics.stages import fwd_position as fwd_position
 from rbdyn_ros.dynamics.stages import fwd_velocity as fwd_velocity
 from rbdyn_ros.dynamics.stages import inverse as inverse
+from rbdyn_ros.dynamics.stages import inverse_with_xfrc as inverse_with_xfrc
 from rbdyn_ros.dynamics.stages import joint_forces as joint_forces
 from rbdyn_ros.dynamics.stages import kinematics as kinematics
 from rbdyn_ros.dynamics.stages import make_constraint as make_constraint

@@ -59,7 +59,11 @@ JOINT_SPECS: dict[str, JointSpec] = {
     "spherical": JointSpec(radial=True, velocities=3),
     "spherical_ypr": JointSpec(coordinates=("rad", "rad", "rad")),
     "rack_pinion": JointSpec(
-        axes=2, optional_axis2=True, parameters=("radius",), coordinates=("rad",)
+        axes=2,
+        optional_axis2=True,
+        parameters=("radius",),
+        nonzero=("radius",),
+        coordinates=("rad",),
     ),
     "planar_fp": JointSpec(axes=2, optional_axis2=True, velocities=3),
     "planar_fs": JointSpec(axes=2, optional_axis2=True, velocities=3),

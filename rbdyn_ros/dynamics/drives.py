@@ -29,6 +29,9 @@ def set_drive(
     that leads there. For a trajectory set a new target before each step, or write d.drive_target.
     Where a target jumps, so do the results.
 
+    A drive that its closed loops cannot follow stops where they closed last, and d.nlocked counts
+    it; it holds its joint, whatever the target, until the next call of set_drive or reset_data.
+
     From the first call on this Data is computed like a coupled system, a little slower.
     reset_data puts all joints back to "force".
 
@@ -69,6 +72,8 @@ def set_drive(
         raise _refused(name, "drive modes need the mass matrix, which is too large for this Model")
     if kind != Drive.FORCE:
         d.take_drive_modes()
+    if m.nefc > 0:
+        d.drive_locked[j] = 0
     d.drive_target[dofs] = values
     d.drive_mode[dofs] = int(kind)
 

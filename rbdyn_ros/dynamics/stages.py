@@ -46,6 +46,7 @@ make_constraint = public(_forward.make_constraint)
 joint_forces = public(_joint_forces.joint_forces)
 forward_dynamics = public(_forward.forward_dynamics)
 inverse = public(_forward.inverse)
+inverse_with_xfrc = public(_forward.inverse_with_xfrc)
 
 _advance = public(_forward.advance, "step")
 _mass_matrix = Entry(_forward.mass_matrix)

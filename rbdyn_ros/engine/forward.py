@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.engine import implicit  # noqa: F401  a stage
 from rbdyn_ros.engine.aba import articulated, count_bad
-from rbdyn_ros.engine.constraints import coupled, equations, report, share  # noqa: F401  stages
+from rbdyn_ros.engine.constraints import (  # noqa: F401  stages
+    coupled,
+    equations,
+    locks,
+    report,
+    share,
+)
 from rbdyn_ros.engine.contact import contact  # noqa: F401  a stage
 from rbdyn_ros.engine.crb import crb, fill_dense
 from rbdyn_ros.engine.follow import expand, follow_acceleration
 from rbdyn_ros.engine.integrate import integrate, smooth_stages, velocity_stages
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.kinematics import com_pos, kinematics, poses, principal_axes
+from rbdyn_ros.engine.loads import subtract_xfrc
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.rne import rne, rne_acc
 from rbdyn_ros.model.options import RK4
@@ -99,14 +107,38 @@ def forward_dynamics(m: Model, d: Data) -> None:
 def inverse(m: Model, d: Data) -> None:
     """Write qfrc_inverse and cacc from qpos, qvel and qacc.
 
+    They are all forces that cause qacc, from actuators and from xfrc_applied together, as in
+    MuJoCo's mj_inverse: xfrc_applied is not read. RBDA table 5.1 subtracts external forces
+    instead; inverse_with_xfrc does that.
+
     Source: RBDA table 5.1; MuJoCo mj_inverse.
     """
+    _inverse_of_tree(m, d)
+    if m.nefc > 0:
+        call_stage(m.share_stage, m, d)
+
+
+@kernel
+def inverse_with_xfrc(m: Model, d: Data) -> None:
+    """Write qfrc_inverse and cacc from qpos, qvel, qacc and xfrc_applied.
+
+    Unlike inverse, qfrc_inverse holds the forces that cause qacc beside xfrc_applied: those of
+    actuators alone. With the qacc of forward it is qfrc_applied again.
+
+    Source: RBDA table 5.1.
+    """
+    _inverse_of_tree(m, d)
+    subtract_xfrc(m, d)
+    if m.nefc > 0:
+        call_stage(m.share_stage, m, d)
+
+
+@kernel
+def _inverse_of_tree(m, d):
     poses(m, d)
     com_pos(m, d)
     velocity_stages(m, d)
     rne_acc(m, d)
-    if m.nefc > 0:
-        call_stage(m.share_stage, m, d)
 
 
 @kernel
@@ -131,6 +163,8 @@ def advance(m: Model, d: Data, nstep: int) -> None:
     rk4 = m.opt.integrator_id == RK4
     for n in range(nstep):
         smooth_stages(m, d)
+        if d.lock_stage != 0:
+            call_stage(d.lock_stage, m, d)
         if n == nstep - 1 and not rk4:
             _remaining_stages(m, d)
         integrate(m, d)
@@ -178,4 +212,6 @@ def substep(m, d):
         call_stage(d.step_stage, m, d)
     else:
         smooth_stages(m, d)
+        if d.lock_stage != 0:
+            call_stage(d.lock_stage, m, d)
         integrate(m, d)

@@ -1,4 +1,4 @@
-"""From one tick to the next: semi-implicit Euler, implicit in damping, Runge-Kutta 4."""
+"""From one tick to the next: semi-implicit Euler, its implicit forms, Runge-Kutta 4."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import bias_force
 from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.options import POSITION, RK4
+from rbdyn_ros.model.options import IMPLICIT, POSITION, RK4
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Vector
@@ -68,7 +68,11 @@ def integrate(m, d):
 @kernel
 def _euler(m, d, h):
     d.efc_rate[0] = 1.0 / h  # the step removes the velocity error
-    articulated(m, d, h, 0.5, d.qacc_step)
+    if m.opt.integrator_id >= IMPLICIT:
+        d.implicit_step[0] = h
+        call_stage(m.opt.implicit_stage, m, d)
+    else:
+        articulated(m, d, h, 0.5, d.qacc_step)
     d.efc_rate[0] = 0.0
     # v <- v + h a, then q <- q (+) h v
     if m.nypr > 0:
@@ -197,8 +201,9 @@ def _return_to_start(m, d):
 def _reach_targets(m, d, h):
     """Set the positions of dofs driven by position: a constant acceleration would miss them."""
     for k in range(m.nv):
-        if d.drive_mode[k] == POSITION:
-            j = m.dof_jntid[k]
+        j = m.dof_jntid[k]
+        locked = m.nefc > 0 and d.drive_locked[j] == 1
+        if d.drive_mode[k] == POSITION and not locked:
             q = m.jnt_qposadr[j] + k - m.jnt_dofadr[j]
             d.qvel[k] = (d.drive_target[k] - d.rk_qpos[q]) / h
             d.qpos[q] = d.drive_target[k]

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.aba import applied_bias
 from rbdyn_ros.engine.follow import is_driven
-from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO6,
+    add3,
     add6,
     add_scaled6,
+    cross3,
     dot6,
     inertia_times,
+    load3,
     load6,
     load10,
+    scaled6,
     store6,
+    sub3,
 )
 
 
@@ -66,11 +71,50 @@ def reflect(m, d, wrenches, qfrc):
 
 
 @kernel
+def subtract_xfrc(m, d):
+    """Subtract the effect of xfrc_applied from qfrc_inverse and qfrc_driven."""
+    for i in range(1, m.nbody):
+        t = d.xfrc_applied[i]
+        f = (t[0], t[1], t[2])
+        arm = sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i]))
+        n = add3(cross3(arm, f), (t[3], t[4], t[5]))
+        wrench = (n[0], n[1], n[2], f[0], f[1], f[2])
+        push(m, d, i, scaled6(wrench, -1.0), d.qfrc_inverse)
+        if m.ndrive > 0:
+            relieve_drives(m, d, i, wrench)
+
+
+@kernel
 def relieve_drives(m, d, body, wrench):
     """Subtract the effect of a wrench on a body from qfrc_driven."""
     while body > 0:
-        first = m.jnt_dofadr_all[body - 1]
+        j = body - 1
+        first = m.jnt_dofadr_all[j]
         if is_driven(m, first):
-            for k in range(first, first + m.jnt_dofnum[body - 1]):
-                d.qfrc_driven[k - m.nv] -= dot6(load6(d.cdof_all, k), wrench)
+            for k in range(first, first + m.jnt_dofnum[j]):
+                add_to_drive(m, d, j, k, -dot6(load6(d.cdof_all, k), wrench))
         body = m.body_parentid[body]
+
+
+@kernel
+def load_drives(m, d, forces):
+    """Write qfrc_driven: S^T f of driven joints, f (nbody, 6) being the forces across joints."""
+    for n in range(m.ndrive):
+        d.qfrc_driven[n] = 0.0
+    for j in range(m.njnt):
+        first = m.jnt_dofadr_all[j]
+        if is_driven(m, first):
+            for k in range(first, first + m.jnt_dofnum[j]):
+                force = dot6(load6(d.cdof_all, k), load6(forces, m.jnt_bodyid[j]))
+                add_to_drive(m, d, j, k, force)
+
+
+@inline
+def add_to_drive(m, d, j, k, force):
+    """Add a force along coordinate k of driven joint j to the drive, its leader's if it follows.
+
+    The drive moves the joints that follow it as well: by the principle of virtual work their
+    forces count times the ratio, which is 1 for the joint with the drive.
+    """
+    driven = m.jnt_dofadr[j] + k - m.jnt_dofadr_all[j] - m.nv
+    d.qfrc_driven[driven] += m.jnt_mimic_ratio[j] * force

@@ -7,7 +7,7 @@ RBDA eq 3.30.
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.joints.callbacks import call
 from rbdyn_ros.model.joints import JointClass
 
@@ -21,12 +21,16 @@ def drive(m, d):
         q, v = m.jnt_qposadr_all[j], m.jnt_dofadr_all[j]
         if m.jnt_class[j] == DRIVEN and m.jnt_mimic[j] < 0:
             if m.jnt_motion[j] != 0:
-                d.drive_time[0] = d.time
+                d.drive_time[0] = _time(m, d, j)
                 target = d.qpos_all[q:], d.qvel_all[v:], d.qacc_all[v:]
                 call(m.jnt_motion[j], d.drive_time, target[0], target[1], target[2])
             else:
                 for k in range(m.jnt_dofnum[j]):
-                    _evaluate(m, d, v - m.nv + k)
+                    _evaluate(m, d, v - m.nv + k, _time(m, d, j))
+            if _is_locked(m, d, j):
+                for k in range(m.jnt_dofnum[j]):
+                    d.qvel_all[v + k] = 0.0
+                    d.qacc_all[v + k] = 0.0
     for j in range(m.njnt):
         v = m.jnt_dofadr_all[j]
         if m.jnt_class[j] == DRIVEN and m.jnt_mimic[j] >= 0:
@@ -37,12 +41,22 @@ def drive(m, d):
             d.qacc_all[v] = r * d.qacc_all[driven]
 
 
+@inline
+def _is_locked(m, d, j):
+    return m.nefc > 0 and d.drive_locked[j] == 1
+
+
+@inline
+def _time(m, d, j):
+    """Return the time of a drive; a locked one has stopped (constraints/locks.py)."""
+    return d.drive_stop[j] if _is_locked(m, d, j) else d.time
+
+
 @kernel
-def _evaluate(m, d, c):
-    """Evaluate the polynomial of driven coordinate c at the time."""
+def _evaluate(m, d, c, time):
+    """Evaluate the polynomial of driven coordinate c at a time."""
     first, number = m.drive_knotadr[c], m.drive_knotnum[c]
     begin, end = m.knot_time[first], m.knot_time[first + number - 1]
-    time = d.time
     if m.drive_period[c] > 0.0:
         time = begin + (time - begin) % m.drive_period[c]
     time = min(max(time, begin), end)

@@ -21,6 +21,7 @@ from rbdyn_ros.engine.addresses import INT64, call_address
 from rbdyn_ros.engine.views import DATA, MODEL, view_at
 from rbdyn_ros.model.callbacks import STAGE_MAKERS
 from rbdyn_ros.model.model_fields import DATA_STAGES, STAGES
+from rbdyn_ros.model.options import OPTION_STAGES
 
 SIGNATURE = types.void(types.int64, types.int64)
 
@@ -37,7 +38,7 @@ def optional_stage(name: str) -> Callable[[Stage], Stage]:
     Decorates a module-level function, because the cache identifies it by name. The function calls
     a kernel with the results of model_at and data_at.
     """
-    assert name in STAGES or name in DATA_STAGES
+    assert name in (*STAGES, *DATA_STAGES, *OPTION_STAGES)
 
     def enter(stage: Stage) -> Stage:
         made: list[Any] = []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.follow import follow_acceleration, is_driven
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.loads import reflect, relieve_drives
+from rbdyn_ros.engine.loads import load_drives, reflect, relieve_drives
 from rbdyn_ros.engine.spatial import (
     ZERO6,
     add6,
@@ -121,12 +121,7 @@ def _accelerate(m, d, i):
 @kernel
 def _driving_force(m, d):
     """Write qfrc_driven: S^T f of the forces across driven joints, without springs and contact."""
-    for j in range(m.njnt):
-        first = m.jnt_dofadr_all[j]
-        if is_driven(m, first):
-            for k in range(first, first + m.jnt_dofnum[j]):
-                force = dot6(load6(d.cdof_all, k), load6(d.cfrc_sum, m.jnt_bodyid[j]))
-                d.qfrc_driven[k - m.nv] = force
+    load_drives(m, d, d.cfrc_sum)
     if m.nspring > 0 and m.opt.passive:
         spring_loads(m, d)
     if m.ngeom > 0:

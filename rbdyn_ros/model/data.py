@@ -37,16 +37,19 @@ class Data:
     efc_rank: int
     ncon: int
     nnear: int
+    nlocked: int
     nbad: int
     nsingular: int
     inertia_stage: int
     accelerate_stage: int
     report_stage: int
+    lock_stage: int
     step_stage: int
 
     def __init__(self, model: Model) -> None:
         keep = self.__dict__
         keep["model"] = model
+        model.opt.find_stages()
         raw = np.zeros(model.data_slots + 2 * HEAD_SLOTS)
         start = HEAD_SLOTS + -raw.ctypes.data % 64 // 8  # the row begins on a cache line
         head = raw.view(np.int64)[start - HEAD_SLOTS : start]
@@ -72,7 +75,10 @@ class Data:
 
     def take_drive_modes(self) -> None:
         """Make the kernels use drive_mode, which makes this Data a little slower."""
-        self.stages[:STEP] = [stage_address(name) for name in DRIVE_STAGES]
+        needed = (*DRIVE_STAGES, *self.model.lock_stages)
+        self.stages[:STEP] = [
+            stage_address(name) if name in needed else 0 for name in list(DATA_STAGES)[:STEP]
+        ]
 
     def take_step_code(self, address: int) -> None:
         """Make compiled loops step this Data by the code at an address; 0: by the engine."""

@@ -71,7 +71,12 @@ DATA_FIELDS = (
         stage="inverse, rne",
     ),
     Field("qfrc_inverse", ("nv",), "force that causes qacc, with xfrc_applied", stage="inverse"),
-    Field("qfrc_driven", ("ndrive",), "force of a driven joint, xfrc included", stage="inverse"),
+    Field(
+        "qfrc_driven",
+        ("ndrive",),
+        "force of a driven joint, followers included; after inverse with xfrc_applied",
+        stage="aba, inverse",
+    ),
     Field("energy", (2,), "potential, kinetic [J]", stage="energy"),
     # constraints K qacc = k (RBDA eq 3.17); rows in the order of SIZES["nefc"]
     Field("efc_J", ("nefc", "nv"), "K: how qvel violates the constraint", stage="constraint"),
@@ -133,6 +138,7 @@ DATA_FIELDS = (
     Field("efc_share", (1,), "share of k in K qacc", stage="aba"),
     Field("efc_rate", (1,), "share of efc_vel that is removed per second", stage="aba"),
     Field("drive_held", (1,), "1 while a Runge-Kutta step keeps drive_qacc", stage="integrate"),
+    Field("qLU", ("nM",), "implicit integrators: the upper triangle, factored", stage="integrate"),
     # scratch of frames: the bodies from a frame to the root, their poses and axes
     Field("chain", ("nbody",), "the bodies, the frame's body first", "int", "chain"),
     Field("chain_xpos", ("nbody", 3), "as xpos", stage="chain"),
@@ -171,6 +177,11 @@ DATA_FIELDS = (
     Field("drive_number", (1,), "driven dofs", "int", "aba"),
     Field("drive_qacc", ("nv",), "accelerations of driven dofs", stage="aba"),
     Field("drive_load", ("nv",), "M times drive_qacc", stage="aba"),
+    Field("drive_locked", ("nlocking",), "1: the drive of the joint stopped", "int", "integrate"),
+    Field("drive_stop", ("nlocking",), "the time at which it stopped [s]", stage="integrate"),
+    Field("closed_known", (1,), "1: closed_qpos holds a position", "int", "integrate"),
+    Field("closed_time", (1,), "newest time with closed loops [s]", stage="integrate"),
+    Field("closed_qpos", ("nclosing",), "position at that time", stage="integrate"),
     Field("efc_shift", ("nv",), "displacement that removes efc_pos", stage="integrate"),
     Field("efc_push", ("nv",), "change of velocity that removes efc_vel", stage="integrate"),
     Field("loop_data", ("nloopdata",), "Data of the Model of the loop joints", stage="constraint"),
@@ -190,6 +201,7 @@ DATA_FIELDS = (
     Field("efc_rank", (), "independent constraint equations", "int", "aba"),
     Field("ncon", (), "contacts, listed or not", "int", "contact"),
     Field("nnear", (), "contacts now or before the end of the step", "int", "contact"),
+    Field("nlocked", (), "drives stopped by a locked loop, since reset", "int", "integrate"),
     Field("nbad", (), "dofs whose inertia was not positive, since reset", "int", "aba"),
     Field(
         "nsingular",

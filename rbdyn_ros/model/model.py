@@ -6,6 +6,7 @@ import copy
 import functools
 import hashlib
 import itertools
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -92,6 +93,8 @@ class Model:
             keep[field.name] = _stored(field, arrays[field.name], field.shape(sizes))
         keep.update(copied.functions if copied else self._look_up())
         keep["data_offsets"], keep["data_slots"] = _data_layout(sizes)
+        # a weak reference: a cycle would keep the arrays until the next collection
+        self.opt.serve(functools.partial(_why_not_implicit, weakref.ref(self)))
 
     def _look_up(self) -> dict[str, NDArray[Any]]:
         """Find the user's functions; raises ModelError if one is missing or does not fit."""
@@ -115,9 +118,16 @@ class Model:
             needed.update(COUPLING_STAGES)
         if self.nefc > 0:
             needed.update(CONSTRAINT_STAGES, DRIVE_STAGES)
+        if self.ndrive > 0:
+            needed.update(("report_stage", *self.lock_stages))
         if self.ngeom > 0:
             needed.update(CONTACT_STAGES)
         return frozenset(needed)
+
+    @property
+    def lock_stages(self) -> tuple[str, ...]:
+        """The stage that watches drives: only constraints can lock them."""
+        return ("lock_stage",) if self.nefc > 0 else ()
 
     @functools.cached_property
     def stages(self) -> dict[str, int]:
@@ -230,13 +240,10 @@ class Model:
         """First part of motion and of passive forces without analytic derivatives, or ''."""
         turning = [kind for kind, row in JOINT_KINDS.items() if not row.flat]
         curved = np.isin(self.jnt_type, turning)
-        odd = np.isin(self.jnt_type, (JointType.RACK_PINION, JointType.USER))
-        several = (self.jnt_reversed == 1) & (self.jnt_dofnum > 1)
         motion = {
             "constraints": self.nefc > 0,
             "geometries in contact": self.ngeom > 0,
-            "joints whose axes change with their position": odd.any(),
-            "reversed joints of several degrees of freedom": several.any(),
+            **self._odd_joints(),
         }
         passive = {
             "springs between points (with opt.passive)": self.nspring > 0,
@@ -244,6 +251,26 @@ class Model:
             "limits of ball joints (with opt.passive)": curved[self.jnt_limited == 1].any(),
         }
         return _first(motion), _first(passive)
+
+    def _odd_joints(self) -> dict[str, Any]:
+        """Return whether there are joints without analytic derivatives, by their description."""
+        odd = np.isin(self.jnt_type, (JointType.RACK_PINION, JointType.USER))
+        several = (self.jnt_reversed == 1) & (self.jnt_dofnum > 1)
+        return {
+            "joints whose axes change with their position": odd.any(),
+            "reversed joints of several degrees of freedom": several.any(),
+        }
+
+    @functools.cached_property
+    def not_implicit(self) -> str:
+        """First part without an implicit integrator, or ''."""
+        return _first(
+            {
+                "constraints (loops, rods, bands, gears or rolling bodies)": self.nefc > 0,
+                "a mass matrix that is too large": self.nM == 0 and self.nv > 0,
+                **self._odd_joints(),
+            }
+        )
 
     def replaced(self, findings: Sequence[Finding] | None = None, **arrays: Any) -> Model:
         """Return a Model with some arrays (or its findings) replaced, and a copy of the options.
@@ -319,6 +346,11 @@ def _stored(field: Field, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     array = np.array(value, dtype, order="C").reshape(shape)
     array.flags.writeable = False
     return array
+
+
+def _why_not_implicit(model: weakref.ref[Model]) -> str:
+    m = model()
+    return m.not_implicit if m is not None else ""
 
 
 def _first(found: Mapping[str, Any]) -> str:

@@ -32,6 +32,8 @@ SIZES = {
     "nefc": "constraint equations: loop joints, lengths, gears and rolling, in this order",
     "nwrench": "pairs of a constraint equation and a body it acts on",
     "nshare": "nv if there are constraint equations, else 0",
+    "nlocking": "njnt if there are constraint equations, else 0",
+    "nclosing": "nq if there are constraint equations, else 0",
     "nloopdata": "numbers that a Data keeps for its loop joints",
     "ngeom": "geometries of moving bodies; 0 without obstacles",
     "nvert": "corners of those geometries",
@@ -59,6 +61,7 @@ DATA_STAGES = {
     "inertia_stage": "M with mimic joints, constraints or drive modes",
     "accelerate_stage": "accelerations with mimic joints, constraints or drive modes",
     "report_stage": "forces of constraints and drives",
+    "lock_stage": "the stop of drives that closed loops cannot follow",
     "step_stage": "a whole timestep, by code specialised for the Model (specialization/)",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.checks.names import one_of
 from rbdyn_ros.checks.numbers import finite, flag
-from rbdyn_ros.errors import did_you_mean
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
+from rbdyn_ros.model.callbacks import STAGE_MAKERS
 from rbdyn_ros.model.fields import Field
 
 OPTION_FIELDS = (
@@ -19,7 +20,11 @@ OPTION_FIELDS = (
     Field("gravity", (3,), "gravitational acceleration in the world [m/s^2]"),
     Field("integrator_id", (), "position in INTEGRATORS", "int"),
     Field("passive", (), "1: damping, friction and limits act; 0: they do not", "int"),
+    Field("implicit_stage", (), "address of the step of implicit integrators, else 0", "int"),
 )
+
+#: Optional stages of the options: compiled when an integrator needs them.
+OPTION_STAGES = ("implicit_stage",)
 
 
 class Drive(IntEnum):
@@ -34,8 +39,13 @@ class Drive(IntEnum):
 #: The drive modes as plain integers, for kernels.
 FORCE, ACCELERATION, VELOCITY, POSITION = map(int, Drive)
 
-INTEGRATORS = ("euler", "implicit_damping", "rk4")
-EULER, IMPLICIT_DAMPING, RK4 = range(len(INTEGRATORS))
+INTEGRATORS = ("euler", "implicit_damping", "rk4", "implicit", "implicit_midpoint")
+EULER, IMPLICIT_DAMPING, RK4, IMPLICIT, IMPLICIT_MIDPOINT = range(len(INTEGRATORS))
+
+
+def no_reason() -> str:
+    """Return that implicit integrators are allowed: the options serve no Model yet."""
+    return ""
 
 
 class Options:
@@ -44,7 +54,9 @@ class Options:
     Args:
         timestep: duration of a step [s].
         gravity: gravitational acceleration in the world [m/s^2].
-        integrator: one of INTEGRATORS.
+        integrator: one of INTEGRATORS. "implicit" and "implicit_midpoint" also take the Coriolis
+            and centrifugal forces at the end or in the middle of the step; they are for trees
+            without constraints.
         passive: whether damping, friction and limits act.
 
     Raises:
@@ -62,6 +74,8 @@ class Options:
         self._gravity = np.zeros(3)
         self._integrator_id = np.zeros((), np.int64)
         self._passive = np.zeros((), np.int64)
+        self._implicit_stage = np.zeros((), np.int64)
+        self._why_not_implicit = no_reason
         self.timestep = timestep
         self.gravity = gravity
         self.integrator = integrator
@@ -110,7 +124,40 @@ class Options:
         name = one_of(
             "opt.integrator", value, INTEGRATORS, code="option-integrator", element="integrator"
         )
+        if INTEGRATORS.index(name) >= IMPLICIT:
+            self._check_implicit(name, self._why_not_implicit)
         self._integrator_id[()] = INTEGRATORS.index(name)
+        self.find_stages()
+
+    @property
+    def implicit_stage(self) -> int:
+        return int(self._implicit_stage)
+
+    def find_stages(self) -> None:
+        """Look up the stage of the integrator; without effect before the engine is imported."""
+        if self.integrator_id >= IMPLICIT and "implicit_stage" in STAGE_MAKERS:
+            self._implicit_stage[()] = STAGE_MAKERS["implicit_stage"]()
+
+    def serve(self, why_not_implicit: Callable[[], str]) -> None:
+        """Become the options of a Model, which says why implicit integrators cannot move it.
+
+        Raises:
+            ParameterError: the integrator is implicit and the Model does not allow it.
+        """
+        if self.integrator_id >= IMPLICIT:
+            self._check_implicit(self.integrator, why_not_implicit)
+        self._why_not_implicit = why_not_implicit
+
+    def _check_implicit(self, name: str, why_not_implicit: Callable[[], str]) -> None:
+        if reason := why_not_implicit():
+            allowed = ", ".join(INTEGRATORS[:IMPLICIT])
+            text = (
+                f"opt.integrator cannot be '{name}' for this Model: it has {reason}; "
+                f"allowed are {allowed}"
+            )
+            raise ParameterError(
+                Finding("option-integrator", text, "error", "integrator", None, name, allowed)
+            )
 
     @property
     def passive(self) -> bool:

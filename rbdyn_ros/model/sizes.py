@@ -57,6 +57,8 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
         "nypr": int(np.sum(types == JointType.YPR)),
         "nuser": int(np.sum(types == JointType.USER)),
         "nshare": found["nv"] if found["nefc"] > 0 else 0,
+        "nlocking": found["njnt"] if found["nefc"] > 0 else 0,
+        "nclosing": found["nq"] if found["nefc"] > 0 else 0,
         "nloopdata": nloopdata,
         "ntouch": found["nbody"] if found["ngeom"] > 0 else 0,
         "ncontact": contact_capacity(arrays),

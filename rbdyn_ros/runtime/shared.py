@@ -166,7 +166,13 @@ FIELDS = (
     Field("tick", (), "ticks since time began", "int", inside="state"),
     Field("epoch", (), "times time began anew", "int", inside="state"),
     Field("paused", (), "", "int", inside="state"),
-    Field("fault", (), "joint whose state diverged, or -1", "int", inside="state"),
+    Field(
+        "fault",
+        (),
+        "joint that diverged or whose drive locked, or -1",
+        "int",
+        inside="state",
+    ),
     Field(
         "saturated",
         (),

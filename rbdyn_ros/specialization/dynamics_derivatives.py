@@ -60,6 +60,7 @@ def step_derivatives(m: Any, d: Any, out: Objects) -> None:
     holds changes of qfrc_applied. This is the linearisation at d. qpos and qvel are advanced.
     """
     nv = m.nv
+    m.opt.check_integrator()
     if m.not_differentiable[0]:
         along = _along_state(m, d) + _along_each(d.qfrc_applied)
         uncompiled(forward.substep)(m, d)

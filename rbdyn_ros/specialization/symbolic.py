@@ -21,6 +21,7 @@ from rbdyn_ros.model.model_fields import (
     SIZES,
     STAGES,
 )
+from rbdyn_ros.model.options import IMPLICIT, INTEGRATORS
 from rbdyn_ros.specialization.limbs import uneven
 from rbdyn_ros.specialization.symbols import SymbolGraph, not_traceable
 
@@ -52,10 +53,25 @@ class SymbolicOptions:
         self.passive = int(m.opt.passive)
         self.timestep: Any = m.opt.timestep
         self.gravity = m.opt.gravity.astype(object)
+        self._robot = m.name
         if "timestep" in symbolic:
             self.timestep = graph.enter(("input", "timestep", 0))
         if "gravity" in symbolic:
             self.gravity[:] = [graph.enter(("input", "gravity", k)) for k in range(3)]
+
+    @property
+    def implicit_stage(self) -> int:
+        """Raise ModelError: only a step with an implicit integrator asks for the stage."""
+        self.check_integrator()
+        return 0
+
+    def check_integrator(self) -> None:
+        """Raise ModelError if a step needs an implicit integrator."""
+        if self.integrator_id < IMPLICIT:
+            return
+        name, others = INTEGRATORS[self.integrator_id], ", ".join(INTEGRATORS[:IMPLICIT])
+        why = f"a step with the integrator '{name}' runs only in the engine; allowed are {others}"
+        raise not_traceable(why, f"'{self._robot}'")
 
 
 class SymbolicModel:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.errors import bad_argument
 
 #: A direction counts as zero if its singular value is below this fraction of the largest one: well
 #: above the rounding of a redundant row, well below the singular values of real mechanisms.
@@ -59,9 +60,20 @@ def decompose(v: Array, *subspaces: Array) -> list[Array]:
 
     Args:
         v: (n,), a vector.
-        subspaces: bases of the subspaces, n columns in all.
+        subspaces: bases of the subspaces, n independent columns in all.
+
+    Raises:
+        ParameterError: their sum is not direct, or is not the whole space.
     """
-    alpha = np.linalg.solve(np.hstack(subspaces), v)
+    bases, n = np.hstack(subspaces), len(v)
+    rank = int(np.linalg.matrix_rank(bases))
+    if bases.shape != (n, n) or rank < n:
+        message = (
+            f"the subspaces have {bases.shape[1]} columns of {bases.shape[0]} numbers and rank "
+            f"{rank}; a direct sum of {n} dimensions needs {n} independent columns of {n} numbers"
+        )
+        raise bad_argument("subspaces", message)
+    alpha = np.linalg.solve(bases, v)
     ends = np.cumsum([S.shape[1] for S in subspaces])[:-1]
     return [S @ part for S, part in zip(subspaces, np.split(alpha, ends), strict=True)]
 

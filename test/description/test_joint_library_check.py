@@ -51,8 +51,12 @@ def test_urdf_wants_limits_where_a_mechanism_does_not(kind):
     assert check(system(joint(kind))).joints[0].limit is None
 
 
-def test_a_rack_without_a_radius_is_a_hinge():
-    assert found(joint("rack_pinion", parameters={"radius": 0.0})) == []
+@pytest.mark.parametrize(("kind", "name"), [("helical", "pitch"), ("rack_pinion", "radius")])
+def test_a_screw_or_rack_that_moves_nothing_along_is_refused(kind, name):
+    """Both would be hinges; a negative value turns the other way."""
+    with refused(DescriptionError, "zero-parameter", "joint 'j'"):
+        check(system(joint(kind, parameters={name: 0.0})))
+    assert found(joint(kind, parameters={name: -0.02})) == []
 
 
 def test_registered_types(monkeypatch):

@@ -356,7 +356,7 @@ def test_refused_drive_modes_change_nothing(arguments, element):
     with refused(rb.ParameterError, "drive", element):
         rb.set_drive(m, d, *arguments)
     assert d.buffer.tobytes() == before.tobytes()
-    assert d.report_stage == 0
+    assert d.accelerate_stage == 0
 
 
 def test_drive_modes_touch_one_data_of_a_model():

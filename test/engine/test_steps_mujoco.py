@@ -18,6 +18,7 @@ NO_EULER_DAMPING = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
 INTEGRATORS = {
     "euler": (mujoco.mjtIntegrator.mjINT_EULER, NO_EULER_DAMPING),
     "implicit_damping": (mujoco.mjtIntegrator.mjINT_EULER, 0),
+    "implicit": (mujoco.mjtIntegrator.mjINT_IMPLICIT, 0),
     "rk4": (mujoco.mjtIntegrator.mjINT_RK4, 0),
 }
 STEPS = 10

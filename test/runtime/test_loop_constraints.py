@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from running import WALKING, states_over, states_until, walk
-from support.mechanisms import crank_slider_gap
+from support.mechanisms import crank_slider_gap, four_bar
 
 import rbdyn_ros as rb
+from rbdyn_ros.description.types import Trajectory
 from rbdyn_ros.engine import jit
 
 if jit.DISABLED:
@@ -166,3 +167,21 @@ def test_efforts_act_on_actuated_dofs():
     assert actuated(chain(one=False)).tolist() == [1, 0, 0]
     assert actuated(chain(one=False, ratio=0.0)).tolist() == [0, 0, 0]
     assert actuated(chain(one=False, two=False)).tolist() == [0, 0, 0]
+
+
+def test_a_locked_drive_is_a_fault_of_its_joint_and_a_reset_starts_it_again(start):
+    """The crank of a linkage that cannot turn round, driven over time: twice the same stop."""
+    system = four_bar(0.2, 0.25, 0.12, 0.3).drive("A", Trajectory((0.0, 9.0), ((1.0,), (40.0,))))
+    loop = start(rb.build(system), time_mode="fast", command_timeout=1e6)
+    tick, stops = 0, []
+    for _ in range(2):
+        last = states_until(loop, lambda state, tick=tick: state.fault >= 0 and state.tick > tick)[
+            -1
+        ]
+        assert loop.m.jnt_names[last.fault] == "A"
+        assert np.isfinite(last.row).all()
+        stops.append((last.tick - tick, last.row[:3].copy()))
+        tick = last.tick
+        loop.plant.reset()
+    assert abs(stops[1][0] - stops[0][0]) <= 2
+    np.testing.assert_allclose(stops[1][1], stops[0][1], atol=1e-9)

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from support import trees
+from support.refusals import refused
 
+from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.textbook.one_body import apparent_inverse_inertia
 from rbdyn_ros.textbook.spatial import rigid_inertia
 from rbdyn_ros.textbook.subspaces import (
@@ -89,6 +91,14 @@ def test_decomposition_in_three_subspaces():
     np.testing.assert_allclose(sum(parts), v, atol=ROUNDING)
     for part, S in zip(parts, subspaces, strict=True):
         assert same(S, np.column_stack([S, part]))
+
+
+@pytest.mark.parametrize("columns", [(2, 3), (3, 4), (3, 3)])
+def test_no_decomposition_without_a_direct_sum(columns):
+    """Too few columns, too many, and two that depend on each other."""
+    subspaces = [np.eye(6)[:, :n] for n in columns]
+    with refused(ParameterError, "bad-argument", "subspaces"):
+        decompose(np.ones(6), *subspaces)
 
 
 def test_subspaces_without_a_direct_sum():

@@ -19,7 +19,7 @@ from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.loads import reflect, sum_subtrees
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import add_scaled6, dot6, load6, store6
-from rbdyn_ros.model.options import ACCELERATION, FORCE, POSITION, VELOCITY
+from rbdyn_ros.model.options import ACCELERATION, FORCE, IMPLICIT, POSITION, VELOCITY
 
 #: Largest correction of a step [rad or m]; a mechanism that starts with open constraints closes
 #: them in several steps.
@@ -42,12 +42,12 @@ def accelerate(m, d):
 
     Y and its factors stay in row_response for correct, correct_velocity and report.
     """
-    d.drive_number[0] = _count_driven(m, d)
+    d.drive_number[0] = count_driven(m, d)
     driven = d.drive_number[0] > 0
     if driven and d.drive_held[0] == 0.0:  # a Runge-Kutta step keeps the first accelerations
-        _prescribe(m, d)
-    _free_force(m, d)
-    _inertia_of_step(m, d)
+        prescribe(m, d)
+    free_force(m, d)
+    inertia_of_step(m, d)
     if driven:
         _give_way(m, d)
     factor(m, d)
@@ -113,12 +113,14 @@ def _displacement(m, d, error, x):
 
 
 @kernel
-def _prescribe(m, d):
+def prescribe(m, d):
     """Write drive_qacc: the accelerations that move driven dofs to their targets in one step."""
     h = m.opt.timestep
     for k in range(m.nv):
         mode = d.drive_mode[k]
-        if mode == ACCELERATION:
+        if m.nefc > 0 and mode != FORCE and d.drive_locked[m.dof_jntid[k]] == 1:
+            d.drive_qacc[k] = -d.qvel[k] / h  # it stopped (locks.py) and stays
+        elif mode == ACCELERATION:
             d.drive_qacc[k] = d.drive_target[k]
         elif mode == VELOCITY:
             d.drive_qacc[k] = (d.drive_target[k] - d.qvel[k]) / h
@@ -129,7 +131,7 @@ def _prescribe(m, d):
 
 
 @kernel
-def _free_force(m, d):
+def free_force(m, d):
     """Write qacc_step: applied, passive and contact forces less bias."""
     for i in range(1, m.nbody):
         p = applied_bias(m, d, i)
@@ -146,7 +148,7 @@ def _free_force(m, d):
 
 
 @inline
-def _count_driven(m, d):
+def count_driven(m, d):
     driven = 0
     for k in range(m.nv):
         driven += d.drive_mode[k] != FORCE
@@ -154,12 +156,14 @@ def _count_driven(m, d):
 
 
 @kernel
-def _inertia_of_step(m, d):
+def inertia_of_step(m, d):
     """Write M to qLD, plus the terms of forces that the step takes at its end."""
     step = d.implicit_step[0]
     for e in range(m.nM):
         d.qLD[e] = d.M[e]
     viscosity_step = implicit_damping(m, step)
+    if m.opt.integrator_id >= IMPLICIT:
+        viscosity_step = step
     for i in range(m.nv):
         d.qLD[m.M_rowadr[i] + m.M_rownnz[i] - 1] += viscosity_step * d.dof_viscosity[i]
     if m.ngeom > 0 and d.nnear > 0 and step > 0.0:

@@ -6,10 +6,12 @@ Source: RBDA eq 3.15, 3.17.
 from __future__ import annotations
 
 from rbdyn_ros.engine.constraints.qr import multipliers
+from rbdyn_ros.engine.constraints.share import take_constraint_forces
 from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.loads import body_loads, reflect, sum_subtrees
+from rbdyn_ros.engine.loads import body_loads, load_drives, reflect, sum_subtrees
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import dot6, load6
+from rbdyn_ros.engine.springs import spring_loads
 from rbdyn_ros.model.options import FORCE
 
 
@@ -20,7 +22,7 @@ def _by_address(table, row):
 
 @kernel
 def report(m, d):
-    """Write efc_force, efc_rank, qfrc_constraint and qfrc_drive; needs accelerate."""
+    """Write efc_force, efc_rank, qfrc_constraint, qfrc_drive and qfrc_driven; needs accelerate."""
     d.efc_rank = d.row_rank[0]
     multipliers(
         d.row_response, m.nefc, d.row_rank[0], d.row_order, d.row_diag, d.row_step,
@@ -31,6 +33,8 @@ def report(m, d):
         for r in range(m.nefc):
             d.qfrc_constraint[k] += d.efc_J[r, k] * d.efc_force[r]
     _drive_forces(m, d)
+    if m.ndrive > 0:
+        _driven_forces(m, d)
 
 
 @kernel
@@ -52,3 +56,15 @@ def _drive_forces(m, d):
         known = d.qfrc_applied[k] + d.qfrc_passive[k] + d.qfrc_constraint[k]
         total = d.qfrc_drive[k] + m.dof_armature[k] * d.qacc[k] - known
         d.qfrc_drive[k] = total if d.drive_mode[k] != FORCE else 0.0
+
+
+@kernel
+def _driven_forces(m, d):
+    """Write qfrc_driven: forces of joints driven over time, beyond all other forces."""
+    body_loads(m, d, d.pA)
+    sum_subtrees(m, d.pA)
+    load_drives(m, d, d.pA)
+    if m.nspring > 0 and m.opt.passive:
+        spring_loads(m, d)
+    if m.nefc > 0:
+        take_constraint_forces(m, d)

@@ -20,7 +20,7 @@ from rbdyn_ros.engine.constraints.qr import (
 from rbdyn_ros.engine.constraints.wrenches import gear_rows
 from rbdyn_ros.engine.follow import is_driven
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.loads import relieve_drives
+from rbdyn_ros.engine.loads import add_to_drive, relieve_drives
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import load6, scaled6
 
@@ -60,21 +60,23 @@ def share(m, d):
             d.qfrc_constraint[k] += d.efc_J[r, k] * d.efc_force[r]
         d.qfrc_inverse[k] -= d.qfrc_constraint[k]
     if m.ndrive > 0:
-        _relieve_drives(m, d)
+        take_constraint_forces(m, d)
 
 
 @kernel
-def _relieve_drives(m, d):
-    """Subtract the contribution of constraints from qfrc_driven."""
+def take_constraint_forces(m, d):
+    """Subtract the contribution of constraints from qfrc_driven; needs efc_force."""
     for r in range(m.nefc):
         for w in range(m.efc_wrenchadr[r], m.efc_wrenchadr[r] + m.efc_wrenchnum[r]):
             load = scaled6(load6(d.efc_wrench, w), d.efc_force[r])
             relieve_drives(m, d, m.wrench_bodyid[w], load)
     for i in range(m.ngear):
         for n in range(m.gear_termadr[i], m.gear_termadr[i] + m.gear_termnum[i]):
-            k = m.jnt_dofadr_all[m.term_jntid[n]] + m.term_coord[n]
+            j = m.term_jntid[n]
+            k = m.jnt_dofadr_all[j] + m.term_coord[n]
             if is_driven(m, k):
-                d.qfrc_driven[k - m.nv] -= m.term_factor[n] * d.efc_force[gear_rows(m) + i]
+                force = m.term_factor[n] * d.efc_force[gear_rows(m) + i]
+                add_to_drive(m, d, j, k, -force)
 
 
 @inline

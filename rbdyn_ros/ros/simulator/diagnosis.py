@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from rbdyn_ros.arrays import Ints
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.status import Level, Status, texts
+from rbdyn_ros.ros.simulator.stop_reason import stop_reason
 from rbdyn_ros.runtime.timing import Timing, coarse, deviation, mean
 
 MICROSECOND = 1e6  # per second
@@ -52,7 +53,7 @@ class Observation:
         tick: number of the newest state.
         paused: time is paused on request.
         waiting: time waits for commands.
-        fault: name of the joint whose state diverged; empty: none.
+        fault: name of the joint whose state diverged or whose drive locked; empty: none.
         stale: number of joints whose command is expired or missing.
         command_age: age of the oldest valid command [s]; infinite before the first.
         command_timeout: age at which a command expires [s].
@@ -67,6 +68,7 @@ class Observation:
         late: number of rejected commands that answered an old state since the start.
         newly_late: the same in the window.
         model_sha256: hash of the loaded robot.
+        locked: whether the fault is a drive that locked.
     """
 
     total: Timing
@@ -92,6 +94,7 @@ class Observation:
     late: int
     newly_late: int
     model_sha256: str
+    locked: bool = False
 
 
 Complaint = tuple[Level, str]
@@ -208,7 +211,7 @@ def _state(o: Observation) -> Status:
     complaints = [
         (
             Level.ERROR if o.fault else Level.OK,
-            f"the state of joint '{o.fault}' diverged; time is stopped until a reset",
+            f"{stop_reason(o.fault, o.locked)}; time is stopped until a reset",
         ),
         _warning(
             word == "waiting" and o.window.ticks == 0,

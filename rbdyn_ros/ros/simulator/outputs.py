@@ -33,6 +33,7 @@ from rbdyn_ros.ros.common.throttle import Throttle
 from rbdyn_ros.ros.simulator.markers import WrenchMarkers
 from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
+from rbdyn_ros.ros.simulator.stop_reason import has_locked_drive, stop_reason
 from rbdyn_ros.ros.simulator.ticker import Ticker
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
@@ -280,14 +281,22 @@ class Outputs:
         if self._clock is not None:
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
 
+    def _remedy(self, locked: bool) -> str:
+        """Return what to do after a fault."""
+        call = f"Call {self._reset_name}"
+        if locked or self._loop.m.opt.integrator not in ("euler", "implicit_damping"):
+            return call
+        return f"{call}; if energy grew without a cause, try the integrator implicit_midpoint"
+
     def _report(self, state: LoopState) -> None:
         m, alarms, logger = self._loop.m, self._alarms, self._node.get_logger()
         if state.fault != alarms.fault:
             alarms.fault = state.fault
             if state.fault >= 0:
+                locked = has_locked_drive(m, state.fault)
                 text = (
-                    f"the state of joint '{m.jnt_names[state.fault]}' diverged; the simulation "
-                    f"is frozen at its last good state. Call {self._reset_name}"
+                    f"{stop_reason(m.jnt_names[state.fault], locked)}; the simulation "
+                    f"is frozen at its last good state. {self._remedy(locked)}"
                 )
                 logger.error(text)
         if state.saturated >= 0 and alarms.saturated.due(time.monotonic()):

@@ -15,6 +15,7 @@ from rbdyn_ros.ros.common.qos_reports import for_publisher
 from rbdyn_ros.ros.common.status import Status
 from rbdyn_ros.ros.simulator.diagnosis import Observation, diagnose
 from rbdyn_ros.ros.simulator.robot import Robot
+from rbdyn_ros.ros.simulator.stop_reason import has_locked_drive
 from rbdyn_ros.runtime.timing import Window
 
 
@@ -89,6 +90,7 @@ class _Watch:
             paused=loop.time.paused,
             waiting=loop.time.waiting,
             fault=loop.m.jnt_names[state.fault] if state.fault >= 0 else "",
+            locked=has_locked_drive(loop.m, state.fault),
             stale=state.stale,
             command_age=readout.command_age(),
             command_timeout=settings.command_timeout,

@@ -142,7 +142,7 @@ def _acknowledge(s, ticked):
 
 @kernel
 def _advance(m, d, s):
-    """Make the physics steps of a tick; undo it and latch a fault if the state diverged."""
+    """Make the physics steps of a tick; undo it and latch a fault if it diverged or locked."""
     nq = m.nq
     for n in range(nq):
         s.saved[n] = d.qpos[n]
@@ -160,6 +160,8 @@ def _advance(m, d, s):
     s.bad = d.nbad
     s.singular = d.nsingular
     s.fault = _diverged(m, d)
+    if s.fault < 0 and d.nlocked > 0:
+        s.fault = _locked(m, d)
     if s.fault < 0:
         s.tick += 1
         for k in range(m.nv):
@@ -184,6 +186,15 @@ def _diverged(m: Model, d: Data) -> int:
     for k in range(m.nqall):
         if not abs(d.qpos_all[k]) <= HUGE:
             return _owner(m, m.jnt_qposadr_all, k)
+    return -1
+
+
+@kernel
+def _locked(m, d):
+    """Return the first joint whose drive its closed loops cannot follow, or -1."""
+    for j in range(len(d.drive_locked)):
+        if d.drive_locked[j] == 1:
+            return j
     return -1
 
 

@@ -55,6 +55,9 @@ def _reset(m, d, still, s):
             d.qfrc_applied[k] = 0.0
         _forget_loops(d)
         _forget_loops(still)
+        _free_drives(d)
+        if m.ndrive > 0:
+            d.time = 0.0  # drives begin again: they move joints as functions of this time
         forget_commands(s)
         forget_pushes(d, s)
         s.fault = -1
@@ -85,6 +88,7 @@ def _set_state(m, d, still, s):
     if s.fault >= 0:
         _forget_loops(d)
         _forget_loops(still)
+        _free_drives(d)
     for n in range(m.nq):
         if s.edit_qpos_given[n] == 1:
             d.qpos[n] = s.edit_qpos[n]
@@ -116,6 +120,15 @@ def _forget_loops(d):
     """Forget the last positions of loop joints: the solver would never recover from a NaN."""
     for k in range(len(d.loop_data)):
         d.loop_data[k] = 0.0
+
+
+@kernel
+def _free_drives(d):
+    """Let drives move that stopped because their loops locked."""
+    d.nlocked = 0
+    d.closed_known[0] = 0
+    for j in range(len(d.drive_locked)):
+        d.drive_locked[j] = 0
 
 
 @kernel

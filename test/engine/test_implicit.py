@@ -1,0 +1,221 @@
+"""The implicit integrators: velocity-dependent forces at the end or in the middle of a step.
+
+Coriolis and centrifugal forces are quadratic in the velocities, so their central differences are
+exact for any distance: an oracle for the Jacobian that knows nothing of its formulas. Whole steps
+are compared with MuJoCo's integrator of that name in test_steps_mujoco.py.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import mechanisms, states, trees
+from support.compare import Comparison, with_inverse
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.types import Mimic, Trajectory
+from rbdyn_ros.errors import ModelError, ParameterError
+from rbdyn_ros.model.model_fields import MODEL_FIELDS
+from rbdyn_ros.model.options import Options
+
+SHARES = {"implicit": 1.0, "implicit_midpoint": 0.5}
+each_integrator = pytest.mark.parametrize("integrator", SHARES)
+UNSUPPORTED = ("rack_pinion",)
+KINDS = tuple(kind for kind in trees.LIBRARY if kind not in UNSUPPORTED)
+
+
+def bias_slopes(m, d):
+    """Return the derivative of qfrc_bias by qvel."""
+    D, e = np.zeros((m.nv, m.nv)), d.copy()
+    for k in range(m.nv):
+        for sign in (1.0, -1.0):
+            e.qvel = d.qvel + sign * np.eye(m.nv)[k]
+            D[:, k] += 0.5 * sign * rb.bias_term(m, e)
+    return D
+
+
+def check_step(m, integrator, where, d=None):
+    """Compare the acceleration of a step with a dense solve."""
+    m.opt.integrator, m.opt.timestep = integrator, 0.01
+    if d is None:
+        d = rb.make_data(m)
+        states.randomise(m, d, 7, speed=2.0)
+        states.apply_reasonable_forces(m, d)
+    D, start = bias_slopes(m, d), d.qvel.copy()
+    rb.forward(m, d)
+    force = rb.mass_matrix(m, d) @ d.qacc
+    viscosity = np.diag(d.dof_viscosity)
+    A = rb.mass_matrix(m, d) + 0.01 * (viscosity + SHARES[integrator] * D)
+    expected = np.linalg.solve(A, force)
+    tolerance = with_inverse(1e-12, A, 1)
+    rb.step(m, d)
+    with Comparison("implicit", f"{where}, {integrator}") as case:
+        case.close("qacc_step", d.qacc_step, expected, tolerance)
+        if m.nypr == 0:  # these keep their rate of turning instead (ypr.py)
+            case.close("qvel", d.qvel, start + 0.01 * expected, tolerance)
+    assert d.nbad == 0
+
+
+@each_integrator
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_solves_with_the_velocity_jacobian(kind, integrator):
+    kinds = (kind, "revolute")
+    m = trees.build(trees.auto_tree(6, 1.3, kinds=kinds, seed=3, damping=0.3, shuffle=False))
+    check_step(m, integrator, kind)
+
+
+@each_integrator
+def test_mimic_joints_and_joints_driven_over_time(integrator):
+    """Followers count with their leader; a driven joint carries its bodies round."""
+    description = trees.auto_tree(9, 1.5, kinds=trees.SIMPLE, seed=5, reversals=0.3, damping=0.2)
+    fields = {
+        "joint3": {"motion": Trajectory((0.0, 1.0, 2.0), (0.0, 0.8, -0.5)), "damping": 0.0},
+        "joint4": {"mimic": Mimic("joint2", -0.6, 0.1)},
+        "joint8": {"mimic": Mimic("joint4", 1.5)},
+    }
+    joints = tuple(replace(j, **fields.get(j.name, {})) for j in description.joints)
+    m = rb.build(replace(description, joints=joints))
+    assert (m.ndrive, m.nmimic) == (1, 2)
+    check_step(m, integrator, "couplings")
+
+
+@each_integrator
+def test_prescribed_velocities_are_met(integrator):
+    """The other dofs solve their own rows, with the given accelerations on the right side."""
+    m = trees.build(trees.auto_tree(6, 1.3, kinds=trees.SIMPLE, seed=2, damping=0.2))
+    m.opt.integrator, m.opt.timestep = integrator, 0.01
+    d = rb.make_data(m)
+    states.randomise(m, d, 4)
+    D, start = bias_slopes(m, d), d.qvel.copy()
+    rb.forward(m, d)
+    M, force = rb.mass_matrix(m, d).copy(), rb.mass_matrix(m, d) @ d.qacc
+    rb.set_drive(m, d, "joint3", "velocity", 0.7)
+    rb.step(m, d)
+    given = m.jnt_dofadr[m.jnt_id("joint3")]
+    A = M + 0.01 * (np.diag(d.dof_viscosity) + SHARES[integrator] * D)
+    A[given], force[given] = np.eye(m.nv)[given], (0.7 - start[given]) / 0.01
+    assert d.qvel[given] == pytest.approx(0.7, rel=1e-12)
+    with Comparison("implicit", "drive") as case:
+        case.close("qacc_step", d.qacc_step, np.linalg.solve(A, force), with_inverse(1e-12, A, 1))
+
+
+@each_integrator
+def test_a_box_comes_to_rest_on_a_floor(integrator):
+    """Contact is at the end of the step too: the floor carries the weight."""
+    box = rb.SystemBuilder("box", base="world")
+    box.body("box", rb.shapes.box((0.2, 0.2, 0.2), mass=2.0))
+    box.joint("free", "floating", "world", "box", xyz=(0, 0, 0.12))
+    box.geometry("hull", "box", rb.Box((0.2, 0.2, 0.2))).floor()
+    m = rb.build(box)
+    m.opt.integrator = integrator
+    d = rb.make_data(m)
+    rb.step(m, d, 2000)
+    assert d.cfrc_contact[1, 5] == pytest.approx(2.0 * 9.81, rel=1e-6)
+    assert np.abs(d.qvel).max() < 1e-6
+
+
+def boxes():
+    """Three boxes that hang from each other by ball joints, without damping."""
+    size = (0.1, 0.06, 0.3)
+    system, last = rb.SystemBuilder("boxes", base="world"), "world"
+    for k in range(3):
+        name, height = f"box{k}", 0.0 if k == 0 else -size[2]
+        system.body(name, rb.shapes.box(size, mass=1.0, at=rb.pose((0, 0, -size[2] / 2))))
+        system.joint(f"ball{k}", "spherical", last, name, xyz=(0, 0, height))
+        last = name
+    return rb.build(system)
+
+
+#: Energy of the boxes at rest [J]: 9.81 (0.15 + 0.45 + 0.75) below the ceiling.
+REST = -9.81 * 1.35
+
+
+def energies(integrator, seed, seconds):
+    """Return the energy above rest after every second, from random positions at rest."""
+    m = boxes()
+    m.opt.integrator = integrator
+    d = rb.make_data(m)
+    d.qpos = rb.random_qpos(m, np.random.default_rng(seed))
+    found = []
+    for _ in range(seconds + 1):
+        found.append(rb.kinetic_energy(m, d) + rb.potential_energy(m, d) - REST)
+        rb.step(m, d, 1000)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_midpoint_keeps_the_energy_of_boxes_on_ball_joints(seed):
+    """For a minute at 1 ms, tumbling, within 5 % of the energy from hanging to standing.
+
+    euler and implicit_damping are NaN after 10 to 20 s.
+    """
+    found = energies("implicit_midpoint", seed, 60)
+    assert np.abs(found - found[0]).max() < 0.05 * -2.0 * REST
+
+
+def test_implicit_loses_energy_where_bodies_tumble():
+    """As MuJoCo's: of first order, and dissipative where bodies turn fast."""
+    found = energies("implicit", 0, 20)
+    assert found.max() < 1.05 * found[0]
+    assert found[-1] < 0.5 * found[0]
+
+
+NO_TREES = {
+    "loop": mechanisms.grashof,
+    "gear": lambda: mechanisms.parallelogram().gear("gear", {"A": 1.0, "B": 1.0}),
+    "rolling": mechanisms.ball,
+}
+
+
+@each_integrator
+@pytest.mark.parametrize("system", NO_TREES)
+def test_constraints_are_refused_by_name(system, integrator):
+    m = rb.build(NO_TREES[system]())
+    with refused(ParameterError, "option-integrator", "integrator", found=integrator):
+        m.opt.integrator = integrator
+    assert m.opt.integrator == "implicit_damping"
+
+
+@each_integrator
+def test_joints_without_a_velocity_jacobian_are_refused(integrator):
+    m = trees.build(trees.auto_tree(3, 1.3, kinds=("rack_pinion",), seed=3))
+    with refused(ParameterError, "option-integrator", "integrator", found=integrator):
+        m.opt.integrator = integrator
+
+
+def test_options_that_do_not_suit_a_model_are_refused_with_it():
+    m = rb.build(mechanisms.grashof())
+    parts = {field: getattr(m, field) for field in ("name", "names", "findings")}
+    arrays = {f.name: getattr(m, f.name) for f in MODEL_FIELDS}
+    opt = Options(integrator="implicit")
+    with refused(ParameterError, "option-integrator", "integrator"):
+        rb.Model(parts["name"], arrays, parts["names"], opt)
+
+
+@each_integrator
+def test_specialised_steps_are_refused_by_name(integrator):
+    """The traced step, and with it C code and vectorised rollouts; the engine's own code goes."""
+    m = boxes()
+    m.opt.integrator = integrator
+    with refused(ModelError, "not-traceable") as caught:
+        rb.specialize(m, ("step",))
+    assert f"'{integrator}'" in str(caught.value)
+    with refused(ModelError, "not-traceable"):
+        rb.specialize(m, ("step_derivatives",))
+    still = np.zeros((2, m.nv))
+    with refused(ModelError, "not-traceable"):
+        rb.rollout(m, m.qpos0, still, nstep=20)
+    assert not rb.rollout(m, m.qpos0, still, nstep=20, specialize=False).diverged.any()
+
+
+def test_a_copied_model_keeps_its_integrator():
+    m = boxes()
+    m.opt.integrator = "implicit"
+    twin = m.replaced()
+    d, e = rb.make_data(m), rb.make_data(twin)
+    for model, data in ((m, d), (twin, e)):
+        data.qvel = np.linspace(-1.0, 2.0, 9)
+        rb.step(model, data, 5)
+    assert twin.opt.integrator == "implicit"
+    assert np.array_equal(d.qvel, e.qvel)

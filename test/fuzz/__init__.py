@@ -1,0 +1,1 @@
+"""Fuzz the readers of files from outside, and rows of Data: `make fuzz`."""

@@ -1,0 +1,73 @@
+"""Inputs that once failed are read or refused now; and `make fuzz` sees every kind of failure."""
+
+import sys
+import time
+
+import pytest
+
+from fuzz import __main__ as driver
+from fuzz import worker
+from fuzz.targets import FOLDER, TARGETS, Target
+from rbdyn_ros.errors import DescriptionError, Finding
+
+FAILED = sorted(FOLDER.glob("failed/*"))
+
+
+@pytest.mark.parametrize("path", FAILED, ids=lambda path: path.name)
+def test_an_input_that_once_failed(path):
+    assert worker.outcome(path.name.partition(".")[0], path.read_bytes()) in ("read", "refused")
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_seeds_are_good(name):
+    for data in TARGETS[name].seeds()[:2]:
+        TARGETS[name].run(data)
+
+
+def test_the_driver_knows_all_targets():
+    assert set(driver.NAMES) == set(TARGETS)
+
+
+class Noisy:
+    def __del__(self):
+        raise KeyError("printed only")
+
+
+def refuse(_data):
+    raise DescriptionError([Finding("code", "a refusal")])
+
+
+@pytest.mark.parametrize(
+    ("run", "error"),
+    [
+        (lambda data: data[5], "IndexError"),
+        (lambda _: Noisy() and None, "UnraisableError"),
+        (lambda _: bytearray(1 << 45), "MemoryError"),
+        (refuse, None),
+        (lambda _: None, None),
+    ],
+    ids=["exception", "unraisable", "memory", "refused", "read"],
+)
+def test_failures_are_found_and_kept(run, error, tmp_path, monkeypatch):
+    monkeypatch.setitem(worker.TARGETS, "table", Target(lambda: [b"abc"], run))
+    monkeypatch.setattr(
+        sys, "unraisablehook", lambda what: worker.UNRAISABLE.append(repr(what.exc_value))
+    )
+    count, failures = worker.fuzz("table", time.process_time() + 0.3, 0, tmp_path)
+    assert count > 0
+    assert bool(failures) == (error is not None)
+    for failure in failures:
+        assert error in failure["error"]
+        assert failure["input"].startswith(str(tmp_path))
+
+
+def test_a_crash_is_reported_with_its_input(tmp_path, monkeypatch):
+    crashing = tmp_path / "python"
+    crashing.write_text('#!/bin/sh\nprintf abc > "$6/current"\nkill -SEGV $$\n')
+    crashing.chmod(0o755)
+    monkeypatch.setattr(driver, "KEPT", tmp_path)
+    monkeypatch.setattr(driver.sys, "executable", str(crashing))
+    count, (failure,) = driver._run("urdf", 1.0, 0)
+    assert count == 0
+    assert "exit status -11" in failure["error"]
+    assert (tmp_path / "urdf/crash").read_bytes() == b"abc"

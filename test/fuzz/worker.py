@@ -1,0 +1,139 @@
+"""Fuzz one target for a time: `python -m fuzz.worker TARGET SECONDS SEED FOLDER`.
+
+Each input is written to FOLDER/current before it is used, so that it survives a crash of the
+process. The last line is JSON: the number of inputs, and the failures.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import hashlib
+import json
+import resource
+import signal
+import sys
+import time
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+
+from fuzz.mutations import EDITS, mutated
+from fuzz.targets import TARGETS
+from rbdyn_ros.errors import RbdynError
+
+#: An input that takes longer is a failure: a hang [s of CPU time].
+LONGEST = 20.0
+MEMORY = 6 << 30  # [bytes]
+BATCH = 50
+
+
+class HangError(BaseException):
+    """An input took too long; a BaseException, for readers catch Exception."""
+
+
+class UnraisableError(Exception):
+    """An exception that Python only prints, for example in a destructor or a callback."""
+
+
+UNRAISABLE: list[str] = []
+
+
+def outcome(name: str, data: bytes) -> str:
+    """Return `read` or `refused`; raise everything else that the target raises."""
+    UNRAISABLE.clear()
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    try:
+        TARGETS[name].run(data)
+        found = "read"
+    except RbdynError as error:
+        if not (error.findings and str(error).strip()):
+            raise ValueError("an error without a message") from error
+        found = "refused"
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+    if UNRAISABLE:
+        raise UnraisableError(UNRAISABLE[0])
+    return found
+
+
+def prepare() -> None:
+    """Bound memory and time, and turn unraisable errors into failures."""
+
+    def hang(_number: int, _frame: Any) -> None:
+        raise HangError(f"took more than {LONGEST:g} s")
+
+    faulthandler.enable()
+    signal.signal(signal.SIGPROF, hang)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    sys.unraisablehook = lambda what: UNRAISABLE.append(f"{what.exc_type}: {what.exc_value}")
+    warnings.simplefilter("ignore")
+
+
+def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[dict[str, str]]]:
+    """Run batches of inputs; return their number and the failures.
+
+    Args:
+        name: of the target.
+        seconds: CPU time of this process, with its start.
+        seed: of the edits.
+        folder: receives the current input and those that fail.
+    """
+    seeds, failures = TARGETS[name].seeds(), {}
+    current, count = folder / "current", 0
+
+    def trial(which: int, edits: Any) -> None:
+        nonlocal count
+        if time.process_time() > seconds:
+            return
+        data = mutated(seeds[which], edits)
+        current.write_bytes(data)
+        count += 1
+        outcome(name, data)
+
+    batch = 0
+    while time.process_time() < seconds:
+        quiet = settings(
+            max_examples=BATCH,
+            deadline=None,
+            database=None,
+            phases=(Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+            print_blob=False,
+        )
+        drawn = given(st.integers(0, len(seeds) - 1), EDITS)(trial)
+        try:
+            seeded(seed * 1_000_000 + batch)(quiet(drawn))()
+        except BaseException as error:  # noqa: BLE001 - every kind is a finding
+            kept = folder / hashlib.sha256(current.read_bytes()).hexdigest()[:12]
+            current.replace(kept)
+            failures.setdefault(_where(error), {"input": str(kept), "error": _text(error)})
+        batch += 1
+    current.unlink(missing_ok=True)
+    return count, list(failures.values())
+
+
+def _where(error: BaseException) -> str:
+    """Return kind and place of an error; one input for each is enough."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "rbdyn_ros" in f.filename]
+    last = frames[-1] if frames else None
+    return f"{type(error).__name__} {last.filename}:{last.lineno}" if last else str(error)
+
+
+def _text(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error)[-12:])
+
+
+def main() -> None:
+    name, seconds, seed, folder = sys.argv[1:]
+    prepare()
+    count, failures = fuzz(name, float(seconds), int(seed), Path(folder))
+    print(json.dumps({"count": count, "failures": failures}))
+
+
+if __name__ == "__main__":
+    main()
