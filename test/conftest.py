@@ -8,6 +8,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from support import messages
+from support.bounds import pytest_configure  # noqa: F401  a hook
 from support.compare import WORST
 from support.refusals import SEEN
 

@@ -3,7 +3,7 @@
 The file is a zip of .npy files, as numpy.load reads it: one per field of PRIMARY, and `header`,
 JSON in UTF-8. It has no code: functions of the user are stored by name and looked up at loading.
 Files are untrusted: nothing is unpickled, no more memory is allocated than the size of the file
-justifies, and every index is checked (arrays.py).
+justifies, and every index is checked (model/audit_arrays.py).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from rbdyn_ros.errors import (
     listing,
     quote,
 )
-from rbdyn_ros.loading.arrays import audit_arrays
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.loading.user_joints import check_user_functions
-from rbdyn_ros.model.model import Model, check_model
+from rbdyn_ros.model.audit_arrays import audit_arrays
+from rbdyn_ros.model.model import Model, check_mass_matrix_fits, check_model, unchecked_model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, PRIMARY
 from rbdyn_ros.model.options import Options
 
@@ -114,7 +114,8 @@ def load_model(path: str | Path) -> Model:
     audit.raise_errors(source)
     audit_arrays(arrays, names, audit)
     audit.raise_errors(source)
-    model = Model(name, arrays, names, options, findings)
+    model = unchecked_model(name, arrays, names, options, findings)
+    check_mass_matrix_fits(model)
     check_user_functions(model)
     return model
 

@@ -14,7 +14,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.configuration import usual_ranges
 from rbdyn_ros.dynamics.user_functions import TOLERANCE, UserFunction, states
 from rbdyn_ros.errors import ModelError
-from rbdyn_ros.model.callbacks import by_address
+from rbdyn_ros.model.callbacks import MODEL_CHECKS, by_address
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 
@@ -36,6 +36,9 @@ def check_user_functions(m: Model) -> None:
             _Joint(m, j).check()
         for j in np.flatnonzero(m.jnt_motion).tolist():
             _Motion(m, j).check()
+
+
+MODEL_CHECKS.append(check_user_functions)
 
 
 class _JointFunction(UserFunction):

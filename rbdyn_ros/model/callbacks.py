@@ -30,6 +30,11 @@ ROW = S_DOT_AT + 6 * MAX_DOFS
 STAGE_MAKERS: dict[str, Callable[[], int]] = {}
 
 
+#: Checks of the user's functions in a Model that was made from arrays; loading/user_joints.py
+#: enters one.
+MODEL_CHECKS: list[Callable[[Any], None]] = []
+
+
 def stage_address(name: str) -> int:
     """Return the address of an optional stage; the engine must be imported (make_data does)."""
     return STAGE_MAKERS[name]()

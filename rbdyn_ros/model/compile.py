@@ -12,7 +12,7 @@ from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.joint_arrays import joint_arrays, kind_of, loop_arrays, type_of
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.lumping import WORLD, Tree, free_name, lump
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, unchecked_model
 
 
 def compile_model(description: Description, floating_base: str = "") -> Model:
@@ -40,7 +40,9 @@ def compile_model(description: Description, floating_base: str = "") -> Model:
         **constraints(description.constraints, tree.frames, numbers),
         **geoms(description, tree.frames),
     }
-    m = Model(description.name, arrays, _names(description, tree), findings=description.findings)
+    m = unchecked_model(
+        description.name, arrays, _names(description, tree), findings=description.findings
+    )
     if (m.nmimic > 0 or m.nefc > 0) and m.nM == 0 < m.nv:
         raise DescriptionError([_no_mass_matrix(description)], description.source)
     return m

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,44 +51,60 @@ class Data:
         keep = self.__dict__
         keep["model"] = model
         model.opt.find_stages()
-        raw = np.zeros(model.data_slots + 2 * HEAD_SLOTS)
+        raw: Any = np.zeros(model.data_slots + 2 * HEAD_SLOTS)
         start = HEAD_SLOTS + -raw.ctypes.data % 64 // 8  # the row begins on a cache line
-        head = raw.view(np.int64)[start - HEAD_SLOTS : start]
-        head[TABLE_AT] = model.address
-        keep["stages"] = head[STAGES_AT : STAGES_AT + len(DATA_STAGES)]
-        self.stages[:] = model.data_stages
-        keep["buffer"] = raw[start : start + model.data_slots]
+        memory = memoryview(raw)
+        # `stages` has no base that could be written, `buffer` no base that contains the head
+        stages = memory[start + STAGES_AT :][: len(DATA_STAGES)].toreadonly()
+        keep["stages"] = np.frombuffer(stages, np.int64)
+        keep["buffer"] = np.frombuffer(memory[start : start + model.data_slots])
         keep["address"] = keep["buffer"].ctypes.data
+        self._write_head(TABLE_AT, model.address)
+        self._write_head(STAGES_AT, *model.data_stages)
         keep["model_address"] = model.address
         keep.update(_views(model, self.buffer))
         keep["loops"] = _Part(model.loops, self.loop_data) if model.loops else None
-        keep["dense_M"] = None  # made by the first mass_matrix
+        keep["dense_M"] = keep["dense_memory"] = None  # made by the first mass_matrix
         self.qpos[:] = model.qpos0
 
     def __index__(self) -> int:
         return int(self.address)
 
+    def _write_head(self, place: int, *addresses: int) -> None:
+        """Write addresses from a place before the row on."""
+        content = np.array(addresses, np.int64).tobytes()
+        ctypes.memmove(self.address + 8 * place, content, len(content))
+
     def reset(self) -> None:
         """Restore the initial state; specialised timesteps stay."""
         self.buffer[:] = 0.0
         self.qpos[:] = self.model.qpos0
-        self.stages[:STEP] = self.model.data_stages[:STEP]
+        self._write_head(STAGES_AT, *self.model.data_stages[:STEP])
 
     def take_drive_modes(self) -> None:
-        """Make the kernels use drive_mode, which makes this Data a little slower."""
+        """Make the kernels use drive_mode, which makes this Data a little slower.
+
+        Raises:
+            ModelError: the mass matrix, which drive modes need, is too large for the Model.
+        """
+        if self.model.nM == 0 < self.model.nv:
+            text = "drive modes need the mass matrix, which is too large for this Model"
+            raise ModelError(Finding("no-mass-matrix", text, "error", "drive_mode"))
         needed = (*DRIVE_STAGES, *self.model.lock_stages)
-        self.stages[:STEP] = [
-            stage_address(name) if name in needed else 0 for name in list(DATA_STAGES)[:STEP]
-        ]
+        stages = list(DATA_STAGES)[:STEP]
+        self._write_head(
+            STAGES_AT, *(stage_address(name) if name in needed else 0 for name in stages)
+        )
 
     def take_step_code(self, address: int) -> None:
         """Make compiled loops step this Data by the code at an address; 0: by the engine."""
-        self.stages[STEP] = address
+        self._write_head(STAGES_AT + STEP, address)
 
     def copy(self) -> Data:
         """Return an independent Data with the same content."""
-        twin = restored(self.model, self.buffer)
-        twin.stages[:] = self.stages
+        twin = Data(self.model)
+        twin.buffer = self.buffer
+        twin._write_head(STAGES_AT, *self.stages)
         return twin
 
     __copy__ = copy
@@ -144,9 +161,16 @@ def _views(model: Model, buffer: NDArray[np.float64]) -> dict[str, NDArray[Any]]
 
 
 def restored(model: Model, buffer: NDArray[np.float64]) -> Data:
-    """Return a Data with the content of another one's buffer."""
+    """Return a Data with the content of another one's buffer.
+
+    Raises:
+        ModelError: the buffer is not that of a Data of this Model.
+    """
     data = Data(model)
-    data.buffer[:] = buffer
+    if np.shape(buffer) != data.buffer.shape:
+        text = f"a Data of '{model.name}' has {model.data_slots} numbers, got {np.shape(buffer)}"
+        raise ModelError(Finding("data-shape", text, "error", "buffer"))
+    data.buffer = buffer
     if data.drive_mode.any():
         data.take_drive_modes()
     return data

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 Dim = str | int
 
@@ -33,3 +36,22 @@ class Field:
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         return tuple(sizes[dim] if isinstance(dim, str) else dim for dim in self.dims)
+
+
+def frozen(field: Field, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return a copy of a field in C order that no flag can make writeable: its memory is `bytes`.
+
+    Kernels read it as flat memory, by its address.
+    """
+    dtype = np.int64 if field.kind == "int" else np.float64
+    if type(value) is np.ndarray and type(getattr(value, "base", None)) is bytes:
+        same, flags = value.dtype == dtype and value.shape == shape, value.flags
+        if same and flags.c_contiguous and flags.aligned:
+            return value  # such a copy already
+    return immutable(np.asarray(value, dtype).reshape(shape))
+
+
+def immutable(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy of an array over immutable memory."""
+    copied: NDArray[Any] = np.ndarray(array.shape, array.dtype, array.tobytes())
+    return copied

@@ -14,11 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.errors import Finding, ModelError, shown
-from rbdyn_ros.model.callbacks import registered_joint, registered_motion, stage_address
+from rbdyn_ros.model.audit_arrays import checked
+from rbdyn_ros.model.callbacks import (
+    MODEL_CHECKS,
+    registered_joint,
+    registered_motion,
+    stage_address,
+)
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.derive import derive
-from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.fields import frozen, immutable
 from rbdyn_ros.model.graph import Graph
+from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType, user_kind
 from rbdyn_ros.model.loops import loop_joints_alone
 from rbdyn_ros.model.model_fields import (
@@ -32,6 +39,7 @@ from rbdyn_ros.model.model_fields import (
     JOINT_STAGES,
     MODEL_FIELDS,
     NAMES,
+    PRIMARY,
     SIZES,
     STAGES,
 )
@@ -39,6 +47,12 @@ from rbdyn_ros.model.options import Options
 from rbdyn_ros.model.part_numbers import PartNumbers
 from rbdyn_ros.model.replacing import check_replacements
 from rbdyn_ros.model.sizes import sizes_of
+
+#: Timesteps of any Model that are one call; of a large one they take some 0.1 s.
+FEW_STEPS = 8
+
+#: Work of one call, in bodies times timesteps; a body takes some 0.3 us.
+WORK_AT_ONCE = 5000
 
 
 def _numbers_of(kind: str, names: str) -> functools.cached_property[PartNumbers]:
@@ -66,47 +80,28 @@ class Model:
         names: Mapping[str, Sequence[str]],
         opt: Options | None = None,
         findings: Sequence[Finding] = (),
-        copied: Model | None = None,
     ) -> None:
-        """Make a Model.
+        """Make a Model from arrays, which are checked like those of a saved file.
 
         Args:
             name: name of the robot.
-            arrays: the fields PRIMARY; missing DERIVED fields are computed.
+            arrays: the fields PRIMARY; fields DERIVED are ignored and computed anew.
             names: the lists NAMES.
-            opt: options; the default ones if left out.
+            opt: options, which are copied; the default ones if left out.
             findings: warnings and notes of the checks.
-            copied: take the user's functions from this Model instead of the registered ones.
 
         Raises:
-            ModelError: a user's function is not registered, or has another number of coordinates.
+            ModelError: an argument is not allowed, with all errors of the arrays; a user's
+                function is not registered, or has another number of coordinates.
         """
-        keep = self.__dict__
-        keep.update(name=name, findings=tuple(findings), opt=opt or Options())
-        keep.update({kind: tuple(names[kind]) for kind in NAMES})
-        keep["loops"] = copied.loops if copied else _loops_model(arrays, names)
-        if not arrays.keys() >= set(DERIVED):
-            arrays = {**arrays, **derive(arrays, names)}
-        sizes = sizes_of(arrays, self.loops.data_slots if self.loops else 0)
-        keep.update(sizes)
-        for field in MODEL_FIELDS:
-            keep[field.name] = _stored(field, arrays[field.name], field.shape(sizes))
-        keep.update(copied.functions if copied else self._look_up())
-        keep["data_offsets"], keep["data_slots"] = _data_layout(sizes)
-        # a weak reference: a cycle would keep the arrays until the next collection
-        self.opt.serve(functools.partial(_why_not_implicit, weakref.ref(self)))
-
-    def _look_up(self) -> dict[str, NDArray[Any]]:
-        """Find the user's functions; raises ModelError if one is missing or does not fit."""
-        lists = (self.jnt_usertype, registered_joint), (self.jnt_motion_name, registered_motion)
-        found = {}
-        for field, (names, registered) in zip(CALLBACK_FIELDS, lists, strict=True):
-            addresses = np.zeros(self.njnt, np.int64)
-            for j, name in enumerate(names):
-                if name:
-                    addresses[j] = registered(name, int(self.jnt_dofnum[j])).address
-            found[field.name] = _stored(field, addresses, (self.njnt,))
-        return found
+        if vars(self):
+            raise _read_only("__init__")
+        _check_arguments(name, opt, findings)
+        fields, lists = checked(arrays, names)
+        _fill(self, name, fields, lists, copy.copy(opt), findings)
+        check_mass_matrix_fits(self)
+        for check in MODEL_CHECKS:
+            check(self)
 
     @functools.cached_property
     def needed_stages(self) -> frozenset[str]:
@@ -154,7 +149,7 @@ class Model:
         arrays = [getattr(self, field.name).ctypes.data for field in fields]
         offsets = [*self.opt.addresses, *self.data_offsets.values()]
         table = np.array([*sizes, *self.stages.values(), loops, *arrays, *offsets], np.int64)
-        table.flags.writeable = False
+        table = immutable(table)
         # setdefault: two threads at once must return the same array
         kept: NDArray[np.int64] = self.__dict__.setdefault("table", table)
         return kept
@@ -163,6 +158,18 @@ class Model:
     def address(self) -> int:
         """The address of `table`."""
         return int(self.table.ctypes.data)
+
+    @functools.cached_property
+    def work(self) -> int:
+        """Work of a timestep, at most: a body of a plain tree is 1."""
+        constraints = self.nefc * (self.nv + self.nefc)
+        contacts = self.nobstacle * (self.ngeom + self.nvert // 16)
+        return int(self.nbody + constraints + contacts)
+
+    @functools.cached_property
+    def steps_at_once(self) -> int:
+        """Timesteps that surely take less than 0.1 s, usually a few milliseconds."""
+        return max(FEW_STEPS, WORK_AT_ONCE // self.work)
 
     def specialize(self, *_: object, **__: object) -> NoReturn:
         """Raise ModelError: this was a method until 0.1 and is rb.specialize(m) now."""
@@ -177,13 +184,7 @@ class Model:
         def __getattr__(self, name: str) -> Any: ...
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise ModelError(
-            Finding(
-                "model-read-only",
-                f"Model.{name} cannot be set: a Model is read-only, only m.opt may change.",
-                element=name,
-            )
-        )
+        raise _read_only(name)
 
     body_numbers = _numbers_of("body", "body_names")
     jnt_numbers = _numbers_of("joint", "jnt_names")
@@ -285,7 +286,7 @@ class Model:
         new = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
         new |= check_replacements(vars(self), arrays)
         kept = self.findings if findings is None else findings
-        return Model(self.name, new, self.names, copy.copy(self.opt), kept, self)
+        return unchecked_model(self.name, new, self.names, copy.copy(self.opt), kept, self)
 
     def __copy__(self) -> Model:
         return self.replaced()
@@ -297,7 +298,7 @@ class Model:
         self.__setattr__(name, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        arrays = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
+        arrays = {name: getattr(self, name) for name in PRIMARY}
         return type(self), (self.name, arrays, self.names, self.opt, self.findings)
 
     def __repr__(self) -> str:
@@ -315,10 +316,103 @@ class Model:
         return digest.hexdigest()
 
 
+def _check_arguments(name: object, opt: object, findings: object) -> None:
+    """Raise ModelError for arguments of a Model that are not of their type."""
+    if type(name) is not str:
+        raise ModelError(Finding("bad-names", f"name is {shown(name)}, not a string"))
+    if not isinstance(opt, Options | None):
+        text = f"opt is {shown(opt)}, not Options"
+        raise ModelError(Finding("bad-options", text, "error", "opt"))
+    if not isinstance(findings, Sequence) or not all(isinstance(x, Finding) for x in findings):
+        text = f"findings is {shown(findings)}; allowed are Findings"
+        raise ModelError(Finding("bad-findings", text, "error", "findings"))
+
+
+def unchecked_model(
+    name: str,
+    arrays: Mapping[str, NDArray[Any]],
+    names: Mapping[str, Sequence[str]],
+    opt: Options | None = None,
+    findings: Sequence[Finding] = (),
+    copied: Model | None = None,
+) -> Model:
+    """Return a Model from arrays that are known to be right: compiled, audited or copied.
+
+    Args:
+        name: name of the robot.
+        arrays: the fields PRIMARY; missing DERIVED fields are computed.
+        names: the lists NAMES.
+        opt: options; the default ones if left out.
+        findings: warnings and notes of the checks.
+        copied: a Model with the same joints; its user's functions and its Model of the loop joints
+            are taken instead of the registered ones.
+
+    Raises:
+        ModelError: a user's function is not registered, or has another number of coordinates.
+    """
+    m = Model.__new__(Model)
+    _fill(m, name, arrays, names, opt, findings, copied)
+    return m
+
+
+def _fill(
+    m: Model,
+    name: str,
+    arrays: Mapping[str, NDArray[Any]],
+    names: Mapping[str, Sequence[str]],
+    opt: Options | None,
+    findings: Sequence[Finding],
+    copied: Model | None = None,
+) -> None:
+    """Write all attributes of a Model; arguments as for unchecked_model."""
+    keep = vars(m)
+    loops = copied.loops if copied else _loops_model(arrays, names)
+    if not arrays.keys() >= set(DERIVED):
+        arrays = {**arrays, **derive(arrays, names)}
+    sizes = sizes_of(arrays, loops.data_slots if loops else 0)
+    keep.update(name=name, findings=tuple(findings), opt=opt or Options(), loops=loops)
+    keep.update({kind: tuple(names[kind]) for kind in NAMES})
+    keep.update(sizes)
+    for field in MODEL_FIELDS:
+        keep[field.name] = frozen(field, arrays[field.name], field.shape(sizes))
+    keep.update(copied.functions if copied else _registered_functions(m))
+    keep["data_offsets"], keep["data_slots"] = _data_layout(sizes)
+    # a weak reference: a cycle would keep the arrays until the next collection
+    m.opt.serve(functools.partial(_why_not_implicit, weakref.ref(m)))
+
+
+def _registered_functions(m: Model) -> dict[str, NDArray[Any]]:
+    """Find the user's functions; raises ModelError if one is missing or does not fit."""
+    lists = (m.jnt_usertype, registered_joint), (m.jnt_motion_name, registered_motion)
+    found = {}
+    for field, (names, registered) in zip(CALLBACK_FIELDS, lists, strict=True):
+        addresses = np.zeros(m.njnt, np.int64)
+        for j, name in enumerate(names):
+            if name:
+                addresses[j] = registered(name, int(m.jnt_dofnum[j])).address
+        found[field.name] = frozen(field, addresses, (m.njnt,))
+    return found
+
+
+def check_mass_matrix_fits(m: Model) -> None:
+    """Raise ModelError if a Model needs its mass matrix, and that would be too large."""
+    if (m.nmimic > 0 or m.nefc > 0) and m.nM == 0 < m.nv:
+        text = (
+            f"'{m.name}' has mimic joints or constraints, which need the mass matrix, but "
+            f"the matrix has more than {MAX_M_ENTRIES} entries"
+        )
+        raise ModelError(Finding("no-mass-matrix", text))
+
+
 def check_model(m: object, function: str) -> None:
     """Raise ModelError if m is not a Model; the message names the function that needs it."""
     if not isinstance(m, Model):
         raise ModelError(Finding("not-a-model", f"{function} needs a Model, got {shown(m)}"))
+
+
+def _read_only(name: str) -> ModelError:
+    text = f"Model.{name} cannot be set: a Model is read-only, only m.opt may change."
+    return ModelError(Finding("model-read-only", text, element=name))
 
 
 def _data_layout(sizes: Mapping[str, int]) -> tuple[dict[str, int], int]:
@@ -337,15 +431,7 @@ def _loops_model(
 ) -> Model | None:
     if len(arrays["loop_type"]) == 0:
         return None
-    return Model("loops", *loop_joints_alone(arrays, names))
-
-
-def _stored(field: Field, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return a read-only copy in C order: kernels read it as flat memory."""
-    dtype = np.int64 if field.kind == "int" else np.float64
-    array = np.array(value, dtype, order="C").reshape(shape)
-    array.flags.writeable = False
-    return array
+    return unchecked_model("loops", *loop_joints_alone(arrays, names))
 
 
 def _why_not_implicit(model: weakref.ref[Model]) -> str:

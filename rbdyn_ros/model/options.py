@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
@@ -48,6 +49,13 @@ def no_reason() -> str:
     return ""
 
 
+def _memory(field: Field) -> NDArray[Any]:
+    """Return the array of an option; it cannot be resized, as kernels know its address."""
+    shape = field.shape({})
+    dtype = np.int64 if field.kind == "int" else np.float64
+    return np.frombuffer(bytearray(8 * math.prod(shape)), dtype).reshape(shape)
+
+
 class Options:
     """Run-time options; every assignment is checked.
 
@@ -63,6 +71,13 @@ class Options:
         ParameterError: a value is not allowed; the option keeps its old value.
     """
 
+    _timestep: NDArray[np.float64]
+    _gravity: NDArray[np.float64]
+    _integrator_id: NDArray[np.int64]
+    _passive: NDArray[np.int64]
+    _implicit_stage: NDArray[np.int64]
+    _why_not_implicit: Callable[[], str]
+
     def __init__(
         self,
         timestep: float = 0.001,
@@ -70,12 +85,9 @@ class Options:
         integrator: str = "implicit_damping",
         passive: bool = True,
     ) -> None:
-        self._timestep = np.zeros(())
-        self._gravity = np.zeros(3)
-        self._integrator_id = np.zeros((), np.int64)
-        self._passive = np.zeros((), np.int64)
-        self._implicit_stage = np.zeros((), np.int64)
-        self._why_not_implicit = no_reason
+        for field in OPTION_FIELDS:
+            vars(self).setdefault(f"_{field.name}", _memory(field))
+        vars(self).setdefault("_why_not_implicit", no_reason)
         self.timestep = timestep
         self.gravity = gravity
         self.integrator = integrator
@@ -146,7 +158,7 @@ class Options:
         """
         if self.integrator_id >= IMPLICIT:
             self._check_implicit(self.integrator, why_not_implicit)
-        self._why_not_implicit = why_not_implicit
+        vars(self)["_why_not_implicit"] = why_not_implicit
 
     def _check_implicit(self, name: str, why_not_implicit: Callable[[], str]) -> None:
         if reason := why_not_implicit():
@@ -168,7 +180,8 @@ class Options:
         self._passive[()] = flag("opt.passive", value, code="option-passive", element="passive")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_") and not isinstance(getattr(type(self), name, None), property):
+        allowed = isinstance(getattr(type(self), name, None), property)
+        if not allowed:
             known = [field for field in dir(type(self)) if not field.startswith("_")]
             raise AttributeError(f"Options has no '{name}'{did_you_mean(name, known)}")
         super().__setattr__(name, value)

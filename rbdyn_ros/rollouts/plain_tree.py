@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, unchecked_model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS
 
 #: Sizes of everything beyond a plain tree.
@@ -20,4 +20,4 @@ def plain_tree(m: Model) -> Model:
         for each in MODEL_FIELDS
     }
     names = {name: () if dim in dropped else getattr(m, name) for name, dim in NAME_DIMS.items()}
-    return Model(m.name, arrays, names, m.replaced().opt, (), m)
+    return unchecked_model(m.name, arrays, names, m.replaced().opt, (), m)

@@ -13,10 +13,9 @@ from support.systems import everything, register, swing, twist
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.loading import arrays as stored_arrays
-from rbdyn_ros.loading import geom_arrays, storage
+from rbdyn_ros.loading import storage
 from rbdyn_ros.loading.storage import load_model, save
-from rbdyn_ros.model import callbacks
+from rbdyn_ros.model import audit_arrays, audit_geoms, callbacks
 from rbdyn_ros.model.callbacks import MOTIONS
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model_fields import DERIVED, MODEL_FIELDS, NAMES, PRIMARY, SIZES
@@ -180,8 +179,8 @@ def test_functions_of_another_size(saved):
 
 
 def test_every_stored_index_has_a_range():
-    listed = (stored_arrays.FLAGS, stored_arrays.INDICES, stored_arrays.SHARES)
-    types = (stored_arrays.TYPES, geom_arrays.GEOM_TYPES)
+    listed = (audit_arrays.FLAGS, audit_arrays.INDICES, audit_arrays.SHARES)
+    types = (audit_arrays.TYPES, audit_geoms.GEOM_TYPES)
     checked = [*itertools.chain(*listed, *types), "jnt_mimic", "jnt_class"]
     assert sorted(checked) == sorted(INTS)
 
@@ -462,7 +461,7 @@ def test_nan_and_infinity(saved, name):
     arrays[name] = good
     arrays[name].flat[0] = np.inf
     pack(saved, header, arrays)
-    if name in stored_arrays.UNLIMITED:
+    if name in audit_arrays.UNLIMITED:
         load_model(saved)
     else:
         assert ("bad-array", name) in found(saved)

@@ -23,9 +23,10 @@ def _by_address(table, row):
 @kernel
 def report(m, d):
     """Write efc_force, efc_rank, qfrc_constraint, qfrc_drive and qfrc_driven; needs accelerate."""
-    d.efc_rank = d.row_rank[0]
+    rank = d.row_rank[0] if m.nefc > 0 else 0  # without constraints nothing writes row_rank
+    d.efc_rank = rank
     multipliers(
-        d.row_response, m.nefc, d.row_rank[0], d.row_order, d.row_diag, d.row_step,
+        d.row_response, m.nefc, rank, d.row_order, d.row_diag, d.row_step,
         d.row_gram, d.row_size, d.efc_force,
     )  # fmt: skip
     for k in range(m.nv):

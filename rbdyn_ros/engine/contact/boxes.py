@@ -155,15 +155,16 @@ def _clip(d, number, wide, high):
         axis, end = side // 2, 1.0 if side % 2 == 0 else -1.0
         limit = wide if axis == 0 else high
         old, new = d.clip[source], d.clip[1 - source]
-        kept = 0
+        kept, most = 0, len(new)  # rounding errors of a tiny polygon could make more corners
         for c in range(number):
             here, after = old[c], old[(c + 1) % number]
             inside, next_inside = limit - end * here[axis], limit - end * after[axis]
-            if inside >= 0.0:
+            if inside >= 0.0 and kept < most:
                 for x in range(3):
                     new[kept, x] = here[x]
                 kept += 1
-            if (inside > 0.0 and next_inside < 0.0) or (inside < 0.0 and next_inside > 0.0):
+            crosses = (inside > 0.0 and next_inside < 0.0) or (inside < 0.0 and next_inside > 0.0)
+            if crosses and kept < most:
                 share = inside / (inside - next_inside)
                 for x in range(3):
                     new[kept, x] = here[x] + share * (after[x] - here[x])

@@ -1,4 +1,4 @@
-"""Audit the arrays of geometries and obstacles of a Model from a file."""
+"""Audit the arrays of geometries and obstacles of a Model from outside."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def audit_geom_arrays(arrays: NamedArrays, audit: Audit) -> None:
     """Add an error for every invalid type, length, rotation and factor.
 
     Args:
-        arrays: of the right shapes; arrays.py audits the indices.
+        arrays: of the right shapes; audit_arrays.py audits the indices.
         audit: receives the errors.
     """
     for name, kinds in GEOM_TYPES.items():

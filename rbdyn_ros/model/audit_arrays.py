@@ -1,26 +1,28 @@
-"""Audit the arrays of a Model from a file, so that kernels may trust them.
+"""Audit the arrays of a Model from outside, so that kernels may trust them.
 
 Kernels do not check whether an index is within an array. A compiled Model is right by
-construction; a Model read from a file is checked: every index must be within its range, and there
-must be as many coordinates as the joints have. model/derive.py computes all other indices.
+construction; arrays from a file, a pickle or a user are checked: every index must be within its
+range, and there must be as many coordinates as the joints have. model/derive.py computes all other
+indices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.arrays import NamedArrays
+from rbdyn_ros.arrays import Arrays, NamedArrays
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.bounds import BOUNDS, OUT_OF_RANGE
-from rbdyn_ros.errors import quote
-from rbdyn_ros.loading.geom_arrays import audit_geom_arrays, wrong_array
+from rbdyn_ros.errors import ModelError, did_you_mean, listing, quote, shown
+from rbdyn_ros.model.audit_geoms import audit_geom_arrays, wrong_array
 from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.couplings import joint_classes
-from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.fields import Field, frozen
 from rbdyn_ros.model.joints import JOINT_KINDS, JointClass, JointKind, JointType, joint_kinds
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS, UNLIMITED
+from rbdyn_ros.model.model_fields import DERIVED, MODEL_FIELDS, NAME_DIMS, PRIMARY, UNLIMITED
 
 Names = Mapping[str, Sequence[str]]
 Sizes = Mapping[str, int]
@@ -56,6 +58,74 @@ TYPES = {"jnt_type": [*_CARRYING, JointType.USER], "loop_type": list(JointType)}
 
 #: The fields that a file holds.
 STORED = tuple(field for field in MODEL_FIELDS if not field.derived)
+
+
+def checked(arrays: object, names: object) -> tuple[Arrays, dict[str, tuple[str, ...]]]:
+    """Return copies of the fields PRIMARY and the lists NAMES, after all checks.
+
+    Args:
+        arrays: the fields PRIMARY; derived fields are ignored.
+        names: the lists NAMES.
+
+    Raises:
+        ModelError: with all errors that were found, or a type or motion of the user is not
+            registered.
+    """
+    audit = Audit()
+    lists = _name_lists(names, audit)
+    fields = _frozen_fields(arrays, audit)
+    if not audit.errors:
+        audit_arrays(fields, lists, audit)
+    if audit.errors:
+        raise ModelError(audit.errors)
+    return fields, lists
+
+
+def _name_lists(names: object, audit: Audit) -> dict[str, tuple[str, ...]]:
+    """Return the lists NAMES; add an error for each that is not a list of strings."""
+    if not isinstance(names, Mapping) or set(names) != set(NAME_DIMS):
+        audit.error("bad-names", "names", None, f"a Model needs the lists {', '.join(NAME_DIMS)}")
+        return {}
+    lists = {}
+    for kind, given in names.items():
+        sound = isinstance(given, Sequence) and not isinstance(given, str)
+        if not sound or not all(type(name) is str for name in given):
+            audit.error("bad-names", kind, None, f"is {shown(given)}; allowed are strings")
+        else:
+            lists[kind] = tuple(given)
+    return lists
+
+
+def _frozen_fields(arrays: object, audit: Audit) -> Arrays:
+    """Return copies of the fields PRIMARY; add an error for each that is missing or no array."""
+    if not isinstance(arrays, Mapping):
+        audit.error("missing-field", "arrays", None, f"is {shown(arrays)}, not arrays by name")
+        return {}
+    given = dict(arrays)
+    missing = [name for name in PRIMARY if name not in given]
+    if missing:
+        audit.error("missing-field", "arrays", None, f"a Model needs {listing(missing)}")
+    for name in given:
+        if name not in PRIMARY and name not in DERIVED:
+            hint = did_you_mean(name, PRIMARY) if isinstance(name, str) else ""
+            message = f"{shown(name)} is not a field of a Model{hint}"
+            audit.error("unknown-field", "arrays", None, message)
+    fields = {field.name: given.get(field.name) for field in STORED}
+    return {field.name: _frozen_field(field, fields[field.name], audit) for field in STORED}
+
+
+def _frozen_field(field: Field, value: object, audit: Audit) -> Any:
+    """Return a copy of a field; add an error if it does not hold numbers of its kind."""
+    try:
+        array = np.asarray(value)
+        numbers = array.dtype.kind in ("biu" if field.kind == "int" else "biuf")
+        copied = frozen(field, array, array.shape) if numbers else None
+    except (TypeError, ValueError, OverflowError):
+        copied = None
+    if copied is None or (array.dtype.kind == "u" and (copied != array).any()):
+        kind = "whole numbers" if field.kind == "int" else "numbers"
+        wrong_array(audit, field.name, f"is {shown(value)}; allowed is an array of {kind}")
+    return copied
 
 
 def audit_arrays(arrays: NamedArrays, names: Names, audit: Audit) -> None:

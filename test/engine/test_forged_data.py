@@ -1,0 +1,107 @@
+"""Whatever a user writes into a Data, kernels stay within their arrays and end.
+
+Compiled kernels do not check indices, so a failure here is a crash or a hang.
+"""
+
+import numpy as np
+import pytest
+from support import mechanisms, trees
+from support.systems import everything, register
+
+import rbdyn_ros as rb
+from rbdyn_ros.model.data_fields import DATA_FIELDS
+
+#: Whole numbers of the state: results depend on them.
+STATE = ("drive_mode", "drive_locked", "closed_known", "nlocked", "nbad", "nsingular")
+#: Whole numbers that kernels write.
+INTS = [field.name for field in DATA_FIELDS if field.kind == "int" and field.name not in STATE]
+
+HOSTILE = (-1, 2**40, -(2**63))
+
+CALLS = (
+    rb.step,
+    rb.forward,
+    rb.inverse,
+    rb.forward_dynamics,
+    rb.joint_forces,
+    rb.energy,
+    lambda m, d: rb.frame_jacobian(m, d, m.nframe - 1),
+)
+
+
+def driven():
+    """A plain tree of which two joints have a prescribed motion: no constraint, no row_rank."""
+    m = trees.build(trees.auto_tree(6, 1.5, seed=2))
+    d = rb.make_data(m)
+    d.qpos[:], d.qvel[:] = 0.3, 0.2
+    for j, mode in ((0, "velocity"), (2, "acceleration")):
+        rb.set_drive(m, d, j, mode, 0.5)
+    return m, d
+
+
+def closed():
+    m = rb.build(mechanisms.grashof())
+    d = rb.make_data(m)
+    d.qvel[:] = 0.1
+    return m, d
+
+
+def all_parts():
+    register()
+    m = rb.build(everything())
+    d = rb.make_data(m)
+    d.qvel[:] = 0.01
+    return m, d
+
+
+@pytest.fixture(scope="module", params=[driven, closed, all_parts])
+def system(request):
+    return request.param()
+
+
+def results(m, d, forge):
+    """Return all numbers that each call leaves, from the same state, by name of a field."""
+    left = []
+    for call in CALLS:
+        each = d.copy()
+        forge(each)
+        call(m, each)
+        fields = {field.name: getattr(each, field.name) for field in DATA_FIELDS}
+        left.append({name: np.array(value) for name, value in fields.items()})
+    return left
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_no_result_depends_on_old_whole_numbers(system, value):
+    """Kernels write every index, rank and counter before they read it."""
+    m, d = system
+
+    def forge(each):
+        for name in INTS:
+            vars(each).get(name, vars(each).get(f"_{name}"))[...] = value
+        if m.loops is not None:
+            each.loops.joint_now[...] = value
+
+    for expected, found in zip(results(m, d, lambda _: None), results(m, d, forge), strict=True):
+        for name in expected.keys() - INTS - {"loop_data", "clip"}:
+            assert np.array_equal(found[name], expected[name], equal_nan=True), name
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_bits(system, seed):
+    """Also a buffer of another Data, or of nothing at all, is only a wrong state."""
+    m, d = system
+    bits = np.random.default_rng(seed).integers(-(2**63), 2**63, len(d.buffer), np.int64)
+
+    def forge(each):
+        each.buffer = bits.view(np.float64)
+
+    results(m, d, forge)
+
+
+def test_the_rank_without_constraints(system):
+    m, d = system
+    each = d.copy()
+    each.row_rank = 7
+    rb.forward(m, each)
+    assert each.efc_rank <= min(m.nefc, m.nv)
