@@ -104,8 +104,8 @@ setup(
     entry_points={
         "console_scripts": [
             "rbdyn = rbdyn_ros.__main__:main",
-            "arm_controller = rbdyn_ros.ros.arm.node:main",
-            "simulator = rbdyn_ros.ros.simulator.node:main",
+            "arm_controller = rbdyn_ros.__main__:arm_controller",
+            "simulator = rbdyn_ros.__main__:simulator",
         ],
     },
     zip_safe=False,

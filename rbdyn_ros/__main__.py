@@ -1,12 +1,40 @@
-"""The process of the command `rbdyn`: Ctrl-C ends it silently from the first line on."""
+"""The processes of this package; from their first line on, Ctrl-C ends them silently.
+
+Everything else is imported later, as a KeyboardInterrupt during an import prints a traceback.
+"""
 
 import os
 import signal
 
-if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # a shell's background process keeps it
-    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
 
-from rbdyn_ros.cli import main
+def main() -> None:
+    """Run the command `rbdyn`."""
+    _end_at_ctrl_c(130)
+    from rbdyn_ros.cli import main as run
+
+    run()
+
+
+def simulator() -> None:
+    """Run the node of `ros2 run rbdyn_ros simulator`; Ctrl-C is its usual end."""
+    _end_at_ctrl_c(0)
+    from rbdyn_ros.ros.simulator.node import main as run
+
+    run()
+
+
+def arm_controller() -> None:
+    """Run the node of `ros2 run rbdyn_ros arm_controller`."""
+    _end_at_ctrl_c(0)
+    from rbdyn_ros.ros.arm.node import main as run
+
+    run()
+
+
+def _end_at_ctrl_c(status: int) -> None:
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # a shell's background process
+        signal.signal(signal.SIGINT, lambda *_: os._exit(status))
+
 
 if __name__ == "__main__":
     main()

@@ -78,7 +78,17 @@ def main(args: Sequence[str] | None = None) -> None:
         status = USAGE
         _discard_stdout()
         print(f"rbdyn: the output cannot be written: {error.strerror}", file=sys.stderr)
+    if args is None:
+        _end_silently()
     sys.exit(status)
+
+
+def _end_silently() -> None:
+    """Let Ctrl-C end this process without a traceback while Python shuts down."""
+    from rbdyn_ros.commands.interrupts import end_at_once, is_ignored
+
+    if not is_ignored():
+        end_at_once()
 
 
 def _prepare_process() -> None:

@@ -68,7 +68,7 @@ Row = tuple[str, str]
 
 def _cache_rows(cache: dict[str, Any]) -> Iterable[Row]:
     if cache["path"] is None:
-        yield "cache", "not used: NUMBA_DISABLE_JIT switches compilation off"
+        yield "cache", f"not used: {cache['reason']}"
         return
     mib, others = (cache[key] / 2**20 for key in ("bytes", "other_versions_bytes"))
     yield "cache", f"{cache['path']}, {mib:.1f} MiB; other versions {others:.1f} MiB"

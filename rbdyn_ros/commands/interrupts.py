@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from numba.core import event
 
 from rbdyn_ros.commands.common import INTERRUPTED
+from rbdyn_ros.engine.interrupts import while_compiling
 
 
 def is_ignored() -> bool:
@@ -37,7 +38,7 @@ def _leave(status: int) -> NoReturn:
 
 
 class WhileCompiling(event.Listener):  # type: ignore[misc]
-    """Lets Ctrl-C end the process at once while kernels are compiled.
+    """Lets Ctrl-C end the process at once while kernels of a user are compiled.
 
     A KeyboardInterrupt raised while LLVM calls Python has crashed the process. Handlers set by
     others, such as the nodes, are kept.
@@ -65,4 +66,5 @@ class WhileCompiling(event.Listener):  # type: ignore[misc]
 
 def guard_compiling() -> None:
     """From now on, let Ctrl-C end the process at once while kernels are compiled."""
+    while_compiling(lambda *_: _leave(INTERRUPTED))
     event.register("numba:compile", WhileCompiling())

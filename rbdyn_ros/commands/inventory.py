@@ -134,11 +134,13 @@ def extras() -> dict[str, dict[str, str | None]]:
 
 def cache() -> dict[str, Any]:
     """Return the folder of compiled kernels, its size and parts, and other versions' size."""
-    from rbdyn_ros.engine.jit import CACHE_DIRECTORY
+    from rbdyn_ros.engine.jit import CACHE_DIRECTORY, DISABLED
     from rbdyn_ros.runtime import compiled
 
     if not CACHE_DIRECTORY:
-        return {"path": None, "bytes": 0, "other_versions_bytes": 0, "compiled": {}}
+        off, no = "NUMBA_DISABLE_JIT switches compilation off", "no folder for it can be made"
+        empty: dict[str, Any] = {"path": None, "bytes": 0, "other_versions_bytes": 0}
+        return {**empty, "compiled": {}, "reason": off if DISABLED else no}
     here = Path(CACHE_DIRECTORY)
     # the runtime has its own cache inside, perhaps beside older ones
     runtimes = list(here.glob("runtime-*"))

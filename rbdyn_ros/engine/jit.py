@@ -5,22 +5,25 @@ With NUMBA_DISABLE_JIT=1 kernels stay plain Python, for debugging and tracing.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+import llvmlite
 import numba
 import numpy as np
+from numba.core.ccallback import CFunc
+from numba.core.sigutils import normalize_signature
 from numba.extending import overload
 from numpy.typing import NDArray
 
 from rbdyn_ros.engine import views  # noqa: F401  makes Model and Data known to Numba
+from rbdyn_ros.engine.cache import KernelCache, warn_once
+from rbdyn_ros.engine.interrupts import deferred, deferring
 from rbdyn_ros.engine.processor import processor
 
 Vector = NDArray[np.float64]  # (n,), contiguous
@@ -29,8 +32,6 @@ Cube = NDArray[np.float64]  # (k, n, n), contiguous
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_declaring = threading.RLock()
 
 DISABLED = bool(numba.config.DISABLE_JIT)
 # without Numba's runtime a kernel cannot allocate, and no reference is counted
@@ -41,7 +42,8 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 def _source_hash() -> str:
     """Return a hash of all inputs of the machine code; Numba itself checks one file only."""
-    digest = hashlib.sha256(f"{sys.version} {numba.__version__} {OPTIONS}".encode())
+    versions = f"{sys.version} {numba.__version__} {llvmlite.__version__}"
+    digest = hashlib.sha256(f"{versions} {OPTIONS}".encode())
     digest.update(repr(processor()).encode())
     digest.update(str(numba.config.BOUNDSCHECK).encode())
     for source in sorted([*_PACKAGE.glob("engine/**/*.py"), *_PACKAGE.glob("model/*.py")]):
@@ -60,13 +62,21 @@ def _private_directory(path: Path) -> bool:
 
 
 def _cache_directory() -> str:
-    """Return the directory of the machine code: in the user's cache, else a temporary one."""
+    """Return the directory of the machine code, in the user's cache or a temporary one, or ""."""
     name = _source_hash()
-    temporary = Path(tempfile.gettempdir(), f"rbdyn_ros_{os.getuid()}")
-    for parent in (_user_cache(), temporary):
+    parents = [_user_cache(), _temporary_cache()]
+    for parent in parents:
         if parent and _private_directory(parent) and _private_directory(parent / name):
             return str(parent / name)
-    return tempfile.mkdtemp(prefix="rbdyn_ros_")
+    warn_once(parents[0] or "the cache of this user", "it cannot be made or written")
+    return ""
+
+
+def _temporary_cache() -> Path | None:
+    try:
+        return Path(tempfile.gettempdir(), f"rbdyn_ros_{os.getuid()}")
+    except OSError:  # no folder for temporary files can be written
+        return None
 
 
 def _user_cache() -> Path | None:
@@ -77,12 +87,13 @@ def _user_cache() -> Path | None:
         return None
 
 
+#: Folder of the engine's machine code; "" if none can be made, or nothing is compiled.
 CACHE_DIRECTORY = "" if DISABLED else _cache_directory()
 
 
 def cache_below(name: str, sources: Iterable[Path]) -> str:
     """Return a subdirectory of the engine's cache; edits of `sources` do not affect the engine."""
-    if DISABLED:
+    if not CACHE_DIRECTORY:
         return ""
     digest = hashlib.sha256()
     for source in sorted(sources):
@@ -96,15 +107,31 @@ def compile_cached(
     """Compile a function and keep its machine code in `directory`; plain Python if DISABLED."""
     if DISABLED:
         return function
-    with caching_in(directory):
-        compiled: Callable[P, R] = numba.njit(cache=True, **options)(function)
+    compiled = numba.njit(**options)(function)
+    _keep_in(directory, compiled, function)
+    compiled.compile = deferring(compiled.compile)
     return compiled
+
+
+def callback(function: Callable[P, R], signature: Any, directory: str) -> CFunc:
+    """Return a function compiled to be called by its address; its code is kept in `directory`."""
+    made = CFunc(function, normalize_signature(signature), {}, dict(OPTIONS))
+    _keep_in(directory, made, function)
+    with deferred():
+        made.compile()
+    return made
+
+
+def _keep_in(directory: str, compiled: Any, function: Callable[..., Any]) -> None:
+    """Make Numba keep the code of a function in a directory; without one nothing is kept."""
+    if directory and Path(function.__code__.co_filename).is_file():
+        compiled._cache = KernelCache(function, directory)
 
 
 def is_cached(kernel: Any, directory: str) -> bool:
     """Return whether machine code of a kernel is in `directory`, or nothing is compiled."""
-    if DISABLED:
-        return True
+    if DISABLED or not directory:
+        return DISABLED
     function = kernel.py_func
     name = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}"
     return any(Path(directory).rglob(f"{name}-*.nbi"))
@@ -122,18 +149,6 @@ def kernels_in(
         return compile_cached(function, options, directory)
 
     return kernel
-
-
-@contextlib.contextmanager
-def caching_in(directory: str) -> Iterator[None]:
-    """Make Numba cache the functions declared inside in a directory; one thread at a time."""
-    with _declaring:
-        theirs = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = directory
-        try:
-            yield
-        finally:
-            numba.config.CACHE_DIR = theirs
 
 
 kernel = kernels_in(CACHE_DIRECTORY)

@@ -11,7 +11,6 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-import numba
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
@@ -62,8 +61,7 @@ def _number(stage: Stage) -> int:
 
 
 def _compiled(stage: Stage) -> Any:
-    with jit.caching_in(jit.CACHE_DIRECTORY):
-        return numba.cfunc(SIGNATURE, cache=True, **jit.OPTIONS)(stage)
+    return jit.callback(stage, SIGNATURE, jit.CACHE_DIRECTORY)
 
 
 def call_stage(address: int, m: Any, d: Any) -> None:

@@ -158,8 +158,7 @@ def code_address(code: Callable[[int], None]) -> int:
 @functools.cache
 def _compiled(code):
     """Return the compiled function; cached, so that its address stays valid."""
-    with jit.caching_in(CACHE_DIRECTORY):
-        return numba.cfunc(types.void(types.int64), cache=True, **jit.OPTIONS)(code)
+    return jit.callback(code, types.void(types.int64), CACHE_DIRECTORY)
 
 
 @functools.cache

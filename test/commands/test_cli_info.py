@@ -117,7 +117,7 @@ def test_a_missing_part_is_not_an_error(monkeypatch):
     assert (told.returncode, told.stderr) == (0, "")
     for line in (
         r"rbdyn_ros +not installed as a package",
-        r"cache +not used: NUMBA_DISABLE_JIT",
+        r"cache +not used: no folder for it can be made",
         r"ROS 2 +not found: ModuleNotFoundError: No module named 'no_such_module'",
         r"real time +unknown: exit status 3",
         r"messages +missing: sensor_msgs, ",

@@ -31,8 +31,8 @@ class Simulator:
         code = {
             "cli": "import sys; sys.argv[1:1] = ['sim', '--no-view']; "
             "from rbdyn_ros.cli import main; main()",
-            "node": "from rbdyn_ros.ros.simulator.node import main; main()",  # as `ros2 run` does
-            "arm": "from rbdyn_ros.ros.arm.node import main; main()",
+            "node": "from rbdyn_ros.__main__ import simulator; simulator()",  # as `ros2 run` does
+            "arm": "from rbdyn_ros.__main__ import arm_controller; arm_controller()",
         }
         command = [sys.executable, "-c", code[entry]]
         with self.log.open("w") as log:

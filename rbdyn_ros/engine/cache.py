@@ -1,0 +1,144 @@
+"""Machine code on disk, in files that prove themselves.
+
+A file begins with the hash of its content. A damaged file counts as missing: it is removed, and
+its code is compiled and written again. Without a folder that can be written the program goes on,
+and says so once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import pickle
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    UserProvidedCacheLocator,
+)
+
+_HASH = hashlib.sha256().digest_size
+_log = logging.getLogger(__name__)
+_warned: list[str] = []
+
+
+def read(file: str | Path) -> bytes | None:
+    """Return the content of a file; None if it is missing or damaged."""
+    try:
+        whole = Path(file).read_bytes()
+    except OSError:
+        return None
+    content = whole[_HASH:]
+    if hashlib.sha256(content).digest() == whole[:_HASH]:
+        return content
+    with contextlib.suppress(OSError):
+        Path(file).unlink()
+    return None
+
+
+def write(file: str | Path, content: bytes) -> None:
+    """Write a file, completely or not at all; if that fails, go on without it."""
+    folder = Path(file).parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(hashlib.sha256(content).digest() + content)
+            Path(name).replace(file)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        warn_once(folder, error.strerror or str(error))
+
+
+def warn_once(folder: str | Path, reason: str) -> None:
+    """Log, once in a process, that code is compiled again at every start."""
+    if not _warned:
+        _warned.append(reason)
+        _log.warning(
+            "machine code cannot be kept in %s (%s), so every start compiles it again; free space "
+            "there, or set XDG_CACHE_HOME to a folder that this user can write",
+            folder,
+            reason,
+        )
+
+
+def _unpickled(content: bytes) -> Any:
+    return pickle.loads(content)  # noqa: S301 - the folder is this user's own
+
+
+class _Locator(UserProvidedCacheLocator):
+    """Finds a function's files without asking at once whether their folder can be written."""
+
+    @classmethod
+    def from_function(cls, function: Any, source: str) -> Any:
+        return cls(function, source)
+
+    def ensure_cache_path(self) -> None:
+        """Leave the folder to `write`."""
+
+
+class _Files(IndexDataCacheFile):
+    """The index and the data files of one function; a data file also holds its key.
+
+    Two processes that compile different overloads at once may choose one name for both.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        super().save(key, (key, data))
+
+    def load(self, key: Any) -> Any:
+        found = super().load(key)
+        return found[1] if found is not None and found[0] == key else None
+
+    def _load_index(self) -> dict[Any, str]:
+        content = read(self._index_path)
+        stamp, overloads = _unpickled(content) if content is not None else (None, {})
+        return overloads if stamp == self._stamp() else {}
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        write(self._index_path, self._dump((self._stamp(), overloads)))
+
+    def _stamp(self) -> Any:
+        return self._version, self._source_stamp
+
+    def _load_data(self, name: str) -> Any:
+        content = read(self._data_path(name))
+        return None if content is None else _unpickled(content)
+
+    def _save_data(self, name: str, data: Any) -> None:
+        write(self._data_path(name), self._dump(data))
+
+
+class _Implementation(CompileResultCacheImpl):
+    _locator_classes = [_Locator]  # noqa: RUF012 - as Numba declares it
+
+
+class KernelCache(FunctionCache):
+    """Numba's cache of the overloads of a function, in files that prove themselves.
+
+    Args:
+        function: the Python function.
+        folder: where its files are.
+    """
+
+    _impl_class = _Implementation
+
+    def __init__(self, function: Callable[..., Any], folder: str) -> None:
+        theirs = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = folder
+        try:
+            super().__init__(function)
+        finally:
+            numba.config.CACHE_DIR = theirs
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file: Any = _Files(self._cache_path, self._impl.filename_base, stamp)

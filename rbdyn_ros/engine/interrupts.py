@@ -1,0 +1,84 @@
+"""Ctrl-C while kernels are compiled or loaded.
+
+LLVM calls Python then. A KeyboardInterrupt that is raised there is lost, leaves a library without
+code, or crashes the process. So it waits for the end of the kernel in work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Handler = Callable[[int, Any], object]
+
+
+class _Waiting:
+    """The state of the main thread, the only one that receives signals."""
+
+    def __init__(self) -> None:
+        self.depth = 0  # of nested blocks, with the handler below installed
+        self.interrupted = False
+        self.handler: Handler = self._remember
+
+    def _remember(self, *_: object) -> None:
+        self.interrupted = True
+
+    def applies(self) -> bool:
+        """Whether this thread receives Ctrl-C as a KeyboardInterrupt."""
+        if threading.current_thread() is not threading.main_thread():
+            return False
+        return self.depth > 0 or signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def enter(self) -> None:
+        if self.depth == 0:
+            signal.signal(signal.SIGINT, self.handler)
+            self.interrupted = False
+        self.depth += 1
+
+    def leave(self) -> None:
+        """Raise KeyboardInterrupt if Ctrl-C came; kernels that are compiled stay compiled."""
+        self.depth -= 1
+        came, self.interrupted = self.interrupted, False
+        if self.depth == 0:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if came:
+            raise KeyboardInterrupt
+
+
+_waiting = _Waiting()
+
+
+def while_compiling(handler: Handler) -> None:
+    """From now on, handle Ctrl-C by a function while kernels are compiled."""
+    _waiting.handler = handler
+
+
+@contextlib.contextmanager
+def deferred() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block, if it would raise KeyboardInterrupt."""
+    if not _waiting.applies():
+        yield
+        return
+    _waiting.enter()
+    try:
+        yield
+    finally:
+        _waiting.leave()
+
+
+def deferring(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function during which Ctrl-C waits."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        with deferred():
+            return function(*args, **kwargs)
+
+    return run

@@ -1,0 +1,130 @@
+"""Ctrl-C during compilation."""
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from rbdyn_ros.engine import interrupts, jit
+
+#: Bounds a hang, and nothing else [s].
+PATIENCE = 60.0
+
+
+def inner(x):
+    return x + 1
+
+
+def outer(x):
+    return compiled_inner(x) + 1
+
+
+compiled_inner = None
+
+
+@pytest.fixture(autouse=True)
+def default_handler():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+IN_LLVM = """
+import signal, sys
+from numba.core.codegen import CPUCodeLibrary
+hook, calls = CPUCodeLibrary._object_compiled_hook.__func__, []
+def interrupting(cls, *arguments):
+    if not calls:
+        calls.append(signal.raise_signal(signal.SIGINT))
+    return hook(cls, *arguments)
+CPUCodeLibrary._object_compiled_hook = classmethod(interrupting)
+
+from numba import types
+from rbdyn_ros.engine import jit
+sys.path.insert(0, {tests!r})
+from test_compiling_interrupted import inner
+made = {made}
+try:
+    made()
+except KeyboardInterrupt:
+    print("interrupted")
+print(made())
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "(kernel := jit.compile_cached(inner, jit.OPTIONS, {folder!r})) and (lambda: kernel(1))",
+        "lambda: jit.callback(inner, types.int64(types.int64), {folder!r}).ctypes(1)",
+    ],
+)
+def test_ctrl_c_while_llvm_calls_python(tmp_path, made):
+    """The exception would be lost there, with "no compiled object yet" at the next call."""
+    tests = str(Path(__file__).parent)
+    code = IN_LLVM.format(made=made.format(folder=str(tmp_path)), tests=tests)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert (done.stdout, done.stderr) == ("interrupted\n2\n", "")
+
+
+def test_ctrl_c_ends_between_two_kernels(tmp_path):
+    """The kernel in work is finished and kept; the next call goes on behind it."""
+    global compiled_inner  # noqa: PLW0603 - a kernel finds the kernels it calls by global names
+    compiled_inner = jit.compile_cached(inner, jit.OPTIONS, str(tmp_path))
+    kernel = jit.compile_cached(outer, jit.OPTIONS, str(tmp_path))
+    keep = compiled_inner._cache.save_overload
+
+    def save(*arguments):
+        keep(*arguments)
+        signal.raise_signal(signal.SIGINT)
+
+    compiled_inner._cache.save_overload = save
+    with pytest.raises(KeyboardInterrupt):
+        kernel(1)
+    assert len(compiled_inner.overloads) == 1
+    assert len(kernel.overloads) == 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert kernel(1) == 3
+
+
+def test_ctrl_c_waits_for_the_end_of_the_outermost_block():
+    seen = []
+
+    def work():
+        with interrupts.deferred():
+            signal.raise_signal(signal.SIGINT)
+            seen.append("goes on")
+        seen.append("never")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert seen == ["goes on"]
+
+
+def test_another_handler_is_left_alone():
+    seen = []
+    signal.signal(signal.SIGINT, lambda *_: seen.append("theirs"))
+    with interrupts.deferred():
+        signal.raise_signal(signal.SIGINT)
+    assert seen == ["theirs"]
+
+
+def test_other_threads_are_left_alone():
+    failed = []
+
+    def work():
+        try:
+            with interrupts.deferred():
+                pass
+        except ValueError as error:  # signal only works in the main thread
+            failed.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert failed == []

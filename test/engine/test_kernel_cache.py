@@ -1,0 +1,149 @@
+"""Machine code on disk: damaged files are compiled again, and no file is ever needed."""
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from numba import types
+
+from rbdyn_ros.engine import cache, jit
+
+ROOT = Path(__file__).resolve().parents[2]
+
+DAMAGES = {
+    "empty": lambda _: b"",
+    "cut": lambda content: content[:-1],
+    "hash only": lambda content: content[:32],
+    "bit of the hash": lambda content: bytes([content[0] ^ 1]) + content[1:],
+    "bit of the content": lambda content: content[:-9] + bytes([content[-9] ^ 64]) + content[-8:],
+    "zeros": lambda content: bytes(len(content)),
+}
+
+
+def double(x):
+    return 2 * x
+
+
+def kernel_of(folder):
+    """Return the result, and whether it was on disk, of a kernel declared as in a new process."""
+    compiled = jit.compile_cached(double, jit.OPTIONS, str(folder))
+    return compiled(21), sum(compiled.stats.cache_hits.values()) == 1
+
+
+def callback_of(folder):
+    made = jit.callback(double, types.int64(types.int64), str(folder))
+    return made.ctypes(21), made.cache_hits == 1
+
+
+@pytest.fixture(params=[kernel_of, callback_of])
+def made(request):
+    return request.param
+
+
+@pytest.fixture
+def warnings(monkeypatch, caplog):
+    """The warnings of a process in which none was logged before."""
+    monkeypatch.setattr(cache, "_warned", [])
+    caplog.set_level(logging.WARNING)
+    return caplog
+
+
+def files(folder):
+    return {path.suffix: path for path in folder.rglob("*") if path.is_file()}
+
+
+def test_code_is_found_on_disk(made, tmp_path, warnings):
+    assert made(tmp_path) == (42, False)
+    assert sorted(files(tmp_path)) == [".nbc", ".nbi"]
+    assert made(tmp_path) == (42, True)
+    assert warnings.messages == []
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("kind", [".nbi", ".nbc"])
+def test_a_damaged_file_is_compiled_again(tmp_path, kind, damage):
+    made = kernel_of
+    made(tmp_path)
+    file = files(tmp_path)[kind]
+    file.write_bytes(damage(file.read_bytes()))
+    assert made(tmp_path) == (42, False)
+    assert made(tmp_path) == (42, True)
+
+
+def test_a_damaged_callback_is_compiled_again(tmp_path):
+    callback_of(tmp_path)
+    for file in files(tmp_path).values():
+        file.write_bytes(b"")
+    assert callback_of(tmp_path) == (42, False)
+    assert callback_of(tmp_path) == (42, True)
+
+
+def test_the_code_of_another_overload_is_not_taken(tmp_path):
+    """Two processes that compile two overloads at once may write one file."""
+    compiled = jit.compile_cached(double, jit.OPTIONS, str(tmp_path))
+    compiled(1.5)
+    of_floats = files(tmp_path)[".nbc"].read_bytes()
+    shutil.rmtree(tmp_path)
+    kernel_of(tmp_path)
+    files(tmp_path)[".nbc"].write_bytes(of_floats)
+    assert kernel_of(tmp_path) == (42, False)
+
+
+def test_a_folder_that_vanishes_is_made_again(made, tmp_path, warnings):
+    folder = tmp_path / "cache"
+    made(folder)
+    shutil.rmtree(folder)
+    assert made(folder) == (42, False)
+    assert made(folder) == (42, True)
+    assert warnings.messages == []
+
+
+def test_a_folder_that_cannot_be_written(made, tmp_path, warnings):
+    """Root may write everywhere, but not below a file."""
+    folder = tmp_path / "file"
+    folder.touch()
+    for _ in range(2):
+        assert made(folder) == (42, False)
+    assert len(warnings.messages) == 1
+    assert str(folder) in warnings.messages[0]
+    assert "XDG_CACHE_HOME" in warnings.messages[0]
+
+
+def test_without_any_folder(monkeypatch, warnings):
+    monkeypatch.setattr(jit, "_private_directory", lambda _: False)
+    assert jit._cache_directory() == ""
+    monkeypatch.setattr(jit, "CACHE_DIRECTORY", "")
+    assert jit.cache_below("control", []) == ""
+    assert kernel_of("") == callback_of("") == (42, False)
+    assert not jit.is_cached(jit.compile_cached(double, jit.OPTIONS, ""), "")
+    assert len(warnings.messages) == 1
+
+
+FULL = """
+import resource, sys
+sys.path[:0] = [{root!r}, {tests!r}]
+from test_kernel_cache import callback_of, kernel_of
+from pathlib import Path
+folder = Path({folder!r})
+resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
+print(kernel_of(folder), callback_of(folder), [path.name for path in folder.rglob("*.*")])
+"""
+
+
+def test_a_full_disk(tmp_path):
+    """The code is used without its file, no part of a file remains, and one line says so."""
+    tests = str(Path(__file__).parent)
+    code = FULL.format(root=str(ROOT), tests=tests, folder=str(tmp_path / "cache"))
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True,
+        env=environment,
+    )  # fmt: skip
+    assert done.stdout == "(42, False) (42, False) []\n"
+    (line,) = done.stderr.splitlines()
+    assert str(tmp_path / "cache") in line
+    assert "free space" in line
