@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import types
 
+from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.views import DATA, MODEL
 from rbdyn_ros.errors import Finding, ModelError
@@ -27,6 +29,9 @@ _TYPES = {
 
 #: Largest number of steps of one call, well within a 64-bit counter.
 MAX_STEPS = 2**62 - 1
+
+#: Duration of the calls that many timesteps are divided into [s].
+PERIOD = 0.02
 
 #: In place of the Model of an object that is not a Data.
 NOBODY = object()
@@ -134,6 +139,37 @@ def not_a_pair(m: object, d: object, function: str = "") -> ModelError:
     return ModelError(Finding("not-specialised", text, "error", function))
 
 
+def whole_steps(nstep: object) -> int:
+    """Return a number of timesteps.
+
+    Raises:
+        ParameterError: it is not a whole number, 0 or more and less than 2^62.
+    """
+    if type(nstep) is int and 0 <= nstep <= MAX_STEPS:
+        return nstep
+    return count("nstep", nstep, 0, MAX_STEPS, code="nstep")
+
+
+def in_pieces(advance: Callable[[int], object], nstep: int, first: int) -> None:
+    """Call `advance` with numbers of timesteps that add up to nstep, so that Ctrl-C gets through.
+
+    Args:
+        advance: takes a number of timesteps.
+        nstep: their sum.
+        first: timesteps of the first call; each later call shall take PERIOD.
+    """
+    piece = min(first, nstep)
+    begin = time.perf_counter()
+    advance(piece)
+    while piece < nstep:
+        nstep -= piece
+        end = time.perf_counter()
+        faster = PERIOD / max(end - begin, 1e-9)
+        piece = min(nstep, max(1, int(piece * min(faster, 10.0))))
+        begin = end
+        advance(piece)
+
+
 def check_mass_matrix(m: Model, d: object, function: str) -> None:
     """Raise ModelError if d was not made for m, or if M of the Model is too large."""
     check_pair(m, d, function)
@@ -148,7 +184,10 @@ def make_dense(m: Model, d: Any) -> None:
         ModelError: d was not made for m, or M of the Model is too large.
     """
     check_mass_matrix(m, d, "mass_matrix")
-    vars(d)["dense_M"] = np.zeros((m.nv, m.nv))
+    own = np.zeros((m.nv, m.nv))
+    # users get another array over the same memory: they may change its shape, but not resize it
+    shown = np.frombuffer(memoryview(own.reshape(-1))) if own.size else own  # type: ignore[arg-type]
+    vars(d).update(dense_memory=own, dense_M=shown.reshape(m.nv, m.nv))
 
 
 def no_mass_matrix(m: Model, function: str) -> ModelError:

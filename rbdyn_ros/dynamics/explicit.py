@@ -132,7 +132,7 @@ class ExplicitConstraint:
         """Return y and yd after nstep timesteps of m.opt.timestep; d has that state and time.
 
         The integrator is always Runge-Kutta of order 4, in y; the other fields of d belong to its
-        last trial state. After an error d is unchanged.
+        last trial state. After an error or Ctrl-C d is unchanged.
 
         Raises:
             ModelError: as for `forward`.
@@ -146,7 +146,7 @@ class ExplicitConstraint:
             for _ in range(steps):
                 x = self._runge_kutta(d, x, tau)
             self._write_state(d, *np.split(x, 2))
-        except ModelError:
+        except BaseException:  # also after Ctrl-C: d would be at a trial state
             d.buffer[:] = before
             raise
         y, yd = np.split(x, 2)

@@ -7,16 +7,16 @@ import copyreg
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.dynamics.entry import (
-    MAX_STEPS,
     NOBODY,
     Entry,
     check_mass_matrix,
     check_pair,
     check_vector,
+    in_pieces,
     make_dense,
     public,
+    whole_steps,
 )
 from rbdyn_ros.engine import crb as _crb
 from rbdyn_ros.engine import forward as _forward
@@ -28,7 +28,7 @@ from rbdyn_ros.engine.quantities import energy as _energy
 from rbdyn_ros.engine.quantities import joint_forces as _joint_forces
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data, restored
-from rbdyn_ros.model.model import Model, check_model
+from rbdyn_ros.model.model import FEW_STEPS, Model, check_model
 
 kinematics = public(_kinematics.kinematics)
 com_pos = public(_kinematics.com_pos)
@@ -89,10 +89,21 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     Raises:
         ParameterError: nstep is not a whole number, 0 or more and less than 2^62.
         ModelError: d was not made for m.
+        KeyboardInterrupt: after Ctrl-C, within 0.1 s; d is at the end of a timestep.
     """
-    if type(nstep) is not int or not 0 <= nstep <= MAX_STEPS:
-        nstep = count("nstep", nstep, 0, MAX_STEPS, code="nstep")
+    if type(nstep) is not int or not 0 <= nstep <= FEW_STEPS:
+        _many_steps(m, d, nstep)
+        return
     _advance(m, d, nstep)
+
+
+def _many_steps(m: Model, d: Data, nstep: int) -> None:
+    nstep = whole_steps(nstep)
+    check_pair(m, d, "step")
+    if nstep <= m.steps_at_once:
+        _advance(m, d, nstep)
+    else:
+        in_pieces(lambda n: _advance(m, d, n), nstep, m.steps_at_once)
 
 
 def mass_matrix(m: Model, d: Data) -> Array:
@@ -107,9 +118,9 @@ def mass_matrix(m: Model, d: Data) -> Array:
         make_dense(m, d)
     dense: Array = d.dense_M
     if DISABLED:
-        _forward.mass_matrix(m, d, dense)
+        _forward.mass_matrix(m, d, d.dense_memory)
     else:
-        _mass_matrix.call(d.model_address, d.address, dense)
+        _mass_matrix.call(d.model_address, d.address, d.dense_memory)
     return dense
 
 

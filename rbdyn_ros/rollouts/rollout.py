@@ -91,7 +91,7 @@ def rollout(
     given_forces = law is None and rows.shape[2] > 0
     step = _step(m, own, law, given_forces, outputs, specialize)
     job = Job(step, nbatch, every, given, REFERENCE if law else APPLIED, rows, widths)
-    Sharing(nbatch, nstep, step.width, m.nv).run(job.worker, threads, progress)
+    Sharing(nbatch, nstep, step.width, m.work).run(job.worker, threads, progress)
     return job.result(shapes)
 
 

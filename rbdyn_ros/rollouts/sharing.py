@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
-#: Steps times degrees of freedom of a piece: about 10 ms of work.
+#: Steps of a piece times the work of a step (Model.work): about 10 ms.
 PIECE_WORK = 50_000
 
 #: Period of the progress bar and of checks for Ctrl-C [s].
@@ -28,12 +28,12 @@ class Sharing:
         nbatch: number of robots.
         nstep: number of steps.
         width: robots that advance side by side.
-        nv: degrees of freedom.
+        work: work of a step, see Model.work.
     """
 
-    def __init__(self, nbatch: int, nstep: int, width: int, nv: int) -> None:
+    def __init__(self, nbatch: int, nstep: int, width: int, work: int) -> None:
         self._steps = nstep
-        at_once = max(1, PIECE_WORK // (max(1, nv) * width))  # steps of one block
+        at_once = max(1, PIECE_WORK // (work * width))  # steps of one block
         self._piece = min(nstep, at_once)
         group = width * max(1, at_once // nstep)
         self._total = nbatch * nstep

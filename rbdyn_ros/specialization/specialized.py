@@ -9,20 +9,20 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import one_of
-from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.dynamics.entry import (
-    MAX_STEPS,
     NOBODY,
     Substitute,
+    in_pieces,
     make_dense,
     no_mass_matrix,
     not_a_pair,
+    whole_steps,
 )
 from rbdyn_ros.dynamics.toolbox.derivatives import linear_system
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES, unknown_reference
 from rbdyn_ros.errors import Finding, ParameterError, shown
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.model import Model, check_model
+from rbdyn_ros.model.model import FEW_STEPS, Model, check_model
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.calling import entry, filling_entry
 from rbdyn_ros.specialization.functions import FUNCTIONS, Function, traced
@@ -111,11 +111,15 @@ class Specialized(Substitute):
         Raises:
             ParameterError: nstep is not a whole number, 0 or more and less than 2^62.
             ModelError: d was not made for this Model, or has driven dofs (set_drive).
+            KeyboardInterrupt: after Ctrl-C, within 0.1 s; d is at the end of a timestep.
         """
-        if type(nstep) is not int or not 0 <= nstep <= MAX_STEPS:
-            nstep = count("nstep", nstep, 0, MAX_STEPS, code="nstep")
+        if type(nstep) is not int or not 0 <= nstep <= FEW_STEPS:
+            nstep = whole_steps(nstep)
         self._check_no_driven_dofs(d)
-        self._run("step", d, nstep)
+        if nstep <= FEW_STEPS or nstep <= self.model.steps_at_once:
+            self._run("step", d, nstep)
+        else:
+            in_pieces(lambda n: self._run("step", d, n), nstep, self.model.steps_at_once)
 
     def forward_dynamics(self, d: Data) -> None:
         """Write qacc, like rb.forward_dynamics; raises like step."""
