@@ -18,6 +18,8 @@ from rbdyn_ros.commands.page import add_page, serve_page, warn
 from rbdyn_ros.commands.plot import add_recording, recorded_run
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import viser
 
     from rbdyn_ros.commands.parser import Commands
@@ -78,24 +80,31 @@ def _film(run: Run, options: argparse.Namespace) -> int:
     from rbdyn_ros.view.pictures.run_film import film_run
 
     try:
-        film_run(run, options.film, options.fps)
+        film_run(run, options.film, options.fps, _looks_file(options), options.package_dir)
     except RbdynError as error:
         return report_error("replay", error, USAGE)
     print(options.film)
     return DONE
 
 
+def _looks_file(options: argparse.Namespace) -> Path | None:
+    """Return the file of the robot, unless it is a saved Model, which has no visuals."""
+    from rbdyn_ros.loading.storage import SUFFIX
+
+    file: Path | None = options.robot
+    return file if file is not None and file.suffix != SUFFIX else None
+
+
 def _play(server: viser.ViserServer, run: Run, options: argparse.Namespace) -> None:
     """Add the robot and its timeline to the view; warn about parts that cannot be shown."""
     from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
     from rbdyn_ros.errors import ModelError
-    from rbdyn_ros.loading.storage import SUFFIX
     from rbdyn_ros.view.web.show import Show
     from rbdyn_ros.view.web.timeline import Timeline
 
     looks = Appearance()
-    if options.robot is not None and options.robot.suffix != SUFFIX:
-        looks = read_appearance(options.robot, package_dirs=options.package_dir)
+    if (file := _looks_file(options)) is not None:
+        looks = read_appearance(file, package_dirs=options.package_dir)
     elif run.urdf:
         looks = read_appearance(run.urdf, package_dirs=options.package_dir)
     try:

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.engine import forward
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.law import APPLIED, RolloutLaw
-from rbdyn_ros.rollouts.outputs import observers
-from rbdyn_ros.specialization.functions import STATE
+from rbdyn_ros.rollouts.outputs import OBSERVERS
+from rbdyn_ros.specialization.built_in import OPEN, built_in, function_outputs, open_entries
+from rbdyn_ros.specialization.functions import run_traced
 from rbdyn_ros.specialization.lanes import compile_lanes
 from rbdyn_ros.specialization.program import Program, hoist, program
+from rbdyn_ros.specialization.replay import replay
+from rbdyn_ros.specialization.symbolic import SYMBOLIC_OPTIONS, Objects
+from rbdyn_ros.specialization.symbols import SymbolGraph
 from rbdyn_ros.specialization.trace import Tracing
-from rbdyn_ros.specialization.uncompiled import uncompiled
 
 
 class LaneStep:
@@ -46,7 +48,7 @@ class LaneStep:
         width: int | None = None,
     ) -> None:
         still = (*own, *(law.gains if law else ()))
-        programs = _programs(Tracing(m, tuple(own.items())), law, given, outputs, still)
+        programs = _programs(m, own, law, given, outputs, still)
         self._lanes = compile_lanes(programs, width)
         self.width = self._lanes.width
         self.slots = self._lanes.slots
@@ -61,31 +63,65 @@ class LaneStep:
 
 
 def _programs(
-    t: Tracing,
+    m: Model,
+    own: Mapping[str, Collection[int]],
     law: RolloutLaw | None,
     given: bool,
     outputs: Collection[str],
     constant: Collection[str],
 ) -> dict[str, Program]:
     """Return the programs "begin" (constant operations), "advance" and "observe" (outputs)."""
-
-    def step() -> Mapping[str, Any]:
-        d = t.data((*STATE, "nbad", *([APPLIED] if given else [])))
-        if law is not None:
-            d.qfrc_applied[:] = law.forces(t.graph)
-        forces = d.qfrc_applied.copy()
-        uncompiled(forward.substep)(t.m, d)
-        after = {name: getattr(d, name) for name in (*STATE, "nbad")}
-        return after if given else after | {APPLIED: forces}
-
-    def observe() -> Mapping[str, Any]:
-        d = t.data(STATE)
-        for kernel in observers(outputs):
-            uncompiled(kernel)(t.m, d)
-        return {name: getattr(d, name) for name in outputs}
-
-    once, always = hoist(program(t.graph, t.trace(step)), constant)
-    programs = {"begin": once, "advance": always}
-    if outputs:
-        programs["observe"] = program(t.graph, t.trace(observe))
+    once, always = hoist(_step_program(m, own, law, given), constant)
+    observe = _observers(m, tuple(own.items()), outputs)
+    programs = {"begin": once, "advance": always, "observe": observe}
     return {name: each for name, each in programs.items() if each.outputs}
+
+
+def _step_program(
+    m: Model, own: Mapping[str, Collection[int]], law: RolloutLaw | None, given: bool
+) -> Program:
+    """Return the program of s.step, with known forces built in.
+
+    It does not depend on the law, which takes from it what both compute.
+    """
+    symbolic, graph = tuple(own.items()), SymbolGraph()
+    tracing = Tracing(m, open_entries(m, symbolic))
+    step = run_traced(tracing, "step")
+    whole = program(tracing.graph, step)
+    values = built_in(m, whole, graph, symbolic)
+    values |= {("xfrc_applied", k): 0.0 for k in range(6 * m.nbody)}
+    forces = np.full(m.nv, 0.0, object)
+    if law is not None:
+        inputs = _shared_inputs(m, own)
+        acting = tracing.trace(lambda: {APPLIED: law.forces(tracing.graph, inputs)})
+        ahead = program(tracing.graph, acting, beside=step)
+        known = built_in(m, ahead, graph, symbolic)
+        forces = replay(ahead, graph, known).get(APPLIED, forces)
+    if not given:
+        values |= {(APPLIED, k): force for k, force in enumerate(forces)}
+    after = replay(whole, graph, values)
+    sizes = {"time": 1, "qpos": m.nq, "qvel": m.nv, "nbad": 1}
+    outputs = {name: after[name][:size] for name, size in sizes.items() if size}
+    return program(graph, outputs if given else outputs | {APPLIED: forces}, fused=False)
+
+
+def _shared_inputs(m: Model, own: Mapping[str, Collection[int]]) -> dict[str, list[int]]:
+    """Return the entries that law and robot have in common: a law uses the Model's parameters."""
+    found = {}
+    for name in OPEN:
+        if name not in SYMBOLIC_OPTIONS:
+            of_robots = own.get(name, ())
+            found[name] = [k for k in range(getattr(m, name).size) if k not in of_robots]
+        elif name not in own:
+            found[name] = []  # all of an option
+    return found
+
+
+def _observers(m: Model, symbolic: Collection[Any], outputs: Collection[str]) -> Program:
+    """Return the program of the outputs that the step does not compute."""
+    graph, found = SymbolGraph(), dict[str, Objects]()
+    for function in OBSERVERS:
+        if {*function.outputs} & {*outputs}:
+            found |= function_outputs(m, function, graph, symbolic, {})
+    wanted = {name: found[name] for name in outputs if name in found}
+    return program(graph, wanted, fused=False)

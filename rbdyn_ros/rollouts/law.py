@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,13 +69,20 @@ class RolloutLaw:
             return type(self.policy), self.policy.limit, self.width
         return None  # its attributes may change
 
-    def forces(self, graph: SymbolGraph) -> Objects:
-        """Return the forces (nv,) as symbols; called while a trace runs."""
+    def forces(
+        self, graph: SymbolGraph, symbolic: Mapping[str, Collection[int]] | None = None
+    ) -> Objects:
+        """Return the forces (nv,) as symbols; called while a trace runs.
+
+        Args:
+            graph: the graph of the trace.
+            symbolic: entries of the Model that are inputs of the trace, by name.
+        """
         d = SymbolicData(self.known, graph, STATE)
         reference = _inputs(graph, REFERENCE, self.width)
         if isinstance(self.policy, Policy):
             gains = {name: _inputs(graph, name, self.m.nv) for name in self.gains}
-            model = SymbolicModel(self.known, graph, {})
+            model = SymbolicModel(self.known, graph, symbolic or {})
             return self.policy.forces(model, d, reference, gains)
         return self._called(d, reference)
 

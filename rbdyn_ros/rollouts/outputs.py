@@ -11,6 +11,7 @@ from rbdyn_ros.engine.quantities.energy import energy
 from rbdyn_ros.errors import bad_argument, did_you_mean, not_allowed, quote, shown
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.specialization.functions import FUNCTIONS, STATE, Function
 
 #: Outputs of the step itself.
 STEP_OUTPUTS = ("qpos", "qvel", "time", "qfrc_applied")
@@ -23,6 +24,26 @@ OBSERVED: dict[Any, tuple[str, ...]] = {
     com_vel: ("cvel", "energy"),
     energy: ("energy",),
 }
+
+
+def _centres(m: Any, d: Any) -> None:
+    kinematics(m, d)
+    com_pos(m, d)
+    com_vel(m, d)
+
+
+def _energies(m: Any, d: Any) -> None:
+    _centres(m, d)
+    energy(m, d)
+
+
+#: The same for specialised code. The outputs of a function have the same bits whichever of them
+#: are wanted.
+OBSERVERS = (
+    FUNCTIONS["kinematics"],
+    Function("centres", _centres, STATE, ("subtree_com", "cvel")),
+    Function("energies", _energies, STATE, ("energy",)),
+)
 
 #: All outputs. Each observed output needs the first kernel.
 OUTPUTS = (*STEP_OUTPUTS, *OBSERVED[kinematics])

@@ -135,16 +135,16 @@ class Trace:
 
 def traced(
     m: Model,
-    name: str,
+    function: str | Function,
     symbolic: Collection[Any] = (),
     arguments: Sequence[int] = (),
     inputs: Collection[str] | None = None,
 ) -> Trace:
-    """Trace a function of FUNCTIONS.
+    """Trace a function.
 
     Args:
         m: the Model.
-        name: name of the function.
+        function: name in FUNCTIONS, or another Function.
         symbolic: see Tracing.
         arguments: the integers that its kernel takes.
         inputs: fields of Data that are inputs; all others are zero. None: all that it reads.
@@ -152,7 +152,18 @@ def traced(
     Raises:
         ModelError: it cannot be traced.
     """
-    function, tracing = FUNCTIONS[name], Tracing(m, symbolic)
+    tracing = Tracing(m, symbolic)
+    return Trace(tracing.graph, run_traced(tracing, function, arguments, inputs))
+
+
+def run_traced(
+    tracing: Tracing,
+    function: str | Function,
+    arguments: Sequence[int] = (),
+    inputs: Collection[str] | None = None,
+) -> dict[str, Objects]:
+    """Return the outputs of a function, traced in an existing graph; arguments as for traced."""
+    function = FUNCTIONS[function] if isinstance(function, str) else function
     kernel = uncompiled(function.kernel)
 
     def run() -> dict[str, Any]:
@@ -160,8 +171,8 @@ def traced(
         if function.shape is None:
             kernel(tracing.m, d, *arguments)
             return {field: getattr(d, WHOLE.get(field, field)) for field in function.outputs}
-        out = np.full(function.shape(m), 0.0, object)
+        out = np.full(function.shape(tracing.model), 0.0, object)
         kernel(tracing.m, d, *arguments, out)
         return {"out": out}
 
-    return Trace(tracing.graph, tracing.trace(run))
+    return tracing.trace(run)

@@ -60,28 +60,49 @@ class Program:
         return sum(2 if kind in twice else 1 for kind, *_ in self.operations if kind not in free)
 
 
-def program(graph: SymbolGraph, outputs: Mapping[str, Any], fused: bool = True) -> Program:
+def program(
+    graph: SymbolGraph,
+    outputs: Mapping[str, Any],
+    fused: bool = True,
+    beside: Mapping[str, Any] | None = None,
+) -> Program:
     """Return the program of some outputs.
 
     Args:
         graph: the graph of the outputs.
         outputs: arrays of symbols and numbers, by name.
         fused: whether products that only sums use become multiply-adds.
+        beside: outputs of another program of the graph; operations that both need are taken from
+            it, with its multiply-adds.
     """
-    wanted = [
-        (array, place, graph.number(value))
-        for array, values in outputs.items()
-        for place, value in enumerate(np.asarray(values, object).reshape(-1))
-    ]
-    kept = [n for *_, n in wanted]
-    operations = {n: graph.operations[n] for n in needed(graph.operations, kept)}
-    if fused:
-        operations = _fused(operations, set(kept))
+    wanted = _wanted(graph, outputs)
+    kept = {n for *_, n in wanted}
+    shared = _chosen(graph, {n for *_, n in _wanted(graph, beside or {})}, {})
+    every = _chosen(graph, kept, shared) if fused else dict(enumerate(graph.operations))
+    operations = {n: every[n] for n in needed(every, kept)}
     new = {old: place for place, old in enumerate(operations)}
     return Program(
         tuple(_renumbered(operation, new) for operation in operations.values()),
         tuple((array, place, new[n]) for array, place, n in wanted),
     )
+
+
+def _wanted(graph: SymbolGraph, outputs: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+    """Return array, flat index and operation of all outputs."""
+    return [
+        (array, place, graph.number(value))
+        for array, values in outputs.items()
+        for place, value in enumerate(np.asarray(values, object).reshape(-1))
+    ]
+
+
+def _chosen(
+    graph: SymbolGraph, kept: Collection[int], shared: Mapping[int, Operation]
+) -> dict[int, Operation]:
+    """Return the operations that some others need, with multiply-adds, and shared operations."""
+    found = needed(graph.operations, kept)
+    own = {n: graph.operations[n] for n in found if n not in shared}
+    return {**shared, **_fused(own, kept)}
 
 
 def hoist(whole: Program, constant: Collection[str]) -> tuple[Program, Program]:
@@ -134,7 +155,9 @@ def _renumbered(operation: Operation, new: Mapping[int, int]) -> Operation:
 
 
 def needed(
-    operations: Sequence[Operation], outputs: Collection[int], given: Container[int] = ()
+    operations: Sequence[Operation] | Mapping[int, Operation],
+    outputs: Collection[int],
+    given: Container[int] = (),
 ) -> list[int]:
     """Return operations and all operations that they depend on, in order.
 
@@ -159,7 +182,7 @@ def _fused(operations: Mapping[int, Operation], kept: Container[int]) -> dict[in
     users: dict[int, list[int]] = {n: [] for n in operations}
     for n, operation in operations.items():
         for x in operands_of(operation):
-            users[x].append(n)
+            users.setdefault(x, []).append(n)
     fused = dict(operations)
     for n, (kind, *factors) in operations.items():
         sums = users[n]

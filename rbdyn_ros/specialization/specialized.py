@@ -24,9 +24,10 @@ from rbdyn_ros.errors import Finding, ParameterError, shown
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import FEW_STEPS, Model, check_model
 from rbdyn_ros.specialization import machine
+from rbdyn_ros.specialization.built_in import function_program
 from rbdyn_ros.specialization.calling import entry, filling_entry
-from rbdyn_ros.specialization.functions import FUNCTIONS, Function, traced
-from rbdyn_ros.specialization.program import Program, program
+from rbdyn_ros.specialization.functions import FUNCTIONS, Function
+from rbdyn_ros.specialization.program import Program
 from rbdyn_ros.specialization.row_code import OTHER_OPTIONS, compiled_row
 from rbdyn_ros.specialization.symbolic import symbolic_entries
 from rbdyn_ros.specialization.symbols import not_traceable
@@ -216,8 +217,7 @@ class Specialized(Substitute):
             self.model.frame_id(frame)
         if not set(numbers[1:]) <= set(REFERENCES.values()):
             raise unknown_reference(numbers[1])
-        trace = traced(self.model, name, self.symbolic, numbers)
-        return program(trace.graph, trace.outputs)
+        return function_program(self.model, name, self.symbolic, numbers)
 
     def _filled(self, name: str, d: Data, *numbers: int, out: Array | None = None) -> Array:
         """Return the array that a function fills, by default a new one."""

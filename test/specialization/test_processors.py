@@ -45,6 +45,7 @@ m = specialised_models.springs()
 d = rb.make_data(m)
 d.qpos = np.random.default_rng(31).normal(size=m.nq)
 d.qvel = 0.3
+rolled = rb.rollout(m, d.qpos, d.qvel, nstep=50)
 s = rb.specialize(m, symbolic=("timestep",))
 compile_lanes({"step": s.program("step")})
 s.step(d, 50)
@@ -55,6 +56,7 @@ print(json.dumps({
     "numba": by_numba,
     "ours": "".join(emitted),
     "left": (d.qpos.tobytes() + d.qvel.tobytes()).hex(),
+    "rolled": (rolled.qpos[0, -1].tobytes() + rolled.qvel[0, -1].tobytes()).hex(),
 }))
 """
 
@@ -114,3 +116,8 @@ def test_each_processor_has_its_own_cache():
 def test_specialised_code_leaves_the_same_bits(name):
     """Multiply-adds are explicit: without the instruction, a function also rounds once."""
     assert made(name)["left"] == made("generic")["left"]
+
+
+@pytest.mark.parametrize("name", processors.FEATURES)
+def test_steps_and_rollouts_leave_the_same_bits(name):
+    assert made(name)["rolled"] == made(name)["left"]

@@ -8,6 +8,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.engine import forward
 from rbdyn_ros.engine.joints.ypr import SINGULAR
 from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.specialization.built_in import function_program
 from rbdyn_ros.specialization.functions import COUNTS, FUNCTIONS, WHOLE, traced
 from rbdyn_ros.specialization.lanes import compile_lanes
 from rbdyn_ros.specialization.program import program
@@ -44,8 +45,10 @@ def numbers_of(m, name):
 
 def program_of(m, name, symbolic=("gravity",), fused=True):
     """Return the Program of a function of FUNCTIONS."""
+    if fused:
+        return function_program(m, name, symbolic, numbers_of(m, name))
     trace = traced(m, name, symbolic, numbers_of(m, name))
-    return program(trace.graph, trace.outputs, fused)
+    return program(trace.graph, trace.outputs, fused=False)
 
 
 def random_data(m, count, seed, speed=1.0):

@@ -10,12 +10,15 @@ from support.refusals import refused
 from support.systems import everything, register
 
 import rbdyn_ros as rb
+from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.types import Description, Joint, Link
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.pictures import animation
 from rbdyn_ros.view.pictures.animation import animate
-from rbdyn_ros.view.pictures.scene import PictureScene, equivalent_box
+from rbdyn_ros.view.pictures.scene import PictureScene
+from rbdyn_ros.view.pictures.solids import simplified, solids_of
+from rbdyn_ros.view.scene.parts import equivalent_box
 
 pytest.importorskip("matplotlib")
 Image = pytest.importorskip("PIL.Image")
@@ -103,9 +106,77 @@ def test_boxes_are_where_the_bodies_are():
     joint = Joint("j", "continuous", "base", "arm", axis=(1.0, 0.0, 0.0))
     m = rb.build(Description("r", (Link("base"), Link("arm", box)), (joint,)))
     scene = PictureScene(m, animation._given(m, [[0.0], [np.pi / 2]], None, 25.0))
-    corners = scene.faces.reshape(2, -1, 3)
+    corners = np.array([scene.triangles(k).reshape(-1, 3) for k in range(2)])
     assert np.allclose(corners.min(axis=1), [[-0.1, -0.2, 0.7], [-0.1, -1.3, -0.2]])
     assert np.allclose(corners.max(axis=1), [[0.1, 0.2, 1.3], [0.1, -0.7, 0.2]])
+
+
+LOOKS = """<robot name="r">
+  <link name="base"/>
+  <link name="arm">
+    <inertial><mass value="1"/><origin xyz="0 0 0.5"/>
+      <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <visual><origin xyz="0 0 1"/><geometry><cylinder radius="0.1" length="0.4"/></geometry>
+      <material name="red"><color rgba="1 0 0 1"/></material></visual>
+  </link>
+  <link name="tip">
+    <inertial><mass value="1"/>
+      <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>
+  </link>
+  <joint name="a" type="continuous"><parent link="base"/><child link="arm"/></joint>
+  <joint name="b" type="continuous"><parent link="arm"/><child link="tip"/>
+    <origin xyz="0 0 2"/></joint>
+</robot>"""
+
+
+def test_bodies_are_drawn_by_their_visuals():
+    """A body without visuals is a box with its inertia."""
+    m = rb.load_urdf(LOOKS)
+    arm, tip = solids_of(m, read_appearance(LOOKS))
+    assert (arm.body, arm.color) == (m.body_id("arm"), (1.0, 0.0, 0.0, 1.0))
+    corners = arm.triangles.reshape(-1, 3)
+    assert np.allclose(np.abs(corners).max(axis=0), [0.1, 0.1, 1.2])
+    assert np.allclose(np.linalg.norm(corners[:, :2], axis=1).max(), 0.1)
+    assert tip.body == m.body_id("tip")
+    assert len(tip.triangles) == 12
+
+
+def test_a_film_shows_the_color_of_a_visual(path):
+    m = rb.load_urdf(LOOKS)
+    shown = []
+    for looks in (None, LOOKS):
+        animate(m, [m.qpos0], path, looks=looks, size=SIZE)
+        shown.append(frames(path)[0][0])
+    red = [(picture[..., 0] > picture[..., 2] + 80).mean() for picture in shown]
+    assert red[0] == 0.0 < red[1]
+
+
+def test_a_body_without_visuals_is_drawn_by_its_contact_geometries():
+    """A single contact point has no volume, and is not drawn."""
+    s = rb.SystemBuilder("top", base="world").body("top", shapes.top(0.2, 0.05, 0.2))
+    s.joint("free", "floating", "world", "top").floor()
+    s.geometry("foot", "top", rb.Points(((0, 0, 0),)))
+    s.geometry("disk", "top", rb.Cylinder(0.2, 0.05), origin=rb.pose((0, 0, 0.2)))
+    (disk,) = solids_of(rb.build(s), Appearance())
+    corners = disk.triangles.reshape(-1, 3)
+    assert np.allclose(np.linalg.norm(corners[:, :2], axis=1).max(), 0.2)  # no square plate
+    assert np.allclose([corners[:, 2].min(), corners[:, 2].max()], [0.175, 0.225])
+
+
+def test_a_large_mesh_keeps_its_shape_with_fewer_triangles():
+    angle, height = np.meshgrid(np.linspace(0.0, 2 * np.pi, 200), np.linspace(-1.0, 1.0, 100))
+    angle, height = angle.ravel(), height.ravel()
+    vertices = np.column_stack([np.cos(angle), np.sin(angle), height])
+    k = np.arange(199 * 99) // 199 * 200 + np.arange(199 * 99) % 199
+    faces = np.concatenate([np.column_stack([k, k + 1, k + 200])] * 2).astype(np.int32)
+    corners, few = simplified(vertices, faces, 300)
+    assert 50 < len(few) <= 300
+    used = corners[few].reshape(-1, 3)
+    assert np.allclose(np.linalg.norm(used[:, :2], axis=1), 1.0, atol=0.2)
+    assert np.ptp(used[:, 2]) > 1.6
+    same, all_faces = simplified(vertices, faces[:300], 300)
+    assert same is vertices
+    assert len(all_faces) == 300
 
 
 def test_lines_run_between_joints():
@@ -125,7 +196,8 @@ def test_the_view_encloses_all_frames(m):
     qpos = np.linspace(0.0, 6.0, 20)[:, None] * np.ones(m.nq)
     scene = PictureScene(m, animation._given(m, qpos, None, 25.0))
     low, high = scene.extent()
-    points = np.concatenate([scene.faces.reshape(-1, 3), scene.links.reshape(-1, 3)])
+    solids = [scene.triangles(k).reshape(-1, 3) for k in range(len(qpos))]
+    points = np.concatenate([*solids, scene.links.reshape(-1, 3)])
     assert (points > low).all()
     assert (points < high).all()
 

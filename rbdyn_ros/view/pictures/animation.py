@@ -1,9 +1,9 @@
-"""rb.animate: films of a motion with bodies as boxes, joints as lines, and floors."""
+"""rb.animate: films of a motion of a robot above its floors."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.dynamics.entry import check_pair
 from rbdyn_ros.dynamics.stages import kinematics, make_data, step
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.output import output_path
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model, check_model
-from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, SKY, VERMILLION, new_figure
+from rbdyn_ros.view.pictures.canvas import GREY, INK, VERMILLION, new_figure
 from rbdyn_ros.view.pictures.film import check_writer, write_film
-from rbdyn_ros.view.pictures.scene import BodyPoses, PictureScene
+from rbdyn_ros.view.pictures.scene import NO_LOOKS, BodyPoses, PictureScene
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,12 +28,17 @@ if TYPE_CHECKING:
 SUFFIXES = (".gif", ".mp4")
 MOST_FRAMES = 20_000
 
+#: Direction to the light, and the brightness of a surface along it.
+LIGHT, DARKEST = np.array([0.36, -0.48, 0.8]), 0.45
+
 
 def animate(
     m: Model,
     motion: Data | ArrayLike,
     path: str | Path,
     *,
+    looks: Appearance | str | bytes | Path | None = None,
+    package_dirs: Sequence[str | Path] = (),
     duration: float | None = None,
     fps: float = 25.0,
     size: tuple[float, float] = (6.4, 4.8),
@@ -41,14 +47,17 @@ def animate(
 ) -> None:
     """Write a film of a motion to a .gif or .mp4 file (the latter needs ffmpeg).
 
-    Bodies are drawn as boxes with their mass and inertia, above the planes of the world, by a
-    camera that stands still. A .gif counts time in 1/100 s, so fps is rounded to 100 / n.
+    The camera stands still. A body is drawn by its visuals, meshes with fewer triangles than their
+    files have; without visuals by its contact geometries, and without these by a box with its mass
+    and inertia. A .gif counts time in 1/100 s, so fps is rounded to 100 / n.
 
     Args:
         m: the Model.
         motion: qpos of every frame (frames, nq); or a Data, which is simulated and left in its
             last state.
         path: output file; replaced if it exists.
+        looks: source of the <visual> elements: the file or URDF text of the robot.
+        package_dirs: as for load_urdf.
         duration: simulated time [s]; only with a Data.
         fps: frames per second; the film runs in real time.
         size: size of the picture [inch], at 100 dots per inch.
@@ -56,7 +65,9 @@ def animate(
         azimuth: azimuth of the camera about z from x [degree].
 
     Raises:
-        ModelError: if a Data was not made for m, or its simulation diverges.
+        ModelError: if a Data was not made for m, its simulation diverges, or `looks` is another
+            robot.
+        DescriptionError: the file in `looks` is refused.
         ParameterError: positions of another shape or not finite, other arguments out of range,
             another suffix, or matplotlib, Pillow or ffmpeg is not installed.
     """
@@ -67,11 +78,14 @@ def animate(
         fps = 100.0 / max(2, round(100.0 / fps))
     figure = new_figure(_positive("size", size[0]), _positive("size", size[1]), 100.0)
     check_writer(target)
+    if not isinstance(looks, Appearance):
+        looks = NO_LOOKS if looks is None else read_appearance(looks, package_dirs=package_dirs)
     if isinstance(motion, Data):
         poses = _simulated(m, motion, _positive("duration", duration), fps)
     else:
         poses = _given(m, motion, duration, fps)
-    write_film(target, figure, fps, _drawn(figure, PictureScene(m, poses), elevation, azimuth))
+    scene = PictureScene(m, poses, looks)
+    write_film(target, figure, fps, _drawn(figure, scene, elevation, azimuth))
 
 
 def _given(m: Model, motion: ArrayLike, duration: object, fps: float) -> BodyPoses:
@@ -129,9 +143,8 @@ def _poses(m: Model, frames: int, at: Callable[[int], Data]) -> BodyPoses:
         d = at(k)
         kinematics(m, d)
         kept.append([getattr(d, name).copy() for name in BodyPoses.__slots__])
-    xpos, xmat, xipos, ximat = (np.array(part) for part in zip(*kept, strict=True))
-    axes = (frames, m.nbody, 3, 3)
-    return BodyPoses(xpos, xmat.reshape(axes), xipos, ximat.reshape(axes))
+    xpos, xmat = (np.array(part) for part in zip(*kept, strict=True))
+    return BodyPoses(xpos, xmat.reshape(frames, m.nbody, 3, 3))
 
 
 def _drawn(
@@ -143,21 +156,31 @@ def _drawn(
     axes = _axes(figure, scene, elevation, azimuth)
     for floor in scene.floors():
         axes.add_collection(Poly3DCollection([floor], facecolors=GREY, alpha=0.25, zorder=0))
-    shown: list[tuple[Any, Callable[[Any], None], Array]] = []
-    if scene.faces.size:
-        looks = {"facecolors": SKY, "edgecolors": BLUE, "linewidths": 0.5, "alpha": 0.55}
-        boxes = Poly3DCollection(scene.faces[0], zorder=1, **looks)
-        shown.append((boxes, boxes.set_verts, scene.faces))
+    shown: list[tuple[Any, Array]] = []
     for segments, color in ((scene.links, INK), (scene.others, VERMILLION)):
         if segments.size:
             lines = Line3DCollection(segments[0], colors=color, linewidths=1.6, zorder=2)
-            shown.append((lines, lines.set_segments, segments))
-    for collection, _, _ in shown:
-        axes.add_collection(collection)
-    for k in range(len(scene.faces)):
-        for _, move, places in shown:
-            move(places[k])
+            axes.add_collection(lines)
+            shown.append((lines, segments))
+    solids = Poly3DCollection(np.zeros((1, 3, 3)), linewidths=0.3, zorder=1)
+    axes.add_collection(solids)
+    colors = scene.colors()
+    for k in range(len(scene.links)):
+        triangles = scene.triangles(k)
+        solids.set_verts(triangles)
+        shades = _shaded(triangles, colors)
+        solids.set(facecolors=shades, edgecolors=shades)  # edges hide the seams
+        for lines, segments in shown:
+            lines.set_segments(segments[k])
         yield
+
+
+def _shaded(triangles: Array, colors: Array) -> Array:
+    """Return the colours (n, 4) of triangles in the light."""
+    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    lengths = np.maximum(np.linalg.norm(normals, axis=1), 1e-30)
+    bright = DARKEST + (1.0 - DARKEST) * np.abs(normals @ LIGHT) / lengths  # both sides are lit
+    return np.column_stack([colors[:, :3] * bright[:, None], colors[:, 3]])
 
 
 def _axes(figure: Figure, scene: PictureScene, elevation: float, azimuth: float) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,21 @@ from rbdyn_ros.recording.run import Run
 from rbdyn_ros.view.pictures.animation import MOST_FRAMES, SUFFIXES, animate
 
 
-def film_run(run: Run, path: str | Path, fps: float = 25.0) -> None:
+def film_run(
+    run: Run,
+    path: str | Path,
+    fps: float = 25.0,
+    looks: str | Path | None = None,
+    package_dirs: Sequence[str | Path] = (),
+) -> None:
     """Write a film of a run, in real time, to a .gif or .mp4 file.
 
     Args:
         run: result of read_run.
         path: output file; replaced if it exists.
         fps: frames per second; in a .gif rounded to 100 / n.
+        looks: file of the robot, for its visuals; None: the URDF in the recording.
+        package_dirs: as for load_urdf.
 
     Raises:
         ParameterError: fps is out of range, or the file cannot be written; see rb.animate.
@@ -36,4 +45,7 @@ def film_run(run: Run, path: str | Path, fps: float = 25.0) -> None:
         )
         raise ParameterError(Finding("bad-fps", text, "error", "fps"))
     chosen = [run.at(float(run.time[0]) + k / fps) for k in range(frames)]
-    animate(run.m, np.asarray(run.qpos[chosen]), path, fps=fps)
+    source = looks if looks is not None else run.urdf or None
+    animate(
+        run.m, np.asarray(run.qpos[chosen]), path, looks=source, package_dirs=package_dirs, fps=fps
+    )

@@ -1,4 +1,4 @@
-"""The scene of a film: boxes for bodies, lines between joints, floors."""
+"""The scene of a film: solids on bodies, lines between joints, floors."""
 
 from __future__ import annotations
 
@@ -9,42 +9,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.view.pictures.solids import has_visuals, solids_of
 
-_CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-_FACES = np.array([[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4],
-                   [1, 3, 7, 5]])  # fmt: skip
+_PICKS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
 _UNTIED = (JointType.FREE, JointType.SIXDOF_FP, JointType.SIXDOF_FS)  # a free body
+
+#: A robot without visuals.
+NO_LOOKS = Appearance()
 
 
 @dataclass(frozen=True, slots=True)
 class BodyPoses:
-    """BodyPoses of the bodies in each frame: origins, axes, centres of mass, principal axes."""
+    """Poses of the bodies in each frame: origins (frames, nbody, 3) and axes (..., 3, 3)."""
 
     xpos: Array
     xmat: Array
-    xipos: Array
-    ximat: Array
 
 
 class PictureScene:
     """The shapes of a film, in the world [m].
 
+    Args:
+        m: the Model.
+        poses: poses of the bodies.
+        looks: visuals of the robot.
+
     Attributes:
-        faces: sides (frames, 6 bodies, 4, 3) of the bodies with mass.
+        solids: the solids on the bodies.
         links: lines (frames, lines, 2, 3) between joint frames; for a free body from its frame to
-            its centre of mass.
+            its centre of mass; none if visuals show the robot.
         others: lines of springs and loop joints.
     """
 
-    def __init__(self, m: Model, poses: BodyPoses) -> None:
-        massive = np.flatnonzero(m.body_mass > 0.0)
-        corners = _CORNERS * equivalent_box(m.body_mass[massive], m.body_inertia[massive])[:, None]
-        turned = np.einsum("fbij,bcj->fbci", poses.ximat[:, massive], corners)
-        boxes = poses.xipos[:, massive, None] + turned
-        self.faces = boxes[:, :, _FACES].reshape(len(boxes), 6 * len(massive), 4, 3)
+    def __init__(self, m: Model, poses: BodyPoses, looks: Appearance = NO_LOOKS) -> None:
+        self.solids = solids_of(m, looks)
+        self._poses = poses
 
         def line(body1: NDArray[Any], p1: Array, body2: NDArray[Any], p2: Array) -> Array:
             return np.stack([_at(poses, body1, p1), _at(poses, body2, p2)], axis=2)
@@ -57,6 +60,8 @@ class PictureScene:
         free = 1 + np.flatnonzero(np.isin(m.jnt_type, _UNTIED))
         shafts = line(free, np.zeros((len(free), 3)), free, m.body_ipos[free])
         self.links = np.concatenate([arms, line(parents, on_parent, bodies, here), shafts], axis=1)
+        if has_visuals(looks):
+            self.links = self.links[:, :0]
         ends = np.concatenate([m.loop_bodyid, m.spring_bodyid]).T
         at = np.concatenate([m.loop_pos, m.spring_pos]).transpose(1, 0, 2)
         nowhere = np.zeros(at[0].shape)
@@ -69,7 +74,8 @@ class PictureScene:
 
     def extent(self) -> tuple[Array, Array]:
         """Return the corners of the bounding box of all frames, which is nowhere flat."""
-        parts = [part.reshape(-1, 3) for part in (self.faces, self.links, self.others)]
+        drawn = (self._corners(), self.links, self.others)
+        parts = [part.reshape(-1, 3) for part in drawn]
         points = np.concatenate([*parts, np.zeros((int(not any(map(len, parts))), 3))])
         middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
         points = np.concatenate([points, self._feet(middle)])
@@ -77,6 +83,27 @@ class PictureScene:
         room = 0.55 * np.maximum(high - low, 0.35 * max(float((high - low).max()), 1e-3))
         middle = 0.5 * (low + high)
         return middle - room, middle + room
+
+    def triangles(self, frame: int) -> Array:
+        """Return the corners (n, 3, 3) of all triangles in a frame."""
+        mat, pos = self._poses.xmat[frame], self._poses.xpos[frame]
+        placed = [one.triangles @ mat[one.body].T + pos[one.body] for one in self.solids]
+        return np.concatenate([np.zeros((0, 3, 3)), *placed])
+
+    def colors(self) -> Array:
+        """Return the colours (n, 4) of all triangles."""
+        rows = [np.tile(one.color, (len(one.triangles), 1)) for one in self.solids]
+        return np.concatenate([np.zeros((0, 4)), *rows])
+
+    def _corners(self) -> Array:
+        """Return the corners of the bounding boxes of the solids in all frames."""
+        mat, pos, corners = self._poses.xmat, self._poses.xpos, [np.zeros((len(self.links), 0, 3))]
+        for one in self.solids:
+            points = one.triangles.reshape(-1, 3)
+            box = np.where(_PICKS, points.max(axis=0), points.min(axis=0))
+            turned = box @ mat[:, one.body].transpose(0, 2, 1)
+            corners.append(turned + pos[:, one.body, None])
+        return np.concatenate(corners, axis=1)
 
     def floors(self) -> Array:
         """Return a square (n, 4, 3) on every plane of the world, of the size of the view."""
@@ -93,16 +120,6 @@ class PictureScene:
         height = np.sum(normal * (point - self._plane_pos), axis=1, keepdims=True)
         feet: Array = point - height * normal
         return feet
-
-
-def equivalent_box(mass: Array, inertia: Array) -> Array:
-    """Return the edges (n, 3) of homogeneous boxes with masses (n,) and moments (n, 3).
-
-    From I_x = m (b^2 + c^2) / 12: a^2 = 6 (I_y + I_z - I_x) / m; a negative a^2 gives 0.
-    """
-    squares = 6.0 * (inertia.sum(axis=1, keepdims=True) - 2.0 * inertia) / mass[:, None]
-    edges: Array = np.sqrt(np.maximum(squares, 0.0))
-    return edges
 
 
 def _at(poses: BodyPoses, bodies: NDArray[Any], points: Array) -> Array:

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.shapes import LinkShape, Placeholder
-from rbdyn_ros.description.geometries import Box, Sphere
+from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Points, Shape, Sphere
 from rbdyn_ros.errors import Finding
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
-from rbdyn_ros.view.pictures.scene import equivalent_box
 from rbdyn_ros.view.scene.surfaces import TriangleSurface, surfaces_of, surfaces_or_marker
 
 Color = tuple[float, float, float, float]
@@ -96,10 +95,49 @@ def parts_of_looks(
     return parts, list(findings.values())
 
 
-def inertia_boxes(m: Model, size: float) -> list[Part]:
+def geometry_parts(m: Model, color: Color) -> list[Part]:
+    """Return the contact geometries of a Model that have a volume."""
+    parts = []
+    for g in range(m.ngeom):
+        first, count = m.geom_vertadr[g], m.geom_vertnum[g]
+        shape = _geometry(m.geom_type[g], m.geom_size[g], m.vert_pos[first : first + count])
+        if shape is not None:
+            mesh = isinstance(shape, Points)  # its corners are in the axes of the body
+            pos, mat = (np.zeros(3), np.eye(3)) if mesh else (m.geom_pos[g], m.geom_mat[g])
+            body, quat = int(m.geom_bodyid[g]), mat_to_quat(mat.reshape(3, 3))
+            parts += [Part(body, surface, pos, quat, color) for surface in surfaces_of(shape)]
+    return parts
+
+
+def _geometry(kind: int, size: Array, corners: Array) -> Shape | None:
+    """Return the shape of a geometry; None for fewer corners than a volume has."""
+    match kind:
+        case GeomType.SPHERE:
+            return Sphere(float(size[0]))
+        case GeomType.CAPSULE:
+            return Capsule(float(size[0]), 2.0 * float(size[1]))
+        case GeomType.CYLINDER:
+            return Cylinder(float(size[0]), 2.0 * float(size[1]))
+        case GeomType.BOX:
+            x, y, z = (2.0 * size).tolist()
+            return Box((x, y, z))
+    return Points(tuple(map(tuple, corners.tolist()))) if len(corners) > 3 else None
+
+
+def inertia_boxes(m: Model, size: float, color: Color = INERTIA) -> list[Part]:
     """Return a homogeneous box with the mass and inertia of each body."""
     (box,) = surfaces_of(Box((1.0, 1.0, 1.0)))
-    return _for_inertia(m, box, 1.0, INERTIA, size)
+    return _for_inertia(m, box, 1.0, color, size)
+
+
+def equivalent_box(mass: Array, inertia: Array) -> Array:
+    """Return the edges (n, 3) of homogeneous boxes with masses (n,) and moments (n, 3).
+
+    From I_x = m (b^2 + c^2) / 12: a^2 = 6 (I_y + I_z - I_x) / m; a negative a^2 gives 0.
+    """
+    squares = 6.0 * (inertia.sum(axis=1, keepdims=True) - 2.0 * inertia) / mass[:, None]
+    edges: Array = np.sqrt(np.maximum(squares, 0.0))
+    return edges
 
 
 def inertia_ellipsoids(m: Model, size: float) -> list[Part]:
