@@ -8,7 +8,6 @@ Runge-Kutta's and steps of 1 ms while the box also falls. After 5 s:
 
     angular velocity [rad/s]: engine (0.6740, 1.6774, -0.4078), Euler (1.5180, 0.4592, 0.8471)
     angular momentum is off by 8e-14, Euler's by 6e-02
-    energy of turning is off by 1e-13, Euler's by 5e-02
     energy of the whole fall is off by 1e-13
 """
 
