@@ -70,6 +70,7 @@ def _report_messages(terminalreporter):
 
 def pytest_addoption(parser):
     parser.addoption("--write-messages", action="store_true", help="write test/messages.txt")
+    parser.addoption("--all-lies", action="store_true", help="the whole battery of lying arms")
 
 
 def pytest_sessionfinish(session, exitstatus):

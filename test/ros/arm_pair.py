@@ -128,7 +128,16 @@ class Pair:
         """Arm it in a mode, as soon as it is at rest and its efforts are known."""
         self.do(mode)
         self.arm.rest(0.04)
-        self.peer.until(lambda: self.ask("arm") == "")
+        why = [""]
+
+        def arms():
+            why[0] = self.ask("arm")
+            return why[0] == ""
+
+        try:
+            self.peer.until(arms)
+        except AssertionError:
+            raise AssertionError(f"it cannot be armed: {why[0]}") from None
         self.until_said("armed")
 
     def until_said(self, *words):

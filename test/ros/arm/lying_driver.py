@@ -1,0 +1,152 @@
+"""A driver that lies: it passes the states of a simulated arm on as a row of support.lies says."""
+
+import threading
+
+import numpy as np
+import rclpy
+from commander import executor
+from geometry_msgs.msg import InertiaStamped, Vector3Stamped
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from support.lies import stalls
+
+#: Offset of the clock of the driver in row constant_offset [ns].
+OFFSET = 3_000_000_000
+#: Position of the false arm of row second_states [rad].
+ELSEWHERE = 0.2
+ROWS = ("position", "velocity", "effort")
+
+
+class LyingDriver:
+    """Passes states on, in a thread of its own.
+
+    Args:
+        peer: of the test, whose context it uses.
+        source: topic of the true states.
+        to: topic of the states that the controller hears.
+    """
+
+    def __init__(self, peer, source="joint_states", to="relayed_states"):
+        self.node = rclpy.create_node("driver", context=peer.context)
+        self._to, self._others = to, []
+        self._publisher = self.node.create_publisher(JointState, to, 10)
+        self._lock = threading.Lock()
+        self._when = self._lie = self._change = self._second = None
+        self.onset = None
+        self.node.create_subscription(JointState, source, self._pass_on, QoSProfile(depth=10))
+        self._executor = executor(peer.context)
+        self._executor.add_node(self.node)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self):
+        while not self._ended.is_set():
+            self._executor.spin_once(timeout_sec=0.05)
+
+    def tell_the_truth(self, lie=None):
+        """End a lie; row constant_offset lies from now on."""
+        with self._lock:
+            self._when = self._lie = self._second = self.onset = None
+            self._change = None
+            if lie is not None and lie.name == "constant_offset":
+                self._change = lambda state, _t: [state | {"stamp": state["stamp"] + OFFSET}]
+            for end in self._others:
+                end()
+            self._others.clear()
+
+    def lie_when(self, lie, condition):
+        """Begin to lie with the first true state for which a condition holds."""
+        with self._lock:
+            self._lie, self._when = lie, condition
+
+    def _pass_on(self, message):
+        with self._lock:
+            stamp = message.header.stamp
+            state = {name: np.array(getattr(message, name)) for name in ROWS}
+            state |= {
+                "names": list(message.name),
+                "stamp": stamp.sec * 10**9 + stamp.nanosec,
+            }
+            if self._when is not None and self._when(state):
+                self._begin(state)
+            time = 0.0 if self.onset is None else 1e-9 * (state["stamp"] - self.onset["stamp"])
+            for told in self._change(state, time) if self._change else [state]:
+                self._publisher.publish(as_message(told))
+            if self._second is not None:
+                false = state | {"position": state["position"] + ELSEWHERE}
+                self._second.publish(as_message(false))
+
+    def _begin(self, state):
+        lie, self._when, self.onset = self._lie, None, state
+        if lie.liar is not None:
+            self._change = lie.start()
+        special = getattr(self, f"_{lie.name}", None)
+        if special is not None:
+            special()
+
+    # rows that are more than other states
+
+    def _driver_restart(self):
+        """Publish with another publisher after a second of silence."""
+        self.node.destroy_publisher(self._publisher)
+        self._publisher = self.node.create_publisher(JointState, self._to, 10)
+        self._change = stalls(1.0)()
+
+    def _second_states(self):
+        self._second = self._other(JointState, self._to)
+
+    def _second_efforts(self):
+        self._other(Float64MultiArray, "effort_commands")
+
+    def _twin(self):
+        """Publish as a controller of the same name would."""
+        self._other(JointState, "arm_controller/efforts")
+
+    def _payload(self):
+        self._load("arm_controller/payload", 1.0)
+
+    def _unknown_payload(self):
+        self._load("simulator/payload", 1.8)
+
+    def _load(self, topic, mass):
+        message = InertiaStamped()
+        message.header.frame_id = "tool0"
+        message.inertia.m = mass
+        message.inertia.com.z = 0.05
+        publisher = self._other(InertiaStamped, topic)
+        publisher.publish(message)
+        if topic.startswith("simulator"):
+            nothing = InertiaStamped()
+            nothing.header.frame_id = "tool0"
+            self._others.insert(0, lambda: publisher.publish(nothing))
+
+    def _other(self, kind, topic):
+        publisher = self.node.create_publisher(kind, topic, 10)
+        self._others.append(lambda: self.node.destroy_publisher(publisher))
+        return publisher
+
+    def tilt(self, peer, x):
+        """Tilt gravity of the simulated arm [m/s^2]."""
+        publisher = peer.publisher(Vector3Stamped, "simulator/gravity")
+        message = Vector3Stamped()
+        message.vector.x, message.vector.z = x, -np.sqrt(9.81**2 - x**2)
+        publisher.publish(message)
+        peer.node.destroy_publisher(publisher)
+
+    def close(self):
+        self._ended.set()
+        self._thread.join()
+        self._executor.shutdown()
+        self.node.destroy_node()
+
+
+def as_message(state):
+    """Return a state as sensor_msgs/JointState."""
+    message = JointState(name=state["names"])
+    sec, nanosec = divmod(max(int(state["stamp"]), 0), 10**9)
+    message.header.stamp.sec, message.header.stamp.nanosec = sec, nanosec
+    for name in ROWS:
+        setattr(message, name, np.asarray(state[name], float).tolist())
+    return message

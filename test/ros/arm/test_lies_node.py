@@ -1,0 +1,221 @@
+"""The battery of lying arms between processes: a driver that lies, a controller, a simulated arm.
+
+    pytest test/ros/arm/test_lies_node.py --all-lies -s
+
+runs every row in every scene, for which the machine must be quiet, and prints the worst of each.
+Without the option it runs a few rows at a fifth of the speed limits. Verdicts are about the true
+states of the simulated arm; a fault of time in a row about something else is the machine's, and
+the row is repeated.
+"""
+
+import dataclasses
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not installed")
+pytest.importorskip("trajectory_msgs.msg", reason="trajectory_msgs is not installed")
+
+from arm_pair import UR5_START, start_pair
+from lying_driver import LyingDriver
+from support.lies import LIES, NONE, PROCESSES
+from support.robots import find
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+import rbdyn_ros as rb
+
+#: What a lie may add to the way of the joints [rad], and the largest speed as a part of the limit.
+FARTHEST, FASTEST = 0.3, 1.2
+#: Rate at which an arm is braked, and at which it coasts in mode gravity [1/s].
+BRAKING, COASTING = 10.0, 5.0
+#: Time that is judged after the onset [s], of the stamps of the arm.
+JUDGED = 1.5
+#: Parts of a path at constant velocity [s]: begin, go on, stop.
+PARTS = 0.3, 0.4, 0.3
+#: Rows of the ordinary suite, in one scene: none of them is about time.
+FEW = (*("nan", "swapped", "second_states", "second_efforts", "twin"),)
+ORDINARY = "slow_computed_torque"
+#: Faults of a machine that is too slow. A row about something else is then repeated so often.
+OF_TIME, TRIES = ("fault age", "fault latency", "fault clock"), 4
+#: Rows that need a controller of their own; test_claim_node and test_arm_faults_node have them.
+ELSEWHERE = ("controller_restart",)
+ROBOT = "ur5_robot.urdf"
+
+
+@dataclasses.dataclass(frozen=True)
+class Scene:
+    """A mode, and the share of the velocity limits at which the joints move at the onset."""
+
+    mode: str
+    speed: float
+
+
+SCENES = {
+    "gravity": Scene("gravity", 0.1),
+    "hold": Scene("hold", 0.0),
+    "computed_torque": Scene("computed_torque", 0.9),
+    "slow_computed_torque": Scene("computed_torque", 0.2),
+    "impedance": Scene("impedance", 0.9),
+    "slow_impedance": Scene("impedance", 0.2),
+}
+
+
+@pytest.fixture
+def lied_to(simulate, control, peer, request):
+    """A UR5, its controller, and a driver between them."""
+    driver = LyingDriver(peer)
+    remap = {"joint_states": "relayed_states"}
+    # without the option the machine may be busy, so that states stall
+    timeout = 0.1 if request.config.getoption("--all-lies") else 1.0
+    given = {"remap": remap, "state_timeout": timeout, "gravity_damping": COASTING}
+    pair = start_pair(simulate, control, peer, find(ROBOT), UR5_START, 250, **given)
+    yield pair, driver
+    driver.close()
+    pair.end_well()
+
+
+def test_a_lie_moves_the_arm_no_farther_than_its_brakes(lied_to, request):
+    pair, driver = lied_to
+    every = request.config.getoption("--all-lies")
+    rows = [lie for lie in LIES if PROCESSES in lie.where and lie.name not in ELSEWHERE]
+    scenes = SCENES if every else {ORDINARY: SCENES[ORDINARY]}
+    bad = []
+    for lie in (lie for lie in rows if every or lie.name in FEW):
+        worst = []
+        for name, scene in scenes.items():
+            if lie.name == "unknown_payload" and scene.mode == "gravity":
+                continue  # nothing but the load says how the arm is to move
+            verdict = judged(pair, driver, lie, scene)
+            worst.append((verdict.excess, name, verdict))
+            if not verdict.well:
+                bad.append((lie.name, name, verdict))
+        excess, name, verdict = max(worst, key=lambda row: row[0])
+        line = f"{lie.name:18} {excess:6.3f} rad {100 * verdict.speed:4.0f} % {name:20}"
+        print(line, verdict.said, file=sys.stderr, flush=True)
+    assert bad == []
+
+
+def judged(pair, driver, lie, scene):
+    """Return the Verdict; a row that a busy machine ends is repeated, and left out at last."""
+    verdict = Case(pair, driver, lie, scene).judged()
+    for _ in range(TRIES):
+        if lie.kind in ("time", "restarts") or not any(w in verdict.said for w in OF_TIME):
+            return verdict
+        verdict = Case(pair, driver, lie, scene).judged()
+    return dataclasses.replace(verdict, excess=0.0, speed=0.0, said=f"left out: {verdict.said}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What a lie did.
+
+    Attributes:
+        excess: way beyond the bounds without the lie [rad].
+        speed: largest part of a velocity limit.
+        said: the last status.
+        expected: there is a fault, or the row may go unseen.
+    """
+
+    excess: float
+    speed: float
+    said: str
+    expected: bool
+
+    @property
+    def well(self):
+        return self.excess <= FARTHEST and self.speed <= FASTEST and self.expected
+
+
+class Case:
+    """One lie in one scene."""
+
+    def __init__(self, pair, driver, lie, scene):
+        self.pair, self.driver, self.lie, self.scene = pair, driver, lie, scene
+        self.limit = rb.load_urdf(find(ROBOT)).jnt_velocity
+
+    def judged(self):
+        pair, driver = self.pair, self.driver
+        while not self._begins():  # a busy machine may stop the arm before the onset
+            pass
+        rows = self._rows()
+        verdict = self._verdict(rows)
+        driver.tell_the_truth()
+        pair.do("disarm", "clear_fault")
+        return verdict
+
+    def _begins(self):
+        """Arm it and let it move; return whether the lie began while it was armed."""
+        pair, driver, scene = self.pair, self.driver, self.scene
+        driver.tell_the_truth(self.lie)
+        pair.do("disarm", "clear_fault")
+        pair.peer.trigger("simulator/reset")
+        if self.lie.name == "gravity":
+            return self._refused_on_a_slope()
+        pair.arm_it(scene.mode)
+        start, v = pair.arm.position.copy(), scene.speed * self._directions()
+        self._ends = np.array([start, start])
+        if scene.mode == "gravity":
+            pair.push("tool0", 0.0, 40.0, 10.0)
+        elif scene.speed > 0.0:
+            self._ends[1] += v * (PARTS[0] + PARTS[2]) / 2 + v * PARTS[1]
+            driver.lie_when(self.lie, lambda s: (np.abs(s["velocity"]) >= 0.95 * np.abs(v)).all())
+            self._follow(start, v)
+        if driver.onset is None and driver._when is None:
+            driver.lie_when(self.lie, lambda _s: True)
+        until = pair.arm.time + 2.0
+        pair.peer.until(lambda: driver.onset is not None or pair.arm.time > until)
+        return driver.onset is not None
+
+    def _directions(self):
+        """Return the velocity limits of joints that have room, with the sign of the motion."""
+        return np.array([1.0, 0.2, -0.2, 0.5, -0.3, 1.0]) * self.limit
+
+    def _follow(self, start, v):
+        points, at = [], 0.0
+        place = start.copy()
+        for part, after, mean in zip(PARTS, (v, v, 0.0 * v), (v / 2, v, v / 2), strict=True):
+            at, place = at + part, place + mean * part
+            point = JointTrajectoryPoint(positions=place.tolist(), velocities=after.tolist())
+            point.time_from_start.sec = int(at)
+            point.time_from_start.nanosec = round(1e9 * (at % 1.0))
+            points.append(point)
+        message = JointTrajectory(joint_names=self.pair.arm.names, points=points)
+        topic = f"{self.pair.node}/joint_trajectory"
+        publisher = self.pair.peer.publisher(JointTrajectory, topic)
+        publisher.publish(message)
+        self.pair.arm.wait(0.02)
+        self.pair.peer.node.destroy_publisher(publisher)
+
+    def _refused_on_a_slope(self):
+        pair = self.pair
+        self.driver.tilt(pair.peer, 9.81 * np.sin(np.radians(20.0)))
+        pair.do(self.scene.mode)
+        pair.arm.wait(0.5)
+        assert "measures" in pair.ask("arm")
+        self.driver.tilt(pair.peer, 0.0)
+        self._ends = np.array([pair.arm.position] * 2)
+        self.driver.lie_when(self.lie, lambda _s: True)
+        pair.peer.until(lambda: self.driver.onset is not None)
+        return True
+
+    def _rows(self):
+        """Return the true states from the onset on."""
+        arm, stamp = self.pair.arm, self.driver.onset["stamp"] * 1e-9
+        self.pair.peer.until(lambda: arm.time >= stamp + JUDGED)
+        return [row for row in arm.rows if row[0] >= stamp - 1e-6]
+
+    def _verdict(self, rows):
+        q, v = (np.array([row[k] for row in rows]) for k in (1, 2))
+        onset = self.driver.onset
+        rate = COASTING if self.scene.mode == "gravity" else BRAKING
+        coasted = onset["position"] + onset["velocity"] / rate
+        bounds = np.vstack([self._ends, onset["position"], coasted])
+        low, high = bounds.min(axis=0), bounds.max(axis=0)
+        excess = float(np.maximum(np.maximum(low - q, q - high), 0.0).max())
+        speed = float((np.abs(v) / self.limit).max())
+        unseen = NONE in {*self.lie.codes, *self.lie.still} or self.scene.speed < 0.5
+        self.pair.report()  # by then the status is out
+        said = self.pair.said[-1]
+        return Verdict(excess, speed, said, unseen or "fault" in said)
