@@ -7,7 +7,6 @@ import functools
 import hashlib
 import itertools
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine import cache, jit
 from rbdyn_ros.engine.processor import processor
 from rbdyn_ros.errors import Finding, ModelError
 
@@ -28,7 +27,6 @@ CACHE_DIRECTORY = jit.cache_below("specialize", Path(__file__).parent.glob("*.py
 #: robots.
 MOST_ON_DISK = 256 * 2**20
 
-_HASH = hashlib.sha256().digest_size
 _lock = threading.RLock()
 _numbers = itertools.count()
 _loaded: dict[str, Code] = {}
@@ -83,7 +81,7 @@ def code(key: Sequence[str], names: Sequence[str], make: Callable[[], str]) -> C
 
 def _found(file: Path | None, names: Sequence[str]) -> Code | None:
     """Return the code in a file; None if the file is missing or damaged."""
-    objects = _read(file) if file else None
+    objects = cache.read(file) if file else None
     if file is None or objects is None:
         return None
     with contextlib.suppress(OSError):
@@ -97,7 +95,7 @@ def _found(file: Path | None, names: Sequence[str]) -> Code | None:
 def _made(file: Path | None, names: Sequence[str], make: Callable[[], str]) -> Code:
     objects = _compiled(make())
     if file:
-        _write(file, objects)
+        cache.write(file, objects)
         _prune(file.parent)
     return _link(objects, names)
 
@@ -135,36 +133,9 @@ def _linker() -> Any:
     return llvm.create_lljit_compiler(_target())
 
 
-@functools.cache
 def _directory() -> Path | None:
-    """Return the private cache folder, below the engine's; None if it cannot be created."""
-    if not CACHE_DIRECTORY:
-        return None
-    with contextlib.suppress(OSError):
-        Path(CACHE_DIRECTORY).mkdir(mode=0o700, parents=True, exist_ok=True)
-        return Path(CACHE_DIRECTORY)
-    return None
-
-
-def _read(file: Path) -> bytes | None:
-    """Return the content of a file after its hash; None if it is missing or damaged."""
-    with contextlib.suppress(OSError):
-        content = file.read_bytes()
-        if hashlib.sha256(content[_HASH:]).digest() == content[:_HASH]:
-            return content[_HASH:]
-    return None
-
-
-def _write(file: Path, objects: bytes) -> None:
-    """Write code to disk, atomically. If that fails, the next process compiles again."""
-    with contextlib.suppress(OSError):
-        handle, name = tempfile.mkstemp(dir=file.parent)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(hashlib.sha256(objects).digest() + objects)
-            Path(name).replace(file)
-        finally:
-            Path(name).unlink(missing_ok=True)
+    """Return the cache folder, below the engine's private one; None if there is none."""
+    return Path(CACHE_DIRECTORY) if CACHE_DIRECTORY else None
 
 
 def _prune(folder: Path) -> None:

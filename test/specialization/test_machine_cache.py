@@ -13,6 +13,7 @@ import pytest
 from support import specialised_models
 
 import rbdyn_ros as rb
+from rbdyn_ros.engine import cache
 from rbdyn_ros.engine.processor import processor
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.lanes import compile_lanes
@@ -195,9 +196,10 @@ def test_a_folder_in_place_of_the_file(compiler, tmp_path, monkeypatch):
     assert compiler.count == 2
 
 
-@pytest.mark.parametrize("where", ["missing", "none", "file"])
-def test_without_a_cache_folder(compiler, tmp_path, monkeypatch, where):
-    """The code is compiled for this process only."""
+@pytest.mark.parametrize(("where", "made"), [("missing", 1), ("none", 2), ("file", 2)])
+def test_without_a_cache_folder(compiler, tmp_path, monkeypatch, caplog, where, made):
+    """The code is compiled for this process only; a missing folder is made."""
+    monkeypatch.setattr(cache, "_warned", [])
     folder = {"missing": tmp_path / "no" / "folder", "none": None, "file": tmp_path / "file"}[
         where
     ]
@@ -208,7 +210,8 @@ def test_without_a_cache_folder(compiler, tmp_path, monkeypatch, where):
     assert compiler.count == 1
     forget(monkeypatch)
     assert swing(pendulum()) == before
-    assert compiler.count == 2
+    assert compiler.count == made
+    assert len(caplog.messages) == (where == "file")
 
 
 def test_a_full_disk(compiler, tmp_path, monkeypatch):
