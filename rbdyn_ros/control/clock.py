@@ -40,6 +40,10 @@ class StateClock:
         self._stamp = self._arrival = 0
         self._restart(0, 0)
 
+    def forget(self) -> None:
+        """Take the next state as one without delay: a clock that stood still stays behind."""
+        self._begun = False
+
     def _restart(self, stamp: int, arrival: int) -> None:
         """Take a state as one without delay."""
         self._base, self._ahead = float(arrival - stamp), 0.0  # base [ns], ahead [s]
@@ -107,5 +111,6 @@ class StateClock:
         return (
             f"for {late:.3f} s every state was late, the newest by {1e3 * self.lag:.1f} ms; "
             f"latency_limit is {1e3 * latency:g} ms. Check the network, the load of the "
-            "computers and the clock of the states"
+            "computers and the clock of the states; after a pause of that clock, clear_fault "
+            "takes the present delay as none"
         )

@@ -102,8 +102,9 @@ class SafetyGate:
         self._since_start = math.inf
 
     def clear(self) -> None:
-        """Clear the fault."""
+        """Clear the fault, and take the present delay of the states as none."""
         self.fault = None
+        self.clock.forget()
 
     # states
 

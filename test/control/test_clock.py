@@ -76,3 +76,18 @@ def test_a_tighter_limit_counts_at_once():
     judging = Judging(late=lambda _t: 0.0, latency=0.005)
     judging.late = lambda t: 8.0 if t > 100 else 0.0
     assert "latency" in judging.codes(400)
+
+
+def test_states_behind_a_paused_clock_are_late_until_it_is_forgotten():
+    clock, behind = StateClock(0.1, False), 0
+    codes = []
+    for k in range(1, 3000):
+        if k == 500:
+            behind = 200 * MS  # a pause of the clock; states stop meanwhile
+        if k == 2000:
+            clock.forget()
+        clock.judge(k * MS, k * MS + behind, 0.02)
+        codes.append(clock.code)
+    assert set(codes[:499]) == {""}
+    assert codes[1998] == "latency"
+    assert set(codes[1999:]) == {""}
