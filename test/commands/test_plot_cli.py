@@ -133,13 +133,14 @@ def test_a_film_has_a_frame_for_each_moment(run_file, tmp_path, monkeypatch, cap
     shown = []
     monkeypatch.setattr(
         "rbdyn_ros.view.pictures.run_film.animate",
-        lambda _m, qpos, _path, fps: shown.append((qpos, fps)),
+        lambda _m, qpos, _path, looks, fps, **_: shown.append((qpos, looks, fps)),
     )
     from rbdyn_ros.recording.reader import read_run
 
     run = read_run(run_file)
     film_run(run, tmp_path / "x.mp4", 30.0)
-    qpos, fps = shown[0]
+    qpos, looks, fps = shown[0]
     assert fps == 30.0
+    assert looks == (run.urdf or None)
     places = [int(np.flatnonzero((run.qpos == row).all(axis=1))[0]) for row in qpos]
     assert np.allclose(run.time[places], np.arange(len(qpos)) / 30.0, atol=1.01e-3)
