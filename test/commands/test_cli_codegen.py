@@ -166,7 +166,6 @@ def test_refused_robots(tmp_path):
     for robot, words, named in (
         ("examples/crank_slider.yaml", (), "'crank_slider'"),
         (still, (), "'stone'"),
-        (ARM, ("--float", "--gravity", "0", "0", "1e39"), "float"),
         (loop, (), "'still.urdf'"),
         (tmp_path, (), f"'{tmp_path}'"),
         ("<robot name='x'/>", (), "'<robot name='x'/>'"),
