@@ -87,6 +87,8 @@ def fuzz_appearance(data: bytes) -> None:
 
 
 def fuzz_xacro(data: bytes) -> None:
+    if b"**" in data:  # xacro evaluates Python, where a power of large numbers takes for ever
+        return
     urdf.read(written(data, "robot.xacro"), xacro_args={"length": "2"})
 
 
