@@ -20,6 +20,7 @@ from support.lies import LIES, LOOP, NONE
 
 from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.paths import Path as JointPath
 from rbdyn_ros.errors import RbdynError
 
@@ -60,6 +61,17 @@ class Verdict:
         return self.excess <= FARTHEST and self.speed <= FASTEST
 
 
+def rubbed(m):
+    """Return a robot with friction: its own, or a typical one if its file gives none."""
+    plant = m
+    if not m.dof_frictionloss.any():
+        effort = Limits.of(m).effort
+        plant = m.replaced(dof_damping=0.02 * effort, dof_frictionloss=0.02 * effort)
+    plant = plant.replaced()
+    plant.opt.passive = True
+    return plant
+
+
 def motion(loop, share):
     """Return velocities: joints with room move towards the middle of their ranges."""
     limits = loop.gate.limits
@@ -79,10 +91,8 @@ def moving(case, **keywords):
     m = model(case.file)
     more = {}
     if case.friction:
-        more = {
-            "plant": model(case.file, damped=True),
-            "arm": {"friction": Friction.of_model(m).scaled(0.9)},
-        }
+        plant = rubbed(m)
+        more = {"plant": plant, "arm": {"friction": Friction.of_model(plant).scaled(0.9)}}
     loop = ClosedLoop(m, gate={"blend_time": 0.02}, gravity_damping=5.0, **more, **keywords)
     loop.arm()
     loop.run(0.05)
