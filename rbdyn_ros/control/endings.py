@@ -85,23 +85,36 @@ class Ending:
     def seeing(self, qpos: Array, qvel: Array, push: Array, dt: float) -> Array | None:
         """Return the efforts (nv,) for a valid state; None: stay silent.
 
+        When braking does not work, efforts that only hold the arm are the last.
+
         Args:
             qpos: (nv,) position.
             qvel: (nv,) velocity.
             push: (nv,) acceleration that the model does not explain, see Witness.
             dt: time since the last state [s].
         """
+        if self.state == "silent":
+            return None
         if self.state == "blind":
             self._start_braking()
         if self.state == "braking":
             wanted = self._brake(qpos, qvel, push)
             self._judge_braking(qpos, qvel, dt)
-        elif self.state == "holding":
+        else:
             self._target.let_go(self._others, qpos, qvel)
             wanted = self._hold(qpos, qvel, self._target)
             wanted += self._carried
             self._judge_holding(qpos, qvel)
-        return None if self.state == "silent" else wanted
+        return self._last(qpos, wanted) if self.state == "silent" else wanted
+
+    def _last(self, qpos: Array, effort: Array) -> Array:
+        """Write and return the last efforts before silence (nv,): they hold the arm.
+
+        The driver may apply them until its timeout, so nothing in them depends on velocities.
+        """
+        self._arm.gravity_effort(qpos, effort)
+        effort += self._carried
+        return self._arm.without_own(effort, qpos)
 
     def since(self, now: int) -> float:
         """Return the time since the last effort without states [s], or 1 ms before the first."""

@@ -74,6 +74,45 @@ def test_after_a_second_of_braking_the_arm_is_held_anyway():
     assert end.state == "holding"
 
 
+def growing(k):
+    """Twice the speed of the first state, below every limit."""
+    return Q, np.full(6, 0.4 if k == 0 else 0.8)
+
+
+def too_fast(_k):
+    """Faster than the limits, at the same energy."""
+    return Q, np.full(6, 3.3)
+
+
+def not_resting(k):
+    """Too slow for the other conditions; the arm keeps moving."""
+    return Q + 0.2e-3 * k, np.full(6, 0.2)
+
+
+def moved_away(k):
+    """At rest for 0.15 s, then slowly led away."""
+    return Q + 1e-3 * max(0, k - 150), np.full(6, 0.0 if k < 150 else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("motion", "count"),
+    [(growing, 1), (too_fast, 200), (not_resting, 1000), (moved_away, 450)],
+)
+def test_an_arm_that_cannot_be_braked_is_left_to_its_driver(motion, count):
+    """`count` states are answered; the answer to the next one holds the arm, and is the last."""
+    arm, end = ending()
+    for k in range(count + 3):
+        qpos, qvel = motion(k)
+        effort = see(end, qpos, qvel)
+        if end.state == "silent":
+            break
+    assert abs(k - count) <= 1
+    assert end.why
+    np.testing.assert_allclose(effort, arm.gravity_effort(qpos, np.empty(6)), atol=1e-9)
+    assert see(end, qpos, ZERO) is None
+    assert see(end, Q, ZERO) is None
+
+
 @pytest.mark.parametrize("blind_time", [0.0, 0.2])
 def test_without_states_the_arm_is_held_for_a_while_then_silence_is_final(blind_time):
     arm, end = ending(blind_time=blind_time)

@@ -16,6 +16,8 @@ KINDS = [case.lie for case in cases(modes=MODES[:1], speeds=(0.2,))]
 WORST = ["velocity_sign", "velocity_zero", "frozen", "lag_75_ms", "loss"]
 CASES = [Case(name, MODES[k % 4], 0.2) for k, name in enumerate(KINDS)]
 CASES += [Case(name, "hold", 1.0) for name in WORST]
+#: The held arm oscillates, and its driver applies the last efforts until its timeout.
+CASES += [Case("velocity_degrees", "computed_torque", 0.0)]
 
 
 def fault_rows():
