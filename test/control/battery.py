@@ -29,7 +29,7 @@ SPEEDS = (0.0, 0.2, 1.0)
 #: Time after the onset that is judged, and before it [s].
 JUDGED, BEFORE = 1.3, 0.02
 #: Coupling may speed up joints that coast, so they begin a little below their limits.
-SPARE = 0.9
+SPARE, SPARE_OF = 0.9, {SEVEN: 0.75}
 #: What a lie may add [rad or m], and the largest speed as a part of the limit.
 FARTHEST, FASTEST = 0.3, 1.2
 
@@ -79,7 +79,8 @@ def motion(loop, share):
     low, high = np.maximum(limits.lower, -6.0), np.minimum(limits.upper, 6.0)
     up = high - q > q - low
     way = np.where(up, high - q, q - low)
-    fastest = np.where(way > 0.7 * limits.velocity, SPARE * limits.velocity, 0.0)
+    spare = SPARE_OF.get(f"{loop.plant.name}.urdf", SPARE)
+    fastest = np.where(way > 0.7 * limits.velocity, spare * limits.velocity, 0.0)
     fastest[np.arange(len(q)) % 3 > 0] *= 0.2  # or the joints that coast exceed their limits
     v = np.zeros(len(loop.d.qvel))
     v[limits.dofs] = share * np.where(up, 1.0, -1.0) * fastest
