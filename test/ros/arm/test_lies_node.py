@@ -32,6 +32,8 @@ FARTHEST, FASTEST = 0.3, 1.2
 BRAKING, COASTING = 10.0, 5.0
 #: Time that is judged after the onset [s], of the stamps of the arm.
 JUDGED = 1.5
+#: By this time after the arm began to move a push is over [s].
+PUSHED = 0.15
 #: Parts of a path at constant velocity [s]: begin, go on, stop.
 PARTS = 0.3, 0.4, 0.3
 #: Rows of the ordinary suite, in one scene: none of them is about time.
@@ -158,6 +160,8 @@ class Case:
         self._ends = np.array([start, start])
         if scene.mode == "gravity":
             pair.push("tool0", 0.0, 40.0, 10.0)
+            over = pair.arm.time + PUSHED
+            driver.lie_when(self.lie, lambda s: s["stamp"] * 1e-9 > over)
         elif scene.speed > 0.0:
             self._ends[1] += v * (PARTS[0] + PARTS[2]) / 2 + v * PARTS[1]
             driver.lie_when(self.lie, lambda s: (np.abs(s["velocity"]) >= 0.95 * np.abs(v)).all())
