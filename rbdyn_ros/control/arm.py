@@ -103,6 +103,8 @@ class Arm:
         self.payloads: Mapping[str, Payload] = MappingProxyType(dict(payloads))
         self.d, self._bare_d = make_data(self.m), make_data(self.bare)
         self._row = np.empty(m.nv)
+        f = self.friction
+        self._rubs = bool((f.viscous + f.coulomb + f.stribeck).any())
 
     def twin(self) -> Arm:
         """Return the same robot with Data of its own, for another thread."""
@@ -164,7 +166,8 @@ class Arm:
 
         It adds friction at qvel and subtracts the robot's own gravity compensation.
         """
-        effort += self.friction.effort(qvel, self._row)
+        if self._rubs:
+            effort += self.friction.effort(qvel, self._row)
         return self.without_own(effort, qpos)
 
     def applied(self, command: Array, qpos: Array, qvel: Array, out: Array) -> Array:
@@ -172,7 +175,9 @@ class Arm:
 
         This is the inverse of `command`.
         """
-        np.subtract(command, self.friction.effort(qvel, self._row), out=out)
+        out[:] = command
+        if self._rubs:
+            out -= self.friction.effort(qvel, self._row)
         if self.robot_compensates_gravity:
             self._bare_d.qpos[:] = qpos
             _gravity_term(self.bare, self._bare_d, self._row)

@@ -46,12 +46,13 @@ class Witness:
 
     Attributes:
         push: (nv,) acceleration that the model does not explain [rad/s^2 or m/s^2].
+        suspicion: largest way of a joint whose numbers repeat, as a part of the allowed one.
     """
 
     def __init__(self, arm: Arm, dofs: Ints) -> None:
         self._dofs, self._memory = dofs, np.zeros((ROWS, arm.m.nv))
         self.push = self._memory[PUSH]
-        self._frost = np.zeros(len(dofs))
+        self._frost, self.suspicion = np.zeros(len(dofs)), 0.0
         self._count = 0
         self.use(arm)
         self.begin()
@@ -92,12 +93,8 @@ class Witness:
         _witness(d.qacc, qpos, qvel, dt, self._memory)
         np.take(self._memory[FROST], self._dofs, out=self._frost)
         k = int(self._frost.argmax())
-        return int(self._dofs[k]) if self._frost[k] > 1.0 else -1
-
-    @property
-    def suspicion(self) -> float:
-        """Largest way of a joint whose numbers repeat, as a part of the allowed one."""
-        return float(self._frost.max())
+        self.suspicion = float(self._frost[k])
+        return int(self._dofs[k]) if self.suspicion > 1.0 else -1
 
 
 def accelerate(arm: Arm, d: Data, qpos: Array, qvel: Array, effort: Array) -> Array:
