@@ -151,6 +151,8 @@ class Controller(ControlLoop):
         if self.mode == "idle":
             message = f"the mode is idle; choose one of {', '.join(MODES[1:])} first"
             raise refusal(message, "mode", self.mode)
+        if self.rivals is not None:
+            raise refusal(self.rivals.text, "rivals")
         wrong = self.gate.watch(now) or self._wrong
         if wrong is not None:
             others = ", ".join(map(quote, self._strangers[:5]))
@@ -160,8 +162,6 @@ class Controller(ControlLoop):
         self._effort_check.check()
         self._check_gains(self.mode)
         check_holdable(self.arm, self.gate.limits, self.gate.measured.qpos)
-        if self.rivals is not None:
-            raise refusal(self.rivals.text, "rivals")
 
     def disarm(self) -> None:
         """Stop sending efforts at once."""

@@ -5,6 +5,8 @@ A publisher is told from others by its GID, never by the name of its node.
 
 from __future__ import annotations
 
+import time
+
 from rclpy.node import Node
 
 from rbdyn_ros.control.faults import Fault
@@ -17,7 +19,7 @@ QUIET = NANOSECONDS
 #: Most other devices that are told apart by the joints of their messages.
 MOST_DEVICES = 100
 #: End of the message about a rival.
-LINGERS = "A node that was killed counts for up to 20 s"
+LINGERS = "A node that was killed counts until its DDS lease ends, for up to 20 s"
 
 
 class StateSource:
@@ -57,6 +59,10 @@ class StateSource:
         self.rival = None
         return True
 
+    def disputed(self, now: int) -> bool:
+        """Whether a second publisher still counts; `now` is on the steady clock [ns]."""
+        return self.rival is not None and now - self._rival_heard <= QUIET
+
 
 class ArmClaim:
     """Finds nodes that command the same arm, and other publishers of its states.
@@ -76,7 +82,10 @@ class ArmClaim:
         self._senders_unknown = False
 
     def rivals(self) -> Fault | None:
-        """Return the fault that other nodes command the arm, or None; for any thread."""
+        """Return the fault of other nodes that command the arm or send its states, or None.
+
+        For any thread.
+        """
         if other_publishers(self._node, self._shown, 1):
             topic = self._shown.rpartition("/")[0]
             text = (
@@ -92,6 +101,8 @@ class ArmClaim:
                     f"it, or make it a dry run, which publishes none. {LINGERS}"
                 )
                 return Fault("rivals", text)
+        if self._fault is not None and self._source.disputed(time.monotonic_ns()):
+            return self._fault[1]
         return self._unknown_senders()
 
     def _unknown_senders(self) -> Fault | None:

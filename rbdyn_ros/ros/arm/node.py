@@ -237,12 +237,12 @@ class ArmController(process.ManagedNode):
             self._diagnostics.publish([(self, self._arm.arm.m.name, report)])
 
     def _log_rivals(self, rivals: Fault | None) -> None:
-        """Log once that others command the arm, and that they are gone."""
+        """Log once that there are rivals, and that they are gone."""
         text = rivals.text if rivals is not None else ""
         if text and text != self._last_rivals:
             self.get_logger().warning(text)
         elif self._last_rivals and not text:
-            self.get_logger().info("no other node commands the arm any more")
+            self.get_logger().info("no other node commands the arm or sends its states any more")
         self._last_rivals = text
 
     def end(self) -> None:

@@ -34,3 +34,11 @@ def test_a_publisher_is_alone_again_when_the_other_has_been_silent_for_a_second(
 def test_a_driver_that_restarts_takes_over_when_the_old_one_is_silent():
     assert accepted((ARM, 0), (OTHER, QUIET), (OTHER, QUIET + 1)) == [True, False, True]
     assert accepted((ARM, 0), (OTHER, QUIET + 1), (OTHER, QUIET + 2)) == [True, True, True]
+
+
+def test_a_second_publisher_counts_until_it_has_been_silent_for_a_second():
+    source = StateSource()
+    for message in ((ARM, 0), (OTHER, MS), (ARM, 2 * MS)):
+        source.accepts(*message)
+    assert source.disputed(MS + QUIET)
+    assert not source.disputed(MS + QUIET + 1)

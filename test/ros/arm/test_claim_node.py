@@ -77,8 +77,17 @@ def other_states(pair, _):
     assert "/peer" in pair.said[-1]
     assert "/simulator" in pair.said[-1]
     pair.do("disarm", "clear_fault")
-    publisher.publish(state)
-    assert pair.ask("arm") != ""
+    why = ""
+
+    def refused():
+        nonlocal why
+        publisher.publish(state)
+        why = pair.ask("arm")
+        return "two publishers" in why
+
+    pair.peer.until(refused)
+    assert "/peer" in why
+    assert "/simulator" in why
     pair.peer.node.destroy_publisher(publisher)
     speeds = [np.abs(row[2]).max() for row in pair.arm.rows[first:]]
     assert max(speeds) < 0.1
