@@ -143,6 +143,7 @@ SIMULATED = (
     "/tf_static",
     "/clock",
     "/diagnostics",
+    "/_simulators",
 )
 CHANGES = _of("simulator", ("wrench", "payload", "gravity", "set_joint_state"))
 STEPS = _of("simulator", ("simulate_steps",))
@@ -181,8 +182,8 @@ ROLES = (
             Group("subscribe", CHANGES, "other changes to the robot"),
             Group(
                 "subscribe",
-                ("*robot_description", "/clock"),
-                "a robot from the topic, and the time of another simulator",
+                ("*robot_description", "/clock", "/_simulators"),
+                "a robot from the topic, the time of another simulator, and the claims of others",
             ),
             Group("reply", SIMULATOR.change + SIMULATOR.read),
             Group("execute", STEPS),
@@ -191,6 +192,7 @@ ROLES = (
                 (
                     "*simulator_listener/get_type_description",
                     "*_simulator_steps/get_type_description",
+                    "*_simulator_claims/get_type_description",
                 ),
                 "its helper nodes",
             ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.ros.common.endpoints import described, other_publishers
 from rbdyn_ros.ros.common.listener import Listener
 from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.simulator.claims import CLOCK, Claims
 from rbdyn_ros.ros.simulator.outputs import HEARTBEAT
 
 #: Time to discover other nodes [s]. A DDS participant announces itself every 3 s; often a new one
@@ -22,46 +24,54 @@ from rbdyn_ros.ros.simulator.outputs import HEARTBEAT
 DISCOVERY = 3.5
 #: A discovered publisher is heard within this time, even if its simulation is paused [s].
 AUDIBLE = HEARTBEAT + 0.5
-#: A simulator that starts gives up its claim before this time [s].
+#: A node that starts gives up its publisher before this time [s].
 CROWDED = 2 * (DISCOVERY + AUDIBLE)
 
 
-def publishes(me: str, others: Sequence[str], heard: bool, waited: float) -> bool | None:
+def publishes(
+    me: str, strangers: Sequence[str], heard: bool, earlier: bool, waited: float
+) -> bool | None:
     """Return whether a node publishes /clock, or None while that is undecided.
 
     Args:
         me: name of the node.
-        others: names of the other nodes with a publisher of /clock.
+        strangers: names of the other nodes with a publisher of /clock, without later simulators.
         heard: whether a message came.
+        earlier: whether an earlier simulator claims /clock.
         waited: time since the node began to look for others [s].
     """
-    if others and heard:
+    if earlier:
         return False
-    if waited < DISCOVERY + (AUDIBLE if others else 0.0):
+    if waited < DISCOVERY:
         return None
-    return not any(other < me for other in others)
+    if strangers and heard:
+        return False
+    if strangers and waited < DISCOVERY + AUDIBLE:
+        return None
+    return not any(other < me for other in strangers)
 
 
 class ClockClaim:
     """A publisher of /clock that stays silent until no other node publishes.
 
-    A node that hears the time gives up its publisher. If several silent nodes start together,
-    the first by name keeps it. A publisher is visible while it is silent, so no two nodes
-    miss each other.
+    Of several simulators the first keeps its publisher (claims.py). A node that hears the time of
+    another publisher, such as the player of a recording, gives up its own. Of silent ones the
+    first by name keeps it.
 
     Args:
         node: publishes.
+        claims: of the simulators.
         publish: False: listen only.
     """
 
-    def __init__(self, node: Node, publish: bool = True) -> None:
-        self._node = node
+    def __init__(self, node: Node, claims: Claims, publish: bool = True) -> None:
+        self._node, self._claims = node, claims
         self._me = node.get_fully_qualified_name()
         self._created = self._alone = time.monotonic()
         self._heard: int | None = None
         self.publisher: Any = None
         if publish:
-            self.publisher = node.create_publisher(Clock, "/clock", reliable(1))
+            self.publisher = node.create_publisher(Clock, CLOCK, reliable(1))
 
     def _hear(self, tick: Clock) -> None:
         self._heard = nanoseconds(tick.clock)
@@ -73,7 +83,7 @@ class ClockClaim:
             KeyboardInterrupt: stop was set.
         """
         with Listener(self._node, stop) as listener:
-            listener.subscribe(Clock, "/clock", self._hear, reliable(1))
+            listener.subscribe(Clock, CLOCK, self._hear, reliable(1))
             if self.publisher is not None:
                 self._decide(listener)
             if self.publisher is None:
@@ -96,11 +106,15 @@ class ClockClaim:
         logger.warning("/clock has a publisher already: this node does not publish it")
 
     def _publishes(self, begun: float) -> bool | None:
+        self._claims.poll()
         waited = time.monotonic() - begun
-        return publishes(self._me, self._others(), self._heard is not None, waited)
+        heard, earlier = self._heard is not None, self._claims.earlier(CLOCK) is not None
+        return publishes(self._me, self._strangers(), heard, earlier, waited)
 
-    def _others(self) -> list[str]:
-        return other_publishers(self._node, "/clock", 1)
+    def _strangers(self) -> list[str]:
+        """Return the nodes of the other publishers of /clock, without later simulators."""
+        others = Counter(other_publishers(self._node, CLOCK, 1))
+        return sorted((others - Counter(self._claims.later(CLOCK))).elements())
 
     def _listen(self, listener: Listener) -> None:
         """Wait for the time; its publisher may just have been discovered."""
@@ -111,12 +125,14 @@ class ClockClaim:
             self._node.get_logger().warning("no message came on /clock: stamps begin at 0")
 
     def watch(self) -> None:
-        """Warn if another publisher stays: it does not check for others."""
+        """Warn if another publisher that is no simulator stays: it does not check for others."""
         now = time.monotonic()
-        if self.publisher is None or self._node.count_publishers("/clock") < 2:
+        strangers: list[str] = []
+        if self.publisher is not None and self._node.count_publishers(CLOCK) > 1:
+            strangers = self._strangers()
+        if not strangers:
             self._alone = now
         elif now - self._alone > CROWDED:
             self._alone = math.inf
-            others = ", ".join(map(described, self._others()))
-            text = f"/clock has another publisher, {others}"
+            text = f"/clock has another publisher, {', '.join(map(described, strangers))}"
             self._node.get_logger().warning(f"{text}; set publish_clock to false on all but one")

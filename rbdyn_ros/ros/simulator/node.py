@@ -21,6 +21,7 @@ from rbdyn_ros.recording.writer import check_recordable
 from rbdyn_ros.ros.common import parameters, process
 from rbdyn_ros.ros.common.answer import attempt, parameters_result
 from rbdyn_ros.ros.simulator import parameters as params
+from rbdyn_ros.ros.simulator.claims import CLOCK, Claims
 from rbdyn_ros.ros.simulator.clock import ClockClaim
 from rbdyn_ros.ros.simulator.publisher import Publisher
 from rbdyn_ros.ros.simulator.record import NodeRecorder, NodeRecording, RecordedTopics, RobotNode
@@ -60,7 +61,8 @@ class Simulator(RecordedTopics, process.ManagedNode):
     ) -> None:
         super().__init__("simulator", stop, [Parameter("urdf", value=str(urdf))] if urdf else [])
         self._urdf, self._fallback, self._imports = urdf, fallback, imports
-        self._claim: ClockClaim | None = None
+        self._claims: Claims | None = None
+        self._clock_claim: ClockClaim | None = None
         self._wakeup = Wakeup()
         self._robots: list[Robot] = []
         self._publisher: Publisher | None = None
@@ -81,19 +83,23 @@ class Simulator(RecordedTopics, process.ManagedNode):
         """Load the robots and open all topics and services."""
         values = self.values
         self._prepare_recording(values.record)
-        claim = None
+        self._claims = claims = Claims(self)
         if values.publish_clock or self.get_parameter("use_sim_time").value:
-            claim = ClockClaim(self, values.publish_clock)
+            self._clock_claim = ClockClaim(self, claims, values.publish_clock)
         robots = self._make_robots()
+        states = [robot.node.resolve_topic_name("joint_states") for robot in robots]
+        claims.announce(states + [CLOCK] * values.publish_clock)
         with self.load():
             for robot in robots:
                 robot.load(self.stop, self._fallback)
         clock = None
         base = int(self.get_clock().now().nanoseconds)
-        if claim is not None:
-            base = claim.settle(self.stop)
-            clock = claim.publisher
-        self._claim = claim
+        if self._clock_claim is not None:
+            base = self._clock_claim.settle(self.stop)
+            clock = self._clock_claim.publisher
+        claims.announce(states + [CLOCK] * (clock is not None))
+        claims.poll()
+        claims.check()
         if self._recording is not None:
             self._recording.open(self)
         for k, robot in enumerate(robots):
@@ -102,6 +108,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             if robot.node is not self:
                 change = partial(self._change, robot)
                 robot.node.add_on_set_parameters_callback(change)
+        claims.announce(frames=[name for robot in robots for name in robot.outputs.frames])
         self._robots = robots
         self._simulation = Simulation(robots, self.stop)
         TimeServices(self, self._simulation)
@@ -224,14 +231,16 @@ class Simulator(RecordedTopics, process.ManagedNode):
     def poll(self) -> None:
         """Check for other simulators and stopped commanders; report statistics.
 
-        Raise if publishing failed.
+        Raise if publishing failed, or if another simulator was first.
         """
-        if self._claim is not None:
-            self._claim.watch()
+        if self._claims is not None and self._robots:  # all is open
+            self._claims.poll()
+            self._claims.check()
+            if self._clock_claim is not None:
+                self._clock_claim.watch()
         if self._started:
             for robot in self._robots:
                 robot.reception.watch.poll(time.monotonic())
-                robot.twins.poll()
         if self._started and self._statistics is not None:
             self._statistics.publish_if_due(time.monotonic())
         if self._publisher is not None and self._publisher.failure is not None:
@@ -260,7 +269,9 @@ class Simulator(RecordedTopics, process.ManagedNode):
                 print(f"rbdyn: {where}{timing}", file=sys.stderr)
 
     def destroy_helpers(self) -> None:
-        """Destroy the nodes of the robots."""
+        """Destroy the nodes of the robots and of the claims."""
+        if self._claims is not None:
+            self._claims.close()
         for robot in self._robots:
             if robot.node is not self:
                 robot.node.destroy_node()

@@ -70,7 +70,11 @@ class JointStates:
 
 
 class Transforms:
-    """Publishes /tf and, once, /tf_static."""
+    """Publishes /tf and, once, /tf_static.
+
+    Attributes:
+        frames: the frames, each with its topic.
+    """
 
     def __init__(
         self, node: Node, m: Model, description: Description, world: str, prefix: str
@@ -90,6 +94,8 @@ class Transforms:
             Prepared(tf_message(transforms=marked), 7 * len(moving)) if moving else None
         )
         self._publisher = node.create_publisher(tf_message, "/tf", reliable(100))
+        topic = self._publisher.topic_name
+        self.frames = tuple(f"{link.name} on {topic}" for link in (*moving, *fixed))
         self._subscribers = 0
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
@@ -239,6 +245,11 @@ class Outputs:
         """Tick of the newest state on joint_states; -1: none yet."""
         delivered = self._delivered
         return -1 if delivered is None else delivered.measured_tick
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The frames of the transforms, each with its topic."""
+        return self._transforms.frames if self._transforms is not None else ()
 
     def publish(self, state: LoopState) -> None:
         """Publish a state on all topics that are due; /clock after all others."""

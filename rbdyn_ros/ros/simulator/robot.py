@@ -34,7 +34,6 @@ from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
-from rbdyn_ros.ros.simulator.twins import TwinWatch
 from rbdyn_ros.runtime import compiled
 from rbdyn_ros.runtime.kernels import cycle
 from rbdyn_ros.runtime.loop import Loop, warm
@@ -56,7 +55,7 @@ class Robot:
     Attributes:
         given: its source, after `load`.
         m, commands: its Model and the parser of its commands, after `load`.
-        loop, stamps, payloads, outputs, twins, reception: after `open`.
+        loop, stamps, payloads, outputs, reception: after `open`.
     """
 
     given: source.Source
@@ -64,7 +63,6 @@ class Robot:
     stamps: TickStamps
     payloads: Payloads
     outputs: Outputs
-    twins: TwinWatch
     reception: Reception
 
     def __init__(
@@ -182,7 +180,6 @@ class Robot:
             f"{self.time_node or node.get_fully_qualified_name()}/reset",
             self._recorder,
         )
-        self.twins = TwinWatch(node)
         ages = AnswerAges(
             self.stamps,
             lambda: self.outputs.measured_tick,

@@ -1,0 +1,175 @@
+"""The claims of simulators: one on each joint_states topic, and one that publishes /clock.
+
+Every simulator announces on a hidden topic what it publishes and since when. Of two that claim
+the same topic the later one gives way. The order is the same for both, so exactly one stays,
+whichever discovers the other first. A process that was killed announces nothing any more.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+
+from rbdyn_ros.errors import refusal
+from rbdyn_ros.ros.common.endpoints import UNKNOWN, other_publishers
+from rbdyn_ros.ros.common.hidden_node import hidden_node
+from rbdyn_ros.ros.common.qos import LATCHED
+
+#: Topic of the announcements, absolute: /clock and /tf are shared by all namespaces.
+TOPIC = "/_simulators"
+CLOCK = "/clock"
+#: Most simulators of a graph whose announcements are kept until they are read.
+MOST = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a simulator publishes.
+
+    Attributes:
+        since: when it began, on the clock of its computer [ns].
+        token: tells simulators apart that began at the same time.
+        node: its full name.
+        helper: full name of the node that announces the claim.
+        topics: that have one simulator only.
+        frames: of its transforms, each with its topic.
+    """
+
+    since: int
+    token: str
+    node: str
+    helper: str
+    topics: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()
+
+    def is_before(self, other: Claim) -> bool:
+        """Whether the other one gives way."""
+        return (self.since, self.token) < (other.since, other.token)
+
+    def to_text(self) -> str:
+        """Return the announcement."""
+        return json.dumps(vars(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> Claim | None:
+        """Return the claim of an announcement; None if it is not one."""
+        try:
+            given = json.loads(text)
+            token, node, helper = (str(given[name]) for name in ("token", "node", "helper"))
+            topics, frames = (tuple(map(str, given[name])) for name in ("topics", "frames"))
+            return cls(int(given["since"]), token, node, helper, topics, frames)
+        except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+            return None
+
+
+class Claims:
+    """Announces the claim of this simulator and compares it with the claims of others.
+
+    For one thread: announcements are read when `poll` is called, not by an executor.
+
+    Args:
+        node: main node.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._logger = node.get_logger()
+        self._helper = helper = hidden_node(node, "claims")
+        self._publisher = helper.create_publisher(String, TOPIC, LATCHED)
+        self._heard = helper.create_subscription(String, TOPIC, lambda _: None, MOST)
+        name, own = node.get_fully_qualified_name(), helper.get_fully_qualified_name()
+        self.own = Claim(time.time_ns(), secrets.token_hex(8), name, own)
+        self._others: dict[str, Claim] = {}
+        self._reported: set[tuple[str, str]] = set()
+
+    def announce(
+        self, topics: Sequence[str] | None = None, frames: Sequence[str] | None = None
+    ) -> None:
+        """Announce topics and frames; None: as before."""
+        topics = self.own.topics if topics is None else tuple(topics)
+        frames = self.own.frames if frames is None else tuple(frames)
+        self.own = replace(self.own, topics=topics, frames=frames)
+        self._publisher.publish(String(data=self.own.to_text()))
+
+    def poll(self) -> None:
+        """Read the announcements that arrived, and report other simulators."""
+        handle: Any = self._heard.handle
+        with handle:
+            while (taken := handle.take_message(String, False)) is not None:
+                claim = Claim.from_text(taken[0].data)
+                if claim is not None and claim.token != self.own.token:
+                    self._others[claim.token] = claim
+        if self._others:
+            self._forget_ended()
+        for other in self._others.values():
+            self._report(other)
+
+    def _forget_ended(self) -> None:
+        """Forget the claims of nodes that left the graph."""
+        there = Counter(other_publishers(self._helper, TOPIC, 1))
+        if any(UNKNOWN in name for name in there):
+            return
+        self._others = {k: c for k, c in self._others.items() if there[c.helper]}
+
+    def _report(self, other: Claim) -> None:
+        """Log once that another simulator gives way, or publishes the same transforms."""
+        topics = _common(self.own.topics, other.topics, without=CLOCK)
+        if topics and self.own.is_before(other):
+            text = f"another simulator, node {other.node}, began on {topics[0]}; it gives way"
+            self._warn_once(other, text)
+        frames = _common(self.own.frames, other.frames)
+        if frames and not topics:
+            text = (
+                f"node {other.node} publishes transforms of the same frames, such as {frames[0]}; "
+                "give each simulator its own frame_prefix"
+            )
+            self._warn_once(other, text)
+
+    def _warn_once(self, other: Claim, text: str) -> None:
+        if (other.token, text) not in self._reported:
+            self._reported.add((other.token, text))
+            self._logger.warning(text)
+
+    def earlier(self, topic: str) -> Claim | None:
+        """Return the claim of an earlier simulator on a topic, or None."""
+        for other in self._others.values():
+            if topic in other.topics and other.is_before(self.own):
+                return other
+        return None
+
+    def later(self, topic: str) -> list[str]:
+        """Return the names of the nodes of later simulators that claim a topic."""
+        others = self._others.values()
+        return [c.node for c in others if topic in c.topics and self.own.is_before(c)]
+
+    def check(self) -> None:
+        """Raise RbdynError if an earlier simulator claims a topic of this one."""
+        for topic in self.own.topics:
+            other = self.earlier(topic)
+            if other is None:
+                continue
+            hint = "in a namespace of its own (--ros-args -r __ns:=/left -p frame_prefix:=left/)"
+            if topic == CLOCK:
+                hint = "with -p publish_clock:=false -p use_sim_time:=true"
+            text = (
+                f"another simulator, node {other.node}, publishes {topic} already; end it, or "
+                f"start this one {hint} or with another ROS_DOMAIN_ID"
+            )
+            raise refusal(text, "claimed", topic)
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self._helper.destroy_node()
+
+
+def _common(own: Iterable[str], other: Iterable[str], without: str = "") -> list[str]:
+    others = set(other)
+    return [name for name in own if name in others and name != without]

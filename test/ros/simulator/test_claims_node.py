@@ -1,0 +1,38 @@
+"""One simulator publishes the states of a robot, and one the time; a later one gives way."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+GIVES_WAY = "another simulator, node /simulator, publishes /joint_states already"
+STAYS = "another simulator, node /simulator, began on /joint_states; it gives way"
+FRAMES = "publishes transforms of the same frames"
+
+
+def test_of_two_simulators_that_start_together_one_stays(simulate, peer, two_joints):
+    started = [simulate(two_joints, wait=False, clock=True) for _ in range(2)]
+
+    def ended():
+        return [each for each in started if each.process.poll() is not None]
+
+    peer.until(ended, 300.0)
+    (first,) = (each for each in started if each not in ended())
+    for each in ended():
+        assert each.process.returncode == 2
+        assert GIVES_WAY in each.text()
+        assert "Traceback" not in each.text()
+    first.wait_for("simulating '")
+    peer.until(lambda: peer.node.count_publishers("/clock") == 1)
+
+    # a later one, and one in a namespace of its own, with the same frames
+    elsewhere = simulate(two_joints, "--ros-args", "-r", "__ns:=/left", wait=False)
+    later = simulate(two_joints, wait=False)
+    assert later.process.wait(300.0) == 2
+    assert GIVES_WAY in later.text()
+    for each in (first, elsewhere):
+        each.wait_for(FRAMES)
+    assert GIVES_WAY not in elsewhere.text() + first.text()
+    assert STAYS in first.text()
+    assert peer.node.count_publishers("/joint_states") == 1
+    for each in (first, elsewhere):
+        each.end_well()
